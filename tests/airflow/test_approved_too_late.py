@@ -17,6 +17,7 @@ from fixtures.answered_run import answered, approval_task, ask, run_of
 from fixtures.scripted_flow import DELETE, OTHER_DELETE, ScriptedFlow, digest
 from fixtures.scripted_task import ScriptedTask, context
 from topicops import flow as real_flow
+from topicops.features.history.file import read_history
 from topicops.flow.runs.held_changes import HeldSet, held_set_file
 from topicops.flow.runs.run import Run, outcomes_file
 from topicops.flow.single_steps import ApplySummary, ReportSummary, apply_summary
@@ -116,6 +117,7 @@ def test_a_change_that_no_file_asks_for_any_more_fails_nothing_and_the_report_is
     result, text = result_of(task), run_of(flow, task).store.read_text("report.txt")
     assert (result.success, result.headline.split(": ")[0]) == (True, "Approved, and nothing was sent")
     assert text.startswith(f"Approved, and nothing was sent: {REVERTED}")
+    assert [line.run for line in read_history(flow.home, "local")[0]] == [run_of(flow, task).name]
     assert "Plan again" not in text
     assert "Approved, and nothing was sent: the files do not ask for it any more" in caplog.text
     ((kind, verdict),) = heard.heard

@@ -138,9 +138,8 @@ def test_who_may_read_the_runs_of_a_pipeline_sees_the_topics_of_its_environment(
 
 
 def test_no_page_shows_where_the_folder_is_on_the_server(server: TestClient, home: Path) -> None:
-    spool = home / "history/spool/environment=local"
-    spool.mkdir(parents=True)
-    (spool / "bad.json").write_text("{", encoding="utf-8")
+    (home / "history").mkdir()
+    (home / "history/local.jsonl").write_text("{", encoding="utf-8")
     headers = {"Authorization": f"Bearer {token_of('viewer')}"}
     pages = [f"{PREFIX}/dags/{DAG}/{page}" for page in TOPICS_PAGES] + [f"{PREFIX}/topics"]
     answers = [server.get(page, headers=headers) for page in pages]

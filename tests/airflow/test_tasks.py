@@ -33,6 +33,7 @@ from fixtures.scripted_flow import (
 from fixtures.scripted_task import ScriptedRun, ScriptedTask, context
 from topicops.edges.home.journal import FileJournal
 from topicops.edges.home.memory_file import MemoryFile
+from topicops.features.history.file import read_history
 from topicops.flow.runs.held_changes import HeldSet, held_set_file, read_held
 from topicops.flow.runs.latest_plan import overtaken_by
 from topicops.flow.runs.outcomes import outcomes_so_far
@@ -173,6 +174,17 @@ def test_a_report_notes_a_good_run_and_drift_only_one_without_differences(tmp_pa
     assert flow.noted_good == [()]
     tasks.drift(site(flow), context(ScriptedTask(dag_id="topic_drift_local")))
     assert flow.noted_good == [(), ("drift",)]
+
+
+def test_a_report_and_a_look_for_drift_are_in_the_history(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path, changes=(CREATE,))
+    pipeline, look = ScriptedTask(), ScriptedTask(dag_id="topic_drift_local")
+    tasks.gate(site(flow), context(pipeline))
+    tasks.report(site(flow), context(pipeline))
+    tasks.plan_to_look_at(site(flow), context(look))
+    tasks.drift(site(flow), context(look))
+    lines, _ = read_history(tmp_path, "local")
+    assert [line.run for line in lines] == [f"{task.dag_id}/{task.run_id}" for task in (pipeline, look)]
 
 
 def test_the_report_of_an_approval_is_of_a_part_and_notes_no_good_run(flow: ScriptedFlow) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,10 @@ from fixtures.simulated import Simulated
 from fixtures.workflow import git
 from topicops import flow
 from topicops.cli.json_outputs import OUTPUTS, PLAN, output_schema
-from topicops.edges.history.append import append
 from topicops.edges.local.state import ClusterState, Server, write_state
 from topicops.edges.processes import ProcessMark
-from topicops.model.runs.history import HistoryEntry, QualityRow, RunRow, UnhealthyRow
+from topicops.features.history.recording import record
+from topicops.flow.runs.kept import load_results
 from topicops.model.runs.results import FailingRow, QualityResult
 
 Json = dict[str, Any]
@@ -86,22 +85,7 @@ def reported(shop: Simulated) -> None:
     for suite in ("before", "after"):
         run.store.write_value(f"quality-{suite}.json", quality_report(suite, [FAILED]))
     flow.report(run)
-
-
-def failing(shop: Simulated) -> None:
-    """In the history, beside a run that has applied changes."""
-    reported(shop)
-    entry = HistoryEntry(
-        environment="local",
-        run="dag/1",
-        recorded_at=datetime.now(UTC),
-        runs=(RunRow(mode="plan", checked_before=True),),
-        quality=(
-            QualityRow(suite="before", rule="Q11", severity="critical", success=False, rows_checked=3, rows_failed=1),
-        ),
-        unhealthy=(UnhealthyRow(suite="before", rule="Q11", topic="bills", partition=0, shown='{"leader": -1}'),),
-    )
-    append(shop.workspace.folder / "home", entry)
+    record(run, load_results(run))
 
 
 def a_broker_stopped(shop: Simulated) -> None:
@@ -153,7 +137,6 @@ PRINTED: Sequence[tuple[str, Before, str]] = [
     ("fleet", two_environments, "drift --environment all --engine python"),
     ("fleet", two_environments, "verify --environment all"),
     ("drift", lost, "drift --environment local"),
-    ("differences", planned, "drift --environment local --since 1d --engine python"),
     ("diagnostics", spoiled, "validate"),
     ("diagnostics", spoiled_since_a_commit, "ci validate --since HEAD"),
     ("explanation", nothing, "explain bills --environment local"),
@@ -166,8 +149,10 @@ PRINTED: Sequence[tuple[str, Before, str]] = [
     ("import", nothing, "import --environment local --owner team-tests"),
     ("undo", applied, "undo 1"),
     ("undo", nothing, "undo 1"),
-    ("topic-history", failing, "history topic bills --environment local --engine python"),
-    ("failing-rules", failing, "history quality --environment local --engine python"),
+    ("history", reported, "drift --environment local --since 1d"),
+    ("history", reported, "history topic stray --environment local"),
+    ("history", nothing, "history topic bills --environment local"),
+    ("history", nothing, "history quality --environment local"),
     ("audit-runs", applied, "audit runs"),
     ("audit-lines", applied, "audit topic bills"),
     ("audit-lines", nothing, "audit run 1"),
@@ -190,6 +175,7 @@ KEPT: Sequence[tuple[str, Before, str]] = [
     ("facts", reported, f"{RUN}/facts-before.json"),
     ("facts", verified, "runs/cli/*/facts-after.json"),
     ("audit-line", applied, "audit/local.jsonl"),
+    ("history-line", reported, "history/local.jsonl"),
 ]
 
 
@@ -232,7 +218,7 @@ def test_what_is_written_fits_its_schema_and_shows_each_part_of_it(shop: Simulat
     documents, schema = [document for _, document in found], output_schema(kind)
     Draft202012Validator.check_schema(schema)
 
-    files = {file.replace("audit/<environment>", "local") for file in OUTPUTS[kind].files}
+    files = {Path(file.replace("<environment>", "local")).name for file in OUTPUTS[kind].files}
     assert {source for source, _ in found} == ({*OUTPUTS[kind].commands, *files} or {""})
     for document in documents:
         assert complaints(closed(schema), document) == []

@@ -28,7 +28,6 @@ from benchmarks.harness import (
     run,
     timed,
 )
-from benchmarks.history import require_one_answer
 from benchmarks.process_tree import Usage, run_measured
 from benchmarks.verify import require_healthy
 
@@ -211,19 +210,6 @@ def test_a_side_whose_command_fails_is_not_measured() -> None:
     command = [sys.executable, "-c", "import sys; sys.exit('no server answers')"]
     with pytest.raises(BenchmarkError, match="ended with 1:\nno server answers"):
         run_measured(command, cwd=ROOT, environment={})
-
-
-@pytest.mark.parametrize(
-    ("spark", "plain", "said"),
-    [
-        pytest.param(["a"], ["b"], "the engines disagree", id="two answers"),
-        pytest.param([], [], "both engines found nothing in the history", id="no answer"),
-    ],
-)
-def test_a_question_that_finds_nothing_is_not_measured(spark: list[str], plain: list[str], said: str) -> None:
-    require_one_answer(["a"], ["a"])
-    with pytest.raises(BenchmarkError, match=said):
-        require_one_answer(spark, plain)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ import msgspec
 
 from topicops.cli.sandbox.local import ClusterStatusJson
 from topicops.cli.sandbox.spark import SparkStatusJson
+from topicops.features.history.asking import HistoryAnswer
+from topicops.features.history.lines import HistoryLine
 from topicops.model.json_schema import Schema, as_object, written_schema
 from topicops.model.plans.plan_file import PlanFile
 from topicops.model.plans.plan_schema import plan_schema
@@ -23,7 +25,6 @@ from topicops.steps.reporting.cluster.why_text import WhyJson
 from topicops.steps.reporting.error_json import ErrorJson
 from topicops.steps.reporting.runs.audit_text import AuditedRunsJson, AuditLinesJson, VerificationJson
 from topicops.steps.reporting.runs.fleet_text import FleetJson
-from topicops.steps.reporting.runs.history_text import DifferencesJson, FailingRulesJson, TopicHistoryJson
 from topicops.steps.reporting.runs.run_report import ReportJson
 from topicops.steps.reporting.runs.undo_text import UndoJson
 from topicops.steps.reporting.specs.diagnostics_text import DiagnosticsJson
@@ -50,7 +51,6 @@ OUTPUTS: Mapping[str, JsonOutput] = {
     "report": JsonOutput(ReportJson, ("apply", "verify"), ("report.json",)),
     "fleet": JsonOutput(FleetJson, ("plan", "drift", "verify"), ("fleet.json",)),
     "drift": JsonOutput(DriftJson, ("drift",), ("drift.json",)),
-    "differences": JsonOutput(DifferencesJson, ("drift",)),
     "diagnostics": JsonOutput(DiagnosticsJson, ("validate", "ci validate")),
     "explanation": JsonOutput(ExplanationJson, ("explain",)),
     "doctor": JsonOutput(DoctorJson, ("doctor",)),
@@ -60,8 +60,7 @@ OUTPUTS: Mapping[str, JsonOutput] = {
     "rack-losses": JsonOutput(RackLossesJson, ("rehearse",)),
     "import": JsonOutput(ImportJson, ("import",)),
     "undo": JsonOutput(UndoJson, ("undo",)),
-    "topic-history": JsonOutput(TopicHistoryJson, ("history topic",)),
-    "failing-rules": JsonOutput(FailingRulesJson, ("history quality",)),
+    "history": JsonOutput(HistoryAnswer, ("drift", "history topic", "history quality")),
     "audit-runs": JsonOutput(AuditedRunsJson, ("audit runs",)),
     "audit-lines": JsonOutput(AuditLinesJson, ("audit topic", "audit run")),
     "audit-check": JsonOutput(VerificationJson, ("audit verify",)),
@@ -71,6 +70,7 @@ OUTPUTS: Mapping[str, JsonOutput] = {
     "quality": JsonOutput(QualityReport, files=("quality-before.json", "quality-after.json")),
     "facts": JsonOutput(Facts, files=("facts-before.json", "facts-after.json")),
     "audit-line": JsonOutput(AuditLine, files=("audit/<environment>.jsonl",)),
+    "history-line": JsonOutput(HistoryLine, files=("history/<environment>.jsonl",)),
 }
 """By the name of the schema. Any command prints ``error`` in the place of its result."""
 

@@ -48,9 +48,6 @@ DetailedExitcodeOption = Annotated[
 EngineOption = Annotated[
     Engine, typer.Option("--engine", help="Compare with spark or with python; auto chooses by the number of topics.")
 ]
-HistoryEngineOption = Annotated[
-    Engine, typer.Option("--engine", help="Ask the history with spark or with python; auto: python.")
-]
 
 
 def one_environment(named: str | None, topics: Path) -> str:

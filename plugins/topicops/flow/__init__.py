@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from topicops.flow.authoring import import_topics, topic_id, topic_owners
     from topicops.flow.causes import why
     from topicops.flow.fleet import drift_fleet, environments_of, look_at_fleet, open_fleet, plan_fleet, verify_fleet
-    from topicops.flow.history import drift_since, quality_since, topic_history
     from topicops.flow.inspecting import audit_files, doctor, doctor_for_kraft, drift, record_drift, topics
     from topicops.flow.planning import make_plan
     from topicops.flow.quality import one_application, quality_after, quality_before
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "applying": ("approved_digests",),
-    "history": ("drift_since", "quality_since", "topic_history"),
     "authoring": ("import_topics", "topic_id", "topic_owners"),
     "fleet": ("drift_fleet", "environments_of", "look_at_fleet", "open_fleet", "plan_fleet", "verify_fleet"),
     "inspecting": ("audit_files", "doctor", "doctor_for_kraft", "drift", "record_drift", "topics"),
@@ -90,7 +88,6 @@ __all__ = [
     "doctor_for_kraft",
     "drift",
     "drift_fleet",
-    "drift_since",
     "environments_of",
     "gate",
     "home_folder",
@@ -112,7 +109,6 @@ __all__ = [
     "plan_undo",
     "quality_after",
     "quality_before",
-    "quality_since",
     "read_outcomes",
     "record_drift",
     "rehearse",
@@ -125,7 +121,6 @@ __all__ = [
     "save_plan",
     "shown_report",
     "snapshot",
-    "topic_history",
     "topic_id",
     "topic_owners",
     "topics",

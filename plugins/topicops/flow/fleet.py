@@ -20,15 +20,13 @@ import msgspec
 from topicops.edges.connections.lookup import from_environment, known_to_reader
 from topicops.edges.home.artifacts import ArtifactStore
 from topicops.flow.engines import engine_for
-from topicops.flow.history import record
 from topicops.flow.inspecting import record_drift
 from topicops.flow.planning import admit, checked, read_cluster, specs_of
 from topicops.flow.quality import quality_before
-from topicops.flow.runs.kept import keep_specs, load_results, prune
+from topicops.flow.runs.kept import keep_specs, prune
 from topicops.flow.runs.run import (
     ENVIRONMENT_FILE,
     EngineChoice,
-    Notes,
     Run,
     no_progress,
     now,
@@ -206,13 +204,7 @@ def plan_fleet(
     _compare(steps, engine, states=states, needs=needs_of(only))
     fleet.progress(f"Planning {len(steps.going)} environments")
     found = steps.each(partial(_planned, only=only), at_once=PLANNED_AT_ONCE)
-    steps.each(_record)
     return steps.report(found)
-
-
-def _record(run: Run) -> None:
-    results = load_results(run)
-    record(run, results, Notes(run, results.notes))
 
 
 def drift_fleet(fleet: Fleet, *, engine: EngineChoice = "auto", only: str | None = None) -> FleetReport:

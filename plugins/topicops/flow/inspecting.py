@@ -8,12 +8,10 @@ from dataclasses import dataclass, replace
 from topicops.edges.extras import has_extra
 from topicops.edges.home.audit_files import audited_environments, read_audit_log
 from topicops.flow.runs.access import Access
-from topicops.flow.runs.kept import load_results
 from topicops.flow.runs.lost_topics import known_lost_topics
 from topicops.flow.runs.run import (
     DELTA_FILE,
     CountedSummary,
-    Notes,
     Run,
     audit_folder,
     home_folder,
@@ -77,8 +75,6 @@ def drift(run: Run, *, only: str | None = None) -> DriftReport:
 
 def record_drift(run: Run, *, only: str | None = None) -> DriftSummary:
     """``drift.json``, and a line for each difference between the files and the snapshot of this run."""
-    from topicops.flow.history import record
-
     delta = run.read_delta() if run.store.has(DELTA_FILE) else None
     found = drift_step(run.read_desired(), run.read_live(), read_environment(run), only=only, delta=delta)
     for line in drift_lines(found.entries):
@@ -87,8 +83,6 @@ def record_drift(run: Run, *, only: str | None = None) -> DriftSummary:
     run.progress(summary)
     path = run.store.write_json("drift.json", drift_values(found))
     counts = {kind.value: number for kind, number in counted(found.entries).items()}
-    results = load_results(run)
-    record(run, results, Notes(run, results.notes), mode="drift")
     return DriftSummary(path=str(path), summary=summary, differences=len(found.entries), counts=counts)
 
 

@@ -85,7 +85,7 @@ class Gated:
 
 
 def make_plan(run: Run, *, engine: EngineChoice = "auto", states: bool = False, only: Only | None = None) -> Planned:
-    """Validate, snapshot, diff, plan and gate; the run is in the history then.
+    """Validate, snapshot, diff, plan and gate.
 
     Args:
         states: Read partition states too.
@@ -98,8 +98,6 @@ def make_plan(run: Run, *, engine: EngineChoice = "auto", states: bool = False, 
         DiffError: The classes do not add up to the topics of files and cluster.
         TopicopsError: Spark failed, or its counts are not those of the snapshot.
     """
-    from topicops.flow.history import record
-
     run.progress(f"Reading {run.topics}")
     validated = read_needed_specs(run, needs_of(only))
     chosen = engine_for(engine, topics_to_compare(run, validated))
@@ -115,7 +113,6 @@ def make_plan(run: Run, *, engine: EngineChoice = "auto", states: bool = False, 
     gated = gate_changes(run, specs.environment, change_set)
     planned = Planned(specs=specs, snapshot=snapshot, comparison=comparison, changes=change_set, plan=gated.plan)
     keep_plan(run, gated.plan)
-    record(run, planned.results(), Notes(run))
     return planned
 
 

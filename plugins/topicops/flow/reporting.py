@@ -10,7 +10,7 @@ from typing import Literal, TypeVar
 
 from topicops.edges.home.artifacts import readable_json
 from topicops.flow.runs.kept import load_results
-from topicops.flow.runs.run import Notes, Run
+from topicops.flow.runs.run import Run
 from topicops.flow.runs.values import RunResults
 from topicops.flow.runs.verified import write_verified
 from topicops.model.errors import ArtifactError
@@ -28,8 +28,6 @@ from topicops.steps.reporting.runs.run_report import (
 from topicops.steps.reporting.runs.verified_whole import is_verified_whole
 
 T = TypeVar("T")
-Mode = Literal["plan", "apply", "drift", "verify"]
-"""Kind of a run, as the history names it."""
 Format = Literal["text", "json", "markdown"]
 REPORT_FILES = {"text": "report.txt", "json": "report.json", "markdown": "report.md"}
 
@@ -101,17 +99,11 @@ def finish(
     run: Run,
     results: RunResults,
     *,
-    mode: Mode | None = None,
     failed_tasks: Sequence[str] = (),
     problem: str = "",
     interrupted: bool = False,
 ) -> RunReport:
-    """Write ``report.txt``, ``report.md`` and ``report.json``; the run is in the history then."""
-    from topicops.flow.history import record
-
-    notes = Notes(run, results.notes)
-    record(run, results, notes, mode=mode)
-    results = replace(results, notes=notes.sentences)
+    """Write ``report.txt``, ``report.md`` and ``report.json``."""
     found = report_of(run, results, failed_tasks=failed_tasks, problem=problem, interrupted=interrupted)
     run.store.write_text("report.txt", report_text(found))
     run.store.write_text("report.md", report_markdown(found))

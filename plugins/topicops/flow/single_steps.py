@@ -292,7 +292,7 @@ def verify(run: Run, *, interrupted: Callable[[], bool] = lambda: False) -> Veri
 def report(
     run: Run, *, failed_tasks: Sequence[str] = (), problem: str = "", interrupted: bool = False
 ) -> ReportSummary:
-    """Write ``report.txt``, ``report.md`` and ``report.json``; the run is in the history then.
+    """Write ``report.txt``, ``report.md`` and ``report.json``.
 
     Raises:
         ArtifactError: The folder holds no run, and nothing has failed that would explain it.

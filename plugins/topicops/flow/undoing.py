@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from topicops.flow.inspecting import audit_files
 from topicops.flow.planning import make_plan
 from topicops.flow.runs.run import Run, now
+from topicops.flow.runs.values import Planned
 from topicops.model.errors import UsageError
-from topicops.model.plans.plan import Plan
 from topicops.model.runs.undo import Undo
 from topicops.steps.audit_queries import is_whole, of_run
 from topicops.steps.undoing.past_topics import past_topics
@@ -83,6 +83,6 @@ def write_undo(found: Undo) -> None:
         replace_text(Path(edit.file), edit.after, before=edit.before)
 
 
-def plan_undo(run: Run, found: Undo) -> Plan:
+def plan_undo(run: Run, found: Undo) -> Planned:
     """The plan of the files of now, for the topics of the run that is taken back."""
-    return make_plan(run, only=found.topics).plan
+    return make_plan(run, only=found.topics)

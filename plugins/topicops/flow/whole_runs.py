@@ -43,6 +43,7 @@ logger = logging.getLogger(__name__)
 class Ended:
     """How a run ended."""
 
+    results: RunResults
     report: RunReport
     status: ExitStatus
 
@@ -115,9 +116,10 @@ def _apply_and_verify(
         if applied.outcomes:
             checks = verify_or_fail(run, environment, plan, applied, interrupted=is_stopped)
             results = replace(results, checks=checks)
-        found = finish(run, replace(results, notes=notes.sentences), interrupted=is_stopped())
+        results = replace(results, notes=notes.sentences)
+        found = finish(run, results, interrupted=is_stopped())
         note_verified(run, found)
-        return Ended(report=found, status=apply_exit_status(found.summary))
+        return Ended(results=results, report=found, status=apply_exit_status(found.summary))
 
 
 def verify_or_fail(
@@ -175,5 +177,5 @@ def check_cluster(run: Run, environment: Environment) -> Ended:
 
 
 def _verified(run: Run, results: RunResults) -> Ended:
-    found = finish(run, results, mode="verify")
-    return Ended(report=found, status=verify_exit_status(found.summary))
+    found = finish(run, results)
+    return Ended(results=results, report=found, status=verify_exit_status(found.summary))

@@ -101,8 +101,11 @@ def open_fleet(topics: Path, context: Context) -> Fleet:
 
 def look_at_fleet(fleet: Fleet, only: str | None) -> FleetReport:
     from topicops import flow
+    from topicops.features.history.recording import record_fleet
 
-    return flow.look_at_fleet(fleet, only=only)
+    report = flow.look_at_fleet(fleet, only=only)
+    record_fleet(fleet, report, mode="drift")
+    return report
 
 
 def _failure(report: FleetReport) -> AirflowException:

@@ -121,7 +121,7 @@ def _print_lines(files: Sequence[AuditFile], lines: Sequence[AuditLine], about: 
 
 
 def _time(since: str | None) -> datetime | None:
-    from topicops.flow.history import since_time
+    from topicops.model.times import since_time
 
     return None if since is None else since_time(since, datetime.now(UTC))
 

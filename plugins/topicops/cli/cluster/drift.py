@@ -12,7 +12,6 @@ from topicops.cli.output import print_result, print_warnings
 from topicops.cli.runs import unrecorded_run
 from topicops.cli.shared_options import (
     DetailedExitcodeOption,
-    Engine,
     EngineOption,
     EnvironmentsOption,
     TextOrJson,
@@ -44,11 +43,14 @@ def drift_command(
     if since is not None:
         if named:
             raise UsageError("--since: name one environment")
-        is_there = _differed_since(environments[0], since, engine, only, output)
+        is_there = _differed_since(environments[0], since, only, output)
     elif named:
         from topicops import flow
+        from topicops.features.history.recording import record_fleet
 
-        report = flow.drift_fleet(new_fleet(named, topics), engine=engine, only=only)
+        fleet = new_fleet(named, topics)
+        report = flow.drift_fleet(fleet, engine=engine, only=only)
+        record_fleet(fleet, report, mode="drift")
         end(report, output, detailed_exitcode=detailed_exitcode)
     else:
         is_there = _differs_now(environments[0], topics, only, output)
@@ -69,12 +71,13 @@ def _differs_now(environment: str, topics: Path, only: str | None, output: TextO
     return bool(found.entries)
 
 
-def _differed_since(environment: str, since: str, engine: Engine, only: str | None, output: TextOrJson) -> bool:
+def _differed_since(environment: str, since: str, only: str | None, output: TextOrJson) -> bool:
     """Whether a difference is still there."""
-    from topicops import flow
-    from topicops.steps.reporting.runs.history_text import differences_json, differences_text
+    from topicops.features.history.asking import drift_since
+    from topicops.features.history.text import spans_text
+    from topicops.steps.reporting.json_text import json_text
 
-    found = flow.drift_since(environment, since, engine=engine, only=only)
-    print_warnings(found.warnings)
-    print_result(differences_json(found) if output == "json" else differences_text(found))
+    found = drift_since(environment, since, only=only)
+    print_warnings(found.left_out)
+    print_result(json_text(found) if output == "json" else spans_text(found, "difference"))
     return any(span.ended is None for span in found.spans)

@@ -10,7 +10,6 @@ import typer
 from topicops.cli.output import print_result, print_warnings
 from topicops.cli.shared_options import (
     EnvironmentOption,
-    HistoryEngineOption,
     TextOrJsonOption,
     TopicsOption,
     one_environment,
@@ -28,16 +27,16 @@ def topic_command(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The topic's whole name.")],
     environment: EnvironmentOption = None,
     topics: TopicsOption = Path("topics"),
-    engine: HistoryEngineOption = "auto",
     output: TextOrJsonOption = "text",
 ) -> None:
     """Print all differences of a topic, the quality rules that it broke, and the changes that runs made."""
-    from topicops import flow
-    from topicops.steps.reporting.runs.history_text import topic_history_json, topic_history_text
+    from topicops.features.history.asking import topic_history
+    from topicops.features.history.text import topic_text
+    from topicops.steps.reporting.json_text import json_text
 
-    found = flow.topic_history(one_environment(environment, topics), name, engine=engine)
-    print_warnings(found.warnings)
-    print_result(topic_history_json(found) if output == "json" else topic_history_text(found))
+    found = topic_history(one_environment(environment, topics), name)
+    print_warnings(found.left_out)
+    print_result(json_text(found) if output == "json" else topic_text(found))
 
 
 @app.command("quality")
@@ -47,13 +46,13 @@ def quality_command(
     since: Annotated[
         str | None, typer.Option("--since", help="36h, 7d or 2026-01-31. Default: the whole history.")
     ] = None,
-    engine: HistoryEngineOption = "auto",
     output: TextOrJsonOption = "text",
 ) -> None:
     """Print when each quality rule began to fail, and when it held again."""
-    from topicops import flow
-    from topicops.steps.reporting.runs.history_text import failing_rules_json, failing_rules_text
+    from topicops.features.history.asking import quality_since
+    from topicops.features.history.text import spans_text
+    from topicops.steps.reporting.json_text import json_text
 
-    found = flow.quality_since(one_environment(environment, topics), since, engine=engine)
-    print_warnings(found.warnings)
-    print_result(failing_rules_json(found) if output == "json" else failing_rules_text(found))
+    found = quality_since(one_environment(environment, topics), since)
+    print_warnings(found.left_out)
+    print_result(json_text(found) if output == "json" else spans_text(found, "failing rule"))

@@ -27,13 +27,19 @@ def undo_command(
     Nothing is written to the cluster, and no tombstone is written.
     """
     from topicops import flow
+    from topicops.features.history.recording import record
     from topicops.steps.reporting.runs.undo_text import undo_json, undo_text
 
     found = flow.undo(run, environment, topics)
     flow.write_undo(found)
     if output == "text":
         print_result(undo_text(found))
-    plan = flow.plan_undo(new_run(found.environment, topics), found) if found.edits else None
+    plan = None
+    if found.edits:
+        made = new_run(found.environment, topics)
+        planned = flow.plan_undo(made, found)
+        record(made, planned.results())
+        plan = planned.plan
     if output == "json":
         print_result(undo_json(found, plan))
     elif plan is not None:

@@ -6,19 +6,14 @@ The class-data archive has the classes that this loads, so an edit of this file 
 from __future__ import annotations
 
 import tempfile
-from datetime import UTC, datetime, timedelta
 from importlib.util import find_spec
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from topicops.edges.history.append import append_tables
-from topicops.edges.history.compaction import compact
-from topicops.edges.history.reading import History
 from topicops.edges.spark.diff import spark_diff
 from topicops.edges.spark.facts import count_partitions
 from topicops.edges.spark.fleet import fleet_diffs
-from topicops.edges.spark.history import spark_spans
 from topicops.edges.spark.quality_frames import RunTables
 from topicops.edges.spark.tables import table_frame
 from topicops.edges.tables.desired_topics import write_desired_topics
@@ -26,7 +21,6 @@ from topicops.edges.tables.live_topics import LiveTables
 from topicops.edges.tables.table_folder import TableFolder
 from topicops.model.cluster.snapshot import Broker, ClusterSnapshot, LiveTopic
 from topicops.model.release import USUAL
-from topicops.model.runs.history import DIFFERENCES, DeltaRow, HistoryEntry, LaneRun, RunRow
 from topicops.model.runs.quality_rows import Afterwards
 from topicops.model.specs.desired import DesiredTopic
 from topicops.model.specs.diagnostics import Location
@@ -40,7 +34,6 @@ def warm_up(spark: SparkSession) -> None:
     with tempfile.TemporaryDirectory(prefix="topicops-warm-up-") as folder:
         tables, head = _tiny_tables(Path(folder, _NAME, "tables"))
         fleet_diffs(spark, {_NAME: tables})
-        _ask_history(spark, Path(folder))
         for _ in range(_ROUNDS):
             spark_diff(table_frame(spark, tables, "desired"), table_frame(spark, tables, "topics"))
             count_partitions(RunTables(spark, tables, head))
@@ -69,18 +62,6 @@ def _tiny_tables(folder: Path) -> tuple[TableFolder, ClusterSnapshot]:
         deleting={},
     )
     return tables, head
-
-
-def _ask_history(spark: SparkSession, home: Path) -> None:
-    """One run that found one difference, in compacted files."""
-    at = datetime(2026, 1, 1, tzinfo=UTC)
-    run = RunRow(mode="drift", read_at=at, compared=True)
-    difference = DeltaRow(topic="topic", topic_class="missing")
-    entry = HistoryEntry(environment=_NAME, run=_NAME, recorded_at=at, runs=(run,), deltas=(difference,))
-    append_tables(home, entry)
-    compact(home, (at + timedelta(days=40)).date())
-    lanes = {"": [LaneRun("", _NAME, at, at, None)]}
-    spark_spans(spark, History(home, _NAME), DIFFERENCES, lanes)
 
 
 def _check_quality(spark: SparkSession, folder: TableFolder, head: ClusterSnapshot) -> None:

@@ -173,11 +173,13 @@ def load_results(run: Run) -> RunResults:
     """Load what the run has left in its folder so far."""
     before, after = load_facts(run, "before"), load_facts(run, "after")
     is_unhealthy = any(found and found.unhealthy for found in (before, after))
+    desired = run.read_desired() if run.store.has(DESIRED_FILE) else None
     return RunResults(
         reading=load_reading(run),
         environment=_loaded(run, ENVIRONMENT_FILE, Environment),
         # The report names topics only where something is unhealthy; a table of all is not read for less.
-        described=frozenset(run.read_desired().topics) if is_unhealthy and run.store.has(DESIRED_FILE) else frozenset(),
+        described=frozenset(desired.topics) if is_unhealthy and desired else frozenset(),
+        left_out=frozenset(desired.left_out) if desired else frozenset(),
         delta=_loaded(run, DELTA_FILE, Delta),
         plan=run.read_plan() if run.store.has(PLAN_FILE) else None,
         outcomes=outcomes_so_far(run),

@@ -47,6 +47,8 @@ class RunResults:
     environment: Environment | None = None
     described: frozenset[str] = frozenset()
     """Names of the topics in the files."""
+    left_out: frozenset[str] = frozenset()
+    """Names of the topics whose files have errors, and are left out."""
     delta: Delta | None = None
     plan: Plan | None = None
     outcomes: tuple[Outcome, ...] = ()
@@ -83,6 +85,7 @@ class Planned:
             reading=self.snapshot.reading,
             environment=self.specs.environment,
             described=frozenset(self.specs.desired.topics),
+            left_out=frozenset(self.specs.desired.left_out),
             delta=self.comparison.delta,
             plan=self.plan,
             facts_before=self.comparison.facts,

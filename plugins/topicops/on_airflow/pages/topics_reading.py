@@ -6,12 +6,12 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from topicops.flow.history import trends
+from topicops.features.history.asking import trends
+from topicops.features.history.lines import HistoryLine
 from topicops.flow.later_changes import known_clusters, later_changes
 from topicops.flow.topic_index import TopicIndex, index_of, life_of_topic
 from topicops.model.errors import ArtifactError, TopicopsError
 from topicops.model.runs.audit import AuditLine
-from topicops.model.runs.history import Trends
 from topicops.model.runs.later_changes import LaterRun, outcomes_of
 from topicops.model.runs.results import OutcomeStatus
 from topicops.model.runs.topic_index import (
@@ -104,8 +104,10 @@ class BrokersModel:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrendsModel:
     indexed: Indexed
-    trends: Trends | None = None
-    problem: str = ""
+    runs: Sequence[HistoryLine] = ()
+    """Runs that read the cluster, oldest first."""
+    left_out: Sequence[str] = ()
+    """Sentences about lines of the history that cannot be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,9 +182,10 @@ def read_brokers(
 def read_trends(home: Path, environment: str, dags: DagsOf = no_dags) -> TrendsModel:
     _, indexed = _indexed(home, environment, dags)
     try:
-        return TrendsModel(indexed=indexed, trends=trends(home, environment, most=RUNS_SHOWN))
+        runs, left_out = trends(home, environment, most=RUNS_SHOWN)
     except TopicopsError:
-        return TrendsModel(indexed=indexed, problem="No run of this environment has left a history yet.")
+        return TrendsModel(indexed=indexed)
+    return TrendsModel(indexed=indexed, runs=runs, left_out=left_out)
 
 
 def _dag_ids(environment: str) -> list[str]:

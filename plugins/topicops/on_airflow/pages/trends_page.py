@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from topicops.features.history.lines import HistoryLine
 from topicops.model.printable import plural
-from topicops.model.runs.history import Trends
 from topicops.model.runs.quality_rules import RULES
 from topicops.on_airflow.pages.markup import Html, tag, together
 from topicops.on_airflow.pages.topics_frame import topics_document
@@ -16,35 +16,32 @@ _WIDE, _HIGH, _CELL = 720, 60, 11
 
 def trends_page(model: TrendsModel) -> str:
     """The whole document."""
-    found = model.trends
-    if found is None or not found.runs:
-        body: list[Html] = [tag("p", model.problem or "No run has left a history yet.", cls="empty")]
-    else:
-        body = [*_lines(found), *_heat_map(found)]
-    warnings = found.warnings if found else ()
-    body += [tag("p", line, cls="card warn") for line in warnings]
+    body = [tag("p", "No run of this environment has left a history yet.", cls="empty")]
+    if model.runs:
+        body = [*_lines(model.runs), *_heat_map(model.runs)]
+    body += [tag("p", sentence, cls="card warn") for sentence in model.left_out]
     return topics_document("Trends", model.indexed, "trends", *body)
 
 
-def _lines(found: Trends) -> Iterator[Html]:
-    first, last = found.runs[0].at, found.runs[-1].at
-    about = f"The last {plural(len(found.runs), 'full run')}, {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC."
+def _lines(runs: Sequence[HistoryLine]) -> Iterator[Html]:
+    first, last = runs[0].at, runs[-1].at
+    about = f"The last {plural(len(runs), 'full run')}, {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC."
     yield tag("p", f"{about} Runs that found nothing different and ended early are not in it.", cls="muted")
     of_cluster: Mapping[str, Sequence[float | None]] = {
-        "partitions": [run.partitions for run in found.runs],
-        "topics that differ from their files": [run.differing for run in found.runs],
+        "partitions": [run.partitions for run in runs],
+        "topics that differ from their files": [run.differing for run in runs],
     }
     of_runs: Mapping[str, Sequence[float | None]] = {
-        "changes held or blocked": [run.waiting for run in found.runs],
-        "seconds from reading the cluster to the end": [run.seconds for run in found.runs],
+        "changes held or blocked": [run.waiting for run in runs],
+        "seconds from reading the cluster to the end": [(run.recorded_at - run.at).total_seconds() for run in runs],
     }
     for name, values in of_cluster.items():
-        yield _line(found, name, values, is_of_cluster=True)
+        yield _line(runs, name, values, is_of_cluster=True)
     for name, values in of_runs.items():
-        yield _line(found, name, values, is_of_cluster=False)
+        yield _line(runs, name, values, is_of_cluster=False)
 
 
-def _line(found: Trends, name: str, values: Sequence[float | None], *, is_of_cluster: bool) -> Html:
+def _line(runs: Sequence[HistoryLine], name: str, values: Sequence[float | None], *, is_of_cluster: bool) -> Html:
     """The last value stands beside the time of the run that has it.
 
     Args:
@@ -60,10 +57,10 @@ def _line(found: Trends, name: str, values: Sequence[float | None], *, is_of_clu
         for place, value in enumerate(values)
         if value is not None
     )
-    newest = next(run for run, value in zip(reversed(found.runs), reversed(values), strict=True) if value is not None)
+    newest = next(run for run, value in zip(reversed(runs), reversed(values), strict=True) if value is not None)
     last, most = known[-1], max(known)
-    is_older = is_of_cluster and newest.changes
-    sent = f", before the {plural(newest.changes, 'change')} of that run" if is_older else ""
+    changes = newest.in_place + newest.not_in_place
+    sent = f", before the {plural(changes, 'change')} of that run" if is_of_cluster and changes else ""
     when = f"at {newest.at:%Y-%m-%d %H:%M} UTC{sent}"
     label = f"{name}: {last:,.0f} {when}, at most {most:,.0f}, at least {min(known):,.0f}"
     dot = points.rpartition(" ")[2].split(",")
@@ -76,50 +73,45 @@ def _line(found: Trends, name: str, values: Sequence[float | None], *, is_of_clu
     return together(tag("h2", name), numbers, chart)
 
 
-def _heat_map(found: Trends) -> Iterator[Html]:
+def _heat_map(runs: Sequence[HistoryLine]) -> Iterator[Html]:
     """A row for each rule that failed in one of the runs; dark: more rows failed."""
     yield tag("h2", "Quality rules, run by run")
-    failing = {rule: by_run for rule, by_run in found.failed_rows.items() if any(by_run.values())}
+    failing = sorted({rule for run in runs for rule, failed in run.rules.items() if failed})
     if not failing:
-        yield tag("p", _others(found, {}), cls="muted")
+        yield tag("p", _others(runs, failing), cls="muted")
         return
-    rows = [
-        tag("tr", tag("th", tag("code", rule), scope="row"), tag("td", _heat_row(found, rule, by_run)))
-        for rule, by_run in sorted(failing.items())
-    ]
+    rows = [tag("tr", tag("th", tag("code", rule), scope="row"), tag("td", _heat_row(runs, rule))) for rule in failing]
     yield tag("div", tag("table", tag("tbody", *rows), cls="heat"), cls="scroll")
-    yield tag("p", f"Oldest run left, newest right. {_others(found, failing)}", cls="muted")
+    yield tag("p", f"Oldest run left, newest right. {_others(runs, failing)}", cls="muted")
 
 
-def _others(found: Trends, failing: Mapping[str, object]) -> str:
+def _others(runs: Sequence[HistoryLine], failing: Sequence[str]) -> str:
     """Of the rules that failed nowhere: how many held in each run, and which were not evaluated in each or in any."""
-    runs = len(found.runs)
-    rules = {*found.failed_rows, *(rule.id for rule in RULES)} - failing.keys()
-    missed = {rule: runs - len(found.failed_rows.get(rule, {})) for rule in sorted(rules)}
+    rules = {*(rule for run in runs for rule in run.rules), *(rule.id for rule in RULES)}.difference(failing)
+    missed = {rule: sum(rule not in run.rules for run in runs) for rule in sorted(rules)}
     held = sum(not count for count in missed.values())
     said = [f"{plural(held, 'other rule' if failing else 'rule')} held in each run."]
     for count in sorted(set(missed.values()) - {0}):
         names = [rule for rule in missed if missed[rule] == count]
-        was, where = "was" if len(names) == 1 else "were", f"{count} of {plural(runs, 'run')}"
-        in_others = ", and held in the others" if count < runs else ""
+        was, where = "was" if len(names) == 1 else "were", f"{count} of {plural(len(runs), 'run')}"
+        in_others = ", and held in the others" if count < len(runs) else ""
         said.append(f"{plural(len(names), 'rule')} {was} not evaluated in {where}{in_others}: {', '.join(names)}.")
     return " ".join(said)
 
 
-def _heat_row(found: Trends, rule: str, by_run: Mapping[str, int]) -> Html:
-    most = max(by_run.values())
+def _heat_row(runs: Sequence[HistoryLine], rule: str) -> Html:
+    counts = [run.rules.get(rule) for run in runs]
+    most = max(count for count in counts if count is not None)
     cells = []
-    for place, run in enumerate(found.runs):
-        count = by_run.get(run.run)
+    for place, (run, count) in enumerate(zip(runs, counts, strict=True)):
         tone = "unknown" if count is None else "holds" if not count else "some" if count * 2 <= most else "many"
         said = "not evaluated" if count is None else "held" if not count else f"{plural(count, 'row')} failed"
         title = tag("title", f"{run.at:%Y-%m-%d %H:%M} UTC: {said}")
         cells.append(tag("rect", title, x=place * _CELL, y=0, width=_CELL - 1, height=_CELL + 4, cls=f"heat-{tone}"))
-    bad = sum(bool(count) for count in by_run.values())
-    missed = len(found.runs) - len(by_run)
+    bad, missed = sum(map(bool, counts)), counts.count(None)
     rest = f", not evaluated in {missed}" if missed else ""
-    label = f"{rule} failed in {bad} of {plural(len(found.runs), 'run')}{rest}"
-    width = len(found.runs) * _CELL
+    label = f"{rule} failed in {bad} of {plural(len(runs), 'run')}{rest}"
+    width = len(runs) * _CELL
     return tag(
         "svg", *cells, viewBox=f"0 0 {width} {_CELL + 4}", width=width, height=_CELL + 4, role="img", aria_label=label
     )

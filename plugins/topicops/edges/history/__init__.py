@@ -1,1 +1,0 @@
-"""``$TOPICOPS_HOME/history``: rows of each run in Parquet, compacted by day and by month. Without Spark."""

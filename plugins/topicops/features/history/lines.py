@@ -1,0 +1,172 @@
+"""The line that a run leaves, and the troubles that it opens and closes. ``docs/reference/history.md`` shows one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, TypeAlias
+
+import msgspec
+
+from topicops.model.json_types import FormatVersion
+from topicops.model.runs.facts import DRIFT_CLASSES
+from topicops.model.runs.results import QualitySuite
+from topicops.model.times import in_utc
+
+Mode = Literal["plan", "apply", "drift", "verify"]
+Key = tuple[str | int | None, ...]
+
+
+class Difference(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="difference"):
+    """One difference between the files and the cluster."""
+
+    topic: str
+    topic_class: str = msgspec.field(name="class")
+    """Word: ``missing``, ``different``, ``tombstoned`` or ``unmanaged``."""
+    field: str | None = None
+    """Name: ``partitions``, ``replicationFactor``, ``assignment`` or ``configs.<key>``; None means the whole topic."""
+    desired: str | None = None
+    """Canonical text of the value in the files, of ``assignment`` a digest; None means that there is no value."""
+    live: str | None = None
+    owner: str | None = None
+    """Owner in the files when it opened; None means that no file names the topic."""
+
+    @property
+    def key(self) -> Key:
+        return self.topic, self.topic_class, self.field, self.desired, self.live
+
+
+class FailingRule(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="failing rule"):
+    """A quality rule that does not hold."""
+
+    suite: QualitySuite
+    rule: str
+    severity: str
+    rows_failed: int
+    """Number of rows that failed when it opened."""
+
+    @property
+    def key(self) -> Key:
+        return self.suite, self.rule
+
+
+class UnhealthyTopic(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="unhealthy"):
+    """A topic or a partition that a failing rule names."""
+
+    topic: str
+    suite: QualitySuite
+    rule: str
+    partition: int | None = None
+    """Number of the partition; None means the topic as a whole."""
+    shown: str = "{}"
+    """JSON object that says what was wrong when it opened."""
+
+    @property
+    def key(self) -> Key:
+        return self.suite, self.rule, self.topic, self.partition
+
+
+Trouble: TypeAlias = Difference | FailingRule | UnhealthyTopic
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnerDifferences:
+    """Numbers of the topics of one owner that are not as their files want them."""
+
+    owner: str
+    missing: int = 0
+    different: int = 0
+    tombstoned: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanCounts:
+    """Numbers of changes in a plan, and of topics that it cannot change."""
+
+    changes: int
+    held: int
+    skipped: int
+    blocked: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicOutcome:
+    """What apply did with one change."""
+
+    topic: str
+    action: str
+    status: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moves:
+    """The part of a line that says what is open after it; an append reads no more of the lines before.
+
+    Raises:
+        ValueError: A time is none of a run.
+    """
+
+    run: str
+    """Name: ``<group>/<run id>``."""
+    recorded_at: datetime
+    """Time in UTC, as the next one."""
+    read_at: datetime | None = None
+    """Time at which the run read the cluster; None means that it did not."""
+    commit: str | None = None
+    """Commit of the files; None means that it is not known."""
+    has_looked: bool
+    """Whether the run compared files and cluster, or evaluated a quality rule."""
+    opened: tuple[Trouble, ...] = ()
+    """Troubles that were not open after the lines before."""
+    closed: tuple[Trouble, ...] = ()
+    """Troubles that were open after the lines before, and that the run looked for and did not see."""
+    format_version: FormatVersion = "1.0"
+
+    def __post_init__(self) -> None:
+        for time in (self.recorded_at, self.at):
+            in_utc(time)
+
+    @property
+    def at(self) -> datetime:
+        """When the run read the cluster, or was recorded if it did not read it."""
+        return self.read_at or self.recorded_at
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryLine(Moves):
+    """One run. A run may have several lines: the last one has its numbers."""
+
+    environment: str
+    mode: Mode
+    """Kind of run; ``apply`` means that it could send changes."""
+    cluster_id: str | None = None
+    source: str | None = None
+    topics: int | None = None
+    """Number of live topics."""
+    partitions: int | None = None
+    brokers: int | None = None
+    classes: Mapping[str, int] | None = None
+    """Number of topics in each class; None means that files and cluster were not compared."""
+    owners: tuple[OwnerDifferences, ...] = ()
+    """Owners with a topic that is not as its file wants it, by name."""
+    plan: PlanCounts | None = None
+    """Numbers of the plan; None means that there is none."""
+    in_place: int = 0
+    """Number of changes that were made, or were not needed any more."""
+    not_in_place: int = 0
+    """Number of changes that ended otherwise."""
+    rules: Mapping[str, int]
+    """Number of failed rows by quality rule, 0 where it holds; a rule that was not evaluated is missing."""
+    outcomes: tuple[TopicOutcome, ...] = ()
+
+    @property
+    def differing(self) -> int | None:
+        """Topics that are not as their files want them; None means that nothing was compared."""
+        return None if self.classes is None else sum(self.classes.get(name, 0) for name in DRIFT_CLASSES)
+
+    @property
+    def waiting(self) -> int | None:
+        """Changes that are held, and topics that are blocked; None means that there is no plan."""
+        return self.plan.held + self.plan.blocked if self.plan else None

@@ -1,0 +1,136 @@
+"""What one run saw: the troubles that were there, and for which troubles it looked. Pure functions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from topicops.features.history.lines import Difference, FailingRule, HistoryLine, Moves, Trouble, UnhealthyTopic
+from topicops.features.history.spans import identity, in_order, is_older, spans_of
+from topicops.model.plans.delta import Delta, DesiredRow, LiveRow, TopicClass, TopicDelta
+from topicops.model.runs.results import QualityReport
+from topicops.model.specs.environment import Environment
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """What one run saw."""
+
+    troubles: Sequence[Trouble]
+    has_compared: bool
+    """Whether the run compared files and cluster."""
+    not_compared: frozenset[str]
+    """Topics that it left out: their files have errors, or pause them."""
+    rules: frozenset[str]
+    """Quality rules that it evaluated."""
+    whole_rules: frozenset[str]
+    """Those of them that name each of their failed rows."""
+
+    def has_looked_for(self, trouble: Trouble) -> bool:
+        """Whether the trouble is over if the run did not see it."""
+        match trouble:
+            case Difference(topic=topic):
+                return self.has_compared and topic not in self.not_compared
+            case FailingRule(rule=rule):
+                return rule in self.rules
+            case UnhealthyTopic(rule=rule):
+                return rule in self.whole_rules
+
+
+def sight_of(
+    delta: Delta | None, environment: Environment | None, left_out: frozenset[str], reports: Sequence[QualityReport]
+) -> Sight:
+    """What a run saw.
+
+    Args:
+        delta: None means that the run compared nothing; else ``environment`` is known.
+        left_out: Topics whose files have errors.
+    """
+    results = [result for report in reports for result in report.results]
+    found = Sight(
+        troubles=tuple(_broken(reports)),
+        has_compared=delta is not None,
+        not_compared=left_out,
+        rules=frozenset(result.rule for result in results),
+        whole_rules=frozenset(result.rule for result in results if len(result.examples) >= result.rows_failed),
+    )
+    if delta is None or environment is None:
+        return found
+    paused = frozenset(row.topic for row in delta.topics if row.topic_class is TopicClass.PAUSED)
+    differences = [d for d in _differences(delta.topics, environment) if d.topic not in left_out]
+    return replace(found, troubles=(*differences, *found.troubles), not_compared=left_out | paused)
+
+
+def with_moves(line: HistoryLine, sight: Sight, before: Sequence[Moves]) -> HistoryLine:
+    """The line with the troubles that it opens and closes after the lines before.
+
+    A run that read the cluster before another one that is there already opens and closes nothing: the other knows more.
+    """
+    known = spans_of(before)
+    if is_older(line.at, known.newest):
+        return line
+    seen = {identity(trouble): trouble for trouble in sight.troubles}
+    opened = tuple(trouble for key, trouble in seen.items() if key not in known.open)
+    gone = (span for key, span in known.open.items() if key not in seen and sight.has_looked_for(span.what))
+    return replace(line, opened=opened, closed=tuple(span.what for span in in_order(gone)))
+
+
+def _broken(reports: Iterable[QualityReport]) -> Iterator[Trouble]:
+    """The rules that fail, and the topics and partitions that they name."""
+    for report in reports:
+        for result in report.failed:
+            suite, rule = report.suite, result.rule
+            yield FailingRule(suite=suite, rule=rule, severity=result.severity, rows_failed=result.rows_failed)
+            for example in result.examples:
+                shown = dict(example.row)
+                topic, partition = shown.pop("topic", None), shown.pop("partition", None)
+                if isinstance(topic, str):
+                    yield UnhealthyTopic(
+                        suite=suite,
+                        rule=rule,
+                        topic=topic,
+                        partition=partition if isinstance(partition, int) else None,
+                        shown=json.dumps(shown, sort_keys=True),
+                    )
+
+
+def _differences(topics: Iterable[TopicDelta], environment: Environment) -> Iterator[Difference]:
+    """One for each field; paused topics, and protected ones that no file names, are left out."""
+    for found in topics:
+        match found.topic_class:
+            case TopicClass.DIFFERENT if found.desired and found.live:
+                yield from _fields(found, found.desired, found.live)
+            case TopicClass.MISSING | TopicClass.TOMBSTONED:
+                yield _difference(found)
+            case TopicClass.UNMANAGED if not environment.protecting_pattern(found.topic):
+                yield _difference(found)
+
+
+def _fields(found: TopicDelta, desired: DesiredRow, live: LiveRow) -> Iterator[Difference]:
+    if "partitions" in found.changed:
+        yield _difference(found, "partitions", str(desired.partitions), str(live.partitions))
+    if "replication_factor" in found.changed:
+        factors = sorted({live.replication_factor_min, live.replication_factor_max})
+        yield _difference(found, "replicationFactor", str(desired.replication_factor), " to ".join(map(str, factors)))
+    if "assignment" in found.changed:
+        yield _difference(found, "assignment", desired.assignment_digest, live.assignment_digest)
+    if "configs" in found.changed:
+        wanted: Mapping[str, str] = json.loads(desired.configs)
+        is_live: Mapping[str, str] = json.loads(live.configs)
+        for name in sorted(wanted.keys() | is_live.keys()):
+            if wanted.get(name) != is_live.get(name):
+                yield _difference(found, f"configs.{name}", wanted.get(name), is_live.get(name))
+
+
+def _difference(
+    found: TopicDelta, field: str | None = None, desired: str | None = None, live: str | None = None
+) -> Difference:
+    return Difference(
+        topic=found.topic,
+        topic_class=found.topic_class.value,
+        field=field,
+        desired=desired,
+        live=live,
+        owner=(found.desired.owner or None) if found.desired else None,
+    )

@@ -1,1 +1,0 @@
-"""The history of runs: the rows that a run leaves, and the spans of time that they add up to. Pure functions."""
