@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from topicops.steps.authoring.new_spec import NewTopic
     from topicops.steps.authoring.retire import Tombstone
     from topicops.steps.specs.explain import Explanation
-    from topicops.steps.specs.fixes import TriedFixes
 
 
 @gc_paused()
@@ -53,25 +52,6 @@ def validate_files(
     if matches_git:
         cache.store_diagnostics(listing, environment, found)
     return found
-
-
-def diagnostics_as_json(diagnostics: Sequence[Diagnostic], topics: Path, environment: str | None, *, files: int) -> str:
-    """Diagnostics as JSON, with each edit that was tried and would help."""
-    from topicops.steps.reporting.specs.diagnostics_text import diagnostics_json
-
-    tried = _with_tried_fixes(diagnostics, topics, environment)
-    return diagnostics_json(tried.diagnostics, files=files, untried=tried.untried)
-
-
-def _with_tried_fixes(diagnostics: Sequence[Diagnostic], topics: Path, environment: str | None) -> TriedFixes:
-    from topicops.steps.specs.fixes import TriedFixes, with_sure_fixes
-
-    if all(diagnostic.fix is None and diagnostic.rename_to is None for diagnostic in diagnostics):
-        return TriedFixes(tuple(diagnostics))
-    from topicops.edges.specs.edited import document_after_fix
-
-    edited = partial(document_after_fix, topics=topics)
-    return with_sure_fixes(diagnostics, read_tree(topics), edited, environment=environment, now=datetime.now(UTC))
 
 
 def shown_diagnostics(diagnostics: Sequence[Diagnostic]) -> str:

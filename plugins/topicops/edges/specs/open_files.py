@@ -139,9 +139,7 @@ def check_place(place: Place, kind: FileKind, stem: str) -> None:
             raise _not_regular("a repository of its own, or a submodule: no commit of this one has its files")
         raise _not_regular("a link, and links are not followed" if is_link else "a folder that is no domain")
     if not name.endswith(".yaml"):
-        found = ReadingError("TOP118", START, f"{name} does not end in .yaml", "rename it, or move it elsewhere")
-        found.rename_to = _with_our_extension(place)
-        raise found
+        raise ReadingError("TOP118", START, f"{name} does not end in .yaml", "rename it, or move it elsewhere")
     if len(place.folders) != 1 and kind != "Owners":
         where = "/".join((*place.folders, name))
         raise ReadingError(
@@ -154,13 +152,6 @@ def check_place(place: Place, kind: FileKind, stem: str) -> None:
             "the file's name holds characters that no name may have",
             "only letters, digits, dot, underscore and dash; an environment has no dot",
         )
-
-
-def _with_our_extension(place: Place) -> str | None:
-    """The name that a ``.yml`` is to have, unless that is taken."""
-    stem, extension = os.path.splitext(place.name)  # noqa: PTH122
-    is_taken = os.path.lexists(f"{os.path.splitext(place.path)[0]}.yaml")  # noqa: PTH122
-    return f"{stem}.yaml" if extension.lower() in (".yml", ".yaml") and not is_taken else None
 
 
 _WITH_CARE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY

@@ -68,17 +68,6 @@ Entry = tuple[Text, Node]
 """A key and what it stands for."""
 
 
-def nodes(root: Node | None) -> int:
-    """How many texts, lists and mappings a file has, keys included."""
-    match root:
-        case Fields():
-            return 1 + sum(1 + nodes(below) for _, below in root.entries)
-        case Items():
-            return 1 + sum(map(nodes, root.items))
-        case _:
-            return 1
-
-
 class Document(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """One file under ``topics/``."""
 
