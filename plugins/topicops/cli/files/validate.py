@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -35,7 +34,7 @@ def validate_command(
 
     started = time.monotonic()
     selection = selection_of(paths or [default_topics()])
-    validated = validate_files(selection.topics, environment=environment, now=datetime.now(UTC))
+    validated = validate_files(selection.topics, environment=environment)
     found = tuple(filter(selection.concerns, validated.diagnostics))
     files = selection.count() if selection.below else validated.files
     counts = counts_line(found, files=files, took_s=time.monotonic() - started)

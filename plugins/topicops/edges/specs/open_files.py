@@ -6,7 +6,7 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -106,21 +106,16 @@ def shown_folder(topics: Path) -> str:
     return "" if shown == "." else f"{shown}/"
 
 
-def room_of(place: Place) -> int:
-    """How many times as large as others this file may be."""
-    return room_of_kind(kind_and_stem(place)[0])
-
-
-def room_of_kind(kind: FileKind) -> int:
+def room_of(kind: FileKind) -> int:
     """How many times as large as others a file of this kind may be."""
     return ROOM_FOR_MANY if kind in ("Exceptions", "Owners") else 1
 
 
-def kind_and_stem(place: Place) -> tuple[FileKind, str]:
-    stem = place.name.removesuffix(".yaml")
-    if place.name == OWNERS_FILE and not place.folders:
+def kind_and_stem(folders: Sequence[str], name: str) -> tuple[FileKind, str]:
+    stem = name.removesuffix(".yaml")
+    if name == OWNERS_FILE and not folders:
         return "Owners", stem
-    match place.folders[0] if place.folders else "":
+    match folders[0] if folders else "":
         case "profiles":
             return "Profile", stem
         case "environments" if stem.endswith(".exceptions"):

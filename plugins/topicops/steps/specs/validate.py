@@ -30,7 +30,7 @@ from topicops.steps.specs.needed import NOTHING_LEFT_OUT, LeftOut, Needs, Proble
 from topicops.steps.specs.rules import RULES, Rule
 from topicops.steps.specs.rules.assignments import assignments_are_sound
 from topicops.steps.specs.rules.environments import written_exceptions
-from topicops.steps.specs.rules.lifecycles import WARNED_BEFORE, lifecycles_are_complete
+from topicops.steps.specs.rules.lifecycles import lifecycles_are_complete
 from topicops.steps.specs.rules.name_clashes import names_do_not_clash
 from topicops.steps.specs.rules.names import files_are_named_after_topics, names_are_legal
 from topicops.steps.specs.rules.references import profiles_exist
@@ -83,8 +83,6 @@ class Validated:
     """None: no environment was asked for, or there are errors."""
     desired: Desired | None
     """None as above."""
-    holds_until: datetime | None = None
-    """From then on the same files may be judged otherwise, since a pause or an exception ends; None: never."""
     left_out: LeftOut = NOTHING_LEFT_OUT
     """What has errors, and was not needed."""
 
@@ -162,7 +160,6 @@ class _ReadTree:
     """What is wrong with files and their fields."""
     found_everywhere: Mapping[Rule, Sequence[Finding]]
     lifted_anywhere: Lifted
-    holds_until: datetime | None
 
 
 def _read(tree: Tree, now: datetime, rules: Sequence[Rule]) -> _ReadTree:
@@ -175,7 +172,6 @@ def _read(tree: Tree, now: datetime, rules: Sequence[Rule]) -> _ReadTree:
         found=[Problem(found) for found in (*tree.problems, *(finding.diagnostic() for finding in found))],
         found_everywhere={rule: tuple(rule(no_environment)) for rule in BLIND_TO_ENVIRONMENTS},
         lifted_anywhere=_lifted_in(_in_environment(no_environment, name) for name in environment_names(tree)),
-        holds_until=_next_turn(files.values(), now),
     )
 
 
@@ -197,13 +193,11 @@ def _judged(read: _ReadTree, environment: str | None, commit: str | None, needs:
             files=tree.files,
             environment=None,
             desired=None,
-            holds_until=read.holds_until,
             left_out=left_out,
         )
     return Validated(
         diagnostics=ordered,
         files=tree.files,
-        holds_until=read.holds_until,
         environment=_environment(views[0]),
         desired=_desired(views[0], environment, tree.files, ordered, commit, left_out),
         left_out=left_out,
@@ -357,26 +351,6 @@ def _lifted_for(view: EnvironmentView, anywhere: Lifted) -> Lifted:
         return anywhere
     here = {topic.label for topic in view.here}
     return _lifted(view) | {(topic, code) for topic, code in anywhere if topic not in here}
-
-
-def _next_turn(files: Iterable[ReadFile], now: datetime) -> datetime | None:
-    """The first time after ``now`` at which the result may change, because a pause or an exception ends."""
-    sections = (file.lifecycle if isinstance(file, TopicSource) else file.spec for file in files)
-    coming = [time for section in sections if section.values for time in _times(section) if time > now]
-    return min((turn for time in coming for turn in (time - WARNED_BEFORE, time) if turn > now), default=None)
-
-
-def _times(value: object) -> Iterator[datetime]:
-    """Every time that a section holds, however deep."""
-    match value:
-        case datetime():
-            yield value
-        case Section():
-            for below in value.values.values():
-                yield from _times(below.value)
-        case tuple():
-            for item in value:
-                yield from _times(item.value)
 
 
 _SEVERAL_AT_A_PLACE = frozenset({"TOP202", "TOP321"})
