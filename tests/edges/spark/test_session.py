@@ -118,34 +118,6 @@ def test_a_local_driver_takes_no_setting_of_another_spark_on_this_machine(tmp_pa
     assert archive_path(find_java()).stat().st_mtime > before  # that of its last use
 
 
-WITHOUT_PANDAS = """
-import os, sys
-from pathlib import Path
-from topicops.edges.spark.diff import spark_diff
-from topicops.edges.spark.session import spark_session
-from topicops.edges.spark.tables import table_frame
-from topicops.edges.tables.live_topics import read_live_topics
-from topicops.edges.spark.warm_up import _tiny_tables
-
-tables, _ = _tiny_tables(Path(os.environ["FOLDER"]))
-read_live_topics(tables)["topic"]
-with spark_session("local[*]") as spark:
-    delta, _ = spark_diff(table_frame(spark, tables, "desired"), table_frame(spark, tables, "topics"))
-print(len(delta.topics), "pandas" in sys.modules)
-import numpy as np
-from pyspark.sql import functions as F
-
-with spark_session("local[*]") as spark:
-    print(spark.range(1).select(F.lit(np.int64(7))).collect()[0][0], tables.read("desired").to_pandas()["topic"][0])
-"""
-
-
-def test_a_cold_diff_imports_no_pandas_and_whoever_needs_it_has_it(tmp_path: Path) -> None:
-    ended = run_alone(WITHOUT_PANDAS, FOLDER=str(tmp_path))
-
-    assert ended.stdout.splitlines() == ["1 False", "7 topic"], ended.stderr
-
-
 def own_java(folder: Path, does: str) -> Path:
     """A script that shows a fitting version, and does what it is told when a driver is to start."""
     java = folder / "jdk" / "bin" / "java"

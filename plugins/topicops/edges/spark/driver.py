@@ -36,7 +36,6 @@ from topicops.edges.durable_files import write_atomically
 from topicops.edges.java import class_archive_path, find_java, mark_used, pyspark_jars
 from topicops.edges.processes import last_lines
 from topicops.edges.spark.settings import DEFAULT_MEMORY
-from topicops.edges.without_pandas import import_without_pandas
 from topicops.model.errors import LocalClusterError, TopicopsError
 
 LOOPBACK = "127.0.0.1"
@@ -256,8 +255,6 @@ def _start(settings: Mapping[str, str], folder: Path, environment: Mapping[str, 
 
     The JVM ends when its stdin is closed, at the latest with this process.
     """
-    # PySpark imports it, and with it pandas, to ask whether a value is one of NumPy.
-    import_without_pandas("pyspark.testing.utils")
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     log_file = folder / _DRIVER_LOG
     with log_file.open("ab") as log, _environment(environment):
