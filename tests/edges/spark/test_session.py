@@ -26,7 +26,7 @@ from topicops.model.errors import TopicopsError, UsageError
 
 IN_ITS_OWN_PROCESS = """
 import logging, signal, sys, warnings
-from topicops.edges.spark.driver import local_driver, uses_archive
+from topicops.edges.spark.driver import local_driver
 from topicops.edges.spark.session import spark_session
 logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
 own_handler = signal.getsignal(signal.SIGINT)
@@ -34,7 +34,10 @@ with spark_session("local[2]") as spark:
     counted = spark.range(5).count()
 with spark_session("local[2]") as spark:
     counted += spark.range(5).count()
-print(counted, uses_archive(), signal.getsignal(signal.SIGINT) is own_handler, local_driver().folder)
+folder = local_driver().folder
+log = folder / "archive.log"
+uses_archive = log.is_file() and "Mapped dynamic region" in log.read_text()
+print(counted, uses_archive, signal.getsignal(signal.SIGINT) is own_handler, folder)
 """
 
 IN_ONE_APPLICATION = """
