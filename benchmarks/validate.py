@@ -58,6 +58,7 @@ spec:
   cluster:
     id: x9ZkQ0mVTh2c7nUeYw1aBg
     class: production
+    kafkaVersion: "3.9"
     zookeeper: {{connection: kafka_zookeeper}}
     kafka: {{connection: kafka}}
   defaults: {{partitions: 6, replicationFactor: 3}}
