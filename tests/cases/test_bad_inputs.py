@@ -14,9 +14,7 @@ from typing import Any
 
 import pytest
 
-from fixtures.spec_folder import diagnostics, is_mended, proposes_an_edit
 from topicops.cli import run
-from topicops.model.specs.diagnostics import Diagnostic
 
 pytestmark = pytest.mark.cases
 
@@ -25,8 +23,6 @@ CORPUS = json.loads(TABLE.read_text(encoding="utf-8"))
 CASES: list[dict[str, Any]] = CORPUS["cases"]
 IN_A_PROCESS_OF_THEIR_OWN = CASES[:: max(1, len(CASES) // 6)][:6]
 ARGUMENTS = ["validate", "--environment", "local", "--format", "json"]
-EDITS_OF_THE_TABLE = 37
-"""How many its problems propose."""
 Ended = subprocess.CompletedProcess[str]
 COMPARED = ("code", "severity", "file", "line", "column")
 
@@ -106,28 +102,3 @@ def test_a_process_answers_as_the_entry_does(
     ended = answers_of_processes[case["id"]].result()
 
     assert (shown(ended.stdout), ended.returncode, ended.stderr) == (case["expect"], expected_exit(case), "")
-
-
-def test_every_edit_that_a_case_proposes_mends_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    tried, useless = 0, []
-    for case in CASES:
-        for index, problem in enumerate(problems_with_an_edit(case, tmp_path / case["id"], monkeypatch)):
-            folder = tmp_path / f"{case['id']}-{index}"
-            in_a_folder_of_its_own(case, folder, monkeypatch)
-            tried += 1
-            if not is_mended(Path("topics"), problem):
-                useless.append((case["id"], problem.summary))
-
-    assert useless == []
-    assert tried == EDITS_OF_THE_TABLE or "TOPICOPS_BAD_INPUTS" in os.environ
-
-
-def problems_with_an_edit(case: Mapping[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[Diagnostic]:
-    in_a_folder_of_its_own(case, folder, monkeypatch)
-    return [problem for problem in diagnostics(Path("topics")) if proposes_an_edit(problem)]
-
-
-def in_a_folder_of_its_own(case: Mapping[str, Any], folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder.mkdir()
-    write_files(folder, case["files"])
-    monkeypatch.chdir(folder)

@@ -232,11 +232,11 @@ LATER = {"AuditLine", "DriftJson", "ExplanationJson", "ReportJson", "TopicJson",
 """Parts with fields that came with a later minor version of their format."""
 
 
-def test_each_field_is_required_but_those_of_a_server_that_was_never_started_and_of_one_of_two_fixes() -> None:
+def test_each_field_is_required_but_those_of_a_server_that_was_never_started() -> None:
     """And those that a later minor version adds: a file of an earlier one still fits."""
     parts = {name: part for kind in OUTPUTS for name, part in output_schema(kind)["$defs"].items()}
     optional = {n for n, part in parts.items() if set(part.get("properties", ())) > set(part.get("required", ()))}
-    assert optional - PART_OF_A_PLAN == {"ClusterStatusJson", "SparkStatusJson", "FixJson", *LATER}
+    assert optional - PART_OF_A_PLAN == {"ClusterStatusJson", "SparkStatusJson", *LATER}
 
 
 @pytest.mark.parametrize("kind", OUTPUTS)

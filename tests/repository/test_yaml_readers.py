@@ -11,7 +11,6 @@ import topicops
 PACKAGE = Path(topicops.__file__).parent
 READERS = {
     "edges/local/demo_files.py": "the demo's own copies of files that the package ships",
-    "edges/specs/cache.py": "the release of the parser alone",
     "edges/specs/fast_path.py": "events, which are counted",
     "edges/specs/nodes.py": "events, which are limited",
 }

@@ -8,8 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from topicops.edges.specs.cache import CachedDiagnostics, DiagnosticsCache, users_cache
-from topicops.edges.specs.open_files import regular_text, room_of_kind, source_lines
+from topicops.edges.specs.open_files import regular_text, room_of, source_lines
 from topicops.edges.specs.reader import read_tree
 from topicops.model.errors import UsageError
 from topicops.model.gc_pause import gc_paused
@@ -22,56 +21,22 @@ if TYPE_CHECKING:
     from topicops.steps.authoring.new_spec import NewTopic
     from topicops.steps.authoring.retire import Tombstone
     from topicops.steps.specs.explain import Explanation
-    from topicops.steps.specs.fixes import TriedFixes
+    from topicops.steps.specs.validate import Validated
 
 
 @gc_paused()
-def validate_files(
-    topics: Path, *, environment: str | None, now: datetime, cache: DiagnosticsCache | None = None
-) -> CachedDiagnostics:
-    """Every problem of every file; read from the cache when no file has changed since.
+def validate_files(topics: Path, *, environment: str | None) -> Validated:
+    """Find every problem of every file.
 
     Args:
-        environment: None: the topics of every environment are checked.
-        cache: The user's own when left out.
+        environment: None means that the topics of every environment are checked.
 
     Raises:
         UsageError: There is no such folder, or no such environment.
     """
-    cache = cache or users_cache()
-    listing = cache.list_folder(topics)
-    cached = cache.diagnostics(listing, environment, now)
-    if cached is not None:
-        return cached
-    from topicops.steps.specs.validate import validate  # slow to import, and not needed when the cache has the answer
+    from topicops.steps.specs.validate import validate
 
-    tree, matches_git = cache.read(listing)
-    validated = validate(tree, environment=environment, now=now)
-    found = CachedDiagnostics(
-        diagnostics=validated.diagnostics, files=validated.files, since=now, until=validated.holds_until
-    )
-    if matches_git:
-        cache.store_diagnostics(listing, environment, found)
-    return found
-
-
-def diagnostics_as_json(diagnostics: Sequence[Diagnostic], topics: Path, environment: str | None, *, files: int) -> str:
-    """Diagnostics as JSON, with each edit that was tried and would help."""
-    from topicops.steps.reporting.specs.diagnostics_text import diagnostics_json
-
-    tried = _with_tried_fixes(diagnostics, topics, environment)
-    return diagnostics_json(tried.diagnostics, files=files, untried=tried.untried)
-
-
-def _with_tried_fixes(diagnostics: Sequence[Diagnostic], topics: Path, environment: str | None) -> TriedFixes:
-    from topicops.steps.specs.fixes import TriedFixes, with_sure_fixes
-
-    if all(diagnostic.fix is None and diagnostic.rename_to is None for diagnostic in diagnostics):
-        return TriedFixes(tuple(diagnostics))
-    from topicops.edges.specs.edited import document_after_fix
-
-    edited = partial(document_after_fix, topics=topics)
-    return with_sure_fixes(diagnostics, read_tree(topics), edited, environment=environment, now=datetime.now(UTC))
+    return validate(read_tree(topics), environment=environment, now=datetime.now(UTC))
 
 
 def shown_diagnostics(diagnostics: Sequence[Diagnostic]) -> str:
@@ -112,13 +77,13 @@ def format_files(selection: Selection, *, check: bool, on_change: Callable[[str]
 
 
 def _text_of(document: Document) -> str | None:
-    return regular_text(Path(document.file), room=room_of_kind(document.kind))
+    return regular_text(Path(document.file), room=room_of(document.kind))
 
 
 def _parse(kind: FileKind, text: str) -> Node | None:
     from topicops.edges.specs.writer import node_of
 
-    return node_of(text, room=room_of_kind(kind))
+    return node_of(text, room=room_of(kind))
 
 
 def write_new_spec(topics: Path, new: NewTopic, *, domain: str | None) -> str:

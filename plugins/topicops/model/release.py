@@ -64,8 +64,6 @@ DEAD_REPLICAS_INELIGIBLE = Release(2, 3)
 """OfflineReplica to ReplicaDeletionIneligible is valid. Source: kafka.controller.ReplicaState, 2.2.2 and 2.3.1."""
 SHRINKS_AT_FAILOVER = Release(2, 3)
 """A new controller takes dead brokers out of ISRs. Source: kafka.controller.ReplicaStateMachine#startup."""
-CONFIG_SOURCES = Release(1, 1)
-"""DescribeConfigs tells where each value comes from (KIP-226); before, only whether it is a default."""
 ZSTD = Release(2, 1)
 """Brokers know the compression ``zstd`` (KIP-110)."""
 ELECTS_WHEN_ALLOWED = Release(2, 1)

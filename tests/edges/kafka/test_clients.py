@@ -16,11 +16,8 @@ from kafka.net.selector import NetworkSelector
 from topicops.edges.kafka.answers import (
     CONTROLLER_CODES,
     FAILED_CODES,
-    FOREIGN_CODES,
     LOCAL_FAILED_CODES,
-    LOCAL_UNCLEAR_CODES,
     RETRY_CODES,
-    UNCLEAR_CODES,
     answer_kind,
 )
 from topicops.edges.kafka.broker_views import _metadata_request
@@ -41,6 +38,24 @@ from topicops.model.specs.topic_config import TOPIC_CONFIGS
 KNOWN_CODES = {
     code: name for name in dir(KafkaError) if name.isupper() and isinstance(code := getattr(KafkaError, name), int)
 }
+UNCLEAR_CODES = frozenset(
+    {
+        KafkaError.UNKNOWN,  # thrown anywhere between the first znode and the last
+        KafkaError.REQUEST_TIMED_OUT,
+        KafkaError.NETWORK_EXCEPTION,
+        KafkaError.STALE_BROKER_EPOCH,
+        KafkaError.KAFKA_STORAGE_ERROR,
+    }
+)
+LOCAL_UNCLEAR_CODES = frozenset(range(-199, -136)) - LOCAL_FAILED_CODES
+"""Librdkafka's other codes: they do not say what became of the request."""
+
+FOREIGN_CODES = frozenset(
+    {*range(1, 3), 4, 6, *range(9, 11), 12, *range(18, 29), 32, 43, *range(45, 54), 59}
+    | {*range(61, 72), *range(74, 77), 78, 79, 81, 82, 87, 88, 90, *range(93, 97)}
+    | {*range(110, 114), *range(117, 129), *range(130, 134)}
+)
+"""Answers to producers, consumers, groups, transactions, tokens, features and voters: never to our requests."""
 TABLES = (
     FAILED_CODES, FOREIGN_CODES, RETRY_CODES, UNCLEAR_CODES, CONTROLLER_CODES, LOCAL_FAILED_CODES, LOCAL_UNCLEAR_CODES,
 )  # fmt: skip

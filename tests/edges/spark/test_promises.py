@@ -8,8 +8,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from fakes import builders
+from fixtures.quality_rows import rows_after
 from topicops.model.runs import quality_rules
-from topicops.model.runs.quality_rows import Afterwards, rows_after
+from topicops.model.runs.quality_rows import Afterwards
 from topicops.model.runs.quality_rules import RULES, Rule
 from topicops.model.runs.results import FailingRow, QualityResult
 

@@ -26,7 +26,7 @@ from topicops.model.errors import TopicopsError, UsageError
 
 IN_ITS_OWN_PROCESS = """
 import logging, signal, sys, warnings
-from topicops.edges.spark.driver import local_driver, uses_archive
+from topicops.edges.spark.driver import local_driver
 from topicops.edges.spark.session import spark_session
 logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
 own_handler = signal.getsignal(signal.SIGINT)
@@ -34,7 +34,10 @@ with spark_session("local[2]") as spark:
     counted = spark.range(5).count()
 with spark_session("local[2]") as spark:
     counted += spark.range(5).count()
-print(counted, uses_archive(), signal.getsignal(signal.SIGINT) is own_handler, local_driver().folder)
+folder = local_driver().folder
+log = folder / "archive.log"
+uses_archive = log.is_file() and "Mapped dynamic region" in log.read_text()
+print(counted, uses_archive, signal.getsignal(signal.SIGINT) is own_handler, folder)
 """
 
 IN_ONE_APPLICATION = """
@@ -116,34 +119,6 @@ def test_a_local_driver_takes_no_setting_of_another_spark_on_this_machine(tmp_pa
     assert ended.stderr == ""
     assert ended.stdout.startswith("10 True True ")  # and its class path still fits the archive
     assert archive_path(find_java()).stat().st_mtime > before  # that of its last use
-
-
-WITHOUT_PANDAS = """
-import os, sys
-from pathlib import Path
-from topicops.edges.spark.diff import spark_diff
-from topicops.edges.spark.session import spark_session
-from topicops.edges.spark.tables import table_frame
-from topicops.edges.tables.live_topics import read_live_topics
-from topicops.edges.spark.warm_up import _tiny_tables
-
-tables, _ = _tiny_tables(Path(os.environ["FOLDER"]))
-read_live_topics(tables)["topic"]
-with spark_session("local[*]") as spark:
-    delta, _ = spark_diff(table_frame(spark, tables, "desired"), table_frame(spark, tables, "topics"))
-print(len(delta.topics), "pandas" in sys.modules)
-import numpy as np
-from pyspark.sql import functions as F
-
-with spark_session("local[*]") as spark:
-    print(spark.range(1).select(F.lit(np.int64(7))).collect()[0][0], tables.read("desired").to_pandas()["topic"][0])
-"""
-
-
-def test_a_cold_diff_imports_no_pandas_and_whoever_needs_it_has_it(tmp_path: Path) -> None:
-    ended = run_alone(WITHOUT_PANDAS, FOLDER=str(tmp_path))
-
-    assert ended.stdout.splitlines() == ["1 False", "7 topic"], ended.stderr
 
 
 def own_java(folder: Path, does: str) -> Path:

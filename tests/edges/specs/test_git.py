@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from topicops.edges.specs.git import Checkout, checkout_of, removed_files, unchanged_blobs
+from topicops.edges.specs.git import Checkout, checkout_of, removed_files
 
 UNKNOWN = Checkout(None, "git does not know the folder, or has no commit of it", is_known=False)
 IDENTITY = ("-c", "user.name=test", "-c", "user.email=test@example.com", "-c", "commit.gpgsign=false")
@@ -184,143 +183,6 @@ def test_without_git_there_is_no_commit(topics: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("PATH", str(topics))
 
     assert checkout_of(topics) == UNKNOWN
-
-
-def test_unchanged_files_have_their_blob_ids_by_path_from_the_folder(topics: Path) -> None:
-    (topics / "web" / "new.yaml").write_text("a: c\n")
-    blob = git(topics, "rev-parse", "HEAD:topics/web/clicks.yaml")
-
-    assert unchanged_blobs(topics) == {"web/clicks.yaml": blob}
-    assert unchanged_blobs(topics / "web") == {"clicks.yaml": blob}
-    assert unchanged_blobs(topics.parent) == {"topics/web/clicks.yaml": blob}
-
-
-def test_a_staged_file_and_one_that_was_only_touched_are_unchanged(topics: Path) -> None:
-    (topics / "web" / "new.yaml").write_text("a: c\n")
-    git(topics, "add", ".")
-    os.utime(topics / "web" / "clicks.yaml", (1, 1))
-
-    assert unchanged_blobs(topics).keys() == {"web/clicks.yaml", "web/new.yaml"}
-
-
-def in_conflict(folder: Path) -> None:
-    file = folder / "web" / "clicks.yaml"
-    git(folder, "checkout", "-qb", "other")
-    for text, branch in (("a: c\n", "-"), ("a: d\n", "other")):
-        file.write_text(text)
-        git(folder, "commit", "-qam", text)
-        git(folder, "checkout", "-q", branch)
-    subprocess.run(["git", *IDENTITY, "merge", "-q", "-"], cwd=folder, check=False, capture_output=True)
-
-
-def told_to_leave_it(folder: Path, flag: str) -> None:
-    git(folder, "update-index", flag, "web/clicks.yaml")
-    (folder / "web" / "clicks.yaml").write_text("a: c\n")
-
-
-def converted(folder: Path, attributes: Path, line: str) -> None:
-    attributes.parent.mkdir(exist_ok=True)
-    attributes.write_text(f"{line}\n")
-    (folder / "web" / "clicks.yaml").write_text("a: b\r\n")
-    git(folder, "add", "web")  # git keeps what it had, and holds the file for unchanged
-
-
-def converted_by_setting(folder: Path, value: str) -> None:
-    git(folder, "config", "core.autocrlf", value)
-    (folder / "web" / "clicks.yaml").write_text("a: b\r\n")
-    git(folder, "add", "web")
-
-
-def a_link(folder: Path) -> None:
-    (folder / "web" / "clicks.yaml").unlink()
-    (folder / "web" / "clicks.yaml").symlink_to("elsewhere.yaml")
-    git(folder, "add", "web")
-
-
-def edited_unseen(folder: Path) -> None:
-    """The same size and time of change, in a repository that is told to look at nothing else."""
-    file = folder / "web" / "clicks.yaml"
-    os.utime(file, (1_700_000_000, 1_700_000_000))
-    git(folder, "add", "web")
-    git(folder, "config", "core.trustctime", "false")
-    git(folder, "config", "core.checkStat", "minimal")
-    other = file.with_suffix(".new")
-    other.write_text("a: c\n")
-    os.utime(other, (1_700_000_000, 1_700_000_000))
-    other.rename(file)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        pytest.param(lambda folder: (folder / "web" / "clicks.yaml").write_text("a: c\n"), id="edited, same size"),
-        pytest.param(edited_unseen, id="edited, same size and time"),
-        pytest.param(lambda folder: (folder / "web" / "clicks.yaml").unlink(), id="removed"),
-        pytest.param(lambda folder: (folder / "web" / "clicks.yaml").chmod(0o755), id="other mode"),
-        pytest.param(a_link, id="a link"),
-        pytest.param(in_conflict, id="in conflict"),
-        pytest.param(lambda folder: told_to_leave_it(folder, "--assume-unchanged"), id="assumed unchanged"),
-        pytest.param(lambda folder: told_to_leave_it(folder, "--skip-worktree"), id="skipped"),
-        pytest.param(lambda folder: converted_by_setting(folder, "true"), id="autocrlf"),
-        pytest.param(lambda folder: converted_by_setting(folder, "input"), id="autocrlf on the way in"),
-        pytest.param(
-            lambda folder: converted(folder, folder / ".gitattributes", "web/*.yaml text"), id="attributes beside it"
-        ),
-        pytest.param(
-            lambda folder: converted(folder, folder.parent / ".gitattributes", "topics/web/* text=auto"),
-            id="attributes above it",
-        ),
-        pytest.param(
-            lambda folder: converted(folder, folder.parent / ".git" / "info" / "attributes", "* text"),
-            id="attributes of the repository",
-        ),
-        pytest.param(lambda folder: (folder / ".gitattributes").write_text("*.yaml filter=vault\n"), id="a filter"),
-    ],
-)
-def test_a_file_that_may_differ_from_its_blob_is_left_out(topics: Path, change: Callable[[Path], object]) -> None:
-    assert "web/clicks.yaml" in unchanged_blobs(topics)
-    change(topics)
-
-    assert "web/clicks.yaml" not in unchanged_blobs(topics)
-    assert "clicks.yaml" not in unchanged_blobs(topics / "web")
-
-
-def test_a_repository_inside_another_answers_for_itself(topics: Path) -> None:
-    inner = topics / "web" / "inner"
-    inner.mkdir()
-    (inner / "a.yaml").write_text("a: b\n")
-    git(inner, "init", "-q")
-    git(inner, "add", ".")
-
-    assert unchanged_blobs(topics).keys() == {"web/clicks.yaml"}
-    assert unchanged_blobs(inner).keys() == {"a.yaml"}
-
-
-def test_a_hook_of_another_repository_does_not_answer(topics: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("GIT_DIR", str(topics))
-
-    assert unchanged_blobs(topics).keys() == {"web/clicks.yaml"}
-
-
-def test_without_room_for_an_answer_no_file_is_known(topics: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(topics / "nowhere"))
-
-    assert unchanged_blobs(topics) == {}
-
-
-def test_what_is_to_be_done_meanwhile_is_done_once_whatever_git_says(topics: Path, tmp_path: Path) -> None:
-    done: list[Path] = []
-    for folder in (topics, tmp_path / "nowhere"):
-        unchanged_blobs(folder, meanwhile=lambda: done.append(folder))  # noqa: B023, called at once
-
-    assert done == [topics, tmp_path / "nowhere"]
-
-
-def test_where_git_has_no_say_no_file_is_known(tmp_path: Path, topics: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert unchanged_blobs(tmp_path / "nowhere") == {}
-    monkeypatch.setenv("PATH", str(topics))
-
-    assert unchanged_blobs(topics) == {}
 
 
 def test_a_file_that_was_renamed_or_removed_is_known_by_its_old_name(topics: Path) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from fakes import builders
 from fakes.builders import USUAL_RELEASES, alike
+from fixtures.quality_rows import broker_rows, rows_after, rows_before, spec_rows
 from topicops.model.cluster.snapshot import Broker, ClusterSnapshot, LiveTopic, PartitionState
 from topicops.model.release import Release, Releases
 from topicops.model.runs.quality_rows import (
@@ -17,14 +18,10 @@ from topicops.model.runs.quality_rows import (
     InputsRow,
     PartitionRow,
     SpecConfigRow,
-    broker_rows,
-    min_insync_replicas,
     partition_rows,
-    rows_after,
-    rows_before,
-    spec_rows,
     topics_at_least,
 )
+from topicops.model.specs.topic_config import min_insync_replicas
 
 
 def state(leader: int, *isr: int) -> PartitionState:

@@ -63,7 +63,7 @@ def is_no_producer(node: ast.AST) -> bool:
 @cache
 def produced() -> frozenset[str]:
     """Codes that stand in a text of the product, where a problem, an error or a reason is made."""
-    files = [file for file in PRODUCT.rglob("*.py") if file.name not in ("codes.py", "field_docs.py")]
+    files = [file for file in PRODUCT.rglob("*.py") if file.name != "codes.py"]
     return frozenset(code for file in files for text in texts_of(file) for code in CODE.findall(text))
 
 

@@ -11,7 +11,6 @@ from topicops.model.specs.spellings import (
     human_unit,
     known_unit,
     plain_number,
-    same_unit,
     utc_time,
 )
 from topicops.model.specs.topic_config import TOPIC_CONFIGS, Unit
@@ -90,8 +89,6 @@ def test_a_broker_setting_leads_to_the_config_of_a_topic() -> None:
     assert config_name_of_broker_setting("log.retention.hours") == "retention.ms"
     assert config_name_of_broker_setting("message.max.bytes") == "max.message.bytes"
     assert config_name_of_broker_setting("no.such.setting") is None
-    assert same_unit("retention.ms", "log.retention.ms")
-    assert not same_unit("retention.ms", "log.retention.hours")
 
 
 @pytest.mark.parametrize(

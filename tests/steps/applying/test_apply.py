@@ -22,7 +22,7 @@ from fakes.resting_cluster import (
     RestingCluster,
 )
 from topicops.model.cluster.snapshot import TopicTraces
-from topicops.model.plans.changes import ACTIONS, CHANGE_TYPES, Action, Change, GateWord
+from topicops.model.plans.changes import ACTIONS, Action, Change, GateWord
 from topicops.model.plans.plan import Plan, TopicActivity
 from topicops.model.ports import Answer, AnswerKind, ApplyPorts, Clock
 from topicops.model.runs.results import Outcome, OutcomeStatus
@@ -111,7 +111,7 @@ def test_every_kind_of_change_is_applied(world: World) -> None:
     assert live["new"].overrides == {"retention.ms": "1000"}
     assert live["grown"].assignment == {0: (1, 2, 3), 1: (2, 3, 1)}
     assert live["tuned"].overrides == {"retention.ms": "2000"}
-    assert {change.action for change in changes} == set(CHANGE_TYPES)
+    assert {change.action for change in changes} == set(ACTIONS)
 
 
 def test_applying_the_same_plan_again_sends_nothing(world: World) -> None:

@@ -2,11 +2,10 @@
 
 import pytest
 
-from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ShrunkenWorldError, UnsupportedTargetError, WrongTargetError
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Cluster, Environment, EnvironmentSpec
-from topicops.steps.planning.cluster_guard import require_cluster, require_cluster_id, require_not_shrunken
+from topicops.steps.planning.cluster_guard import require_cluster_id, require_not_shrunken
 
 FILE = "topics/environments/prod.yaml"
 
@@ -17,27 +16,14 @@ def environment(cluster_id: str | None) -> Environment:
     return Environment(name="prod", spec=EnvironmentSpec(cluster=cluster), file=FILE, locations=places)
 
 
-def snapshot(cluster_id: str) -> ClusterSnapshot:
-    return ClusterSnapshot(
-        cluster_id=cluster_id,
-        chroot="",
-        source="zookeeper",
-        controller_id=1,
-        controller_epoch=1,
-        brokers={},
-        topics={},
-        deleting={},
-    )
-
-
 @pytest.mark.parametrize("expected", [pytest.param("a", id="the same id"), pytest.param(None, id="none named")])
 def test_the_cluster_that_is_meant_is_accepted(expected: str | None) -> None:
-    require_cluster(snapshot("a"), environment(expected))
+    require_cluster_id("a", environment(expected))
 
 
 def test_another_cluster_is_a_wrong_target_that_names_both_ids_and_the_place() -> None:
     with pytest.raises(WrongTargetError, match=r"prod.yaml:6.*cluster meant.*is found") as caught:
-        require_cluster(snapshot("found"), environment("meant"))
+        require_cluster_id("found", environment("meant"))
     assert caught.value.exit_status == 8
 
 

@@ -18,8 +18,9 @@ from topicops.edges.specs.problems import UnreadableError
 from topicops.model.specs.codes import CODES
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.document import Document, FileKind, Tree
-from topicops.model.specs.field_docs import CONFIG_WORDS, FIELD_WORDS
 from topicops.steps.reporting.specs.diagnostics_text import annotation, diagnostics_json
+from topicops.steps.specs.json_schema import KINDS as SCHEMAS
+from topicops.steps.specs.json_schema import schema_of
 from topicops.steps.specs.validate import validate
 
 CORPUS = json.loads((Path(__file__).parents[2] / "data" / "bad-inputs.json").read_text(encoding="utf-8"))
@@ -31,8 +32,11 @@ TEXTS = sorted(
         if entry is not None and "text" in entry
     }
 )
+FIELDS_AND_CONFIGS: list[str] = sorted(
+    {name for schema in map(schema_of, SCHEMAS) for part in schema["$defs"].values() for name in part["properties"]}
+)
 PIECES = st.one_of(
-    st.sampled_from(sorted({name.rpartition(".")[2] for name in FIELD_WORDS} | set(CONFIG_WORDS))),
+    st.sampled_from(FIELDS_AND_CONFIGS),
     st.sampled_from(
         ["null", "~", "{}", "[]", "010", "-1", "1e3", "7 days", "5GB", "9" * 5000, "true", "no", "2024-01-02"]
     ),

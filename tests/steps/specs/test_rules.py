@@ -9,19 +9,7 @@ from typing import Any
 
 import pytest
 
-from fixtures.spec_folder import (
-    HEAD,
-    LOCAL,
-    PROD,
-    configs,
-    diagnostics,
-    is_mended,
-    proposes_an_edit,
-    topic,
-    validated,
-    world,
-    write,
-)
+from fixtures.spec_folder import HEAD, LOCAL, PROD, configs, topic, validated, world
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.document import Span
 from topicops.steps.specs.rules import (
@@ -836,16 +824,6 @@ def test_nothing_else_is_said_of_it(row: Row) -> None:
 
     said = [(d.code, d.severity.value, d.file, characters(d.file, d)) for d in answer.diagnostics]
     assert said == [(row.code, "warning" if row.warns else "error", row.file, row.marked)]
-
-
-def test_every_edit_that_a_rule_proposes_mends_the_file() -> None:
-    mended = []
-    for number, parameters in enumerate(ROWS):
-        row, folder = parameters.values[0], Path(str(number))
-        write(folder, row.files, local=row.local)
-        mended += [(parameters.id, is_mended(folder, p)) for p in diagnostics(folder) if proposes_an_edit(p)]
-
-    assert mended == [(row, True) for row in ("no such config", "an unknown word", "octal to some", "a unit of people")]
 
 
 def characters(file: str, place: Span | Diagnostic) -> str:

@@ -1,4 +1,4 @@
-"""Files that are made to be slow: judging them, and trying their edits, takes no longer than for other files."""
+"""Files that are made to be slow: judging them takes no longer than for other files."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.spec_folder import HEAD, LOCAL, configs, diagnostics, proposes_an_edit, topic, write
+from fixtures.spec_folder import HEAD, LOCAL, configs, diagnostics, topic, write
 from topicops.edges.specs.open_files import source_lines
 from topicops.model.specs.topic_config import LONGEST_NUMBER
 from topicops.steps.reporting.specs.diagnostics_text import diagnostics_text
@@ -93,9 +93,3 @@ def test_a_duration_that_is_too_long_is_refused_by_its_length() -> None:
     write(Path(), {"web/a.yaml": topic("a")}, local=LOCAL + f"  policy: {{restsFor: {'1' * 100}s}}\n")
 
     assert any("101 characters; a number has at most 100" in problem.summary for problem in diagnostics(Path()))
-
-
-def test_the_first_of_many_edits_are_proposed() -> None:
-    write(Path(), {"web/a.yaml": topic("a", "spec:\n  replicas: 3\n  keyed: No\n" + lines(9_000, "  x{n}: 1\n"))})
-
-    assert [problem.code for problem in diagnostics(Path()) if proposes_an_edit(problem)] == ["TOP201", "TOP204"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -30,18 +29,18 @@ def validate_command(
 ) -> None:
     """Check every file and show all problems at once. Opens no connection."""
     from topicops.flow.selected_files import selection_of
-    from topicops.flow.spec_files import diagnostics_as_json, shown_diagnostics, validate_files
-    from topicops.steps.reporting.specs.diagnostics_text import annotation, counts_line
+    from topicops.flow.spec_files import shown_diagnostics, validate_files
+    from topicops.steps.reporting.specs.diagnostics_text import annotation, counts_line, diagnostics_json
 
     started = time.monotonic()
     selection = selection_of(paths or [default_topics()])
-    validated = validate_files(selection.topics, environment=environment, now=datetime.now(UTC))
+    validated = validate_files(selection.topics, environment=environment)
     found = tuple(filter(selection.concerns, validated.diagnostics))
     files = selection.count() if selection.below else validated.files
     counts = counts_line(found, files=files, took_s=time.monotonic() - started)
     match output:
         case "json":
-            print_result(diagnostics_as_json(found, selection.topics, environment, files=files))
+            print_result(diagnostics_json(found, files=files))
         case "github":
             print_result("\n".join([*map(annotation, found), counts]))
         case "text":

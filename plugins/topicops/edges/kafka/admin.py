@@ -314,8 +314,13 @@ class KafkaAdmin:
         return seen if seen is not None and connections.knows_address_of(seen) else connections.controller()
 
     def _delete_at(self, controller: int, change: DeleteTopic, topic_id: uuid.UUID) -> Answer:
-        connections, request = self._connected(), {controller: self._delete_request(topic_id)}
-        future = run_in_thread(lambda: connections.ask(request, timeout_s=self._request_timeout_s))
+        request = DeleteTopicsRequest(
+            topics=[DeleteTopicsRequest.DeleteTopicState(topic_id=topic_id)],
+            timeout_ms=int(self._operation_timeout_s * 1000),
+            min_version=DELETE_BY_ID_VERSION,
+        )
+        connections = self._connected()
+        future = run_in_thread(lambda: connections.ask({controller: request}, timeout_s=self._request_timeout_s))
         successor = self._await([future])
         if not future.done():
             self._connections = None  # closing it would wait for the broker that is silent
@@ -341,13 +346,6 @@ class KafkaAdmin:
         kind = AnswerKind.RETRY if code == KafkaError.NOT_CONTROLLER else answer_kind(code)
         answer = Answer(kind, f"{error.name()} ({code}): {message or error.str()}", wait_s)
         return with_missing_right(answer, code, change, self._deleter_properties)
-
-    def _delete_request(self, topic_id: uuid.UUID) -> Any:
-        return DeleteTopicsRequest(
-            topics=[DeleteTopicsRequest.DeleteTopicState(topic_id=topic_id)],
-            timeout_ms=int(self._operation_timeout_s * 1000),
-            min_version=DELETE_BY_ID_VERSION,
-        )
 
     def _connected(self) -> BrokerConnections:
         if self._connections is None:

@@ -32,16 +32,6 @@ RETRY_CODES = frozenset(
 CONTROLLER_CODES = frozenset({KafkaError.NOT_CONTROLLER, KafkaError.STALE_CTRL_EPOCH, KafkaError.UNKNOWN_CONTROLLER_ID})
 """The request went to a former controller. The client may have sent it before; the new one finishes what began."""
 
-UNCLEAR_CODES = frozenset(
-    {
-        KafkaError.UNKNOWN,  # thrown anywhere between the first znode and the last
-        KafkaError.REQUEST_TIMED_OUT,
-        KafkaError.NETWORK_EXCEPTION,
-        KafkaError.STALE_BROKER_EPOCH,
-        KafkaError.KAFKA_STORAGE_ERROR,
-    }
-)
-
 FAILED_CODES = frozenset(
     {
         # Also the answer to a request that the client repeated by itself: reading the topic once shows that.
@@ -90,16 +80,6 @@ LOCAL_FAILED_CODES = frozenset(
     }
 )
 """Librdkafka's own codes for a request that never left."""
-
-LOCAL_UNCLEAR_CODES = frozenset(range(-199, -136)) - LOCAL_FAILED_CODES
-"""Librdkafka's other codes: they do not say what became of the request."""
-
-FOREIGN_CODES = frozenset(
-    {*range(1, 3), 4, 6, *range(9, 11), 12, *range(18, 29), 32, 43, *range(45, 54), 59}
-    | {*range(61, 72), *range(74, 77), 78, 79, 81, 82, 87, 88, 90, *range(93, 97)}
-    | {*range(110, 114), *range(117, 129), *range(130, 134)}
-)
-"""Answers to producers, consumers, groups, transactions, tokens, features and voters: never to our requests."""
 
 RIGHTS: Mapping[Action, str] = {
     "create": "Create",

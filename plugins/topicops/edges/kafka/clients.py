@@ -175,7 +175,8 @@ class BrokerConnections:
 
     def __init__(self, properties: Mapping[str, str], *, request_timeout_s: float = 5.0) -> None:
         settings = kafka_python_settings(properties)
-        _silence_kafka_python()
+        # It logs an ERROR for each refused connection, and at DEBUG whole requests with passwords.
+        logging.getLogger("kafka").setLevel(logging.CRITICAL)
         self._request_timeout_s = request_timeout_s
         try:
             self._net_client: Any = KafkaNetClient(
@@ -207,7 +208,7 @@ class BrokerConnections:
             ConnectionSecurityError: Every broker refuses this identity, or none is trusted, if kafka-python says so.
             ClusterUnreachableError: None of the known brokers answers.
         """
-        known = [*self._known(), *self._bootstrap_ids()]
+        known = [*self._known(), *(broker.node_id for broker in self._manager.cluster.bootstrap_brokers())]
         first_s = min(3 * self._request_timeout_s, FIRST_ANSWER_S) if self._answer_s is None else 0.0
         timeout_s = max(first_s, self.patience_s(self._request_timeout_s))
         answers = self.ask({node: MetadataRequest(topics=[]) for node in known}, timeout_s=timeout_s, enough=1)
@@ -351,9 +352,6 @@ class BrokerConnections:
 
     def _known(self) -> list[int]:
         return [broker.node_id for broker in self._manager.cluster.brokers()]
-
-    def _bootstrap_ids(self) -> list[str]:
-        return [broker.node_id for broker in self._manager.cluster.bootstrap_brokers()]
 
 
 async def _begun() -> None:
@@ -544,8 +542,3 @@ def _no_answer(sentences: Sequence[str]) -> ClusterError:
         return LoginRefusedError(text)
     hint = "; a refused login and a port of another security.protocol look the same" if "disconnected" in text else ""
     return ClusterUnreachableError(text + hint)
-
-
-def _silence_kafka_python() -> None:
-    # It logs an ERROR for each refused connection, and at DEBUG whole requests with passwords.
-    logging.getLogger("kafka").setLevel(logging.CRITICAL)

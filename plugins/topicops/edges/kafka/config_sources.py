@@ -8,11 +8,11 @@ from __future__ import annotations
 from confluent_kafka.admin import ConfigSource  # type: ignore[attr-defined]  # its stub re-exports without saying so
 
 NOT_TOLD = (-1, ConfigSource.UNKNOWN_CONFIG.value)
-"""What clients read from brokers before ``CONFIG_SOURCES``, whose answers have no such field."""
+"""What clients read from brokers before Kafka 1.1, whose answers have no such field (KIP-226)."""
 
 
 def is_override(source: int, *, is_default: bool) -> bool:
-    """Whether a value is set on its topic; brokers before ``CONFIG_SOURCES`` only tell whether it is a default."""
+    """Whether a value is set on its topic; brokers before Kafka 1.1 only tell whether it is a default."""
     return not is_default if source in NOT_TOLD else bool(source == ConfigSource.DYNAMIC_TOPIC_CONFIG.value)
 
 

@@ -292,7 +292,9 @@ class KafkaReader:
             return frozenset()
         views = self._views_of(sorted(described))
         return frozenset(
-            name for name, found in described.items() if any(_rows(view, name) != _assignment(found) for view in views)
+            name
+            for name, found in described.items()
+            if any(_rows(view, name) != (found.assignment if found else None) for view in views)
         )
 
     def _views_of(self, topics: Sequence[str]) -> list[BrokerView]:
@@ -467,10 +469,6 @@ def _description(described: Any) -> Description:
         assignment={p.id: tuple(node.id for node in p.replicas) for p in partitions},
         states={p.id: _state(p) for p in partitions},
     )
-
-
-def _assignment(description: Description | None) -> Assignment | None:
-    return None if description is None else description.assignment
 
 
 def _rows(view: BrokerView, topic: str) -> Assignment | None:

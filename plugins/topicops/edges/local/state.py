@@ -274,11 +274,8 @@ def _new_broker(
     server = _new_server(broker_role(broker), port, earlier, taken)
     last = earlier.get(server.role)
     controller_port = _choose_port(last.controller_port if last else None, taken) if request.kraft else None
-    return replace(server, broker=broker, rack=_rack(broker, request), controller_port=controller_port)
-
-
-def _rack(broker: int, request: ClusterRequest) -> str | None:
-    return f"r{broker}" if request.racks is None else request.racks[broker - 1]
+    rack = f"r{broker}" if request.racks is None else request.racks[broker - 1]
+    return replace(server, broker=broker, rack=rack, controller_port=controller_port)
 
 
 def _new_cluster_id(request: ClusterRequest) -> str | None:

@@ -36,7 +36,6 @@ from topicops.edges.durable_files import write_atomically
 from topicops.edges.java import class_archive_path, find_java, mark_used, pyspark_jars
 from topicops.edges.processes import last_lines
 from topicops.edges.spark.settings import DEFAULT_MEMORY
-from topicops.edges.without_pandas import import_without_pandas
 from topicops.model.errors import LocalClusterError, TopicopsError
 
 LOOPBACK = "127.0.0.1"
@@ -66,12 +65,6 @@ class SparkDriver:
     @property
     def log(self) -> Path:
         return self.folder / _DRIVER_LOG
-
-    @property
-    def uses_archive(self) -> bool:
-        """Whether the JVM loads classes from the archive; it silently ignores one that does not fit."""
-        log = _archive_log(self.folder)
-        return log.is_file() and "Mapped dynamic region" in log.read_text(encoding="utf-8", errors="replace")
 
     def end(self, *, timeout_s: float) -> None:
         """End the JVM, and wait until it has written its archive."""
@@ -106,11 +99,6 @@ def has_ended(*, wait_s: float = 0.0) -> bool:
             driver.gateway.proc.wait(wait_s)
             return True
     return False
-
-
-def uses_archive() -> bool:
-    """Whether this process has a local driver that loads classes from the archive."""
-    return any(driver.uses_archive for driver in _started)
 
 
 def training_driver(archive: Path) -> SparkDriver:
@@ -210,7 +198,7 @@ def _start_archived(java: Path, folder: Path, memory: str) -> SparkDriver:
     if not mark_used(archive):
         return _start_local(java, folder, memory, options)
     try:
-        return _start_local(java, folder, memory, (*options, *archive_options(archive, _archive_log(folder))))
+        return _start_local(java, folder, memory, (*options, *archive_options(archive, folder / "archive.log")))
     except TopicopsError:
         _log.info("Spark's driver did not start from its class-data archive %s; it starts without", archive)
     driver = _start_local(java, folder, memory, options)
@@ -256,8 +244,6 @@ def _start(settings: Mapping[str, str], folder: Path, environment: Mapping[str, 
 
     The JVM ends when its stdin is closed, at the latest with this process.
     """
-    # PySpark imports it, and with it pandas, to ask whether a value is one of NumPy.
-    import_without_pandas("pyspark.testing.utils")
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     log_file = folder / _DRIVER_LOG
     with log_file.open("ab") as log, _environment(environment):
@@ -311,10 +297,6 @@ def _remove(folder: Path) -> None:
             shutil.rmtree(file) if file.is_dir() else file.unlink(missing_ok=True)
     if not any(folder.iterdir()):
         folder.rmdir()
-
-
-def _archive_log(folder: Path) -> Path:
-    return folder / "archive.log"
 
 
 @contextmanager

@@ -170,8 +170,12 @@ def name_rows(frames: Frames, rules: Sequence[Rule], earlier: Frames) -> Mapping
     """The failing rows by rule; rows that did not fail in ``earlier`` come first. Two jobs for all rules."""
     failing = {rule: _failing(frames[rule.kind], rule, earlier.get(rule.kind)) for rule in rules}
     examples = _union(_examples(frame, rule) for rule, frame in failing.items()).collect()
-    known = [(rule, frame) for rule, frame in failing.items() if rule.kind in earlier]
-    counted = _union(_count_old(frame, rule) for rule, frame in known).collect() if known else []
+    failed_before = [
+        frame.agg(F.lit(rule.id).alias("rule"), F.count_if(SO_BEFORE).alias("old"))
+        for rule, frame in failing.items()
+        if rule.kind in earlier
+    ]
+    counted = _union(failed_before).collect() if failed_before else []
     old = {row["rule"]: row["old"] for row in counted}
     return {
         rule.id: FailingRows(old.get(rule.id) or 0, [row for row in examples if row["rule"] == rule.id])
@@ -198,10 +202,6 @@ def _examples(failing: DataFrame, rule: Rule) -> DataFrame:
     return first.select(
         F.lit(rule.id).alias("rule"), _as_json(key).alias("key"), _as_json(rule.shows).alias("shown"), SO_BEFORE
     )
-
-
-def _count_old(failing: DataFrame, rule: Rule) -> DataFrame:
-    return failing.agg(F.lit(rule.id).alias("rule"), F.count_if(SO_BEFORE).alias("old"))
 
 
 def _union(frames: Iterable[DataFrame]) -> DataFrame:

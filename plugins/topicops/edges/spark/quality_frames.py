@@ -1,4 +1,4 @@
-"""The rows that the quality rules check, made by Spark from a run's tables; ``model.runs.quality_rows`` says the same.
+"""The rows that the quality rules check, made by Spark from a run's tables; tests compare them with plain Python's.
 
 Each kind is a frame of its own. What is known of the cluster as a whole comes from the snapshot's head.
 """

@@ -33,7 +33,6 @@ from topicops.edges.spark.driver import (
 )
 from topicops.edges.spark.failures import reason_of
 from topicops.edges.spark.settings import CONF_SETTING, SETTING, SparkPlace, spark_place, without_secrets
-from topicops.edges.without_pandas import forget_what_lacks_pandas
 from topicops.model.errors import TopicopsError, UsageError
 from topicops.model.ports import ConnectionSource
 
@@ -246,7 +245,6 @@ def _port_problem(server: tuple[str, int]) -> str | None:
 
 
 def _connect(place: SparkPlace) -> SparkSession:
-    forget_what_lacks_pandas()  # what a local Spark has imported: Connect needs pandas
     from pyspark.errors.exceptions.connect import SparkConnectException
 
     from topicops.edges.spark.connect import connected_session

@@ -1,1 +1,1 @@
-"""The spec files on disk: read, cached, repaired, written, and their place in git."""
+"""The spec files on disk: read, written, and their place in git."""

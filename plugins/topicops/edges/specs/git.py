@@ -1,4 +1,4 @@
-"""Asks git which commit the files are from, and which files are exactly as git stores them."""
+"""Asks git which commit the files are from, and what its history says of them."""
 
 from __future__ import annotations
 
@@ -6,14 +6,10 @@ import hashlib
 import os
 import re
 import subprocess
-import tempfile
-import threading
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from subprocess import DEVNULL
-from typing import IO, NamedTuple
+from subprocess import DEVNULL, PIPE
+from typing import NamedTuple
 
 from topicops.model.errors import UsageError
 
@@ -30,15 +26,7 @@ _SURROUNDINGS = (
     "GIT_NAMESPACE",
     "GIT_REPLACE_REF_BASE",
 )
-"""Set inside hooks; they would point the question at another repository, or at other attributes."""
-_SCRUTINY = ("core.trustctime=true", "core.checkStat=default", "core.ignoreStat=false", "core.fileMode=true")
-"""A repository may tell git to compare files less exactly; because we do not open the files, git must be exact."""
-
-_ATTRIBUTES = ("text", "crlf", "eol", "ident", "filter", "working-tree-encoding")
-_AS_STORED = f":(top,literal,attr:{' '.join(f'!{attribute}' for attribute in _ATTRIBUTES)})"
-"""Files that git does not convert between the work tree and its store, ``core.autocrlf`` aside."""
-_IN_NO_INDEX = ":(top,literal).git/"
-"""Beside this git finds no common folder. It would look for the attributes of paths without it (2.39)."""
+"""Set inside hooks; they would point the question at another repository."""
 _NOT_UTF_8 = re.compile("[\ud800-\udfff]")
 """What ``os.fsdecode`` makes of other bytes."""
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
@@ -52,8 +40,6 @@ _COMMIT_AND_PATH = re.compile(r"([0-9a-f]{40,64})\0\n([^\0]+)\0")
 """As ``git log --name-only -z`` writes them: the path is from the repository's root."""
 _LISTED_IN_TREE = re.compile(r"([0-7]{6}) (?:blob|commit) ([0-9a-f]{40,64})\t([^\0]+)\0")
 """Mode, id and path."""
-_LISTED = re.compile(r"([A-Za-z]) ([0-7]{6}) ([0-9a-f]{40,64}) ([0-3])\t([^\0]+)\0")
-"""Tag, mode, blob id, stage and path."""
 
 
 class Checkout(NamedTuple):
@@ -95,11 +81,10 @@ def _difference(topics: Path, tree: Mapping[str, tuple[str, str]]) -> str:
     there = set(_files_below(topics))
     if more := sorted(there - tree.keys()):
         return f"{shown}{more[0]} is not in the commit"
-    unchanged = unchanged_blobs(topics)
     for path, (_, blob) in sorted(tree.items()):
         if path not in there:
             return f"{shown}{path} is not here: it was removed, or the checkout is sparse"
-        if unchanged.get(path) != blob and _blob_id(topics / path, len(blob)) != blob:
+        if _blob_id(topics / path, len(blob)) != blob:
             return f"{shown}{path} has other bytes than in the commit: it was edited, or a filter of git converts it"
     return ""
 
@@ -196,31 +181,6 @@ def main_branch(folder: Path) -> str | None:
     return remote.removeprefix("origin/") if remote else own
 
 
-def unchanged_blobs(folder: Path, meanwhile: Callable[[], None] = lambda: None) -> Mapping[str, str]:
-    """Blob ids of the regular files below ``folder`` whose bytes are those of the blob, by path relative to it.
-
-    Empty where git cannot answer. A file that is changed, new, in conflict, a link, marked (``assume-unchanged``,
-    ``skip-worktree``) or converted on the way is left out. Git compares times and sizes with those in its index, and
-    contents where these cannot tell.
-
-    Args:
-        meanwhile: Called once, while git works.
-    """
-    prefix = _ask(folder, "rev-parse", "--show-prefix")
-    if prefix is None or _ask(folder, "config", "--type=bool", "--default=false", "core.autocrlf") != "false":
-        meanwhile()
-        return {}
-    scrutiny = [word for setting in _SCRUTINY for word in ("-c", setting)]
-    places = f"{_AS_STORED}{prefix}", _IN_NO_INDEX
-    question = (*scrutiny, "ls-files", "-z", "-v", "--stage", "--modified", "--", *places)
-    found = _LISTED.findall(_ask(folder, *question, meanwhile=meanwhile) or "")
-    regular = {path: blob for tag, mode, blob, stage, path in found if (tag, stage) == ("H", "0") and mode[:3] == "100"}
-    if len(regular) != len(found):  # a changed file is listed twice
-        times = Counter(path for *_, path in found)
-        return {path: blob for path, blob in regular.items() if times[path] == 1}
-    return regular
-
-
 def removed_files(folder: Path) -> frozenset[str]:
     """Files below ``folder`` that commits of the last 90 days had and that are gone now, relative to it; with ``/``.
 
@@ -238,46 +198,14 @@ def own_surroundings() -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in _SURROUNDINGS}
 
 
-def _ask(folder: Path, *question: str, meanwhile: Callable[[], None] = lambda: None) -> str | None:
-    """The answer of git, without the last line end; None if it has none."""
-    surroundings = own_surroundings()
+def _ask(folder: Path, *question: str) -> str | None:
+    """Return git's answer without the last line end; None if it has none."""
     # No hook, monitor or lock of a repository that somebody else wrote: looking changes and starts nothing.
     command = ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-C", str(folder), *question]
-    with _started(command, surroundings) as started:
-        meanwhile()
-        if started is None or not _ends_well(started.git):
-            return None
-        started.said.seek(0)
-        return os.fsdecode(started.said.read()).rstrip("\n")
-
-
-class _Started(NamedTuple):
-    git: subprocess.Popen[bytes]
-    said: IO[bytes]
-    """A file, because git would wait on a full pipe."""
-
-
-@contextmanager
-def _started(command: Sequence[str], surroundings: Mapping[str, str]) -> Iterator[_Started | None]:
-    """None where it cannot be asked: there is no git, or no room for its answer."""
-    with ExitStack() as open_until_then:
-        try:
-            said = open_until_then.enter_context(tempfile.TemporaryFile())
-            git = subprocess.Popen(command, stdin=DEVNULL, stdout=said, stderr=DEVNULL, env=surroundings)
-        except OSError:
-            yield None
-            return
-        open_until_then.enter_context(git)
-        open_until_then.callback(git.kill)  # unless it has ended
-        yield _Started(git, said)
-
-
-def _ends_well(git: subprocess.Popen[bytes]) -> bool:
-    # `wait` with a timeout polls at growing intervals; git often needs only milliseconds.
-    too_long = threading.Timer(_TIMEOUT_S, git.kill)
-    too_long.daemon = True
-    too_long.start()
     try:
-        return git.wait() == 0
-    finally:
-        too_long.cancel()
+        ended = subprocess.run(
+            command, stdin=DEVNULL, stdout=PIPE, stderr=DEVNULL, env=own_surroundings(), timeout=_TIMEOUT_S, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return None if ended.returncode else os.fsdecode(ended.stdout).rstrip("\n")

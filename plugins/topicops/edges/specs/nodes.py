@@ -13,7 +13,6 @@ import yaml
 
 from topicops.edges.specs.fast_path import read_simple
 from topicops.edges.specs.problems import ReadingError, UnreadableError
-from topicops.edges.specs.repairs import blanks_for_tabs, without_invisible
 from topicops.model.specs.document import START, Entry, Fields, Items, Node, Span, Text
 
 Event = Any
@@ -93,14 +92,12 @@ def _decoded(data: bytes) -> str:
     found = FORBIDDEN.search(text) if _SUSPECT.search(text) else None
     if found:
         span, name = _place(text, found.start(), width=1), f"U+{ord(found[0]):04X}"
-        hidden = ReadingError(
+        raise ReadingError(
             "TOP102",
             span,
             f"the character {name} is hidden or ends a line for some readers only",
             "delete it, or write it as an escape in double quotes",
         )
-        hidden.fix = without_invisible(text, found.start(), span)
-        raise hidden
     return text
 
 
@@ -210,9 +207,7 @@ class _EventReader:
             raise self._tab(mark.index - mark.column + indentation.index("\t"))
 
     def _tab(self, index: int) -> ReadingError:
-        found = ReadingError("TOP107", _place(self.text, index, width=1), "a tab is used as indentation", "use blanks")
-        found.fix = blanks_for_tabs(self.text, _read_or_none)
-        return found
+        return ReadingError("TOP107", _place(self.text, index, width=1), "a tab is used as indentation", "use blanks")
 
     def _refuse_directives(self) -> None:
         found = _DIRECTIVE.match(self.text)
@@ -249,13 +244,6 @@ class _EventReader:
         if opening in ("'", '"'):
             return True
         return opening in ("[", "{") and not _closes(self.text, index)
-
-
-def _read_or_none(text: str) -> Node | None:
-    try:
-        return _EventReader(text).document()
-    except ReadingError:
-        return None
 
 
 def _empty() -> ReadingError:

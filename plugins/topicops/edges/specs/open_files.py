@@ -6,7 +6,7 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -106,21 +106,16 @@ def shown_folder(topics: Path) -> str:
     return "" if shown == "." else f"{shown}/"
 
 
-def room_of(place: Place) -> int:
-    """How many times as large as others this file may be."""
-    return room_of_kind(kind_and_stem(place)[0])
-
-
-def room_of_kind(kind: FileKind) -> int:
+def room_of(kind: FileKind) -> int:
     """How many times as large as others a file of this kind may be."""
     return ROOM_FOR_MANY if kind in ("Exceptions", "Owners") else 1
 
 
-def kind_and_stem(place: Place) -> tuple[FileKind, str]:
-    stem = place.name.removesuffix(".yaml")
-    if place.name == OWNERS_FILE and not place.folders:
+def kind_and_stem(folders: Sequence[str], name: str) -> tuple[FileKind, str]:
+    stem = name.removesuffix(".yaml")
+    if name == OWNERS_FILE and not folders:
         return "Owners", stem
-    match place.folders[0] if place.folders else "":
+    match folders[0] if folders else "":
         case "profiles":
             return "Profile", stem
         case "environments" if stem.endswith(".exceptions"):
@@ -139,9 +134,7 @@ def check_place(place: Place, kind: FileKind, stem: str) -> None:
             raise _not_regular("a repository of its own, or a submodule: no commit of this one has its files")
         raise _not_regular("a link, and links are not followed" if is_link else "a folder that is no domain")
     if not name.endswith(".yaml"):
-        found = ReadingError("TOP118", START, f"{name} does not end in .yaml", "rename it, or move it elsewhere")
-        found.rename_to = _with_our_extension(place)
-        raise found
+        raise ReadingError("TOP118", START, f"{name} does not end in .yaml", "rename it, or move it elsewhere")
     if len(place.folders) != 1 and kind != "Owners":
         where = "/".join((*place.folders, name))
         raise ReadingError(
@@ -154,13 +147,6 @@ def check_place(place: Place, kind: FileKind, stem: str) -> None:
             "the file's name holds characters that no name may have",
             "only letters, digits, dot, underscore and dash; an environment has no dot",
         )
-
-
-def _with_our_extension(place: Place) -> str | None:
-    """The name that a ``.yml`` is to have, unless that is taken."""
-    stem, extension = os.path.splitext(place.name)  # noqa: PTH122
-    is_taken = os.path.lexists(f"{os.path.splitext(place.path)[0]}.yaml")  # noqa: PTH122
-    return f"{stem}.yaml" if extension.lower() in (".yml", ".yaml") and not is_taken else None
 
 
 _WITH_CARE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from topicops.model.specs.diagnostics import Diagnostic, Fix, Note, Severity
+from topicops.model.specs.diagnostics import Diagnostic, Note, Severity
 from topicops.model.specs.document import Span
 
 
@@ -14,8 +14,6 @@ class ReadingError(Exception):
         self.code, self.span, self.summary, self.remedy = code, span, summary, remedy
         self.other: tuple[Span, str] | None = None
         """A second place of the file, and what stands there."""
-        self.fix: Fix | None = None
-        self.rename_to: str | None = None
 
     def diagnostic(self, file: str) -> Diagnostic:
         return Diagnostic(
@@ -29,8 +27,6 @@ class ReadingError(Exception):
             summary=self.summary,
             help=self.remedy,
             note=_note(self.other, file) if self.other else None,
-            fix=self.fix,
-            rename_to=self.rename_to,
         )
 
 

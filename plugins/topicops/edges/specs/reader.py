@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from topicops.edges.specs.nodes import nodes_of
@@ -18,10 +17,7 @@ from topicops.edges.specs.open_files import (
 from topicops.edges.specs.problems import ReadingError
 from topicops.model.gc_pause import gc_paused
 from topicops.model.specs.diagnostics import Diagnostic
-from topicops.model.specs.document import Document, Node, Tree
-
-ReadPlace = tuple[Document | None, Diagnostic | None]
-"""What it says, and what keeps it from being read."""
+from topicops.model.specs.document import Document, Tree
 
 
 def read_tree(topics: Path) -> Tree:
@@ -32,26 +28,19 @@ def read_tree(topics: Path) -> Tree:
     """
     require_folder(topics)
     with gc_paused():
-        return tree_of([read_place(place) for place in walk(topics)])
-
-
-def tree_of(read: Sequence[ReadPlace]) -> Tree:
+        read = [_read_place(place) for place in walk(topics)]
     documents = sorted((document for document, _ in read if document is not None), key=lambda found: found.file)
     problems = tuple(problem for _, problem in read if problem is not None)
     return Tree(documents=tuple(documents), problems=problems, files=len(read))
 
 
-def read_file(place: Place) -> Node:
-    room = room_of(place)
-    return nodes_of(open_regular(place.path, room=room), room=room)
-
-
-def read_place(place: Place, read: Callable[[Place], Node] = read_file) -> ReadPlace:
-    """``read`` is asked for the nodes of a file whose place is in order."""
-    kind, stem = kind_and_stem(place)
+def _read_place(place: Place) -> tuple[Document | None, Diagnostic | None]:
+    """Return what the file says, and what keeps it from being read."""
+    kind, stem = kind_and_stem(place.folders, place.name)
+    room = room_of(kind)
     try:
         check_place(place, kind, stem)
-        root = read(place)
+        root = nodes_of(open_regular(place.path, room=room), room=room)
     except ReadingError as found:
         known = found.code not in ("TOP116", "TOP118")
         unread = Document(file=place.file, kind=kind, stem=stem, root=None) if known else None

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from topicops.edges.durable_files import create_atomically, write_atomically
 from topicops.edges.specs.nodes import read_document
-from topicops.edges.specs.open_files import Place, kind_and_stem, room_of
+from topicops.edges.specs.open_files import kind_and_stem, room_of
 from topicops.edges.specs.problems import UnreadableError
 from topicops.model.errors import SpecError, SpecFileError
 from topicops.model.specs.document import Document, Node
@@ -31,9 +31,8 @@ def document_of(topics: Path, below: str, text: str) -> Document:
     """
     path = topics / below
     file = shown(path)
-    place = Place(str(path), file, tuple(below.split("/")[:-1]), path.name, looks_regular=True)
-    kind, stem = kind_and_stem(place)
-    return Document(file=file, kind=kind, stem=stem, root=root_of(text, file, room=room_of(place)))
+    kind, stem = kind_and_stem(below.split("/")[:-1], path.name)
+    return Document(file=file, kind=kind, stem=stem, root=root_of(text, file, room=room_of(kind)))
 
 
 def root_of(text: str, file: str, *, room: int) -> Node:

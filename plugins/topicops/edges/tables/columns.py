@@ -6,12 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import pyarrow as pa
 
-from topicops.edges.without_pandas import leave_pandas_out_of_arrow
-
 
 def record_batch(columns: Mapping[str, Sequence[object]], schema: pa.Schema) -> pa.RecordBatch:
     """A batch of all columns of the schema."""
-    leave_pandas_out_of_arrow()
     arrays = [pa.array(columns[field.name], type=field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 

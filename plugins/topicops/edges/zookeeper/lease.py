@@ -210,7 +210,10 @@ class ZooKeeperLease:
                     f"remove it: zookeeper-shell HOST:PORT delete {self.session.chroot}{LEASE}"
                 )
             if time.monotonic() >= deadline or self._interrupted():
-                raise LeaseHeldError(self._held_message(holder))
+                raise LeaseHeldError(
+                    f"the lease {self.session.hosts}{LEASE} is held by {holder_text(holder.data)}; wait until it ends, "
+                    "or give --lock-timeout. The lease of a run that died ends when its ZooKeeper session times out"
+                )
             return released
         return None
 
@@ -224,12 +227,6 @@ class ZooKeeperLease:
         """Give the znode of the lease; ``released`` is set when it changes or is removed."""
         watched = self.session.client.get_async(LEASE, watch=lambda _: released.set())
         return self.session.wait_for_znode(LEASE, watched)
-
-    def _held_message(self, holder: Znode) -> str:
-        return (
-            f"the lease {self.session.hosts}{LEASE} is held by {holder_text(holder.data)}; wait until it ends, or give "
-            "--lock-timeout. The lease of a run that died ends when its ZooKeeper session times out"
-        )
 
     def _create(self, path: str, data: bytes, *, ephemeral: bool) -> bool:
         """Whether this made the znode; False if it exists already. Never makes a parent."""

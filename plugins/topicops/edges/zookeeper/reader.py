@@ -216,7 +216,20 @@ class ZooKeeperReader:
             rest = self._other_znodes(listing, configs)
             if self._control_state() == before:
                 self._require_same_session()
-                return self._assemble(cluster_id, before, sink.finish(), listing, rest)
+                now_ms = _now_ms(listing, rest.markers)
+                return ClusterSnapshot(
+                    cluster_id=cluster_id,
+                    chroot=self.session.chroot,
+                    source="zookeeper",
+                    controller_id=before.controller_id,
+                    controller_epoch=before.controller_epoch,
+                    brokers=before.brokers,
+                    topics=sink.finish(),
+                    # A marker that was removed meanwhile does not count.
+                    deleting={name: now_ms - znode.stat.ctime for name, znode in rest.markers.items() if znode},
+                    reassigning=rest.reassigning,
+                    orphan_configs=rest.orphans,
+                )
         raise ClusterError(
             f"{self.session.hosts}: brokers or controller changed {MOST_ATTEMPTS} times while the topics were read; "
             "wait until the cluster is stable: /controller_epoch must not rise"
@@ -419,27 +432,6 @@ class ZooKeeperReader:
             reassigning=_moving(reassignment),
         )
 
-    def _assemble(
-        self,
-        cluster_id: str,
-        state: ControlState,
-        topics: Mapping[str, LiveTopic],
-        listing: Listing,
-        rest: OtherZnodes,
-    ) -> ClusterSnapshot:
-        return ClusterSnapshot(
-            cluster_id=cluster_id,
-            chroot=self.session.chroot,
-            source="zookeeper",
-            controller_id=state.controller_id,
-            controller_epoch=state.controller_epoch,
-            brokers=state.brokers,
-            topics=topics,
-            deleting=_marker_ages(rest.markers, now_ms=_now_ms(listing, rest.markers)),
-            reassigning=rest.reassigning,
-            orphan_configs=rest.orphans,
-        )
-
     def _require_same_session(self) -> None:
         """Refuse a new session: its server may be behind the old session's server."""
         # None: the same session is reconnecting.
@@ -554,8 +546,3 @@ def _state(path: str, znode: Znode) -> PartitionState | None:
 def _now_ms(listing: Listing, markers: Mapping[str, Znode | None]) -> int:
     stamped = [znode.mtime for znode in markers.values() if znode]
     return max([time.time_ns() // 1_000_000, listing.newest_ms, *stamped])
-
-
-def _marker_ages(markers: Mapping[str, Znode | None], *, now_ms: int) -> dict[str, int]:
-    """Age in ms by topic; a marker that was removed meanwhile does not count."""
-    return {name: now_ms - znode.stat.ctime for name, znode in markers.items() if znode is not None}

@@ -177,7 +177,7 @@ def validate_change(topics: Path, *, since: str) -> ChangeProblems:
     Raises:
         UsageError: There is no such commit or folder.
     """
-    found = validate_files(topics, environment=None, now=now())
+    found = validate_files(topics, environment=None)
     base = merge_base_of(topics, since)
     folder = folder_in_repository(topics)
     stored = stored_files(topics, base, folder)

@@ -49,15 +49,15 @@ def validate_command(
     """Check every file. What the branch brings is shown in full; what was wrong before is counted. No connection."""
     from topicops.features.pull_requests.branches import validate_change
     from topicops.features.pull_requests.edges.surroundings import base_of_the_branch, default_format
-    from topicops.flow.spec_files import diagnostics_as_json, shown_diagnostics
-    from topicops.steps.reporting.specs.diagnostics_text import annotation, counts_line
+    from topicops.flow.spec_files import shown_diagnostics
+    from topicops.steps.reporting.specs.diagnostics_text import annotation, counts_line, diagnostics_json
 
     started = time.monotonic()
     found = validate_change(topics, since=since or base_of_the_branch())
     counts = counts_line(found.brought, files=found.files, took_s=time.monotonic() - started)
     match output or default_format():
         case "json":
-            print_result(diagnostics_as_json(found.brought, topics, None, files=found.files))
+            print_result(diagnostics_json(found.brought, files=found.files))
         case "github":
             print_result("\n".join([*map(annotation, found.brought), counts]))
         case _:

@@ -149,12 +149,6 @@ class DeleteTopic(PlannedChange):
 
 
 Change = CreateTopic | ExpandTopic | ConfigureTopic | DeleteTopic
-CHANGE_TYPES: Mapping[Action, type[Change]] = {
-    "create": CreateTopic,
-    "expand": ExpandTopic,
-    "configure": ConfigureTopic,
-    "delete": DeleteTopic,
-}
 
 
 WORD_BEFORE_1_2 = "dropped"

@@ -1,18 +1,15 @@
-"""The rows that the quality rules check: a few kinds, made from the specs and a snapshot."""
+"""The kinds of rows that the quality rules check, and the rows that need no table."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal, NamedTuple
 
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, PartitionState
-from topicops.model.specs.config_checks import config_problem, value_problem
-from topicops.model.specs.desired import Desired, DesiredTopic
 from topicops.model.specs.environment import Environment
-from topicops.model.specs.topic_config import THROTTLE_LISTS, min_insync_replicas, needed_in_sync
+from topicops.model.specs.topic_config import min_insync_replicas, needed_in_sync
 
 STUCK_AFTER_MS = 5 * 60 * 1000
 """A deletion marker older than this is stuck: the controller removes it within seconds when all replicas answer."""
@@ -22,8 +19,6 @@ RowKind = Literal[
     "spec", "spec_config", "listed", "live_config", "inputs",
     "partition", "topic", "broker", "deletion", "config_znode", "difference", "cluster",
 ]  # fmt: skip
-QualityInput = Mapping[RowKind, Sequence[NamedTuple]]
-"""All rows of one suite. A kind that is left out is not known."""
 
 
 class SpecRow(NamedTuple):
@@ -212,63 +207,11 @@ class Afterwards:
     """How the brokers differ from the source, by topic; None when they were not asked."""
 
 
-def rows_before(
-    desired: Desired, live: ClusterSnapshot, environment: Environment, *, topics_last_good: int | None
-) -> QualityInput:
-    """The rows for: may the inputs be trusted, and is the cluster ready for changes?
-
-    Args:
-        topics_last_good: The number of topics in the last good snapshot; None when there is no such snapshot.
-    """
-    release = environment.spec.cluster.release
-    return {
-        "spec": spec_rows(desired.topics.values()),
-        "spec_config": [
-            SpecConfigRow(topic.name, config, value_problem(config, text, release))
-            for topic in desired.topics.values()
-            for config, text in topic.configs.items()
-            if text is not None
-        ],
-        "listed": [_listed_row(live, topic) for topic in live.topics.values()],
-        "live_config": [
-            LiveConfigRow(topic.name, config, config_problem(config, text, release))
-            for topic in live.topics.values()
-            for config, text in topic.overrides.items()
-        ],
-        "inputs": [inputs_row(live, environment, topics_last_good)],
-    }
-
-
-def rows_after(live: ClusterSnapshot, afterwards: Afterwards) -> QualityInput:
-    """The rows for: is the result healthy? The snapshot must have partition states."""
-    partitions = partition_rows(live)
-    rows: dict[RowKind, Sequence[NamedTuple]] = {
-        "partition": partitions,
-        "topic": [_topic_row(live, topic, afterwards) for topic in live.topics.values()],
-        "broker": broker_rows(live.brokers, partitions),
-        "deletion": deletion_rows(live, afterwards),
-        "config_znode": [
-            *(ConfigZnodeRow(topic.name, has_topic=True) for topic in live.topics.values() if topic.overrides),
-            *(ConfigZnodeRow(name, has_topic=False) for name in live.orphan_configs),
-        ],
-        "cluster": [cluster_row(live, afterwards)],
-    }
-    if afterwards.differences is not None:
-        rows["difference"] = [DifferenceRow(*found) for found in afterwards.differences.items()]
-    return rows
-
-
 def deletion_rows(live: ClusterSnapshot, afterwards: Afterwards) -> list[DeletionRow]:
     return [
         DeletionRow(name, age_ms, 0 if name in afterwards.deleted else STUCK_AFTER_MS)
         for name, age_ms in live.deleting.items()
     ]
-
-
-def spec_rows(topics: Iterable[DesiredTopic]) -> list[SpecRow]:
-    described = list(topics)
-    counts = Counter(topic.name for topic in described)
-    return [SpecRow(topic.name, topic.location.file, topic.owner, counts[topic.name]) for topic in described]
 
 
 def topics_at_least(topics_last_good: int, shrink_percent: int) -> int:
@@ -289,15 +232,6 @@ def partition_rows(live: ClusterSnapshot) -> list[PartitionRow]:
 
     staying = (topic for name, topic in live.topics.items() if name not in live.deleting)
     return [row for topic in staying for row in _rows_of_topic(live, topic, spread)]
-
-
-def broker_rows(live: Collection[int], partitions: Iterable[PartitionRow]) -> list[BrokerRow]:
-    preferred, led = Counter(dict.fromkeys(live, 0)), Counter[int]()
-    for row in partitions:
-        if row.replicas:
-            preferred[row.replicas[0]] += 1
-            led[row.replicas[0]] += row.leader == row.replicas[0]
-    return [BrokerRow(broker, preferred[broker], led[broker]) for broker in sorted(preferred)]
 
 
 class _Spread(NamedTuple):
@@ -332,41 +266,9 @@ def _spread(live: ClusterSnapshot, replicas: tuple[int, ...]) -> _Spread:
     return _Spread(dead, len(racks), min(len(replicas), len(everywhere)))
 
 
-def _topic_row(live: ClusterSnapshot, topic: LiveTopic, afterwards: Afterwards) -> TopicRow:
-    factors = topic.replication_factors or {0}
-    known = (afterwards.known_identities or {}).get(topic.name)
-    return TopicRow(
-        topic=topic.name,
-        is_managed=topic.name in afterwards.managed,
-        partitions=topic.partitions,
-        lowest_partition=min(topic.assignment, default=0),
-        highest_partition=max(topic.assignment, default=-1),
-        fewest_replicas=min(factors),
-        most_replicas=max(factors),
-        min_insync_replicas=min_insync_replicas(topic.overrides, live.broker_defaults),
-        is_reassigning=topic.is_reassigning or topic.name in live.reassigning,
-        is_throttled=any(topic.overrides.get(name) for name in THROTTLE_LISTS),
-        identity=topic.identity_after(known),
-        known_identity=known,
-        is_own=topic.identity in afterwards.own_topic_identities,
-    )
-
-
 def cluster_row(live: ClusterSnapshot, afterwards: Afterwards) -> ClusterRow:
     unmanaged = sum(name not in afterwards.managed for name in live.topics)
     return ClusterRow(len(live.topics), unmanaged, afterwards.unmanaged_percent)
-
-
-def _listed_row(live: ClusterSnapshot, topic: LiveTopic) -> ListedTopicRow:
-    has_health = topic.states is not None and topic.name not in live.deleting
-    offline = sum(not live.has_live_leader(topic, p) for p in topic.assignment) if has_health else 0
-    return ListedTopicRow(
-        topic=topic.name,
-        listed_partitions=topic.partitions,
-        empty_partitions=sum(not replicas for replicas in topic.assignment.values()),
-        offline_partitions=offline,
-        is_unstable=topic.unstable,
-    )
 
 
 def inputs_row(live: ClusterSnapshot, environment: Environment, topics_last_good: int | None) -> InputsRow:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
 
 
 class Severity(StrEnum):
@@ -23,23 +22,6 @@ class Location:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
-
-
-class Position(NamedTuple):
-    """A character of a file; both count from 1."""
-
-    line: int
-    column: int
-
-
-@dataclass(frozen=True, slots=True)
-class Fix:
-    """An edit after which the problem is gone: the characters from ``start`` up to ``end`` become ``text``."""
-
-    start: Position
-    end: Position
-    """The character behind the last one."""
-    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,10 +55,6 @@ class Diagnostic:
     """What to do about it; empty when the summary already says so."""
     note: Note | None = None
     """The other of the two places that do not go together."""
-    fix: Fix | None = None
-    """Only where it is certain what was meant."""
-    rename_to: str | None = None
-    """Another name for the file, in the same folder, after which the problem is gone."""
 
     @property
     def is_error(self) -> bool:

@@ -15,7 +15,7 @@ from topicops.model.specs.diagnostics import Diagnostic, Location
 FileKind = Literal["Topic", "Profile", "Environment", "Exceptions", "Owners"]
 
 
-class Span(msgspec.Struct, frozen=True, gc=False, array_like=True):
+class Span(msgspec.Struct, frozen=True, gc=False):
     """From the first character to the one after the last; lines and columns from 1."""
 
     line: int
@@ -27,7 +27,7 @@ class Span(msgspec.Struct, frozen=True, gc=False, array_like=True):
 START = Span(1, 1, 1, 1)
 
 
-class Text(msgspec.Struct, frozen=True, gc=False, array_like=True, tag=0):
+class Text(msgspec.Struct, frozen=True, gc=False):
     """A scalar. ``gc=False``: the cyclic collector skips these structs; a big repository has a million of them."""
 
     text: str
@@ -44,14 +44,14 @@ NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 """YAML's spellings of null, as plain text."""
 
 
-class Items(msgspec.Struct, frozen=True, gc=False, array_like=True, tag=1):
+class Items(msgspec.Struct, frozen=True, gc=False):
     """A YAML sequence."""
 
     items: tuple[Node, ...]
     span: Span
 
 
-class Fields(msgspec.Struct, frozen=True, gc=False, array_like=True, tag=2):
+class Fields(msgspec.Struct, frozen=True, gc=False):
     """A YAML mapping; each key is there once."""
 
     entries: tuple[Entry, ...]
@@ -66,17 +66,6 @@ class Fields(msgspec.Struct, frozen=True, gc=False, array_like=True, tag=2):
 Node = Text | Items | Fields
 Entry = tuple[Text, Node]
 """A key and what it stands for."""
-
-
-def nodes(root: Node | None) -> int:
-    """How many texts, lists and mappings a file has, keys included."""
-    match root:
-        case Fields():
-            return 1 + sum(1 + nodes(below) for _, below in root.entries)
-        case Items():
-            return 1 + sum(map(nodes, root.items))
-        case _:
-            return 1
 
 
 class Document(msgspec.Struct, frozen=True, gc=False, kw_only=True):

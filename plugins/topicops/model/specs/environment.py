@@ -1,4 +1,7 @@
-"""An environment: one cluster, its limits and its policy, as people write them."""
+"""An environment: one cluster, its limits and its policy, as people write them.
+
+Editors show the sentence under each field.
+"""
 
 from __future__ import annotations
 
@@ -44,35 +47,50 @@ Permission = Literal["refuse", "allow"]
 ApprovalWay = Literal["question", "parameter", "review"]
 """Airflow's question, a parameter of a run or of the command, or an approving review of the pull request."""
 PRODUCTION_RESTS_FOR = timedelta(hours=24)
+MOST_PARTITIONS = 2**31 - 1
+LARGEST_REPLICATION_FACTOR = 32_767
+"""The protocol counts replicas in 16 bits."""
 
 
 class ZooKeeperEndpoint(Written):
     """Either a connection id or an address with its chroot."""
 
     connection: str | None = None
+    """Id of a connection in Airflow, or in AIRFLOW_CONN_<ID>."""
     hosts: str | None = None
-    """``host:port,host:port/chroot``."""
+    """host:port,host:port/chroot, instead of a connection."""
 
 
 class KafkaEndpoint(Written):
-    """Either connection ids or bootstrap servers; applier and deleter default to the first connection."""
+    """Either connection ids or bootstrap servers."""
 
     connection: str | None = None
+    """Id of a connection in Airflow, or in AIRFLOW_CONN_<ID>."""
     applier: str | None = None
+    """Id of the connection that sends changes; left out: the first connection."""
     deleter: str | None = None
+    """Id of the connection that deletes topics; left out: the first connection."""
     bootstrap_servers: str | None = None
+    """host:port,host:port, instead of a connection."""
 
 
 class Cluster(Written):
     id: str | None = None
-    """Must equal ``/cluster/id`` and the brokers' answer; only a sandbox may leave it out."""
+    """Id in the znode /cluster/id; only a sandbox may leave it out."""
     cluster_class: Literal["production", "sandbox"] = Field(alias="class")
+    """A production cluster must name its id."""
     kafka_version: str = str(USUAL)
+    """Release of the brokers, such as 3.9; it decides which configs and values are valid."""
     source: Source = "zookeeper"
+    """Where the live topics are read; changes always go through the brokers."""
     zookeeper: ZooKeeperEndpoint | None = None
+    """How to reach ZooKeeper."""
     kafka: KafkaEndpoint | None = None
+    """How to reach the brokers."""
     lease: Lease = "zookeeper"
+    """What keeps two runs from changing the cluster at the same time."""
     min_live_brokers: int = Field(default=1, ge=1)
+    """With fewer live brokers, nothing is created, expanded or deleted."""
 
     @property
     def release(self) -> Release:
@@ -80,116 +98,148 @@ class Cluster(Written):
         return Release.parse(self.kafka_version) or USUAL
 
 
-class Defaults(Written):
-    """Values for topics whose own files and profiles give none."""
+class SharedSpec(Written):
+    """The values that every layer may give."""
 
-    partitions: int | None = Field(default=None, ge=1)
-    replication_factor: int | None = Field(default=None, ge=1, le=32767)
+    partitions: int | None = Field(default=None, ge=1, le=MOST_PARTITIONS)
+    """Number of partitions; it can grow and never shrink."""
+    replication_factor: int | None = Field(default=None, ge=1, le=LARGEST_REPLICATION_FACTOR)
+    """How many brokers hold each partition."""
     configs: Configs = Field(default_factory=dict)
+    """Kafka's topic configs; null means that no override may be live."""
 
 
 class Limits(Written):
     partitions_per_topic: int = Field(default=128, ge=1)
+    """The most partitions of one topic."""
     expansion_factor: int = Field(default=4, ge=1)
+    """In one run a topic grows to at most this many times its live partitions."""
     replicas_per_run: int = Field(default=3000, ge=0)
+    """The most replicas that one run creates."""
     creates_per_run: int = Field(default=20, ge=0)
+    """The most topics that one run creates without an approval."""
     deletes_per_run: int = Field(default=1, ge=0)
+    """The most topics that one run deletes."""
     deletes_percent: int = Field(default=5, ge=0, le=100)
+    """The largest part of the managed topics that one run deletes."""
     shrink_percent: int = Field(default=10, ge=0, le=100)
+    """A snapshot is refused if a larger part of the topics is gone since the last good one."""
     unmanaged_percent: int = Field(default=100, ge=0, le=100)
+    """Quality warns when a larger part of the live topics is in no file."""
 
 
 class PolicyException(Written):
     """Makes one error of one topic a warning until the exception ends."""
 
     topic: str
+    """Name of the topic that has the error."""
     code: str
+    """Code of the error, such as TOP320."""
     reason: str
+    """Why the error is allowed."""
     until: datetime | None = None
-    """UTC."""
+    """End of the exception, in UTC; left out: it has no end."""
 
 
 class Policy(Written):
-    min_replication_factor: int = Field(default=1, ge=1, le=32767)
+    min_replication_factor: int = Field(default=1, ge=1, le=LARGEST_REPLICATION_FACTOR)
+    """The lowest replication factor that a topic may have."""
     protected_topics: tuple[str, ...] = ()
-    """Glob patterns, added to the built-in ones."""
+    """Glob patterns of names that no spec may use, beside the built-in ones."""
     alterable_configs: tuple[str, ...] | None = None
-    """None: all."""
+    """Configs that specs may set; left out: all."""
     name_pattern: str | None = None
-    """A regular expression that a topic's whole name must match, in the syntax of Rust's regex crate."""
+    """A regular expression that the whole name of each topic must match, in the syntax of Rust's regex crate."""
     required_labels: tuple[str, ...] = ()
-    """Keys that the labels of every topic must have."""
+    """Keys that the labels of each topic must have."""
     allowed_owners: tuple[str, ...] | None = None
-    """Glob patterns of the owners that may have topics here; None: all."""
+    """Glob patterns: only such owners may have topics here; left out: all owners."""
     unlisted_configs: Literal["report", "remove"] = "report"
+    """What happens to live overrides that no spec names."""
     unattended: Risk = Risk.NOTICE
     """The highest risk that runs without an approval."""
     delete_active: Permission = "refuse"
+    """Whether a topic with traffic or readers may be deleted."""
     rests_for: timedelta | None = None
-    """A topic whose last record is younger is in use; None: the default of the class."""
+    """A topic whose last record is younger than this is in use, and is not deleted; left out: by cluster.class."""
     delete_by_name: Permission | None = None
-    """Deletes of topics without a topic id, which go by name; None: the default of the class."""
+    """Whether topics without a topic id may be deleted, which Kafka does by name; left out: by cluster.class."""
     plans_without_files: Permission = "refuse"
-    """Saved plans where no topic files are that could ask for their changes."""
+    """Whether a saved plan is applied where no topic files are that could ask for its changes."""
     readable_passwords: Permission | None = None
-    """Logins that send a password without TLS; None: the default of the class."""
+    """Whether a login may send its password over the network without TLS; left out: by cluster.class."""
     approvals: tuple[ApprovalWay, ...] | None = None
-    """Which ways to approve count; None: the default of the class."""
+    """The ways to approve that count; left out: by cluster.class."""
     approvers: tuple[str, ...] = ()
-    """Airflow's user names; empty: every user whom Airflow lets answer."""
+    """Names of the Airflow users who may approve; left out: all who may answer."""
     author_approves: Risk | None = None
-    """The highest risk that the author of a change may approve alone; None: the default of the class."""
+    """The highest risk that the author of a change may approve alone; left out: by cluster.class."""
     approval_lasts: timedelta = timedelta(hours=24)
+    """The longest time between an approval and the change."""
     after: tuple[str, ...] = ()
-    """Environments that must have been applied and verified first, at the same commit."""
+    """Environments that must be applied and verified first, at the same commit."""
     exceptions: tuple[PolicyException, ...] = ()
+    """Each turns one error of one topic into a warning."""
 
 
 class Apply(Written):
     validate_only: bool = True
+    """Whether the brokers check each change in a dry run before it is sent."""
     topics_per_request: int = Field(default=20, ge=1)
+    """The most topics in one request."""
     partitions_per_request: int = Field(default=500, ge=1)
+    """The most new partitions in one request."""
 
 
 class Verify(Written):
     """How long each kind may take before its change counts as not healthy."""
 
     leaders: timedelta = timedelta(seconds=30)
+    """The longest time until every partition has a leader."""
     isr: timedelta = timedelta(seconds=60)
+    """The longest time until all replicas are in sync."""
     metadata: timedelta = timedelta(seconds=30)
+    """The longest time until every broker knows of the change."""
     deletes: timedelta = timedelta(seconds=120)
+    """The longest time until a deleted topic is gone."""
 
 
 class Airflow(Written):
     """Left out: as the settings of the installation say."""
 
     schedule: str | None = None
-    """Of the pipeline; a form of ``model.specs.schedules``."""
+    """When the pipeline runs: every 5m, a cron, @hourly or none; left out: TOPICOPS_SCHEDULE."""
     drift_schedule: str | None = None
+    """When the drift DAG runs, in the same forms; left out: TOPICOPS_DRIFT_SCHEDULE."""
     mode: Literal["plan", "apply"] | None = None
+    """Whether scheduled runs send changes; left out: TOPICOPS_MODE."""
     full_check_every: timedelta = timedelta(hours=1)
-    """How long runs may end after the snapshot because nothing differs; then all is checked again."""
+    """After this time a run makes every check, also if nothing has changed."""
     fail_on: tuple[Literal["unhealthy"], ...] = ()
-    """What makes a run fail that did all it should: ``unhealthy``, a cluster that is not healthy at its end."""
+    """[unhealthy]: a run fails if the cluster is not healthy at its end. By default it is green."""
     owner: str | None = None
-    """The team that Airflow names beside the DAGs."""
+    """Team that Airflow names as the owner of these DAGs."""
     owner_link: str | None = None
-    """Where the owner's name leads there."""
-
-
-class Override(Defaults):
-    """Values for one topic that this environment sets above all layers."""
+    """Where the owner's name leads in Airflow: https://… or mailto:…."""
 
 
 class EnvironmentSpec(Written):
     cluster: Cluster
-    defaults: Defaults = Defaults()
+    """The cluster and how to reach it."""
+    defaults: SharedSpec = SharedSpec()
+    """Values for topics that have none of their own or from a profile."""
     limits: Limits = Limits()
+    """Limits of a topic and of a run."""
     policy: Policy = Policy()
+    """What is allowed, and what needs an approval."""
     apply: Apply = Apply()
+    """How changes are sent."""
     verify: Verify = Verify()
+    """How long each kind of change may take until it is healthy."""
     airflow: Airflow = Airflow()
-    overrides: Mapping[str, Override] = Field(default_factory=dict)
+    """When the environment's DAGs run, and in which mode."""
+    overrides: Mapping[str, SharedSpec] = Field(default_factory=dict)
+    """Values for single topics; they win over all other layers."""
 
     @property
     def rests_for(self) -> timedelta:

@@ -1,6 +1,6 @@
 """The fields of topics, profiles, owners and exceptions, as people write them in files.
 
-``EnvironmentSpec`` is in ``environment``, because later steps use it too.
+Editors show the sentence under each field. ``EnvironmentSpec`` is in ``environment``, because later steps use it too.
 """
 
 from __future__ import annotations
@@ -12,11 +12,7 @@ from typing import Annotated, Literal
 from pydantic import Field, StringConstraints
 
 from topicops.model.choices import Placement
-from topicops.model.specs.environment import Configs, EnvironmentSpec, PolicyException, Written
-
-MOST_PARTITIONS = 2**31 - 1
-LARGEST_REPLICATION_FACTOR = 32_767
-"""The protocol counts replicas in 16 bits."""
+from topicops.model.specs.environment import EnvironmentSpec, PolicyException, SharedSpec, Written
 
 
 class AsWritten:
@@ -33,98 +29,114 @@ WrittenAssignment = Annotated[Mapping[int, tuple[int, ...]] | str, AsWritten()]
 
 class TopicMetadata(Written):
     name: str
+    """Name of the topic, the same as the file's name without .yaml."""
     owner: ShortText
+    """Team or person responsible for the topic."""
     description: Annotated[str, StringConstraints(max_length=2000)] = ""
+    """What its records are, for people who may read them."""
     labels: Mapping[LabelKey, ShortText] = Field(default_factory=dict)
+    """Any pairs of key and text."""
     environments: tuple[str, ...] | None = None
-    """None: all."""
+    """Environments that have the topic; left out: all."""
 
 
 class Metadata(Written):
     name: str
+    """The same as the file's name without .yaml; for exceptions, the environment."""
 
 
 class WrittenLifecycle(Written):
     state: Literal["absent", "paused"]
+    """absent: the topic is to be deleted. paused: topicops leaves the topic alone."""
     reason: str | None = None
+    """The reason, for reviewers."""
     not_before: datetime | None = None
+    """Time before which the topic is not deleted."""
     until: datetime | None = None
+    """End of the pause."""
     topic_ids: Mapping[str, TopicId] = Field(default_factory=dict)
-    """By environment."""
-
-
-class SharedSpec(Written):
-    """The values that every layer may give."""
-
-    partitions: int | None = Field(default=None, ge=1, le=MOST_PARTITIONS)
-    replication_factor: int | None = Field(default=None, ge=1, le=LARGEST_REPLICATION_FACTOR)
-    configs: Configs = Field(default_factory=dict)
+    """By environment, the id that the live topic must have to be deleted."""
 
 
 class TopicSpec(SharedSpec):
     profile: str | None = None
+    """Name of a file in profiles/; this file's own values win over its values."""
     keyed: bool = True
+    """Whether records have keys; if so, new partitions move keys to other partitions."""
     placement: Placement = "balanced"
+    """balanced counts what each broker has already; kafka spreads as Kafka's own tool does."""
     rack_aware: bool = True
+    """Whether replicas are spread over racks."""
     assignment: WrittenAssignment | None = None
+    """Replicas chosen by hand, the preferred leader first: {0: [1, 2, 3]} or 1:2:3,2:3:1."""
 
 
 class ExceptionsSpec(Written):
     exceptions: tuple[PolicyException, ...] = ()
+    """Each turns one error of one topic into a warning."""
 
 
 class OwnerEntry(Written):
     """What an owner may have."""
 
     owner: ShortText
+    """The owner, as topic files name it."""
     topics: tuple[str, ...] = ()
-    """Glob patterns of names that only this owner's topics may have."""
+    """Glob patterns: only this owner may have topics with such names."""
     environments: tuple[str, ...] | None = None
-    """None: all."""
+    """Where the owner may have topics; left out: in all environments."""
     partitions: int | None = Field(default=None, ge=0)
-    """Of all the owner's topics in one environment; None: no limit."""
+    """The most partitions of all the owner's topics in one environment; left out: no limit."""
     replicas: int | None = Field(default=None, ge=0)
-    """As ``partitions``."""
+    """The most replicas of all the owner's topics in one environment; left out: no limit."""
     reviewers: tuple[str, ...] = ()
-    """Logins and teams (``acme/payments``) on the forge, who may approve changes of the owner's topics in a review."""
+    """Logins and teams (acme/payments) whose review of a pull request approves changes of the owner's topics."""
 
 
 class OwnersSpec(Written):
     owners: tuple[OwnerEntry, ...] = ()
+    """Everyone who may have topics, and what each may have."""
 
 
-class TopicFile(Written):
+class WrittenFile(Written):
     api_version: str
+    """Format of the file."""
     kind: str
+    """What the file describes; it must fit the folder."""
+
+
+class TopicFile(WrittenFile):
     metadata: TopicMetadata
+    """Name, owner and labels of the topic."""
     spec: TopicSpec | None = None
-    """Required, unless the lifecycle says absent."""
+    """Wanted state of the topic; left out in a tombstone only."""
     lifecycle: WrittenLifecycle | None = None
+    """A tombstone or a pause; left out: the topic is managed as usual."""
 
 
-class ProfileFile(Written):
-    api_version: str
-    kind: str
+class ProfileFile(WrittenFile):
     metadata: Metadata
+    """Name of the profile."""
     spec: SharedSpec
+    """Values that topics with this profile share."""
 
 
-class EnvironmentFile(Written):
-    api_version: str
-    kind: str
+class EnvironmentFile(WrittenFile):
     metadata: Metadata
+    """Name of the environment."""
     spec: EnvironmentSpec
+    """The cluster, its limits and its policy."""
 
 
-class OwnersFile(Written):
-    api_version: str
-    kind: str
+class OwnersFile(WrittenFile):
     metadata: Metadata
+    """The name is owners."""
     spec: OwnersSpec
+    """The owners."""
 
 
-class ExceptionsFile(Written):
-    api_version: str
-    kind: str
+class ExceptionsFile(WrittenFile):
     metadata: Metadata
+    """The environment that the exceptions are for."""
     spec: ExceptionsSpec
+    """The exceptions."""

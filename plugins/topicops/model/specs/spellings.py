@@ -84,11 +84,6 @@ def config_name_of_broker_setting(name: str) -> str | None:
     return next((config.name for config in TOPIC_CONFIGS.values() if name in config.broker_synonyms), None)
 
 
-def same_unit(one: str, other: str) -> bool:
-    """Whether the names of two settings end in the same unit, so that both take the same values."""
-    return one.rpartition(".")[2] == other.rpartition(".")[2]
-
-
 def human_unit(config: TopicConfig, canonical: str) -> str | None:
     """``7d`` for 604800000 ms, ``1GiB`` for 1073741824 bytes; None where the number itself is clearest."""
     if config.unit is None or not config.is_whole_number:

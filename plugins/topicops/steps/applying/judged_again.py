@@ -59,7 +59,8 @@ class Judged:
         if not refused:
             return tuple(found)
         rule = f"deletes run only when all before succeeded; {refused[0].action} of {refused[0].topic} ended refused"
-        deletes = [g for g in entries if g.change.action == "delete" and self._is_left(g)]
+        left = (g for g in entries if g.gate is GateWord.RUN and g.digest not in self.decided)
+        deletes = [gated for gated in left if gated.change.action == "delete"]
         return (*found, *(Outcome.of(gated, OutcomeStatus.NOT_SENT, rule) for gated in deletes))
 
     def without(self, outcomes: Collection[Outcome]) -> Plan:
@@ -67,9 +68,6 @@ class Judged:
         out = {outcome.digest for outcome in outcomes} | self.decided.keys()
         entries = (replace(g, gate=GateWord.SKIPPED) if g.digest in out else g for g in self.plan.changes)
         return replace(self.plan, changes=tuple(entries))
-
-    def _is_left(self, gated: GatedChange) -> bool:
-        return gated.gate is GateWord.RUN and gated.digest not in self.decided
 
 
 def judge_again(

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from topicops.model.cluster.snapshot import TopicTraces
-from topicops.model.plans.changes import Change
 from topicops.model.plans.plan import GatedChange
 from topicops.model.ports import LiveReader
 from topicops.model.runs.results import Mutation, Outcome, OutcomeStatus
@@ -51,7 +50,16 @@ def _recovered(gated: GatedChange, traces: TopicTraces, run: str, by: str) -> Re
     status = OutcomeStatus.DONE if comparison.match is Match.AFTER else OutcomeStatus.UNKNOWN
     outcome = Outcome.of(gated, status, f"run {by} found: {found}", sent=True)
     sentence = f"run {run} ended before it knew what came of {change.action} {change.topic}: {found}"
-    return RecoveredIntent(outcome=outcome, mutation=_mutation(change, outcome, traces), sentence=sentence)
+    mutation = Mutation(
+        change=change,
+        digest=outcome.digest,
+        requests=1,
+        answer=f"none recorded; {outcome.message}",
+        status=outcome.status,
+        id_before=change.precondition.identity,
+        id_after=traces.lasting_identity,
+    )
+    return RecoveredIntent(outcome=outcome, mutation=mutation, sentence=sentence)
 
 
 def _found(comparison: Comparison) -> str:
@@ -65,15 +73,3 @@ def _found(comparison: Comparison) -> str:
             )
         case Match.CHANGED:
             return f"the topic is neither as before nor as planned: {'; '.join(comparison.differences)}"
-
-
-def _mutation(change: Change, outcome: Outcome, traces: TopicTraces) -> Mutation:
-    return Mutation(
-        change=change,
-        digest=outcome.digest,
-        requests=1,
-        answer=f"none recorded; {outcome.message}",
-        status=outcome.status,
-        id_before=change.precondition.identity,
-        id_after=traces.lasting_identity,
-    )

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ShrunkenWorldError, WrongTargetError
 from topicops.model.printable import plural, printable
 from topicops.model.specs.environment import Environment
-
-
-def require_cluster(snapshot: ClusterSnapshot, environment: Environment) -> None:
-    """As ``require_cluster_id``, for a snapshot."""
-    require_cluster_id(snapshot.cluster_id, environment)
 
 
 def require_cluster_id(found_id: str, environment: Environment) -> None:

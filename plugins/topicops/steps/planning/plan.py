@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
@@ -85,13 +85,20 @@ def plan(
     return ChangeSet(
         target=Target(environment=environment.name, cluster_id=live.cluster_id, chroot=live.chroot),
         source=PlanSource(commit=desired.commit, desired_digest=desired.digest, topics=len(desired.topics)),
-        cluster=_cluster_state(desired, live, planned_deletes=len(deleted)),
+        cluster=ClusterState(
+            live_brokers=len(live.brokers),
+            has_controller=live.controller_id is not None,
+            offline_partitions=live.offline_partitions,
+            live_topics=len(live.topics),
+            managed_topics=len(desired.topics.keys() & live.topics.keys()),
+            planned_deletes=len(deleted),
+        ),
         changes=changes,
         blocked=tuple(_blocked(decision, load) for decision in blocked),
         drift=tuple(entry for decision in decisions for entry in _drift(decision.situation)),
-        unmanaged=_unmanaged(delta),
+        unmanaged=tuple(sorted(row.topic for row in delta.topics if row.topic_class is TopicClass.UNMANAGED)),
         paused=tuple(_paused(desired, delta, now=now)),
-        activity=_activity(activity, deleted),
+        activity={topic: _in_order(activity[topic]) for topic in deleted if topic in activity},
         load=load_table(live, changes, before=load),
         warnings=tuple(warnings),
     )
@@ -132,17 +139,6 @@ def situations_of(
         )
         for name in names
     ]
-
-
-def _cluster_state(desired: Desired, live: ClusterSnapshot, *, planned_deletes: int) -> ClusterState:
-    return ClusterState(
-        live_brokers=len(live.brokers),
-        has_controller=live.controller_id is not None,
-        offline_partitions=live.offline_partitions,
-        live_topics=len(live.topics),
-        managed_topics=len(desired.topics.keys() & live.topics.keys()),
-        planned_deletes=planned_deletes,
-    )
 
 
 def decide(situation: Situation) -> Decision:
@@ -262,16 +258,8 @@ def _wanted_rows(desired: DesiredTopic, topic: LiveTopic, live: ClusterSnapshot,
     return {p: row for p, row in wanted.items() if row != target[p]} if wanted else None
 
 
-def _unmanaged(delta: Delta) -> tuple[str, ...]:
-    return tuple(sorted(row.topic for row in delta.topics if row.topic_class is TopicClass.UNMANAGED))
-
-
-def _activity(activity: Mapping[str, TopicActivity], deleted: Iterable[str]) -> dict[str, TopicActivity]:
-    """Of the deleted topics, with partitions and groups in order."""
-    return {topic: _in_order(activity[topic]) for topic in deleted if topic in activity}
-
-
 def _in_order(activity: TopicActivity) -> TopicActivity:
+    """Sort the partitions and the groups."""
     offsets, groups = activity.end_offsets, activity.groups
     return replace(
         activity,

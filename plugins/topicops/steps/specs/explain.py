@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain
@@ -12,7 +12,6 @@ from topicops.model.release import Release
 from topicops.model.specs.config_checks import later_problem
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.document import Fields, Items, Node, Text, Tree
-from topicops.model.specs.environment import Written
 from topicops.model.specs.files import TopicSpec
 from topicops.model.specs.spellings import human_unit
 from topicops.model.specs.topic_config import TOPIC_CONFIGS, canonical_written
@@ -142,7 +141,7 @@ def _settings(topic: MergedTopic, view: EnvironmentView) -> Iterator[Explained]:
             place = spec.location("assignment")
             given.append(Given(layer="assignment", written=str(topic.number(name)), location=place))
         yield _explained(name, given)
-    built_in = _built_in(TopicSpec)
+    built_in = {info.alias or name: _written(info.default) for name, info in TopicSpec.model_fields.items()}
     for name in _ONLY_IN_THE_TOPIC:
         given = [Given(layer="built in", written=built_in[name], location=None)]
         if name in spec:
@@ -222,8 +221,3 @@ def _as_flow(node: Node) -> str:
             return f"[{', '.join(_as_flow(item) for item in node.items)}]"
         case Fields():
             return f"{{{', '.join(f'{key.text}: {_as_flow(value)}' for key, value in node.entries)}}}"
-
-
-def _built_in(model: type[Written]) -> Mapping[str, str]:
-    """The defaults of the model, by the name in the file."""
-    return {info.alias or name: _written(info.default) for name, info in model.model_fields.items()}

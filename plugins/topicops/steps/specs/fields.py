@@ -43,7 +43,7 @@ from topicops.model.specs.topic_config import (
     read_duration_ms,
 )
 from topicops.steps.specs.findings import UNREADABLE, FileFindings, Finding, Unreadable
-from topicops.steps.specs.suggestions import hint_for_field, similar_fields, similar_word
+from topicops.steps.specs.suggestions import hint_for_field, similar_word
 
 T = TypeVar("T")
 
@@ -112,16 +112,13 @@ def _file_reader(model: type[Written]) -> Reader:
     return _model_reader(model, is_file=True)
 
 
-def _is_fine(node: Node, read: Reader) -> bool:
-    """Whether ``node`` can be read without a finding."""
-    trial = FileFindings("")
-    read(node, trial)
-    return not trial.found
-
-
 def _if_fine(suggestion: str | None, node: Text, read: Reader) -> str | None:
-    """``suggestion`` if it can be read in the place of ``node``."""
-    return suggestion if suggestion is not None and _is_fine(Text(suggestion, True, node.span), read) else None
+    """Return ``suggestion`` if it can be read in the place of ``node`` without a finding."""
+    if suggestion is None:
+        return None
+    trial = FileFindings("")
+    read(Text(suggestion, True, node.span), trial)
+    return None if trial.found else suggestion
 
 
 # ---- mappings and lists ----
@@ -156,7 +153,7 @@ def _model_reader(model: type[Written], *, is_file: bool = False) -> Reader:
             elif below.__class__ is not Text or not below.plain or below.text not in NULLS:
                 values[key.text] = shared.read(entry, field.read, findings)
         if unknown:
-            _add_unknown(unknown, node, fields, findings)
+            _add_unknown(unknown, tuple(fields), findings)
         first = START if is_file else node.first
         if required and not required <= values.keys():
             for name in (name for name in fields if name in required and name not in values):
@@ -166,15 +163,11 @@ def _model_reader(model: type[Written], *, is_file: bool = False) -> Reader:
     return read
 
 
-def _add_unknown(unknown: Sequence[Entry], node: Fields, fields: Mapping[str, _Field], findings: FileFindings) -> None:
-    """Suggest the likeliest field if the mapping does not have it yet and it can hold the value."""
-    names, there = tuple(fields), {key.text for key, _ in node.entries}
-    for key, _ in unknown[_MOST_GUESSED:]:
-        findings.add("TOP201", key.span, f"unknown field {key.text}", f"known here: {', '.join(names)}")
-    for key, below in unknown[:_MOST_GUESSED]:
-        guess = next(similar_fields(key.text, names), None)
-        suggestion = guess if guess and guess not in there and _is_fine(below, fields[guess].read) else None
-        findings.add("TOP201", key.span, f"unknown field {key.text}", hint_for_field(key.text, names), suggestion)
+def _add_unknown(unknown: Sequence[Entry], names: Sequence[str], findings: FileFindings) -> None:
+    """Report fields that are not one of ``names``."""
+    for n, (key, _) in enumerate(unknown):
+        hint = hint_for_field(key.text, names) if n < _MOST_GUESSED else f"known here: {', '.join(names)}"
+        findings.add("TOP201", key.span, f"unknown field {key.text}", hint)
 
 
 _MOST_GUESSED = 100
@@ -307,7 +300,7 @@ def _word_reader(words: Collection[str]) -> Reader:
             return node.text
         near = similar_word(node.text.lower(), words)
         remedy = f"did you mean {near}?" if near else ""
-        return findings.add("TOP205", node.span, f"{node.text!r} is not one of {', '.join(words)}", remedy, near)
+        return findings.add("TOP205", node.span, f"{node.text!r} is not one of {', '.join(words)}", remedy)
 
     return read
 
@@ -339,7 +332,7 @@ def read_integer(
         number = plain_number(text) or ""
         suggestion = number if WHOLE_NUMBER.fullmatch(number) and _is_within(number, lowest, highest) else None
         remedy = f"write {suggestion} if that is meant" if suggestion else "write plain digits"
-        return findings.add("TOP204", node.span, f"{text} is read differently by different tools", remedy, suggestion)
+        return findings.add("TOP204", node.span, f"{text} is read differently by different tools", remedy)
     if not WHOLE_NUMBER.fullmatch(text):
         return findings.add("TOP203", node.span, f"a whole number is needed here, not {_shown(text)}")
     if not _is_within(text, lowest, highest):
@@ -361,8 +354,9 @@ def _read_boolean(node: Node, findings: FileFindings) -> object:
     if node.text in ("true", "false"):
         return node.text == "true"
     if node.text.lower() in ("yes", "no", "on", "off"):
-        word = boolean_word(node.text)
-        return findings.add("TOP204", node.span, f"{node.text} is text to some tools", f"write {word}", word)
+        return findings.add(
+            "TOP204", node.span, f"{node.text} is text to some tools", f"write {boolean_word(node.text)}"
+        )
     return findings.add("TOP203", node.span, f"true or false is needed here, not {_shown(node.text)}")
 
 
@@ -379,7 +373,7 @@ def _read_time(node: Node, findings: FileFindings) -> object:
         pass  # a day or an hour that does not exist
     suggestion = _if_fine(utc_time(node.text), node, _read_time)
     remedy = f"write {suggestion}" if suggestion else "write it like 2030-01-31T12:00:00Z"
-    return findings.add("TOP215", node.span, f"{_shown(node.text)} is no time in UTC", remedy, suggestion)
+    return findings.add("TOP215", node.span, f"{_shown(node.text)} is no time in UTC", remedy)
 
 
 def _read_duration(node: Node, findings: FileFindings) -> object:
@@ -388,11 +382,10 @@ def _read_duration(node: Node, findings: FileFindings) -> object:
     try:
         return timedelta(milliseconds=read_duration_ms(node.text.strip()))
     except AmbiguousNumberError as error:
-        suggestion = _if_fine(plain_number(node.text), node, _read_duration)
-        return findings.add("TOP204", node.span, str(error), "write plain digits and a unit, as in 30s", suggestion)
+        return findings.add("TOP204", node.span, str(error), "write plain digits and a unit, as in 30s")
     except UnknownUnitError as error:
         suggestion = _if_fine(known_unit(node.text, "ms"), node, _read_duration)
         remedy = f"write {suggestion}" if suggestion else ""
-        return findings.add("TOP214", node.span, f"{_shown(node.text)}: {error}", remedy, suggestion)
+        return findings.add("TOP214", node.span, f"{_shown(node.text)}: {error}", remedy)
     except (ConfigValueError, OverflowError) as error:
         return findings.add("TOP203", node.span, f"{_shown(node.text)}: {error}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from topicops.model.specs.codes import WARNINGS
-from topicops.model.specs.diagnostics import Diagnostic, Fix, Note, Position, Severity
+from topicops.model.specs.diagnostics import Diagnostic, Note, Severity
 from topicops.model.specs.document import Span
 
 
@@ -23,8 +23,6 @@ class Finding(NamedTuple):
     """A warning, though its code is usually an error."""
     note: Note | None = None
     """The other of two places that contradict each other."""
-    suggestion: str | None = None
-    """The text that replaces the marked characters, where only one is possible."""
     owner: str | None = None
     """The owner whose topics have the problem together."""
 
@@ -42,7 +40,6 @@ class Finding(NamedTuple):
             summary=self.summary,
             help=self.remedy,
             note=self.note,
-            fix=fix_of(self.span, self.suggestion),
         )
 
 
@@ -50,13 +47,6 @@ def note_at(file: str, span: Span, text: str) -> Note:
     return Note(
         file=file, line=span.line, column=span.column, end_line=span.end_line, end_column=span.end_column, text=text
     )
-
-
-def fix_of(span: Span, suggestion: str | None) -> Fix | None:
-    """The edit that writes ``suggestion``; None for a text of several lines, because its end is not known exactly."""
-    if suggestion is None or span.line != span.end_line:
-        return None
-    return Fix(Position(span.line, span.column), Position(span.end_line, span.end_column), suggestion)
 
 
 class Unreadable:
@@ -73,7 +63,7 @@ class FileFindings:
         self.file = file
         self.found: list[Finding] = []
 
-    def add(self, code: str, span: Span, summary: str, remedy: str = "", suggestion: str | None = None) -> Unreadable:
+    def add(self, code: str, span: Span, summary: str, remedy: str = "") -> Unreadable:
         """Note a finding; gives ``UNREADABLE``, the value to go on with."""
-        self.found.append(Finding(code, self.file, span, summary, remedy, suggestion=suggestion))
+        self.found.append(Finding(code, self.file, span, summary, remedy))
         return UNREADABLE

@@ -6,17 +6,20 @@ look like a number. It cannot say what needs two files, so an editor finds less 
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from enum import StrEnum
+from itertools import pairwise
 from typing import assert_never
 
 from topicops.model.release import OLDEST
 from topicops.model.specs.config_checks import ranges_by_release
+from topicops.model.specs.config_docs import CONFIG_WORDS
 from topicops.model.specs.desired import API_VERSION
 from topicops.model.specs.environment import Written
-from topicops.model.specs.field_docs import CONFIG_WORDS, FIELD_WORDS
 from topicops.model.specs.field_kinds import (
     AsWrittenKind,
     BooleanKind,
@@ -94,33 +97,44 @@ _TOMBSTONES: Schema = {
 
 
 def _object(model: type[Written], definitions: dict[str, Schema], kind: str) -> Schema:
-    fields = fields_of(model)
+    fields, words = fields_of(model), words_of(model)
     return {
         "type": "object",
-        "properties": {name: _property(model, name, field, definitions, kind) for name, field in fields.items()},
+        "properties": {name: _property(name, field, words[name], definitions, kind) for name, field in fields.items()},
         "required": [name for name, field in fields.items() if field.is_required],
         "additionalProperties": False,
     }
 
 
-def _property(model: type[Written], name: str, field: Field, definitions: dict[str, Schema], kind: str) -> Schema:
+def _property(name: str, field: Field, words: str, definitions: dict[str, Schema], kind: str) -> Schema:
     fixed = {"apiVersion": API_VERSION, "kind": kind.capitalize()}.get(name)
     if fixed is not None:
-        return {"const": fixed, "description": FIELD_WORDS[name]}
+        return {"const": fixed, "description": words}
     schema = _schema(field.kind, definitions, kind)
     if name == "name":
         schema |= _NAME
     if not field.is_required:
         schema = _or_null(schema)
-    schema["description"] = words_for(model, name)
+    schema["description"] = words
     default = _as_json(field.default)
     return schema if default is None else {**schema, "default": default}
 
 
-def words_for(model: type[Written], name: str) -> str:
-    """The sentence about a field, the model's own or that of the model that it extends. Raises ``KeyError``."""
-    keys = (f"{each.__name__}.{name}" for each in model.__mro__)
-    return next((FIELD_WORDS[key] for key in keys if key in FIELD_WORDS), "") or FIELD_WORDS[f"{model.__name__}.{name}"]
+def words_of(model: type[Written]) -> dict[str, str]:
+    """Return the sentence that the source has under each field of a model, by the field's name in the file.
+
+    Pydantic could read them (``use_attribute_docstrings``), but would do so in every command that imports the models.
+
+    Raises:
+        KeyError: A field has none.
+    """
+    words: dict[str, str] = {}
+    for each in reversed(model.__mro__[: model.__mro__.index(Written)]):
+        for statement, following in pairwise(ast.walk(ast.parse(inspect.getsource(each)))):
+            match statement, following:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
+                    words[name] = text
+    return {str(info.alias): words[name] for name, info in model.model_fields.items()}
 
 
 def _or_null(schema: Schema) -> Schema:

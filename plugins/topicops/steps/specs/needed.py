@@ -87,8 +87,12 @@ class _Sorter:
         whole = {file for file in files if file in self._documents}
         named = {problem.topic for problem in others if problem.topic is not None}
         profiles = {self._documents[file].stem for file in whole if self._documents[file].kind == "Profile"}
-        unread = {name for name, profile in self._view.profiles.items() if profile is None}
-        topics = [topic for topic in self._view.topics if self._is_left_out(topic, whole, named, profiles | unread)]
+        profiles |= {name for name, profile in self._view.profiles.items() if profile is None}
+        topics = [
+            topic
+            for topic in self._view.topics
+            if topic.file in whole or topic.label in named or topic.profile in profiles
+        ]
         stems = {self._documents[file].stem for file in whole if self._documents[file].kind == "Topic"}
         return LeftOut(
             topics=frozenset(named | stems | {topic.label for topic in topics}),
@@ -116,15 +120,12 @@ class _Sorter:
 
     @cached_property
     def _needed(self) -> tuple[TopicSource, ...]:
-        return tuple(topic for topic in self._view.topics if self._is_needed(topic))
+        return tuple(t for t in self._view.topics if self._needs(t.label) or self._needs(t.document.stem))
 
     @cached_property
     def _needed_files(self) -> frozenset[str]:
         unread = {d.file for d in self._documents.values() if d.kind == "Topic" and self._needs(d.stem)}
         return frozenset(unread | {topic.file for topic in self._needed})
-
-    def _is_needed(self, topic: TopicSource) -> bool:
-        return self._needs(topic.label) or self._needs(topic.document.stem)
 
     def _is_needed_file(self, file: str) -> bool:
         return file in self._needed_files
@@ -134,6 +135,3 @@ class _Sorter:
         path = PurePosixPath(file)
         is_shared = path.parent.name == "environments" or path.stem == "owners"
         return self._needs(path.stem) or self._needs(path.name) or (is_shared and bool(self._needed))
-
-    def _is_left_out(self, topic: TopicSource, files: set[str], named: set[str], profiles: set[str]) -> bool:
-        return topic.file in files or topic.label in named or topic.profile in profiles

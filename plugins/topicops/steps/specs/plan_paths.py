@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from topicops.model.specs.desired import Desired, DesiredTopic
+from topicops.model.specs.desired import Desired
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Environment
 from topicops.steps.specs.validate import Validated
@@ -35,10 +35,11 @@ class _Names:
         return replace(environment, file=self._of_file(environment.file), locations=self._of_all(environment.locations))
 
     def of_desired(self, desired: Desired) -> Desired:
-        return replace(desired, topics={name: self._of_topic(topic) for name, topic in desired.topics.items()})
-
-    def _of_topic(self, topic: DesiredTopic) -> DesiredTopic:
-        return replace(topic, location=self._of(topic.location), locations=self._of_all(topic.locations))
+        topics = {
+            name: replace(topic, location=self._of(topic.location), locations=self._of_all(topic.locations))
+            for name, topic in desired.topics.items()
+        }
+        return replace(desired, topics=topics)
 
     def _of_all(self, locations: Mapping[str, Location]) -> dict[str, Location]:
         return {field: self._of(location) for field, location in locations.items()}

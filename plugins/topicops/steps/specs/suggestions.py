@@ -50,7 +50,7 @@ _BLOCK_OF_FIELD: Mapping[str, str] = {
 
 def hint_for_field(key: str, fields: Sequence[str]) -> str:
     """What to do about a field that is not one of ``fields``."""
-    for guess in similar_fields(key, fields):
+    for guess in _similar_fields(key, fields):
         return f"did you mean {guess}?"
     if key in TOPIC_CONFIGS:
         return "a topic's config goes below configs"
@@ -64,7 +64,7 @@ def hint_for_field(key: str, fields: Sequence[str]) -> str:
     return f"known here: {', '.join(fields)}"
 
 
-def similar_fields(key: str, fields: Sequence[str]) -> Iterator[str]:
+def _similar_fields(key: str, fields: Sequence[str]) -> Iterator[str]:
     """Those of ``fields`` that ``key`` may stand for, the likeliest first."""
     bare = _bare(key)
     yield from (name for name in _WORDS_OF_OTHERS.get(bare, ()) if name in fields)
@@ -72,17 +72,17 @@ def similar_fields(key: str, fields: Sequence[str]) -> Iterator[str]:
     yield from filter(None, [similar_word(key, fields, cutoff=0.75)])
 
 
-def meant(name: str, known: Collection[str], otherwise: str) -> tuple[str, str | None]:
-    """Return what to do about a name that is not one of ``known``, and the one that was probably meant.
+def meant(name: str, known: Collection[str], otherwise: str) -> str:
+    """Return what to do about a name that is not one of ``known``.
 
     Args:
         otherwise: What to do where none of them is like it.
     """
     same = next((word for word in known if folded_letters(word) == folded_letters(name)), None)
     if same is not None:
-        return f"write {same}: these are the same letters, in another case or stored in another way", same
+        return f"write {same}: these are the same letters, in another case or stored in another way"
     close = similar_word(name, known)
-    return (f"did you mean {close}?", close) if close else (otherwise, None)
+    return f"did you mean {close}?" if close else otherwise
 
 
 def folded_letters(name: str) -> str:
@@ -95,7 +95,7 @@ def similar_word(text: str, words: Iterable[str], *, cutoff: float = 0.6) -> str
     return _similar_word(text, tuple(words), cutoff)
 
 
-@lru_cache(maxsize=4096)  # trying an edit asks again about every word of the file
+@lru_cache(maxsize=4096)  # many files share one wrong name
 def _similar_word(text: str, words: tuple[str, ...], cutoff: float) -> str | None:
     return next(iter(difflib.get_close_matches(text, words, n=1, cutoff=cutoff)), None)
 

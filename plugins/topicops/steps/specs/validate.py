@@ -14,7 +14,14 @@ from topicops.model.specs.desired import API_VERSION, Desired, DesiredTopic, Lif
 from topicops.model.specs.diagnostics import Diagnostic, Location, Severity
 from topicops.model.specs.document import Fields, FileKind, Tree
 from topicops.model.specs.environment import Environment, EnvironmentSpec, Written
-from topicops.model.specs.files import EnvironmentFile, ExceptionsFile, OwnersFile, ProfileFile, TopicFile
+from topicops.model.specs.files import (
+    EnvironmentFile,
+    ExceptionsFile,
+    ExceptionsSpec,
+    OwnersFile,
+    ProfileFile,
+    TopicFile,
+)
 from topicops.steps.specs.fields import Section, Value, read_section
 from topicops.steps.specs.findings import Finding
 from topicops.steps.specs.layers import (
@@ -30,7 +37,7 @@ from topicops.steps.specs.needed import NOTHING_LEFT_OUT, LeftOut, Needs, Proble
 from topicops.steps.specs.rules import RULES, Rule
 from topicops.steps.specs.rules.assignments import assignments_are_sound
 from topicops.steps.specs.rules.environments import written_exceptions
-from topicops.steps.specs.rules.lifecycles import WARNED_BEFORE, lifecycles_are_complete
+from topicops.steps.specs.rules.lifecycles import lifecycles_are_complete
 from topicops.steps.specs.rules.name_clashes import names_do_not_clash
 from topicops.steps.specs.rules.names import files_are_named_after_topics, names_are_legal
 from topicops.steps.specs.rules.references import profiles_exist
@@ -79,12 +86,10 @@ class Validated:
     diagnostics: tuple[Diagnostic, ...]
     """By file, line, column and code."""
     files: int
-    environment: Environment | None
-    """None: no environment was asked for, or there are errors."""
-    desired: Desired | None
+    environment: Environment | None = None
+    """None means that no environment was asked for, or that there are errors."""
+    desired: Desired | None = None
     """None as above."""
-    holds_until: datetime | None = None
-    """From then on the same files may be judged otherwise, since a pause or an exception ends; None: never."""
     left_out: LeftOut = NOTHING_LEFT_OUT
     """What has errors, and was not needed."""
 
@@ -151,6 +156,10 @@ def validate_each(
         yield judged
 
 
+Lifted = frozenset[tuple[str | None, str]]
+"""Topic and code of exceptions that are in force."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _ReadTree:
     """What all environments of a tree share."""
@@ -162,7 +171,6 @@ class _ReadTree:
     """What is wrong with files and their fields."""
     found_everywhere: Mapping[Rule, Sequence[Finding]]
     lifted_anywhere: Lifted
-    holds_until: datetime | None
 
 
 def _read(tree: Tree, now: datetime, rules: Sequence[Rule]) -> _ReadTree:
@@ -175,7 +183,6 @@ def _read(tree: Tree, now: datetime, rules: Sequence[Rule]) -> _ReadTree:
         found=[Problem(found) for found in (*tree.problems, *(finding.diagnostic() for finding in found))],
         found_everywhere={rule: tuple(rule(no_environment)) for rule in BLIND_TO_ENVIRONMENTS},
         lifted_anywhere=_lifted_in(_in_environment(no_environment, name) for name in environment_names(tree)),
-        holds_until=_next_turn(files.values(), now),
     )
 
 
@@ -191,23 +198,11 @@ def _judged(read: _ReadTree, environment: str | None, commit: str | None, needs:
     if needs is not None and environment is not None:
         judged, left_out = sort_problems(judged, tree, views[0], needs)
     ordered = _once(problem.diagnostic for problem in judged)
-    if environment is None or any(diagnostic.is_error for diagnostic in ordered):
-        return Validated(
-            diagnostics=ordered,
-            files=tree.files,
-            environment=None,
-            desired=None,
-            holds_until=read.holds_until,
-            left_out=left_out,
-        )
-    return Validated(
-        diagnostics=ordered,
-        files=tree.files,
-        holds_until=read.holds_until,
-        environment=_environment(views[0]),
-        desired=_desired(views[0], environment, tree.files, ordered, commit, left_out),
-        left_out=left_out,
-    )
+    found = Validated(diagnostics=ordered, files=tree.files, left_out=left_out)
+    if environment is None or found.has_errors:
+        return found
+    desired = _desired(views[0], environment, tree.files, ordered, commit, left_out)
+    return replace(found, environment=_environment(views[0]), desired=desired)
 
 
 def _of_others_warn(problems: Iterable[Problem], environment: str | None) -> Iterator[Problem]:
@@ -328,10 +323,6 @@ def _problems(
             yield Problem(diagnostic, finding.topic, finding.owner)
 
 
-Lifted = frozenset[tuple[str | None, str]]
-"""Topic and code of exceptions that are in force."""
-
-
 def _lifted_in(views: Iterable[EnvironmentView]) -> Lifted:
     return Lifted().union(*map(_lifted, views))
 
@@ -359,26 +350,6 @@ def _lifted_for(view: EnvironmentView, anywhere: Lifted) -> Lifted:
     return _lifted(view) | {(topic, code) for topic, code in anywhere if topic not in here}
 
 
-def _next_turn(files: Iterable[ReadFile], now: datetime) -> datetime | None:
-    """The first time after ``now`` at which the result may change, because a pause or an exception ends."""
-    sections = (file.lifecycle if isinstance(file, TopicSource) else file.spec for file in files)
-    coming = [time for section in sections if section.values for time in _times(section) if time > now]
-    return min((turn for time in coming for turn in (time - WARNED_BEFORE, time) if turn > now), default=None)
-
-
-def _times(value: object) -> Iterator[datetime]:
-    """Every time that a section holds, however deep."""
-    match value:
-        case datetime():
-            yield value
-        case Section():
-            for below in value.values.values():
-                yield from _times(below.value)
-        case tuple():
-            for item in value:
-                yield from _times(item.value)
-
-
 _SEVERAL_AT_A_PLACE = frozenset({"TOP202", "TOP321"})
 """One for each missing field, and for each environment in which a budget is exceeded."""
 
@@ -400,15 +371,14 @@ def _once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
 def _environment(view: EnvironmentView) -> Environment | None:
     if view.environment is None:
         return None
-    written = _plain(view.environment.spec)
+    spec = EnvironmentSpec.model_validate(_plain(view.environment.spec))
     if view.exceptions is not None:
-        policy = dict(_mapping(written.get("policy")))
-        more = _plain(view.exceptions.spec).get("exceptions", ())
-        policy["exceptions"] = (*_sequence(policy.get("exceptions")), *_sequence(more))
-        written["policy"] = policy
+        more = ExceptionsSpec.model_validate(_plain(view.exceptions.spec)).exceptions
+        policy = spec.policy.model_copy(update={"exceptions": (*spec.policy.exceptions, *more)})
+        spec = spec.model_copy(update={"policy": policy})
     return Environment(
         name=view.environment.document.stem,
-        spec=EnvironmentSpec.model_validate(written),
+        spec=spec,
         file=view.environment.file,
         locations=dict(_locations(view.environment.spec, "")),
     )
@@ -426,14 +396,6 @@ def _plain_value(value: object) -> object:
             return tuple(_plain_value(item.value) for item in value if isinstance(item, Value))
         case _:
             return value
-
-
-def _mapping(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, dict) else {}
-
-
-def _sequence(value: object) -> tuple[object, ...]:
-    return value if isinstance(value, tuple) else ()
 
 
 def _locations(section: Section, prefix: str) -> Iterator[tuple[str, Location]]:

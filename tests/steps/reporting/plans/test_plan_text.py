@@ -10,7 +10,7 @@ from fakes.builders import cluster_state
 from fakes.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of
 from fakes.resting_cluster import RestingCluster
 from topicops.model.cluster.broker_defaults import DefaultOnBrokers
-from topicops.model.plans.changes import CHANGE_TYPES, ExpandTopic, GateWord
+from topicops.model.plans.changes import ACTIONS, ExpandTopic, GateWord
 from topicops.model.plans.load_table import BrokerLoad, LoadTable, RackLoad, Share
 from topicops.model.plans.plan import Blocked, Drift, Paused, Plan, TopicActivity
 from topicops.model.printable import printable
@@ -245,7 +245,7 @@ def test_a_tombstones_words_cannot_draw_in_a_terminal_or_a_comment() -> None:
 
 
 def test_every_action_has_its_sign_and_its_word() -> None:
-    assert set(SIGNS) == set(PARTICIPLES) == set(CHANGE_TYPES)
+    assert set(SIGNS) == set(PARTICIPLES) == set(ACTIONS)
 
 
 def test_what_cannot_be_undone_is_said_at_the_change_and_at_the_end() -> None:

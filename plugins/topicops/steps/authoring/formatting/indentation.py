@@ -95,7 +95,7 @@ class _Moves:
         if not line.strip():
             return line
         if number in self.inside:
-            return _shifted(line, self.inside[number])
+            return " " * max(indentation(line) + self.inside[number], 0) + line.lstrip(" ")
         if not line.lstrip(" ").startswith("#"):
             return line
         return " " * self._of_comment(number) + line.lstrip(" ")
@@ -111,7 +111,3 @@ class _Moves:
         if nearest is None:
             return old
         return nearest.new if nearest.old == old else nearest.new + _STEP
-
-
-def _shifted(line: str, by: int) -> str:
-    return " " * max(indentation(line) + by, 0) + line.lstrip(" ")

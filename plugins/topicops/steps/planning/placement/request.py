@@ -98,7 +98,8 @@ def known_racks(racks: Mapping[int, str | None]) -> Mapping[int, str] | None:
     if not known:
         return None
     if len(known) < len(racks):
-        raise MixedRacksError(f"broker(s) {_listed(set(racks) - set(known))} have no rack while others have one")
+        without = ", ".join(map(str, sorted(set(racks) - set(known))))
+        raise MixedRacksError(f"broker(s) {without} have no rack while others have one")
     return known
 
 
@@ -113,7 +114,3 @@ def check_numbers(brokers: Sequence[int], partitions: int, replication_factor: i
         raise BadPartitionCountError(f"{partitions} partitions cannot be placed; at least 1 is needed")
     if not 0 < replication_factor <= len(brokers):
         raise TooFewBrokersError(f"replication factor {replication_factor} on {len(brokers)} live broker(s)")
-
-
-def _listed(brokers: Iterable[int]) -> str:
-    return ", ".join(map(str, sorted(brokers)))

@@ -33,7 +33,8 @@ class FleetJson(TypedDict):
 def fleet_text(report: FleetReport) -> str:
     """A line for each environment; the summary last."""
     width = max(len("environment"), *(len(result.environment) for result in report.environments))
-    lines = [f"{'environment':<{width}}  result", *(_line(result, width) for result in report.environments)]
+    lines = [f"{'environment':<{width}}  result"]
+    lines += [printable(f"{r.environment:<{width}}  {_result(r)}") for r in report.environments]
     return "\n".join([*lines, "", fleet_summary(report)])
 
 
@@ -63,10 +64,6 @@ def fleet_values(report: FleetReport) -> FleetJson:
         "exit_status": int(report.exit_status),
         "environments": [_values(result) for result in report.environments],
     }
-
-
-def _line(result: EnvironmentResult, width: int) -> str:
-    return printable(f"{result.environment:<{width}}  {_result(result)}")
 
 
 def _result(result: EnvironmentResult) -> str:

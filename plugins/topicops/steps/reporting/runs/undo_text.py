@@ -46,7 +46,7 @@ def undo_text(undo: Undo) -> str:
     parts = [
         [head],
         _part("Cannot come back:", _notes(undo.lost)),
-        _part("Written to the files:", _edits(undo)),
+        _part("Written to the files:", (f"{edit.file}: {text}" for edit in undo.edits for text in edit.edits)),
         _part("Only a tombstone deletes what the run created; type these, if that is meant:", retire_commands(undo)),
         _part("By hand:", _notes(undo.by_hand)),
         _part("As before the run already:", _notes(undo.done)),
@@ -90,10 +90,6 @@ def _part(title: str, lines: Iterable[str]) -> list[str]:
 
 def _notes(notes: Sequence[UndoNote]) -> Iterator[str]:
     return (f"{note.topic}: {note.text}" for note in notes)
-
-
-def _edits(undo: Undo) -> Iterator[str]:
-    return (f"{edit.file}: {text}" for edit in undo.edits for text in edit.edits)
 
 
 def _next(undo: Undo) -> list[str]:

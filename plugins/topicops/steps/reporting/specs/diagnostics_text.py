@@ -5,38 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, TypedDict
-
-import msgspec
+from typing import TypedDict
 
 from topicops.model.json_types import FormatVersion
 from topicops.model.printable import plural, printable
 from topicops.model.specs.diagnostics import Diagnostic, Note, Severity
 from topicops.steps.reporting.json_text import json_text
 
-FORMAT_VERSION = "1.1"
+FORMAT_VERSION = "1.0"
 _WIDEST_LINE = 160
 
 SourceLines = Callable[[Path], Sequence[str]]
 """Gives the lines of a file; none where it cannot be read."""
-
-
-class FixJson(TypedDict, total=False):
-    """An edit of the file, or another name for it."""
-
-    line: int
-    column: int
-    end_line: int
-    end_column: int
-    text: str
-    rename_to: str
-
-
-EITHER_FIX = msgspec.Meta(
-    extra_json_schema={
-        "anyOf": [{"required": ["line", "column", "end_line", "end_column", "text"]}, {"required": ["rename_to"]}]
-    }
-)
 
 
 class DiagnosticJson(TypedDict):
@@ -49,15 +29,11 @@ class DiagnosticJson(TypedDict):
     end_column: int
     summary: str
     help: str
-    fix: Annotated[FixJson, EITHER_FIX] | None
-    """None where a person has to decide."""
 
 
 class DiagnosticsJson(TypedDict):
     format_version: FormatVersion
     files: int
-    untried_fixes: int
-    """How many edits were left out because trying all of them takes long."""
     diagnostics: Sequence[DiagnosticJson]
 
 
@@ -67,11 +43,10 @@ def diagnostics_text(diagnostics: Sequence[Diagnostic], source_lines: SourceLine
     return "\n".join(line for diagnostic in diagnostics for line in _lines(diagnostic, remembered))
 
 
-def diagnostics_json(diagnostics: Sequence[Diagnostic], *, files: int, untried: int = 0) -> str:
+def diagnostics_json(diagnostics: Sequence[Diagnostic], *, files: int) -> str:
     found: DiagnosticsJson = {
         "format_version": FORMAT_VERSION,
         "files": files,
-        "untried_fixes": untried,
         "diagnostics": [diagnostic_values(d) for d in diagnostics],
     }
     return json_text(found)
@@ -118,22 +93,6 @@ def diagnostic_values(diagnostic: Diagnostic) -> DiagnosticJson:
         "end_column": diagnostic.end_column,
         "summary": printable(diagnostic.summary),
         "help": printable(diagnostic.help),
-        "fix": _fix_as_json(diagnostic),
-    }
-
-
-def _fix_as_json(diagnostic: Diagnostic) -> FixJson | None:
-    if diagnostic.rename_to is not None:
-        return {"rename_to": diagnostic.rename_to}
-    fix = diagnostic.fix
-    if fix is None:
-        return None
-    return {
-        "line": fix.start.line,
-        "column": fix.start.column,
-        "end_line": fix.end.line,
-        "end_column": fix.end.column,
-        "text": fix.text,
     }
 
 

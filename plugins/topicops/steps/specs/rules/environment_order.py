@@ -20,9 +20,9 @@ def environments_come_after_others(view: EnvironmentView) -> Iterator[Finding]:
             continue
         if name not in view.environment_names:
             others = view.environment_names - {own}
-            remedy, close = meant(name, others, f"there are: {', '.join(sorted(others)) or 'no others'}")
+            remedy = meant(name, others, f"there are: {', '.join(sorted(others)) or 'no others'}")
             summary = f"no environment is called {name!r}"
-            yield Finding("TOP333", policy.file, item.span, summary, remedy, suggestion=close)
+            yield Finding("TOP333", policy.file, item.span, summary, remedy)
         elif circle := _way(name, own, after):
             summary = f"{own} comes after {', which comes after '.join(circle)}: nothing would ever be sent"
             yield Finding("TOP333", policy.file, item.span, summary, "take one of the names out of policy.after")

@@ -9,7 +9,7 @@ from topicops.steps.specs.fields import Section
 from topicops.steps.specs.findings import Finding
 from topicops.steps.specs.layers import EnvironmentView, TopicSource
 
-WARNED_BEFORE = timedelta(days=7)
+_WARNED_BEFORE = timedelta(days=7)
 _FIELDS_OF_THE_OTHER = {"absent": ("until",), "paused": ("notBefore", "topicIds")}
 
 
@@ -49,7 +49,7 @@ def _misplaced(topic: TopicSource, lifecycle: Section, state: str) -> Iterator[F
 
 def _ending(topic: TopicSource, lifecycle: Section, now: datetime) -> Iterator[Finding]:
     until = lifecycle.get("until", datetime)
-    if until is None or until > now + WARNED_BEFORE:
+    if until is None or until > now + _WARNED_BEFORE:
         return
     summary = f"the pause {'is over' if until <= now else 'ends soon'}"
     remedy = "take the pause out, or give it a later end"

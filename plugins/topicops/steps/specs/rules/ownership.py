@@ -141,7 +141,7 @@ def _unlisted_owner(topic: TopicSource, owner: str, view: EnvironmentView) -> Fi
             f"{owner} may have no topics in {view.environment_name}",
             "owners.yaml names the environments of each owner; name others in metadata.environments",
         )
-    hint, _ = meant(owner, known, "owners.yaml names every owner")
+    hint = meant(owner, known, "owners.yaml names every owner")
     return _wrong_owner(topic, f"owners.yaml has no owner {owner}", hint)
 
 

@@ -21,8 +21,8 @@ def profiles_exist(view: EnvironmentView) -> Iterator[Finding]:
         name = topic.profile
         if name is not None and name not in view.profiles:
             span = topic.spec.values["profile"].span
-            remedy, suggestion = meant(name, view.profiles, _there_are(view.profiles))
-            yield Finding("TOP318", topic.file, span, f"no profile is called {name!r}", remedy, suggestion=suggestion)
+            remedy = meant(name, view.profiles, _there_are(view.profiles))
+            yield Finding("TOP318", topic.file, span, f"no profile is called {name!r}", remedy)
 
 
 def overrides_have_topics(view: EnvironmentView) -> Iterator[Finding]:
@@ -30,10 +30,8 @@ def overrides_have_topics(view: EnvironmentView) -> Iterator[Finding]:
     overrides = view.environment_spec.section("overrides")
     for name, value in overrides.values.items():
         if name not in known:
-            remedy, close = meant(name, known, "take the override out")
-            suggestion = close if close not in overrides.values else None
-            summary = f"no topic is called {name!r}"
-            yield Finding("TOP319", overrides.file, value.key, summary, remedy, suggestion=suggestion)
+            remedy = meant(name, known, "take the override out")
+            yield Finding("TOP319", overrides.file, value.key, f"no topic is called {name!r}", remedy)
 
 
 def exceptions_have_topics(view: EnvironmentView) -> Iterator[Finding]:
@@ -41,7 +39,7 @@ def exceptions_have_topics(view: EnvironmentView) -> Iterator[Finding]:
     for exception in written_exceptions(view):
         name = exception.get("topic", str)
         if name is not None and name not in known:
-            remedy, _ = meant(name, known, "take the exception out")
+            remedy = meant(name, known, "take the exception out")
             span = exception.values["topic"].span
             yield Finding("TOP337", exception.file, span, f"no topic is called {name!r}", remedy)
 
@@ -64,7 +62,7 @@ def alterable_configs_exist(view: EnvironmentView) -> Iterator[Finding]:
     policy = view.environment_spec.section("policy")
     for item in policy.items("alterableConfigs"):
         if isinstance(item.value, str) and item.value not in TOPIC_CONFIGS:
-            remedy, _ = meant(item.value, TOPIC_CONFIGS, "see Kafka's list of topic configs")
+            remedy = meant(item.value, TOPIC_CONFIGS, "see Kafka's list of topic configs")
             yield Finding("TOP305", policy.file, item.span, f"Kafka has no topic config {item.value}", remedy)
 
 
@@ -75,8 +73,7 @@ def _unknown_environments(section: Section, view: EnvironmentView) -> Iterator[F
 
 
 def _unknown_environment(name: str, file: str, span: Span, view: EnvironmentView) -> Finding:
-    """No edit is proposed: the name decides where a topic is created, or which delete an id guards."""
-    remedy, _ = meant(name, view.environment_names, _there_are(view.environment_names))
+    remedy = meant(name, view.environment_names, _there_are(view.environment_names))
     return Finding("TOP336", file, span, f"no environment is called {name!r}", remedy)
 
 

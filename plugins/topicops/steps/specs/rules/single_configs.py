@@ -11,7 +11,6 @@ from topicops.model.specs.spellings import (
     exact_word,
     known_unit,
     plain_number,
-    same_unit,
 )
 from topicops.model.specs.topic_config import (
     THROTTLE_LISTS,
@@ -23,7 +22,6 @@ from topicops.model.specs.topic_config import (
     Unit,
     UnknownUnitError,
 )
-from topicops.steps.specs.fields import Section, Value
 from topicops.steps.specs.findings import Finding
 from topicops.steps.specs.layers import ConfigsPlace, EnvironmentView
 from topicops.steps.specs.suggestions import similar_word
@@ -38,7 +36,7 @@ def configs_are_valid(view: EnvironmentView) -> Iterator[Finding]:
     for name, value, places in view.written_configs():
         config = view.topic_configs.get(name)
         if name not in TOPIC_CONFIGS:
-            yield from (_unknown(name, place, view) for place in places)
+            yield from (_unknown(name, place) for place in places)
         elif config is None or _release_problem(name, view):  # one problem, not two
             continue
         elif isinstance(value, str) and name not in THROTTLE_LISTS and (refusal := _refusal(config, value)):
@@ -81,10 +79,9 @@ def _is_small(text: str, unit: Unit) -> bool:
     return text.isascii() and text.isdecimal() and 0 < int(text[:_LONGEST]) < larger
 
 
-def _unknown(name: str, place: ConfigsPlace, view: EnvironmentView) -> Finding:
-    value, summary = place.section.values[name], f"Kafka has no topic config {name}"
-    suggestion = _certain_name(name, value, place.section, view)
-    return Finding("TOP305", place.section.file, value.key, summary, _hint(name), suggestion=suggestion)
+def _unknown(name: str, place: ConfigsPlace) -> Finding:
+    key, summary = place.section.values[name].key, f"Kafka has no topic config {name}"
+    return Finding("TOP305", place.section.file, key, summary, _hint(name))
 
 
 def _refused_value(config: TopicConfig, text: str, refusal: ConfigValueError, place: ConfigsPlace) -> Finding:
@@ -93,15 +90,8 @@ def _refused_value(config: TopicConfig, text: str, refusal: ConfigValueError, pl
     suggestion = _certain_value(config, text, refusal)
     valid = f"valid in Kafka {config.release}" if config.differs_by_release else "valid"
     remedy = f"write {suggestion}" if suggestion else f"{valid}: {config.valid}"
-    return Finding(
-        _code_of(refusal),
-        place.section.file,
-        place.section.values[config.name].span,
-        summary,
-        remedy,
-        place.label,
-        suggestion=suggestion,
-    )
+    span = place.section.values[config.name].span
+    return Finding(_code_of(refusal), place.section.file, span, summary, remedy, place.label)
 
 
 def _certain_value(config: TopicConfig, text: str, error: ConfigValueError) -> str | None:
@@ -114,26 +104,6 @@ def _certain_value(config: TopicConfig, text: str, error: ConfigValueError) -> s
         case _:
             suggestion = exact_word(text, config.constraint.values or config.constraint.items)
     return suggestion if suggestion is not None and _refusal(config, suggestion) is None else None
-
-
-def _certain_name(name: str, value: Value, section: Section, view: EnvironmentView) -> str | None:
-    """The only config that ``name`` can stand for, if it is not written yet, usable here, and takes the value."""
-    of_broker = config_name_of_broker_setting(name)
-    if of_broker and not same_unit(of_broker, name):
-        return None
-    suggestion = of_broker or _close(name)
-    config = view.topic_configs.get(suggestion or "")
-    if config is None or config.name in section or _is_half_a_name(name):
-        return None
-    if _why_unusable(config.name, value.value, view):
-        return None
-    is_fine = value.value is None or (isinstance(value.value, str) and _refusal(config, value.value) is None)
-    return config.name if is_fine else None
-
-
-def _is_half_a_name(name: str) -> bool:
-    """Whether several configs start with this name: ``retention`` may be of time or of size."""
-    return sum(known.startswith(f"{name}.") for known in TOPIC_CONFIGS) > 1
 
 
 def _refusal(config: TopicConfig, text: str) -> ConfigValueError | None:
@@ -191,9 +161,5 @@ def _hint(name: str) -> str:
     of_broker = config_name_of_broker_setting(name)
     if of_broker:
         return f"that is a broker's setting; a topic's is {of_broker}"
-    close = _close(name)
+    close = similar_word(name.lower().replace("_", "."), TOPIC_CONFIGS, cutoff=0.75)
     return f"did you mean {close}?" if close else "see Kafka's list of topic configs"
-
-
-def _close(name: str) -> str | None:
-    return similar_word(name.lower().replace("_", "."), TOPIC_CONFIGS, cutoff=0.75)
