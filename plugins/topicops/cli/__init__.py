@@ -50,7 +50,7 @@ COMMANDS = {
     "doctor": "cluster.doctor:doctor_command",
     "topics": "cluster.topics:topics_command",
     "drift": "cluster.drift:drift_command",
-    "history": "cluster.history:app",
+    "history": ".features.history.commands:app",
     "import": "cluster.importing:import_command",
     "demo": "sandbox.demo:demo_command",
     "ci": ".features.pull_requests.commands:app",
@@ -60,7 +60,7 @@ COMMANDS = {
 }
 """Module of this package and name in it, in the order in which the help shows them.
 
-The module of a feature begins with a dot: it is one of ``topicops``, with the name of the command alone here.
+The module of a feature begins with a dot: it is one of ``topicops``. Deleting a feature deletes its lines here.
 """
 
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import msgspec
 
+import topicops.features.history.asking
+import topicops.features.history.lines
 from topicops.cli.sandbox.local import ClusterStatusJson
 from topicops.cli.sandbox.spark import SparkStatusJson
-from topicops.features.history.asking import HistoryAnswer
-from topicops.features.history.lines import HistoryLine
 from topicops.model.json_schema import Schema, as_object, written_schema
 from topicops.model.plans.plan_file import PlanFile
 from topicops.model.plans.plan_schema import plan_schema
@@ -60,7 +60,7 @@ OUTPUTS: Mapping[str, JsonOutput] = {
     "rack-losses": JsonOutput(RackLossesJson, ("rehearse",)),
     "import": JsonOutput(ImportJson, ("import",)),
     "undo": JsonOutput(UndoJson, ("undo",)),
-    "history": JsonOutput(HistoryAnswer, ("drift", "history topic", "history quality")),
+    "history": JsonOutput(topicops.features.history.asking.History, ("drift", "history topic", "history quality")),
     "audit-runs": JsonOutput(AuditedRunsJson, ("audit runs",)),
     "audit-lines": JsonOutput(AuditLinesJson, ("audit topic", "audit run")),
     "audit-check": JsonOutput(VerificationJson, ("audit verify",)),
@@ -70,9 +70,12 @@ OUTPUTS: Mapping[str, JsonOutput] = {
     "quality": JsonOutput(QualityReport, files=("quality-before.json", "quality-after.json")),
     "facts": JsonOutput(Facts, files=("facts-before.json", "facts-after.json")),
     "audit-line": JsonOutput(AuditLine, files=("audit/<environment>.jsonl",)),
-    "history-line": JsonOutput(HistoryLine, files=("history/<environment>.jsonl",)),
+    "history-line": JsonOutput(topicops.features.history.lines.HistoryLine, files=("history/<environment>.jsonl",)),
 }
-"""By the name of the schema. Any command prints ``error`` in the place of its result."""
+"""By the name of the schema. Any command prints ``error`` in the place of its result.
+
+Deleting a feature deletes its lines here.
+"""
 
 
 def output_schema(name: str) -> Schema:

@@ -27,7 +27,7 @@ def undo_command(
     Nothing is written to the cluster, and no tombstone is written.
     """
     from topicops import flow
-    from topicops.features.history.recording import record
+    from topicops.plugged import after_run
     from topicops.steps.reporting.runs.undo_text import undo_json, undo_text
 
     found = flow.undo(run, environment, topics)
@@ -38,7 +38,7 @@ def undo_command(
     if found.edits:
         made = new_run(found.environment, topics)
         planned = flow.plan_undo(made, found)
-        record(made, planned.results())
+        after_run(made, planned.results())
         plan = planned.plan
     if output == "json":
         print_result(undo_json(found, plan))

@@ -3,24 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
+from topicops.features.history.asking import trends
 from topicops.features.history.lines import HistoryLine
+from topicops.model.errors import TopicopsError
 from topicops.model.printable import plural
 from topicops.model.runs.quality_rules import RULES
-from topicops.on_airflow.pages.markup import Html, tag, together
-from topicops.on_airflow.pages.topics_frame import topics_document
-from topicops.on_airflow.pages.topics_reading import TrendsModel
+from topicops.steps.reporting.markup import Html, tag, together
 
+RUNS_SHOWN = 60
 _WIDE, _HIGH, _CELL = 720, 60, 11
 
 
-def trends_page(model: TrendsModel) -> str:
-    """The whole document."""
-    body = [tag("p", "No run of this environment has left a history yet.", cls="empty")]
-    if model.runs:
-        body = [*_lines(model.runs), *_heat_map(model.runs)]
-    body += [tag("p", sentence, cls="card warn") for sentence in model.left_out]
-    return topics_document("Trends", model.indexed, "trends", *body)
+def trends_page(home: Path, environment: str) -> Iterator[Html]:
+    """Yield what the page shows of the last runs that read the cluster."""
+    try:
+        runs, left_out = trends(home, environment, most=RUNS_SHOWN)
+    except TopicopsError:
+        runs, left_out = (), ()
+    yield from shown_trends(runs)
+    yield from (tag("p", sentence, cls="card warn") for sentence in left_out)
+
+
+def shown_trends(runs: Sequence[HistoryLine]) -> Iterator[Html]:
+    """Yield lines and heat map of these runs, oldest first."""
+    if not runs:
+        yield tag("p", "No run of this environment has left a history yet.", cls="empty")
+        return
+    yield from _lines(runs)
+    yield from _heat_map(runs)
 
 
 def _lines(runs: Sequence[HistoryLine]) -> Iterator[Html]:
