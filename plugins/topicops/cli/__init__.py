@@ -55,7 +55,7 @@ COMMANDS = {
     "demo": "sandbox.demo:demo_command",
     "ci": ".features.pull_requests.commands:app",
     "audit": "cluster.audit:app",
-    "undo": "cluster.undo:undo_command",
+    "undo": ".features.undo.commands:undo_command",
     "local": "sandbox.local:app",
 }
 """Module of this package and name in it, in the order in which the help shows them.

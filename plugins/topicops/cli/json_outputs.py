@@ -9,6 +9,7 @@ import msgspec
 
 import topicops.features.history.asking
 import topicops.features.history.lines
+import topicops.features.undo.text
 from topicops.cli.sandbox.local import ClusterStatusJson
 from topicops.cli.sandbox.spark import SparkStatusJson
 from topicops.model.json_schema import Schema, as_object, written_schema
@@ -26,7 +27,6 @@ from topicops.steps.reporting.error_json import ErrorJson
 from topicops.steps.reporting.runs.audit_text import AuditedRunsJson, AuditLinesJson, VerificationJson
 from topicops.steps.reporting.runs.fleet_text import FleetJson
 from topicops.steps.reporting.runs.run_report import ReportJson
-from topicops.steps.reporting.runs.undo_text import UndoJson
 from topicops.steps.reporting.specs.diagnostics_text import DiagnosticsJson
 from topicops.steps.reporting.specs.explain_text import ExplanationJson
 from topicops.steps.reporting.specs.import_text import ImportJson
@@ -59,7 +59,7 @@ OUTPUTS: Mapping[str, JsonOutput] = {
     "rehearsal": JsonOutput(RehearsalJson, ("rehearse",)),
     "rack-losses": JsonOutput(RackLossesJson, ("rehearse",)),
     "import": JsonOutput(ImportJson, ("import",)),
-    "undo": JsonOutput(UndoJson, ("undo",)),
+    "undo": JsonOutput(topicops.features.undo.text.UndoJson, ("undo",)),
     "history": JsonOutput(topicops.features.history.asking.History, ("drift", "history topic", "history quality")),
     "audit-runs": JsonOutput(AuditedRunsJson, ("audit runs",)),
     "audit-lines": JsonOutput(AuditLinesJson, ("audit topic", "audit run")),

@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from topicops.features.undo.past_topics import PastTopic, past_topics
+from topicops.features.undo.values import FileEdit, Undo, UndoNote
 from topicops.model.errors import SpecError
 from topicops.model.printable import or_not_set
 from topicops.model.runs.audit import AuditLine
-from topicops.model.runs.undo import FileEdit, Undo, UndoNote
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.document import Document, Node, Tree
 from topicops.model.specs.document_values import field_of, plain_value
@@ -22,7 +23,6 @@ from topicops.steps.authoring.exceptions_file import Read
 from topicops.steps.planning.risk import config_risk
 from topicops.steps.specs.needed import Needs
 from topicops.steps.specs.validate import Validated, validate
-from topicops.steps.undoing.past_topics import PastTopic, past_topics
 
 Version = tuple[str, str]
 """A commit, and the text that a file had in it."""

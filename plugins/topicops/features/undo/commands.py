@@ -27,17 +27,18 @@ def undo_command(
     Nothing is written to the cluster, and no tombstone is written.
     """
     from topicops import flow
+    from topicops.features.undo.text import undo_json, undo_text
+    from topicops.features.undo.undoing import plan_undo, undo, write_undo
     from topicops.plugged import after_run
-    from topicops.steps.reporting.runs.undo_text import undo_json, undo_text
 
-    found = flow.undo(run, environment, topics)
-    flow.write_undo(found)
+    found = undo(run, environment, topics)
+    write_undo(found)
     if output == "text":
         print_result(undo_text(found))
     plan = None
     if found.edits:
         made = new_run(found.environment, topics)
-        planned = flow.plan_undo(made, found)
+        planned = plan_undo(made, found)
         after_run(made, planned.results())
         plan = planned.plan
     if output == "json":

@@ -14,14 +14,14 @@ from fixtures.spec_folder import LOCAL, NOW, topic, write
 from topicops.edges.specs.open_files import regular_text
 from topicops.edges.specs.reader import read_tree
 from topicops.edges.specs.writer import document_of
+from topicops.features.undo.past_topics import past_topics
+from topicops.features.undo.taken_back import SpecFiles, Version, undo_of
+from topicops.features.undo.text import undo_text
+from topicops.features.undo.values import Undo
 from topicops.model.plans.changes import Action, Change, before_and_after
 from topicops.model.runs.audit import AuditLine
 from topicops.model.runs.results import OutcomeStatus
-from topicops.model.runs.undo import Undo
-from topicops.steps.reporting.runs.undo_text import undo_text
 from topicops.steps.specs.validate import validate
-from topicops.steps.undoing.past_topics import past_topics
-from topicops.steps.undoing.undo import SpecFiles, Version, undo_of
 
 TOMBSTONE = topic("a", "lifecycle: {state: absent, reason: Over.}\n")
 WEEK, DAY = "604800000", "86400000"

@@ -8,17 +8,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from topicops.features.undo.past_topics import past_topics
+from topicops.features.undo.values import Undo
 from topicops.flow.inspecting import audit_files
 from topicops.flow.planning import make_plan
 from topicops.flow.runs.run import Run, now
 from topicops.flow.runs.values import Planned
 from topicops.model.errors import UsageError
-from topicops.model.runs.undo import Undo
 from topicops.steps.audit_queries import is_whole, of_run
-from topicops.steps.undoing.past_topics import past_topics
 
 if TYPE_CHECKING:
-    from topicops.steps.undoing.undo import SpecFiles
+    from topicops.features.undo.taken_back import SpecFiles
 
 
 NOT_WHOLE = "the audit log is not whole, so this may not be all: see `topicops audit verify`"
@@ -35,7 +35,7 @@ def undo(run: str, environment: str | None, topics: Path) -> Undo:
         UsageError: The run changed nothing, or several environments.
         SpecError: The files are not valid.
     """
-    from topicops.steps.undoing.undo import undo_of
+    from topicops.features.undo.taken_back import undo_of
 
     logs = audit_files(environment)
     lines = of_run(logs, run)
@@ -56,8 +56,8 @@ def _spec_files(topics: Path, environment: str, names: Container[str]) -> SpecFi
     from topicops.edges.specs.open_files import regular_text
     from topicops.edges.specs.reader import read_tree
     from topicops.edges.specs.writer import document_of
+    from topicops.features.undo.taken_back import SpecFiles
     from topicops.steps.specs.validate import validate
-    from topicops.steps.undoing.undo import SpecFiles
 
     def needs(name: str) -> bool:
         return name in names
