@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+import topicops.features.formatting.files
 import topicops.features.history.recording
 import topicops.features.history.trends_page
 from topicops.flow.runs.kept import load_results
@@ -42,6 +43,11 @@ AFTER_RUN: tuple[AfterRun, ...] = (
 PAGES: tuple[Page, ...] = (
     Page("trends", "Trends", topicops.features.history.trends_page.trends_page),
 )  # fmt: skip
+
+NEW_FILE: tuple[Callable[[str], str], ...] = (
+    topicops.features.formatting.files.formatted_topic,
+)  # fmt: skip
+"""Functions that take the text of a new topic's file, and give what is written in its place."""
 
 
 def after_run(run: Run, results: RunResults, *, mode: RunMode | None = None) -> None:

@@ -37,7 +37,7 @@ COMMANDS = {
     "code": "files.code:code_command",
     "schema": "files.schema:schema_command",
     "dags": "files.dags:dags_command",
-    "fmt": "files.fmt:fmt_command",
+    "fmt": ".features.formatting.commands:fmt_command",
     "new": "files.new:new_command",
     "retire": "files.retire:retire_command",
     "plan": "cluster.plan:plan_command",

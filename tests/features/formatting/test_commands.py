@@ -61,7 +61,7 @@ def test_a_folder_that_is_not_there_is_bad_usage(capsys: pytest.CaptureFixture[s
 
 
 def test_our_own_topics_are_written_in_that_way() -> None:
-    assert run(["fmt", "--check", str(Path(__file__).parents[2] / "topics")]) == 0
+    assert run(["fmt", "--check", str(Path(__file__).parents[3] / "topics")]) == 0
 
 
 def test_several_files_and_a_domain(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

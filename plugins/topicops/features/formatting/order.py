@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from topicops.features.formatting.field_order import Layout
 from topicops.model.specs.document import Entry, Fields, Node
-from topicops.steps.authoring.formatting.field_order import Layout
 from topicops.steps.authoring.yaml_blocks import Chunk, chunks_of, end_of, is_block, lines_of
 
 

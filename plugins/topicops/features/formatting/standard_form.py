@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
+from topicops.features.formatting.blanks import without_idle_blanks
+from topicops.features.formatting.field_order import LAYOUTS, Layout, canonical_value
+from topicops.features.formatting.indentation import reindented
+from topicops.features.formatting.order import reordered
+from topicops.features.formatting.spellings import respelled
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.document import Document, FileKind, Node, Tree
-from topicops.steps.authoring.formatting.blanks import without_idle_blanks
-from topicops.steps.authoring.formatting.field_order import LAYOUTS, Layout, canonical_value
-from topicops.steps.authoring.formatting.indentation import reindented
-from topicops.steps.authoring.formatting.order import reordered
-from topicops.steps.authoring.formatting.values import respelled
 
 Parse = Callable[[str], Node | None]
 """Gives the nodes of a text; None: the text cannot be parsed."""

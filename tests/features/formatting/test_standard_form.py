@@ -9,10 +9,10 @@ from hypothesis import given
 
 from fixtures.spec_styles import styled, topics
 from topicops.edges.specs.writer import node_of
+from topicops.features.formatting.field_order import LAYOUTS, ORDERS, canonical_value
+from topicops.features.formatting.standard_form import formatted
 from topicops.model.specs.document import FileKind, Node
 from topicops.model.specs.environment import Written
-from topicops.steps.authoring.formatting import formatted
-from topicops.steps.authoring.formatting.field_order import LAYOUTS, ORDERS, canonical_value
 
 COMMENT = re.compile(r"# (?:about|on) \d+")
 

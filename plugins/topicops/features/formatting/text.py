@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from topicops.steps.authoring.formatting import FormatResult
+from topicops.features.formatting.standard_form import FormatResult
 
 
 def format_text(result: FormatResult, *, check: bool) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from topicops.features.formatting.field_order import Layout
 from topicops.model.specs.document import Fields, Items, Node
-from topicops.steps.authoring.formatting.field_order import Layout
 from topicops.steps.authoring.yaml_blocks import indentation, is_block, last_line
 
 _STEP = 2

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from topicops.features.formatting.field_order import Layout
 from topicops.model.specs.document import Fields, Items, Node, Text
-from topicops.steps.authoring.formatting.field_order import Layout
 from topicops.steps.authoring.yaml_blocks import last_line
 
 
