@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Protocol
 import topicops.features.formatting.files
 import topicops.features.history.recording
 import topicops.features.history.trends_page
+import topicops.features.sandbox.addresses
 from topicops.flow.runs.kept import load_results
 from topicops.flow.runs.run import Run
 from topicops.flow.runs.values import RunMode, RunResults
 from topicops.model.runs.fleet import FleetReport
+from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
 from topicops.steps.reporting.markup import Html
 
 if TYPE_CHECKING:
@@ -48,6 +50,11 @@ NEW_FILE: tuple[Callable[[str], str], ...] = (
     topicops.features.formatting.files.formatted_topic,
 )  # fmt: skip
 """Functions that take the text of a new topic's file, and give what is written in its place."""
+
+LOCAL_CLUSTER: tuple[Callable[[], tuple[ZooKeeperEndpoint | None, KafkaEndpoint]], ...] = (
+    topicops.features.sandbox.addresses.local_addresses,
+)  # fmt: skip
+"""Functions that give the addresses of a cluster on this machine; the first is used."""
 
 
 def after_run(run: Run, results: RunResults, *, mode: RunMode | None = None) -> None:

@@ -15,8 +15,8 @@ from fixtures.simulated import Simulated
 from fixtures.workflow import git
 from topicops import flow
 from topicops.cli.json_outputs import OUTPUTS, PLAN, output_schema
-from topicops.edges.local.state import ClusterState, Server, write_state
 from topicops.edges.processes import ProcessMark
+from topicops.features.sandbox.edges.state import ClusterState, Server, write_state
 from topicops.flow.runs.kept import load_results
 from topicops.model.runs.results import FailingRow, QualityResult
 from topicops.plugged import after_run

@@ -20,7 +20,7 @@ from fixtures.workspace import Ended, Workspace
 from topicops.edges.kafka.broker_questions import BrokerQuestions
 from topicops.edges.kafka.clients import BrokerConnections, Deadline
 from topicops.edges.kafka.consumer_groups import ConsumerGroups
-from topicops.edges.local.cluster import LocalCluster
+from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.errors import ClusterUnreachableError
 
 DAY_MS = 86_400_000

@@ -22,8 +22,8 @@ from fixtures.workspace import Ended, Workspace
 from topicops.edges.kafka import broker_questions, group_requests
 from topicops.edges.kafka.clients import BrokerConnections, Deadline
 from topicops.edges.kafka.consumer_groups import ConsumerGroups
-from topicops.edges.local.cluster import LocalCluster
-from topicops.edges.local.jars import kafka_jars
+from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops.features.sandbox.edges.jars import kafka_jars
 
 OLDER, NEWEST = "4.0.2", "4.4.0"
 ONE_BROKER = {"share.coordinator.state.topic.replication.factor": "1", "share.coordinator.state.topic.min.isr": "1"}

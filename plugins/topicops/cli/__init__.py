@@ -52,11 +52,11 @@ COMMANDS = {
     "drift": "cluster.drift:drift_command",
     "history": ".features.history.commands:app",
     "import": "cluster.importing:import_command",
-    "demo": "sandbox.demo:demo_command",
+    "demo": ".features.sandbox.commands.demo:demo_command",
     "ci": ".features.pull_requests.commands:app",
     "audit": "cluster.audit:app",
     "undo": ".features.undo.commands:undo_command",
-    "local": "sandbox.local:app",
+    "local": ".features.sandbox.commands.local:app",
 }
 """Module of this package and name in it, in the order in which the help shows them.
 

@@ -9,9 +9,9 @@ import msgspec
 
 import topicops.features.history.asking
 import topicops.features.history.lines
+import topicops.features.sandbox.commands.local
+import topicops.features.sandbox.commands.spark
 import topicops.features.undo.text
-from topicops.cli.sandbox.local import ClusterStatusJson
-from topicops.cli.sandbox.spark import SparkStatusJson
 from topicops.model.json_schema import Schema, as_object, written_schema
 from topicops.model.plans.plan_file import PlanFile
 from topicops.model.plans.plan_schema import plan_schema
@@ -64,8 +64,8 @@ OUTPUTS: Mapping[str, JsonOutput] = {
     "audit-runs": JsonOutput(AuditedRunsJson, ("audit runs",)),
     "audit-lines": JsonOutput(AuditLinesJson, ("audit topic", "audit run")),
     "audit-check": JsonOutput(VerificationJson, ("audit verify",)),
-    "local-status": JsonOutput(ClusterStatusJson, ("local status",)),
-    "spark-status": JsonOutput(SparkStatusJson, ("local spark status",)),
+    "local-status": JsonOutput(topicops.features.sandbox.commands.local.ClusterStatusJson, ("local status",)),
+    "spark-status": JsonOutput(topicops.features.sandbox.commands.spark.SparkStatusJson, ("local spark status",)),
     "error": JsonOutput(ErrorJson),
     "quality": JsonOutput(QualityReport, files=("quality-before.json", "quality-after.json")),
     "facts": JsonOutput(Facts, files=("facts-before.json", "facts-after.json")),

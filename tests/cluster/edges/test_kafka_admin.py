@@ -24,8 +24,8 @@ from topicops.edges.kafka.admin import STOP_S, KafkaAdmin
 from topicops.edges.kafka.broker_questions import BrokerQuestions
 from topicops.edges.kafka.clients import CLIENT_ID, BrokerConnections
 from topicops.edges.kafka.controller_watch import ControllerWatch
-from topicops.edges.local.cluster import LocalCluster
 from topicops.edges.zookeeper.reader import ZooKeeperReader
+from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.errors import ClusterUnreachableError
 from topicops.model.plans.changes import Change

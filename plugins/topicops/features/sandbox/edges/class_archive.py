@@ -1,7 +1,7 @@
 """Create the class-data archive (CDS) from which the servers of the local cluster start with half the work.
 
-``python -m topicops.edges.local.class_archive`` creates it where none fits: 42 MB in the cache folder, in about ten
-seconds. Decision 0012 has the gain.
+``python -m topicops.features.sandbox.edges.class_archive`` creates it where none fits: 42 MB in the cache folder, in
+about ten seconds. Decision 0012 has the gain.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from pathlib import Path
 
 from topicops.edges.durable_files import write_atomically
 from topicops.edges.java import created_archive, find_java
-from topicops.edges.local.cluster import LocalCluster
-from topicops.edges.local.jars import kafka_jars
-from topicops.edges.local.progress import Progress, quiet
-from topicops.edges.local.server_files import class_archive
-from topicops.edges.local.state import Server, broker_role
 from topicops.edges.processes import stop
+from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops.features.sandbox.edges.jars import kafka_jars
+from topicops.features.sandbox.edges.progress import Progress, quiet
+from topicops.features.sandbox.edges.server_files import class_archive
+from topicops.features.sandbox.edges.state import Server, broker_role
 from topicops.model.errors import LocalClusterError
 
 _BROKER = 1

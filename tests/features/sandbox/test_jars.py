@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from topicops.edges.local import jars as subject
-from topicops.edges.local.cluster import LocalCluster
+from topicops.features.sandbox.edges import jars as subject
+from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.errors import LocalClusterError, UsageError
 from topicops.model.release import NEWEST, NO_ZOOKEEPER, OLDEST
 

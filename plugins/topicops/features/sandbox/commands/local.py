@@ -12,8 +12,8 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 import typer
 
 from topicops.cli.output import progress
-from topicops.cli.sandbox.spark import app as spark_app
-from topicops.edges.local.cluster import ClusterStatus, LocalCluster, ProcessStatus
+from topicops.features.sandbox.commands.spark import app as spark_app
+from topicops.features.sandbox.edges.cluster import ClusterStatus, LocalCluster, ProcessStatus
 from topicops.flow import home_folder
 from topicops.model.errors import UsageError
 from topicops.model.exit_status import ExitStatus

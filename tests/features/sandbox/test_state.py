@@ -8,9 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from topicops.edges.local.jars import usual_version, version_of
-from topicops.edges.local.server_files import kraft_properties, log_settings, properties_text
-from topicops.edges.local.state import ClusterRequest, ClusterState, Server, planned_state, read_state, write_state
+from topicops.features.sandbox.edges.jars import usual_version, version_of
+from topicops.features.sandbox.edges.server_files import kraft_properties, log_settings, properties_text
+from topicops.features.sandbox.edges.state import (
+    ClusterRequest,
+    ClusterState,
+    Server,
+    planned_state,
+    read_state,
+    write_state,
+)
 from topicops.model.errors import UsageError
 
 KRAFT = ClusterRequest(kraft=True)

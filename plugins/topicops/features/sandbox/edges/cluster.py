@@ -23,17 +23,18 @@ from typing import TYPE_CHECKING, Self
 
 from topicops.edges.file_locks import locked
 from topicops.edges.java import find_java
-from topicops.edges.local import server_files
-from topicops.edges.local.jars import kafka_jars, sums_of, version_of
-from topicops.edges.local.progress import Progress, quiet
-from topicops.edges.local.readiness import (
+from topicops.edges.processes import ProcessMark, kill, last_lines, pause, send_signal, spawn, stop, wait_port_free
+from topicops.features.sandbox.edges import server_files
+from topicops.features.sandbox.edges.jars import kafka_jars, sums_of, version_of
+from topicops.features.sandbox.edges.progress import Progress, quiet
+from topicops.features.sandbox.edges.readiness import (
     BROKERS_START_S,
     ZOOKEEPER_START_S,
     ask_broker,
     wait_until_ready,
     zookeeper_answers,
 )
-from topicops.edges.local.state import (
+from topicops.features.sandbox.edges.state import (
     ZOOKEEPER,
     ClusterRequest,
     ClusterState,
@@ -43,7 +44,6 @@ from topicops.edges.local.state import (
     read_state,
     write_state,
 )
-from topicops.edges.processes import ProcessMark, kill, last_lines, pause, send_signal, spawn, stop, wait_port_free
 from topicops.model.errors import ClusterError, ClusterUnreachableError, LocalClusterError, UsageError
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from topicops.edges.cache_folder import default_cache
 from topicops.edges.file_locks import locked
-from topicops.edges.local.progress import Progress, quiet
+from topicops.features.sandbox.edges.progress import Progress, quiet
 from topicops.model.errors import LocalClusterError, UsageError
 from topicops.model.release import USUAL, Release
 

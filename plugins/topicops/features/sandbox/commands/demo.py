@@ -25,10 +25,10 @@ from topicops.model.release import NO_ZOOKEEPER, USUAL
 
 if TYPE_CHECKING:
     from topicops.edges.airflow_client import AirflowClient
-    from topicops.edges.local.airflow import LocalAirflow
-    from topicops.edges.local.cluster import LocalCluster
     from topicops.edges.processes import ProcessMark
     from topicops.edges.spark.server import SparkServer
+    from topicops.features.sandbox.edges.airflow import LocalAirflow
+    from topicops.features.sandbox.edges.cluster import LocalCluster
     from topicops.flow import Run
     from topicops.model.plans.plan import GatedChange, Plan
 
@@ -60,9 +60,9 @@ def demo_command(
     all else was verified.
     """
     from topicops.edges.extras import require_extra
-    from topicops.edges.local.cluster import LocalCluster
-    from topicops.edges.local.demo_files import copy_files, fit_to_kafka
-    from topicops.edges.local.jars import release_of, usual_version, version_of
+    from topicops.features.sandbox.edges.cluster import LocalCluster
+    from topicops.features.sandbox.edges.demo_files import copy_files, fit_to_kafka
+    from topicops.features.sandbox.edges.jars import release_of, usual_version, version_of
     from topicops.flow import home_folder
 
     require_extra("airflow")
@@ -128,8 +128,8 @@ def _run_loop(
 ) -> bool:
     """Steps 2 to 7. Returns whether the run was verified and left nothing to do but the held change."""
     from topicops import flow
-    from topicops.cli.sandbox.demo_topics import seed_cluster
     from topicops.edges.processes import wait_gone
+    from topicops.features.sandbox.demo_topics import seed_cluster
 
     run = flow.open_run(environment=ENVIRONMENT, topics=topics, group="cli", run_id=new_run_id(), home=home)
     with _step(2, "Putting topics on it, so that there is something to change"):
@@ -181,7 +181,7 @@ def _variables(home: Path, cluster: LocalCluster) -> Mapping[str, str]:
 
 @contextmanager
 def _started_airflow(home: Path, dags: Path) -> Iterator[LocalAirflow]:
-    from topicops.edges.local.airflow import start_airflow, wait_for_dags
+    from topicops.features.sandbox.edges.airflow import start_airflow, wait_for_dags
 
     with _step(4, "Starting Airflow"):
         airflow = start_airflow(home / "airflow", dags=dags, environment={})

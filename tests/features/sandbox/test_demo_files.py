@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from topicops import cli
-from topicops.edges.local.demo_files import copy_files, fit_to_kafka
+from topicops.features.sandbox.edges.demo_files import copy_files, fit_to_kafka
 from topicops.model.errors import UsageError
 from topicops.model.release import NEWEST, NO_ZOOKEEPER, OLDEST, SINGLE_CONFIGS, TOPIC_IDS, Release
 

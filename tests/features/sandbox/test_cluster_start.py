@@ -7,7 +7,7 @@ from typing import NoReturn, cast
 from kazoo.client import KazooClient
 from kazoo.exceptions import SessionExpiredError
 
-from topicops.edges.local.cluster import LocalCluster
+from topicops.features.sandbox.edges.cluster import LocalCluster
 
 
 class Expired:
