@@ -14,7 +14,7 @@ from topicops.model.errors import UsageError
 from topicops.model.printable import printable
 from topicops.on_airflow.dags import TAGS, environment_dags, environments, misnamed
 from topicops.on_airflow.fleet import FLEET_ID, fleet_dags
-from topicops.on_airflow.notifying import tell_setting_of_end
+from topicops.on_airflow.tellers import TELLERS
 from topicops.on_airflow.watching import count_ages, gone, silent
 
 PROBLEMS_ID = "topic_problems"
@@ -84,5 +84,6 @@ def say(problems: Sequence[str], run_id: str) -> None:
     from topicops.flow import open_run
 
     run = open_run(environment="all environments", topics=Path(), group=PROBLEMS_ID, run_id=run_id)
-    tell_setting_of_end(run, "; ".join(problems))
+    for teller in TELLERS:
+        teller.tell_setting_of_end(run, "; ".join(problems))
     raise AirflowFailException("; ".join(problems))
