@@ -18,7 +18,7 @@ AnswerKind = Literal["held", "approved", "rejected", "withdrawn"]
 
 
 class Teller(Protocol):
-    """Tells what happened, and raises no error. ``features/notify/on_airflow.py`` describes each function."""
+    """Tells what happened; raises no error. Its functions are described where they are defined."""
 
     def tell_of_run(
         self,
