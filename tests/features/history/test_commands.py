@@ -145,7 +145,7 @@ def test_a_history_that_cannot_be_written_is_a_warning_and_the_plan_is_made(shop
 
 
 def test_an_error_that_nobody_expects_does_not_fail_the_run(shop: Simulated, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recording, "_line_of", lambda _: 1 / 0)
+    monkeypatch.setattr(recording, "_line_of", lambda *_: 1 / 0)
     ended = shop.workspace.plan()
     assert ended.status == 0
     assert "this run is not in the history: internal error: ZeroDivisionError" in ended.err
