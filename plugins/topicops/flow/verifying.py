@@ -21,6 +21,7 @@ from topicops.flow.runs.run import (
 )
 from topicops.flow.runs.unverified import note_verified_topics, unverified
 from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.codes import Code
 from topicops.model.errors import TopicopsError
 from topicops.model.ports import Clock
 from topicops.model.printable import plural
@@ -100,7 +101,7 @@ def verify_or_note_failure(run: Run, *, interrupted: Callable[[], bool]) -> None
         log_error(logger, f"nothing is verified environment={run.environment}", error, level=logging.INFO)
         message = f"nothing could be verified: {sentence(error)}"
         code = error.code if isinstance(error, TopicopsError) else None
-        write_checks(run, [Check(id="V13", topic="", verdict=Verdict.DEGRADED, message=message, code=code)])
+        write_checks(run, [Check(id=Code.V13, topic="", verdict=Verdict.DEGRADED, message=message, code=code)])
 
 
 def verify_outcomes(

@@ -16,6 +16,7 @@ from topicops.edges.specs.open_files import (
     walk,
 )
 from topicops.edges.specs.problems import ReadingError
+from topicops.model.codes import Code
 from topicops.model.gc_pause import gc_paused
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.document import Document, Node, Tree
@@ -53,7 +54,7 @@ def read_place(place: Place, read: Callable[[Place], Node] = read_file) -> ReadP
         check_place(place, kind, stem)
         root = read(place)
     except ReadingError as found:
-        known = found.code not in ("TOP116", "TOP118")
+        known = found.code not in (Code.MISPLACED_FILE, Code.WRONG_EXTENSION)
         unread = Document(file=place.file, kind=kind, stem=stem, root=None) if known else None
         return unread, found.diagnostic(place.file)
     return Document(file=place.file, kind=kind, stem=stem, root=root), None

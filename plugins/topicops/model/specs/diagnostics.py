@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
+from topicops.model.codes import Code
+
 
 class Severity(StrEnum):
     ERROR = "error"
@@ -59,7 +61,7 @@ class Note:
 class Diagnostic:
     """One problem, on the exact characters."""
 
-    code: str
+    code: Code
     """``TOPnnn``; see the table of codes."""
     severity: Severity
     file: str

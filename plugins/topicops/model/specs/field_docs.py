@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from topicops.model.codes import Code
 from topicops.model.release import ONE_MESSAGE_FORMAT
 
 FIELD_WORDS: Mapping[str, str] = MappingProxyType({
@@ -49,7 +50,7 @@ FIELD_WORDS: Mapping[str, str] = MappingProxyType({
     "TopicSpec.assignment": "Replicas chosen by hand, the preferred leader first: {0: [1, 2, 3]} or 1:2:3,2:3:1.",
     "ExceptionsSpec.exceptions": "Each turns one error of one topic into a warning.",
     "PolicyException.topic": "The topic that has the error.",
-    "PolicyException.code": "The code of the error, such as TOP320.",
+    "PolicyException.code": f"The code of the error, such as {Code.MANY_PARTITIONS}.",
     "PolicyException.reason": "Why the error is allowed.",
     "PolicyException.until": "The exception ends at this time; left out: it has no end.",
     "EnvironmentSpec.cluster": "The cluster and how to reach it.",

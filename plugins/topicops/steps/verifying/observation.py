@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from topicops.model.choices import Source
 from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.cluster.snapshot import Assignment, LiveTopic, PartitionState, TopicTraces
+from topicops.model.codes import Code
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.ports import BrokerLogs, BrokerView
 from topicops.model.release import Releases
@@ -115,14 +116,14 @@ class Observation:
         yield from sorted((p, found) for p, found in self.states.items() if p in self.present.assignment)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Finding:
     """What one rule found in one observation; with the verdict healthy it is only a remark."""
 
-    check: str
+    check: Code
     verdict: Verdict
     message: str
-    code: str | None = None
+    code: Code | None = None
     subjects: frozenset[str] = frozenset()
     """What it is about, in words that stay the same between observations.
 

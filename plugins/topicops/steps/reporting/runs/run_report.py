@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import NotRequired, TypedDict
 
 from topicops.model.choices import Source
+from topicops.model.codes import Code
 from topicops.model.json_types import FormatVersion
 from topicops.model.plans.changes import Action, GateWord
 from topicops.model.plans.plan import GatedChange, Plan
@@ -456,7 +457,7 @@ def _check_lines(checks: Sequence[Check], source: Source) -> list[str]:
         return []
     unhealthy = {check.topic for check in checks if check.is_problem}
     unseen = {check.topic for check in _not_checked(checks)} - unhealthy
-    gone = {check.topic for check in checks if check.id == "V17"} - unhealthy - unseen
+    gone = {check.topic for check in checks if check.id == Code.V17} - unhealthy - unseen
     healthy = {check.topic for check in checks} - unhealthy - unseen - gone
     counts = [f"{plural(len(healthy), 'topic')} healthy"] if healthy or not gone else []
     counts += [f"{plural(len(gone), 'deleted topic')} gone"] if gone else []

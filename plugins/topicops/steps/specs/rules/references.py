@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from topicops.model.codes import Code
 from topicops.model.specs.document import Span
 from topicops.model.specs.topic_config import TOPIC_CONFIGS
 from topicops.steps.specs.fields import Section
@@ -22,7 +23,9 @@ def profiles_exist(view: EnvironmentView) -> Iterator[Finding]:
         if name is not None and name not in view.profiles:
             span = topic.spec.values["profile"].span
             remedy, suggestion = meant(name, view.profiles, _there_are(view.profiles))
-            yield Finding("TOP318", topic.file, span, f"no profile is called {name!r}", remedy, suggestion=suggestion)
+            yield Finding(
+                Code.UNKNOWN_PROFILE, topic.file, span, f"no profile is called {name!r}", remedy, suggestion=suggestion
+            )
 
 
 def overrides_have_topics(view: EnvironmentView) -> Iterator[Finding]:
@@ -33,7 +36,7 @@ def overrides_have_topics(view: EnvironmentView) -> Iterator[Finding]:
             remedy, close = meant(name, known, "take the override out")
             suggestion = close if close not in overrides.values else None
             summary = f"no topic is called {name!r}"
-            yield Finding("TOP319", overrides.file, value.key, summary, remedy, suggestion=suggestion)
+            yield Finding(Code.UNKNOWN_OVERRIDDEN, overrides.file, value.key, summary, remedy, suggestion=suggestion)
 
 
 def exceptions_have_topics(view: EnvironmentView) -> Iterator[Finding]:
@@ -43,7 +46,7 @@ def exceptions_have_topics(view: EnvironmentView) -> Iterator[Finding]:
         if name is not None and name not in known:
             remedy, _ = meant(name, known, "take the exception out")
             span = exception.values["topic"].span
-            yield Finding("TOP337", exception.file, span, f"no topic is called {name!r}", remedy)
+            yield Finding(Code.UNKNOWN_EXCEPTED, exception.file, span, f"no topic is called {name!r}", remedy)
 
 
 def environments_exist(view: EnvironmentView) -> Iterator[Finding]:
@@ -65,7 +68,9 @@ def alterable_configs_exist(view: EnvironmentView) -> Iterator[Finding]:
     for item in policy.items("alterableConfigs"):
         if isinstance(item.value, str) and item.value not in TOPIC_CONFIGS:
             remedy, _ = meant(item.value, TOPIC_CONFIGS, "see Kafka's list of topic configs")
-            yield Finding("TOP305", policy.file, item.span, f"Kafka has no topic config {item.value}", remedy)
+            yield Finding(
+                Code.UNKNOWN_CONFIG, policy.file, item.span, f"Kafka has no topic config {item.value}", remedy
+            )
 
 
 def _unknown_environments(section: Section, view: EnvironmentView) -> Iterator[Finding]:
@@ -77,7 +82,7 @@ def _unknown_environments(section: Section, view: EnvironmentView) -> Iterator[F
 def _unknown_environment(name: str, file: str, span: Span, view: EnvironmentView) -> Finding:
     """No edit is proposed: the name decides where a topic is created, or which delete an id guards."""
     remedy, _ = meant(name, view.environment_names, _there_are(view.environment_names))
-    return Finding("TOP336", file, span, f"no environment is called {name!r}", remedy)
+    return Finding(Code.UNKNOWN_ENVIRONMENT, file, span, f"no environment is called {name!r}", remedy)
 
 
 def _there_are(known: Collection[str]) -> str:
