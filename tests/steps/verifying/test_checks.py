@@ -228,6 +228,29 @@ def test_each_check_is_healthy_until_what_it_is_for_is_broken(
     assert any((c.verdict, c.code) == (verdict, code) and message in c.message for c in found), found
 
 
+@pytest.mark.parametrize(
+    ("check", "break_it", "brokers"),
+    [
+        pytest.param("V01", another_cluster, (1,), id="of another cluster"),
+        pytest.param("V07", led_from_outside, (9,), id="a leader that is not live"),
+        pytest.param("V08", follower_behind, (3,), id="behind"),
+        pytest.param("V14", a_broker_behind, (3,), id="with old metadata"),
+        pytest.param("V16", without_log, (2,), id="without a log"),
+        pytest.param("V16", silent_disks, (2,), id="that gave no answer"),
+        pytest.param("V15", other_value, (), id="none"),
+    ],
+)
+def test_a_check_carries_the_brokers_that_are_at_fault(
+    check: str, break_it: Callable[[World], None], brokers: tuple[int, ...]
+) -> None:
+    world = World()
+    world.make()
+    break_it(world)
+
+    found = [each.brokers for each in world.verify() if each.id == check and not each.is_healthy]
+    assert found[0] == brokers
+
+
 def test_every_check_is_broken_by_some_test_here_but_the_two_that_deletes_and_remarks_are_for() -> None:
     assert {check for check, *_ in BREAKS} | {"V10", "V17"} == set(ALL_CHECKS)
 

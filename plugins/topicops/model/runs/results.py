@@ -107,6 +107,8 @@ class Check:
     message: str = ""
     """Names partition and broker; empty when healthy."""
     code: Code | None = None
+    brokers: tuple[int, ...] = ()
+    """Brokers that are at fault, in order: down, silent, behind, or with a failed log directory."""
 
     @property
     def is_healthy(self) -> bool:

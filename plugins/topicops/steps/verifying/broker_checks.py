@@ -22,7 +22,7 @@ def cluster_id(observation: Observation) -> Iterator[Finding]:
         if observation.cluster_id is not None and view.cluster_id not in (None, observation.cluster_id):
             source = SOURCE_NAMES[observation.source]
             message = f"broker {broker} belongs to cluster {view.cluster_id}, {source} to {observation.cluster_id}"
-            yield Finding(Code.V01, Verdict.FAILED, message, Code.WRONG_CLUSTER, is_final=True)
+            yield Finding(Code.V01, Verdict.FAILED, message, Code.WRONG_CLUSTER, is_final=True, brokers=(broker,))
 
 
 def topic_ids(observation: Observation) -> Iterator[Finding]:
@@ -39,11 +39,10 @@ def metadata(observation: Observation) -> Iterator[Finding]:
     """V14: the brokers that were asked have the same metadata as the source."""
     for broker, view in sorted(observation.views.items()):
         if isinstance(view, str):
-            yield Finding(Code.V14, Verdict.DEGRADED, view, Code.NO_ANSWER)
+            yield Finding(Code.V14, Verdict.DEGRADED, view, Code.NO_ANSWER, brokers=(broker,))
             continue
         for message, subject in _metadata_differences(observation, broker, view):
-            subjects = frozenset({f"{subject} on broker {broker}"})
-            yield Finding(Code.V14, Verdict.CONVERGING, message, Code.BROKERS_DISAGREE, subjects=subjects)
+            yield _of_broker(Code.V14, Verdict.CONVERGING, broker, message, Code.BROKERS_DISAGREE, subject)
 
 
 def overrides(observation: Observation) -> Iterator[Finding]:
@@ -67,7 +66,7 @@ def log_directories(observation: Observation) -> Iterator[Finding]:
     yield from _unseen_disks(observation, Code.V16)
     for broker, logs in sorted(observation.logs.items()):
         if isinstance(logs, str):
-            yield Finding(Code.V16, Verdict.DEGRADED, logs, Code.NO_ANSWER)
+            yield Finding(Code.V16, Verdict.DEGRADED, logs, Code.NO_ANSWER, brokers=(broker,))
             continue
         if logs.unoffered:
             continue
@@ -78,7 +77,7 @@ def log_directories(observation: Observation) -> Iterator[Finding]:
                 if p in idle
                 else f"broker {broker} has no log directory for partition {p}{observation.failed_disks([p])}"
             )
-            yield _of_replica(Code.V16, Verdict.CONVERGING, p, broker, message)
+            yield _of_broker(Code.V16, Verdict.CONVERGING, broker, message, Code.NO_LOG, f"partition {p}")
 
 
 def end_offsets(observation: Observation) -> Iterator[Finding]:
@@ -87,17 +86,17 @@ def end_offsets(observation: Observation) -> Iterator[Finding]:
         unread = logs.unread.get(observation.expected.topic, {}) if isinstance(logs, BrokerLogs) else {}
         for p, error in sorted(unread.items()):
             message = f"broker {broker} leads partition {p} and cannot read its log: {error}"
-            yield _of_replica(Code.V16, Verdict.CONVERGING, p, broker, message)
+            yield _of_broker(Code.V16, Verdict.CONVERGING, broker, message, Code.NO_LOG, f"partition {p}")
 
 
 def absence(observation: Observation) -> Iterator[Finding]:
     """V17: no broker that was asked knows the topic."""
     for broker, view in sorted(observation.views.items()):
         if isinstance(view, str):
-            yield Finding(Code.V17, Verdict.DEGRADED, view, Code.NO_ANSWER)
+            yield Finding(Code.V17, Verdict.DEGRADED, view, Code.NO_ANSWER, brokers=(broker,))
         elif observation.expected.topic in view.topics:
             message = f"broker {broker} still knows it"
-            yield Finding(Code.V17, Verdict.CONVERGING, message, Code.BROKERS_DISAGREE)
+            yield Finding(Code.V17, Verdict.CONVERGING, message, Code.BROKERS_DISAGREE, brokers=(broker,))
 
 
 def leftover_logs(observation: Observation) -> Iterator[Finding]:
@@ -163,11 +162,9 @@ def _partition_difference(found: PartitionState, seen: PartitionView | None, sou
     return None
 
 
-def _of_broker(check: Code, verdict: Verdict, broker: int, message: str, code: Code) -> Finding:
-    subjects = frozenset({f"broker {broker}"})
-    return Finding(check, verdict, message, code, subjects=subjects)
-
-
-def _of_replica(check: Code, verdict: Verdict, partition: int, broker: int, message: str) -> Finding:
-    subjects = frozenset({f"partition {partition} on broker {broker}"})
-    return Finding(check, verdict, message, Code.NO_LOG, subjects=subjects)
+def _of_broker(
+    check: Code, verdict: Verdict, broker: int, message: str, code: Code, subject: str | None = None
+) -> Finding:
+    """A finding about something of a broker; None means about the broker itself."""
+    subjects = frozenset({f"{subject} on broker {broker}" if subject else f"broker {broker}"})
+    return Finding(check, verdict, message, code, subjects=subjects, brokers=(broker,))

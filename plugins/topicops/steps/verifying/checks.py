@@ -7,6 +7,7 @@ brokers' answers are in ``broker_checks``.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from topicops.model.canonical import assignment_digest
 from topicops.model.cluster.snapshot import LiveTopic, PartitionState
@@ -50,7 +51,14 @@ def checks_of(expected: Expectation, found: Sequence[Finding], parts: Collection
 
 
 def _as_check(topic: str, finding: Finding) -> Check:
-    return Check(id=finding.check, topic=topic, verdict=finding.verdict, message=finding.message, code=finding.code)
+    return Check(
+        id=finding.check,
+        topic=topic,
+        verdict=finding.verdict,
+        message=finding.message,
+        code=finding.code,
+        brokers=finding.brokers,
+    )
 
 
 def missing_topic(observation: Observation) -> Iterator[Finding]:
@@ -94,7 +102,8 @@ def deletion_marker(observation: Observation) -> Iterator[Finding]:
     """V05: the topic has no deletion marker."""
     if observation.traces.is_deleting:
         message = "marked for deletion" + _waiting_for(observation)
-        yield Finding(Code.V05, Verdict.FAILED, message, Code.BEING_DELETED)
+        brokers = _waited_for(observation)
+        yield Finding(Code.V05, Verdict.FAILED, message, Code.BEING_DELETED, brokers=brokers)
 
 
 def state(observation: Observation) -> Iterator[Finding]:
@@ -105,7 +114,8 @@ def state(observation: Observation) -> Iterator[Finding]:
         hope = any(broker in observation.brokers for broker in replicas)
         verdict = Verdict.CONVERGING if hope else Verdict.FAILED
         message = f"partition {p} has no state yet: replicas {list(replicas)}{_lost(observation, p, replicas)}"
-        yield _of_partition(Code.V06, verdict, p, message, Code.NO_STATE)
+        brokers = _lost_brokers(observation, p, replicas)
+        yield _of_partition(Code.V06, verdict, p, message, Code.NO_STATE, brokers)
 
 
 def leader(observation: Observation) -> Iterator[Finding]:
@@ -115,7 +125,8 @@ def leader(observation: Observation) -> Iterator[Finding]:
         if reason := _leader_problem(found, replicas, observation.brokers):
             message = f"partition {p} {reason}{_lost(observation, p, replicas)}"
             code = Code.STRANGE_STATE if found.leader in observation.brokers else Code.NO_LEADER
-            yield _of_partition(Code.V07, Verdict.FAILED, p, message, code)
+            brokers = _lost_brokers(observation, p, [*replicas, found.leader] if found.leader >= 0 else replicas)
+            yield _of_partition(Code.V07, Verdict.FAILED, p, message, code, brokers)
 
 
 def isr(observation: Observation) -> Iterator[Finding]:
@@ -131,6 +142,7 @@ def isr(observation: Observation) -> Iterator[Finding]:
                 f"partition {p} lacks {broker_names(missing)} in its ISR{lost}",
                 Code.INCOMPLETE_ISR,
                 subjects=frozenset(f"partition {p} on broker {broker}" for broker in missing),
+                brokers=_in_order(missing, observation.brokers_with_failed_disks([p])),
             )
 
 
@@ -212,7 +224,7 @@ def absence(observation: Observation) -> Iterator[Finding]:
     elif not observation.traces.is_gone:
         message = f"left: {', '.join(_left(observation))}{_waiting_for(observation)}"
         code = Code.BEING_DELETED if observation.traces.is_deleting else Code.NOT_DELETED
-        yield Finding(Code.V17, _pending(observation), message, code)
+        yield Finding(Code.V17, _pending(observation), message, code, brokers=_waited_for(observation))
 
 
 CLUSTER_RULES: Mapping[tuple[Code, str], Rule] = {
@@ -255,9 +267,10 @@ def _never_returns(observation: Observation) -> bool:
     return observation.source == "zookeeper"
 
 
-def _of_partition(check: Code, verdict: Verdict, partition: int, message: str, code: Code) -> Finding:
-    subjects = frozenset({f"partition {partition}"})
-    return Finding(check, verdict, message, code, subjects=subjects)
+def _of_partition(
+    check: Code, verdict: Verdict, partition: int, message: str, code: Code, brokers: tuple[int, ...] = ()
+) -> Finding:
+    return Finding(check, verdict, message, code, subjects=frozenset({f"partition {partition}"}), brokers=brokers)
 
 
 def _malformed(live: LiveTopic) -> Iterator[tuple[str, str, Code]]:
@@ -315,13 +328,34 @@ def _left(observation: Observation) -> Iterator[str]:
 
 
 def _waiting_for(observation: Observation) -> str:
-    held = {broker for row in observation.live.assignment.values() for broker in row} if observation.live else set()
-    missing = sorted(held - set(observation.brokers))
+    missing = _missing_brokers(observation)
     waits = f"; waits for {broker_names(missing)}" if missing else ""
     return f"{waits}{observation.failed_disks()}"
 
 
+def _waited_for(observation: Observation) -> tuple[int, ...]:
+    return _in_order(_missing_brokers(observation), observation.brokers_with_failed_disks())
+
+
+def _missing_brokers(observation: Observation) -> list[int]:
+    held = {broker for row in observation.live.assignment.values() for broker in row} if observation.live else set()
+    return sorted(held - set(observation.brokers))
+
+
 def _lost(observation: Observation, partition: int, replicas: Iterable[int]) -> str:
     """The brokers and disks that keep these replicas of a partition away; empty: none that is known."""
-    dead = sorted(broker for broker in replicas if broker not in observation.brokers)
+    dead = _dead(observation, replicas)
     return (f"; {broker_names(dead)} not live" if dead else "") + observation.failed_disks([partition])
+
+
+def _lost_brokers(observation: Observation, partition: int, replicas: Iterable[int]) -> tuple[int, ...]:
+    """The same brokers."""
+    return _in_order(_dead(observation, replicas), observation.brokers_with_failed_disks([partition]))
+
+
+def _dead(observation: Observation, replicas: Iterable[int]) -> list[int]:
+    return sorted(broker for broker in replicas if broker not in observation.brokers)
+
+
+def _in_order(*brokers: Iterable[int]) -> tuple[int, ...]:
+    return tuple(sorted(set(chain.from_iterable(brokers))))

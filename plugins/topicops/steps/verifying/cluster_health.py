@@ -99,7 +99,14 @@ def _topics_of_brokers_alone(
             holders.setdefault(name, []).append(broker)
     for name in confirmed(sorted(holders)) if holders else ():
         message = f"{_serving(holders[name])} it, and there is no such topic in {SOURCE_NAMES[snapshot.source]}"
-        yield Check(id=Code.V14, topic=name, verdict=Verdict.FAILED, message=message, code=Code.BROKERS_DISAGREE)
+        yield Check(
+            id=Code.V14,
+            topic=name,
+            verdict=Verdict.FAILED,
+            message=message,
+            code=Code.BROKERS_DISAGREE,
+            brokers=tuple(holders[name]),
+        )
 
 
 def _serving(brokers: Sequence[int]) -> str:

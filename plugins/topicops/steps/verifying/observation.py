@@ -92,12 +92,18 @@ class Observation:
         Args:
             partitions: None: of all.
         """
-        directories = self.directories or self.logs
+        failed, found = failed_by_broker(self._directories), self.brokers_with_failed_disks(partitions)
+        return "".join(f"; the log directory {named(failed[b])} of broker {b} has failed" for b in found)
+
+    def brokers_with_failed_disks(self, partitions: Collection[int] | None = None) -> tuple[int, ...]:
+        """Brokers whose failed disks have replicas of these partitions; None means of all."""
         rows = self.live.assignment if self.live else {}
         wanted = {p: row for p, row in rows.items() if partitions is None or p in partitions}
-        failed = failed_by_broker(directories)
-        found = replicas_on_failed(self.expected.topic, wanted, directories)
-        return "".join(f"; the log directory {named(failed[b])} of broker {b} has failed" for b in found)
+        return tuple(replicas_on_failed(self.expected.topic, wanted, self._directories))
+
+    @property
+    def _directories(self) -> Mapping[int, BrokerLogs | str]:
+        return self.directories or self.logs
 
     @property
     def parts_read(self) -> frozenset[str]:
@@ -131,6 +137,8 @@ class Finding:
     """
     is_final: bool = False
     """Waiting cannot fix it."""
+    brokers: tuple[int, ...] = ()
+    """Brokers that are at fault, in order."""
 
 
 Rule = Callable[[Observation], Iterator[Finding]]
