@@ -16,8 +16,8 @@ from topicops.model.runs.quality_rules import RULES
 
 _BROKERS_AT_FAULT: Mapping[str, str] = {
     Code.Q11: "IF(leader = -1, slice(replicas, 1, 1), array(leader))",
-    Code.Q12: "array_except(replicas, isr)",
-    Code.Q13: "array_except(replicas, isr)",
+    Code.Q12: "missing_replicas",
+    Code.Q13: "missing_replicas",
     Code.Q15: "CAST(array() AS array<int>)",
     Code.Q26: "array(leader)",
     Code.Q27: "dead_replicas",
@@ -45,7 +45,7 @@ def counted(tables: RunTables) -> DataFrame:
     the rack, or the rule), ``partitions``.
     """
     # Many partitions have few lists of replicas: each combination is judged once.
-    columns = ("replicas", "leader", "isr", "least", "is_deleting")
+    columns = ("replicas", "in_place", "leader", "isr", "least", "is_deleting")
     alike = tables.assigned_partitions().groupBy(*columns).agg(F.count(F.lit(1)).alias("partitions"))
     unhealthy = F.when(F.col("is_deleting"), F.slice(_unhealthy(), 1, 0)).otherwise(_unhealthy())
     items = with_health(tables, alike).select(F.explode(F.concat(_held(tables), unhealthy)).alias("item"), "partitions")

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal, NamedTuple
 
-from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, PartitionState
+from topicops.model.cluster.health import health_of
+from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.specs.config_checks import config_problem, value_problem
 from topicops.model.specs.desired import Desired, DesiredTopic
 from topicops.model.specs.environment import Environment
@@ -16,7 +17,6 @@ from topicops.model.specs.topic_config import THROTTLE_LISTS, min_insync_replica
 
 STUCK_AFTER_MS = 5 * 60 * 1000
 """A deletion marker older than this is stuck: the controller removes it within seconds when all replicas answer."""
-_NO_STATE = PartitionState(leader=-1, isr=(), leader_epoch=None, controller_epoch=None, version=None)
 
 RowKind = Literal[
     "spec", "spec_config", "listed", "live_config", "inputs",
@@ -92,6 +92,8 @@ class PartitionRow(NamedTuple):
     leader_is_live: bool
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
+    missing_replicas: tuple[int, ...]
+    """Replicas that are not in sync, without those that a reassignment adds."""
     dead_replicas: tuple[int, ...]
     """Replicas on brokers that are not registered."""
     min_isr: int
@@ -314,13 +316,21 @@ def _rows_of_topic(
     if topic.states is None:
         raise ValueError(f"{topic.name}: the snapshot was read without partition states")
     least = min_insync_replicas(topic.overrides, live.broker_defaults)
-    brokers, states = live.brokers, topic.states
     for partition, replicas in topic.target_assignment.items():
-        state = states.get(partition, _NO_STATE)
-        leader, found = state.leader, spread(replicas)
-        min_isr = needed_in_sync(least, len(replicas), live.releases)
-        yield PartitionRow(topic.name, partition, leader, leader in brokers, replicas, state.isr, found.dead, min_isr,
-                           found.racks_used, found.racks_possible)  # fmt: skip
+        health, found = health_of(topic, partition, live.brokers), spread(replicas)
+        yield PartitionRow(
+            topic=topic.name,
+            partition=partition,
+            leader=health.leader,
+            leader_is_live=not health.is_offline,
+            replicas=replicas,
+            isr=health.isr,
+            missing_replicas=health.missing,
+            dead_replicas=found.dead,
+            min_isr=needed_in_sync(least, len(replicas), live.releases),
+            racks_used=found.racks_used,
+            racks_possible=found.racks_possible,
+        )
 
 
 def _spread(live: ClusterSnapshot, replicas: tuple[int, ...]) -> _Spread:
@@ -359,7 +369,7 @@ def cluster_row(live: ClusterSnapshot, afterwards: Afterwards) -> ClusterRow:
 
 def _listed_row(live: ClusterSnapshot, topic: LiveTopic) -> ListedTopicRow:
     has_health = topic.states is not None and topic.name not in live.deleting
-    offline = sum(not live.has_live_leader(topic, p) for p in topic.assignment) if has_health else 0
+    offline = sum(health_of(topic, p, live.brokers).is_offline for p in topic.assignment) if has_health else 0
     return ListedTopicRow(
         topic=topic.name,
         listed_partitions=topic.partitions,

@@ -133,8 +133,8 @@ AFTER = (
         severity="warning",
         suite="after",
         kind="partition",
-        holds="size(array_except(replicas, isr)) = 0",
-        shows=("array_except(replicas, isr) AS missing_replicas", "isr"),
+        holds="size(missing_replicas) = 0",
+        shows=("missing_replicas", "isr"),
     ),
     Rule(
         id=Code.Q13,

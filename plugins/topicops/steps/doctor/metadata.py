@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
 from topicops.model.cluster.doctor_facts import DoctorFacts, Finding, Severity
-from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic, PartitionState
+from topicops.model.cluster.health import PartitionHealth, health_of
+from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
 from topicops.model.codes import Code
 from topicops.model.release import CANCELS_MOVES, REASSIGNMENTS_IN_TOPICS
 from topicops.model.specs.environment import Environment
@@ -52,9 +53,9 @@ def partitions_have_a_state(facts: DoctorFacts, environment: Environment) -> Ite
 
 def partitions_have_a_leader(facts: DoctorFacts, environment: Environment) -> Iterator[Finding]:
     live = live_of(facts)
-    found = [(topic.name, p, state) for topic, p, state in _states(live) if state.leader not in live.brokers]
+    found = [(topic.name, p, health) for topic, p, health in _led(live) if health.is_offline]
     if found:
-        places = tuple(f"{topic}-{p} (ISR {listed(map(str, state.isr))})" for topic, p, state in found)
+        places = tuple(f"{topic}-{p} (ISR {listed(map(str, health.isr))})" for topic, p, health in found)
         message = f"partitions without a live leader: {listed(places)}"
         fix = with_why("start a broker of the ISR that the message names", found[0][0], environment)
         yield Finding(Severity.ERROR, message, fix, Code.NO_LEADER, places)
@@ -62,9 +63,9 @@ def partitions_have_a_leader(facts: DoctorFacts, environment: Environment) -> It
 
 def isrs_are_replicas(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
     places = tuple(
-        f"{topic.name}-{p} (ISR {listed(map(str, state.isr))}, replicas {listed(map(str, topic.assignment[p]))})"
-        for topic, p, state in _states(live_of(facts))
-        if set(state.isr) - set(topic.assignment.get(p, ()))
+        f"{topic.name}-{p} (ISR {listed(map(str, health.isr))}, replicas {listed(map(str, topic.assignment[p]))})"
+        for topic, p, health in _led(live_of(facts))
+        if set(health.isr) - set(topic.assignment.get(p, ()))
     )
     if places:
         message = f"an ISR names brokers that hold no replica: {listed(places)}"
@@ -254,10 +255,11 @@ def _staying(live: ClusterSnapshot) -> Iterator[LiveTopic]:
     return (topic for name, topic in sorted(live.topics.items()) if name not in live.deleting)
 
 
-def _states(live: ClusterSnapshot) -> Iterator[tuple[LiveTopic, int, PartitionState]]:
+def _led(live: ClusterSnapshot) -> Iterator[tuple[LiveTopic, int, PartitionHealth]]:
+    """Each partition that has a state."""
     for topic in _staying(live):
-        for p, state in sorted((topic.states or {}).items()):
-            yield topic, p, state
+        for p in sorted(topic.states or {}):
+            yield topic, p, health_of(topic, p, live.brokers)
 
 
 def _is_moving(live: ClusterSnapshot, topic: LiveTopic) -> bool:

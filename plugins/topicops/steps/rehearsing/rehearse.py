@@ -12,6 +12,7 @@ from typing import assert_never
 from topicops.controller.context import ControllerSettings
 from topicops.controller.played_cluster import PlayedCluster
 from topicops.controller.znodes import Znodes
+from topicops.model.cluster.health import health_of
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
 from topicops.model.codes import Code
 from topicops.model.errors import UsageError
@@ -334,7 +335,7 @@ def _topic(stage: Stage, after: ClusterSnapshot, name: str, brokers: Collection[
 
 
 def _partition(live: ClusterSnapshot, earlier: LiveTopic | None, p: int, kind: Kind, fate: Fate) -> RehearsedPartition:
-    had_leader = earlier is not None and p in earlier.assignment and live.has_live_leader(earlier, p)
+    had_leader = earlier is not None and p in earlier.assignment and not health_of(earlier, p, live.brokers).is_offline
     return RehearsedPartition(
         partition=p,
         replicas=kind.replicas,

@@ -10,7 +10,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from topicops.model.canonical import assignment_digest
-from topicops.model.cluster.snapshot import LiveTopic, PartitionState
+from topicops.model.cluster.health import PartitionHealth
+from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.codes import Code
 from topicops.model.printable import or_not_set
 from topicops.model.runs.results import Check, Verdict
@@ -121,19 +122,20 @@ def state(observation: Observation) -> Iterator[Finding]:
 def leader(observation: Observation) -> Iterator[Finding]:
     """V07: the leader is a live replica in the ISR."""
     for p, found in observation.led_partitions():
-        replicas = observation.present.assignment[p]
-        if reason := _leader_problem(found, replicas, observation.brokers):
+        replicas, health = observation.present.assignment[p], observation.health(p)
+        if reason := _leader_problem(health, replicas):
             message = f"partition {p} {reason}{_lost(observation, p, replicas)}"
-            code = Code.STRANGE_STATE if found.leader in observation.brokers else Code.NO_LEADER
+            code = Code.NO_LEADER if health.is_offline else Code.STRANGE_STATE
             brokers = _lost_brokers(observation, p, [*replicas, found.leader] if found.leader >= 0 else replicas)
             yield _of_partition(Code.V07, Verdict.FAILED, p, message, code, brokers)
 
 
 def isr(observation: Observation) -> Iterator[Finding]:
     """V08: the ISR is all replicas, and all of them live."""
-    for p, found in observation.led_partitions():
-        replicas = observation.present.assignment[p]
-        missing = [broker for broker in replicas if broker not in found.isr or broker not in observation.brokers]
+    for p, _ in observation.led_partitions():
+        health = observation.health(p)
+        away = {*health.missing, *health.dead_replicas}
+        missing = [broker for broker in health.replicas if broker in away]
         if missing:
             lost = _lost(observation, p, missing)
             yield Finding(
@@ -150,21 +152,18 @@ def min_isr(observation: Observation) -> Iterator[Finding]:
     """V09: the ISR is large enough for producers with ``acks=all``."""
     for p, found in observation.led_partitions():
         row = observation.present.assignment[p]
-        least = min_insync_replicas(observation.present.overrides, observation.broker_defaults, row)
-        needed = needed_in_sync(least, len(row), observation.releases)
-        size = sum(broker in observation.brokers for broker in found.isr)
-        if size < needed:
-            message = f"partition {p} has {size} of {needed} in-sync replicas that {MIN_ISR} asks for"
+        deciding = (found.leader,) if found.leader in observation.brokers else row
+        least = min_insync_replicas(observation.present.overrides, observation.broker_defaults, deciding)
+        health = observation.health(p, min_isr=needed_in_sync(least, len(row), observation.releases))
+        if health.is_under_min_isr:
+            size = f"{len(health.isr)} of {health.min_isr}"
+            message = f"partition {p} has {size} in-sync replicas that {MIN_ISR} asks for"
             yield _of_partition(Code.V09, Verdict.DEGRADED, p, message, Code.BELOW_MIN_ISR)
 
 
 def preferred_leader(observation: Observation) -> Iterator[Finding]:
     """V10: each leader is the first replica; only a remark, because the controller moves it back by itself."""
-    moved = [
-        p
-        for p, found in observation.led_partitions()
-        if observation.present.assignment[p][:1] not in ((), (found.leader,))
-    ]
+    moved = [p for p, _ in observation.led_partitions() if observation.health(p).is_led_by_another]
     if moved:
         who = "its" if len(moved) == 1 else "their"
         message = f"{partition_names(moved)}: not led by {who} first replica"
@@ -300,15 +299,14 @@ def _unplanned(expected: Expectation, live: LiveTopic) -> Iterator[str]:
         yield f"replicas of the first {expected.earlier_partitions} partitions are not as before"
 
 
-def _leader_problem(found: PartitionState, replicas: tuple[int, ...], brokers: Collection[int]) -> str | None:
-    # After a leader dies, the state names it until the controller has written a new one.
-    if found.leader < 0:
+def _leader_problem(health: PartitionHealth, replicas: tuple[int, ...]) -> str | None:
+    if health.leader < 0:
         return "has no leader"
-    if found.leader not in brokers:
-        return f"is led by broker {found.leader}, which is not live"
-    if found.leader not in found.isr:
-        return f"is led by broker {found.leader}, which is not in its ISR {list(found.isr)}"
-    return None if found.leader in replicas else f"is led by broker {found.leader}, which holds no replica of it"
+    if health.is_offline:
+        return f"is led by broker {health.leader}, which is not live"
+    if health.is_led_from_outside_isr:
+        return f"is led by broker {health.leader}, which is not in its ISR {list(health.isr)}"
+    return None if health.leader in replicas else f"is led by broker {health.leader}, which holds no replica of it"
 
 
 def _pending(observation: Observation) -> Verdict:

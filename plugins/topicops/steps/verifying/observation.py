@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from topicops.model.choices import Source
 from topicops.model.cluster.broker_defaults import BrokerDefaults
+from topicops.model.cluster.health import PartitionHealth, health_of
 from topicops.model.cluster.snapshot import Assignment, LiveTopic, PartitionState, TopicTraces
 from topicops.model.codes import Code
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
@@ -116,6 +117,9 @@ class Observation:
             "broker configs": self.broker_overrides is not None,
         }
         return frozenset(part for part, found in parts.items() if found)
+
+    def health(self, partition: int, *, min_isr: int = 1) -> PartitionHealth:
+        return health_of(self.present, partition, self.brokers, min_isr=min_isr)
 
     def led_partitions(self) -> Iterator[tuple[int, PartitionState]]:
         """Partitions of the topic that have a state, in order."""
