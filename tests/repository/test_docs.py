@@ -199,9 +199,11 @@ def test_every_rule_of_doctor_is_documented_in_its_order_and_no_other() -> None:
 def test_every_quality_rule_is_documented_with_its_title_and_severity_and_has_its_runbook() -> None:
     page = text_of(REFERENCE / "quality.md")
     documented = re.findall(r"^\| \[(Q\d\d)\]\(#q\d\d\) \| (\w+) \| (.*) \| (\w+) \|$", page, re.MULTILINE)
-    assert documented == [(rule.id, rule.suite, rule.title, rule.severity) for rule in QUALITY_RULES]
+    assert documented == [(rule.id, rule.suite, rule.id.meaning, rule.severity) for rule in QUALITY_RULES]
     runbooks = re.findall(r"^### (Q\d\d)$", page, re.MULTILINE)
-    assert [f"docs/reference/quality.md#{rule.lower()}" for rule in runbooks] == [r.runbook for r in QUALITY_RULES]
+    assert [f"docs/reference/quality.md#{rule.lower()}" for rule in runbooks] == [
+        rule.id.page for rule in QUALITY_RULES
+    ]
 
 
 CONFIG = re.compile(r"`([a-z0-9.]+)`")

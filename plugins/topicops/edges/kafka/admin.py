@@ -44,10 +44,10 @@ from topicops.edges.kafka.clients import (
     Confluent,
     Deadline,
     error_text,
-    run_in_thread,
     wait_all,
 )
 from topicops.edges.kafka.controller_watch import WATCH_S, ControllerWatch
+from topicops.edges.threads import run_in_thread
 from topicops.model.errors import ClusterError, UsageError
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.ports import Answer, AnswerKind, Unoffered

@@ -9,10 +9,9 @@ import contextlib
 import errno
 import logging
 import re
-import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from typing import Any, TypeVar
 
@@ -29,6 +28,7 @@ from topicops.edges.connections.port_probe import error_of
 from topicops.edges.kafka.diagnosis import LIMIT, PROTOCOLS, diagnosis
 from topicops.edges.kafka.identity import identity_requests, other_identity
 from topicops.edges.kafka.tls import tls_context
+from topicops.edges.threads import run_in_thread
 from topicops.model.addresses import address
 from topicops.model.errors import (
     CertificateError,
@@ -458,20 +458,6 @@ class Deadline:
 def wait_all(futures: Sequence[Future[Any]], timeout_s: float) -> bool:
     """Wait until all are done or ``timeout_s`` is over; librdkafka does not always keep its own timeouts."""
     return not wait(futures, timeout=max(0.0, timeout_s)).not_done
-
-
-def run_in_thread(work: Callable[[], T]) -> Future[T]:
-    """Run ``work`` in a thread of its own, which does not keep the process from ending."""
-    future: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(work())
-        except BaseException as error:  # noqa: BLE001 - `Future.result` raises it
-            future.set_exception(error)
-
-    threading.Thread(target=run, daemon=True).start()
-    return future
 
 
 def error_text(error: BaseException) -> str:

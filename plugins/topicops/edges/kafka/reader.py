@@ -43,6 +43,7 @@ from topicops.model.cluster.snapshot import (
     TopicsInMemory,
     TopicTraces,
 )
+from topicops.model.codes import Code
 from topicops.model.errors import ClusterError, ClusterUnreachableError, NoTopicIdError, UsageError
 from topicops.model.gc_pause import gc_paused
 from topicops.model.ports import BrokerView, Lease, ServerTime, TopicSink, Unoffered
@@ -308,7 +309,7 @@ class KafkaReader:
         if without := [name for name, description in found.items() if description.topic_id == NO_TOPIC_ID]:
             raise NoTopicIdError(
                 f"{printable(without[0])}: the brokers give it no topic id, so a later topic of that name cannot be "
-                f"distinguished (TOP809): {self._way_without_ids()}"
+                f"distinguished ({Code.NO_TOPIC_IDS}): {self._way_without_ids()}"
             )
         return found
 

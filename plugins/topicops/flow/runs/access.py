@@ -17,6 +17,7 @@ from topicops.edges.connections.client_properties import has_readable_password
 from topicops.edges.connections.lookup import Role, kafka_properties, place_of_kafka, zookeeper_address
 from topicops.model.cluster.doctor_facts import MigrationFacts, ZooKeeperFacts
 from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.codes import Code
 from topicops.model.errors import ClusterError, ClusterUnreachableError, UnsupportedTargetError, UsageError
 from topicops.model.ports import (
     BROKER_PATIENCE,
@@ -102,7 +103,8 @@ class Access:
                 continue
             if has_readable_password(properties):
                 place = place_of_kafka(self.environment, role)
-                yield f"the {role} sends its password without TLS: anybody on the way can read it (TOP812; {place})"
+                readable = f"anybody on the way can read it ({Code.READABLE_PASSWORD}; {place})"
+                yield f"the {role} sends its password without TLS: {readable}"
 
     def reader(self) -> AbstractContextManager[LiveReader]:
         """Read the live cluster from the environment's ``source``.
