@@ -23,7 +23,7 @@ from fixtures.kafka_tool import FLAGS
 from fixtures.live import cluster_spec, look, until, zookeeper
 from fixtures.workspace import Workspace
 from topicops.edges.java import find_java
-from topicops.edges.kafka.broker_views import BrokerViews
+from topicops.edges.kafka.questions.broker_views import BrokerViews
 from topicops.edges.local.cluster import LocalCluster
 from topicops.edges.local.jars import kafka_jars
 from topicops.model.ports import BrokerView

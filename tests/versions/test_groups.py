@@ -20,8 +20,9 @@ from fixtures.kafka_releases import spec_by_brokers
 from fixtures.live import create_topics, until
 from fixtures.workspace import Ended, Workspace
 from topicops.edges.kafka import broker_questions, group_requests
-from topicops.edges.kafka.clients import BrokerConnections, Deadline
-from topicops.edges.kafka.consumer_groups import ConsumerGroups
+from topicops.edges.kafka.clients.broker_connections import BrokerConnections
+from topicops.edges.kafka.clients.settings import Deadline
+from topicops.edges.kafka.questions.consumer_groups import ConsumerGroups
 from topicops.edges.local.cluster import LocalCluster
 from topicops.edges.local.jars import kafka_jars
 

@@ -14,7 +14,7 @@ from fakes.scenarios import MOVES, ClusterUnderTest
 from fixtures.live import cluster_spec, create_topics, until, zookeeper
 from fixtures.real_scenarios import under_test
 from fixtures.workspace import Workspace
-from topicops.edges.kafka.broker_questions import BrokerQuestions
+from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.edges.local.cluster import LocalCluster
 from topicops.edges.zookeeper.reader import CONTROLLER, REASSIGNMENT
 
