@@ -9,6 +9,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import msgspec
+import pytest
+
 from topicops.model import errors
 from topicops.model.codes import Code
 from topicops.model.errors import TopicopsError
@@ -120,3 +123,16 @@ def words_of(file: Path) -> Iterator[str]:
             yield node.attr
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield from re.findall(r"\w+", node.value)
+
+
+def test_a_code_of_a_later_release_is_read_as_it_is_written() -> None:
+    later = msgspec.json.decode(b'["TOP999", "TOP999", "Q99"]', type=tuple[Code, ...])
+    assert later == ("TOP999", "TOP999", "Q99")
+    assert len(set(later)) == 2
+    assert msgspec.json.encode(later) == b'["TOP999","TOP999","Q99"]'
+
+
+@pytest.mark.parametrize("text", ["TOP99", "top999", "V1", "", "SPARK-1"])
+def test_what_has_not_the_form_of_a_code_is_refused(text: str) -> None:
+    with pytest.raises(msgspec.ValidationError):
+        msgspec.json.decode(msgspec.json.encode(text), type=Code)

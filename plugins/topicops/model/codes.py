@@ -7,11 +7,13 @@ cause, and is never given another meaning or number.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from enum import StrEnum, unique
 from types import MappingProxyType
 from typing import Self
 
+_NUMBER = re.compile(r"TOP\d{3}|[VQ]\d\d")
 _QUALITY = "docs/reference/quality.md"
 _PAGES = {"V": "docs/reference/checks.md", "Q": _QUALITY}
 
@@ -32,6 +34,16 @@ class Code(StrEnum):
         code._value_ = number
         code.meaning, code.cause, code.fix, code.example = meaning, cause, fix, example
         return code
+
+    @classmethod
+    def _missing_(cls, value: object) -> Self | None:
+        """Take a code of a later release, as a plan or a report of it may name one."""
+        if not isinstance(value, str) or not _NUMBER.fullmatch(value):
+            return None
+        later = str.__new__(cls, value)
+        later._name_ = later._value_ = value
+        later.meaning, later.cause, later.fix, later.example = "a code of a later release", "", "", ""
+        return later
 
     @property
     def page(self) -> str:

@@ -12,7 +12,7 @@ from topicops.model.release import Release
 from topicops.model.specs.config_checks import config_problem
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
-from topicops.model.specs.topic_config import THROTTLE_LISTS, TOPIC_CONFIGS, canonical, configs_of
+from topicops.model.specs.topic_config import THROTTLE_LISTS, TOPIC_CONFIGS, canonical, canonical_overrides, configs_of
 from topicops.steps.authoring.owners_and_domains import TopicOwners
 from topicops.steps.planning.config_edits import config_edits
 from topicops.steps.specs.rules.names import name_problem
@@ -97,8 +97,12 @@ def expressible_configs(topic: LiveTopic, release: Release) -> dict[str, str]:
 
 
 def inexpressible_overrides(topic: LiveTopic, release: Release) -> tuple[InexpressibleOverride, ...]:
-    """The overrides that no spec may name where brokers are of this release, each with the reason."""
-    found = ((name, _override_problem(name, text, release)) for name, text in sorted(topic.overrides.items()))
+    """The overrides that no spec may name where brokers are of this release, each with the reason.
+
+    What is no override to ``canonical_overrides``, and so no drift, is none here.
+    """
+    names = sorted(topic.overrides.keys() & canonical_overrides(topic.overrides).keys())
+    found = ((name, _override_problem(name, topic.overrides[name], release)) for name in names)
     return tuple(
         InexpressibleOverride(topic=topic.name, config=name, code=problem[0], reason=problem[1])
         for name, problem in found
