@@ -225,6 +225,7 @@ def _start(settings: Mapping[str, str], folder: Path, environment: Mapping[str, 
 
     The JVM ends when its stdin is closed, at the latest with this process.
     """
+    _silence_py4j()
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     log_file = folder / _DRIVER_LOG
     with log_file.open("ab") as log, _environment(environment):
