@@ -44,8 +44,8 @@ from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side
 from benchmarks.verify import local_cluster
 from topicops import flow
 from topicops.edges.airflow_client import RUN_ENDED, AirflowClient
-from topicops.edges.local.airflow import start_airflow, wait_for_dags
-from topicops.edges.local.cluster import LocalCluster
+from topicops.features.sandbox.edges.airflow import start_airflow, wait_for_dags
+from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.flow import read_outcomes
 from topicops.model.runs.results import OutcomeStatus
 

@@ -34,8 +34,8 @@ from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side, time
 from benchmarks.verify import local_cluster, wait_until
 from fakes.changes import sandbox
 from topicops import flow
-from topicops.edges.local.cluster import LocalCluster
 from topicops.edges.zookeeper.reader import ZooKeeperReader
+from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.flow import read_outcomes
 from topicops.model.cluster.snapshot import LiveTopic, TopicTraces
 from topicops.model.plans.changes import ACTIONS, Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic

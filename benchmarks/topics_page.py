@@ -19,7 +19,7 @@ from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side, time
 from fakes import builders
 from fakes.builders import NOW, desired_like, live_topic, partition_state
 from topicops.edges.home.topic_index import write_topic_index
-from topicops.edges.local.airflow import LocalAirflow, start_airflow
+from topicops.features.sandbox.edges.airflow import LocalAirflow, start_airflow
 from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.runs.topic_index import IndexHead
 from topicops.on_airflow.plugin import PREFIX

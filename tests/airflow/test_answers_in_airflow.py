@@ -20,7 +20,7 @@ from topicops import flow
 from topicops.edges.airflow_client import RUN_ENDED
 from topicops.edges.home.artifacts import ArtifactStore, runs_folder
 from topicops.edges.home.audit_files import read_audit_log
-from topicops.edges.local.cluster import LocalCluster
+from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.runs.audit import AuditLine
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(2400)]

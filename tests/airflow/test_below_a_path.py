@@ -15,7 +15,7 @@ from fixtures.rich_plan import rich_plan
 from fixtures.run_pages import write_run
 from fixtures.topic_index import write_index
 from topicops.edges.airflow_client import AirflowClient
-from topicops.edges.local.airflow import LocalAirflow, start_airflow, wait_for_dags
+from topicops.features.sandbox.edges.airflow import LocalAirflow, start_airflow, wait_for_dags
 from topicops.on_airflow.routes import PLAN_ROUTE, PREFIX, QUALITY_ROUTE, TOPICS_ROUTE
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -22,8 +22,8 @@ from fixtures.git_bundle import bundle_variables
 from fixtures.live import create_topics, look, remove_topics, until
 from fixtures.team_repository import AIRFLOW, READER, REVIEW_KEY, TeamRepository, team_repository
 from fixtures.workflow import Ended
-from topicops.edges.local.airflow import LocalAirflow, start_airflow, wait_for_dags
-from topicops.edges.local.cluster import LocalCluster
+from topicops.features.sandbox.edges.airflow import LocalAirflow, start_airflow, wait_for_dags
+from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.flow.dag_file import dag_file
 from topicops.flow.init import REPOSITORY
 from topicops.steps.authoring.first_files import filled

@@ -21,7 +21,7 @@ from fixtures.rich_plan import rich_plan
 from fixtures.run_pages import HOSTILE, write_run
 from fixtures.topic_index import write_index
 from topicops.edges.home.artifacts import ArtifactStore
-from topicops.edges.local.airflow import LocalAirflow, start_airflow, wait_for_dags
+from topicops.features.sandbox.edges.airflow import LocalAirflow, start_airflow, wait_for_dags
 from topicops.flow.runs.held_changes import HeldSet, held_set_file
 from topicops.flow.runs.rejections import Rejection, note_answer
 from topicops.flow.runs.run import outcomes_file

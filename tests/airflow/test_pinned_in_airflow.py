@@ -21,8 +21,8 @@ from fixtures.topic_project import TOMBSTONE, TOPIC, Project
 from topicops import flow
 from topicops.edges.airflow_client import AirflowClient
 from topicops.edges.home.audit_files import read_audit_log
-from topicops.edges.local.airflow import start_airflow, wait_for_dags
-from topicops.edges.local.cluster import LocalCluster
+from topicops.features.sandbox.edges.airflow import start_airflow, wait_for_dags
+from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.runs.run_result import RunResult
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1500)]

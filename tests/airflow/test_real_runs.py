@@ -12,8 +12,8 @@ import pytest
 
 from fixtures.topic_project import TOMBSTONE, TOPIC, Project
 from topicops import flow
-from topicops.edges.local.cluster import LocalCluster
 from topicops.edges.zookeeper.reader import ZooKeeperReader
+from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_from_json

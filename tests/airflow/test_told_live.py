@@ -14,7 +14,7 @@ from confluent_kafka import ElectionType
 from fixtures.admin import new_admin
 from fixtures.live import look, until
 from fixtures.topic_project import TOPIC, Project
-from topicops.edges.local.cluster import LocalCluster
+from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.on_airflow.dags import pipeline_dag
 from topicops.on_airflow.options import Options
 from topicops.on_airflow.tasks import Site

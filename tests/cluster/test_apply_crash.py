@@ -11,7 +11,7 @@ from fixtures.admin import new_admin
 from fixtures.live import cluster_spec, create_topics, look, remove_topics, until
 from fixtures.workspace import Workspace
 from topicops import flow
-from topicops.edges.local.cluster import LocalCluster
+from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.errors import UnrecordedError
 from topicops.model.runs.results import Outcome, OutcomeStatus
 

@@ -18,8 +18,8 @@ from fixtures.live import cluster_spec, create_topics, until
 from fixtures.workspace import Ended, Workspace
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.edges.kafka.reader import KafkaReader
-from topicops.edges.local.cluster import LocalCluster
 from topicops.edges.zookeeper.lease import ZooKeeperLease
+from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.plans.plan import NO_RECORD, TopicActivity
 from topicops.model.ports import Clock
 from topicops.steps.clocks import ahead_of

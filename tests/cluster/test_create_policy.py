@@ -12,9 +12,9 @@ from fixtures.live import cluster_spec, look
 from fixtures.request_log import RequestLog
 from fixtures.workspace import Workspace
 from topicops.edges.java import find_java
-from topicops.edges.local.cluster import LocalCluster
-from topicops.edges.local.jars import kafka_jars
-from topicops.edges.local.state import Server
+from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops.features.sandbox.edges.jars import kafka_jars
+from topicops.features.sandbox.edges.state import Server
 
 SENTENCE = "topics whose name ends in -tmp are not wanted here"
 POLICY = f"""

@@ -17,7 +17,7 @@ from fixtures.edited_plans import edit_plan
 from fixtures.live import cluster_spec, create_topics, until
 from fixtures.workspace import Workspace
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
-from topicops.edges.local.cluster import LocalCluster
+from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import GatedChange
 from topicops.model.specs.environment import Risk

@@ -17,7 +17,7 @@ from fixtures.admin import new_admin
 from fixtures.live import cluster_spec, look, until
 from fixtures.workspace import Ended, Workspace
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
-from topicops.edges.local.cluster import LocalCluster
+from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.cluster.snapshot import LogDirectories
 
 pytestmark = pytest.mark.cluster

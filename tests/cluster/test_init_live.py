@@ -14,7 +14,7 @@ from confluent_kafka.admin import NewTopic
 from fixtures.admin import new_admin
 from fixtures.live import create_topics, remove_topics
 from topicops import cli
-from topicops.edges.local.cluster import LocalCluster
+from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.steps.authoring.first_files import FIRST_TOPICS
 
 

@@ -13,10 +13,10 @@ from typer.testing import CliRunner
 from fixtures.admin import new_admin
 from fixtures.live import until
 from fixtures.workspace import Workspace
-from topicops.cli.sandbox import local as cli
 from topicops.edges.kafka.questions.broker_views import BrokerViews
 from topicops.edges.kafka.reader import KafkaReader
-from topicops.edges.local.cluster import LocalCluster
+from topicops.features.sandbox.commands import local as cli
+from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.ports import BrokerLogs, BrokerView, LogQuestions
 

@@ -13,7 +13,7 @@ from fixtures.admin import new_admin
 from fixtures.kafka_tool import kafka_reassign_partitions
 from fixtures.live import cluster_spec, create_topics, look, until
 from fixtures.workspace import Workspace
-from topicops.edges.local.cluster import LocalCluster
+from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.cluster.snapshot import Assignment
 
 Rows = Mapping[int, Sequence[int]]

@@ -15,7 +15,7 @@ from fixtures.admin import new_admin
 from fixtures.edited_plans import edit_plan, resealed
 from fixtures.live import cluster_spec, create_topics, look, remove_topics
 from fixtures.workspace import Ended, Workspace
-from topicops.edges.local.cluster import LocalCluster
+from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.plans.changes import ConfigureTopic, CreateTopic, GateWord
 from topicops.model.plans.plan import GatedChange, Plan

@@ -15,8 +15,8 @@ from fixtures.live import create_topics, look, remove_topics
 from fixtures.team_repository import READER, REVIEW_KEY, SECRET, TeamRepository, team_repository
 from fixtures.workflow import git
 from topicops import cli
-from topicops.edges.local.cluster import LocalCluster
 from topicops.features.pull_requests.comment_markdown import marked
+from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.flow.init import REPOSITORY
 from topicops.steps.authoring.first_files import filled
 

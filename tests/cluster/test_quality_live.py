@@ -12,7 +12,7 @@ from fixtures.store import s3_store
 from fixtures.workspace import Workspace
 from topicops import flow
 from topicops.edges.home.quality_history import quality_history
-from topicops.edges.local.cluster import LocalCluster
+from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.flow.runs.run import Run
 from topicops.model.runs.results import QualityReport
 

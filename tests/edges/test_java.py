@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from topicops.edges import java as subject
-from topicops.edges.local import server_files
 from topicops.edges.processes import last_lines
 from topicops.edges.spark.failures import reason_of
+from topicops.features.sandbox.edges import server_files
 from topicops.model.errors import LocalClusterError
 
 

@@ -1,33 +1,23 @@
-from collections.abc import Mapping
 from dataclasses import replace
-from datetime import timedelta
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from fakes import builders
-from fakes.builders import NOW, live_topic, partition_state
+from fakes.builders import live_topic, partition_state
 from fixtures.html_seen import Seen, assert_nothing_runs
 from fixtures.run_pages import HOSTILE
 from fixtures.topic_index import a_cluster, head_of, write_index
 from topicops.edges.home.topic_index import write_topic_index
-from topicops.features.history.lines import HistoryLine, PlanCounts
-from topicops.model.plans.delta import TopicClass
-from topicops.model.runs.quality_rules import RULES
 from topicops.model.runs.topic_index import TopicsWanted
 from topicops.on_airflow.pages.brokers_page import brokers_page
 from topicops.on_airflow.pages.topic_page import CAUSES_SHOWN, topic_page
 from topicops.on_airflow.pages.topics_page import topics_page
 from topicops.on_airflow.pages.topics_reading import (
-    Indexed,
-    TrendsModel,
     read_brokers,
     read_topic,
     read_topics,
-    read_trends,
 )
-from topicops.on_airflow.pages.trends_page import trends_page
 from topicops.steps.topic_index import indexed_topics
 
 
@@ -186,63 +176,3 @@ def test_hostile_text_runs_nowhere(tmp_path: Path) -> None:
     assert_nothing_runs(topic_page(read_topic(tmp_path, "local", "shop.orders")))
     assert_nothing_runs(topic_page(read_topic(tmp_path, "local", HOSTILE)))
     assert_nothing_runs(brokers_page(read_brokers(tmp_path, "local", rack=HOSTILE)))
-
-
-def a_run(name: str, *, hours: int = 0, rules: Mapping[str, int] | None = None, **values: Any) -> HistoryLine:
-    """It took seven seconds; twelve of its topics differed."""
-    line = HistoryLine(
-        environment="local",
-        run=name,
-        mode="apply",
-        has_looked=True,
-        read_at=NOW + timedelta(hours=hours),
-        recorded_at=NOW + timedelta(hours=hours, seconds=7),
-        partitions=4,
-        classes={TopicClass.MISSING: 5, TopicClass.DIFFERENT: 6, TopicClass.TOMBSTONED: 1, TopicClass.SAME: 9},
-        plan=PlanCounts(changes=12, held=3, skipped=4, blocked=2),
-        rules=rules or {},
-    )
-    return replace(line, **values)
-
-
-def test_trends_say_of_when_they_are_and_which_rules_nobody_evaluated() -> None:
-    rules = {rule.id: 0 for rule in RULES if rule.id not in ("Q02", "Q26", "Q27")}
-    text = trends_text(a_run("r0", rules={**rules, "Q27": 0}), a_run("r1", rules=rules, in_place=7, not_in_place=5))
-    assert "12 at 2024-05-01 12:00 UTC, before the 12 changes of that run" in text
-    assert " now" not in text
-    assert (
-        f"{len(rules)} rules held in each run. 1 rule was not evaluated in 1 of 2 runs, and held in the others: Q27."
-        in text
-    )
-    assert "2 rules were not evaluated in 2 of 2 runs: Q02, Q26." in text
-
-
-def test_a_number_of_trends_has_the_time_of_the_run_that_has_it() -> None:
-    text = trends_text(a_run("r0", in_place=3), a_run("r1", hours=1, classes=None))
-    assert "12 at 2024-05-01 12:00 UTC, before the 3 changes of that run" in text
-    assert "4  at 2024-05-01 13:00 UTC; 4 to 4" in text
-
-
-def test_what_a_run_took_and_held_is_not_from_before_its_changes() -> None:
-    text = trends_text(a_run("r0", in_place=3))
-    assert "7  at 2024-05-01 12:00 UTC; 7 to 7" in text
-    assert "5  at 2024-05-01 12:00 UTC; 5 to 5" in text
-
-
-def trends_text(*runs: HistoryLine) -> str:
-    return Seen(trends_page(TrendsModel(indexed=Indexed(environment="local"), runs=runs))).text
-
-
-def test_trends_show_each_rule_that_failed_run_by_run() -> None:
-    rules: list[Mapping[str, int]] = [{"Q12": 0, "Q01": 0}, {"Q12": 4}, {}]
-    runs = [a_run(f"r{n}", hours=n, rules=rules[n], partitions=100 + n) for n in range(3)]
-    html = trends_page(TrendsModel(indexed=Indexed(environment="local"), runs=runs))
-    assert "Q12 failed in 1 of 3 runs, not evaluated in 1" in html
-    assert "13:00 UTC: 4 rows failed" in html
-    assert "14:00 UTC: not evaluated" in html
-    assert "partitions: 102 at 2024-05-01 14:00 UTC, at most 102, at least 100" in html
-    assert "1 rule was not evaluated in 2 of 3 runs, and held in the others: Q01." in Seen(html).text
-
-
-def test_no_history_is_told(home: Path) -> None:
-    assert "No run of this environment has left a history yet." in Seen(trends_page(read_trends(home, "local"))).text

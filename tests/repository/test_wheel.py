@@ -99,5 +99,5 @@ def test_the_wheel_has_the_first_files_and_the_schemas(wheel: Path) -> None:
         "topicops/first_files/topicops_dags.py",
         "topicops/schema/topic.v1.json",
         "topicops/schema/outputs/report.v1.json",
-        "topicops/edges/local/releases/kafka-3.9.2.sha256",
+        "topicops/features/sandbox/edges/releases/kafka-3.9.2.sha256",
     } <= names

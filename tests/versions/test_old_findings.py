@@ -15,8 +15,8 @@ from fixtures.live import cluster_spec, create_topics, until, zookeeper
 from fixtures.real_scenarios import under_test
 from fixtures.workspace import Workspace
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
-from topicops.edges.local.cluster import LocalCluster
 from topicops.edges.zookeeper.reader import CONTROLLER, REASSIGNMENT
+from topicops.features.sandbox.edges.cluster import LocalCluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 AUTHORIZER = {

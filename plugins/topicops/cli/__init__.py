@@ -38,7 +38,7 @@ COMMANDS = {
     "code": "files.code:code_command",
     "schema": "files.schema:schema_command",
     "dags": "files.dags:dags_command",
-    "fmt": "files.fmt:fmt_command",
+    "fmt": ".features.formatting.commands:fmt_command",
     "new": "files.new:new_command",
     "retire": "files.retire:retire_command",
     "plan": "cluster.plan:plan_command",
@@ -51,17 +51,17 @@ COMMANDS = {
     "doctor": "cluster.doctor:doctor_command",
     "topics": "cluster.topics:topics_command",
     "drift": "cluster.drift:drift_command",
-    "history": "cluster.history:app",
+    "history": ".features.history.commands:app",
     "import": "cluster.importing:import_command",
-    "demo": "sandbox.demo:demo_command",
+    "demo": ".features.sandbox.commands.demo:demo_command",
     "ci": ".features.pull_requests.commands:app",
     "audit": "cluster.audit:app",
-    "undo": "cluster.undo:undo_command",
-    "local": "sandbox.local:app",
+    "undo": ".features.undo.commands:undo_command",
+    "local": ".features.sandbox.commands.local:app",
 }
 """Module of this package and name in it, in the order in which the help shows them.
 
-The module of a feature begins with a dot: it is one of ``topicops``, with the name of the command alone here.
+The module of a feature begins with a dot: it is one of ``topicops``. Deleting a feature deletes its lines here.
 """
 
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import msgspec
 
-from topicops.cli.sandbox.local import ClusterStatusJson
-from topicops.cli.sandbox.spark import SparkStatusJson
-from topicops.features.history.asking import HistoryAnswer
-from topicops.features.history.lines import HistoryLine
+import topicops.features.history.asking
+import topicops.features.history.lines
+import topicops.features.sandbox.commands.local
+import topicops.features.sandbox.commands.spark
+import topicops.features.undo.text
 from topicops.model.json_schema import Schema, as_object, written_schema
 from topicops.model.plans.plan_file import PlanFile
 from topicops.model.plans.plan_schema import plan_schema
@@ -26,7 +27,6 @@ from topicops.steps.reporting.error_json import ErrorJson
 from topicops.steps.reporting.runs.audit_text import AuditedRunsJson, AuditLinesJson, VerificationJson
 from topicops.steps.reporting.runs.fleet_text import FleetJson
 from topicops.steps.reporting.runs.run_report import ReportJson
-from topicops.steps.reporting.runs.undo_text import UndoJson
 from topicops.steps.reporting.specs.diagnostics_text import DiagnosticsJson
 from topicops.steps.reporting.specs.explain_text import ExplanationJson
 from topicops.steps.reporting.specs.import_text import ImportJson
@@ -59,20 +59,23 @@ OUTPUTS: Mapping[str, JsonOutput] = {
     "rehearsal": JsonOutput(RehearsalJson, ("rehearse",)),
     "rack-losses": JsonOutput(RackLossesJson, ("rehearse",)),
     "import": JsonOutput(ImportJson, ("import",)),
-    "undo": JsonOutput(UndoJson, ("undo",)),
-    "history": JsonOutput(HistoryAnswer, ("drift", "history topic", "history quality")),
+    "undo": JsonOutput(topicops.features.undo.text.UndoJson, ("undo",)),
+    "history": JsonOutput(topicops.features.history.asking.History, ("drift", "history topic", "history quality")),
     "audit-runs": JsonOutput(AuditedRunsJson, ("audit runs",)),
     "audit-lines": JsonOutput(AuditLinesJson, ("audit topic", "audit run")),
     "audit-check": JsonOutput(VerificationJson, ("audit verify",)),
-    "local-status": JsonOutput(ClusterStatusJson, ("local status",)),
-    "spark-status": JsonOutput(SparkStatusJson, ("local spark status",)),
+    "local-status": JsonOutput(topicops.features.sandbox.commands.local.ClusterStatusJson, ("local status",)),
+    "spark-status": JsonOutput(topicops.features.sandbox.commands.spark.SparkStatusJson, ("local spark status",)),
     "error": JsonOutput(ErrorJson),
     "quality": JsonOutput(QualityReport, files=("quality-before.json", "quality-after.json")),
     "facts": JsonOutput(Facts, files=("facts-before.json", "facts-after.json")),
     "audit-line": JsonOutput(AuditLine, files=("audit/<environment>.jsonl",)),
-    "history-line": JsonOutput(HistoryLine, files=("history/<environment>.jsonl",)),
+    "history-line": JsonOutput(topicops.features.history.lines.HistoryLine, files=("history/<environment>.jsonl",)),
 }
-"""By the name of the schema. Any command prints ``error`` in the place of its result."""
+"""By the name of the schema. Any command prints ``error`` in the place of its result.
+
+Deleting a feature deletes its lines here.
+"""
 
 
 def output_schema(name: str) -> Schema:

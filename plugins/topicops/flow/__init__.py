@@ -35,7 +35,6 @@ if TYPE_CHECKING:
         verify,
     )
     from topicops.flow.topic_index import index_topics
-    from topicops.flow.undoing import plan_undo, undo, write_undo
     from topicops.flow.verifying import check_topics
     from topicops.flow.whole_runs import apply_own_plan, apply_plan, verify_cluster, verify_plan
 
@@ -65,7 +64,6 @@ _NAMES = {
         "verify",
     ),
     "topic_index": ("index_topics",),
-    "undoing": ("plan_undo", "undo", "write_undo"),
     "verifying": ("check_topics",),
     "causes": ("why",),
     "whole_runs": ("apply_own_plan", "apply_plan", "verify_cluster", "verify_plan"),
@@ -106,7 +104,6 @@ __all__ = [
     "plan",
     "plan_fleet",
     "plan_held",
-    "plan_undo",
     "quality_after",
     "quality_before",
     "read_outcomes",
@@ -124,7 +121,6 @@ __all__ = [
     "topic_id",
     "topic_owners",
     "topics",
-    "undo",
     "validate",
     "verify",
     "verify_cluster",
@@ -132,7 +128,6 @@ __all__ = [
     "verify_plan",
     "why",
     "without_each_rack",
-    "write_undo",
 ]
 
 

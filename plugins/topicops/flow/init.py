@@ -74,18 +74,6 @@ SETUP_PAGE = f"https://github.com/{REPOSITORY}/blob/v{__version__}/docs/how-to/r
 """Lists the secrets, variables and environments of both forges."""
 
 
-def local_addresses() -> tuple[ZooKeeperEndpoint | None, KafkaEndpoint]:
-    """Of the cluster that ``topicops local up`` started. Raises ``UsageError`` if none runs."""
-    from topicops.edges.local.cluster import LocalCluster
-
-    cluster = LocalCluster.find(home_folder())
-    status = cluster.status() if cluster else None
-    if status is None or not status.running:
-        raise UsageError(f"no local cluster runs in {home_folder()}; start one: topicops local up")
-    zookeeper = ZooKeeperEndpoint(hosts=status.zookeeper_hosts) if status.zookeeper_hosts else None
-    return zookeeper, KafkaEndpoint(bootstrap_servers=status.bootstrap_servers)
-
-
 def start(wanted: Start, *, progress: Callable[[str], None]) -> Started:
     """Look at the cluster and write the first files. A file that is there stays as it is.
 

@@ -1,23 +1,21 @@
-"""What the commands on spec files do: validate, explain, format, write and retire specs. No connection is opened."""
+"""What the commands on spec files do: validate, explain, write and retire specs. No connection is opened."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
-from functools import partial
+from functools import partial, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from topicops.edges.specs.open_files import regular_text, room_of, source_lines
+from topicops.edges.specs.open_files import regular_text, source_lines
 from topicops.edges.specs.reader import read_tree
 from topicops.model.errors import UsageError
 from topicops.model.gc_pause import gc_paused
 from topicops.model.specs.diagnostics import Diagnostic
-from topicops.model.specs.document import Document, FileKind, Node, Tree
+from topicops.model.specs.document import Document, Tree
 
 if TYPE_CHECKING:
-    from topicops.flow.selected_files import Selection
-    from topicops.steps.authoring.formatting import FormatResult
     from topicops.steps.authoring.new_spec import NewTopic
     from topicops.steps.authoring.retire import Tombstone
     from topicops.steps.specs.explain import Explanation
@@ -56,41 +54,14 @@ def explain(topics: Path, topic: str, environment: str) -> Explanation:
     return explain_step(tree, topic, environment, now=now)
 
 
-def format_files(selection: Selection, *, check: bool, on_change: Callable[[str], None]) -> FormatResult:
-    """Write files in the standard form; with ``check`` nothing is written.
-
-    Args:
-        on_change: Takes the name of each file that is changed, or would be.
-    """
-    from topicops.edges.specs.writer import replace_text
-    from topicops.steps.authoring.formatting import format_tree
-    from topicops.steps.specs.validate import validate
-
-    tree = read_tree(selection.topics)
-    diagnostics = validate(tree, environment=None, now=datetime.now(UTC)).diagnostics
-    result = format_tree(tree, diagnostics, _text_of, _parse, is_asked_for=selection.holds)
-    for file, edit in result.edits.items():
-        if not check:
-            replace_text(Path(file), edit.after, before=edit.before)
-        on_change(file)
-    return result
-
-
-def _text_of(document: Document) -> str | None:
-    return regular_text(Path(document.file), room=room_of(document.kind))
-
-
-def _parse(kind: FileKind, text: str) -> Node | None:
-    from topicops.edges.specs.writer import node_of
-
-    return node_of(text, room=room_of(kind))
-
-
-def write_new_spec(topics: Path, new: NewTopic, *, domain: str | None) -> str:
+def write_new_spec(
+    topics: Path, new: NewTopic, *, domain: str | None, passes: Sequence[Callable[[str], str]] = ()
+) -> str:
     """Check a new topic against all rules and write its file; gives the file's name.
 
     Args:
-        domain: The folder; None: the first dotted part of the name.
+        domain: The folder; None means the first dotted part of the name.
+        passes: Each takes the text and gives what is written in its place.
 
     Raises:
         UsageError: A file cannot have this name.
@@ -98,14 +69,13 @@ def write_new_spec(topics: Path, new: NewTopic, *, domain: str | None) -> str:
         SpecFileError: There is such a file already, or it cannot be written.
     """
     from topicops.edges.specs.writer import document_of, require_free, shown, write_new
-    from topicops.steps.authoring.formatting import formatted
     from topicops.steps.authoring.new_spec import require_sound_new
     from topicops.steps.authoring.owners_and_domains import checked_name, domain_of
 
     stem = checked_name(new.name)
     below = f"{domain or domain_of(stem)}/{stem}.yaml"
     require_free(topics / below)
-    text = _with_schema_line(formatted(new.text, "Topic", partial(_parse, "Topic")), topics)
+    text = _with_schema_line(reduce(lambda text, change: change(text), passes, new.text), topics)
     tree = read_tree(topics)
     require_sound_new(tree, document_of(topics, below, text), datetime.now(UTC))
     write_new(topics, {below: text})

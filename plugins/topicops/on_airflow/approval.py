@@ -403,9 +403,9 @@ def report(site: Site, context: Context) -> XComValue:
     Is skipped when an approval sent nothing because its set was replaced, or because the files do not ask for it any
     more: that is no failure, and it must not look like success.
     """
-    from topicops.features.history.recording import record
     from topicops.flow.runs.kept import load_results
     from topicops.flow.runs.outcomes import read_outcomes
+    from topicops.plugged import after_run
 
     states = tasks.task_states(context)
     was_sent = any(states.get(action) == "success" for action in ACTIONS)
@@ -421,7 +421,7 @@ def report(site: Site, context: Context) -> XComValue:
         log.info("%s%s", f"{headline} " if has_ended else "", f"answer: {answer}{f'; {why}' if why else ''}")
         remarks = [why] if why else []
         if unsent:
-            record(run, load_results(run))
+            after_run(run, load_results(run))
             flow.report(run, failed_tasks=())
             tell_of_answer(run, site, context, unsent=unsent)
         if has_ended:

@@ -101,10 +101,10 @@ def open_fleet(topics: Path, context: Context) -> Fleet:
 
 def look_at_fleet(fleet: Fleet, only: str | None) -> FleetReport:
     from topicops import flow
-    from topicops.features.history.recording import record_fleet
+    from topicops.plugged import after_fleet
 
     report = flow.look_at_fleet(fleet, only=only)
-    record_fleet(fleet, report, mode="drift")
+    after_fleet(fleet, report, mode="drift")
     return report
 
 

@@ -419,14 +419,14 @@ def plan_to_look_at(site: Site, context: Context) -> XComValue:
 
 def drift(site: Site, context: Context) -> XComValue:
     """One log line for each difference between cluster and files, and counts. A difference fails nothing."""
-    from topicops.features.history.recording import record
     from topicops.flow.runs.kept import load_results
     from topicops.flow.telling import telling_of_drift
     from topicops.on_airflow.notifying import count, tell
+    from topicops.plugged import after_run
 
     with step(site, context) as (flow, run):
         found = flow.record_drift(run, only=only_of(context))
-        record(run, load_results(run), mode="drift")
+        after_run(run, load_results(run), mode="drift")
         if only_of(context) is None:
             flow.index_topics(run)
         flow.note_good_run(run, failed_tasks=("drift",) if found.differences else ())
@@ -529,14 +529,14 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
 
     The XCom ``result`` has the same for CI, also when the run fails.
     """
-    from topicops.features.history.recording import record
     from topicops.flow.runs.kept import load_results
+    from topicops.plugged import after_run
 
     failed, is_whole = failed_tasks(context), "mode" in context["params"]  # an approval run is of a part
     with step(site, context) as (flow, run):
         if failed and is_whole:
             flow.note_good_run(run, failed_tasks=failed)
-        record(run, load_results(run))
+        after_run(run, load_results(run))
         summary = flow.report(run, failed_tasks=failed)
         log.info("%s", summary.summary)
         if run.store.has("report.txt"):

@@ -10,7 +10,7 @@ from kafka.protocol.metadata import MetadataRequest
 
 from fixtures.proxy import BrokerProxies
 from topicops.edges.kafka.clients.broker_connections import BrokerConnections
-from topicops.edges.local.cluster import LocalCluster
+from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.errors import ClusterUnreachableError
 
 LACKING = {1: {35: -1, 1: 12, 2: 6}, 2: {3: 8}}

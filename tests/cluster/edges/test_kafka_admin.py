@@ -25,8 +25,8 @@ from topicops.edges.kafka.clients.broker_connections import BrokerConnections
 from topicops.edges.kafka.clients.settings import CLIENT_ID
 from topicops.edges.kafka.controller_watch import ControllerWatch
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
-from topicops.edges.local.cluster import LocalCluster
 from topicops.edges.zookeeper.reader import ZooKeeperReader
+from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.errors import ClusterUnreachableError
 from topicops.model.plans.changes import Change

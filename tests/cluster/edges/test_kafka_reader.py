@@ -18,8 +18,8 @@ from topicops.edges.kafka.clients.broker_connections import BrokerConnections
 from topicops.edges.kafka.questions.broker_views import BrokerViews
 from topicops.edges.kafka.questions.quorum import quorum_of
 from topicops.edges.kafka.reader import ClusterHeader, Description, KafkaReader
-from topicops.edges.local.cluster import LocalCluster
 from topicops.edges.zookeeper.reader import ZooKeeperReader
+from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.cluster.snapshot import Broker, ClusterSnapshot, LiveTopic, PartitionState, TopicTraces
 from topicops.model.errors import ClusterError, ClusterUnreachableError, UsageError
 from topicops.model.ports import BrokerView

@@ -13,13 +13,13 @@ import psutil
 import pytest
 
 from topicops.edges.java import find_java
-from topicops.edges.local import server_files
-from topicops.edges.local.class_archive import train_archive
-from topicops.edges.local.cluster import LocalCluster
-from topicops.edges.local.jars import kafka_jars
-from topicops.edges.local.readiness import ask_broker
-from topicops.edges.local.state import ClusterState, Server, read_state, write_state
 from topicops.edges.processes import ProcessMark, free_port, mark_of, spawn, stop
+from topicops.features.sandbox.edges import server_files
+from topicops.features.sandbox.edges.class_archive import train_archive
+from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops.features.sandbox.edges.jars import kafka_jars
+from topicops.features.sandbox.edges.readiness import ask_broker
+from topicops.features.sandbox.edges.state import ClusterState, Server, read_state, write_state
 from topicops.model.errors import LocalClusterError, UsageError
 
 ALL = frozenset({1, 2, 3})

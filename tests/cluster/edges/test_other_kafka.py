@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from topicops.cli.sandbox import local as cli
-from topicops.edges.local.cluster import LocalCluster
-from topicops.edges.local.jars import pinned_versions, usual_version
-from topicops.edges.local.readiness import ask_broker
+from topicops.features.sandbox.commands import local as cli
+from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops.features.sandbox.edges.jars import pinned_versions, usual_version
+from topicops.features.sandbox.edges.readiness import ask_broker
 from topicops.model.errors import UsageError
 from topicops.model.release import KRAFT, NEWEST, NO_ZOOKEEPER, TOPIC_IDS, Release
 

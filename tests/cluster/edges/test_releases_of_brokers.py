@@ -6,7 +6,7 @@ import time
 from contextlib import closing
 
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
-from topicops.edges.local.cluster import LocalCluster
+from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.release import USUAL
 
 

@@ -9,7 +9,7 @@ from fakes.changes import create_topic, expand_topic
 from fixtures.admin import new_admin
 from fixtures.live import look
 from topicops.edges.kafka.admin import KafkaAdmin
-from topicops.edges.local.cluster import LocalCluster
+from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.ports import AnswerKind
 from topicops.steps.planning.blocking import Situation, estimated_znode_bytes

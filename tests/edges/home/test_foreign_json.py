@@ -14,7 +14,7 @@ from topicops.edges.home.journal import read_journal
 from topicops.edges.home.lease_holder import holder_text
 from topicops.edges.home.open_journals import abandoned
 from topicops.edges.home.topic_count import TopicCount
-from topicops.edges.local.state import read_state
+from topicops.features.sandbox.edges.state import read_state
 from topicops.flow.runs.run import load_plan
 from topicops.model.errors import TopicopsError
 from topicops.model.specs.desired import Desired

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from fakes.builders import environment
-from topicops.features.history.asking import HistoryAnswer
+from topicops.features.history.asking import History
 from topicops.features.history.lines import Difference, FailingRule, HistoryLine, Trouble, UnhealthyTopic
 from topicops.features.history.sight import Sight, sight_of, with_moves
 from topicops.features.history.spans import Span, spans_of
@@ -232,8 +232,8 @@ def test_the_texts_name_values_runs_and_times_without_control_characters() -> No
     began = "  began 2026-11-22T09:00:00Z, run dag/0, commit cccccccccccc"
     known = spans_of(lines)
 
-    def given(*spans: Span) -> HistoryAnswer:
-        return HistoryAnswer(environment="e", newest=known.newest, spans=spans, left_out=())
+    def given(*spans: Span) -> History:
+        return History(environment="e", newest=known.newest, spans=spans, left_out=())
 
     assert spans_text(given(*known.ended), "difference").splitlines() == [
         "t: partitions: 6 in the files, 12 live (owner team)",

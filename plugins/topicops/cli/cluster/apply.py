@@ -58,7 +58,7 @@ def apply_command(
 ) -> None:
     """Apply a plan through Kafka's Admin API and verify every topic it touched; without PLAN, plan first and ask."""
     from topicops import flow
-    from topicops.features.history.recording import record
+    from topicops.plugged import after_run
 
     wait_s = seconds_of(lock_timeout)
     if plan is not None:
@@ -75,7 +75,7 @@ def apply_command(
         work = partial(flow.apply_own_plan, run, planned, approvals=approvals, lock_timeout_s=wait_s)
     with StopSignals() as stop:
         ended = stop.unless_stopped(lambda: work(interrupted=stop.is_asked))
-    record(run, ended.results)
+    after_run(run, ended.results)
     show_report(run, ended.report, output, own_plan=plan is None)
     raise typer.Exit(stop.exit_status or ended.status)
 
@@ -97,10 +97,10 @@ def planned_and_confirmed(
     Nothing is asked where nothing could be sent. Exits with status 1 unless the answer is yes.
     """
     from topicops import flow
-    from topicops.features.history.recording import record
+    from topicops.plugged import after_run
 
     planned = flow.make_plan(run, states=True, only=only)
-    record(run, planned.results())
+    after_run(run, planned.results())
     plan = planned.plan
     shown = flow.render(plan, "text", planned.comparison.facts)
     print_result(shown, output) if output == "text" else print_error(shown)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+import topicops.features.history.commands
 from topicops.cli.fleets import end, new_fleet, several
-from topicops.cli.output import print_result, print_warnings
+from topicops.cli.output import print_result
 from topicops.cli.runs import unrecorded_run
 from topicops.cli.shared_options import (
     DetailedExitcodeOption,
@@ -21,6 +23,14 @@ from topicops.cli.shared_options import (
 )
 from topicops.model.errors import UsageError
 from topicops.model.exit_status import ExitStatus
+
+SINCE: tuple[Callable[[str, str, str | None, TextOrJson], bool], ...] = (
+    topicops.features.history.commands.print_drift_since,
+)  # fmt: skip
+"""Functions that show the differences of an environment since a time, and say whether one lasts; the first is used.
+
+Deleting a feature deletes its lines here.
+"""
 
 
 def drift_command(
@@ -43,14 +53,16 @@ def drift_command(
     if since is not None:
         if named:
             raise UsageError("--since: name one environment")
-        is_there = _differed_since(environments[0], since, only, output)
+        if not SINCE:
+            raise UsageError("--since: this installation of topicops keeps no history")
+        is_there = SINCE[0](environments[0], since, only, output)
     elif named:
         from topicops import flow
-        from topicops.features.history.recording import record_fleet
+        from topicops.plugged import after_fleet
 
         fleet = new_fleet(named, topics)
         report = flow.drift_fleet(fleet, engine=engine, only=only)
-        record_fleet(fleet, report, mode="drift")
+        after_fleet(fleet, report, mode="drift")
         end(report, output, detailed_exitcode=detailed_exitcode)
     else:
         is_there = _differs_now(environments[0], topics, only, output)
@@ -69,15 +81,3 @@ def _differs_now(environment: str, topics: Path, only: str | None, output: TextO
         )
     print_result(drift_json(found) if output == "json" else drift_text(found))
     return bool(found.entries)
-
-
-def _differed_since(environment: str, since: str, only: str | None, output: TextOrJson) -> bool:
-    """Whether a difference is still there."""
-    from topicops.features.history.asking import drift_since
-    from topicops.features.history.text import spans_text
-    from topicops.steps.reporting.json_text import json_text
-
-    found = drift_since(environment, since, only=only)
-    print_warnings(found.left_out)
-    print_result(json_text(found) if output == "json" else spans_text(found, "difference"))
-    return any(span.ended is None for span in found.spans)

@@ -52,19 +52,22 @@ def init_command(
     topics: TopicsOption = Path("topics"),
 ) -> None:
     """Look at a cluster, and write its environment file and what editors, git and pull requests need."""
-    from topicops.flow.init import SETUP_PAGE, Start, local_addresses, start
+    from topicops.flow.init import SETUP_PAGE, Start, start
+    from topicops.plugged import LOCAL_CLUSTER
     from topicops.steps.authoring.owners_and_domains import checked_owner
     from topicops.steps.reporting.specs.init_text import init_text
 
     given = (zookeeper, bootstrap_servers, zookeeper_connection, kafka_connection)
     if local and any(given):
         raise UsageError("--local names the cluster already: leave out the addresses and connections")
+    if local and not LOCAL_CLUSTER:
+        raise UsageError("--local: this installation of topicops has no local cluster")
     asks = not local and not any(given)
     if asks and not sys.stdin.isatty():
         raise UsageError("name the cluster: --zookeeper or --bootstrap-servers, a connection's id, or --local")
     named = _endpoints(*given)
     name = name or (LOCAL if local else _asked_name())
-    zookeeper_endpoint, kafka_endpoint = local_addresses() if local else _asked_addresses() if asks else named
+    zookeeper_endpoint, kafka_endpoint = LOCAL_CLUSTER[0]() if local else _asked_addresses() if asks else named
     owner = owner or (typer.prompt("Owner of the live topics", default=DEFAULT_OWNER) if asks else DEFAULT_OWNER)
     wanted = Start(
         name=_checked_name(name),

@@ -44,19 +44,19 @@ def plan_command(
 ) -> None:
     """Compare the files with the live cluster and print the plan; nothing is written to the cluster."""
     from topicops import flow
-    from topicops.features.history.recording import record, record_fleet
+    from topicops.plugged import after_fleet, after_run
 
     environments = all_environments(environment, topics)
     if named := several(environments, topics):
         fleet = new_fleet(named, topics)
         report = flow.plan_fleet(fleet, engine=engine, states=states, only=only)
-        record_fleet(fleet, report)
+        after_fleet(fleet, report)
         if out is not None:
             copy_results(report, out)
         end(report, output, detailed_exitcode=detailed_exitcode)
     run = new_run(environments[0], topics)
     planned = flow.make_plan(run, engine=engine, states=states, only=only)
-    record(run, planned.results())
+    after_run(run, planned.results())
     plan = planned.plan
     print_result(flow.render(plan, output, planned.comparison.facts), output, file=run.store.path("plan.json"))
     if out is not None:

@@ -22,7 +22,7 @@ def verify_command(
 ) -> None:
     """Check leaders and ISRs in ZooKeeper and in the brokers' own metadata; nothing is written."""
     from topicops import flow
-    from topicops.features.history.recording import record, record_fleet
+    from topicops.plugged import after_fleet, after_run
 
     environments = all_environments(environment, topics)
     if named := several(environments, topics):
@@ -30,10 +30,10 @@ def verify_command(
             raise UsageError("a plan is about one environment; name that one alone")
         fleet = new_fleet(named, topics)
         report = flow.verify_fleet(fleet)
-        record_fleet(fleet, report)
+        after_fleet(fleet, report)
         end(report, output)
     run = new_run(environments[0], topics)
     ended = flow.verify_plan(run, flow.load_plan(plan)) if plan else flow.verify_cluster(run)
-    record(run, ended.results)
+    after_run(run, ended.results)
     print_result(flow.shown_report(ended.report, output), output, file=flow.report_file(run, output))
     raise typer.Exit(ended.status)

@@ -38,6 +38,7 @@ def new_command(
 ) -> None:
     """Check a new spec against all rules, then write it. No file is overwritten. Opens no connection."""
     from topicops.flow.spec_files import write_new_spec
+    from topicops.plugged import NEW_FILE
     from topicops.steps.authoring.new_spec import NewTopic
     from topicops.steps.authoring.owners_and_domains import checked_domain, checked_owner
 
@@ -54,7 +55,8 @@ def new_command(
         configs=_pairs(config, option="--config"),
     )
     try:
-        file = write_new_spec(topics, new, domain=None if domain is None else checked_domain(domain))
+        folder = None if domain is None else checked_domain(domain)
+        file = write_new_spec(topics, new, domain=folder, passes=NEW_FILE)
     except SpecError:
         print_error("No file was written; a place below in a file that is not there is of the text it would have had:")
         raise

@@ -28,7 +28,7 @@ class PastOutcome:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HistoryAnswer:
+class History:
     """What the history has of a question."""
 
     environment: str
@@ -45,7 +45,7 @@ class HistoryAnswer:
     format_version: FormatVersion = "1.0"
 
 
-def drift_since(environment: str, since: str, *, only: str | None = None) -> HistoryAnswer:
+def drift_since(environment: str, since: str, *, only: str | None = None) -> History:
     """When each difference began and ended, of those that there were since then.
 
     Args:
@@ -62,12 +62,12 @@ def drift_since(environment: str, since: str, *, only: str | None = None) -> His
     return _answer(environment, is_asked, since=since)
 
 
-def quality_since(environment: str, since: str | None) -> HistoryAnswer:
+def quality_since(environment: str, since: str | None) -> History:
     """When each quality rule began to fail and held again. Raises ``UsageError``, as ``drift_since``."""
     return _answer(environment, lambda trouble: isinstance(trouble, FailingRule), since=since)
 
 
-def topic_history(environment: str, topic: str) -> HistoryAnswer:
+def topic_history(environment: str, topic: str) -> History:
     """All that the history has of a topic. Raises ``UsageError`` for an environment without history."""
     return _answer(
         environment, lambda trouble: not isinstance(trouble, FailingRule) and trouble.topic == topic, topic=topic
@@ -87,7 +87,7 @@ def trends(home: Path, environment: str, *, most: int) -> tuple[Sequence[History
 
 def _answer(
     environment: str, is_asked: Callable[[Trouble], bool], *, since: str | None = None, topic: str | None = None
-) -> HistoryAnswer:
+) -> History:
     after = since_time(since, now()) if since else None
     lines, left_out = read_history(home_folder(), environment)
     known = spans_of(lines)
@@ -101,7 +101,7 @@ def _answer(
         PastOutcome(run=run, at=at, action=outcome.action, status=outcome.status, message=outcome.message)
         for (run, outcome), at in first_at.items()
     ]
-    return HistoryAnswer(
+    return History(
         environment=environment,
         since=after,
         newest=known.newest,

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
+from topicops.flow.runs.values import RunMode
 from topicops.model.json_types import FormatVersion
 from topicops.model.runs.facts import DRIFT_CLASSES
 from topicops.model.runs.results import QualitySuite
 from topicops.model.times import in_utc
 
-Mode = Literal["plan", "apply", "drift", "verify"]
 Key = tuple[str | int | None, ...]
 
 
@@ -139,7 +139,7 @@ class HistoryLine(Moves):
     """One run. A run may have several lines: the last one has its numbers."""
 
     environment: str
-    mode: Mode
+    mode: RunMode
     """Kind of run; ``apply`` means that it could send changes."""
     cluster_id: str | None = None
     source: str | None = None

@@ -1,4 +1,4 @@
-"""Add a run to the history. Commands and tasks call this once the run's steps are done."""
+"""Add a run to the history, once its steps are done."""
 
 from __future__ import annotations
 
@@ -6,30 +6,24 @@ import logging
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from topicops.features.history.file import append
-from topicops.features.history.lines import HistoryLine, Mode, OwnerDifferences, PlanCounts, TopicOutcome
+from topicops.features.history.lines import HistoryLine, OwnerDifferences, PlanCounts, TopicOutcome
 from topicops.features.history.sight import Sight, sight_of, with_moves
-from topicops.flow.runs.kept import load_results
 from topicops.flow.runs.run import Run, note, now
-from topicops.flow.runs.values import RunResults
+from topicops.flow.runs.values import RunMode, RunResults
 from topicops.model.errors import TopicopsError
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.delta import TopicClass
 from topicops.model.plans.plan import Plan
 from topicops.model.runs.facts import DRIFT_CLASSES, Facts
-from topicops.model.runs.fleet import FleetReport
 from topicops.model.runs.results import IN_PLACE, QualityReport
 from topicops.model.unexpected import log_error, sentence
-
-if TYPE_CHECKING:
-    from topicops.flow.fleet import Fleet
 
 logger = logging.getLogger(__name__)
 
 
-def record(run: Run, results: RunResults, *, mode: Mode | None = None) -> None:
+def record(run: Run, results: RunResults, *, mode: RunMode | None) -> None:
     """Add the run to the history. A problem, whatever it is, becomes a note of the run, and never fails it.
 
     Args:
@@ -48,15 +42,7 @@ def record(run: Run, results: RunResults, *, mode: Mode | None = None) -> None:
             note(run, [said])
 
 
-def record_fleet(fleet: Fleet, report: FleetReport, *, mode: Mode | None = None) -> None:
-    """Add the run of each environment that did not fail."""
-    for result in report.environments:
-        if result not in report.broken:
-            run = fleet.runs[result.environment]
-            record(run, load_results(run), mode=mode)
-
-
-def _line_of(run: Run, results: RunResults, mode: Mode) -> HistoryLine:
+def _line_of(run: Run, results: RunResults, mode: RunMode) -> HistoryLine:
     outcomes, plan, delta, reading = results.outcomes, results.plan, results.delta, results.reading
     rules = [result for report in _reports(results) for result in report.results]
     return HistoryLine(
@@ -93,7 +79,7 @@ def _plan_counts(plan: Plan) -> PlanCounts:
     )
 
 
-def _mode_of(results: RunResults) -> Mode:
+def _mode_of(results: RunResults) -> RunMode:
     if results.has_applied:
         return "apply"
     return "verify" if results.checks and results.delta is None else "plan"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from topicops.features.history.asking import HistoryAnswer
+from topicops.features.history.asking import History
 from topicops.features.history.lines import Difference, FailingRule, Trouble, UnhealthyTopic
 from topicops.features.history.spans import RunPoint, Span
 from topicops.model.plans.delta import TopicClass
@@ -18,13 +18,13 @@ _AS_A_WHOLE = {
 }
 
 
-def spans_text(found: HistoryAnswer, noun: str) -> str:
+def spans_text(found: History, noun: str) -> str:
     """Three lines for each trouble, then how many of ``noun`` there are."""
     lines = [line for span in found.spans for line in _span_lines(span)]
     return "\n".join([*lines, *([""] if lines else []), _counts(found, noun)])
 
 
-def topic_text(found: HistoryAnswer) -> str:
+def topic_text(found: History) -> str:
     """Three lines for each trouble of a topic, then one for each change of it."""
     lines = [line for span in found.spans for line in _span_lines(span)]
     for outcome in found.outcomes:
@@ -63,7 +63,7 @@ def _point(point: RunPoint) -> str:
     return printable(f"{_time(point.at)}, run {point.run}, commit {(point.commit or 'none')[:12]}")
 
 
-def _counts(found: HistoryAnswer, noun: str) -> str:
+def _counts(found: History, noun: str) -> str:
     lasting = sum(span.ended is None for span in found.spans)
     since = f" since {_time(found.since)}" if found.since else ""
     if not found.spans:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.plans.delta import Delta
@@ -13,6 +14,9 @@ from topicops.model.runs.results import Check, Outcome, QualityReport
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.environment import Environment
+
+RunMode = Literal["plan", "apply", "drift", "verify"]
+"""Kind of run; ``apply`` means that it could send changes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

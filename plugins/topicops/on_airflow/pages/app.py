@@ -23,21 +23,21 @@ from topicops.on_airflow.pages import airflow_runs as airflow
 from topicops.on_airflow.pages.brokers_page import brokers_page
 from topicops.on_airflow.pages.environments_page import environments_page
 from topicops.on_airflow.pages.frame import STATIC
-from topicops.on_airflow.pages.markup import document, tag
 from topicops.on_airflow.pages.plan_filter import Filter
 from topicops.on_airflow.pages.plan_page import plan_page
 from topicops.on_airflow.pages.quality_page import quality_page
 from topicops.on_airflow.pages.reading import PlanModel, RunOf, read_plan, read_quality, without_persons
 from topicops.on_airflow.pages.topic_page import topic_page
+from topicops.on_airflow.pages.topics_frame import plugged_page
 from topicops.on_airflow.pages.topics_page import ORDERS, topics_page
 from topicops.on_airflow.pages.topics_reading import (
     read_brokers,
     read_environments,
     read_topic,
     read_topics,
-    read_trends,
 )
-from topicops.on_airflow.pages.trends_page import trends_page
+from topicops.plugged import PAGES, Page
+from topicops.steps.reporting.markup import document, tag
 
 HEADERS: Mapping[str, str] = {
     # Nothing but our own files: no inline script or style, whatever a text on the page may look like.
@@ -130,9 +130,8 @@ def build_app(home: Callable[[], Path]) -> FastAPI:
             dag_id, lambda environment: brokers_page(read_brokers(home(), environment, airflow.dags_of, rack=name))
         )
 
-    @app.get("/dags/{dag_id}/trends")
-    def trends(dag_id: str) -> Response:
-        return of_environment(dag_id, lambda name: trends_page(read_trends(home(), name, airflow.dags_of)))
+    for page in PAGES:
+        _plug_in(app, page, home)
 
     @app.get("/static/{name}")
     @app.get("/dags/{dag_id}/static/{name}")
@@ -142,6 +141,14 @@ def build_app(home: Callable[[], Path]) -> FastAPI:
         return FileResponse(_STATIC_FOLDER / name, media_type=STATIC_FILES[name], headers=HEADERS)
 
     return app
+
+
+def _plug_in(app: FastAPI, page: Page, home: Callable[[], Path]) -> None:
+    """Add the page of a feature."""
+
+    @app.get(f"/dags/{{dag_id}}/{page.name}")
+    def plugged(dag_id: str) -> Response:
+        return _of_environment(home, dag_id, lambda name: plugged_page(page, home(), name, airflow.dags_of))
 
 
 def _shown(home: Callable[[], Path], page: str, status: int = 200) -> Response:

@@ -9,10 +9,10 @@ from urllib.parse import urlencode
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.printable import plural
 from topicops.model.runs.topic_index import BrokerTotals, IndexHead, TopicsPage
-from topicops.on_airflow.pages.markup import Html, number, pill, table, tag, together
 from topicops.on_airflow.pages.plan_page import bar
 from topicops.on_airflow.pages.topics_frame import broker_link, pager, topic_link, topics_document
 from topicops.on_airflow.pages.topics_reading import BrokersModel
+from topicops.steps.reporting.markup import Html, number, pill, table, tag, together
 
 _HEAD = ("broker", "rack", "replicas", "leaders", "not in sync here")
 NO_RACK = "no rack"

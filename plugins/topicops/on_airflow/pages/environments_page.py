@@ -9,10 +9,10 @@ from urllib.parse import quote, urlencode
 from topicops.model.printable import plural
 from topicops.model.runs.topic_index import Word
 from topicops.on_airflow.pages.airflow_dag import AirflowDag
-from topicops.on_airflow.pages.markup import Html, document, pill, table, tag, together
 from topicops.on_airflow.pages.newest_facts import A_RUN_GOES_ON, age, news, run_link
 from topicops.on_airflow.pages.topics_frame import TONES
 from topicops.on_airflow.pages.topics_reading import EnvironmentModel
+from topicops.steps.reporting.markup import Html, document, pill, table, tag, together
 
 _HEAD = ("environment", "is anything wrong", "facts", "newest run", "waits for you", "next run")
 _BELOW = "../"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from topicops.on_airflow.pages.markup import Html, tag
 from topicops.on_airflow.pages.reading import RunOf
+from topicops.steps.reporting.markup import Html, tag
 
 STATIC = "static/"
 """The folder of stylesheet and script, next to both pages and so behind the same check."""

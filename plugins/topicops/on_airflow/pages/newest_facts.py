@@ -12,8 +12,8 @@ from topicops.flow.runs.run import now
 from topicops.model.printable import plural
 from topicops.model.runs.later_changes import LaterRun
 from topicops.on_airflow.pages.airflow_dag import AirflowDag, AirflowRun, not_fetched_since
-from topicops.on_airflow.pages.markup import Html, tag, together
 from topicops.on_airflow.pages.topics_reading import Indexed
+from topicops.steps.reporting.markup import Html, tag, together
 
 A_RUN_GOES_ON = "a run goes on"
 OVERDUE_AFTER = timedelta(minutes=10)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from urllib.parse import urlencode
 
 from topicops.model.plans.plan import Blocked, GatedChange
-from topicops.on_airflow.pages.markup import Html, tag, together
+from topicops.steps.reporting.markup import Html, tag, together
 
 MOST_WORDS = 12
 """How many words of one kind have a link; the search field finds the others."""

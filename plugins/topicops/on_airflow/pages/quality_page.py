@@ -10,9 +10,9 @@ from topicops.model.codes import Code
 from topicops.model.printable import plural
 from topicops.model.runs.results import FailingRow, QualityReport, QualityResult, QualitySuite, RunQuality
 from topicops.on_airflow.pages.frame import STATIC, heading, nothing, problem_box
-from topicops.on_airflow.pages.markup import Html, document, lines, pill, table, tag, together
 from topicops.on_airflow.pages.reading import QualityModel, RunOf
 from topicops.steps.reporting.facts_wording import LOAD_HEAD, cause_words, load_rows, unhealthy_by_broker
+from topicops.steps.reporting.markup import Html, document, lines, pill, table, tag, together
 from topicops.steps.why_commands import MOST, why_command
 
 _SUITES: Mapping[QualitySuite, tuple[str, str]] = {

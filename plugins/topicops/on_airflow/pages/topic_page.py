@@ -10,10 +10,10 @@ from topicops.model.runs.audit import AuditLine
 from topicops.model.runs.topic_index import IndexedTopic, PlannedChange
 from topicops.model.specs.desired import DesiredTopic
 from topicops.model.specs.topic_config import canonical_overrides
-from topicops.on_airflow.pages.markup import Html, lines, pill, table, tag, together
 from topicops.on_airflow.pages.topics_frame import broker_link, topics_document, words
 from topicops.on_airflow.pages.topics_reading import Indexed, TopicModel
 from topicops.steps.reporting.cluster.topic_health import health_lines
+from topicops.steps.reporting.markup import Html, lines, pill, table, tag, together
 from topicops.steps.reporting.plans.config_wording import in_units
 from topicops.steps.topic_listing import ListedPartition, listed_partitions
 from topicops.steps.why import causes_as_read

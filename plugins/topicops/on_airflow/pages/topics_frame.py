@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from urllib.parse import urlencode
 
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.runs.topic_index import BrokerShare, IndexHead, Word
 from topicops.on_airflow.pages.frame import STATIC
-from topicops.on_airflow.pages.markup import Html, document, pill, tag, together
 from topicops.on_airflow.pages.newest_facts import moment, news, run_link
-from topicops.on_airflow.pages.topics_reading import Indexed
+from topicops.on_airflow.pages.topics_reading import DagsOf, Indexed, no_dags, read_indexed
+from topicops.plugged import PAGES, Page
+from topicops.steps.reporting.markup import Html, document, pill, tag, together
 
 TONES: dict[Word, str] = {
     "offline": "bad",
@@ -34,7 +36,8 @@ TONES: dict[Word, str] = {
     "healthy": "good",
 }
 """Colour of each state, the gravest first."""
-_PAGES = (("topics", "Topics"), ("brokers", "Brokers"), ("trends", "Trends"))
+_PAGES = {"topics": "Topics", "brokers": "Brokers"}
+_PLUGGED = {page.name: page.title for page in PAGES}
 _CELL, _HEIGHT = 9, 16
 BELOW = "../../../"
 """Leads from a page of an environment to Airflow's own pages."""
@@ -48,7 +51,7 @@ def topics_document(title: str, indexed: Indexed, here: str, *content: Html | No
     """
     links = [
         tag("a", name, href=address, cls="chip", aria_current="page" if address == here else None)
-        for address, name in _PAGES
+        for address, name in {**_PAGES, **_PLUGGED}.items()
     ]
     others = tag("a", "all environments", href="../../topics", cls="chip")
     head = tag(
@@ -58,8 +61,13 @@ def topics_document(title: str, indexed: Indexed, here: str, *content: Html | No
         _as_of(indexed.head) if indexed.head else None,
         *(tag("p", found.sentence, cls=f"card {found.tone}") for found in news(indexed, BELOW)),
     )
-    body = content if indexed.head or here == "trends" else (tag("p", indexed.problem, cls="empty"),)
+    body = content if indexed.head or here in _PLUGGED else (tag("p", indexed.problem, cls="empty"),)
     return document(f"{title}: {indexed.environment}", head, *body, static=STATIC).text
+
+
+def plugged_page(page: Page, home: Path, environment: str, dags: DagsOf = no_dags) -> str:
+    """The page of a feature."""
+    return topics_document(page.title, read_indexed(home, environment, dags), page.name, *page.body(home, environment))
 
 
 def _as_of(head: IndexHead) -> Html:

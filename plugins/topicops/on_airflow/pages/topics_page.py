@@ -9,7 +9,6 @@ from urllib.parse import urlencode
 
 from topicops.model.printable import plural
 from topicops.model.runs.topic_index import TROUBLE, ListedRow, Order, TopicsPage, TopicsWanted
-from topicops.on_airflow.pages.markup import Html, tag, together
 from topicops.on_airflow.pages.topics_frame import (
     TONES,
     broker_strip,
@@ -20,6 +19,7 @@ from topicops.on_airflow.pages.topics_frame import (
     words,
 )
 from topicops.on_airflow.pages.topics_reading import TopicsModel
+from topicops.steps.reporting.markup import Html, tag, together
 
 ORDERS: tuple[Order, ...] = get_args(Order)
 _ORDER_OF = {"topic": "name", "state": "trouble", "partitions": "partitions", "owner and file": "owner",

@@ -1,4 +1,4 @@
-"""Read what the Topics pages show of one environment: its topic index, the audit log, and the history of its runs."""
+"""Read what the Topics pages show of one environment: its topic index and the audit log."""
 
 from __future__ import annotations
 
@@ -6,11 +6,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from topicops.features.history.asking import trends
-from topicops.features.history.lines import HistoryLine
 from topicops.flow.later_changes import known_clusters, later_changes
 from topicops.flow.topic_index import TopicIndex, index_of, life_of_topic
-from topicops.model.errors import ArtifactError, TopicopsError
+from topicops.model.errors import ArtifactError
 from topicops.model.runs.audit import AuditLine
 from topicops.model.runs.later_changes import LaterRun, outcomes_of
 from topicops.model.runs.results import OutcomeStatus
@@ -29,7 +27,6 @@ from topicops.on_airflow.pages.forge_links import line_address
 DagsOf = Callable[[Collection[str]], Mapping[str, AirflowDag]]
 """What Airflow knows of these DAGs, by id."""
 LINES_SHOWN = 50
-RUNS_SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,15 +99,6 @@ class BrokersModel:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrendsModel:
-    indexed: Indexed
-    runs: Sequence[HistoryLine] = ()
-    """Runs that read the cluster, oldest first."""
-    left_out: Sequence[str] = ()
-    """Sentences about lines of the history that cannot be read."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class EnvironmentModel:
     """One row of the first page."""
 
@@ -179,13 +167,8 @@ def read_brokers(
     )
 
 
-def read_trends(home: Path, environment: str, dags: DagsOf = no_dags) -> TrendsModel:
-    _, indexed = _indexed(home, environment, dags)
-    try:
-        runs, left_out = trends(home, environment, most=RUNS_SHOWN)
-    except TopicopsError:
-        return TrendsModel(indexed=indexed)
-    return TrendsModel(indexed=indexed, runs=runs, left_out=left_out)
+def read_indexed(home: Path, environment: str, dags: DagsOf = no_dags) -> Indexed:
+    return _indexed(home, environment, dags)[1]
 
 
 def _dag_ids(environment: str) -> list[str]:

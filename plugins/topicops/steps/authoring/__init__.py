@@ -1,1 +1,1 @@
-"""Texts of spec files: new, imported, retired and formatted ones. Imports the model and `steps.specs`."""
+"""Texts of spec files: new, imported and retired ones. Imports the model and `steps.specs`."""

@@ -1,0 +1,1 @@
+"""The standard form of spec files, in which ``topicops fmt`` writes them."""

@@ -1,0 +1,49 @@
+"""``topicops undo``: edits the files so that a run is taken back, as far as that is possible, and plans them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from topicops.cli.output import print_result
+from topicops.cli.runs import new_run
+from topicops.cli.shared_options import TextOrJsonOption, TopicsOption
+
+
+def undo_command(
+    run: Annotated[str, typer.Argument(metavar="RUN", help="`<group>/<run id>`, or the run id, as audit shows it.")],
+    environment: Annotated[
+        str | None,
+        typer.Option("--environment", "-e", help="Where the run changed several environments.", show_default=False),
+    ] = None,
+    topics: TopicsOption = Path("topics"),
+    out: Annotated[Path | None, typer.Option("--out", help="Write the plan to this file, for `apply`.")] = None,
+    output: TextOrJsonOption = "text",
+) -> None:
+    """Edit the files back to what they asked for before a run, and plan that; what cannot come back is shown first.
+
+    Nothing is written to the cluster, and no tombstone is written.
+    """
+    from topicops import flow
+    from topicops.features.undo.text import undo_json, undo_text
+    from topicops.features.undo.undoing import plan_undo, undo, write_undo
+    from topicops.plugged import after_run
+
+    found = undo(run, environment, topics)
+    write_undo(found)
+    if output == "text":
+        print_result(undo_text(found))
+    plan = None
+    if found.edits:
+        made = new_run(found.environment, topics)
+        planned = plan_undo(made, found)
+        after_run(made, planned.results())
+        plan = planned.plan
+    if output == "json":
+        print_result(undo_json(found, plan))
+    elif plan is not None:
+        print_result(f"\n{flow.render(plan, 'text')}")
+    if plan is not None and out is not None:
+        flow.save_plan(plan, out)

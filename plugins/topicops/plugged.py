@@ -1,0 +1,75 @@
+"""What features add to the loop. Deleting a feature's folder deletes its lines here, and in the lists of `cli`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import topicops.features.formatting.files
+import topicops.features.history.recording
+import topicops.features.history.trends_page
+import topicops.features.sandbox.addresses
+from topicops.flow.runs.kept import load_results
+from topicops.flow.runs.run import Run
+from topicops.flow.runs.values import RunMode, RunResults
+from topicops.model.runs.fleet import FleetReport
+from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
+from topicops.steps.reporting.markup import Html
+
+if TYPE_CHECKING:
+    from topicops.flow.fleet import Fleet
+
+
+class AfterRun(Protocol):
+    """Called once the steps of a run are done. It raises nothing."""
+
+    def __call__(self, run: Run, results: RunResults, *, mode: RunMode | None) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page of an environment, beside its topics and brokers."""
+
+    name: str
+    """Last word of its address."""
+    title: str
+    body: Callable[[Path, str], Iterable[Html]]
+    """Function that takes the home and the environment, and reads what the page shows."""
+
+
+AFTER_RUN: tuple[AfterRun, ...] = (
+    topicops.features.history.recording.record,
+)  # fmt: skip
+PAGES: tuple[Page, ...] = (
+    Page("trends", "Trends", topicops.features.history.trends_page.trends_page),
+)  # fmt: skip
+
+NEW_FILE: tuple[Callable[[str], str], ...] = (
+    topicops.features.formatting.files.formatted_topic,
+)  # fmt: skip
+"""Functions that take the text of a new topic's file, and give what is written in its place."""
+
+LOCAL_CLUSTER: tuple[Callable[[], tuple[ZooKeeperEndpoint | None, KafkaEndpoint]], ...] = (
+    topicops.features.sandbox.addresses.local_addresses,
+)  # fmt: skip
+"""Functions that give the addresses of a cluster on this machine; the first is used."""
+
+
+def after_run(run: Run, results: RunResults, *, mode: RunMode | None = None) -> None:
+    """Call each feature that looks at a run which is done.
+
+    Args:
+        mode: None means that the results tell it: ``apply``, ``verify`` or ``plan``.
+    """
+    for call in AFTER_RUN:
+        call(run, results, mode=mode)
+
+
+def after_fleet(fleet: Fleet, report: FleetReport, *, mode: RunMode | None = None) -> None:
+    """As ``after_run``, for the run of each environment that did not fail."""
+    for result in report.environments:
+        if result not in report.broken:
+            run = fleet.runs[result.environment]
+            after_run(run, load_results(run), mode=mode)
