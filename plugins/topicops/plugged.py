@@ -5,21 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import topicops.features.formatting.files
 import topicops.features.history.recording
 import topicops.features.history.trends_page
 import topicops.features.sandbox.addresses
-from topicops.flow.runs.kept import load_results
 from topicops.flow.runs.run import Run
 from topicops.flow.runs.values import RunMode, RunResults
-from topicops.model.runs.fleet import FleetReport
 from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
 from topicops.steps.reporting.markup import Html
-
-if TYPE_CHECKING:
-    from topicops.flow.fleet import Fleet
 
 
 class AfterRun(Protocol):
@@ -65,11 +60,3 @@ def after_run(run: Run, results: RunResults, *, mode: RunMode | None = None) -> 
     """
     for call in AFTER_RUN:
         call(run, results, mode=mode)
-
-
-def after_fleet(fleet: Fleet, report: FleetReport, *, mode: RunMode | None = None) -> None:
-    """As ``after_run``, for the run of each environment that did not fail."""
-    for result in report.environments:
-        if result not in report.broken:
-            run = fleet.runs[result.environment]
-            after_run(run, load_results(run), mode=mode)

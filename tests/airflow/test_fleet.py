@@ -9,10 +9,10 @@ import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from fixtures.scripted_task import ScriptedTask, context
-from topicops.flow.fleet import Fleet
+from topicops.features.fleet.fleet import Fleet
+from topicops.features.fleet.on_airflow import look
+from topicops.features.fleet.values import EnvironmentResult, Failure, FleetReport, Standing
 from topicops.model.errors import ClusterUnreachableError, TopicopsError, UsageError, WrongTargetError
-from topicops.model.runs.fleet import EnvironmentResult, Failure, FleetReport, Standing
-from topicops.on_airflow.fleet import look
 
 GOOD = EnvironmentResult(environment="local", standing=Standing.DRIFT, summary="Drift, in topics: 1 missing.")
 
@@ -45,7 +45,7 @@ def test_each_environment_has_a_line_in_the_log_and_a_row_in_xcom(
     task = ScriptedTask(dag_id="topic_fleet_drift")
     other = EnvironmentResult(environment="prod-eu", standing=Standing.WITHOUT_DRIFT, summary="No drift.")
 
-    with caplog.at_level(logging.INFO, logger="topicops.on_airflow.fleet"):
+    with caplog.at_level(logging.INFO, logger="topicops.features.fleet.on_airflow"):
         found = looked_at(topics, task, GOOD, other)
 
     assert found == {

@@ -14,10 +14,11 @@ from airflow.sdk.observability import stats
 
 from fixtures.scripted_task import ScriptedTask, context
 from topicops import flow
+from topicops.features.notify.on_airflow import notifiers_of_setting, tell
+from topicops.features.notify.telling import Telling, telling_of_answer
 from topicops.flow.runs.run import Run
-from topicops.flow.telling import Telling, telling_of_answer
 from topicops.model.errors import UsageError
-from topicops.on_airflow.notifying import count, notifiers_of_setting, tell
+from topicops.on_airflow.metrics import count
 
 
 class Heard(BaseNotifier):

@@ -13,7 +13,7 @@ from fixtures.scripted_task import ScriptedTask, context
 from topicops.flow.runs.newest_good import NEVER_S, age_of_newest_good
 from topicops.flow.runs.run import open_run
 from topicops.model.runs.good_run import Quiet
-from topicops.on_airflow import dags_of, notifying, tasks
+from topicops.on_airflow import dags_of, metrics, tasks
 from topicops.on_airflow.dags import pipeline_dag
 from topicops.on_airflow.watching import count_ages, gone, silent, tell_late
 
@@ -23,7 +23,7 @@ def gauges(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
     found: dict[str, float] = {}
     monkeypatch.setenv("AIRFLOW__METRICS__STATSD_ON", "True")
     monkeypatch.setattr("topicops.on_airflow.watching.begin_metrics", lambda: None)
-    monkeypatch.setattr(notifying.stats, "gauge", lambda name, value: found.update({name: value}))
+    monkeypatch.setattr(metrics.stats, "gauge", lambda name, value: found.update({name: value}))
     return found
 
 

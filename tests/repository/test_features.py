@@ -16,7 +16,15 @@ from topicops.cli import COMMANDS
 
 PACKAGE = Path(__file__).parents[2] / "plugins/topicops"
 FEATURES = sorted(folder.name for folder in (PACKAGE / "features").iterdir() if (folder / "__init__.py").exists())
-LISTS = ("cli/__init__.py", "cli/cluster/drift.py", "cli/json_outputs.py", "plugged.py")
+LISTS = (
+    "cli/__init__.py",
+    "cli/cluster/drift.py",
+    "cli/fleets.py",
+    "cli/json_outputs.py",
+    "on_airflow/dag_file.py",
+    "on_airflow/tellers.py",
+    "plugged.py",
+)
 """Files that name a feature, one line for each of its entries."""
 IMPORT_ALL = """
 import importlib, pkgutil, topicops

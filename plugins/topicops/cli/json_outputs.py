@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+import topicops.features.fleet.text
 import topicops.features.history.asking
 import topicops.features.history.lines
 import topicops.features.sandbox.commands.local
@@ -25,7 +26,6 @@ from topicops.steps.reporting.cluster.topics_text import TopicsJson
 from topicops.steps.reporting.cluster.why_text import WhyJson
 from topicops.steps.reporting.error_json import ErrorJson
 from topicops.steps.reporting.runs.audit_text import AuditedRunsJson, AuditLinesJson, VerificationJson
-from topicops.steps.reporting.runs.fleet_text import FleetJson
 from topicops.steps.reporting.runs.run_report import ReportJson
 from topicops.steps.reporting.specs.diagnostics_text import DiagnosticsJson
 from topicops.steps.reporting.specs.explain_text import ExplanationJson
@@ -49,7 +49,7 @@ class JsonOutput:
 OUTPUTS: Mapping[str, JsonOutput] = {
     PLAN: JsonOutput(PlanFile, ("plan", "show"), ("plan.json",)),
     "report": JsonOutput(ReportJson, ("apply", "verify"), ("report.json",)),
-    "fleet": JsonOutput(FleetJson, ("plan", "drift", "verify"), ("fleet.json",)),
+    "fleet": JsonOutput(topicops.features.fleet.text.FleetJson, ("plan", "drift", "verify"), ("fleet.json",)),
     "drift": JsonOutput(DriftJson, ("drift",), ("drift.json",)),
     "diagnostics": JsonOutput(DiagnosticsJson, ("validate", "ci validate")),
     "explanation": JsonOutput(ExplanationJson, ("explain",)),

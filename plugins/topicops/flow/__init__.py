@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from topicops.flow.applying import approved_digests
     from topicops.flow.authoring import import_topics, topic_id, topic_owners
     from topicops.flow.causes import why
-    from topicops.flow.fleet import drift_fleet, environments_of, look_at_fleet, open_fleet, plan_fleet, verify_fleet
     from topicops.flow.inspecting import audit_files, doctor, doctor_for_kraft, drift, record_drift, topics
     from topicops.flow.planning import make_plan
     from topicops.flow.quality import one_application, quality_after, quality_before
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
 _NAMES = {
     "applying": ("approved_digests",),
     "authoring": ("import_topics", "topic_id", "topic_owners"),
-    "fleet": ("drift_fleet", "environments_of", "look_at_fleet", "open_fleet", "plan_fleet", "verify_fleet"),
     "inspecting": ("audit_files", "doctor", "doctor_for_kraft", "drift", "record_drift", "topics"),
     "runs.outcomes": ("read_outcomes",),
     "planning": ("make_plan",),
@@ -85,24 +83,19 @@ __all__ = [
     "doctor",
     "doctor_for_kraft",
     "drift",
-    "drift_fleet",
-    "environments_of",
     "gate",
     "home_folder",
     "import_topics",
     "index_topics",
     "judged_by",
     "load_plan",
-    "look_at_fleet",
     "look_for_quiet",
     "make_plan",
     "note_good_run",
     "note_verified",
     "one_application",
-    "open_fleet",
     "open_run",
     "plan",
-    "plan_fleet",
     "plan_held",
     "quality_after",
     "quality_before",
@@ -124,7 +117,6 @@ __all__ = [
     "validate",
     "verify",
     "verify_cluster",
-    "verify_fleet",
     "verify_plan",
     "why",
     "without_each_rack",

@@ -38,9 +38,8 @@ if TYPE_CHECKING:
     from airflow.sdk.types import RuntimeTaskInstanceProtocol
 
     from topicops.flow import Run
-    from topicops.flow.telling import Telling
     from topicops.model.plans.approval import Approval
-    from topicops.model.runs.events import EventKind
+    from topicops.on_airflow.tellers import AnswerKind
 
 
 log = logging.getLogger(__name__)
@@ -298,17 +297,19 @@ def record_answer(run: Run, event: Mapping[str, Any]) -> None:
 def tell_of_question(run: Run, site: Site, context: Context, *, link: str) -> None:
     """Tell the notifiers that a person is asked; ``link`` leads to the question."""
     from topicops.flow.runs.questions import read_question
-    from topicops.flow.telling import telling_of_answer
-    from topicops.on_airflow.notifying import tell
     from topicops.on_airflow.question import listed_titles
+    from topicops.on_airflow.tellers import TELLERS
 
     question, plan = read_question(run), run.read_plan()
     if question is not None:
         named = listed_titles(plan, question.digests)
         waits = "waits" if len(question.digests) == 1 else "wait"
         verdict = f"{plural(len(question.digests), 'change')} of {run.environment} {waits} for an approval: {named}"
-        telling = partial(telling_of_answer, run, kind="held", verdict=verdict, changes=len(question.digests))
-        tell(telling, site.options.notifiers, context, link=link)
+        changes, notifiers = len(question.digests), site.options.notifiers
+        for teller in TELLERS:
+            teller.tell_of_answer(
+                run, notifiers, context, kind="held", verdict=lambda: verdict, changes=changes, link=link
+            )
 
 
 def tell_of_answer(run: Run, site: Site, context: Context, *, unsent: str = "") -> None:
@@ -318,25 +319,26 @@ def tell_of_answer(run: Run, site: Site, context: Context, *, unsent: str = "") 
         unsent: Why nothing was sent; empty: it is not known yet, or something was.
     """
     from topicops.flow.runs.questions import decision_of, read_answer, read_question
-    from topicops.flow.telling import telling_of_answer
-    from topicops.on_airflow.notifying import tell
     from topicops.on_airflow.question import listed_titles
+    from topicops.on_airflow.tellers import TELLERS
 
     question, answer = read_question(run), read_answer(run)
     if question is None or answer is None:
         return
     decision, said = decision_of(question, answer), f": {answer.comment}" if answer.comment else ""
-    kinds: Mapping[EventKind, Collection[str]] = {"approved": decision.approved, "rejected": decision.rejected}
+    kinds: Mapping[AnswerKind, Collection[str]] = {"approved": decision.approved, "rejected": decision.rejected}
 
-    def telling(kind: EventKind, digests: Collection[str]) -> Telling:
+    def verdict(kind: AnswerKind, digests: Collection[str]) -> str:
         why = (unsent or replacement(run, digests)) if kind == "approved" else ""
         nothing = f", and nothing was sent: {why}" if why else ""
-        verdict = f"{kind} by {answer.signature}{said}: {listed_titles(run.read_plan(), digests)}{nothing}"
-        return telling_of_answer(run, kind=kind, verdict=verdict, changes=len(digests))
+        return f"{kind} by {answer.signature}{said}: {listed_titles(run.read_plan(), digests)}{nothing}"
 
     for kind, digests in kinds.items():
-        if digests:
-            tell(partial(telling, kind, digests), site.options.notifiers, context)
+        for teller in TELLERS if digests else ():
+            said_of_it = partial(verdict, kind, digests)
+            teller.tell_of_answer(
+                run, site.options.notifiers, context, kind=kind, verdict=said_of_it, changes=len(digests)
+            )
 
 
 def approved_change(action: Action) -> Callable[[Site, Context], XComValue]:

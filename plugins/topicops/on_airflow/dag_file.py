@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import DAG, CronTriggerTimetable, get_current_context, get_parsing_context
 from airflow.sdk.exceptions import AirflowFailException
 
+import topicops.features.fleet.on_airflow
 from topicops.model.errors import UsageError
 from topicops.model.printable import printable
 from topicops.on_airflow.dags import TAGS, environment_dags, environments, misnamed
-from topicops.on_airflow.fleet import FLEET_ID, fleet_dags
-from topicops.on_airflow.notifying import tell_setting_of_end
+from topicops.on_airflow.tellers import TELLERS
 from topicops.on_airflow.watching import count_ages, gone, silent
 
 PROBLEMS_ID = "topic_problems"
+DAGS: Mapping[str, Callable[[Collection[str], Path], Sequence[DAG]]] = {
+    topicops.features.fleet.on_airflow.FLEET_ID: topicops.features.fleet.on_airflow.fleet_dags,
+}  # fmt: skip
+"""Functions that take the names of the environments and give the DAG, if it is to be there, by its id.
+
+Deleting a feature deletes its lines here.
+"""
 log = logging.getLogger(__name__)
 
 
@@ -35,8 +42,9 @@ def dags_of(topics: Path) -> dict[str, DAG]:
     dag_id = get_parsing_context().dag_id
     wanted = [name for name in named if dag_id in (None, PROBLEMS_ID) or dag_id.endswith(f"_{name}")]
     dags = [dag for name in wanted for dag in _dags_or_none(name, topics, problems)]
-    if dag_id in (None, FLEET_ID):
-        dags += fleet_dags(named, topics)
+    for plugged_id, plugged in DAGS.items():
+        if dag_id in (None, plugged_id):
+            dags += plugged(named, topics)
     if dag_id in (None, PROBLEMS_ID):
         problems += gone(named, topics)
         problems += silent(name for name in named if _has_schedule(dags, f"topic_pipeline_{name}"))
@@ -84,5 +92,6 @@ def say(problems: Sequence[str], run_id: str) -> None:
     from topicops.flow import open_run
 
     run = open_run(environment="all environments", topics=Path(), group=PROBLEMS_ID, run_id=run_id)
-    tell_setting_of_end(run, "; ".join(problems))
+    for teller in TELLERS:
+        teller.tell_setting_of_end(run, "; ".join(problems))
     raise AirflowFailException("; ".join(problems))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
+from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,14 +24,15 @@ if TYPE_CHECKING:
     from airflow.models.dagrun import DagRun
     from sqlalchemy.orm import Session
 
-    from topicops.flow.telling import Telling
-
 log = logging.getLogger(__name__)
 
 TASKS_END_WITHIN_S = 20.0
 """How long the tasks of a run that a person marked may still work: Airflow tells a task at its next heartbeat."""
-_NOT_WRITTEN: dict[str, Telling] = {}
-"""By DAG. A scheduler that ends forgets it; then nobody is told that the trouble is over."""
+_NOT_WRITTEN: dict[str, list[Callable[[], bool]]] = {}
+"""Functions that write what was told, by DAG.
+
+A scheduler that ends forgets it; then nobody is told that the trouble is over.
+"""
 MOST_NAMED = 5
 LONGEST_NOTE = 900
 """Characters; Airflow takes 1,000."""
@@ -68,15 +70,16 @@ def tell_of_end(environment: str, dag_id: str, run_id: str, reason: str) -> None
     """Tell what the run has sent and what nobody verified, once its tasks have ended."""
     try:
         from topicops import flow
-        from topicops.on_airflow import notifying
+        from topicops.on_airflow.metrics import begin_metrics
+        from topicops.on_airflow.tellers import TELLERS
 
         if "manually" in reason:
             time.sleep(TASKS_END_WITHIN_S)
-        notifying.begin_metrics()
+        begin_metrics()
         run = flow.open_run(environment=environment, topics=Path(), group=dag_id, run_id=run_id)
-        told = notifying.tell_setting_of_end(run, reason)
-        if told.problems:
-            _NOT_WRITTEN[dag_id] = told
+        told = [teller.tell_setting_of_end(run, reason) for teller in TELLERS]
+        if not_written := [remember for remember in told if remember]:
+            _NOT_WRITTEN[dag_id] = not_written
     except Exception:  # the scheduler must not end with it
         log.exception("nobody is told of the failed run %s of %s", run_id, dag_id)
 
@@ -92,25 +95,27 @@ def tell_of_files(dag_id: str, run_id: str) -> None:
     """Tell when Airflow has not fetched the files for too long, and when it fetches them again."""
     try:
         from topicops import flow
-        from topicops.on_airflow import notifying
+        from topicops.on_airflow.metrics import begin_metrics
         from topicops.on_airflow.pages.airflow_dag import not_fetched_since
         from topicops.on_airflow.pages.airflow_runs import dags_of
+        from topicops.on_airflow.tellers import TELLERS
 
         dag = dags_of((dag_id,)).get(dag_id)
         if dag is None or dag.files_fetched_at is None:  # then nobody knows
             return
-        notifying.begin_metrics()
+        begin_metrics()
         run = flow.open_run(environment=environment_of(dag_id) or "", topics=Path(), group=dag_id, run_id=run_id)
-        notifying.tell_setting_of_files(run, not_fetched_since(dag))
+        for teller in TELLERS:
+            teller.tell_setting_of_files(run, not_fetched_since(dag))
     except Exception:  # the scheduler must not end with it
         log.exception("whether Airflow fetches the files of %s is not known", dag_id)
 
 
 def remember(dag_id: str) -> None:
     """Write down what was told while the disk was full, so that the next good run tells that it is over."""
-    told = _NOT_WRITTEN.pop(dag_id, None)
-    if told and not told.remember():
-        _NOT_WRITTEN.setdefault(dag_id, told)
+    told = _NOT_WRITTEN.pop(dag_id, [])
+    if left := [write for write in told if not write()]:
+        _NOT_WRITTEN.setdefault(dag_id, left)
 
 
 def _reason(dag_run: DagRun, msg: str) -> str:

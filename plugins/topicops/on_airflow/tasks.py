@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -420,8 +419,8 @@ def plan_to_look_at(site: Site, context: Context) -> XComValue:
 def drift(site: Site, context: Context) -> XComValue:
     """One log line for each difference between cluster and files, and counts. A difference fails nothing."""
     from topicops.flow.runs.kept import load_results
-    from topicops.flow.telling import telling_of_drift
-    from topicops.on_airflow.notifying import count, tell
+    from topicops.on_airflow.metrics import count
+    from topicops.on_airflow.tellers import TELLERS
     from topicops.plugged import after_run
 
     with step(site, context) as (flow, run):
@@ -430,8 +429,8 @@ def drift(site: Site, context: Context) -> XComValue:
         if only_of(context) is None:
             flow.index_topics(run)
         flow.note_good_run(run, failed_tasks=("drift",) if found.differences else ())
-        telling = partial(telling_of_drift, run, is_whole=only_of(context) is None)
-        tell(telling, site.options.notifiers, context)
+        for teller in TELLERS:
+            teller.tell_of_drift(run, site.options.notifiers, context, is_whole=only_of(context) is None)
         count(run.environment, {"drift": found.differences})
         return found.to_xcom()
 
@@ -566,15 +565,22 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
 def tell_of_run(run: Run, site: Site, context: Context, failed: Sequence[str]) -> None:
     """Tell the notifiers how the run ended, and set the gauges of a whole run."""
     from topicops.flow.reporting import run_report
-    from topicops.flow.telling import note_end_told, telling_of_run
-    from topicops.on_airflow.notifying import count, tell
-    from topicops.steps.reporting.runs.run_events import gauges_of
+    from topicops.on_airflow.metrics import count
+    from topicops.on_airflow.tellers import TELLERS
+    from topicops.steps.reporting.runs.run_health import gauges_of
 
     mode = mode_or(context, "approval")
     is_whole = mode != "approval" and only_of(context) is None
-    telling = partial(telling_of_run, run, mode=mode, failed_tasks=failed, is_whole=is_whole, approval=site.approval_id)
-    tell(telling, site.options.notifiers, context)
-    note_end_told(run)
+    for teller in TELLERS:
+        teller.tell_of_run(
+            run,
+            site.options.notifiers,
+            context,
+            mode=mode,
+            failed_tasks=failed,
+            is_whole=is_whole,
+            approval=site.approval_id,
+        )
     if is_whole:
         count(run.environment, gauges_of(run_report(run, failed_tasks=failed)))
 
@@ -586,11 +592,12 @@ def tell_of_failure(site: Site, context: Context) -> None:
     needs neither the DAG file nor its bundle.
     """
     from topicops import flow
-    from topicops.on_airflow.notifying import tell_of_end
+    from topicops.on_airflow.tellers import TELLERS
 
     dag_run = context["dag_run"]
     run = flow.open_run(environment=site.environment, topics=site.topics, group=dag_run.dag_id, run_id=dag_run.run_id)
-    tell_of_end(run, str(context.get("reason") or "a task failed"), site.options.notifiers, context)
+    for teller in TELLERS:
+        teller.tell_of_end(run, str(context.get("reason") or "a task failed"), site.options.notifiers, context)
     flow.index_topics(run)
 
 
@@ -615,7 +622,7 @@ def verify_what_is_left(run: Run) -> Sequence[str]:
 def unhealthy_sentence(run: Run) -> str:
     """What is not healthy after the run; empty: nothing is, as far as it was looked at."""
     from topicops.flow.reporting import run_report
-    from topicops.steps.reporting.runs.run_events import unhealthy_verdict
+    from topicops.steps.reporting.runs.run_health import unhealthy_verdict
 
     return unhealthy_verdict(run_report(run))
 

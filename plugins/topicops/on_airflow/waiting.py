@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import partial
 from typing import TYPE_CHECKING
 
 from airflow.sdk import Context
 
 from topicops.model.printable import plural
-from topicops.on_airflow.notifying import tell
 from topicops.on_airflow.params import answer_within, duration_of
+from topicops.on_airflow.tellers import TELLERS
 
 if TYPE_CHECKING:
     from topicops.flow import Run
@@ -79,7 +78,6 @@ def replacement(run: Run, digests: Collection[str]) -> str:
 def withdraw(run: Run, site: Site, context: Context, why: str) -> None:
     """Record that nobody is asked any more, and tell it."""
     from topicops.flow.runs.questions import read_answer, read_question, write_answer
-    from topicops.flow.telling import telling_of_answer
     from topicops.on_airflow.question import listed_titles
 
     question, answer = read_question(run), read_answer(run)
@@ -88,13 +86,19 @@ def withdraw(run: Run, site: Site, context: Context, why: str) -> None:
     write_answer(run, replace(answer, withdrawn=why))
     named = listed_titles(run.read_plan(), question.digests)
     verdict = f"The question is out of date, and nobody is asked any more: {named}; {why}"
-    telling = partial(telling_of_answer, run, kind="withdrawn", verdict=verdict, changes=len(question.digests))
-    tell(telling, site.options.notifiers, context)
+    for teller in TELLERS:
+        teller.tell_of_answer(
+            run,
+            site.options.notifiers,
+            context,
+            kind="withdrawn",
+            verdict=lambda: verdict,
+            changes=len(question.digests),
+        )
 
 
 def remind(run: Run, question: Question, site: Site, context: Context, *, asked_at: datetime, link: str) -> None:
     """Tell the notifiers that nobody has answered yet."""
-    from topicops.flow.telling import telling_of_answer
     from topicops.on_airflow.question import listed_titles
 
     changes = len(question.digests)
@@ -103,5 +107,7 @@ def remind(run: Run, question: Question, site: Site, context: Context, *, asked_
         f"{plural(changes, 'change')} of {run.environment} {waits} for an approval, "
         f"since {asked_at:%Y-%m-%d %H:%M} UTC: {listed_titles(run.read_plan(), question.digests)}"
     )
-    telling = partial(telling_of_answer, run, kind="held", verdict=verdict, changes=changes)
-    tell(telling, site.options.notifiers, context, link=link)
+    for teller in TELLERS:
+        teller.tell_of_answer(
+            run, site.options.notifiers, context, kind="held", verdict=lambda: verdict, changes=changes, link=link
+        )

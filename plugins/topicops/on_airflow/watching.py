@@ -17,8 +17,9 @@ from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
 
 from topicops.model.printable import printable
 from topicops.on_airflow.dag_ids import place_of
-from topicops.on_airflow.notifying import SETTING, begin_metrics, count, metrics_are_on, tell_setting_of_end
+from topicops.on_airflow.metrics import begin_metrics, count, metrics_are_on
 from topicops.on_airflow.params import duration_of
+from topicops.on_airflow.tellers import TELLERS
 
 if TYPE_CHECKING:
     from topicops.on_airflow.tasks import Site
@@ -96,7 +97,7 @@ def gone(environments: Collection[str], topics: Path) -> Iterator[str]:
 def late_alert(site: Site) -> DeadlineAlert | None:
     """Of the pipeline; None where no setting asks for it. Raises ``UsageError``."""
     within = duration_of("TOPICOPS_RUN_WITHIN", NEVER)
-    if not within or not os.environ.get(SETTING):
+    if not within or not any(teller.has_setting() for teller in TELLERS):
         return None
     return DeadlineAlert(
         name="a run takes too long",
@@ -116,4 +117,5 @@ def tell_late(*, environment: str, within: str, context: Mapping[str, Any]) -> N
 
     dag_run = context["dag_run"]
     run = flow.open_run(environment=environment, topics=Path(), group=dag_run["dag_id"], run_id=dag_run["dag_run_id"])
-    tell_setting_of_end(run, f"it has not ended within {within}")
+    for teller in TELLERS:
+        teller.tell_setting_of_end(run, f"it has not ended within {within}")

@@ -20,10 +20,11 @@ from fixtures.killable import with_tests_on_path
 from fixtures.zookeeper import Chroot, start_zookeeper
 from topicops import cli, flow
 from topicops.edges.processes import stop
-from topicops.flow.fleet import Fleet
+from topicops.features.fleet import fleet as fleet_steps
+from topicops.features.fleet.fleet import Fleet
+from topicops.features.fleet.values import EnvironmentResult, FleetReport, Standing
 from topicops.flow.runs.run import Run
 from topicops.model.errors import TopicopsError
-from topicops.model.runs.fleet import EnvironmentResult, FleetReport, Standing
 from topicops.model.runs.results import QualityReport
 from topicops.steps.reporting.cluster.drift_text import drift_json
 
@@ -66,8 +67,8 @@ def lay(folder: FleetFolder, *, environments: int, topics: int) -> None:
 
 
 def new_fleet(folder: FleetFolder, *named: str, run_id: str = "fleet") -> Fleet:
-    environments = flow.environments_of(folder.topics, named or ("all",))
-    return flow.open_fleet(environments, topics=folder.topics, group="cli", run_id=run_id)
+    environments = fleet_steps.environments_of(folder.topics, named or ("all",))
+    return fleet_steps.open_fleet(environments, topics=folder.topics, group="cli", run_id=run_id)
 
 
 def alone(folder: FleetFolder, environment: str) -> bytes | str:
@@ -120,7 +121,7 @@ def test_each_plan_is_that_of_its_own_run_and_a_broken_environment_stops_no_othe
     folder.add("env-01", 10, number=12)
     folder.add("nowhere", 0, hosts=f"{folder.servers}/nobody")
 
-    report = flow.plan_fleet(new_fleet(folder))
+    report = fleet_steps.plan_fleet(new_fleet(folder))
 
     assert [result.standing for result in report.broken] == [Standing.WRONG_CLUSTER]
     assert report.exit_status == 8
@@ -135,8 +136,8 @@ def test_what_reads_the_clusters_decides_nothing(
     monkeypatch.setenv("TOPICOPS_FLEET_READS", reads)
     lay(folder, environments=8, topics=60)
 
-    report = flow.plan_fleet(new_fleet(folder))
-    plain = flow.plan_fleet(new_fleet(folder, run_id="plain"), engine="python")
+    report = fleet_steps.plan_fleet(new_fleet(folder))
+    plain = fleet_steps.plan_fleet(new_fleet(folder, run_id="plain"), engine="python")
 
     require_whole(report)
     require_as_alone(folder, report)
@@ -149,7 +150,7 @@ def test_what_reads_the_clusters_decides_nothing(
 def test_46_of_50_environments_are_planned_as_alone(large_folder: FleetFolder, spark: SparkSession) -> None:
     lay(large_folder, environments=50, topics=2_000)
 
-    report = flow.plan_fleet(new_fleet(large_folder))
+    report = fleet_steps.plan_fleet(new_fleet(large_folder))
 
     require_whole(report)
     assert sum(result.path is not None for result in report.environments) == 46
@@ -162,8 +163,8 @@ def test_the_drift_of_a_fleet_is_that_of_each_environment_and_so_are_its_quality
 ) -> None:
     lay(folder, environments=6, topics=60)
 
-    drift = flow.drift_fleet(new_fleet(folder, run_id="drift"))
-    looked = flow.look_at_fleet(new_fleet(folder, run_id="looked"))
+    drift = fleet_steps.drift_fleet(new_fleet(folder, run_id="drift"))
+    looked = fleet_steps.look_at_fleet(new_fleet(folder, run_id="looked"))
 
     assert by_environment(drift) == {
         name: replace(result, path=by_environment(drift)[name].path) for name, result in by_environment(looked).items()

@@ -18,14 +18,14 @@ from fixtures.quality import quality_report
 from fixtures.rich_plan import rich_plan
 from fixtures.run_pages import results, some_facts
 from fixtures.stand_ins import StandIns, in_words
+from topicops.features.fleet.text import fleet_markdown
+from topicops.features.fleet.values import EnvironmentResult, FleetReport, Standing
 from topicops.model.plans.changes import ACTIONS, Action
 from topicops.model.plans.plan import Plan
 from topicops.model.printable import bold
-from topicops.model.runs.fleet import EnvironmentResult, FleetReport, Standing
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, QualityReport, Verdict
 from topicops.on_airflow.question import question_markdown
 from topicops.steps.reporting.plans.plan_markdown import plan_markdown
-from topicops.steps.reporting.runs.fleet_text import fleet_markdown
 from topicops.steps.reporting.runs.quality_markdown import quality_markdown
 from topicops.steps.reporting.runs.run_report import RunReport, outcome_table, report_markdown, verdict_table
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import topicops.features.history.commands
-from topicops.cli.fleets import end, new_fleet, several
+from topicops.cli.fleets import FLEETS, several
 from topicops.cli.output import print_result
 from topicops.cli.runs import unrecorded_run
 from topicops.cli.shared_options import (
@@ -57,13 +57,7 @@ def drift_command(
             raise UsageError("--since: this installation of topicops keeps no history")
         is_there = SINCE[0](environments[0], since, only, output)
     elif named:
-        from topicops import flow
-        from topicops.plugged import after_fleet
-
-        fleet = new_fleet(named, topics)
-        report = flow.drift_fleet(fleet, engine=engine, only=only)
-        after_fleet(fleet, report, mode="drift")
-        end(report, output, detailed_exitcode=detailed_exitcode)
+        FLEETS[0].drift(named, topics, engine=engine, only=only, detailed_exitcode=detailed_exitcode, output=output)
     else:
         is_there = _differs_now(environments[0], topics, only, output)
     if detailed_exitcode and is_there:

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from topicops.cli.fleets import copy_results, end, new_fleet, several
+from topicops.cli.fleets import FLEETS, several
 from topicops.cli.output import print_result, progress
 from topicops.cli.runs import new_run
 from topicops.cli.shared_options import (
@@ -44,16 +44,20 @@ def plan_command(
 ) -> None:
     """Compare the files with the live cluster and print the plan; nothing is written to the cluster."""
     from topicops import flow
-    from topicops.plugged import after_fleet, after_run
+    from topicops.plugged import after_run
 
     environments = all_environments(environment, topics)
     if named := several(environments, topics):
-        fleet = new_fleet(named, topics)
-        report = flow.plan_fleet(fleet, engine=engine, states=states, only=only)
-        after_fleet(fleet, report)
-        if out is not None:
-            copy_results(report, out)
-        end(report, output, detailed_exitcode=detailed_exitcode)
+        FLEETS[0].plan(
+            named,
+            topics,
+            engine=engine,
+            states=states,
+            only=only,
+            out=out,
+            detailed_exitcode=detailed_exitcode,
+            output=output,
+        )
     run = new_run(environments[0], topics)
     planned = flow.make_plan(run, engine=engine, states=states, only=only)
     after_run(run, planned.results())

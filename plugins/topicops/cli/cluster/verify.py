@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from topicops.cli.fleets import end, new_fleet, several
+from topicops.cli.fleets import FLEETS, several
 from topicops.cli.output import print_result
 from topicops.cli.runs import new_run
 from topicops.cli.shared_options import EnvironmentsOption, FormatOption, TopicsOption, all_environments
@@ -22,16 +22,13 @@ def verify_command(
 ) -> None:
     """Check leaders and ISRs in ZooKeeper and in the brokers' own metadata; nothing is written."""
     from topicops import flow
-    from topicops.plugged import after_fleet, after_run
+    from topicops.plugged import after_run
 
     environments = all_environments(environment, topics)
     if named := several(environments, topics):
         if plan is not None:
             raise UsageError("a plan is about one environment; name that one alone")
-        fleet = new_fleet(named, topics)
-        report = flow.verify_fleet(fleet)
-        after_fleet(fleet, report)
-        end(report, output)
+        FLEETS[0].verify(named, topics, output=output)
     run = new_run(environments[0], topics)
     ended = flow.verify_plan(run, flow.load_plan(plan)) if plan else flow.verify_cluster(run)
     after_run(run, ended.results)

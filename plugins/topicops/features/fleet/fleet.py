@@ -19,11 +19,13 @@ import msgspec
 
 from topicops.edges.connections.lookup import from_environment, known_to_reader
 from topicops.edges.home.artifacts import ArtifactStore
+from topicops.features.fleet.text import fleet_text, fleet_values
+from topicops.features.fleet.values import EnvironmentResult, Failure, FleetReport, Standing
 from topicops.flow.engines import engine_for
 from topicops.flow.inspecting import record_drift
 from topicops.flow.planning import admit, checked, read_cluster, specs_of
 from topicops.flow.quality import quality_before
-from topicops.flow.runs.kept import keep_specs, prune
+from topicops.flow.runs.kept import keep_specs, load_results, prune
 from topicops.flow.runs.run import (
     ENVIRONMENT_FILE,
     EngineChoice,
@@ -33,7 +35,7 @@ from topicops.flow.runs.run import (
     open_run,
     read_environment,
 )
-from topicops.flow.runs.values import Comparison
+from topicops.flow.runs.values import Comparison, RunResults
 from topicops.flow.single_steps import diff, gate, plan, snapshot
 from topicops.flow.whole_runs import check_cluster
 from topicops.model.cluster.snapshot import ClusterSnapshot
@@ -44,13 +46,11 @@ from topicops.model.plans.delta import Delta, TopicClass
 from topicops.model.plans.plan import Plan
 from topicops.model.ports import ConnectionSource
 from topicops.model.runs.facts import OwnedTopics
-from topicops.model.runs.fleet import EnvironmentResult, Failure, FleetReport, Standing
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.steps.facts import counts_without_states, facts_of
 from topicops.steps.planning.cluster_guard import require_cluster_id
 from topicops.steps.planning.only import needs_of
 from topicops.steps.reporting.plans.plan_wording import summary_line
-from topicops.steps.reporting.runs.fleet_text import fleet_text, fleet_values
 from topicops.steps.reporting.runs.run_report import headline
 from topicops.steps.specs.needed import Needs, left_out_line, no_topic
 
@@ -140,6 +140,14 @@ def open_fleet(
         version=version,
         progress=progress,
     )
+
+
+def results_of(fleet: Fleet, report: FleetReport) -> Iterator[tuple[Run, RunResults]]:
+    """Yield the run of each environment that did not fail, with its results."""
+    for result in report.environments:
+        if result not in report.broken:
+            run = fleet.runs[result.environment]
+            yield run, load_results(run)
 
 
 class Steps:

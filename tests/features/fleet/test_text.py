@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from topicops.model.runs.fleet import EnvironmentResult, FleetReport, Standing
-from topicops.steps.reporting.runs.fleet_text import fleet_json, fleet_markdown, fleet_summary, fleet_text
+from topicops.features.fleet.text import fleet_json, fleet_markdown, fleet_summary, fleet_text
+from topicops.features.fleet.values import EnvironmentResult, FleetReport, Standing
 
 QUIET = EnvironmentResult(environment="prod-eu", standing=Standing.UNCHANGED, summary="No changes.")
 HELD = EnvironmentResult(environment="a", standing=Standing.HELD, summary="Plan: 1 to create.", counts={"create": 1})

@@ -11,15 +11,15 @@ from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import DAG, Context, get_current_context
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
+from topicops.features.fleet.values import FleetReport, Standing
 from topicops.model.errors import TopicopsError
-from topicops.model.runs.fleet import FleetReport, Standing
 from topicops.on_airflow.dags import DEFAULT_ARGS, TAGS, environments
 from topicops.on_airflow.options import schedule_of_setting
 from topicops.on_airflow.params import only_of, only_param, refuse_unknown_params
 from topicops.on_airflow.tasks import NO_RETRY, XComValue, bundle_version
 
 if TYPE_CHECKING:
-    from topicops.flow.fleet import Fleet
+    from topicops.features.fleet.fleet import Fleet
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +61,7 @@ def fleet_dag(topics: Path) -> DAG:
 
 def look(topics: Path, context: Context, look_at: LookAtFleet) -> XComValue:
     """A line for each environment in the log, and the table in XCom ``fleet``. Fails at the end for broken ones."""
-    from topicops.steps.reporting.runs.fleet_text import fleet_markdown, fleet_summary, fleet_text
+    from topicops.features.fleet.text import fleet_markdown, fleet_summary, fleet_text
 
     ti = context["ti"]
     try:
@@ -84,11 +84,11 @@ def look(topics: Path, context: Context, look_at: LookAtFleet) -> XComValue:
 
 
 def open_fleet(topics: Path, context: Context) -> Fleet:
-    from topicops import flow
+    from topicops.features.fleet import fleet
     from topicops.on_airflow.connections import from_airflow
 
     ti = context["ti"]
-    return flow.open_fleet(
+    return fleet.open_fleet(
         environments(topics),
         topics=topics,
         group=ti.dag_id,
@@ -100,11 +100,12 @@ def open_fleet(topics: Path, context: Context) -> Fleet:
 
 
 def look_at_fleet(fleet: Fleet, only: str | None) -> FleetReport:
-    from topicops import flow
-    from topicops.plugged import after_fleet
+    from topicops.features.fleet import fleet as steps
+    from topicops.plugged import after_run
 
-    report = flow.look_at_fleet(fleet, only=only)
-    after_fleet(fleet, report, mode="drift")
+    report = steps.look_at_fleet(fleet, only=only)
+    for run, results in steps.results_of(fleet, report):
+        after_run(run, results, mode="drift")
     return report
 
 

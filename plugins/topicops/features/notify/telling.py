@@ -9,6 +9,8 @@ from datetime import datetime
 from pathlib import Path
 
 from topicops.edges.home.memory_file import MemoryFile
+from topicops.features.notify import events as run_events
+from topicops.features.notify.values import Event, EventKind, Told
 from topicops.flow.reporting import run_report
 from topicops.flow.runs.outcomes import outcomes_so_far
 from topicops.flow.runs.rejections import read_rejections
@@ -17,8 +19,6 @@ from topicops.flow.runs.unverified import unverified, unverified_of
 from topicops.model.errors import ArtifactError, TopicopsError
 from topicops.model.plans.changes import GateWord
 from topicops.model.printable import plural
-from topicops.model.runs.events import Event, EventKind, Told
-from topicops.steps.reporting.runs import run_events
 from topicops.steps.reporting.runs.run_report import RunReport
 
 NOTHING_SENT = "nothing was sent"

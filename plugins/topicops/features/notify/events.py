@@ -7,14 +7,13 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 
+from topicops.features.notify.values import LASTING, TROUBLE, Event, EventKind
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Plan
 from topicops.model.printable import first_line_of, plural
-from topicops.model.runs.events import LASTING, TROUBLE, Event, EventKind
-from topicops.model.runs.facts import Facts
-from topicops.model.runs.results import IN_PLACE, OutcomeStatus, QualityResult
-from topicops.steps.reporting.facts_wording import unhealthy_lines
+from topicops.model.runs.results import OutcomeStatus
 from topicops.steps.reporting.runs.outcome_reasons import reasons_of
+from topicops.steps.reporting.runs.run_health import failing_rules, most_of_a_broker, unhealthy_verdict
 from topicops.steps.reporting.runs.run_report import RunReport, first_problem, headline
 
 WORDS: Mapping[EventKind, str] = {
@@ -74,45 +73,18 @@ def _failed(report: RunReport) -> Iterator[Event]:
 
 def _unhealthy(report: RunReport) -> Iterator[Event]:
     """One cause for all that the same brokers and the same rules show, however many partitions it are."""
-    facts, rules = report.newest_facts, sorted({rule.rule for rule in _failing(report)})
+    facts, rules = report.newest_facts, sorted({rule.rule for rule in failing_rules(report)})
     verdict = unhealthy_verdict(report)
     if not verdict:
         return
-    counts = {"partitions": _most_of_a_broker(facts), "rules": len(rules)}
+    counts = {"partitions": most_of_a_broker(facts), "rules": len(rules)}
     brokers = sorted({_broker(found.broker) for found in facts.unhealthy}) if facts else []
     event = _event(report, "unhealthy", verdict, counts, ())
     yield replace(event, cause="\n".join([*brokers, *rules]))  # readable, so that a part of it can be over
 
 
-def unhealthy_verdict(report: RunReport) -> str:
-    """What is not healthy, in a sentence; empty: nothing is, as far as the run looked."""
-    facts = report.newest_facts
-    lines = unhealthy_lines(facts) if facts else []
-    said = "\n".join(lines)
-    lines = [*lines, *(rule_words(rule) for rule in _failing(report) if f"({rule.rule})" not in said)]
-    return f"The cluster is not healthy: {'; '.join(lines)}." if lines else ""
-
-
-def _failing(report: RunReport) -> list[QualityResult]:
-    by_rule = {rule.rule: rule for rule in (*report.quality_before, *report.quality_after)}
-    return [by_rule[rule] for rule in sorted(by_rule) if not by_rule[rule].success]
-
-
-def rule_words(rule: QualityResult) -> str:
-    """``Every topic of the files is in the cluster (Q16): not so for shop.orders, 3 more``."""
-    topics = list(dict.fromkeys(str(row.row["topic"]) for row in rule.examples if row.row.get("topic")))
-    more = max(0, rule.rows_failed - 1)
-    named = f" for {topics[0]}{f', {more} more' if more else ''}" if topics else f", {rule.rows_failed} times"
-    return f"{rule.title} ({rule.rule}): not so{named}"
-
-
 def _broker(broker: int | None) -> str:
     return "partitions of no broker" if broker is None else f"broker {broker}"
-
-
-def _most_of_a_broker(facts: Facts | None) -> int:
-    """Partitions that one broker makes unhealthy for one cause: a partition may be counted by several."""
-    return max((found.partitions for found in facts.unhealthy), default=0) if facts else 0
 
 
 def _of_plan(report: RunReport, plan: Plan, *, mode: str, asked: Collection[str]) -> Iterator[Event]:
@@ -164,21 +136,6 @@ def _event(report: RunReport, kind: EventKind, verdict: str, counts: Mapping[str
 def _named(names: Sequence[str]) -> str:
     more = len(names) - NAMED
     return ", ".join([*names[:NAMED], *([f"{more} more"] if more > 0 else [])])
-
-
-def gauges_of(report: RunReport) -> Mapping[str, float]:
-    """What metrics show of a whole run."""
-    summary, plan = report.summary, report.plan
-    return {
-        "changes": float(len(plan.changes)) if plan else 0.0,
-        "held": float(summary.held),
-        "skipped": float(summary.skipped),
-        "blocked": float(summary.blocked),
-        "done": float(summary.count(*IN_PLACE)),
-        "failed": float(len(report.outcomes) - summary.count(*IN_PLACE) + len(report.failed_tasks)),
-        "failing_rules": float(len({r.rule for r in report.quality_after or report.quality_before if not r.success})),
-        "unhealthy_partitions": float(_most_of_a_broker(report.newest_facts)),
-    }
 
 
 # ---- what is news ----

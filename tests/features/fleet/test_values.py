@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from topicops.features.fleet.values import BROKEN, PENDING, EnvironmentResult, Failure, FleetReport, Standing, worst
 from topicops.model.errors import (
     ClusterUnreachableError,
     LoginRefusedError,
@@ -13,7 +14,6 @@ from topicops.model.errors import (
     UnsupportedTargetError,
 )
 from topicops.model.exit_status import ExitStatus
-from topicops.model.runs.fleet import BROKEN, PENDING, EnvironmentResult, Failure, FleetReport, Standing, worst
 
 
 def result(standing: Standing, exit_status: int = 0) -> EnvironmentResult:

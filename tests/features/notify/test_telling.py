@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from topicops import flow
+from topicops.features.notify.telling import Telling, telling_of_failure, telling_of_run
+from topicops.features.notify.values import Event
 from topicops.flow.reporting import note_problem, run_report
-from topicops.flow.telling import Telling, telling_of_failure, telling_of_run
-from topicops.model.runs.events import Event
 from topicops.steps.reporting.runs.run_report import headline
 
 APPROVAL, PIPELINE = "topic_approval_local", "topic_pipeline_local"

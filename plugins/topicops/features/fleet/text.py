@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
+from topicops.features.fleet.values import FORMAT_VERSION, EnvironmentResult, FleetReport, Standing
 from topicops.model.json_types import FormatVersion
 from topicops.model.printable import markdown, printable
-from topicops.model.runs.fleet import FORMAT_VERSION, EnvironmentResult, FleetReport, Standing
 from topicops.steps.reporting.json_text import json_text
 
 

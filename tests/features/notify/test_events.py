@@ -6,13 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from fakes.changes import create_topic, plan_of
-from topicops.model.plans.changes import GateWord
-from topicops.model.plans.plan import Plan
-from topicops.model.runs.events import Event, EventKind
-from topicops.model.runs.facts import Facts, UnhealthyPartitions
-from topicops.model.runs.results import Check, FailingRow, Outcome, OutcomeStatus, QualityResult, Verdict
-from topicops.model.specs.diagnostics import Diagnostic, Severity
-from topicops.steps.reporting.runs.run_events import (
+from topicops.features.notify.events import (
     evaluated_rules,
     events_of_run,
     judged_by,
@@ -20,6 +14,12 @@ from topicops.steps.reporting.runs.run_events import (
     recovered,
     told_after,
 )
+from topicops.features.notify.values import Event, EventKind
+from topicops.model.plans.changes import GateWord
+from topicops.model.plans.plan import Plan
+from topicops.model.runs.facts import Facts, UnhealthyPartitions
+from topicops.model.runs.results import Check, FailingRow, Outcome, OutcomeStatus, QualityResult, Verdict
+from topicops.model.specs.diagnostics import Diagnostic, Severity
 from topicops.steps.reporting.runs.run_report import RunReport, headline
 
 RULE = QualityResult(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import asdict
 from functools import partial
@@ -17,11 +17,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from airflow.sdk import Context
-from airflow.sdk.configuration import conf
 from airflow.sdk.observability import stats
 
+from topicops.features.notify.values import TROUBLE
 from topicops.model.errors import TopicopsError, UsageError
-from topicops.model.runs.events import TROUBLE
 from topicops.on_airflow.links import tab_address
 from topicops.on_airflow.routes import PLAN_ROUTE, QUALITY_ROUTE
 
@@ -30,9 +29,10 @@ if TYPE_CHECKING:
 
     from airflow.sdk import BaseNotifier
 
+    from topicops.features.notify.telling import Telling
+    from topicops.features.notify.values import Event
     from topicops.flow.runs.run import Run
-    from topicops.flow.telling import Telling
-    from topicops.model.runs.events import Event
+    from topicops.on_airflow.tellers import AnswerKind
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +41,51 @@ EVENT = "topicops_event"
 SETTING = "TOPICOPS_NOTIFY"
 THE_LOG = "log"
 """The receiver that is always there."""
+
+
+def tell_of_run(
+    run: Run,
+    notifiers: Sequence[BaseNotifier],
+    context: Context,
+    *,
+    mode: str,
+    failed_tasks: Sequence[str],
+    is_whole: bool,
+    approval: str,
+) -> None:
+    """Tell how the run ended."""
+    from topicops.features.notify.telling import note_end_told, telling_of_run
+
+    telling = partial(telling_of_run, run, mode=mode, failed_tasks=failed_tasks, is_whole=is_whole, approval=approval)
+    tell(telling, notifiers, context)
+    note_end_told(run)
+
+
+def tell_of_drift(run: Run, notifiers: Sequence[BaseNotifier], context: Context, *, is_whole: bool) -> None:
+    """Tell of the differences between cluster and files."""
+    from topicops.features.notify.telling import telling_of_drift
+
+    tell(partial(telling_of_drift, run, is_whole=is_whole), notifiers, context)
+
+
+def tell_of_answer(
+    run: Run,
+    notifiers: Sequence[BaseNotifier],
+    context: Context,
+    *,
+    kind: AnswerKind,
+    verdict: Callable[[], str],
+    changes: int,
+    link: str = "",
+) -> None:
+    """Tell of a question, or of its answer.
+
+    Args:
+        link: Address to which the event leads; empty means the run's plan.
+    """
+    from topicops.features.notify.telling import telling_of_answer
+
+    tell(lambda: telling_of_answer(run, kind=kind, verdict=verdict(), changes=changes), notifiers, context, link=link)
 
 
 def tell(
@@ -69,18 +114,21 @@ def tell_of_end(run: Run, reason: str, notifiers: Sequence[BaseNotifier], contex
     Args:
         reason: Airflow's, in a few words.
     """
-    from topicops.flow.telling import telling_of_failure
+    from topicops.features.notify.telling import telling_of_failure
 
     _tell_each(telling_of_failure(run, reason), _receivers(notifiers), context)
 
 
-def tell_setting_of_end(run: Run, reason: str) -> Telling:
-    """As ``tell_of_end``, the log and the notifiers of the setting: for who has neither DAG file nor task."""
-    from topicops.flow.telling import telling_of_failure
+def tell_setting_of_end(run: Run, reason: str) -> Callable[[], bool] | None:
+    """As ``tell_of_end``, the log and the notifiers of the setting: for who has neither DAG file nor task.
+
+    Gives what writes down later that they were told, and returns whether it could; None means that it is written.
+    """
+    from topicops.features.notify.telling import telling_of_failure
 
     found = telling_of_failure(run, reason)
     _tell_setting(found)
-    return found
+    return found.remember if found.problems else None
 
 
 def tell_setting_of_files(run: Run, fetched_at: datetime | None) -> None:
@@ -89,9 +137,14 @@ def tell_setting_of_files(run: Run, fetched_at: datetime | None) -> None:
     Args:
         fetched_at: When it did last, if that is too long ago; None: it does.
     """
-    from topicops.flow.telling import telling_of_files
+    from topicops.features.notify.telling import telling_of_files
 
     _tell_setting(telling_of_files(run, fetched_at))
+
+
+def has_setting() -> bool:
+    """Say whether the setting names a notifier."""
+    return bool(os.environ.get(SETTING))
 
 
 def _tell_setting(found: Telling) -> None:
@@ -165,25 +218,3 @@ def _notify(notifier: BaseNotifier, context: Context, link: str, event: Event) -
 def _page_of(event: Event) -> str:
     dag_id, _, run_id = event.run.partition("/")
     return tab_address(dag_id, run_id, QUALITY_ROUTE if event.kind == "unhealthy" else PLAN_ROUTE)
-
-
-def metrics_are_on() -> bool:
-    """Whether Airflow sends metrics anywhere."""
-    ways = ("statsd_on", "statsd_datadog_enabled", "otel_on")
-    return any(conf.getboolean("metrics", way, fallback=False) for way in ways)
-
-
-def begin_metrics() -> None:
-    """Outside a task Airflow has not begun these metrics: in the DAG processor, the scheduler and the API server."""
-    from airflow.sdk.observability.metrics import stats_utils
-
-    stats.initialize(
-        factory=stats_utils.get_stats_factory(),
-        export_legacy_names=conf.getboolean("metrics", "legacy_names_on", fallback=True),
-    )
-
-
-def count(environment: str, counts: Mapping[str, float]) -> None:
-    """Gauges ``topicops.<environment>.<name>``, by Airflow's own metrics: StatsD or OpenTelemetry."""
-    for name, value in counts.items():
-        stats.gauge(f"topicops.{environment}.{name}", value)
