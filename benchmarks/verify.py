@@ -23,8 +23,8 @@ from confluent_kafka.admin import AdminClient
 from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side
 from fakes.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of
 from topicops.edges.kafka.admin import KafkaAdmin
-from topicops.edges.kafka.broker_questions import BrokerQuestions
-from topicops.edges.kafka.broker_views import BrokerViews
+from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
+from topicops.edges.kafka.questions.broker_views import BrokerViews
 from topicops.edges.zookeeper.reader import ZooKeeperReader
 from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.cluster.snapshot import LiveTopic

@@ -35,7 +35,7 @@ EPHEMERAL = re.compile(r"/brokers/ids/[^/]+|/controller")
 BLOCKING_OR_SKIPPED = frozenset({"TOP411", "TOP412"})
 """A delete with one of these may be blocked, or a change that the gate skips."""
 BESIDE_A_SKIPPED_DELETE = BLOCKING_OR_SKIPPED | {"TOP419", "TOP421"}
-SEEN_AS_GATE = frozenset({"TOP405", "TOP406", "TOP407", "TOP421", "TOP432", "TOP433", "TOP440"})
+SEEN_AS_GATE = frozenset({"TOP405", "TOP421", "TOP432", "TOP433", "TOP440"})
 """Limits and the state of the cluster: of these the table gives the gate's word alone."""
 TABLES_GATE_WORDS = {"dropped": "skipped"}
 """The table was written before plan format 1.2 renamed the gate's third word."""

@@ -167,7 +167,8 @@ def test_planning_loads_nothing_that_only_other_commands_need() -> None:
     assert loaded.isdisjoint(
         {
             "topicops.cli.cluster.apply",
-            "topicops.edges.kafka.clients",
+            "topicops.edges.kafka.clients.confluent",
+            "topicops.edges.kafka.clients.broker_connections",
             "topicops.features.sandbox.edges.cluster",
             "topicops.flow.applying",
             "topicops.flow.inspecting",

@@ -16,7 +16,7 @@ from confluent_kafka.admin import NewTopic
 from fixtures.admin import new_admin
 from fixtures.live import cluster_spec, create_topics, until
 from fixtures.workspace import Ended, Workspace
-from topicops.edges.kafka.broker_questions import BrokerQuestions
+from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.edges.kafka.reader import KafkaReader
 from topicops.edges.zookeeper.lease import ZooKeeperLease
 from topicops.features.sandbox.edges.cluster import LocalCluster

@@ -16,7 +16,7 @@ from fixtures.admin import new_admin
 from fixtures.edited_plans import edit_plan
 from fixtures.live import cluster_spec, create_topics, until
 from fixtures.workspace import Workspace
-from topicops.edges.kafka.broker_questions import BrokerQuestions
+from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import GatedChange

@@ -16,7 +16,7 @@ from confluent_kafka.admin import NewTopic
 from fixtures.admin import new_admin
 from fixtures.live import cluster_spec, look, until
 from fixtures.workspace import Ended, Workspace
-from topicops.edges.kafka.broker_questions import BrokerQuestions
+from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.cluster.snapshot import LogDirectories
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from fixtures.admin import new_admin
 from fixtures.live import until
 from fixtures.workspace import Workspace
-from topicops.edges.kafka.broker_views import BrokerViews
+from topicops.edges.kafka.questions.broker_views import BrokerViews
 from topicops.edges.kafka.reader import KafkaReader
 from topicops.features.sandbox.commands import local as cli
 from topicops.features.sandbox.edges.cluster import LocalCluster

@@ -105,7 +105,7 @@ def test_a_broker_that_offers_log_directories_and_gives_none_is_not_healthy(live
         applied = live.apply()
 
     assert applied.status == 7, applied.out + applied.err
-    assert "when asked for its log directories (TOP605)" in applied.out, applied.out
+    assert "when asked for its log directories (TOP613)" in applied.out, applied.out
     assert "not checked" not in applied.out
 
 

@@ -17,7 +17,7 @@ from fixtures.changes_by_identity import (
 from fixtures.guarded_broker import GuardedBroker
 from fixtures.live import look, tree_of, zookeeper
 from fixtures.workspace import Workspace
-from topicops.edges.kafka.broker_questions import BrokerQuestions
+from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 
 
 @pytest.fixture

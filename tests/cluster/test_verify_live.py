@@ -23,7 +23,7 @@ from fixtures.admin import new_admin
 from fixtures.live import cluster_spec, create_topics, look, until, zookeeper
 from fixtures.workspace import Workspace
 from topicops.edges.kafka.admin import KafkaAdmin
-from topicops.edges.kafka.broker_views import BrokerViews
+from topicops.edges.kafka.questions.broker_views import BrokerViews
 from topicops.edges.zookeeper.reader import ZooKeeperReader
 from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.flow.runs.access import PORT_WRAPPERS, PortWrappers

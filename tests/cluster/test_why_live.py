@@ -23,9 +23,10 @@ from fixtures.kafka_tool import FLAGS
 from fixtures.live import cluster_spec, look, until, zookeeper
 from fixtures.workspace import Workspace
 from topicops.edges.java import find_java
-from topicops.edges.kafka.broker_views import BrokerViews
+from topicops.edges.kafka.questions.broker_views import BrokerViews
 from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.features.sandbox.edges.jars import kafka_jars
+from topicops.model.cluster.health import health_of
 from topicops.model.ports import BrokerView
 
 pytestmark = pytest.mark.cluster
@@ -179,10 +180,10 @@ class Asked:
     def is_whole(self, topic: str) -> bool:
         seen = look(self.cluster)
         live = seen.topics.get(topic)
-        return live is not None and all(
-            p in (live.states or {}) and set((live.states or {})[p].isr) == set(row) and seen.has_live_leader(live, p)
-            for p, row in live.assignment.items()
-        )
+        if live is None:
+            return False
+        each = (health_of(live, p, seen.brokers) for p in live.assignment)
+        return not any(health.is_offline or set(health.isr) != set(health.replicas) for health in each)
 
     def moves(self, topic: str) -> bool:
         seen = look(self.cluster)

@@ -19,6 +19,7 @@ from topicops.model.cluster.snapshot import (
     LogDirectories,
     PartitionState,
 )
+from topicops.model.codes import Code
 from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import (
     Change,
@@ -259,7 +260,7 @@ def expand_change(name: str, before: int = 3, after: int = 6, *, risk: Risk = Ri
         owner="team-shop",
         location=location(name),
         risk=risk,
-        codes=("TOP403",) if risk is Risk.RISKY else (),
+        codes=(Code.KEYED_EXPANSION,) if risk is Risk.RISKY else (),
         reversible=False,
         precondition=Precondition(identity=topic_id(name), partitions=before),
         partitions_before=before,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from topicops.model.canonical import assignment_digest
 from topicops.model.cluster.snapshot import Assignment, LiveTopic
+from topicops.model.codes import Code
 from topicops.model.plans.changes import (
     Change,
     ConfigureTopic,
@@ -53,7 +54,7 @@ def expand_topic(live: LiveTopic, *new_replicas: Sequence[int]) -> ExpandTopic:
         owner="team-shop",
         location=_location(live.name),
         risk=Risk.RISKY,
-        codes=("TOP403",),
+        codes=(Code.KEYED_EXPANSION,),
         reversible=False,
         precondition=Precondition(
             identity=live.identity,

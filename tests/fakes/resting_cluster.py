@@ -20,6 +20,7 @@ from topicops.controller.context import ControllerSettings
 from topicops.model.abilities import MissingRequests
 from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.cluster.snapshot import ClusterSnapshot, DirectoriesByBroker, LiveTopic, LogDirectories
+from topicops.model.codes import Code
 from topicops.model.errors import ClusterUnreachableError
 from topicops.model.plans.changes import Action, Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.plans.plan import TopicActivity
@@ -44,7 +45,9 @@ class Fault:
 
 UNCLEAR_BUT_DONE = Fault(AnswerKind.UNCLEAR, "REQUEST_TIMED_OUT (7): timed out", takes_effect=True)
 UNCLEAR_AND_NOT_DONE = Fault(AnswerKind.UNCLEAR, "REQUEST_TIMED_OUT (7): timed out")
-CONTROLLER_DIED = Fault(AnswerKind.CONTROLLER_MOVED, "NOT_CONTROLLER (41): no longer the controller (TOP508)")
+CONTROLLER_DIED = Fault(
+    AnswerKind.CONTROLLER_MOVED, f"NOT_CONTROLLER (41): no longer the controller ({Code.CONTROLLER_MOVED})"
+)
 CONTROLLER_DIED_AFTER = Fault(CONTROLLER_DIED.kind, CONTROLLER_DIED.error, takes_effect=True)
 MUST_WAIT = Fault(AnswerKind.RETRY, "THROTTLING_QUOTA_EXCEEDED (89): The throttling quota has been exceeded.")
 REFUSED_BY_POLICY = Fault(AnswerKind.FAILED, "POLICY_VIOLATION (44): not by this name")

@@ -26,6 +26,7 @@ from fakes.builders import (
 )
 from topicops.cli import app
 from topicops.cli.json_outputs import OUTPUTS
+from topicops.model.codes import Code
 from topicops.model.exit_status import ExitStatus
 from topicops.model.plans.plan_file import plan_to_json
 from topicops.model.runs.quality_rules import RULES as QUALITY_RULES
@@ -174,10 +175,6 @@ def test_every_exit_status_is_in_the_reference() -> None:
     assert {int(each) for cell in documented for each in cell.split(", ")} == {int(status) for status in ExitStatus}
 
 
-def ids_in_source(paths: list[Path], letter: str) -> set[str]:
-    return {found for path in paths for found in re.findall(rf'"({letter}\d\d)"', text_of(path))}
-
-
 def rows_of(page: Path, pattern: str) -> set[str]:
     """What stands in the first cells of a page's tables."""
     first_cells = re.findall(r"^\| ([^|]+) \|", text_of(page), re.MULTILINE)
@@ -185,8 +182,7 @@ def rows_of(page: Path, pattern: str) -> set[str]:
 
 
 def test_every_check_of_verify_is_documented_and_no_other() -> None:
-    steps = PLUGINS / "steps" / "verifying"
-    checks = ids_in_source([steps / "checks.py", steps / "broker_checks.py", steps / "verify.py"], "V")
+    checks = {code.value for code in Code if code.startswith("V")}
     assert {check for check, _ in [*RULES, *ABSENCE_RULES]} == checks == {f"V{n:02}" for n in range(1, 18)}
     assert rows_of(REFERENCE / "checks.md", r"^V\d\d$") == checks
 
@@ -199,9 +195,11 @@ def test_every_rule_of_doctor_is_documented_in_its_order_and_no_other() -> None:
 def test_every_quality_rule_is_documented_with_its_title_and_severity_and_has_its_runbook() -> None:
     page = text_of(REFERENCE / "quality.md")
     documented = re.findall(r"^\| \[(Q\d\d)\]\(#q\d\d\) \| (\w+) \| (.*) \| (\w+) \|$", page, re.MULTILINE)
-    assert documented == [(rule.id, rule.suite, rule.title, rule.severity) for rule in QUALITY_RULES]
+    assert documented == [(rule.id, rule.suite, rule.id.meaning, rule.severity) for rule in QUALITY_RULES]
     runbooks = re.findall(r"^### (Q\d\d)$", page, re.MULTILINE)
-    assert [f"docs/reference/quality.md#{rule.lower()}" for rule in runbooks] == [r.runbook for r in QUALITY_RULES]
+    assert [f"docs/reference/quality.md#{rule.lower()}" for rule in runbooks] == [
+        rule.id.page for rule in QUALITY_RULES
+    ]
 
 
 CONFIG = re.compile(r"`([a-z0-9.]+)`")

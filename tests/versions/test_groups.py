@@ -19,9 +19,10 @@ from fixtures.group_members import console_share_consumer, consumer, join_stream
 from fixtures.kafka_releases import spec_by_brokers
 from fixtures.live import create_topics, until
 from fixtures.workspace import Ended, Workspace
-from topicops.edges.kafka import broker_questions, group_requests
-from topicops.edges.kafka.clients import BrokerConnections, Deadline
-from topicops.edges.kafka.consumer_groups import ConsumerGroups
+from topicops.edges.kafka.clients.broker_connections import BrokerConnections
+from topicops.edges.kafka.clients.settings import Deadline
+from topicops.edges.kafka.questions import broker_questions, group_requests
+from topicops.edges.kafka.questions.consumer_groups import ConsumerGroups
 from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.features.sandbox.edges.jars import kafka_jars
 

@@ -21,7 +21,7 @@ from fixtures.kafka_releases import GUARDED, Brokers, wanted_brokers
 from fixtures.live import until
 from fixtures.release_table import Cell
 from fixtures.workspace import Workspace
-from topicops.edges.kafka.broker_questions import BrokerQuestions
+from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 
 pytestmark = pytest.mark.soak
 

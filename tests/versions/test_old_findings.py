@@ -14,7 +14,7 @@ from fakes.scenarios import MOVES, ClusterUnderTest
 from fixtures.live import cluster_spec, create_topics, until, zookeeper
 from fixtures.real_scenarios import under_test
 from fixtures.workspace import Workspace
-from topicops.edges.kafka.broker_questions import BrokerQuestions
+from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.edges.zookeeper.reader import CONTROLLER, REASSIGNMENT
 from topicops.features.sandbox.edges.cluster import LocalCluster
 
@@ -49,7 +49,7 @@ def test_groups_are_not_read_where_old_brokers_have_an_authorizer(workspace: Wor
     allowed = workspace.plan()
 
     assert (activity.groups, activity.end_offsets) == (None, {0: 0})
-    assert "TOP410: the brokers do not tell, as Kafka's own do since 2.3, whether the reader" in refused.out
+    assert "TOP437: the brokers do not tell, as Kafka's own do since 2.3, whether the reader" in refused.out
     assert "check by hand that no group uses it, then set policy.deleteActive: allow" in refused.out
     assert "1 to delete; 0 blocked" in allowed.out
 

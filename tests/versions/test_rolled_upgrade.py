@@ -83,4 +83,5 @@ def test_nothing_is_lost_in_a_rolled_upgrade_and_each_refusal_is_a_clear_word(
     assert set(cluster.versions.values()) == {RELEASES[-1]}
     assert loop.done > 50
     assert unclear == []
-    assert not [word for word in loop.words if "TOP606" in word.text], "a topic that got its id is still the same topic"
+    other = [word for word in loop.words if "TOP606" in word.text or " V03: " in word.text]
+    assert not other, "a topic that got its id is still the same topic"

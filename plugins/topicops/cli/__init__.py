@@ -17,6 +17,7 @@ import typer
 
 from topicops import __version__
 from topicops.cli.output import print_error, print_result, progress
+from topicops.model.codes import Code
 from topicops.model.errors import SpecError, TopicopsError
 from topicops.model.exit_status import ExitStatus
 from topicops.model.printable import printable
@@ -141,7 +142,7 @@ def _failed(
     status: ExitStatus,
     text: str,
     *,
-    code: str | None = None,
+    code: Code | None = None,
     message: str = "",
     diagnostics: Sequence[Diagnostic] = (),
 ) -> ExitStatus:

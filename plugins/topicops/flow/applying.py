@@ -35,6 +35,7 @@ from topicops.flow.runs.run import Notes, Run, audit_folder, read_specs, safety_
 from topicops.flow.runs.unverified import note_not_sent, note_unverified
 from topicops.flow.verifying import record_baseline
 from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.codes import Code
 from topicops.model.errors import ArtifactError, ClusterError, UsageError
 from topicops.model.plans.approval import Approval, may_run
 from topicops.model.plans.changes import ACTIONS, Action, GateWord
@@ -304,7 +305,11 @@ def _controller_note(before: int | None, reader: LiveReader) -> list[str]:
         after = reader.controller_epoch()
     except ClusterError:
         return []
-    return [] if after == before else [f"the controller changed meanwhile: epoch {before}, now {after} (TOP508)"]
+    return (
+        []
+        if after == before
+        else [f"the controller changed meanwhile: epoch {before}, now {after} ({Code.CONTROLLER_MOVED})"]
+    )
 
 
 def _show_audit_end(run: Run, audit: FileAuditLog) -> None:

@@ -172,7 +172,7 @@ def _access(wanted: Start) -> Access:
 
 
 def _facts(wanted: Start) -> KafkaFacts:
-    from topicops.edges.kafka.probe import kafka_facts
+    from topicops.edges.kafka.questions.probe import kafka_facts
 
     return kafka_facts({"reader": _access(wanted).kafka("reader")})
 

@@ -130,7 +130,7 @@ def doctor(run: Run) -> DoctorReport:
 
 def doctor_for_kraft(run: Run) -> DoctorReport:
     """What stands in the way of a migration of the environment's cluster from ZooKeeper to KRaft; writes nothing."""
-    from topicops.edges.kafka.probe import SETTINGS_OF_MIGRATION
+    from topicops.edges.kafka.questions.probe import SETTINGS_OF_MIGRATION
 
     environment, _ = read_needed_specs(run, no_topic).require()
     access, unread = run.access(environment), dict[Area, UnreadArea]()
@@ -155,7 +155,7 @@ def doctor_for_kraft(run: Run) -> DoctorReport:
 
 def _runs_with_kraft(access: Access) -> bool:
     """False too where no broker answers: that is a finding of its own."""
-    from topicops.edges.kafka.quorum import quorum_of
+    from topicops.edges.kafka.questions.quorum import quorum_of
 
     try:
         return quorum_of(access.kafka("reader")) is not None
@@ -241,7 +241,7 @@ def _read_brokers(
     *,
     settings: Sequence[str] | None = None,
 ) -> KafkaFacts | None:
-    from topicops.edges.kafka.probe import SETTINGS, kafka_facts
+    from topicops.edges.kafka.questions.probe import SETTINGS, kafka_facts
 
     roles: tuple[KafkaRole, ...] = ("reader", "applier", "deleter")
     try:

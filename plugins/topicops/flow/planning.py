@@ -6,13 +6,13 @@ Each step takes values and gives values; ``kept`` writes them to the run's folde
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from topicops.flow.engines import engine_for, topics_to_compare
+from topicops.flow.engines import DiffEngine, engine_for, topics_to_compare
 from topicops.flow.later_changes import note_reading
 from topicops.flow.runs.access import Access, with_broker_answers, with_log_directories
 from topicops.flow.runs.commits import commit_notes, commit_of_files, require_pinned_files
@@ -29,7 +29,7 @@ from topicops.flow.runs.kept import (
 )
 from topicops.flow.runs.lost_topics import known_past_deletes, remember_topics
 from topicops.flow.runs.one_home import place_of
-from topicops.flow.runs.run import Engine, EngineChoice, Notes, Run, now, read_needed_specs, safety_notes
+from topicops.flow.runs.run import EngineChoice, Notes, Run, now, read_needed_specs, safety_notes
 from topicops.flow.runs.values import Comparison, Planned, Snapshot, Specs
 from topicops.flow.runs.verified import waits_for
 from topicops.model.cluster.broker_defaults import without_answer
@@ -37,20 +37,17 @@ from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ClusterError
 from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import CreateTopic
-from topicops.model.plans.delta import Delta, TopicClass, TopicDelta, desired_row, live_row
+from topicops.model.plans.delta import Delta, TopicClass, TopicDelta
 from topicops.model.plans.plan import ChangeSet, Plan, TopicActivity
-from topicops.model.ports import Clock, ConnectionSource, ServerTime
-from topicops.model.runs.facts import Facts
+from topicops.model.ports import Clock, ServerTime
 from topicops.model.runs.reading import Reading
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
 from topicops.model.topics_in_files import WithNewer, hold
 from topicops.steps.clocks import NO_SERVER_TIME, difference_text, passed_by_both
-from topicops.steps.facts import classes_by_owner, counts_without_states, facts_of, partition_counts
 from topicops.steps.log_directories import not_checked
 from topicops.steps.planning.cluster_guard import require_cluster_id, require_not_shrunken
 from topicops.steps.planning.diff import check_conserved
-from topicops.steps.planning.diff import diff as plain_diff
 from topicops.steps.planning.gate import gate as gate_step
 from topicops.steps.planning.only import Only, keep_only, needs_of
 from topicops.steps.planning.plan import plan as plan_step
@@ -103,8 +100,8 @@ def make_plan(run: Run, *, engine: EngineChoice = "auto", states: bool = False, 
     chosen = engine_for(engine, topics_to_compare(run, validated))
     specs = specs_of(validated, commit_of_files(run))
     prune(run.home, now=now())
-    keep_specs(run, specs, as_tables=chosen.engine == "spark")
-    with _spark_beside(run) if chosen.engine == "spark" else nullcontext():
+    keep_specs(run, specs, as_tables=chosen.engine.needs_tables)
+    with chosen.engine.beside(run.connections):
         run.progress(f"Reading the live topics of {run.environment}")
         snapshot = read_snapshot(run, specs.environment, specs.desired, states=states)
         run.progress(f"Comparing with {len(snapshot.live.topics)} live topics ({chosen})")
@@ -182,14 +179,10 @@ def admit(run: Run, environment: Environment, desired: Desired | None, live: Clu
     return snapshot
 
 
-def compare(run: Run, desired: Desired, live: ClusterSnapshot, *, engine: Engine) -> Comparison:
+def compare(run: Run, desired: Desired, live: ClusterSnapshot, *, engine: DiffEngine) -> Comparison:
     """Compare, and keep the comparison. Raises ``DiffError``, or ``TopicopsError`` of Spark."""
-    tables = run.tables()
-    if engine == "spark" and tables is not None:
-        delta, facts = _compared_by_spark(run.connections, tables, desired, live)
-    else:
-        delta, facts = _compared_by_python(desired, live)
-    return checked(run, Comparison(delta=delta, facts=facts), desired=desired.topics, live=live.topics)
+    comparison = engine.compare(desired, live, run.tables(), run.connections)
+    return checked(run, comparison, desired=desired.topics, live=live.topics)
 
 
 def checked(run: Run, comparison: Comparison, *, desired: Iterable[str], live: Iterable[str]) -> Comparison:
@@ -298,35 +291,6 @@ def gate_again(run: Run, environment: Environment, change_set: ChangeSet, approv
     keep_plan(run, gated.plan)
     Notes(run).add(gated.objections)
     return gated
-
-
-def _spark_beside(run: Run) -> AbstractContextManager[None]:
-    """Spark starts beside the work of the block."""
-    from topicops.edges.spark.session import spark_application
-
-    return spark_application(connections=run.connections)
-
-
-def _compared_by_spark(
-    connections: ConnectionSource, tables: TableFolder, desired: Desired, live: ClusterSnapshot
-) -> tuple[Delta, Facts]:
-    from topicops.edges.spark.diff import spark_diff
-    from topicops.edges.spark.facts import count_partitions
-    from topicops.edges.spark.quality_frames import RunTables
-    from topicops.edges.spark.session import planned_for, spark_session
-
-    with spark_session(connections=connections) as spark:
-        frames = RunTables(spark, tables, live)
-        with planned_for(spark, len(desired.topics) + len(live.topics)):
-            delta, classes = spark_diff(frames.frame("desired"), frames.frame("topics"))
-        counts = count_partitions(frames) if live.has_states else counts_without_states(live)
-        return delta, facts_of(counts, live, classes)
-
-
-def _compared_by_python(desired: Desired, live: ClusterSnapshot) -> tuple[Delta, Facts]:
-    delta = plain_diff(map(desired_row, desired.topics.values()), map(live_row, live.topics.values()))
-    counts = partition_counts(live) if live.has_states else counts_without_states(live)
-    return delta, facts_of(counts, live, classes_by_owner(desired.topics.values(), delta))
 
 
 def _with_needed_states(

@@ -58,7 +58,7 @@ def _live(run: Run, plan: Plan | None) -> tuple[ClusterSnapshot, bool]:
 
 
 def _is_kraft(access: Access, live: ClusterSnapshot) -> bool:
-    from topicops.edges.kafka.quorum import quorum_of
+    from topicops.edges.kafka.questions.quorum import quorum_of
 
     return live.source == "kafka" and quorum_of(access.kafka("reader")) is not None
 

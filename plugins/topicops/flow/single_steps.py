@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from topicops.flow.applying import carry_out
+from topicops.flow.engines import ENGINES, PYTHON
 from topicops.flow.planning import compare, gate_again, gate_changes, plan_changes, read_snapshot, specs_of
 from topicops.flow.reporting import finish, problem_of, run_report
 from topicops.flow.reporting import note_verified as note_verified_report
@@ -173,7 +174,7 @@ def snapshot(run: Run, *, states: bool = False) -> SnapshotSummary:
 def diff(run: Run, *, engine: Engine = "spark") -> DiffSummary:
     """Write ``delta.json`` and ``facts-before.json``. Raises as ``planning.compare``."""
     desired, live, started = run.read_desired(), run.read_live(), time.monotonic()
-    return _diff_summary(run, compare(run, desired, live, engine=engine).delta, started)
+    return _diff_summary(run, compare(run, desired, live, engine=ENGINES[engine]).delta, started)
 
 
 def diff_once(run: Run, *, engine: Engine = "spark") -> DiffSummary:
@@ -231,7 +232,7 @@ def plan_held(run: Run, digests: Collection[str]) -> GateSummary:
     specs = _read_specs(run)
     keep_specs(run, specs, as_tables=True)  # quality_after reads them
     snapshot = read_snapshot(run, specs.environment, specs.desired, states=True)
-    comparison = compare(run, specs.desired, snapshot.live, engine="python")
+    comparison = compare(run, specs.desired, snapshot.live, engine=PYTHON)
     _, change_set = plan_changes(run, specs, snapshot, comparison.delta)
     gated = gate_changes(run, specs.environment, change_set).plan
     keep_plan(run, gated)

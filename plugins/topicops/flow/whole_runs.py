@@ -20,6 +20,7 @@ from topicops.flow.runs.run import ENVIRONMENT_FILE, PLAN_FILE, Notes, Run, keep
 from topicops.flow.runs.values import Planned, RunResults
 from topicops.flow.stopping import note_begin, stop_reason
 from topicops.flow.verifying import still_absent, verify_outcomes
+from topicops.model.codes import Code
 from topicops.model.errors import TopicopsError
 from topicops.model.exit_status import ExitStatus
 from topicops.model.plans.approval import Approval
@@ -139,7 +140,7 @@ def verify_or_fail(
         log_error(logger, f"nothing is verified environment={run.environment}", error, level=logging.INFO)
         message = f"nothing could be verified: {sentence(error)}"
         code = error.code if isinstance(error, TopicopsError) else None
-        checks = (Check(id="V13", topic="", verdict=Verdict.DEGRADED, message=message, code=code),)
+        checks = (Check(id=Code.V13, topic="", verdict=Verdict.DEGRADED, message=message, code=code),)
         keep_checks(run, checks)
         return checks
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
+from topicops.model.codes import Code
 from topicops.model.exit_status import ExitStatus
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ class TopicopsError(Exception):
     """A problem that the user can fix; the text explains all, and no traceback is shown."""
 
     exit_status: ClassVar[ExitStatus] = ExitStatus.ERROR
-    code: ClassVar[str | None] = None
+    code: ClassVar[Code | None] = None
 
 
 class UsageError(TopicopsError):
@@ -84,56 +85,56 @@ class WrongTargetError(TopicopsError):
     """The cluster that answered is not the one that the environment names, or ZooKeeper does not control it."""
 
     exit_status = ExitStatus.WRONG_CLUSTER
-    code = "TOP504"
+    code = Code.WRONG_CLUSTER
 
 
 class NoTopicIdError(ClusterError):
     """A topic without an id, in a cluster that is read from its brokers alone."""
 
-    code = "TOP809"
+    code = Code.NO_TOPIC_IDS
 
 
 class UnsupportedTargetError(WrongTargetError):
     """KRaft controls the cluster, or a migration to KRaft has begun: ZooKeeper holds only a copy."""
 
-    code = "TOP801"
+    code = Code.KRAFT
 
 
 class OldBrokersError(WrongTargetError):
     """The brokers' release is older than all that topicops supports."""
 
-    code = "TOP810"
+    code = Code.OLD_BROKERS
 
 
 class ShrunkenWorldError(WrongTargetError):
     """Too many topics are gone since the last complete snapshot."""
 
-    code = "TOP416"
+    code = Code.SHRUNKEN_SNAPSHOT
 
 
 class LeaseHeldError(TopicopsError):
     """Another run holds the lease of this cluster."""
 
     exit_status = ExitStatus.LEASE_HELD
-    code = "TOP502"
+    code = Code.LEASE_HELD
 
 
 class StrayLeaseError(TopicopsError):
     """The lease's znode belongs to no session, so no end of a run will ever remove it."""
 
-    code = "TOP808"
+    code = Code.STRAY_LEASE
 
 
 class LeaseLostError(TopicopsError):
     """The run has lost the lease; nothing more may be sent."""
 
-    code = "TOP503"
+    code = Code.SESSION_LOST
 
 
 class MovedFilesError(TopicopsError):
     """The files are not of the commit that the run works on: main was rewritten, or it moved."""
 
-    code = "TOP513"
+    code = Code.OTHER_COMMIT
 
 
 class NotHeldError(TopicopsError):
@@ -143,13 +144,13 @@ class NotHeldError(TopicopsError):
 class ArtifactError(TopicopsError):
     """A file of a run is missing, damaged, or of a format version that is not known."""
 
-    code = "TOP509"
+    code = Code.DIGEST_MISMATCH
 
 
 class FormatVersionError(ArtifactError):
     """The file was written by a newer major format."""
 
-    code = "TOP511"
+    code = Code.UNKNOWN_FORMAT
 
 
 class UnrecordedError(ArtifactError):

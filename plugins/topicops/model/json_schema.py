@@ -8,8 +8,13 @@ from typing import TypeAlias
 
 import msgspec
 
+from topicops.model.codes import Code
+
 JsonValue: TypeAlias = "str | int | float | bool | list[JsonValue] | dict[str, JsonValue] | None"
 Schema: TypeAlias = dict[str, JsonValue]
+
+_CODE: Schema = {"type": "string", "pattern": "^(TOP[1-8][0-9]{2}|[VQ][0-9]{2})$"}
+"""Codes are not listed: a program that reads them must take those of later versions too."""
 
 
 def written_schema(name: str, kind: object, definition: Callable[[str, Schema], Schema]) -> Schema:
@@ -19,7 +24,10 @@ def written_schema(name: str, kind: object, definition: Callable[[str, Schema], 
         definition: Completes what msgspec says of one class, which it gets with the class's name.
     """
     (root,), definitions = msgspec.json.schema_components([kind], schema_hook=_of_object)
-    defs: Schema = {each: definition(each, _json(found)) for each, found in sorted(definitions.items())}
+    defs: Schema = {
+        each: _CODE if each == Code.__name__ else definition(each, _json(found))
+        for each, found in sorted(definitions.items())
+    }
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:topicops:schema:{name}:v1",

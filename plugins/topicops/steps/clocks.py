@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from topicops.model.codes import Code
 from topicops.model.ports import Clock, ServerTime
 from topicops.model.release import KRAFT
 from topicops.model.specs.environment import EnvironmentSpec
@@ -14,9 +15,9 @@ PART_OF_REST = 10
 """The part of ``policy.restsFor`` by which two clocks may differ when a topic is deleted: the tenth."""
 SECOND = timedelta(seconds=1)
 NO_SERVER_TIME = (
-    "no server tells its time, so only this host's clock says how old the last record is (TOP807); keep the lease in "
-    f"ZooKeeper (cluster.lease: zookeeper), or use KRaft controllers of Kafka {KRAFT} or later; policy.restsFor: 0s "
-    "compares the end offsets alone"
+    f"no server tells its time, so only this host's clock says how old the last record is ({Code.CLOCK_SKEW}); keep "
+    f"the lease in ZooKeeper (cluster.lease: zookeeper), or use KRaft controllers of Kafka {KRAFT} or later; "
+    "policy.restsFor: 0s compares the end offsets alone"
 )
 
 
@@ -64,4 +65,5 @@ def rest_objection(server: ServerTime | None, clock: Clock, environment: Environ
 def _text(server: ServerTime, clock: Clock, ahead: timedelta) -> str:
     ours, word = clock.utc(), "ahead of" if ahead > timedelta(0) else "behind"
     times = f"{ours:%Y-%m-%dT%H:%M:%SZ} here, {ours - ahead:%Y-%m-%dT%H:%M:%SZ} there"
-    return f"this host's clock is {abs(ahead) // SECOND * SECOND} {word} that of {server.server}: {times} (TOP807)"
+    difference = f"{abs(ahead) // SECOND * SECOND} {word} that of {server.server}"
+    return f"this host's clock is {difference}: {times} ({Code.CLOCK_SKEW})"

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.codes import Code
 from topicops.model.errors import TopicopsError
 from topicops.model.plans.delta import Delta, TopicClass
 from topicops.model.runs.facts import (
@@ -92,17 +93,13 @@ def _leaders(live: ClusterSnapshot) -> Iterator[int]:
                 yield state.leader
 
 
-def _missing(row: PartitionRow) -> Collection[int]:
-    return [broker for broker in row.replicas if broker not in row.isr]
-
-
 _BROKERS_AT_FAULT: Mapping[str, Callable[[PartitionRow], Collection[int] | None]] = {
-    "Q11": lambda row: None if row.leader_is_live else row.replicas[:1] if row.leader == -1 else [row.leader],
-    "Q12": lambda row: _missing(row) or None,
-    "Q13": lambda row: None if len(row.isr) >= row.min_isr else _missing(row),
-    "Q15": lambda row: None if row.racks_used >= row.racks_possible else (),
-    "Q26": lambda row: None if row.leader == -1 or row.leader in row.isr else [row.leader],
-    "Q27": lambda row: row.dead_replicas or None,
+    Code.Q11: lambda row: None if row.leader_is_live else row.replicas[:1] if row.leader == -1 else [row.leader],
+    Code.Q12: lambda row: row.missing_replicas or None,
+    Code.Q13: lambda row: None if len(row.isr) >= row.min_isr else row.missing_replicas,
+    Code.Q15: lambda row: None if row.racks_used >= row.racks_possible else (),
+    Code.Q26: lambda row: None if row.leader == -1 or row.leader in row.isr else [row.leader],
+    Code.Q27: lambda row: row.dead_replicas or None,
 }
 """The brokers that make a partition break the rule, none where no single broker does; None: the rule holds."""
 

@@ -173,15 +173,15 @@ def _indexed(
 
 def _troubles(partitions: Sequence[ListedPartition]) -> tuple[int, int, int]:
     return (
-        sum(partition.is_unavailable for partition in partitions),
-        sum(partition.is_under_min_isr for partition in partitions),
-        sum(partition.is_under_replicated for partition in partitions),
+        sum(partition.health.is_offline for partition in partitions),
+        sum(partition.health.refuses_all_acks for partition in partitions),
+        sum(partition.health.is_under_replicated for partition in partitions),
     )
 
 
 def _shares(partitions: Sequence[ListedPartition]) -> Iterator[BrokerShare]:
     replicas = Counter(broker for partition in partitions for broker in partition.replicas)
     leaders = Counter(partition.leader for partition in partitions if partition.leader is not None)
-    missing = Counter(b for partition in partitions for b in partition.replicas if b not in partition.isr)
+    missing = Counter(broker for partition in partitions for broker in partition.health.missing)
     for broker in sorted({*replicas, *leaders}):
         yield BrokerShare(broker=broker, replicas=replicas[broker], leaders=leaders[broker], missing=missing[broker])

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from topicops.model.cluster.broker_defaults import is_known
+from topicops.model.cluster.health import PartitionHealth, health_of
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.specs.topic_config import MIN_ISR, min_insync_replicas
 
@@ -35,32 +36,17 @@ class ListedPartition:
     """One partition as the brokers tell clients of it."""
 
     id: int
-    leader: int | None
-    """None while there is none, or while its broker is not registered."""
     replicas: tuple[int, ...]
-    isr: tuple[int, ...]
+    """All, with those that are being added."""
+    health: PartitionHealth
+    """Its ``min_isr`` is the topic's own, else the brokers', as Kafka's tool takes it: also above the replicas."""
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
-    min_isr: int = 1
-    """In effect: the topic's own, else the brokers'."""
 
     @property
-    def is_under_replicated(self) -> bool:
-        """A replica that is being added is not missed yet."""
-        return len([broker for broker in self.replicas if broker not in self.adding]) > len(self.isr)
-
-    @property
-    def is_under_min_isr(self) -> bool:
-        return self.leader is None or len(self.isr) < self.min_isr
-
-    @property
-    def is_at_min_isr(self) -> bool:
-        """Kafka asks for no leader here: a partition that lost it may be at its minimum too."""
-        return len(self.isr) == self.min_isr
-
-    @property
-    def is_unavailable(self) -> bool:
-        return self.leader is None
+    def leader(self) -> int | None:
+        """Broker id; None means that there is none, or that its broker is not registered."""
+        return None if self.health.is_offline else self.health.leader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,7 +60,7 @@ class ListedTopic:
     @property
     def is_unhealthy(self) -> bool:
         """A partition that passes the filters lacks its leader or a replica; False where none were asked for."""
-        return any(found.is_under_replicated or found.is_under_min_isr for found in self.partitions or ())
+        return any(found.health.is_under_replicated or found.health.refuses_all_acks for found in self.partitions or ())
 
     @property
     def replication_factor(self) -> int:
@@ -98,11 +84,11 @@ class Listing:
     since no partition was filtered."""
 
 
-FILTERS: Mapping[PartitionFilter, Callable[[ListedPartition], bool]] = {
-    PartitionFilter.UNDER_REPLICATED: lambda partition: partition.is_under_replicated,
-    PartitionFilter.UNDER_MIN_ISR: lambda partition: partition.is_under_min_isr,
-    PartitionFilter.AT_MIN_ISR: lambda partition: partition.is_at_min_isr,
-    PartitionFilter.UNAVAILABLE: lambda partition: partition.is_unavailable,
+FILTERS: Mapping[PartitionFilter, Callable[[PartitionHealth], bool]] = {
+    PartitionFilter.UNDER_REPLICATED: lambda health: health.is_under_replicated,
+    PartitionFilter.UNDER_MIN_ISR: lambda health: health.refuses_all_acks,
+    PartitionFilter.AT_MIN_ISR: lambda health: health.is_at_min_isr,
+    PartitionFilter.UNAVAILABLE: lambda health: health.is_offline,
 }
 
 
@@ -127,15 +113,12 @@ def listed_partitions(snapshot: ClusterSnapshot, topic: LiveTopic) -> Iterator[L
     """Each partition, by id; one without a state has neither leader nor ISR."""
     min_isr = min_insync_replicas(topic.overrides, snapshot.broker_defaults)
     for p, replicas in sorted(topic.assignment.items()):
-        state = (topic.states or {}).get(p)
         yield ListedPartition(
             id=p,
-            leader=state.leader if state and snapshot.has_live_leader(topic, p) else None,
             replicas=replicas,
-            isr=state.isr if state else (),
+            health=health_of(topic, p, snapshot.brokers, min_isr=min_isr),
             adding=topic.adding.get(p, ()),
             removing=topic.removing.get(p, ()),
-            min_isr=min_isr,
         )
 
 
@@ -144,7 +127,7 @@ def _listed(snapshot: ClusterSnapshot, topic: LiveTopic, wanted: Wanted, *, is_m
     partitions = None
     if wanted.partitions:
         found = () if is_deleting else listed_partitions(snapshot, topic)
-        partitions = tuple(row for row in found if all(FILTERS[name](row) for name in wanted.partitions))
+        partitions = tuple(row for row in found if all(FILTERS[name](row.health) for name in wanted.partitions))
     return ListedTopic(live=topic, is_managed=is_managed, is_deleting=is_deleting, partitions=partitions)
 
 

@@ -17,8 +17,8 @@ from fixtures.admin import new_admin
 from fixtures.live import look
 from fixtures.proxy import BrokerProxies
 from topicops.edges.kafka.admin import KafkaAdmin
-from topicops.edges.kafka.broker_questions import BrokerQuestions
-from topicops.edges.kafka.broker_views import BrokerViews
+from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
+from topicops.edges.kafka.questions.broker_views import BrokerViews
 from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.plans.plan import NO_RECORD, GroupUse, TopicActivity
 from topicops.model.ports import BrokerLogs, BrokerView, LogQuestions, PartitionView

@@ -14,9 +14,9 @@ from kafka.protocol.admin import AlterPartitionReassignmentsRequest
 from fixtures.admin import new_admin
 from fixtures.live import create_topics, look, until
 from fixtures.workspace import Workspace
-from topicops.edges.kafka.broker_views import BrokerViews
-from topicops.edges.kafka.clients import BrokerConnections
-from topicops.edges.kafka.quorum import quorum_of
+from topicops.edges.kafka.clients.broker_connections import BrokerConnections
+from topicops.edges.kafka.questions.broker_views import BrokerViews
+from topicops.edges.kafka.questions.quorum import quorum_of
 from topicops.edges.kafka.reader import ClusterHeader, Description, KafkaReader
 from topicops.edges.zookeeper.reader import ZooKeeperReader
 from topicops.features.sandbox.edges.cluster import LocalCluster

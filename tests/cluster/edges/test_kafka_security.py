@@ -7,9 +7,9 @@ import pytest
 from fakes.changes import create_topic
 from fixtures.secured_broker import KEY_PASSWORD, PASSWORD, PROTOCOLS, SecuredBroker
 from topicops.edges.kafka.admin import KafkaAdmin
-from topicops.edges.kafka.broker_questions import BrokerQuestions
-from topicops.edges.kafka.broker_views import BrokerViews
-from topicops.edges.kafka.clients import require_clients
+from topicops.edges.kafka.clients.usable import require_clients
+from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
+from topicops.edges.kafka.questions.broker_views import BrokerViews
 from topicops.edges.processes import free_port
 from topicops.model.errors import (
     CertificateError,

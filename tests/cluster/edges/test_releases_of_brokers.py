@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import closing
 
-from topicops.edges.kafka.broker_questions import BrokerQuestions
+from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.release import USUAL
 

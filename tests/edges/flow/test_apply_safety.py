@@ -19,7 +19,7 @@ from topicops.edges.home.audit_log import AuditOrigin
 from topicops.edges.home.journal import FileJournal, open_intents, read_journal
 from topicops.edges.home.open_journals import registered
 from topicops.edges.home.topic_count import TopicCount
-from topicops.edges.kafka.broker_questions import BrokerQuestions
+from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.edges.zookeeper.lease import LEASE, ZooKeeperLease
 from topicops.flow.applying import Applied
 from topicops.flow.runs.access import Access

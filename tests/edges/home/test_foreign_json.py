@@ -34,7 +34,7 @@ def abandoned_journals(path: Path) -> None:
 
 READERS: dict[str, tuple[str, Reader]] = {
     "a plan": ("plan.json", load_plan),
-    "an artifact": ("a.json", lambda path: ArtifactStore(path.parent).read_json("a.json")),
+    "an artifact": ("a.json", lambda path: ArtifactStore(path.parent).read_value("a.json", object)),
     "an artifact with a type": ("a.json", lambda path: ArtifactStore(path.parent).read_value("a.json", Desired)),
     "an environment": ("a.json", lambda path: ArtifactStore(path.parent).read_value("a.json", Environment)),
     "the count of topics": ("last-good/c.json", lambda path: TopicCount(path.parents[1], "c").read()),

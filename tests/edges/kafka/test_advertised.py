@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from topicops.edges.kafka.advertised import address_problem
-from topicops.edges.kafka.diagnosis import diagnosis
+from topicops.edges.kafka.clients.advertised import address_problem
+from topicops.edges.kafka.clients.diagnosis import diagnosis
 from topicops.edges.zookeeper.diagnosis import diagnosis as zookeeper_diagnosis
 
 DEAD = "127.0.0.1:1"

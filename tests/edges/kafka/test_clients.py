@@ -6,6 +6,7 @@ import threading
 import time
 import weakref
 from contextlib import closing
+from importlib.metadata import version
 from typing import NoReturn
 
 import pytest
@@ -20,15 +21,11 @@ from topicops.edges.kafka.answers import (
     RETRY_CODES,
     answer_kind,
 )
-from topicops.edges.kafka.broker_views import _metadata_request
-from topicops.edges.kafka.clients import (
-    BrokerConnections,
-    Confluent,
-    _answer_or_problem,
-    confluent_settings,
-    kafka_python_settings,
-    require_clients,
-)
+from topicops.edges.kafka.clients.broker_connections import BrokerConnections, _answer_or_problem
+from topicops.edges.kafka.clients.confluent import Confluent
+from topicops.edges.kafka.clients.settings import confluent_settings, kafka_python_settings
+from topicops.edges.kafka.clients.usable import require_clients
+from topicops.edges.kafka.questions.broker_views import _metadata_request
 from topicops.model.errors import ClusterUnreachableError, UsageError
 from topicops.model.gc_pause import gc_paused
 from topicops.model.ports import AnswerKind
@@ -287,3 +284,8 @@ def test_a_client_ends_as_soon_as_nobody_holds_it() -> None:
 )
 def test_an_error_of_a_request_names_its_class_once(error: Exception, said: str) -> None:
     assert _answer_or_problem(error, None) == f"cannot be asked: {said}"
+
+
+def test_the_inner_parts_of_kafka_python_were_checked_in_its_installed_release() -> None:
+    """After an upgrade: read `KafkaNetClient` and its manager anew, run `make test-cluster`, name the release here."""
+    assert version("kafka-python") == "3.0.12"

@@ -12,9 +12,10 @@ from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.consumer import ConsumerProtocolAssignment, ConsumerProtocolSubscription, OffsetFetchRequest
 from kafka.protocol.metadata import MetadataRequest
 
-from topicops.edges.kafka.clients import BrokerConnections, Deadline
-from topicops.edges.kafka.consumer_groups import ConsumerGroups, GroupOnTopic
-from topicops.edges.kafka.group_requests import (
+from topicops.edges.kafka.clients.broker_connections import BrokerConnections
+from topicops.edges.kafka.clients.settings import Deadline
+from topicops.edges.kafka.questions.consumer_groups import ConsumerGroups, GroupOnTopic
+from topicops.edges.kafka.questions.group_requests import (
     ConsumerGroupDescribeRequest,
     DescribeShareGroupOffsetsRequest,
     ShareGroupDescribeRequest,

@@ -35,8 +35,8 @@ from fixtures.spark_rows import check_rows
 from topicops.edges.spark.session import spark_session
 from topicops.model.runs.quality_rows import DeletionRow, PartitionRow
 
-healthy = PartitionRow("orders", 0, 1, True, (1, 2, 3), (1, 2, 3), (), 2, 3, 3)
-rows = {"partition": [healthy, PartitionRow("orders", 1, -1, False, (1, 2, 3), (), (), 2, 3, 3)]}
+healthy = PartitionRow("orders", 0, 1, True, (1, 2, 3), (1, 2, 3), (), (), 2, 3, 3)
+rows = {"partition": [healthy, PartitionRow("orders", 1, -1, False, (1, 2, 3), (), (1, 2, 3), (), 2, 3, 3)]}
 with spark_session() as spark:
     results = check_rows(spark, "after", {**rows, "deletion": [DeletionRow("old", 0, 0)]}, earlier=lambda: rows)
     print([(r.rule, [*r.examples[0].row.values()][:2], r.rows_failed_before) for r in results if not r.success])

@@ -9,14 +9,14 @@ from pyspark.sql import SparkSession
 
 from fakes import builders
 from fixtures.quality_rows import rows_after
+from topicops.model.codes import Code
 from topicops.model.runs import quality_rules
 from topicops.model.runs.quality_rows import Afterwards
 from topicops.model.runs.quality_rules import RULES, Rule
 from topicops.model.runs.results import FailingRow, QualityResult
 
 NEW = Rule(
-    id="Q99",
-    title="No topic has more than one partition",
+    id=Code.Q01,  # of the other suite: a new rule has a new code
     severity="warning",
     suite="after",
     kind="topic",
@@ -40,9 +40,9 @@ def test_a_rule_that_is_added_to_the_list_is_checked_on_spark_and_names_its_rows
 
     [*others, added] = check_quality(spark, "after", after, earlier=lambda: after)
 
-    assert (added.rule, added.title, added.severity) == (NEW.id, NEW.title, NEW.severity)
+    assert (added.rule, added.title, added.severity) == (NEW.id, NEW.id.meaning, NEW.severity)
     assert (added.success, added.rows_checked, added.rows_failed, added.rows_failed_before) == (False, 2, 1, 1)
     assert added.examples == (FailingRow(row={"topic": "two", "partitions": 2, "too_many": 1}, was_so_before=True),)
-    assert added.runbook == "docs/reference/quality.md#q99"
+    assert added.runbook == "docs/reference/quality.md#q01"
     assert [result.rule for result in others] == [rule.id for rule in RULES if rule.suite == "after"]
     assert all(result.success for result in others)

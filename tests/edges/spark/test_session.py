@@ -19,9 +19,10 @@ from topicops.edges.java import find_java
 from topicops.edges.spark import driver
 from topicops.edges.spark import session as module
 from topicops.edges.spark.class_archive import train_archive
-from topicops.edges.spark.driver import archive_path, awaited, begun, driver_java, local_options
+from topicops.edges.spark.driver import archive_path, awaited, driver_java, local_options
 from topicops.edges.spark.session import spark_errors, spark_session
 from topicops.edges.spark.settings import spark_place
+from topicops.edges.threads import run_in_thread
 from topicops.model.errors import TopicopsError, UsageError
 
 IN_ITS_OWN_PROCESS = """
@@ -228,7 +229,7 @@ def test_a_start_that_takes_too_long_is_an_error(monkeypatch: pytest.MonkeyPatch
     ended, killed = threading.Event(), list[bool]()
     monkeypatch.setattr(driver, "_kill_drivers", lambda: killed.append(True))  # it would kill that of other tests
     with pytest.raises(TopicopsError, match="Spark did not start within 0 s"):
-        awaited(begun(ended.wait), 0.1)
+        awaited(run_in_thread(ended.wait), 0.1)
     ended.set()
     assert killed
 

@@ -9,6 +9,7 @@ from enum import StrEnum
 from fakes.mutation_quota import MutationQuota
 from fakes.request_checks import IS_MOVING, RequestChecks
 from fakes.simulation.cluster import SimulatedCluster
+from topicops.model.codes import Code
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.ports import Answer, AnswerKind
 
@@ -99,7 +100,9 @@ class SimulatedBrokersApi:
         if asked is not None and not self._hears(asked.broker):
             return [TIMED_OUT] * len(changes)
         if asked is None or cluster.controller is not asked:
-            error = "NOT_CONTROLLER (41): This is not the correct controller for this cluster. (TOP508)"
+            error = (
+                f"NOT_CONTROLLER (41): This is not the correct controller for this cluster. ({Code.CONTROLLER_MOVED})"
+            )
             return [Answer(AnswerKind.CONTROLLER_MOVED, error)] * len(changes)
         answers = [self._handle(change, by) for change in changes]
         if mishap is Mishap.DOUBLED:

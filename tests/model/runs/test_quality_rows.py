@@ -53,7 +53,7 @@ def only_partition(live: ClusterSnapshot) -> PartitionRow:
 
 def test_a_healthy_partition_has_a_live_leader_and_misses_nobody() -> None:
     full = (1, 2, 3)
-    assert only_partition(snapshot(topic())) == PartitionRow("orders", 0, 1, True, full, full, (), 1, 1, 0)
+    assert only_partition(snapshot(topic())) == PartitionRow("orders", 0, 1, True, full, full, (), (), 1, 1, 0)
 
 
 @pytest.mark.parametrize(

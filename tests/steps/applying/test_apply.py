@@ -298,7 +298,7 @@ def test_a_delete_that_would_hang_is_refused(world: World) -> None:
     (outcome,) = world.apply(plan)
 
     assert (outcome.status, world.requests()) == (REFUSED, [])
-    assert "it cannot delete them" in outcome.message
+    assert "start it to delete them" in outcome.message
 
 
 # --- answers --------------------------------------------------------------------------------------------------------

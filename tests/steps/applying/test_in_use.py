@@ -27,12 +27,12 @@ def last_record(ms: int | None) -> TopicActivity:
     [
         pytest.param(AT_REST, AT_REST, None, id="at rest"),
         pytest.param(ends({0: 5, 1: 7}, "left-since"), AT_REST, None, id="a group that has gone since"),
-        pytest.param(None, AT_REST, "its end offsets were not read when the plan was made (TOP409)", id="never asked"),
+        pytest.param(None, AT_REST, "its end offsets were not read when the plan was made (TOP437)", id="never asked"),
         pytest.param(
-            ends(None), AT_REST, "its end offsets were not read when the plan was made (TOP409)", id="unread then"
+            ends(None), AT_REST, "its end offsets were not read when the plan was made (TOP437)", id="unread then"
         ),
-        pytest.param(AT_REST, None, "its end offsets cannot be read now (TOP409)", id="no answer now"),
-        pytest.param(AT_REST, ends(None), "its end offsets cannot be read now (TOP409)", id="unread now"),
+        pytest.param(AT_REST, None, "its end offsets cannot be read now (TOP437)", id="no answer now"),
+        pytest.param(AT_REST, ends(None), "its end offsets cannot be read now (TOP437)", id="unread now"),
         pytest.param(
             AT_REST,
             ends({0: 6, 1: 7}),
@@ -55,7 +55,7 @@ def last_record(ms: int | None) -> TopicActivity:
         pytest.param(
             AT_REST,
             TopicActivity(end_offsets={0: 5, 1: 7}, groups=None),
-            "its consumer groups cannot be read (TOP410)",
+            "its consumer groups cannot be read (TOP437)",
             id="groups unread",
         ),
         pytest.param(
@@ -97,7 +97,7 @@ def test_the_way_out_of_groups_that_old_brokers_hide_is_a_look_by_hand() -> None
     hidden = ActivityOfHiddenGroups(end_offsets={0: 5, 1: 7}, groups=None)
 
     assert activity_reason(AT_REST, hidden, rests_for=timedelta(0), at=NOW) == (
-        "the brokers do not tell, as Kafka's own do since 2.3, whether the reader sees every consumer group (TOP410); "
+        "the brokers do not tell, as Kafka's own do since 2.3, whether the reader sees every consumer group (TOP437); "
         "check by hand that no group uses it, then set policy.deleteActive: allow"
     )
 
@@ -120,7 +120,7 @@ def test_the_way_out_of_groups_that_old_brokers_hide_is_a_look_by_hand() -> None
             id="beyond any calendar",
         ),
         pytest.param(last_record(NO_RECORD), DAY, None, id="no record is left"),
-        pytest.param(last_record(None), DAY, "the time of its last record cannot be read (TOP409)", id="not known"),
+        pytest.param(last_record(None), DAY, "the time of its last record cannot be read (TOP437)", id="not known"),
         pytest.param(last_record(None), timedelta(0), None, id="not known, and end offsets alone count"),
         pytest.param(last_record(NOW_MS), timedelta(0), None, id="of now, and end offsets alone count"),
         pytest.param(last_record(NOW_MS - 25 * HOUR), timedelta.max, "its last record is of", id="rests for ever"),

@@ -267,7 +267,7 @@ def test_each_topic_gets_the_owner_whose_pattern_fits_first_and_one_without_an_o
         "shop/shop.eu.yaml": True,
         "web/web.eu.yaml": False,
     }
-    assert [(each.topic, each.code) for each in result.left_out] == [("web.us", "")]
+    assert [(each.topic, each.code) for each in result.left_out] == [("web.us", None)]
     assert "--owner" in result.left_out[0].reason
 
 

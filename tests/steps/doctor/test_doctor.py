@@ -160,7 +160,7 @@ FAULTS: Mapping[str, tuple[DoctorFacts, Severity, str | None, str]] = {
                 operations={**KAFKA.operations, "reader": frozenset({"DESCRIBE", "CREATE", "ALTER"})},
             )
         ),
-        Severity.NOTICE, "TOP804", "the reader (anonymous) may do more to the cluster than read: ALTER, CREATE",
+        Severity.NOTICE, "TOP813", "the reader (anonymous) may do more to the cluster than read: ALTER, CREATE",
     ),
     "wrong-cluster": (healthy(kafka=replace(KAFKA, cluster_id="another")), Severity.ERROR, "TOP504", "another"),
     "migration": (zookeeper(migration="prepared"), Severity.WARNING, "TOP801", "/migration exists"),
@@ -190,14 +190,14 @@ FAULTS: Mapping[str, tuple[DoctorFacts, Severity, str | None, str]] = {
     ),
     "auto-create": (broker_2_set(auto_create_topics_enable="TRUE"), Severity.WARNING, "TOP806", "on broker 2"),
     "topic-deletion": (broker_2_set(delete_topic_enable="false"), Severity.WARNING, "TOP805", "broker 2"),
-    "unregistered-broker": (world(one_row(1, 9, states={0: partition_state([1])})), Severity.ERROR, "TOP602",
+    "unregistered-broker": (world(one_row(1, 9, states={0: partition_state([1])})), Severity.ERROR, "TOP611",
         "broker 9 (orders)"),
-    "missing-state": (world(topic(states={0: partition_state([1])})), Severity.ERROR, "TOP601", "orders-1, orders-2"),
+    "missing-state": (world(topic(states={0: partition_state([1])})), Severity.ERROR, "TOP612", "orders-1, orders-2"),
     "no-leader": (
         world(one_row(1, states={0: partition_state([1], leader=-1)})), Severity.ERROR, "TOP601", "orders-0 (ISR 1)",
     ),
     "isr-outside-replicas": (
-        world(one_row(1, states={0: partition_state([1, 2])})), Severity.ERROR, "TOP602", "(ISR 1, 2, replicas 1)",
+        world(one_row(1, states={0: partition_state([1, 2])})), Severity.ERROR, "TOP610", "(ISR 1, 2, replicas 1)",
     ),
     "uneven-replication": (
         world(live_topic("orders", assignment={0: (1,), 1: (2, 3)}, states=healthy_states({0: (1,), 1: (2, 3)}))),

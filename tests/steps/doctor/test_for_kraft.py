@@ -134,7 +134,7 @@ FAULTS: Mapping[str, tuple[DoctorFacts, Severity, str | None, str]] = {
         kept(hidden=("/config/users",)), Severity.WARNING, "TOP804", "may not read these znodes, so they were not",
     ),
     "left-over-migration": (
-        ready(zookeeper=replace(ZOOKEEPER, migration="begun")), Severity.ERROR, "TOP801",
+        ready(zookeeper=replace(ZOOKEEPER, migration="begun")), Severity.ERROR, "TOP814",
         "earlier migration: /migration;",
     ),
     "prepared-migration": (
@@ -160,14 +160,14 @@ FAULTS: Mapping[str, tuple[DoctorFacts, Severity, str | None, str]] = {
     ),
     "no-controller": (world(controller_id=None), Severity.ERROR, "TOP432", "no controller"),
     "unregistered-broker": (
-        world(one_row(1, 9, states={0: partition_state([1])})), Severity.ERROR, "TOP602",
+        world(one_row(1, 9, states={0: partition_state([1])})), Severity.ERROR, "TOP611",
         "waits for ever for brokers that assignments name and that do not run: broker 9 (orders)",
     ),
     "pending-deletion": (
         world(healthy_topic(), deleting={"orders": 1_000}), Severity.ERROR, "TOP418", "are not copied, and brokers",
     ),
     "missing-state": (
-        with_topic(states={0: partition_state([1])}), Severity.ERROR, "TOP601", "in sync: orders-1, orders-2",
+        with_topic(states={0: partition_state([1])}), Severity.ERROR, "TOP612", "in sync: orders-1, orders-2",
     ),
     "missing-topic-id": (with_topic(topic_id=None), Severity.ERROR, None, "without a topic id: orders"),
     "reassignment": (

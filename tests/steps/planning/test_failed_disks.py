@@ -85,7 +85,7 @@ def test_rows_by_hand_that_name_such_a_broker_are_blocked() -> None:
     live = snapshot(live_topic("a", assignment={0: (2,)}), racks=FOUR, log_directories=of(HALF_DEAD))
     rows = {0: (2,), 1: (2,)}
     (blocked,) = planned(desired_topic("a", 2, replication_factor=1, assignment=rows), live).blocked
-    assert blocked.codes == ("TOP427",)
+    assert blocked.codes == ("TOP435",)
     assert "the assignment names broker 2, whose log directory /data/2 has failed" in blocked.reasons[0]
 
 

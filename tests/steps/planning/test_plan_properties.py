@@ -15,6 +15,7 @@ from fakes.resting_cluster import RestingCluster
 from fixtures.planning import plan_of
 from fixtures.random_worlds import World
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
+from topicops.model.codes import CODES
 from topicops.model.plans.changes import (
     Change,
     ConfigureTopic,
@@ -27,7 +28,6 @@ from topicops.model.plans.changes import (
 from topicops.model.plans.delta import Delta, TopicClass, desired_row, live_row
 from topicops.model.plans.plan import ChangeSet
 from topicops.model.plans.plan_file import plan_from_json, plan_to_json
-from topicops.model.specs.codes import CODES
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.environment import Policy, Risk
 from topicops.model.specs.topic_config import THROTTLE_LISTS, canonical_overrides

@@ -9,6 +9,7 @@ import pytest
 
 from topicops.edges.specs.nodes import read_document
 from topicops.model.choices import PLACEMENTS
+from topicops.model.codes import Code
 from topicops.model.specs.document import Document, FileKind, Tree
 from topicops.steps.specs.findings import Finding
 from topicops.steps.specs.layers import EnvironmentView
@@ -53,7 +54,9 @@ def codes(validated: Validated) -> list[tuple[str, str, int]]:
 def owners_are_known(view: EnvironmentView) -> Iterator[Finding]:
     for topic in view.topics:
         if topic.metadata.get("owner", str) != "team-web":
-            yield Finding("TOP212", topic.file, topic.metadata.values["owner"].span, "no list names this owner")
+            yield Finding(
+                Code.OWNER_NOT_ALLOWED, topic.file, topic.metadata.values["owner"].span, "no list names this owner"
+            )
 
 
 def test_a_new_rule_is_one_line_in_the_list() -> None:
@@ -61,7 +64,7 @@ def test_a_new_rule_is_one_line_in_the_list() -> None:
 
     assert codes(validate(spec, environment="local", now=NOW)) == []
     found = validate(spec, environment="local", now=NOW, rules=(*RULES, owners_are_known))
-    assert codes(found) == [("TOP212", "topics/shop/orders.yaml", 3)]
+    assert codes(found) == [("TOP331", "topics/shop/orders.yaml", 3)]
 
 
 @pytest.mark.parametrize("placement", sorted(PLACEMENTS))

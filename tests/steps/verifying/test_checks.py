@@ -166,39 +166,57 @@ def moved_by_old_brokers(world: World) -> None:
     world.cluster.name_in_reassignment("t")
 
 
-BREAKS: tuple[tuple[str, Callable[[World], None], Verdict, str], ...] = (
-    ("V01", another_cluster, Verdict.FAILED, "broker 1 belongs to cluster another, ZooKeeper to fake-cluster"),
-    ("V02", other_rows, Verdict.FAILED, "replicas of partition 0: planned [1, 2, 3], live [3, 2, 1]"),
-    ("V02", no_partitions, Verdict.FAILED, "it has no partitions"),
-    ("V03", without_id, Verdict.CONVERGING, "ZooKeeper by none"),
-    ("V04", reassigned, Verdict.CONVERGING, "partition 0 is being reassigned: replicas [1, 2, 3]"),
-    ("V04", moved_by_old_brokers, Verdict.CONVERGING, "/admin/reassign_partitions names it"),
-    ("V05", marked, Verdict.FAILED, "marked for deletion"),
-    ("V06", without_state, Verdict.CONVERGING, "partition 0 has no state yet: replicas [1, 2, 3]"),
-    ("V07", led_from_outside, Verdict.FAILED, "partition 0 is led by broker 9, which is not live"),
-    ("V08", follower_behind, Verdict.CONVERGING, "partition 0 lacks broker 3 in its ISR"),
-    ("V09", too_few_in_sync, Verdict.DEGRADED, "partition 0 has 2 of 3 in-sync replicas"),
-    ("V11", epoch_goes_back, Verdict.FAILED, "partition 0 went back from leader epoch 3 to 2"),
-    ("V12", later_controller, Verdict.CONVERGING, "partition 0 was written under controller epoch 99"),
-    ("V13", without_controller, Verdict.CONVERGING, "no controller is elected"),
-    ("V14", a_broker_behind, Verdict.CONVERGING, "broker 3 sees leader 1 of partition 0, ZooKeeper 2"),
-    ("V14", a_broker_ahead, Verdict.CONVERGING, "broker 3 sees a partition 1, ZooKeeper does not"),
-    ("V15", other_value, Verdict.FAILED, "retention.ms: planned 1000, live 2000"),
-    ("V15", brokers_tell_another_value, Verdict.CONVERGING, "retention.ms: the brokers have 3000, ZooKeeper 1000"),
-    ("V15", brokers_tell_no_value, Verdict.DEGRADED, "the brokers do not give its configs: refused"),
-    ("V16", without_log, Verdict.CONVERGING, "broker 2 has no log directory for partition 0"),
-    ("V16", log_not_served, Verdict.CONVERGING, "broker 2 has a log of partition 0 and does not serve it"),
-    ("V16", unreadable_log, Verdict.CONVERGING, "broker 1 leads partition 0 and cannot read its log: UNKNOWN_LEADER"),
-    ("V16", silent_disks, Verdict.DEGRADED, "broker 2 does not describe its log directories: refused"),
+BREAKS: tuple[tuple[str, Callable[[World], None], Verdict, str, str], ...] = (
+    (
+        "V01",
+        another_cluster,
+        Verdict.FAILED,
+        "TOP504",
+        "broker 1 belongs to cluster another, ZooKeeper to",
+    ),
+    ("V02", other_rows, Verdict.FAILED, "TOP604", "replicas of partition 0: planned [1, 2, 3], live [3, 2, 1]"),
+    ("V02", no_partitions, Verdict.FAILED, "TOP426", "it has no partitions"),
+    ("V03", without_id, Verdict.CONVERGING, "TOP605", "ZooKeeper by none"),
+    ("V04", reassigned, Verdict.CONVERGING, "TOP419", "partition 0 is being reassigned: replicas [1, 2, 3]"),
+    ("V04", moved_by_old_brokers, Verdict.CONVERGING, "TOP419", "/admin/reassign_partitions names it"),
+    ("V05", marked, Verdict.FAILED, "TOP418", "marked for deletion"),
+    ("V06", without_state, Verdict.CONVERGING, "TOP612", "partition 0 has no state yet: replicas [1, 2, 3]"),
+    ("V07", led_from_outside, Verdict.FAILED, "TOP601", "partition 0 is led by broker 9, which is not live"),
+    ("V08", follower_behind, Verdict.CONVERGING, "TOP602", "partition 0 lacks broker 3 in its ISR"),
+    ("V09", too_few_in_sync, Verdict.DEGRADED, "TOP614", "partition 0 has 2 of 3 in-sync replicas"),
+    ("V11", epoch_goes_back, Verdict.FAILED, "TOP610", "partition 0 went back from leader epoch 3 to 2"),
+    ("V12", later_controller, Verdict.CONVERGING, "TOP508", "partition 0 was written under controller epoch 99"),
+    ("V13", without_controller, Verdict.CONVERGING, "TOP432", "no controller is elected"),
+    ("V14", a_broker_behind, Verdict.CONVERGING, "TOP605", "broker 3 sees leader 1 of partition 0, ZooKeeper 2"),
+    ("V14", a_broker_ahead, Verdict.CONVERGING, "TOP605", "broker 3 sees a partition 1, ZooKeeper does not"),
+    ("V15", other_value, Verdict.FAILED, "TOP603", "retention.ms: planned 1000, live 2000"),
+    (
+        "V15",
+        brokers_tell_another_value,
+        Verdict.CONVERGING,
+        "TOP605",
+        "the brokers have 3000, ZooKeeper 1000",
+    ),
+    ("V15", brokers_tell_no_value, Verdict.DEGRADED, "TOP613", "the brokers do not give its configs: refused"),
+    ("V16", without_log, Verdict.CONVERGING, "TOP616", "broker 2 has no log directory for partition 0"),
+    ("V16", log_not_served, Verdict.CONVERGING, "TOP616", "broker 2 has a log of partition 0 and does not serve it"),
+    (
+        "V16",
+        unreadable_log,
+        Verdict.CONVERGING,
+        "TOP616",
+        "broker 1 leads partition 0 and cannot read its log: UNKNOWN",
+    ),
+    ("V16", silent_disks, Verdict.DEGRADED, "TOP613", "broker 2 does not describe its log directories: refused"),
 )
 
 
 @pytest.mark.parametrize(
-    ("check", "break_it", "verdict", "message"),
+    ("check", "break_it", "verdict", "code", "message"),
     [pytest.param(*row, id=f"{row[0]} {row[1].__name__}") for row in BREAKS],
 )
 def test_each_check_is_healthy_until_what_it_is_for_is_broken(
-    check: str, break_it: Callable[[World], None], verdict: Verdict, message: str
+    check: str, break_it: Callable[[World], None], verdict: Verdict, code: str, message: str
 ) -> None:
     well, ill = World(), World()
     well.make()
@@ -206,8 +224,31 @@ def test_each_check_is_healthy_until_what_it_is_for_is_broken(
     break_it(ill)
 
     assert [(c.verdict, c.message) for c in well.verify() if c.id == check] == [(Verdict.HEALTHY, "")]
-    found = [(c.verdict, c.message) for c in ill.verify() if c.id == check]
-    assert any(found_verdict is verdict and message in text for found_verdict, text in found), found
+    found = [c for c in ill.verify() if c.id == check]
+    assert any((c.verdict, c.code) == (verdict, code) and message in c.message for c in found), found
+
+
+@pytest.mark.parametrize(
+    ("check", "break_it", "brokers"),
+    [
+        pytest.param("V01", another_cluster, (1,), id="of another cluster"),
+        pytest.param("V07", led_from_outside, (9,), id="a leader that is not live"),
+        pytest.param("V08", follower_behind, (3,), id="behind"),
+        pytest.param("V14", a_broker_behind, (3,), id="with old metadata"),
+        pytest.param("V16", without_log, (2,), id="without a log"),
+        pytest.param("V16", silent_disks, (2,), id="that gave no answer"),
+        pytest.param("V15", other_value, (), id="none"),
+    ],
+)
+def test_a_check_carries_the_brokers_that_are_at_fault(
+    check: str, break_it: Callable[[World], None], brokers: tuple[int, ...]
+) -> None:
+    world = World()
+    world.make()
+    break_it(world)
+
+    found = [each.brokers for each in world.verify() if each.id == check and not each.is_healthy]
+    assert found[0] == brokers
 
 
 def test_every_check_is_broken_by_some_test_here_but_the_two_that_deletes_and_remarks_are_for() -> None:

@@ -22,6 +22,7 @@ from topicops.edges.connections.client_properties import (
     used,
 )
 from topicops.model.addresses import bracketed
+from topicops.model.codes import Code
 from topicops.model.errors import UnknownConnectionError, UsageError
 from topicops.model.json_errors import json_errors
 from topicops.model.ports import ConnectionFields, ConnectionSource
@@ -188,8 +189,9 @@ def kafka_properties(
         _require_checked_servers(properties, f"{place}: connection {connection_id!r}")
     if has_readable_password(properties) and environment.spec.readable_passwords == "refuse":
         raise UsageError(
-            f"{place}: connection {connection_id!r} sends its password without TLS (TOP812): write security.protocol: "
-            f"SASL_SSL, or use SCRAM; or allow it ({environment.place_of('policy.readablePasswords')})"
+            f"{place}: connection {connection_id!r} sends its password without TLS ({Code.READABLE_PASSWORD}): "
+            "write security.protocol: SASL_SSL, or use SCRAM; "
+            f"or allow it ({environment.place_of('policy.readablePasswords')})"
         )
     if found := list(problems(properties)):
         raise UsageError(f"{place}: connection {connection_id!r} cannot be used: {'; '.join(found)}")

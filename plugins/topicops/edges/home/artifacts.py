@@ -117,13 +117,6 @@ class ArtifactStore:
         """As ``readable_json``."""
         return self._write(name, f"{readable_json(value)}\n".encode())
 
-    def read_json(self, name: str) -> object:
-        try:
-            with json_errors():
-                return json.loads(self._read(name))
-        except JsonError as error:
-            raise self._damaged(name, error) from error
-
     def write_value(self, name: str, value: object) -> Path:
         """For values of the model: environments, snapshots, desired topics, deltas, outcomes, checks, results."""
         return self._write(name, msgspec.json.encode(value, enc_hook=_as_written))

@@ -39,15 +39,11 @@ from topicops.edges.kafka.answers import (
     with_missing_right,
     without_repeat,
 )
-from topicops.edges.kafka.clients import (
-    BrokerConnections,
-    Confluent,
-    Deadline,
-    error_text,
-    run_in_thread,
-    wait_all,
-)
+from topicops.edges.kafka.clients.broker_connections import BrokerConnections
+from topicops.edges.kafka.clients.confluent import Confluent
+from topicops.edges.kafka.clients.settings import Deadline, error_text, wait_all
 from topicops.edges.kafka.controller_watch import WATCH_S, ControllerWatch
+from topicops.edges.threads import run_in_thread
 from topicops.model.errors import ClusterError, UsageError
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.ports import Answer, AnswerKind, Unoffered

@@ -8,6 +8,7 @@ from dataclasses import replace
 from confluent_kafka import KafkaError
 
 from topicops.edges.connections.lookup import principal_of
+from topicops.model.codes import Code
 from topicops.model.plans.changes import Action, Change, DeleteTopic
 from topicops.model.ports import Answer, AnswerKind
 
@@ -115,7 +116,7 @@ def with_missing_right(answer: Answer, code: int, change: Change, properties: Ma
     if code not in (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED):
         return answer
     role = "deleter" if isinstance(change, DeleteTopic) else "applier"
-    missing = f"{principal_of(properties)} lacks {RIGHTS[change.action]} on {change.topic} (TOP804)"
+    missing = f"{principal_of(properties)} lacks {RIGHTS[change.action]} on {change.topic} ({Code.MISSING_RIGHT})"
     advice = f"grant it, or name a connection that has it as cluster.kafka.{role}"
     return replace(answer, error=f"{answer.error}; {missing}: {advice}")
 
@@ -128,7 +129,9 @@ def no_answer(successor: str = "") -> Answer:
 
 
 def controller_moved(answer: Answer, successor: str) -> Answer:
-    return replace(answer, kind=AnswerKind.CONTROLLER_MOVED, error=f"{answer.error}; {successor} (TOP508)")
+    return replace(
+        answer, kind=AnswerKind.CONTROLLER_MOVED, error=f"{answer.error}; {successor} ({Code.CONTROLLER_MOVED})"
+    )
 
 
 def without_repeat(answer: Answer) -> Answer:

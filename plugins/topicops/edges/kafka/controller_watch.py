@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 
 from kafka.protocol.metadata import MetadataRequest
 
-from topicops.edges.kafka.clients import BrokerConnections, Deadline
+from topicops.edges.kafka.clients.broker_connections import BrokerConnections
+from topicops.edges.kafka.clients.settings import Deadline
 from topicops.model.errors import ClusterError
 from topicops.model.waits import waiting_for
 

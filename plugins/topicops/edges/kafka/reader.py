@@ -25,13 +25,15 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re
 )
 from kafka.protocol.admin import ListPartitionReassignmentsRequest
 
-from topicops.edges.kafka.advertised import address_problem, answering_brokers
-from topicops.edges.kafka.broker_questions import BrokerQuestions
-from topicops.edges.kafka.broker_views import BrokerViews
-from topicops.edges.kafka.clients import BrokerConnections, Confluent, Deadline, error_text, named, wait_all
-from topicops.edges.kafka.config_sources import is_override
-from topicops.edges.kafka.quorum import ask_quorum
-from topicops.edges.kafka.releases import ask_offered
+from topicops.edges.kafka.clients.advertised import address_problem, answering_brokers
+from topicops.edges.kafka.clients.broker_connections import BrokerConnections
+from topicops.edges.kafka.clients.confluent import Confluent
+from topicops.edges.kafka.clients.settings import Deadline, error_text, named, wait_all
+from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
+from topicops.edges.kafka.questions.broker_views import BrokerViews
+from topicops.edges.kafka.questions.config_sources import is_override
+from topicops.edges.kafka.questions.quorum import ask_quorum
+from topicops.edges.kafka.questions.releases import ask_offered
 from topicops.model.abilities import GIVE_TOPIC_IDS, REASSIGNMENTS
 from topicops.model.addresses import address
 from topicops.model.cluster.snapshot import (
@@ -43,6 +45,7 @@ from topicops.model.cluster.snapshot import (
     TopicsInMemory,
     TopicTraces,
 )
+from topicops.model.codes import Code
 from topicops.model.errors import ClusterError, ClusterUnreachableError, NoTopicIdError, UsageError
 from topicops.model.gc_pause import gc_paused
 from topicops.model.ports import BrokerView, Lease, ServerTime, TopicSink, Unoffered
@@ -308,7 +311,7 @@ class KafkaReader:
         if without := [name for name, description in found.items() if description.topic_id == NO_TOPIC_ID]:
             raise NoTopicIdError(
                 f"{printable(without[0])}: the brokers give it no topic id, so a later topic of that name cannot be "
-                f"distinguished (TOP809): {self._way_without_ids()}"
+                f"distinguished ({Code.NO_TOPIC_IDS}): {self._way_without_ids()}"
             )
         return found
 

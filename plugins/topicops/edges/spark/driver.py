@@ -16,8 +16,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -49,10 +48,6 @@ _FIRST_HEAP = "-Xms64m"
 T = TypeVar("T")
 
 _log = logging.getLogger(__name__)
-logging.getLogger("py4j").setLevel(logging.WARNING)
-# Py4J logs each lost connection with a traceback, some of them on the root logger; the error says it all.
-logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)
-logging.getLogger().addFilter(lambda record: "py4j" not in record.pathname)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,20 +125,6 @@ def kept_log() -> Path | None:
             _kept.add(driver.log)
             return driver.log
     return None
-
-
-def begun(work: Callable[[], T]) -> Future[T]:
-    """Do the work that starts Spark in a thread of its own, where PySpark leaves the command's SIGINT handler alone."""
-    future: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(work())
-        except BaseException as error:  # noqa: BLE001 - raised in the thread that waits
-            future.set_exception(error)
-
-    threading.Thread(target=run, daemon=True).start()
-    return future
 
 
 def awaited(start: Future[T], limit_s: float) -> T:
@@ -244,6 +225,7 @@ def _start(settings: Mapping[str, str], folder: Path, environment: Mapping[str, 
 
     The JVM ends when its stdin is closed, at the latest with this process.
     """
+    _silence_py4j()
     conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
     log_file = folder / _DRIVER_LOG
     with log_file.open("ab") as log, _environment(environment):
@@ -254,6 +236,17 @@ def _start(settings: Mapping[str, str], folder: Path, environment: Mapping[str, 
         except (PySparkRuntimeError, OSError) as error:
             raise TopicopsError(f"Spark could not be started; the end of its log:\n{last_lines(log_file)}") from error
     return SparkDriver(gateway=gateway, folder=folder)
+
+
+def _silence_py4j() -> None:
+    """Keep tracebacks of lost connections out of the log, also those of the root logger: the error says it all."""
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_is_not_of_py4j)
+
+
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    return "py4j" not in record.pathname
 
 
 def driver_java() -> Path:

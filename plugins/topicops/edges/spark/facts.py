@@ -10,16 +10,17 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from topicops.edges.spark.quality_frames import RunTables, with_health
 from topicops.edges.spark.session import arrow_rows, planned_for, spark_errors
+from topicops.model.codes import Code
 from topicops.model.runs.facts import CAUSES, PartitionCounts
 from topicops.model.runs.quality_rules import RULES
 
 _BROKERS_AT_FAULT: Mapping[str, str] = {
-    "Q11": "IF(leader = -1, slice(replicas, 1, 1), array(leader))",
-    "Q12": "array_except(replicas, isr)",
-    "Q13": "array_except(replicas, isr)",
-    "Q15": "CAST(array() AS array<int>)",
-    "Q26": "array(leader)",
-    "Q27": "dead_replicas",
+    Code.Q11: "IF(leader = -1, slice(replicas, 1, 1), array(leader))",
+    Code.Q12: "missing_replicas",
+    Code.Q13: "missing_replicas",
+    Code.Q15: "CAST(array() AS array<int>)",
+    Code.Q26: "array(leader)",
+    Code.Q27: "dead_replicas",
 }
 """Spark SQL over the columns of ``PartitionRow``: which brokers make a partition break the rule, if single ones do."""
 
@@ -44,7 +45,7 @@ def counted(tables: RunTables) -> DataFrame:
     the rack, or the rule), ``partitions``.
     """
     # Many partitions have few lists of replicas: each combination is judged once.
-    columns = ("replicas", "leader", "isr", "least", "is_deleting")
+    columns = ("replicas", "in_place", "leader", "isr", "least", "is_deleting")
     alike = tables.assigned_partitions().groupBy(*columns).agg(F.count(F.lit(1)).alias("partitions"))
     unhealthy = F.when(F.col("is_deleting"), F.slice(_unhealthy(), 1, 0)).otherwise(_unhealthy())
     items = with_health(tables, alike).select(F.explode(F.concat(_held(tables), unhealthy)).alias("item"), "partitions")
@@ -65,7 +66,7 @@ def _held(tables: RunTables) -> Column:
 
 def _unhealthy() -> Column:
     """An item for each rule that the partition breaks, and each broker that makes it break the rule."""
-    holds = {rule.id: rule.holds for rule in RULES}
+    holds: dict[str, str] = {rule.id: rule.holds for rule in RULES}
     return F.flatten(F.array(*(_items_of(rule, holds[rule]) for rule in CAUSES)))
 
 

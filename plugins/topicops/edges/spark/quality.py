@@ -152,8 +152,8 @@ def expectation_of(rule: Rule) -> ExpectRowsToMatch:
         column=LAYOUTS[rule.kind].own,
         predicate=rule.holds,
         severity=FailureSeverity(rule.severity),
-        description=rule.title,
-        meta={"rule": rule.id, "runbook": rule.runbook},
+        description=rule.id.meaning,
+        meta={"rule": rule.id, "runbook": rule.id.page},
     )
 
 
@@ -254,15 +254,17 @@ def _rule_id(result: ExpectationValidationResult) -> str:
 
 def _read_result(rule: Rule, found: ExpectationValidationResult) -> QualityResult:
     if found.exception_info.get("raised_exception", any(_raised(found.exception_info))):
-        raise TopicopsError(f"quality rule {rule.id} ({rule.title}) could not be evaluated: {found.exception_info}")
+        raise TopicopsError(
+            f"quality rule {rule.id} ({rule.id.meaning}) could not be evaluated: {found.exception_info}"
+        )
     return QualityResult(
         rule=rule.id,
-        title=rule.title,
+        title=rule.id.meaning,
         severity=rule.severity,
         success=bool(found.success),
         rows_checked=int(found.result["element_count"]) - int(found.result["missing_count"]),
         rows_failed=int(found.result["unexpected_count"]),
-        runbook=rule.runbook,
+        runbook=rule.id.page,
     )
 
 

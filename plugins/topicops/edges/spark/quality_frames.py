@@ -51,9 +51,12 @@ class RunTables:
     def assigned_partitions(self) -> DataFrame:
         """The partitions that have replicas; while a reassignment runs, its target counts.
 
-        Beside the table's columns: ``least`` (the topic's ``min.insync.replicas``) and ``is_deleting``.
+        Beside the table's columns: ``in_place`` (the replicas without those that are being added), ``least`` (the
+        topic's ``min.insync.replicas``) and ``is_deleting``.
         """
-        removing = F.coalesce("removing", F.array().cast("array<int>"))
+        none = F.array().cast("array<int>")
+        removing, adding = F.coalesce("removing", none), F.coalesce("adding", none)
+        in_place = F.filter("replicas", lambda broker: ~F.array_contains(adding, broker))
         target = F.filter("replicas", lambda broker: ~F.array_contains(removing, broker))
         replicas = F.when(F.size(removing) > 0, target).otherwise(F.col("replicas"))
         going = F.col("topic").isin(sorted(self.head.deleting))
@@ -61,7 +64,7 @@ class RunTables:
             "topic", _min_insync_replicas(self).alias("least"), going.alias("is_deleting")
         )
         assigned = self.frame("partitions").filter(F.col("replicas").isNotNull())
-        return assigned.withColumn("replicas", replicas).join(topics, on="topic")
+        return assigned.withColumns({"replicas": replicas, "in_place": in_place}).join(topics, on="topic")
 
     def rack_of(self, broker: Column) -> Column:
         """The broker's rack; null if it has none or is not registered."""
@@ -173,10 +176,11 @@ def partition_frame(tables: RunTables) -> DataFrame:
 
 
 def with_health(tables: RunTables, rows: DataFrame) -> DataFrame:
-    """Rows that have the columns ``replicas``, ``leader``, ``isr`` and ``least``, with all others of ``PartitionRow``.
+    """Rows with the columns of ``assigned_partitions`` get all others of ``PartitionRow``.
 
-    ``least`` is the topic's ``min.insync.replicas``.
+    As ``model.cluster.health``, to which a test holds it. ``least`` is the topic's ``min.insync.replicas``.
     """
+    isr = F.coalesce("isr", F.array().cast("array<int>"))
     racks = tables.head.racks
     leader = F.coalesce("leader", F.lit(-1))
     used = F.size(F.array_distinct(F.transform("replicas", tables.rack_of)))
@@ -184,7 +188,8 @@ def with_health(tables: RunTables, rows: DataFrame) -> DataFrame:
         {
             "leader": leader,
             "leader_is_live": tables.is_live(leader),
-            "isr": F.coalesce("isr", F.array().cast("array<int>")),
+            "isr": isr,
+            "missing_replicas": F.filter("in_place", lambda broker: ~F.array_contains(isr, broker)),
             "dead_replicas": F.filter("replicas", lambda broker: ~tables.is_live(broker)),
             # As needed_in_sync.
             "min_isr": F.least("least", F.size("replicas")) if caps_min_isr(tables.head.releases) else F.col("least"),

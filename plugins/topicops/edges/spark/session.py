@@ -24,7 +24,6 @@ from topicops.edges.spark.driver import (
     LOOPBACK,
     SparkDriver,
     awaited,
-    begun,
     cluster_driver,
     has_ended,
     kept_log,
@@ -33,6 +32,7 @@ from topicops.edges.spark.driver import (
 )
 from topicops.edges.spark.failures import reason_of
 from topicops.edges.spark.settings import CONF_SETTING, SETTING, SparkPlace, spark_place, without_secrets
+from topicops.edges.threads import run_in_thread
 from topicops.model.errors import TopicopsError, UsageError
 from topicops.model.ports import ConnectionSource
 
@@ -131,7 +131,8 @@ def spark_application(*, connections: ConnectionSource = from_environment) -> It
     if place.kind != "local" or _applications or _running() is not None:
         yield
         return
-    application = _Application(place, begun(lambda: _context(place)))
+    # In another thread than the main one, PySpark leaves the command's SIGINT handler alone.
+    application = _Application(place, run_in_thread(lambda: _context(place)))
     _applications.append(application)
     try:
         yield
@@ -263,7 +264,7 @@ def _connect(place: SparkPlace) -> SparkSession:
 
 def _classic(place: SparkPlace) -> SparkSession:
     limit_s = START_S if place.kind == "local" else CLUSTER_START_S
-    return SparkSession(awaited(begun(lambda: _context(place)), limit_s))
+    return SparkSession(awaited(run_in_thread(lambda: _context(place)), limit_s))
 
 
 def _context(place: SparkPlace) -> SparkContext:

@@ -13,6 +13,7 @@ import yaml
 
 from topicops.edges.specs.fast_path import read_simple
 from topicops.edges.specs.problems import ReadingError, UnreadableError
+from topicops.model.codes import Code
 from topicops.model.specs.document import START, Entry, Fields, Items, Node, Span, Text
 
 Event = Any
@@ -82,18 +83,20 @@ def _decoded(data: bytes) -> str:
     if not data.translate(None, _HARMLESS):
         return data.decode("ascii")
     if _UTF_16_OR_32.match(data):
-        raise ReadingError("TOP119", START, "UTF-16 or UTF-32", "save the file as UTF-8")
+        raise ReadingError(Code.UTF16, START, "UTF-16 or UTF-32", "save the file as UTF-8")
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
         before = data[: error.start].decode()
         span = _place(before, len(before), width=1)
-        raise ReadingError("TOP101", span, f"byte 0x{data[error.start]:02X} is not UTF-8", "save as UTF-8") from error
+        raise ReadingError(
+            Code.NOT_UTF8, span, f"byte 0x{data[error.start]:02X} is not UTF-8", "save as UTF-8"
+        ) from error
     found = FORBIDDEN.search(text) if _SUSPECT.search(text) else None
     if found:
         span, name = _place(text, found.start(), width=1), f"U+{ord(found[0]):04X}"
         raise ReadingError(
-            "TOP102",
+            Code.HIDDEN_CHARACTER,
             span,
             f"the character {name} is hidden or ends a line for some readers only",
             "delete it, or write it as an escape in double quotes",
@@ -129,7 +132,7 @@ class _EventReader:
         except yaml.MarkedYAMLError as error:
             raise self._syntax(error) from error
         except yaml.YAMLError as error:
-            raise ReadingError("TOP106", START, f"not YAML: {error}") from error
+            raise ReadingError(Code.YAML_SYNTAX, START, f"not YAML: {error}") from error
         finally:
             loader.dispose()
 
@@ -158,7 +161,9 @@ class _EventReader:
         if isinstance(event, yaml.ScalarEvent):
             return Text(event.value, not event.style, _span(event))
         if depth > DEEPEST:
-            raise ReadingError("TOP104", _span(event), f"nested deeper than {DEEPEST}", "no field needs that")
+            raise ReadingError(
+                Code.NESTED_TOO_DEEP, _span(event), f"nested deeper than {DEEPEST}", "no field needs that"
+            )
         if isinstance(event, yaml.SequenceStartEvent):
             return self._items(loader, event, depth)
         return self._fields(loader, event, depth)
@@ -180,13 +185,17 @@ class _EventReader:
 
     def _key(self, key: Node, seen: dict[str, Span]) -> Text:
         if not isinstance(key, Text) or key.is_null:
-            raise ReadingError("TOP114", key.span, "this key is not plain text", "a key is the name of a field")
+            raise ReadingError(
+                Code.KEY_NOT_PLAIN, key.span, "this key is not plain text", "a key is the name of a field"
+            )
         if key.plain and key.text == "<<":
-            raise ReadingError("TOP109", key.span, "merge keys are not read", "write the fields out, or use a profile")
+            raise ReadingError(
+                Code.MERGE_KEY, key.span, "merge keys are not read", "write the fields out, or use a profile"
+            )
         if key.text in seen:
             first = seen[key.text].line
             summary = f"{key.text} stands twice; the first is on line {first}"
-            twice = ReadingError("TOP111", key.span, summary, "keep one")
+            twice = ReadingError(Code.DUPLICATE_KEY, key.span, summary, "keep one")
             twice.other = (seen[key.text], "the first one")
             raise twice
         return key
@@ -194,10 +203,10 @@ class _EventReader:
     def _count(self) -> None:
         self.nodes += 1
         if self.nodes > self.most_nodes:
-            raise ReadingError("TOP105", START, f"more than {self.most_nodes:,} values", WRITE_LESS)
+            raise ReadingError(Code.TOO_MANY_VALUES, START, f"more than {self.most_nodes:,} values", WRITE_LESS)
 
     def _refused_mark(self, first: str, mark: Mark) -> ReadingError:
-        code = "TOP110" if first == "!" else "TOP108"
+        code = Code.TAG if first == "!" else Code.ANCHOR
         span = Span(mark.line + 1, mark.column + 1, mark.line + 1, mark.column + 2)
         return ReadingError(code, span, f"{_NODE_MARKS[first]} is not read", "write the value out, or quote the text")
 
@@ -207,13 +216,15 @@ class _EventReader:
             raise self._tab(mark.index - mark.column + indentation.index("\t"))
 
     def _tab(self, index: int) -> ReadingError:
-        return ReadingError("TOP107", _place(self.text, index, width=1), "a tab is used as indentation", "use blanks")
+        return ReadingError(
+            Code.TAB_INDENTATION, _place(self.text, index, width=1), "a tab is used as indentation", "use blanks"
+        )
 
     def _refuse_directives(self) -> None:
         found = _DIRECTIVE.match(self.text)
         if found:
             span = _place(self.text, found.end(), width=1)
-            raise ReadingError("TOP110", span, "a directive is not read", "delete the line")
+            raise ReadingError(Code.TAG, span, "a directive is not read", "delete the line")
 
     def _second_document(self, start: Event) -> ReadingError:
         end = start.end_mark
@@ -221,23 +232,23 @@ class _EventReader:
         mark_column = end.column - 2 if has_dashes else start.start_mark.column + 1
         line = end.line + 1 if has_dashes else start.start_mark.line + 1
         span = Span(line, mark_column, line, mark_column + 3)
-        return ReadingError("TOP112", span, "a second document starts here", "one topic a file")
+        return ReadingError(Code.SECOND_DOCUMENT, span, "a second document starts here", "one topic a file")
 
     def _syntax(self, error: yaml.MarkedYAMLError) -> ReadingError:
         """The complaint of libyaml at its own mark; a quote or bracket that nothing closes, where it opens."""
         mark = error.problem_mark or error.context_mark
         if mark is None:
-            return ReadingError("TOP106", START, f"not YAML: {error.problem}")
+            return ReadingError(Code.YAML_SYNTAX, START, f"not YAML: {error.problem}")
         if self.text[mark.index : mark.index + 1] == "\t":
             return self._tab(mark.index)
         opening = error.context_mark
         if opening is not None and self._is_unclosed(opening.index):
             quoted = self.text[opening.index]
             span = Span(opening.line + 1, opening.column + 1, opening.line + 1, opening.column + 2)
-            return ReadingError("TOP106", span, f"nothing closes this {quoted}", "close it, or quote the text")
+            return ReadingError(Code.YAML_SYNTAX, span, f"nothing closes this {quoted}", "close it, or quote the text")
         span = Span(mark.line + 1, mark.column + 1, mark.line + 1, mark.column + 2)
         context = f" {error.context}" if error.context else ""
-        return ReadingError("TOP106", span, f"not YAML{context}: {error.problem}", "see the line above as well")
+        return ReadingError(Code.YAML_SYNTAX, span, f"not YAML{context}: {error.problem}", "see the line above as well")
 
     def _is_unclosed(self, index: int) -> bool:
         opening = self.text[index : index + 1]
@@ -247,7 +258,7 @@ class _EventReader:
 
 
 def _empty() -> ReadingError:
-    return ReadingError("TOP113", START, "the file says nothing", "describe a topic, or delete the file")
+    return ReadingError(Code.EMPTY_DOCUMENT, START, "the file says nothing", "describe a topic, or delete the file")
 
 
 _TOKEN = re.compile(

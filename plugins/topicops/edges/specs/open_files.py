@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from topicops.edges.specs.problems import ReadingError
+from topicops.model.codes import Code
 from topicops.model.errors import UsageError
 from topicops.model.specs.document import START, FileKind
 
@@ -134,15 +135,20 @@ def check_place(place: Place, kind: FileKind, stem: str) -> None:
             raise _not_regular("a repository of its own, or a submodule: no commit of this one has its files")
         raise _not_regular("a link, and links are not followed" if is_link else "a folder that is no domain")
     if not name.endswith(".yaml"):
-        raise ReadingError("TOP118", START, f"{name} does not end in .yaml", "rename it, or move it elsewhere")
+        raise ReadingError(
+            Code.WRONG_EXTENSION, START, f"{name} does not end in .yaml", "rename it, or move it elsewhere"
+        )
     if len(place.folders) != 1 and kind != "Owners":
         where = "/".join((*place.folders, name))
         raise ReadingError(
-            "TOP116", START, f"{where} is not directly in a folder of its kind", "use <domain>/<topic name>.yaml"
+            Code.MISPLACED_FILE,
+            START,
+            f"{where} is not directly in a folder of its kind",
+            "use <domain>/<topic name>.yaml",
         )
     if not LEGAL_STEM.fullmatch(stem) or (kind in ("Environment", "Exceptions") and "." in stem):
         raise ReadingError(
-            "TOP116",
+            Code.MISPLACED_FILE,
             START,
             "the file's name holds characters that no name may have",
             "only letters, digits, dot, underscore and dash; an environment has no dot",
@@ -179,7 +185,9 @@ def _all_of(descriptor: int, size: int, largest: int) -> bytes:
         if not part:
             return data
         data += part
-    raise ReadingError("TOP103", START, f"more than {largest:,} bytes", "one topic a file; shorten the comments")
+    raise ReadingError(
+        Code.FILE_TOO_LARGE, START, f"more than {largest:,} bytes", "one topic a file; shorten the comments"
+    )
 
 
 def _cannot_open(error: OSError) -> ReadingError:
@@ -189,7 +197,7 @@ def _cannot_open(error: OSError) -> ReadingError:
 
 
 def _not_regular(why: str) -> ReadingError:
-    return ReadingError("TOP115", START, why, "put a readable, regular file here")
+    return ReadingError(Code.UNREADABLE_FILE, START, why, "put a readable, regular file here")
 
 
 def source_lines(file: Path) -> list[str]:

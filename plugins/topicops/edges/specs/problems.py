@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from topicops.model.codes import Code
 from topicops.model.specs.diagnostics import Diagnostic, Note, Severity
 from topicops.model.specs.document import Span
 
@@ -9,7 +10,7 @@ from topicops.model.specs.document import Span
 class ReadingError(Exception):
     """The first problem of a file; the file's name is added later, by ``diagnostic``."""
 
-    def __init__(self, code: str, span: Span, summary: str, remedy: str = "") -> None:
+    def __init__(self, code: Code, span: Span, summary: str, remedy: str = "") -> None:
         super().__init__(summary)
         self.code, self.span, self.summary, self.remedy = code, span, summary, remedy
         self.other: tuple[Span, str] | None = None

@@ -15,6 +15,7 @@ from topicops.edges.specs.open_files import (
     walk,
 )
 from topicops.edges.specs.problems import ReadingError
+from topicops.model.codes import Code
 from topicops.model.gc_pause import gc_paused
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.document import Document, Tree
@@ -42,7 +43,7 @@ def _read_place(place: Place) -> tuple[Document | None, Diagnostic | None]:
         check_place(place, kind, stem)
         root = nodes_of(open_regular(place.path, room=room), room=room)
     except ReadingError as found:
-        known = found.code not in ("TOP116", "TOP118")
+        known = found.code not in (Code.MISPLACED_FILE, Code.WRONG_EXTENSION)
         unread = Document(file=place.file, kind=kind, stem=stem, root=None) if known else None
         return unread, found.diagnostic(place.file)
     return Document(file=place.file, kind=kind, stem=stem, root=root), None

@@ -264,12 +264,12 @@ def _compare(steps: Steps, choice: EngineChoice, *, states: bool, needs: Needs |
 
     chosen = engine_for(choice, count_topic_files(steps.fleet.topics) * len(steps.fleet.runs))
     steps.fleet.progress(f"Comparing with {chosen}")
-    if chosen.engine == "spark":
+    if chosen.engine.name == "spark":
         compare_by_spark(steps, states=states, needs=needs)
         return
     prepare(steps, as_tables=False, needs=needs)
     steps.each(partial(snapshot, states=states), at_once=READ_AT_ONCE)
-    steps.each(partial(diff, engine=chosen.engine))
+    steps.each(partial(diff, engine=chosen.engine.name))
 
 
 def compare_by_spark(steps: Steps, *, states: bool, judge: bool = False, needs: Needs | None = None) -> None:

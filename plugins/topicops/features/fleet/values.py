@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Self
 
+from topicops.model.codes import Code
 from topicops.model.errors import ClusterUnreachableError, SpecError, TopicopsError, WrongTargetError
 from topicops.model.exit_status import ExitStatus
 
@@ -45,7 +46,7 @@ class Failure:
 
     standing: Standing
     message: str
-    code: str | None = None
+    code: Code | None = None
     exit_status: int = ExitStatus.ERROR
 
     @classmethod
@@ -83,7 +84,7 @@ class EnvironmentResult:
     """The artifact; None where there is none."""
     fingerprint: str | None = None
     """Of the plan."""
-    code: str | None = None
+    code: Code | None = None
     exit_status: int = ExitStatus.SUCCESS
     """As the command would end for this environment alone."""
 

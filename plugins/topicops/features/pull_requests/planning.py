@@ -28,6 +28,7 @@ from topicops.features.pull_requests.values import (
     ReviewRules,
     plan_file_of,
 )
+from topicops.flow.engines import PYTHON
 from topicops.flow.planning import compare, gate_changes, plan_changes, read_snapshot, specs_of
 from topicops.flow.runs.kept import keep_plan, keep_specs, prune
 from topicops.flow.runs.run import Run, no_progress, now, open_run, read_environment
@@ -230,7 +231,7 @@ def _plan(run: Run, branches: Branches, own: Collection[str]) -> Plan:
     keep_specs(run, specs, as_tables=False)
     run.progress("Reading the live topics")
     snapshot = read_snapshot(run, specs.environment, specs.desired, states=True)
-    comparison = compare(run, specs.desired, snapshot.live, engine="python")
+    comparison = compare(run, specs.desired, snapshot.live, engine=PYTHON)
     _, change_set = plan_changes(run, specs, snapshot, comparison.delta)
     plan = gate_changes(run, specs.environment, change_set, is_merged=False).plan
     keep_plan(run, plan)

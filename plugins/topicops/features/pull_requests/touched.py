@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 
 from topicops.features.pull_requests.forge import PullRequest
 from topicops.features.pull_requests.values import OtherPullRequest
+from topicops.model.codes import Code
 from topicops.model.printable import plural
 from topicops.model.specs.desired import Desired, DesiredTopic
 from topicops.model.specs.diagnostics import Diagnostic, Location
@@ -94,10 +95,10 @@ def policy_remarks(
             yield f"After the merge they change {plural(len(topics), 'topic')} of {environment}: {_some(topics)}."
     if topic_files:
         yield (
-            "TOP702: policy and topics change together. Split the pull request in two, and merge first what the other "
-            "half needs: a limit, a profile or an owner before the topics that use it, a topic before an override or "
-            "an exception that names it. To rename an owner, add the new one first, then change the topics, then "
-            "remove the old one."
+            f"{Code.POLICY_AND_SPECS}: policy and topics change together. Split the pull request in two, and merge "
+            "first what the other half needs: a limit, a profile or an owner before the topics that use it, a topic "
+            "before an override or an exception that names it. To rename an owner, add the new one first, then change "
+            "the topics, then remove the old one."
         )
 
 

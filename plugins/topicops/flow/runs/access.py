@@ -17,6 +17,7 @@ from topicops.edges.connections.client_properties import has_readable_password
 from topicops.edges.connections.lookup import Role, kafka_properties, place_of_kafka, zookeeper_address
 from topicops.model.cluster.doctor_facts import MigrationFacts, ZooKeeperFacts
 from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.codes import Code
 from topicops.model.errors import ClusterError, ClusterUnreachableError, UnsupportedTargetError, UsageError
 from topicops.model.ports import (
     BROKER_PATIENCE,
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
     from topicops.edges.connections.lookup import ZooKeeperAddress as ZooKeeperAddress
     from topicops.edges.home.artifacts import ArtifactStore
     from topicops.edges.kafka.admin import KafkaAdmin
-    from topicops.edges.kafka.broker_questions import BrokerQuestions
-    from topicops.edges.kafka.broker_views import BrokerViews
+    from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
+    from topicops.edges.kafka.questions.broker_views import BrokerViews
     from topicops.edges.kafka.reader import KafkaReader
     from topicops.edges.zookeeper.reader import ZooKeeperReader
 
@@ -80,7 +81,7 @@ class Access:
         Raises:
             UsageError: The connection is not known, or one of the two clients cannot use it.
         """
-        from topicops.edges.kafka.clients import require_clients
+        from topicops.edges.kafka.clients.usable import require_clients
 
         properties = kafka_properties(self.environment, role, self.connections)
         try:
@@ -102,7 +103,8 @@ class Access:
                 continue
             if has_readable_password(properties):
                 place = place_of_kafka(self.environment, role)
-                yield f"the {role} sends its password without TLS: anybody on the way can read it (TOP812; {place})"
+                readable = f"anybody on the way can read it ({Code.READABLE_PASSWORD}; {place})"
+                yield f"the {role} sends its password without TLS: {readable}"
 
     def reader(self) -> AbstractContextManager[LiveReader]:
         """Read the live cluster from the environment's ``source``.
@@ -128,20 +130,20 @@ class Access:
 
     def require_reachable_brokers(self, roles: Collection[Role]) -> None:
         """Raise ``ClusterUnreachableError`` where this host cannot use the addresses that the brokers advertise."""
-        from topicops.edges.kafka.advertised import require_reachable
+        from topicops.edges.kafka.clients.advertised import require_reachable
 
         distinct = {repr(sorted(properties.items())): properties for properties in map(self.kafka, sorted(roles))}
         require_reachable([*distinct.values()])
 
     def questions(self, *, timeout_s: float = PLAN_DEADLINE_S) -> AbstractContextManager[BrokerQuestions]:
         """Ask brokers what only they know."""
-        from topicops.edges.kafka.broker_questions import BrokerQuestions
+        from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 
         return closing(BrokerQuestions(self.kafka("reader"), timeout_s=max(timeout_s, broker_patience_s())))
 
     def broker_views(self) -> AbstractContextManager[BrokerViews]:
         """Ask named brokers for their own metadata and logs."""
-        from topicops.edges.kafka.broker_views import BrokerViews
+        from topicops.edges.kafka.questions.broker_views import BrokerViews
 
         return closing(BrokerViews(self.kafka("reader"), timeout_s=max(VIEW_DEADLINE_S, broker_patience_s())))
 
@@ -293,7 +295,7 @@ LEASES: Mapping[str, Callable[[Access, str, str, float], AbstractContextManager[
 
 def _refuse_kraft(access: Access, error: Exception) -> None:
     """Raise ``UnsupportedTargetError`` if the brokers answer as KRaft brokers; if they do not answer, do nothing."""
-    from topicops.edges.kafka.quorum import quorum_of
+    from topicops.edges.kafka.questions.quorum import quorum_of
 
     try:
         quorum = quorum_of(access.kafka("reader"))

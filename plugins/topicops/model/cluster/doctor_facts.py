@@ -9,6 +9,7 @@ from typing import Literal
 
 from topicops.model.abilities import Ability
 from topicops.model.cluster.snapshot import ClusterSnapshot, LogDirectories
+from topicops.model.codes import Code
 from topicops.model.release import Release
 
 Migration = Literal["none", "prepared", "begun"]
@@ -136,7 +137,7 @@ class UnreadArea:
     """Why an area could not be read."""
 
     message: str
-    code: str | None = None
+    code: Code | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +175,7 @@ class Finding:
     message: str
     """Where and what, with a few of the places."""
     fix: str
-    code: str | None = None
+    code: Code | None = None
     places: tuple[str, ...] = ()
     """All places: topics, partitions, brokers or servers."""
     id: str = ""

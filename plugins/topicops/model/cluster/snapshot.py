@@ -315,7 +315,9 @@ class ClusterSnapshot:
         return totals.partitions - led - going
 
     def _offline(self, topic: LiveTopic) -> int:
-        return sum(not self.has_live_leader(topic, p) for p in topic.assignment)
+        """As ``PartitionHealth.is_offline`` says."""
+        states = topic.states or {}
+        return sum(p not in states or states[p].leader not in self.brokers for p in topic.assignment)
 
     def traces(self, topic: str) -> TopicTraces:
         """What it has under this name; a live topic is taken to have a config znode."""
@@ -326,8 +328,3 @@ class ClusterSnapshot:
             is_deleting=topic in self.deleting,
             is_in_reassignment=topic in self.reassigning,
         )
-
-    def has_live_leader(self, topic: LiveTopic, partition: int) -> bool:
-        """Whether the state names a leader that is registered; a state may name a dead broker for a while."""
-        state = (topic.states or {}).get(partition)
-        return state is not None and state.leader in self.brokers

@@ -10,6 +10,7 @@ from typing import ClassVar, Literal, assert_never
 from topicops.model.canonical import sha256_of
 from topicops.model.cluster.broker_defaults import Default, DefaultOnBrokers
 from topicops.model.cluster.snapshot import Assignment
+from topicops.model.codes import Code
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Risk
 
@@ -66,7 +67,7 @@ class PlannedChange:
     """As the spec names it; outside the digest. Empty in plans of format 1.0."""
     location: Location
     risk: Risk
-    codes: tuple[str, ...] = ()
+    codes: tuple[Code, ...] = ()
     """The reasons for the risk: ``TOP4nn``, sorted."""
     reversible: bool
     precondition: Precondition

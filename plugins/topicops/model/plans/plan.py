@@ -10,6 +10,7 @@ import msgspec
 
 from topicops.model.canonical import sha256_of
 from topicops.model.cluster.broker_defaults import default_text
+from topicops.model.codes import Code
 from topicops.model.plans.changes import (
     ACTIONS,
     Action,
@@ -36,7 +37,7 @@ class Blocked:
 
     topic: str
     owner: str = ""
-    codes: tuple[str, ...]
+    codes: tuple[Code, ...]
     """Of all reasons, sorted."""
     reasons: tuple[str, ...]
     """One sentence for each code, in the same order."""

@@ -15,6 +15,7 @@ import msgspec
 
 from topicops.model.canonical import sha256_of
 from topicops.model.cluster.broker_defaults import DefaultOnBrokers
+from topicops.model.codes import Code
 from topicops.model.errors import ArtifactError, FormatVersionError
 from topicops.model.json_errors import JsonError, json_errors
 from topicops.model.json_types import FormatVersion, known
@@ -76,7 +77,7 @@ class ChangeEntry(msgspec.Struct, kw_only=True):
     reason: str = ""
     location: Location
     risk: Risk
-    codes: tuple[str, ...]
+    codes: tuple[Code, ...]
     reversible: bool
     digest: Sha256
     notes: tuple[str, ...]
@@ -347,7 +348,7 @@ class _SharedFields(TypedDict):
     owner: str
     location: Location
     risk: Risk
-    codes: tuple[str, ...]
+    codes: tuple[Code, ...]
     reversible: bool
     precondition: Precondition
     notes: tuple[str, ...]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from topicops.model.codes import Code
 from topicops.model.json_types import FormatVersion
 from topicops.model.plans.delta import TopicClass
 
@@ -13,12 +14,12 @@ FactsWhen = Literal["before", "after"]
 """Of the run's first snapshot, or of the one after the changes."""
 
 CAUSES: Mapping[str, str] = {
-    "Q11": "without a live leader",
-    "Q13": "with fewer in-sync replicas than min.insync.replicas",
-    "Q26": "led by a broker outside the ISR",
-    "Q27": "with a replica on a broker that is not registered",
-    "Q12": "with a replica outside the ISR",
-    "Q15": "on fewer racks than possible",
+    Code.Q11: "without a live leader",
+    Code.Q13: "with fewer in-sync replicas than min.insync.replicas",
+    Code.Q26: "led by a broker outside the ISR",
+    Code.Q27: "with a replica on a broker that is not registered",
+    Code.Q12: "with a replica outside the ISR",
+    Code.Q15: "on fewer racks than possible",
 }
 """Why a partition is unhealthy, by the quality rule that it breaks; the gravest first."""
 DRIFT_CLASSES = (TopicClass.MISSING, TopicClass.DIFFERENT, TopicClass.TOMBSTONED)

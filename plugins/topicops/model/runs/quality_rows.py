@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Literal, NamedTuple
 
-from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, PartitionState
+from topicops.model.cluster.health import health_of
+from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.specs.environment import Environment
 from topicops.model.specs.topic_config import min_insync_replicas, needed_in_sync
 
 STUCK_AFTER_MS = 5 * 60 * 1000
 """A deletion marker older than this is stuck: the controller removes it within seconds when all replicas answer."""
-_NO_STATE = PartitionState(leader=-1, isr=(), leader_epoch=None, controller_epoch=None, version=None)
 
 RowKind = Literal[
     "spec", "spec_config", "listed", "live_config", "inputs",
@@ -87,6 +87,8 @@ class PartitionRow(NamedTuple):
     leader_is_live: bool
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
+    missing_replicas: tuple[int, ...]
+    """Replicas that are not in sync, without those that a reassignment adds."""
     dead_replicas: tuple[int, ...]
     """Replicas on brokers that are not registered."""
     min_isr: int
@@ -248,13 +250,21 @@ def _rows_of_topic(
     if topic.states is None:
         raise ValueError(f"{topic.name}: the snapshot was read without partition states")
     least = min_insync_replicas(topic.overrides, live.broker_defaults)
-    brokers, states = live.brokers, topic.states
     for partition, replicas in topic.target_assignment.items():
-        state = states.get(partition, _NO_STATE)
-        leader, found = state.leader, spread(replicas)
-        min_isr = needed_in_sync(least, len(replicas), live.releases)
-        yield PartitionRow(topic.name, partition, leader, leader in brokers, replicas, state.isr, found.dead, min_isr,
-                           found.racks_used, found.racks_possible)  # fmt: skip
+        health, found = health_of(topic, partition, live.brokers), spread(replicas)
+        yield PartitionRow(
+            topic=topic.name,
+            partition=partition,
+            leader=health.leader,
+            leader_is_live=not health.is_offline,
+            replicas=replicas,
+            isr=health.isr,
+            missing_replicas=health.missing,
+            dead_replicas=found.dead,
+            min_isr=needed_in_sync(least, len(replicas), live.releases),
+            racks_used=found.racks_used,
+            racks_possible=found.racks_possible,
+        )
 
 
 def _spread(live: ClusterSnapshot, replicas: tuple[int, ...]) -> _Spread:

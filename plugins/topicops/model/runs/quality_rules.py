@@ -1,6 +1,6 @@
 """The quality rules: conditions for every row of one kind, in SQL over the columns of ``quality_rows.py``.
 
-A new rule is one entry here and one section in docs/reference/quality.md.
+A new rule is one entry here, its code in ``model/codes.py`` and one section in docs/reference/quality.md.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from topicops.model.codes import Code
 from topicops.model.runs.quality_rows import RowKind
 from topicops.model.runs.results import QualitySuite
 
@@ -15,15 +16,13 @@ Severity = Literal["critical", "warning"]
 
 IMBALANCE_PERCENT = 10
 """Kafka's ``leader.imbalance.per.broker.percentage``: up to this share the controller moves no leader."""
-_RUNBOOKS = "docs/reference/quality.md"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """One condition for every row of one kind."""
 
-    id: str
-    title: str
+    id: Code
     severity: Severity
     """A failed critical rule fails its task; a warning is shown."""
     suite: QualitySuite
@@ -38,24 +37,17 @@ class Rule:
         """The names of the shown columns."""
         return tuple(column.rpartition(" AS ")[2] for column in self.shows)
 
-    @property
-    def runbook(self) -> str:
-        """Page and anchor: what to do when the rule fails."""
-        return f"{_RUNBOOKS}#{self.id.lower()}"
-
 
 BEFORE = (
     Rule(
-        id="Q01",
-        title="No topic is described twice",
+        id=Code.Q01,
         severity="critical",
         suite="before",
         kind="spec",
         holds="described = 1",
     ),
     Rule(
-        id="Q02",
-        title="Every listed topic was read with all its partitions and replicas, or is marked unstable",
+        id=Code.Q02,
         severity="critical",
         suite="before",
         kind="listed",
@@ -63,8 +55,7 @@ BEFORE = (
         shows=("listed_partitions", "empty_partitions"),
     ),
     Rule(
-        id="Q03",
-        title="The snapshot has not shrunk past the limit",
+        id=Code.Q03,
         severity="critical",
         suite="before",
         kind="inputs",
@@ -72,16 +63,14 @@ BEFORE = (
         shows=("topics", "topics_last_good", "topics_at_least"),
     ),
     Rule(
-        id="Q04",
-        title="Every described topic has an owner",
+        id=Code.Q04,
         severity="critical",
         suite="before",
         kind="spec",
         holds="trim(owner) <> ''",
     ),
     Rule(
-        id="Q05",
-        title="Every config of a spec is one that a broker takes",
+        id=Code.Q05,
         severity="critical",
         suite="before",
         kind="spec_config",
@@ -89,8 +78,7 @@ BEFORE = (
         shows=("spec_problem AS problem",),
     ),
     Rule(
-        id="Q06",
-        title="Every override in the cluster is one that brokers of cluster.kafkaVersion take",
+        id=Code.Q06,
         severity="warning",
         suite="before",
         kind="live_config",
@@ -98,8 +86,7 @@ BEFORE = (
         shows=("live_problem AS problem",),
     ),
     Rule(
-        id="Q07",
-        title="As many brokers live as changes need",
+        id=Code.Q07,
         severity="critical",
         suite="before",
         kind="inputs",
@@ -107,8 +94,7 @@ BEFORE = (
         shows=("live_brokers", "min_live_brokers"),
     ),
     Rule(
-        id="Q08",
-        title="The cluster has a controller",
+        id=Code.Q08,
         severity="critical",
         suite="before",
         kind="inputs",
@@ -116,8 +102,7 @@ BEFORE = (
         shows=("live_brokers",),
     ),
     Rule(
-        id="Q09",
-        title="No partition is offline before the changes",
+        id=Code.Q09,
         severity="warning",
         suite="before",
         kind="listed",
@@ -125,8 +110,7 @@ BEFORE = (
         shows=("offline_partitions", "listed_partitions AS partitions"),
     ),
     Rule(
-        id="Q10",
-        title="All brokers name their rack, or none does",
+        id=Code.Q10,
         severity="warning",
         suite="before",
         kind="inputs",
@@ -137,8 +121,7 @@ BEFORE = (
 
 AFTER = (
     Rule(
-        id="Q11",
-        title="Every partition is led by a live broker",
+        id=Code.Q11,
         severity="critical",
         suite="after",
         kind="partition",
@@ -146,17 +129,15 @@ AFTER = (
         shows=("leader", "replicas"),
     ),
     Rule(
-        id="Q12",
-        title="Every ISR is complete",
+        id=Code.Q12,
         severity="warning",
         suite="after",
         kind="partition",
-        holds="size(array_except(replicas, isr)) = 0",
-        shows=("array_except(replicas, isr) AS missing_replicas", "isr"),
+        holds="size(missing_replicas) = 0",
+        shows=("missing_replicas", "isr"),
     ),
     Rule(
-        id="Q13",
-        title="No ISR is below min.insync.replicas",
+        id=Code.Q13,
         severity="critical",
         suite="after",
         kind="partition",
@@ -164,8 +145,7 @@ AFTER = (
         shows=("isr", "min_isr"),
     ),
     Rule(
-        id="Q14",
-        title="No deletion is stuck",
+        id=Code.Q14,
         severity="warning",
         suite="after",
         kind="deletion",
@@ -173,8 +153,7 @@ AFTER = (
         shows=("age_ms",),
     ),
     Rule(
-        id="Q15",
-        title="Replicas are spread over the racks",
+        id=Code.Q15,
         severity="warning",
         suite="after",
         kind="partition",
@@ -182,8 +161,7 @@ AFTER = (
         shows=("replicas", "racks_used", "racks_possible"),
     ),
     Rule(
-        id="Q16",
-        title="Each broker leads the partitions that prefer it, as far as Kafka itself asks for it",
+        id=Code.Q16,
         severity="warning",
         suite="after",
         kind="broker",
@@ -191,8 +169,7 @@ AFTER = (
         shows=("preferred", "led"),
     ),
     Rule(
-        id="Q17",
-        title="Partition ids are 0 to n-1",
+        id=Code.Q17,
         severity="critical",
         suite="after",
         kind="topic",
@@ -200,8 +177,7 @@ AFTER = (
         shows=("partitions", "lowest_partition", "highest_partition"),
     ),
     Rule(
-        id="Q18",
-        title="All partitions of a topic have the same replication factor",
+        id=Code.Q18,
         severity="warning",
         suite="after",
         kind="topic",
@@ -209,8 +185,7 @@ AFTER = (
         shows=("fewest_replicas", "most_replicas"),
     ),
     Rule(
-        id="Q19",
-        title="min.insync.replicas is not above the replication factor",
+        id=Code.Q19,
         severity="warning",
         suite="after",
         kind="topic",
@@ -218,32 +193,28 @@ AFTER = (
         shows=("min_insync_replicas", "fewest_replicas"),
     ),
     Rule(
-        id="Q20",
-        title="No config is left of a topic that is gone",
+        id=Code.Q20,
         severity="warning",
         suite="after",
         kind="config_znode",
         holds="has_topic",
     ),
     Rule(
-        id="Q21",
-        title="No reassignment is left over",
+        id=Code.Q21,
         severity="warning",
         suite="after",
         kind="topic",
         holds="NOT is_reassigning",
     ),
     Rule(
-        id="Q22",
-        title="No replication throttle is left over",
+        id=Code.Q22,
         severity="warning",
         suite="after",
         kind="topic",
         holds="is_reassigning OR NOT is_throttled",
     ),
     Rule(
-        id="Q23",
-        title="The source and the brokers agree on every topic",
+        id=Code.Q23,
         severity="critical",
         suite="after",
         kind="difference",
@@ -251,8 +222,7 @@ AFTER = (
         shows=("differences",),
     ),
     Rule(
-        id="Q24",
-        title="No managed topic was made again outside git",
+        id=Code.Q24,
         severity="critical",
         suite="after",
         kind="topic",
@@ -260,8 +230,7 @@ AFTER = (
         shows=("known_identity", "identity"),
     ),
     Rule(
-        id="Q25",
-        title="No more topics are unmanaged than the limit allows",
+        id=Code.Q25,
         severity="warning",
         suite="after",
         kind="cluster",
@@ -269,8 +238,7 @@ AFTER = (
         shows=("unmanaged", "live_topics AS topics", "unmanaged_percent"),
     ),
     Rule(
-        id="Q26",
-        title="Every leader is in its ISR",
+        id=Code.Q26,
         severity="critical",
         suite="after",
         kind="partition",
@@ -278,8 +246,7 @@ AFTER = (
         shows=("leader", "isr"),
     ),
     Rule(
-        id="Q27",
-        title="Every replica is on a broker that lives",
+        id=Code.Q27,
         severity="warning",
         suite="after",
         kind="partition",

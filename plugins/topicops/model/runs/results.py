@@ -8,6 +8,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
+from topicops.model.codes import Code
 from topicops.model.json_types import FormatVersion
 from topicops.model.plans.changes import Action, Change
 from topicops.model.plans.plan import GatedChange
@@ -98,14 +99,16 @@ class Verdict(StrEnum):
 class Check:
     """The result of one rule of verify for one topic."""
 
-    id: str
+    id: Code
     """``V01`` to ``V17``: the rule."""
     topic: str
     """Empty for a rule about the whole cluster."""
     verdict: Verdict
     message: str = ""
     """Names partition and broker; empty when healthy."""
-    code: str | None = None
+    code: Code | None = None
+    brokers: tuple[int, ...] = ()
+    """Brokers that are at fault, in order: down, silent, behind, or with a failed log directory."""
 
     @property
     def is_healthy(self) -> bool:

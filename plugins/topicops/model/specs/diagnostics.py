@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from topicops.model.codes import Code
+
 
 class Severity(StrEnum):
     ERROR = "error"
@@ -41,7 +43,7 @@ class Note:
 class Diagnostic:
     """One problem, on the exact characters."""
 
-    code: str
+    code: Code
     """``TOPnnn``; see the table of codes."""
     severity: Severity
     file: str

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from urllib.parse import quote, urlencode
 
+from topicops.model.codes import Code
 from topicops.model.printable import plural
 from topicops.model.runs.results import FailingRow, QualityReport, QualityResult, QualitySuite, RunQuality
 from topicops.on_airflow.pages.frame import STATIC, heading, nothing, problem_box
@@ -19,7 +20,9 @@ _SUITES: Mapping[QualitySuite, tuple[str, str]] = {
     "after": ("After the changes", "Is the result healthy?"),
 }
 _RULES_HEAD = ("rule", "what must hold", "severity", "rows looked at")
-_ABOUT_HEALTH = frozenset(("Q09", "Q11", "Q12", "Q13", "Q14", "Q19", "Q21", "Q23", "Q26", "Q27"))
+_ABOUT_HEALTH = frozenset(
+    (Code.Q09, Code.Q11, Code.Q12, Code.Q13, Code.Q14, Code.Q19, Code.Q21, Code.Q23, Code.Q26, Code.Q27)
+)
 """Rules about what ``topicops why`` explains."""
 _SIGNS = {"good": "✓", "warn": "!", "bad": "✗", "calm": "·"}
 

@@ -149,7 +149,7 @@ def _partitions(live: ClusterSnapshot, topic: LiveTopic) -> Iterator[Html | None
 
 
 def _by_trouble(partition: ListedPartition) -> tuple[bool, bool, int]:
-    return (not partition.is_unavailable, not partition.is_under_replicated, partition.id)
+    return (not partition.health.is_offline, not partition.health.is_under_replicated, partition.id)
 
 
 def _rack(live: ClusterSnapshot, broker: int) -> str:
@@ -157,8 +157,9 @@ def _rack(live: ClusterSnapshot, broker: int) -> str:
 
 
 def _partition_row(partition: ListedPartition, brokers: Sequence[int]) -> Html:
-    need = f"{len(partition.isr)} of {len(partition.replicas)}"
-    least = f", at least {partition.min_isr}" if partition.is_under_min_isr else ""
+    health = partition.health
+    need = f"{len(health.isr)} of {len(partition.replicas)}"
+    least = f", at least {health.min_isr}" if health.refuses_all_acks else ""
     sync = tag("td", f"{need}{least}", cls="final" if least else None)
     number = tag("th", str(partition.id), scope="row")
     return tag("tr", number, *(tag("td", _replica(partition, broker)) for broker in brokers), sync)
@@ -167,7 +168,7 @@ def _partition_row(partition: ListedPartition, brokers: Sequence[int]) -> Html:
 def _replica(partition: ListedPartition, broker: int) -> Html | None:
     if broker not in partition.replicas:
         return None
-    in_sync = broker in partition.isr
+    in_sync = broker in partition.health.isr
     sign, tone, title = ("●", "calm", "in sync") if in_sync else ("✗", "bad", "out of sync")
     if partition.leader == broker:
         sign, tone, title = "★", "good", "leads"

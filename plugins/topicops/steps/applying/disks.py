@@ -8,6 +8,7 @@ from itertools import chain
 from math import inf
 
 from topicops.model.cluster.snapshot import DirectoriesByBroker, TopicTraces
+from topicops.model.codes import Code
 from topicops.model.plans.changes import DeleteTopic
 from topicops.model.plans.plan import GatedChange
 from topicops.model.ports import Clock, ClusterQuestions
@@ -44,4 +45,4 @@ class Disks:
         rows = traces.live.assignment if traces.live else {}
         doubts = ((doubt, ASK_AGAIN) for doubt in delete_doubts(rows, self._told, brokers))
         obstacle = next(chain(delete_obstacles(change.topic, rows, self._told), doubts), None)
-        return f"{obstacle[0]} (TOP435); {obstacle[1]}, then plan again" if obstacle else None
+        return f"{obstacle[0]} ({Code.FAILED_LOG_DIRECTORY}); {obstacle[1]}, then plan again" if obstacle else None

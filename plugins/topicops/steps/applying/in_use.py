@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from math import inf
 
+from topicops.model.codes import Code
 from topicops.model.plans.changes import DeleteTopic
 from topicops.model.plans.plan import ActivityOfHiddenGroups, GatedChange, Plan, TopicActivity
 from topicops.model.ports import BROKER_PATIENCE, Clock, ClusterQuestions, ServerTime
@@ -94,23 +95,23 @@ def activity_reason(
         clock_problem: Why no age may be told by it; a topic that never had a record needs none.
     """
     if planned is None or planned.end_offsets is None:
-        return f"its end offsets were not read when the plan was made (TOP409); {CHECK_THE_READER}"
+        return f"its end offsets were not read when the plan was made ({Code.USE_NOT_KNOWN}); {CHECK_THE_READER}"
     if now is None or now.end_offsets is None:
-        return f"its end offsets cannot be read now (TOP409); {CHECK_THE_READER}"
+        return f"its end offsets cannot be read now ({Code.USE_NOT_KNOWN}); {CHECK_THE_READER}"
     if moved := sorted(_moved_offsets(planned.end_offsets, now.end_offsets)):
-        return f"records were written since the plan (TOP409): {', '.join(moved)}; {STOP_CLIENTS}"
+        return f"records were written since the plan ({Code.RECENT_TRAFFIC}): {', '.join(moved)}; {STOP_CLIENTS}"
     if rests_for and now.last_record_ms is None:
-        return f"the time of its last record cannot be read (TOP409); {CHECK_THE_READER}; {OLD_BROKERS}"
+        return f"the time of its last record cannot be read ({Code.USE_NOT_KNOWN}); {CHECK_THE_READER}; {OLD_BROKERS}"
     if clock_problem and any(now.end_offsets.values()):
         return clock_problem
     if recent := recent_record(now, rests_for, at):
-        return f"{recent} (TOP409); {STOP_CLIENTS}"
+        return f"{recent} ({Code.RECENT_TRAFFIC}); {STOP_CLIENTS}"
     if isinstance(now, ActivityOfHiddenGroups):
-        return f"{HIDDEN_GROUPS} (TOP410); {CHECK_BY_HAND}"
+        return f"{HIDDEN_GROUPS} ({Code.USE_NOT_KNOWN}); {CHECK_BY_HAND}"
     if now.groups is None:
-        return f"its consumer groups cannot be read (TOP410); {CHECK_THE_READER}"
+        return f"its consumer groups cannot be read ({Code.USE_NOT_KNOWN}); {CHECK_THE_READER}"
     if used := use_by_groups(now):
-        return f"{used[0]} (TOP410); {used[1]}"
+        return f"{used[0]} ({Code.ACTIVE_GROUP}); {used[1]}"
     return None
 
 

@@ -14,6 +14,7 @@ from typing import assert_never
 
 from topicops.model.cluster.broker_defaults import default_text
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot
+from topicops.model.codes import Code
 from topicops.model.plans.changes import (
     Action,
     Change,
@@ -120,7 +121,7 @@ def _held_against(
             if decided[gated.digest] == IN_EFFECT and isinstance(change, CreateTopic | ExpandTopic):
                 counted.append(change)  # another task of this run may have sent it: the run's limit goes on
         elif problem := next(chain(_disk_problems(change, failed), _problems(change, twin, desired, racks)), None):
-            decided[gated.digest] = (OutcomeStatus.REFUSED, f"{problem} (TOP501); plan again")
+            decided[gated.digest] = (OutcomeStatus.REFUSED, f"{problem} ({Code.STALE_PLAN}); plan again")
         else:
             counted.append(_as_shown(twin, change))
     return tuple(counted), decided
@@ -167,12 +168,12 @@ def _obstacle(blocked: Blocked) -> str:
 def _why_unasked(change: Change, desired: Desired) -> str:
     topic = desired.topics.get(change.topic)
     if topic is None:
-        return f"{NO_FILE} {desired.environment} asks for it (TOP501); plan again"
+        return f"{NO_FILE} {desired.environment} asks for it ({Code.STALE_PLAN}); plan again"
     if topic.lifecycle is Lifecycle.PAUSED:
-        return f"{PAUSED_NOW} (TOP501), {topic.location}: {topic.reason}; plan again after the pause"
+        return f"{PAUSED_NOW} ({Code.STALE_PLAN}), {topic.location}: {topic.reason}; plan again after the pause"
     if isinstance(change, DeleteTopic):
-        return f"{NO_TOMBSTONE}: no file asks for the delete any more (TOP501)"
-    return f"{OTHER_VALUES} (TOP501); plan again"
+        return f"{NO_TOMBSTONE}: no file asks for the delete any more ({Code.STALE_PLAN})"
+    return f"{OTHER_VALUES} ({Code.STALE_PLAN}); plan again"
 
 
 def _problems(planned: Change, twin: Change, desired: Desired, racks: Mapping[int, str | None]) -> Iterator[str]:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
+from topicops.model.codes import Code
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.ports import Answer, ApplyPorts
@@ -70,7 +71,7 @@ class Ledger:
             elif sent.had_no_effect:
                 self.decide(gated, OutcomeStatus.FAILED, f"{sent.answer.error}; not sent again: {reason}")
             else:
-                advice = "the request may still take effect (TOP505): verify, then plan again"
+                advice = f"the request may still take effect ({Code.OUTCOME_UNKNOWN}): verify, then plan again"
                 self.decide(gated, OutcomeStatus.UNKNOWN, f"{sent.answer.error or 'accepted'}; {reason}; {advice}")
         self.write()
 

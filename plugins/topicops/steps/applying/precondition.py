@@ -9,6 +9,7 @@ from typing import assert_never
 
 from topicops.model.canonical import assignment_digest
 from topicops.model.cluster.snapshot import Assignment, LiveTopic, TopicTraces
+from topicops.model.codes import Code
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.printable import or_not_set
 from topicops.model.specs.topic_config import canonical_overrides
@@ -37,7 +38,7 @@ class Comparison:
     @property
     def refusal(self) -> str:
         """Only when changed: why the change is not sent."""
-        return f"the topic changed since the plan (TOP501): {'; '.join(self.differences)}; plan again"
+        return f"the topic changed since the plan ({Code.STALE_PLAN}): {'; '.join(self.differences)}; plan again"
 
 
 def compare(change: Change, traces: TopicTraces) -> Comparison:

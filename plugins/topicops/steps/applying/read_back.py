@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from topicops.model.cluster.snapshot import TopicTraces
+from topicops.model.codes import Code
 from topicops.model.errors import ClusterError
 from topicops.model.plans.plan import GatedChange
 from topicops.model.ports import Answer, AnswerKind, Clock, LiveReader
@@ -67,7 +68,7 @@ def no_effect_message(answer: Answer, comparison: Comparison | None, waited_s: f
     """The answer, and what reading the topic again has shown, where the change is not in effect."""
     if answer.kind is AnswerKind.FAILED and may_have_worked(answer, comparison):
         there = "; ".join(comparison.differences) or "there is no such topic" if comparison else "it is not at rest"
-        copy = "an earlier copy of the request may have worked (TOP505)"
+        copy = f"an earlier copy of the request may have worked ({Code.OUTCOME_UNKNOWN})"
         return f"{answer.error}; read back: {there}; {copy}: verify, then plan again"
     if comparison is not None and comparison.match is Match.CHANGED:
         return f"{answer.error}; read back: {'; '.join(comparison.differences)}; plan again"
@@ -75,7 +76,7 @@ def no_effect_message(answer: Answer, comparison: Comparison | None, waited_s: f
         return answer.error
     seen = "the topic cannot be read at rest" if comparison is None else "the topic is still as before"
     return (
-        f"{answer.error}; {waited_s:g} s later {seen}, and the request may still take effect (TOP505); "
+        f"{answer.error}; {waited_s:g} s later {seen}, and the request may still take effect ({Code.OUTCOME_UNKNOWN}); "
         "verify, then plan again"
     )
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar, assert_never
 
 from topicops.model.cluster.snapshot import Broker, TopicTraces
+from topicops.model.codes import Code
 from topicops.model.errors import ClusterError
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.plans.plan import GatedChange
@@ -245,5 +246,7 @@ def _dead_brokers(change: Change, traces: TopicTraces, brokers: Mapping[int, Bro
 def _dead_brokers_message(change: Change, dead: Sequence[int]) -> str:
     names = ", ".join(f"broker {broker}" for broker in dead)
     if isinstance(change, DeleteTopic):
-        return f"its replicas are on {names}, not live (TOP421): it cannot delete them; start it, then run again"
-    return f"the assignment names {names}, not live (TOP427); start it and run again, or plan again"
+        return f"its replicas are on {names}, not live ({Code.BROKER_DOWN}): start it to delete them, and run again"
+    return (
+        f"the assignment names {names}, not live ({Code.ASSIGNED_BROKER_DOWN}); start it and run again, or plan again"
+    )

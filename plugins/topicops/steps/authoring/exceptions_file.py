@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from topicops.model.codes import Code
 from topicops.model.errors import UsageError
 from topicops.model.specs.document import Document, Fields, Items, Node, Text
 from topicops.model.specs.document_values import PlainValue, field_of, plain_value
@@ -19,7 +20,7 @@ class WrittenException:
     """One entry."""
 
     topic: str
-    code: str
+    code: Code
     reason: str
 
     @property

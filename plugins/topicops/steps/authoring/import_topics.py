@@ -13,6 +13,7 @@ from itertools import chain
 from typing import NamedTuple
 
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
+from topicops.model.codes import Code
 from topicops.model.plans.delta import desired_row, live_row
 from topicops.model.release import Release
 from topicops.model.specs.desired import Desired
@@ -209,7 +210,8 @@ class _DraftBuilder:
         environment, desired = after.require()
         delta = diff(map(desired_row, desired.topics.values()), map(live_row, inputs.live.topics.values()))
         change_set = plan(desired, inputs.live, delta, environment, now=inputs.now)
-        moved = {change.topic: ("", f"its spec would {change.action} it") for change in change_set.changes}
+        moved: dict[str, tuple[Code | None, str]] = {}
+        moved |= {change.topic: (None, f"its spec would {change.action} it") for change in change_set.changes}
         moved |= {blocked.topic: (blocked.codes[0], blocked.reasons[0]) for blocked in change_set.blocked}
         return [LeftOut(topic=name, code=moved[name][0], reason=moved[name][1]) for name in topics if name in moved]
 

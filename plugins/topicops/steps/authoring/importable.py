@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
+from topicops.model.codes import Code
 from topicops.model.release import Release
 from topicops.model.specs.config_checks import config_problem
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
-from topicops.model.specs.topic_config import THROTTLE_LISTS, TOPIC_CONFIGS, canonical, configs_of
+from topicops.model.specs.topic_config import THROTTLE_LISTS, TOPIC_CONFIGS, canonical, canonical_overrides, configs_of
 from topicops.steps.authoring.owners_and_domains import TopicOwners
 from topicops.steps.planning.config_edits import config_edits
 from topicops.steps.specs.rules.names import name_problem
@@ -22,8 +23,8 @@ class LeftOut:
     """A live topic that gets no spec."""
 
     topic: str
-    code: str
-    """Empty where no code fits."""
+    code: Code | None
+    """Code of the reason; None means that no code fits."""
     reason: str
 
 
@@ -33,7 +34,7 @@ class InexpressibleOverride:
 
     topic: str
     config: str
-    code: str
+    code: Code
     reason: str
 
 
@@ -96,8 +97,12 @@ def expressible_configs(topic: LiveTopic, release: Release) -> dict[str, str]:
 
 
 def inexpressible_overrides(topic: LiveTopic, release: Release) -> tuple[InexpressibleOverride, ...]:
-    """The overrides that no spec may name where brokers are of this release, each with the reason."""
-    found = ((name, _override_problem(name, text, release)) for name, text in sorted(topic.overrides.items()))
+    """The overrides that no spec may name where brokers are of this release, each with the reason.
+
+    What is no override to ``canonical_overrides``, and so no drift, is none here.
+    """
+    names = sorted(topic.overrides.keys() & canonical_overrides(topic.overrides).keys())
+    found = ((name, _override_problem(name, topic.overrides[name], release)) for name in names)
     return tuple(
         InexpressibleOverride(topic=topic.name, config=name, code=problem[0], reason=problem[1])
         for name, problem in found
@@ -105,20 +110,24 @@ def inexpressible_overrides(topic: LiveTopic, release: Release) -> tuple[Inexpre
     )
 
 
-def _override_problem(name: str, text: str, release: Release) -> tuple[str, str] | None:
+def _override_problem(name: str, text: str, release: Release) -> tuple[Code, str] | None:
     if name in THROTTLE_LISTS:
-        return "TOP313", f"{name} belongs to Kafka's reassignment tools"
+        return Code.THROTTLE, f"{name} belongs to Kafka's reassignment tools"
     if name not in TOPIC_CONFIGS:
-        return "TOP305", f"Kafka has no topic config {name}"
+        return Code.UNKNOWN_CONFIG, f"Kafka has no topic config {name}"
     problem = config_problem(name, text, release)
     if not problem:
         return None
-    return ("TOP306", f"{name} cannot be {text!r}: {problem}") if name in configs_of(release) else ("TOP314", problem)
+    return (
+        (Code.INVALID_CONFIG, f"{name} cannot be {text!r}: {problem}")
+        if name in configs_of(release)
+        else (Code.UNUSABLE_CONFIG, problem)
+    )
 
 
 # ---- rules ----
 
-CodedReason = tuple[str, str]
+CodedReason = tuple[Code | None, str]
 """Code and reason."""
 Rule = Callable[[LiveTopic, ImportContext], CodedReason | None]
 
@@ -139,39 +148,42 @@ def _file_of_another_environment(topic: LiveTopic, context: ImportContext) -> Co
     file = context.files_by_topic.get(topic.name)
     if file is None:
         return None
-    return "TOP301", f"{file} describes this name, but not for {context.environment.name}; add that to its environments"
+    name = context.environment.name
+    return Code.DEFINED_TWICE, f"{file} describes this name, but not for {name}; add that to its environments"
 
 
 def _no_owner(topic: LiveTopic, context: ImportContext) -> CodedReason | None:
     if context.owners.of(topic.name) is not None:
         return None
-    return "", "no pattern of the owners fits its name; add one, or give --owner for all such topics"
+    return None, "no pattern of the owners fits its name; add one, or give --owner for all such topics"
 
 
 def _being_deleted(topic: LiveTopic, context: ImportContext) -> CodedReason | None:
-    return ("TOP418", "it is marked for deletion") if topic.name in context.live.deleting else None
+    return (Code.BEING_DELETED, "it is marked for deletion") if topic.name in context.live.deleting else None
 
 
 def _unstable(topic: LiveTopic, _: ImportContext) -> CodedReason | None:
-    return ("TOP436", "it kept changing while it was read; import it again later") if topic.unstable else None
+    return (Code.KEPT_CHANGING, "it kept changing while it was read; import it again later") if topic.unstable else None
 
 
 def _no_partitions(topic: LiveTopic, _: ImportContext) -> CodedReason | None:
-    return None if topic.assignment else ("", "it has no partitions")
+    return None if topic.assignment else (Code.MALFORMED_PARTITIONS, "it has no partitions")
 
 
 def _gaps(topic: LiveTopic, _: ImportContext) -> CodedReason | None:
     if sorted(topic.assignment) == list(range(topic.partitions)):
         return None
     missing = min(set(range(topic.partitions)) - topic.assignment.keys())
-    return "TOP426", f"its partition ids have gaps: of {topic.partitions} partitions none has the id {missing}"
+    reason = f"its partition ids have gaps: of {topic.partitions} partitions none has the id {missing}"
+    return Code.MALFORMED_PARTITIONS, reason
 
 
 def _mixed_replication(topic: LiveTopic, _: ImportContext) -> CodedReason | None:
     found = sorted(topic.replication_factors)
     if len(found) > 1:
-        return "TOP423", f"its partitions have {' and '.join(map(str, found))} replicas; a spec has one number"
-    return ("", "its partitions have no replicas") if found == [0] else None
+        reason = f"its partitions have {' and '.join(map(str, found))} replicas; a spec has one number"
+        return Code.MIXED_REPLICATION_FACTOR, reason
+    return (Code.MALFORMED_PARTITIONS, "its partitions have no replicas") if found == [0] else None
 
 
 def _overrides_to_be_removed(topic: LiveTopic, context: ImportContext) -> CodedReason | None:

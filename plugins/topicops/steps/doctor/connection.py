@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from topicops.model.cluster.doctor_facts import Area, DoctorFacts, Finding, KafkaRole, Severity
+from topicops.model.codes import Code
 from topicops.model.specs.environment import Environment
 from topicops.steps.doctor.rule import kafka_of, listed, live_of, zookeeper_of
 
@@ -60,7 +61,7 @@ def servers_take_writes(facts: DoctorFacts, _: Environment) -> Iterator[Finding]
     places = tuple(server.address for server in zookeeper_of(facts).servers if server.mode == "read-only")
     if places:
         message = f"ZooKeeper at {listed(places)} is read-only: it has lost its quorum, so its data may be old"
-        yield Finding(Severity.ERROR, message, "start the other servers of the ensemble", "TOP802", places)
+        yield Finding(Severity.ERROR, message, "start the other servers of the ensemble", Code.READ_ONLY_SERVER, places)
 
 
 def many_znodes_are_read_at_once(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
@@ -75,7 +76,9 @@ def the_lease_belongs_to_a_session(facts: DoctorFacts, environment: Environment)
     path = zookeeper_of(facts).stray_lease
     if path and environment.spec.cluster.lease == "zookeeper":
         message = f"{path} is no lease: it belongs to no session, and every apply takes it for a held one"
-        yield Finding(Severity.ERROR, message, f"remove it: zookeeper-shell HOST:PORT delete {path}", "TOP808", (path,))
+        yield Finding(
+            Severity.ERROR, message, f"remove it: zookeeper-shell HOST:PORT delete {path}", Code.STRAY_LEASE, (path,)
+        )
 
 
 def the_lease_may_be_held(facts: DoctorFacts, environment: Environment) -> Iterator[Finding]:
@@ -92,7 +95,7 @@ def the_lease_may_be_held(facts: DoctorFacts, environment: Environment) -> Itera
     else:
         message = f"{path} does not exist, and this identity ({who}) may not create it: apply cannot take its lease"
         fix = f"let an administrator run once: zookeeper-shell HOST:PORT create {path} '' {who}:cdr"
-    yield Finding(Severity.ERROR, message, fix, "TOP804", (path,))
+    yield Finding(Severity.ERROR, message, fix, Code.MISSING_RIGHT, (path,))
 
 
 def passwords_are_hidden(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
@@ -100,7 +103,7 @@ def passwords_are_hidden(facts: DoctorFacts, _: Environment) -> Iterator[Finding
     if roles:
         message = f"a password is sent without TLS, and anybody on the way can read it: {listed(roles)}"
         fix = "write security.protocol: SASL_SSL in the connection, or use SCRAM"
-        yield Finding(Severity.WARNING, message, fix, "TOP812", roles)
+        yield Finding(Severity.WARNING, message, fix, Code.READABLE_PASSWORD, roles)
 
 
 def roles_may_do_their_part(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
@@ -114,7 +117,7 @@ def roles_may_do_their_part(facts: DoctorFacts, _: Environment) -> Iterator[Find
         places = tuple(f"{role} ({kafka.principals[role]}): {', '.join(names)}" for role, names in lacking.items())
         message = f"a role may lack rights on the cluster: {listed(places)}"
         fix = "grant them on the cluster, or make sure that they are granted for each topic in git"
-        yield Finding(Severity.WARNING, message, fix, "TOP804", places)
+        yield Finding(Severity.WARNING, message, fix, Code.MISSING_RIGHT, places)
 
 
 def topics_may_be_changed(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
@@ -128,7 +131,11 @@ def topics_may_be_changed(facts: DoctorFacts, _: Environment) -> Iterator[Findin
     if places:
         message = f"rights that a change of these topics needs are missing: {listed(places)}"
         yield Finding(
-            Severity.WARNING, message, "grant them on the topics, or on a prefix of their names", "TOP804", places
+            Severity.WARNING,
+            message,
+            "grant them on the topics, or on a prefix of their names",
+            Code.MISSING_RIGHT,
+            places,
         )
 
 
@@ -142,7 +149,11 @@ def the_reader_only_reads(facts: DoctorFacts, _: Environment) -> Iterator[Findin
     if excessive:
         message = f"the reader ({kafka.principals['reader']}) may do more to the cluster than read: {listed(excessive)}"
         yield Finding(
-            Severity.NOTICE, message, "take these rights away: only the applier sends changes", "TOP804", excessive
+            Severity.NOTICE,
+            message,
+            "take these rights away: only the applier sends changes",
+            Code.EXCESSIVE_RIGHT,
+            excessive,
         )
 
 
@@ -150,7 +161,7 @@ def addresses_name_one_cluster(facts: DoctorFacts, _: Environment) -> Iterator[F
     by_snapshot, by_brokers = live_of(facts).cluster_id, kafka_of(facts).cluster_id
     if by_snapshot != by_brokers:
         message = f"the bootstrap servers belong to cluster {by_brokers}, ZooKeeper to {by_snapshot}"
-        yield Finding(Severity.ERROR, message, "correct one of the two addresses", "TOP504")
+        yield Finding(Severity.ERROR, message, "correct one of the two addresses", Code.WRONG_CLUSTER)
 
 
 def _unread(facts: DoctorFacts, area: Area) -> Iterator[Finding]:

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
 from topicops.model.cluster.doctor_facts import DoctorFacts, Finding, Severity
-from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic, PartitionState
+from topicops.model.cluster.health import PartitionHealth, health_of
+from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
+from topicops.model.codes import Code
 from topicops.model.release import CANCELS_MOVES, REASSIGNMENTS_IN_TOPICS
 from topicops.model.specs.environment import Environment
 from topicops.steps.doctor.rule import listed, live_of, with_why, zookeeper_of
@@ -37,7 +39,7 @@ def assigned_brokers_are_registered(facts: DoctorFacts, _: Environment) -> Itera
         )
         message = f"assignments name brokers that are not registered: {listed(places)}"
         fix = "start the broker, or move its replicas to another one with kafka-reassign-partitions"
-        yield Finding(Severity.ERROR, message, fix, "TOP602", places)
+        yield Finding(Severity.ERROR, message, fix, Code.UNKNOWN_BROKER, places)
 
 
 def partitions_have_a_state(facts: DoctorFacts, environment: Environment) -> Iterator[Finding]:
@@ -46,29 +48,29 @@ def partitions_have_a_state(facts: DoctorFacts, environment: Environment) -> Ite
         message = f"partitions without a state, which no broker has ever led: {listed(places)}"
         fix = "start a broker of its assignment; if there is none, remove its znodes and move the controller"
         fix = with_why(fix, places[0].rpartition("-")[0], environment)
-        yield Finding(Severity.ERROR, message, fix, "TOP601", places)
+        yield Finding(Severity.ERROR, message, fix, Code.NO_STATE, places)
 
 
 def partitions_have_a_leader(facts: DoctorFacts, environment: Environment) -> Iterator[Finding]:
     live = live_of(facts)
-    found = [(topic.name, p, state) for topic, p, state in _states(live) if state.leader not in live.brokers]
+    found = [(topic.name, p, health) for topic, p, health in _led(live) if health.is_offline]
     if found:
-        places = tuple(f"{topic}-{p} (ISR {listed(map(str, state.isr))})" for topic, p, state in found)
+        places = tuple(f"{topic}-{p} (ISR {listed(map(str, health.isr))})" for topic, p, health in found)
         message = f"partitions without a live leader: {listed(places)}"
         fix = with_why("start a broker of the ISR that the message names", found[0][0], environment)
-        yield Finding(Severity.ERROR, message, fix, "TOP601", places)
+        yield Finding(Severity.ERROR, message, fix, Code.NO_LEADER, places)
 
 
 def isrs_are_replicas(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
     places = tuple(
-        f"{topic.name}-{p} (ISR {listed(map(str, state.isr))}, replicas {listed(map(str, topic.assignment[p]))})"
-        for topic, p, state in _states(live_of(facts))
-        if set(state.isr) - set(topic.assignment.get(p, ()))
+        f"{topic.name}-{p} (ISR {listed(map(str, health.isr))}, replicas {listed(map(str, topic.assignment[p]))})"
+        for topic, p, health in _led(live_of(facts))
+        if set(health.isr) - set(topic.assignment.get(p, ()))
     )
     if places:
         message = f"an ISR names brokers that hold no replica: {listed(places)}"
         fix = "a program other than Kafka wrote it: move the controller, then compare the state again"
-        yield Finding(Severity.ERROR, message, fix, "TOP602", places)
+        yield Finding(Severity.ERROR, message, fix, Code.STRANGE_STATE, places)
 
 
 def replication_is_even(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
@@ -80,7 +82,7 @@ def replication_is_even(facts: DoctorFacts, _: Environment) -> Iterator[Finding]
     if places:
         message = f"partitions of one topic differ in their number of replicas: {listed(places)}"
         fix = "give each partition the same number with kafka-reassign-partitions"
-        yield Finding(Severity.WARNING, message, fix, "TOP423", places)
+        yield Finding(Severity.WARNING, message, fix, Code.MIXED_REPLICATION_FACTOR, places)
 
 
 def partition_ids_have_no_gaps(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
@@ -89,7 +91,9 @@ def partition_ids_have_no_gaps(facts: DoctorFacts, _: Environment) -> Iterator[F
     )
     if places:
         message = f"partition ids have gaps, and an expansion would write over partitions: {listed(places)}"
-        yield Finding(Severity.WARNING, message, "rebuild the topic; never expand it", "TOP426", places)
+        yield Finding(
+            Severity.WARNING, message, "rebuild the topic; never expand it", Code.MALFORMED_PARTITIONS, places
+        )
 
 
 def topics_have_an_id(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
@@ -112,7 +116,9 @@ def names_do_not_collide(facts: DoctorFacts, _: Environment) -> Iterator[Finding
     places = tuple(" and ".join(names) for names in groups.values() if len(names) > 1)
     if places:
         message = f"names that differ only by . and _ share their metrics: {listed(places)}"
-        yield Finding(Severity.WARNING, message, "move to one of the two, then retire the other", "TOP417", places)
+        yield Finding(
+            Severity.WARNING, message, "move to one of the two, then retire the other", Code.COLLIDES_WITH_LIVE, places
+        )
 
 
 def configs_have_a_topic(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
@@ -146,7 +152,7 @@ def deletions_end(facts: DoctorFacts, environment: Environment) -> Iterator[Find
         message = f"deletions that do not end: {listed(places)}"
         fix = "start the missing broker, even empty, under its id; if none is missing, read the controller's log"
         fix = with_why(fix, places[0].partition(" ")[0], environment)
-        yield Finding(Severity.ERROR, message, fix, "TOP418", tuple(places))
+        yield Finding(Severity.ERROR, message, fix, Code.BEING_DELETED, tuple(places))
 
 
 def nothing_is_reassigned(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
@@ -156,7 +162,7 @@ def nothing_is_reassigned(facts: DoctorFacts, _: Environment) -> Iterator[Findin
         places = tuple(f"{name}{_stuck(live, name)}" for name in moving)
         message = f"replicas are being moved, or a move was left unfinished: {listed(places)}"
         fix = f"wait until it has ended; {way_to_cancel(facts)}"
-        yield Finding(Severity.WARNING, message, fix, "TOP419", places)
+        yield Finding(Severity.WARNING, message, fix, Code.REASSIGNMENT_RUNS, places)
 
 
 def throttles_are_gone(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
@@ -172,7 +178,7 @@ def throttles_are_gone(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
     if places:
         message = f"replication is throttled, and nothing is moved: {listed(places)}"
         fix = "remove it: kafka-reassign-partitions --verify does, kafka-configs can"
-        yield Finding(Severity.WARNING, message, fix, "TOP313", places)
+        yield Finding(Severity.WARNING, message, fix, Code.THROTTLE, places)
 
 
 def znodes_are_small(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
@@ -188,7 +194,7 @@ def znodes_are_small(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
         places = tuple(f"{path} ({size} bytes)" for path, size in wide.items())
         message = f"near the limit of 1 MiB for a request to ZooKeeper, or of 4 MiB for an answer: {listed(places)}"
         fix = "use fewer partitions, shorter overrides or fewer topics: a topic at the limit cannot be changed"
-        yield Finding(Severity.WARNING, message, fix, "TOP428", places)
+        yield Finding(Severity.WARNING, message, fix, Code.LARGE_ZNODE, places)
 
 
 def topics_are_stable(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
@@ -249,10 +255,11 @@ def _staying(live: ClusterSnapshot) -> Iterator[LiveTopic]:
     return (topic for name, topic in sorted(live.topics.items()) if name not in live.deleting)
 
 
-def _states(live: ClusterSnapshot) -> Iterator[tuple[LiveTopic, int, PartitionState]]:
+def _led(live: ClusterSnapshot) -> Iterator[tuple[LiveTopic, int, PartitionHealth]]:
+    """Each partition that has a state."""
     for topic in _staying(live):
-        for p, state in sorted((topic.states or {}).items()):
-            yield topic, p, state
+        for p in sorted(topic.states or {}):
+            yield topic, p, health_of(topic, p, live.brokers)
 
 
 def _is_moving(live: ClusterSnapshot, topic: LiveTopic) -> bool:

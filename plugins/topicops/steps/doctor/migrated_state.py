@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from topicops.model.cluster.doctor_facts import DoctorFacts, Finding, MigrationFacts, Severity
+from topicops.model.codes import Code
 from topicops.model.release import BRIDGE
 from topicops.model.specs.environment import Environment
 from topicops.steps.doctor import metadata
@@ -48,14 +49,14 @@ def no_migration_is_left_over(facts: DoctorFacts, _: Environment) -> Iterator[Fi
     message = f"left over from an earlier migration: {listed(places)}; the next one would copy nothing"
     deletes = " and ".join(f"delete {path}" for path in places)
     fix = f"make sure that no KRaft controller runs, then in zookeeper-shell, one right after the other: {deletes}"
-    yield Finding(Severity.ERROR, message, fix, "TOP801", places)
+    yield Finding(Severity.ERROR, message, fix, Code.LEFT_OVER_MIGRATION, places)
 
 
 def a_prepared_migration_is_meant(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
     if zookeeper_of(facts).migration == "prepared" and not is_left_over(facts):
         message = "/migration exists: a KRaft controller was started for a migration, and waits for the brokers"
         fix = "go on if that is what you do; else stop the controllers, then delete /migration in zookeeper-shell"
-        yield Finding(Severity.NOTICE, message, fix, "TOP801", ("/migration",))
+        yield Finding(Severity.NOTICE, message, fix, Code.KRAFT, ("/migration",))
 
 
 def no_deletion_is_pending(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
@@ -64,7 +65,7 @@ def no_deletion_is_pending(facts: DoctorFacts, _: Environment) -> Iterator[Findi
     if places:
         message = f"topics marked for deletion are not copied, and brokers remove their records: {listed(places)}"
         fix = "let the deletions end, and start the brokers that they wait for; topicops doctor names them"
-        yield Finding(Severity.ERROR, message, fix, "TOP418", places)
+        yield Finding(Severity.ERROR, message, fix, Code.BEING_DELETED, places)
 
 
 def every_partition_has_a_state(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
@@ -73,7 +74,7 @@ def every_partition_has_a_state(facts: DoctorFacts, _: Environment) -> Iterator[
     if places:
         message = f"partitions without a state would be copied as if all their replicas were in sync: {listed(places)}"
         fix = "start a broker of its assignment; if there is none, remove its znodes and move the controller"
-        yield Finding(Severity.ERROR, message, fix, "TOP601", places)
+        yield Finding(Severity.ERROR, message, fix, Code.NO_STATE, places)
 
 
 def every_topic_has_an_id(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
@@ -97,7 +98,7 @@ def assigned_brokers_can_register(facts: DoctorFacts, _: Environment) -> Iterato
             f"the migration waits for ever for brokers that assignments name and that do not run: {listed(places)}"
         )
         fix = "start the broker, or move its replicas to another one with kafka-reassign-partitions"
-        yield Finding(Severity.ERROR, message, fix, "TOP602", places)
+        yield Finding(Severity.ERROR, message, fix, Code.UNKNOWN_BROKER, places)
 
 
 def no_reassignment_runs(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
@@ -110,7 +111,7 @@ def no_reassignment_runs(facts: DoctorFacts, _: Environment) -> Iterator[Finding
     if places:
         message = f"replicas are being moved, and what waits in /admin/reassign_partitions is lost: {listed(places)}"
         fix = f"wait until it has ended; {metadata.way_to_cancel(facts)}"
-        yield Finding(Severity.WARNING, message, fix, "TOP419", places)
+        yield Finding(Severity.WARNING, message, fix, Code.REASSIGNMENT_RUNS, places)
 
 
 def no_election_waits(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
@@ -158,7 +159,7 @@ def every_znode_may_be_read(facts: DoctorFacts, _: Environment) -> Iterator[Find
     if places:
         message = f"this identity may not read these znodes, so they were not examined: {listed(places)}"
         fix = "run this once with the brokers' own ZooKeeper login"
-        yield Finding(Severity.WARNING, message, fix, "TOP804", places)
+        yield Finding(Severity.WARNING, message, fix, Code.MISSING_RIGHT, places)
 
 
 def migration_of(facts: DoctorFacts) -> MigrationFacts:

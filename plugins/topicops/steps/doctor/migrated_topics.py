@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from topicops.model.cluster.doctor_facts import DoctorFacts, Finding, Severity
+from topicops.model.codes import Code
 from topicops.model.release import NEWEST, NO_ZOOKEEPER
 from topicops.model.specs.config_checks import value_problem
 from topicops.model.specs.environment import Environment
@@ -26,7 +27,7 @@ def overrides_outlast_zookeeper(facts: DoctorFacts, _: Environment) -> Iterator[
     if places:
         message = f"Kafka {NO_ZOOKEEPER} knows no such topic config, and refuses every change of it: {listed(places)}"
         fix = "take it out of the topic's file, with its exception, and apply; of a topic without file: kafka-configs"
-        yield Finding(Severity.WARNING, message, fix, "TOP314", places)
+        yield Finding(Severity.WARNING, message, fix, Code.UNUSABLE_CONFIG, places)
 
 
 def values_outlast_zookeeper(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
@@ -38,4 +39,4 @@ def values_outlast_zookeeper(facts: DoctorFacts, _: Environment) -> Iterator[Fin
     )
     if places:
         message = f"Kafka {NEWEST} refuses these values: {listed(places)}"
-        yield Finding(Severity.WARNING, message, "change the values before that upgrade", "TOP306", places)
+        yield Finding(Severity.WARNING, message, "change the values before that upgrade", Code.INVALID_CONFIG, places)

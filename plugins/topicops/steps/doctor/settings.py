@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from topicops.model.abilities import ABILITIES
 from topicops.model.cluster.broker_defaults import DefaultOnBrokers, brokers_text, default_of
 from topicops.model.cluster.doctor_facts import DoctorFacts, Finding, Severity
+from topicops.model.codes import Code
 from topicops.model.release import OLDEST
 from topicops.model.specs.broker_settings import setting_in_force, topic_defaults
 from topicops.model.specs.environment import Environment
@@ -24,7 +25,7 @@ def no_migration_is_prepared(facts: DoctorFacts, _: Environment) -> Iterator[Fin
     if zookeeper_of(facts).migration == "prepared":
         message = "/migration exists: a migration to KRaft is prepared, and every broker will be restarted for it"
         fix = "finish or cancel the migration before large applies; once it starts, use source: kafka"
-        yield Finding(Severity.WARNING, message, fix, "TOP801", ("/migration",))
+        yield Finding(Severity.WARNING, message, fix, Code.KRAFT, ("/migration",))
 
 
 def features_are_readable(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
@@ -40,8 +41,8 @@ def clocks_agree(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
     A KRaft controller tells its time to everybody.
     """
     if facts.clock_difference:
-        message, fix = facts.clock_difference.removesuffix(" (TOP807)"), "repair time synchronisation there"
-        yield Finding(Severity.WARNING, message, fix, "TOP807")
+        message, fix = facts.clock_difference.removesuffix(f" ({Code.CLOCK_SKEW})"), "repair time synchronisation there"
+        yield Finding(Severity.WARNING, message, fix, Code.CLOCK_SKEW)
     zookeeper = facts.zookeeper
     if zookeeper is None:
         return
@@ -56,7 +57,7 @@ def clocks_agree(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
     if off:
         message = f"clocks differ from ZooKeeper's: {listed(off)}"
         fix = "repair time synchronisation there; a broker's clock is compared again after it restarts"
-        yield Finding(Severity.WARNING, message, fix, "TOP807", tuple(off))
+        yield Finding(Severity.WARNING, message, fix, Code.CLOCK_SKEW, tuple(off))
 
 
 def a_production_home_is_set(facts: DoctorFacts, environment: Environment) -> Iterator[Finding]:
@@ -79,14 +80,14 @@ def a_controller_is_elected(facts: DoctorFacts, _: Environment) -> Iterator[Find
     live = live_of(facts)
     if live.source == "zookeeper" and live.controller_id is None:
         fix = "wait for the election; if none happens, read the brokers' controller logs"
-        yield Finding(Severity.ERROR, "no controller is elected: no topic can be changed", fix, "TOP432")
+        yield Finding(Severity.ERROR, "no controller is elected: no topic can be changed", fix, Code.NO_CONTROLLER)
 
 
 def enough_brokers_live(facts: DoctorFacts, environment: Environment) -> Iterator[Finding]:
     live, needed = len(live_of(facts).brokers), environment.spec.cluster.min_live_brokers
     if live < needed:
         message = f"{live} brokers are registered, {environment.place_of('cluster.minLiveBrokers')} requires {needed}"
-        yield Finding(Severity.ERROR, message, "start the missing brokers", "TOP433")
+        yield Finding(Severity.ERROR, message, "start the missing brokers", Code.FEW_BROKERS)
 
 
 def all_brokers_have_a_rack_or_none(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
@@ -97,7 +98,7 @@ def all_brokers_have_a_rack_or_none(facts: DoctorFacts, _: Environment) -> Itera
         message = (
             f"{listed(without)} without a rack while others have one: Kafka refuses to create and to expand topics"
         )
-        yield Finding(Severity.ERROR, message, "give every broker a broker.rack, or none", "TOP434", without)
+        yield Finding(Severity.ERROR, message, "give every broker a broker.rack, or none", Code.MIXED_RACKS, without)
 
 
 def brokers_are_alike(facts: DoctorFacts, environment: Environment) -> Iterator[Finding]:
@@ -106,7 +107,7 @@ def brokers_are_alike(facts: DoctorFacts, environment: Environment) -> Iterator[
     releases = {b: broker.release for b, broker in sorted(brokers.items()) if broker.release is not None}
     if old := tuple(f"broker {b} {release}" for b, release in releases.items() if release < OLDEST):
         message = f"topicops supports Kafka {OLDEST} and later: {listed(old)}"
-        yield Finding(Severity.ERROR, message, "upgrade these brokers", "TOP810", old)
+        yield Finding(Severity.ERROR, message, "upgrade these brokers", Code.OLD_BROKERS, old)
     protocols = {b: brokers[b].settings[PROTOCOL] for b in releases if PROTOCOL in brokers[b].settings}
     if len(set(releases.values())) > 1 or len(set(protocols.values())) > 1:
         places = tuple(
@@ -134,7 +135,7 @@ def brokers_offer_what_is_needed(facts: DoctorFacts, _: Environment) -> Iterator
             is_old = all((brokers[b].release or OLDEST) < ability.since for b in lacking)
             message = f"{listed(new)} without {ability}: {ability.cost}"
             fix = f"ask who runs the brokers for it: Kafka's own brokers offer it since {ability.since}"
-            yield Finding(Severity.NOTICE if is_old else Severity.WARNING, message, fix, "TOP811", new)
+            yield Finding(Severity.NOTICE if is_old else Severity.WARNING, message, fix, Code.REQUEST_NOT_OFFERED, new)
 
 
 def brokers_report_their_settings(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
@@ -154,12 +155,12 @@ def log_directories_work(facts: DoctorFacts, _: Environment) -> Iterator[Finding
             Severity.ERROR,
             message,
             f"{REPAIR}; first see whether a partition has no other replica in sync (topicops why)",
-            "TOP435",
+            Code.FAILED_LOG_DIRECTORY,
             places,
         )
     if unknown := tuple(told_text for _, told_text in sorted(told.items()) if isinstance(told_text, str)):
         message = f"whether a log directory has failed is not known: {listed(unknown)}"
-        yield Finding(Severity.WARNING, message, ASK_AGAIN.partition(" (")[0], "TOP804", unknown)
+        yield Finding(Severity.WARNING, message, ASK_AGAIN.partition(" (")[0], Code.MISSING_RIGHT, unknown)
 
 
 def defaults_of_topics_are_alike(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
@@ -192,7 +193,7 @@ def topics_are_not_created_by_accident(facts: DoctorFacts, _: Environment) -> It
     if places:
         message = f"any client creates a topic by asking for it: auto.create.topics.enable=true on {listed(places)}"
         fix = "set auto.create.topics.enable=false and restart the broker"
-        yield Finding(Severity.WARNING, message, fix, "TOP806", places)
+        yield Finding(Severity.WARNING, message, fix, Code.AUTO_CREATE, places)
 
 
 def topics_can_be_deleted(facts: DoctorFacts, _: Environment) -> Iterator[Finding]:
@@ -200,7 +201,7 @@ def topics_can_be_deleted(facts: DoctorFacts, _: Environment) -> Iterator[Findin
     if places:
         message = f"topics cannot be deleted where the controller has delete.topic.enable=false: {listed(places)}"
         fix = "set delete.topic.enable=true and restart the broker, or write no tombstone"
-        yield Finding(Severity.WARNING, message, fix, "TOP805", places)
+        yield Finding(Severity.WARNING, message, fix, Code.DELETION_DISABLED, places)
 
 
 def _with_setting(facts: DoctorFacts, name: str, value: str) -> tuple[str, ...]:

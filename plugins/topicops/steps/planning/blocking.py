@@ -22,6 +22,7 @@ from topicops.model.abilities import (
 )
 from topicops.model.cluster.broker_defaults import Default, possible
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
+from topicops.model.codes import Code
 from topicops.model.plans.plan import ActivityOfHiddenGroups, TopicActivity
 from topicops.model.release import REASSIGNMENTS_IN_TOPICS, Release
 from topicops.model.specs.config_checks import config_problem
@@ -51,7 +52,7 @@ RUN_REASSIGNMENT = "run the reassignment that the plan carries with Kafka's own 
 class Finding:
     """One reason why a topic is blocked."""
 
-    code: str
+    code: Code
     reason: str
     way_out: str
     field: str = ""
@@ -143,7 +144,7 @@ def being_deleted(situation: Situation) -> Finding | None:
     if situation.desired.name not in situation.live.deleting:
         return None
     return Finding(
-        code="TOP418",
+        code=Code.BEING_DELETED,
         reason="the topic is marked for deletion but still exists",
         way_out=f"wait until the deletion has ended, then plan again; {_asked_why(situation)} says what holds it up",
     )
@@ -151,7 +152,7 @@ def being_deleted(situation: Situation) -> Finding | None:
 
 def expired_pause(until: datetime) -> Finding:
     return Finding(
-        code="TOP322",
+        code=Code.INCOMPLETE_LIFECYCLE,
         reason=f"the pause ended at {until:%Y-%m-%dT%H:%M:%SZ}",
         way_out="take lifecycle out of the spec, or give the pause a later end",
         field="lifecycle.until",
@@ -178,7 +179,7 @@ def _first_missing(situation: Situation, *needed: Ability) -> Finding | None:
     for ability in needed:
         if missing := situation.without(ability):
             way_out = f"ask who runs the brokers for it: Kafka's own brokers offer it since {ability.since}"
-            return Finding(code="TOP811", reason=f"{missing}: {ability.cost}", way_out=way_out)
+            return Finding(code=Code.REQUEST_NOT_OFFERED, reason=f"{missing}: {ability.cost}", way_out=way_out)
     return None
 
 
@@ -187,7 +188,7 @@ def _protected(situation: Situation) -> Finding | None:
     if pattern is None:
         return None
     return Finding(
-        code="TOP408",
+        code=Code.PROTECTED_TOPIC,
         reason=f"the topic is protected by the pattern {pattern}",
         way_out="remove its spec: another system owns this topic",
     )
@@ -197,7 +198,7 @@ def _unstable(situation: Situation) -> Finding | None:
     if situation.topic is None or not situation.topic.unstable:
         return None
     return Finding(
-        code="TOP436",
+        code=Code.KEPT_CHANGING,
         reason="the topic kept changing while it was read, so it cannot be compared",
         way_out="plan again when those changes have ended",
     )
@@ -211,7 +212,7 @@ def _collision(situation: Situation) -> Finding | None:
     if not twins:
         return None
     return Finding(
-        code="TOP417",
+        code=Code.COLLIDES_WITH_LIVE,
         reason=f"the name collides with the live topic {twins[0]}: in metrics `.` and `_` are the same",
         way_out="choose another name",
     )
@@ -229,7 +230,7 @@ def _fewer_partitions(situation: Situation) -> Finding | None:
     if topic is None or desired.partitions >= topic.partitions:
         return None
     return Finding(
-        code="TOP401",
+        code=Code.FEWER_PARTITIONS,
         reason=f"{desired.partitions} partitions wanted, {topic.partitions} live; Kafka cannot remove partitions",
         way_out=(
             f"set partitions: {topic.partitions}, in the spec or, where it is of other environments too, below "
@@ -246,13 +247,13 @@ def _replication_factor(situation: Situation) -> Finding | None:
     found = sorted(topic.replication_factors) or [0]
     if len(found) > 1:
         return Finding(
-            code="TOP423",
+            code=Code.MIXED_REPLICATION_FACTOR,
             reason=f"partitions have {' and '.join(map(str, found))} replicas; the spec wants {wanted} for each",
             way_out=_way_to_move(situation),
             field="replicationFactor",
         )
     return Finding(
-        code="TOP402",
+        code=Code.REPLICATION_FACTOR,
         reason=f"replication factor {wanted} wanted, {found[0]} live; only a reassignment can change it",
         way_out=f"{_way_to_move(situation)}, or set replicationFactor: {found[0]} in the spec",
         field="replicationFactor",
@@ -269,7 +270,7 @@ def _assignment(situation: Situation) -> Finding | None:
         return None
     first = moved[0]
     return Finding(
-        code="TOP425",
+        code=Code.ASSIGNMENT_DIFFERS,
         reason=f"partition {first} is on {list(live[first])}, the spec says {list(rows[first])}"
         + (f"; {len(moved)} partitions differ" if len(moved) > 1 else ""),
         way_out=f"{_way_to_move(situation)}, or write the live assignment into the spec",
@@ -303,7 +304,7 @@ def _gaps(situation: Situation) -> Finding | None:
     if topic is None or not situation.grows or sorted(topic.assignment) == list(range(topic.partitions)):
         return None
     return Finding(
-        code="TOP426",
+        code=Code.MALFORMED_PARTITIONS,
         reason=f"partition ids have gaps: {topic.partitions} partitions, the highest id is {max(topic.assignment)}",
         way_out="move the data to a new topic: Kafka would number new partitions of this hand-made one wrongly",
         field="partitions",
@@ -319,7 +320,7 @@ def _dead_brokers_by_hand(situation: Situation) -> Finding | None:
     if not dead:
         return None
     return Finding(
-        code="TOP427",
+        code=Code.ASSIGNED_BROKER_DOWN,
         reason=f"the assignment names broker(s) {_listed(dead)}, which are not live",
         way_out="start these brokers, or name live ones",
         field="assignment",
@@ -335,7 +336,7 @@ def _failed_disks_by_hand(situation: Situation) -> Finding | None:
     if not failed:
         return None
     return Finding(
-        code="TOP427",
+        code=Code.FAILED_LOG_DIRECTORY,
         reason=f"the assignment names {failed}",
         way_out=f"{REPAIR}, or name other brokers",
         field="assignment",
@@ -361,7 +362,7 @@ def _reassigning(situation: Situation) -> Finding | None:
     if not situation.is_reassigning:
         return None
     return Finding(
-        code="TOP419",
+        code=Code.REASSIGNMENT_RUNS,
         reason="a reassignment of this topic is running",
         way_out=f"wait until it has ended, then plan again; {_asked_why(situation)} says what it waits for",
     )
@@ -383,7 +384,7 @@ def _too_few_brokers(situation: Situation) -> Finding | None:
     if not situation.adds_partitions or situation.replication_factor <= live:
         return None
     return Finding(
-        code="TOP420",
+        code=Code.TOO_FEW_BROKERS,
         reason=f"replication factor {situation.replication_factor} needs as many live brokers; {live} are live{beside}",
         way_out=f"{f'{REPAIR}, or ' if beside else ''}start the missing brokers, then plan again",
         field="replicationFactor",
@@ -399,7 +400,7 @@ def _mixed_racks(situation: Situation) -> Finding | None:
     if not without or len(without) == len(situation.live.brokers):
         return None
     return Finding(
-        code="TOP434",
+        code=Code.MIXED_RACKS,
         reason=f"broker(s) {_listed(without)} have no rack while the others have one",
         way_out="give every broker a broker.rack, or none",
     )
@@ -412,7 +413,7 @@ def _znode_size(situation: Situation) -> Finding | None:
     if size <= ZNODE_LIMIT_BYTES:
         return None
     return Finding(
-        code="TOP428",
+        code=Code.LARGE_ZNODE,
         reason=f"the topic's znode would have about {size} bytes, {ZNODE_LIMIT_BYTES} are safe",
         way_out="ask for fewer partitions",
         field="partitions",
@@ -448,7 +449,7 @@ def _min_isr(situation: Situation) -> Finding | None:
     if not short:
         return None
     return Finding(
-        code="TOP415",
+        code=Code.MIN_ISR_ABOVE_ISR,
         reason=f"{MIN_ISR} {wanted} is above the ISR of partition(s) {_listed(short[:10])}",
         way_out="wait until the ISR is full again, then plan again",
         field=f"configs.{MIN_ISR}",
@@ -485,7 +486,7 @@ def _not_before(situation: Situation) -> Finding | None:
     if not_before is None or not_before <= situation.now:
         return None
     return Finding(
-        code="TOP412",
+        code=Code.NOT_BEFORE,
         reason=f"the tombstone holds until {not_before:%Y-%m-%dT%H:%M:%SZ}",
         way_out="plan again after that time",
         field="lifecycle.notBefore",
@@ -497,7 +498,7 @@ def _foreign_topic_id(situation: Situation) -> Finding | None:
     if named is None or topic is None or named == topic.topic_id:
         return None
     return Finding(
-        code="TOP411",
+        code=Code.OTHER_TOPIC_ID,
         reason=f"the tombstone is for topic id {named}, the live topic has {topic.topic_id or 'none'}",
         way_out="the topic was created again; to delete this one too, name its id",
         field="lifecycle.topicIds",
@@ -512,7 +513,7 @@ def _dead_replica(situation: Situation) -> Finding | None:
     if not dead:
         return None
     return Finding(
-        code="TOP421",
+        code=Code.BROKER_DOWN,
         reason=f"broker(s) {_listed(dead)} hold replicas and are down: they cannot delete them",
         way_out="start these brokers, or move the replicas away, then plan again",
     )
@@ -528,7 +529,7 @@ def _failed_disk(situation: Situation) -> Finding | None:
         return None
     ways = dict.fromkeys(way for _, way in found)
     return Finding(
-        code="TOP435",
+        code=Code.FAILED_LOG_DIRECTORY,
         reason="; ".join(reason for reason, _ in found),
         way_out=f"{'; '.join(ways)}, then plan again",
     )
@@ -539,7 +540,7 @@ def _no_topic_id(situation: Situation) -> Finding | None:
     if topic is None or topic.topic_id is not None or environment.spec.delete_by_name == "allow":
         return None
     return Finding(
-        code="TOP429",
+        code=Code.DELETED_BY_NAME,
         reason=f"{NO_TOPIC_ID} ({environment.place_of('policy.deleteByName')}, refuses that)",
         way_out=f"{_way_to_ids(situation)}, or set policy.deleteByName: allow",
     )
@@ -561,7 +562,7 @@ def _refused_by_brokers(situation: Situation) -> Finding | None:
         for release in releases:
             if value is not None and (problem := config_problem(name, value, release)):
                 return Finding(
-                    code="TOP306" if name in configs_of(release) else "TOP314",
+                    code=Code.INVALID_CONFIG if name in configs_of(release) else Code.UNUSABLE_CONFIG,
                     reason=f"the brokers run Kafka {releases} and would refuse {name}={value}: {problem}",
                     way_out="take it out, or upgrade the brokers",
                     field=f"configs.{name}",
@@ -576,12 +577,12 @@ def _recent_record(situation: Situation) -> Finding | None:
     missing = situation.without(LAST_RECORDS)
     if policy.rests_for and situation.activity.last_record_ms is None and missing:
         return Finding(
-            code="TOP409",
+            code=Code.USE_NOT_KNOWN,
             reason=f"it is not known when its last record was written: {missing} (Kafka {LAST_RECORDS.since})",
             way_out="set policy.restsFor: 0s, which compares the end offsets alone, or deleteActive: allow",
         )
     recent = recent_record(situation.activity, policy.rests_for, situation.now)
-    return Finding(code="TOP409", reason=recent, way_out=STOP_CLIENTS) if recent else None
+    return Finding(code=Code.RECENT_TRAFFIC, reason=recent, way_out=STOP_CLIENTS) if recent else None
 
 
 def _are_before(situation: Situation, release: Release) -> bool:
@@ -595,9 +596,9 @@ def _used_by_groups(situation: Situation) -> Finding | None:
     if activity is None or situation.environment.spec.policy.delete_active == "allow":
         return None
     if isinstance(activity, ActivityOfHiddenGroups):
-        return Finding(code="TOP410", reason=HIDDEN_GROUPS, way_out=CHECK_BY_HAND)
+        return Finding(code=Code.USE_NOT_KNOWN, reason=HIDDEN_GROUPS, way_out=CHECK_BY_HAND)
     used = use_by_groups(activity)
-    return Finding(code="TOP410", reason=used[0], way_out=used[1]) if used else None
+    return Finding(code=Code.ACTIVE_GROUP, reason=used[0], way_out=used[1]) if used else None
 
 
 def _brokers(ids: Sequence[int]) -> str:

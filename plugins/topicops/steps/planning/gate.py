@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import assert_never
 
+from topicops.model.codes import Code
 from topicops.model.errors import ArtifactError
 from topicops.model.plans.changes import (
     Change,
@@ -90,7 +91,7 @@ def _create_limit_reasons(change_set: ChangeSet, environment: Environment) -> It
     if creates > allowed:
         place = environment.place_of("limits.createsPerRun")
         live = f"{plural(managed, 'topic')} of these files {'is' if managed == 1 else 'are'} live"
-        yield f"TOP440: {plural(creates, 'create')}, {allowed} allowed: {live} ({place})"
+        yield f"{Code.MANY_CREATES}: {plural(creates, 'create')}, {allowed} allowed: {live} ({place})"
 
 
 def delete_limit_reasons(change_set: ChangeSet, environment: Environment) -> Iterator[str]:
@@ -124,13 +125,13 @@ def _protection_reasons(change: Change, environment: Environment) -> Iterator[st
     if pattern is not None:
         is_built_in = pattern in BUILT_IN_PROTECTED_TOPICS
         place = "built in" if is_built_in else environment.place_of("policy.protectedTopics")
-        yield f"TOP408: the topic is protected by the pattern {pattern} ({place})"
+        yield f"{Code.PROTECTED_TOPIC}: the topic is protected by the pattern {pattern} ({place})"
 
 
 def _by_name_reasons(change: Change, environment: Environment) -> Iterator[str]:
     if isinstance(change, DeleteTopic) and change.topic_id is None and environment.spec.delete_by_name == "refuse":
         place = environment.place_of("policy.deleteByName")
-        yield f"TOP429: the topic has no topic id, and deletes by name are refused ({place})"
+        yield f"{Code.DELETED_BY_NAME}: the topic has no topic id, and deletes by name are refused ({place})"
 
 
 def _state_reasons(change: Change, cluster: ClusterState, environment: Environment) -> Iterator[str]:
@@ -140,9 +141,9 @@ def _state_reasons(change: Change, cluster: ClusterState, environment: Environme
     needed = environment.spec.cluster.min_live_brokers
     if cluster.live_brokers < needed:
         place = environment.place_of("cluster.minLiveBrokers")
-        yield f"TOP433: {plural(cluster.live_brokers, 'live broker')}, {needed} needed ({place})"
+        yield f"{Code.FEW_BROKERS}: {plural(cluster.live_brokers, 'live broker')}, {needed} needed ({place})"
     if not cluster.has_controller:
-        yield "TOP432: 0 controllers, 1 needed: none is elected"
+        yield f"{Code.NO_CONTROLLER}: 0 controllers, 1 needed: none is elected"
     if cluster.offline_partitions:
         yield f"{plural(cluster.offline_partitions, 'offline partition')}, 0 allowed"
 
@@ -164,7 +165,7 @@ def _expansion_reasons(change: Change, environment: Environment) -> Iterator[str
     if change.partitions > most:
         place = environment.place_of("limits.expansionFactor")
         sum_of_it = f"{factor} times {change.partitions_before}"
-        yield f"TOP405: {change.partitions} partitions, {most} allowed: {sum_of_it} ({place})"
+        yield f"{Code.EXPANSION_FACTOR}: {change.partitions} partitions, {most} allowed: {sum_of_it} ({place})"
 
 
 def _budget_reasons(change: Change, environment: Environment, *, used: int) -> Iterator[str]:

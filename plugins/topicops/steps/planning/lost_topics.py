@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from topicops.model.cluster.snapshot import LastSeen, PastDelete
+from topicops.model.codes import Code
 from topicops.model.specs.desired import Desired, Lifecycle
 from topicops.model.topics_in_files import hold
 
-LOST_CODE = "TOP430"
-DELETED_CODE = "TOP431"
+LOST_CODE = Code.LOST_TOPIC
+DELETED_CODE = Code.COMES_BACK_EMPTY
 
 
 def lost_topics(missing: Mapping[str, LastSeen], desired: Desired, *, deleted: Collection[str]) -> dict[str, LastSeen]:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import assert_never
 
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
+from topicops.model.codes import Code
 from topicops.model.errors import DiffError
 from topicops.model.plans.changes import (
     ACTIONS,
@@ -39,7 +40,7 @@ from topicops.steps.planning.planned_changes import changes_of
 from topicops.steps.planning.reassignment import reassignment_json, resized
 
 NO_ACTIVITY: Mapping[str, TopicActivity] = MappingProxyType({})
-REASSIGNABLE = frozenset({"TOP402", "TOP423", "TOP425"})
+REASSIGNABLE = frozenset({Code.REPLICATION_FACTOR, Code.MIXED_REPLICATION_FACTOR, Code.ASSIGNMENT_DIFFERS})
 """Codes whose way out is a reassignment."""
 
 

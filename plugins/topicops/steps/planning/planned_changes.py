@@ -10,6 +10,7 @@ from topicops.model.abilities import SINGLE_OVERRIDES
 from topicops.model.canonical import assignment_digest
 from topicops.model.cluster.broker_defaults import Default, DefaultOnBrokers, agreed, not_given, possible
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
+from topicops.model.codes import Code
 from topicops.model.errors import DiffError
 from topicops.model.plans.changes import (
     ACTIONS,
@@ -130,9 +131,9 @@ def _expand(situation: Situation, load: Load) -> ExpandTopic:
     )
 
 
-EXPANSION_NOTES: Mapping[str, str] = {
-    "TOP403": "records of one key may go to another partition than before, so their order is no longer kept",
-    "TOP404": "old and new values of a key may stay in two partitions for ever; a new topic avoids that",
+EXPANSION_NOTES: Mapping[Code, str] = {
+    Code.KEYED_EXPANSION: "records of one key may go to another partition than before: their order is no longer kept",
+    Code.COMPACTED_EXPANSION: "old and new values of a key may stay in two partitions for ever: a new topic avoids it",
 }
 
 
@@ -147,9 +148,9 @@ def _unknown_policy_notes(policies: Default) -> Iterator[str]:
         yield f"{gap} default of cleanup.policy, so the topic counts as compacted"
 
 
-def _expansion_codes(situation: Situation, policies: Default) -> tuple[str, ...]:
+def _expansion_codes(situation: Situation, policies: Default) -> tuple[Code, ...]:
     is_compacted = any(policy is None or "compact" in policy.split(",") for policy in possible(policies))
-    found = {"TOP403": situation.desired.keyed, "TOP404": is_compacted}
+    found = {Code.KEYED_EXPANSION: situation.desired.keyed, Code.COMPACTED_EXPANSION: is_compacted}
     return tuple(code for code, holds in found.items() if holds)
 
 
@@ -223,7 +224,7 @@ def _delete(situation: Situation) -> DeleteTopic:
         owner=desired.owner,
         location=desired.location_of("lifecycle.state"),
         risk=Risk.DESTRUCTIVE,
-        codes=() if topic.topic_id else ("TOP429",),
+        codes=() if topic.topic_id else (Code.DELETED_BY_NAME,),
         notes=tuple(_delete_notes(topic, situation.live)),
         reversible=False,
         precondition=Precondition(identity=topic.identity, partitions=topic.partitions),

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from math import inf
 from typing import assert_never
 
+from topicops.model.codes import Code
 from topicops.model.specs.environment import Risk
 from topicops.model.specs.topic_config import ConfigValue, ConfigValueError, parse
 
-Rating = tuple[Risk, tuple[str, ...]]
+Rating = tuple[Risk, tuple[Code, ...]]
 """A risk and the codes that say why."""
 
 FAR_UP = 4
@@ -29,7 +30,7 @@ class Ordered:
     """From ``FAR_UP`` times the old value on, or to no limit."""
     far_down: Risk | None = None
     """Below one part in ``FAR_DOWN`` of the old value."""
-    code_down: str | None = None
+    code_down: Code | None = None
     unlimited: bool = False
     """Negative values mean no limit, which is larger than any number."""
 
@@ -47,7 +48,7 @@ class AnyChange:
     """Every change has the same risk."""
 
     risk: Risk
-    code: str | None = None
+    code: Code | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,9 @@ class NeverPlanned:
 
 Row = Ordered | Switch | AnyChange | NeverPlanned
 
-_RETENTION = Ordered(up=Risk.NOTICE, far_up=Risk.RISKY, down=Risk.DESTRUCTIVE, code_down="TOP413", unlimited=True)
+_RETENTION = Ordered(
+    up=Risk.NOTICE, far_up=Risk.RISKY, down=Risk.DESTRUCTIVE, code_down=Code.RETENTION_DELETES, unlimited=True
+)
 # -2 stands for "as much as in all", -1 for no limit: nothing local is larger than either.
 _LOCAL_RETENTION = Ordered(up=Risk.NOTICE, down=Risk.RISKY, unlimited=True)
 _BOUND = Ordered(up=Risk.NOTICE, down=Risk.RISKY)
@@ -66,7 +69,7 @@ _RISKY = AnyChange(risk=Risk.RISKY)
 _NOTICE = AnyChange(risk=Risk.NOTICE)
 
 RISKS: Mapping[str, Row] = {
-    "cleanup.policy": AnyChange(risk=Risk.DESTRUCTIVE, code="TOP414"),
+    "cleanup.policy": AnyChange(risk=Risk.DESTRUCTIVE, code=Code.CLEANUP_POLICY),
     "compression.gzip.level": _NOTICE,
     "compression.lz4.level": _NOTICE,
     "compression.type": _NOTICE,
@@ -83,7 +86,7 @@ RISKS: Mapping[str, Row] = {
     "local.retention.ms": _LOCAL_RETENTION,
     "max.compaction.lag.ms": _NOTICE,
     "max.decompressed.message.bytes": _BOUND,
-    "max.message.bytes": Ordered(up=Risk.NOTICE, down=Risk.RISKY, code_down="TOP424"),
+    "max.message.bytes": Ordered(up=Risk.NOTICE, down=Risk.RISKY, code_down=Code.MESSAGE_SIZE_LOWERED),
     "message.downconversion.enable": _RISKY,
     "message.format.version": _RISKY,
     "message.timestamp.after.max.ms": _BOUND,
@@ -187,5 +190,5 @@ def _switch_risk(row: Switch, new: ConfigValue | None) -> Risk:
     return row.to_true if new else row.to_false
 
 
-def _codes(code: str | None) -> tuple[str, ...]:
+def _codes(code: Code | None) -> tuple[Code, ...]:
     return (code,) if code else ()

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from topicops.controller.context import UNCLEAN_ELECTION, elects_unclean
 from topicops.controller.losses import after_loss
+from topicops.model.cluster.health import PartitionHealth
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, PartitionState
 from topicops.model.specs.topic_config import min_insync_replicas, needed_in_sync
 
@@ -128,8 +129,8 @@ def fate_of(kind: Kind, live: Collection[int]) -> Fate:
     gone = [broker for broker in kind.replicas if broker not in live]
     state = after_loss(before, kind.replicas, live=live, lost=gone, unclean=kind.unclean)
     isr = tuple(broker for broker in state.isr if broker in live)
-    leader = state.leader if state.leader in live else None
-    return Fate(leader, isr, is_below_min_isr=leader is None or len(isr) < kind.needed)
+    health = PartitionHealth(kind.replicas, state.leader, isr, live, kind.needed)
+    return Fate(None if health.is_offline else state.leader, isr, is_below_min_isr=health.refuses_all_acks)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,9 @@ from typing import assert_never
 from topicops.controller.context import ControllerSettings
 from topicops.controller.played_cluster import PlayedCluster
 from topicops.controller.znodes import Znodes
+from topicops.model.cluster.health import health_of
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
+from topicops.model.codes import Code
 from topicops.model.errors import UsageError
 from topicops.model.plans.changes import Action, Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.printable import plural
@@ -201,10 +203,10 @@ class Stage:
             return None
         names = ", ".join(f"broker {broker}" for broker in missing)
         if isinstance(change, DeleteTopic) and self._is_kraft:
-            return Effect.REFUSED, f"it has replicas on {names}; apply refuses it (TOP421)"
+            return Effect.REFUSED, f"it has replicas on {names}; apply refuses it ({Code.BROKER_DOWN})"
         if isinstance(change, DeleteTopic):
-            return Effect.HANGS, f"it waits for {names}; apply does not begin it (TOP421)"
-        return Effect.REFUSED, f"it has new replicas on {names}; apply refuses it (TOP427)"
+            return Effect.HANGS, f"it waits for {names}; apply does not begin it ({Code.BROKER_DOWN})"
+        return Effect.REFUSED, f"it has new replicas on {names}; apply refuses it ({Code.ASSIGNED_BROKER_DOWN})"
 
     def _brokers_of(self, change: Change) -> set[int]:
         """The brokers that a change needs: those of its new replicas, and of a delete all that hold the topic."""
@@ -333,7 +335,7 @@ def _topic(stage: Stage, after: ClusterSnapshot, name: str, brokers: Collection[
 
 
 def _partition(live: ClusterSnapshot, earlier: LiveTopic | None, p: int, kind: Kind, fate: Fate) -> RehearsedPartition:
-    had_leader = earlier is not None and p in earlier.assignment and live.has_live_leader(earlier, p)
+    had_leader = earlier is not None and p in earlier.assignment and not health_of(earlier, p, live.brokers).is_offline
     return RehearsedPartition(
         partition=p,
         replicas=kind.replicas,

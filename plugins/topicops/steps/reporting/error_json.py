@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypedDict
 
+from topicops.model.codes import Code
 from topicops.model.exit_status import ExitStatus
 from topicops.model.json_types import FormatVersion
 from topicops.model.printable import printable
@@ -27,7 +28,7 @@ class ErrorJson(TypedDict):
     error: ErrorFields
 
 
-def error_json(status: ExitStatus, *, code: str | None, message: str, diagnostics: Sequence[Diagnostic] = ()) -> str:
+def error_json(status: ExitStatus, *, code: Code | None, message: str, diagnostics: Sequence[Diagnostic] = ()) -> str:
     errors = sum(found.is_error for found in diagnostics)
     error: ErrorFields = {
         "exit_status": int(status),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from topicops.model.cluster.snapshot import Assignment
+from topicops.model.codes import Code
 from topicops.model.specs.document import Fields, Items, Node, Span, Text
 from topicops.steps.specs.fields import WHOLE_NUMBER, read_integer
 from topicops.steps.specs.findings import FileFindings, Finding, Unreadable
@@ -17,7 +18,9 @@ def read_assignment(node: Node, file: str) -> tuple[Assignment | None, tuple[Fin
         case Fields():
             rows = reading.fields(node)
         case Items():
-            reading.findings.add("TOP203", node.span, "a mapping of partition to brokers is needed here, not a list")
+            reading.findings.add(
+                Code.WRONG_TYPE, node.span, "a mapping of partition to brokers is needed here, not a list"
+            )
             rows = {}
     return (None if reading.findings.found else rows), tuple(reading.findings.found)
 
@@ -40,13 +43,13 @@ class _AssignmentReader:
                 rows[partition] = row
         are_numbers = not any(isinstance(partition, Unreadable) for partition in partitions)
         if are_numbers and (not partitions or set(partitions) != set(range(len(partitions)))):
-            self.findings.add("TOP205", node.span, "partitions run from 0 without a gap")
+            self.findings.add(Code.OUT_OF_RANGE, node.span, "partitions run from 0 without a gap")
         return dict(sorted(rows.items()))
 
     def _row(self, node: Node) -> tuple[int, ...] | None:
         if not isinstance(node, Items):
             self.findings.add(
-                "TOP203", node.span, "a list of broker ids is needed here", "preferred leader first: [1, 2, 3]"
+                Code.WRONG_TYPE, node.span, "a list of broker ids is needed here", "preferred leader first: [1, 2, 3]"
             )
             return None
         brokers = [read_integer(item, self.findings, lowest=0) for item in node.items]
@@ -55,20 +58,20 @@ class _AssignmentReader:
 
     def _check_row(self, row: tuple[int, ...], span: Span, size: int) -> None:
         if not row:
-            self.findings.add("TOP205", span, "a partition needs at least one broker")
+            self.findings.add(Code.OUT_OF_RANGE, span, "a partition needs at least one broker")
         elif min(row) < 0:
-            self.findings.add("TOP205", span, f"broker ids start at 0, unlike {min(row)}")
+            self.findings.add(Code.OUT_OF_RANGE, span, f"broker ids start at 0, unlike {min(row)}")
         elif len(set(row)) < len(row):
-            self.findings.add("TOP205", span, "a broker holds one replica of a partition at most")
+            self.findings.add(Code.OUT_OF_RANGE, span, "a broker holds one replica of a partition at most")
         elif len(row) != size:
-            self.findings.add("TOP205", span, f"{len(row)} replicas here, {size} in the first row")
+            self.findings.add(Code.OUT_OF_RANGE, span, f"{len(row)} replicas here, {size} in the first row")
 
     def text_form(self, node: Text) -> dict[int, tuple[int, ...]]:
         """Kafka's own form. Source: TopicCommand#parseReplicaAssignment (3.9)."""
         rows = [row.split(":") for row in node.text.split(",")]
         if not all(WHOLE_NUMBER.fullmatch(broker.strip()) and len(broker) < 12 for row in rows for broker in row):
             self.findings.add(
-                "TOP205", node.span, "not broker ids joined by : and rows joined by ,", "as in 1:2:3,2:3:1"
+                Code.OUT_OF_RANGE, node.span, "not broker ids joined by : and rows joined by ,", "as in 1:2:3,2:3:1"
             )
             return {}
         assignment = {partition: tuple(map(int, row)) for partition, row in enumerate(rows)}

@@ -15,6 +15,7 @@ from typing import NamedTuple, TypeVar, assert_never
 
 import msgspec
 
+from topicops.model.codes import Code
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.document import NULLS, START, Entry, Fields, Items, Node, Span, Text
 from topicops.model.specs.environment import Written
@@ -157,7 +158,7 @@ def _model_reader(model: type[Written], *, is_file: bool = False) -> Reader:
         first = START if is_file else node.first
         if required and not required <= values.keys():
             for name in (name for name in fields if name in required and name not in values):
-                findings.add("TOP202", first, f"{name} is missing")
+                findings.add(Code.MISSING_FIELD, first, f"{name} is missing")
         return Section(findings.file, first, values)
 
     return read
@@ -167,7 +168,7 @@ def _add_unknown(unknown: Sequence[Entry], names: Sequence[str], findings: FileF
     """Report fields that are not one of ``names``."""
     for n, (key, _) in enumerate(unknown):
         hint = hint_for_field(key.text, names) if n < _MOST_GUESSED else f"known here: {', '.join(names)}"
-        findings.add("TOP201", key.span, f"unknown field {key.text}", hint)
+        findings.add(Code.UNKNOWN_FIELD, key.span, f"unknown field {key.text}", hint)
 
 
 _MOST_GUESSED = 100
@@ -228,7 +229,7 @@ def _reader_of(kind: Kind) -> Reader:
 
 def _wrong_type(node: Node, findings: FileFindings, wanted: str) -> Unreadable:
     kinds = {Text: "text", Items: "a list", Fields: "a mapping"}
-    return findings.add("TOP203", node.span, f"{wanted} is needed here, not {kinds[type(node)]}")
+    return findings.add(Code.WRONG_TYPE, node.span, f"{wanted} is needed here, not {kinds[type(node)]}")
 
 
 def _list_reader(read_item: Reader) -> Reader:
@@ -242,7 +243,7 @@ def _list_reader(read_item: Reader) -> Reader:
 
 def _item(node: Node, findings: FileFindings, read_item: Reader) -> object:
     if isinstance(node, Text) and node.is_null:
-        return findings.add("TOP203", node.span, "a value is needed here, not nothing")
+        return findings.add(Code.WRONG_TYPE, node.span, "a value is needed here, not nothing")
     return read_item(node, findings)
 
 
@@ -263,7 +264,9 @@ def _entries_reader(key_kind: TextKind, read_value: Reader, *, keeps_null: bool 
             key, below = entry
             is_legal = legal_key is None or legal_key.fullmatch(key.text) is not None
             if not is_legal:
-                findings.add("TOP211", key.span, f"a key matches {key_kind.pattern}; {_shown(key.text)} does not")
+                findings.add(
+                    Code.TEXT_LIMITS, key.span, f"a key matches {key_kind.pattern}; {_shown(key.text)} does not"
+                )
             if isinstance(below, Text) and below.is_null:
                 if keeps_null:
                     values[key.text] = Value(None, below.span, key.span)
@@ -286,7 +289,9 @@ def _text_reader(kind: TextKind) -> Reader:
         if not isinstance(node, Text):
             return _wrong_type(node, findings, "text")
         if longest and len(node.text) > longest:
-            return findings.add("TOP211", node.span, f"{len(node.text):,} characters; at most {longest:,} are kept")
+            return findings.add(
+                Code.TEXT_LIMITS, node.span, f"{len(node.text):,} characters; at most {longest:,} are kept"
+            )
         return node.text
 
     return read
@@ -300,7 +305,7 @@ def _word_reader(words: Collection[str]) -> Reader:
             return node.text
         near = similar_word(node.text.lower(), words)
         remedy = f"did you mean {near}?" if near else ""
-        return findings.add("TOP205", node.span, f"{node.text!r} is not one of {', '.join(words)}", remedy)
+        return findings.add(Code.OUT_OF_RANGE, node.span, f"{node.text!r} is not one of {', '.join(words)}", remedy)
 
     return read
 
@@ -321,22 +326,24 @@ def read_integer(
 ) -> int | Unreadable:
     """The whole number of a node; it must be spelled so that every reader of YAML gets the same number."""
     if not isinstance(node, Text):
-        return findings.add("TOP203", node.span, "a whole number is needed here")
+        return findings.add(Code.WRONG_TYPE, node.span, "a whole number is needed here")
     text = node.text
     if text in _SMALL_NUMBERS and lowest <= _SMALL_NUMBERS[text] <= highest:
         return _SMALL_NUMBERS[text]
     text = text.strip()
     if len(text) > LONGEST_NUMBER:
-        return findings.add("TOP205", node.span, f"{len(text):,} characters; a number has at most {LONGEST_NUMBER}")
+        return findings.add(
+            Code.OUT_OF_RANGE, node.span, f"{len(text):,} characters; a number has at most {LONGEST_NUMBER}"
+        )
     if AMBIGUOUS_NUMBER.fullmatch(text):
         number = plain_number(text) or ""
         suggestion = number if WHOLE_NUMBER.fullmatch(number) and _is_within(number, lowest, highest) else None
         remedy = f"write {suggestion} if that is meant" if suggestion else "write plain digits"
-        return findings.add("TOP204", node.span, f"{text} is read differently by different tools", remedy)
+        return findings.add(Code.AMBIGUOUS_SCALAR, node.span, f"{text} is read differently by different tools", remedy)
     if not WHOLE_NUMBER.fullmatch(text):
-        return findings.add("TOP203", node.span, f"a whole number is needed here, not {_shown(text)}")
+        return findings.add(Code.WRONG_TYPE, node.span, f"a whole number is needed here, not {_shown(text)}")
     if not _is_within(text, lowest, highest):
-        return findings.add("TOP205", node.span, f"{_shown(text)} is not in {lowest} … {highest}")
+        return findings.add(Code.OUT_OF_RANGE, node.span, f"{_shown(text)} is not in {lowest} … {highest}")
     return int(text)
 
 
@@ -355,9 +362,9 @@ def _read_boolean(node: Node, findings: FileFindings) -> object:
         return node.text == "true"
     if node.text.lower() in ("yes", "no", "on", "off"):
         return findings.add(
-            "TOP204", node.span, f"{node.text} is text to some tools", f"write {boolean_word(node.text)}"
+            Code.AMBIGUOUS_SCALAR, node.span, f"{node.text} is text to some tools", f"write {boolean_word(node.text)}"
         )
-    return findings.add("TOP203", node.span, f"true or false is needed here, not {_shown(node.text)}")
+    return findings.add(Code.WRONG_TYPE, node.span, f"true or false is needed here, not {_shown(node.text)}")
 
 
 _RFC_3339_UTC = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|\+00:00)", re.ASCII)
@@ -373,7 +380,7 @@ def _read_time(node: Node, findings: FileFindings) -> object:
         pass  # a day or an hour that does not exist
     suggestion = _if_fine(utc_time(node.text), node, _read_time)
     remedy = f"write {suggestion}" if suggestion else "write it like 2030-01-31T12:00:00Z"
-    return findings.add("TOP215", node.span, f"{_shown(node.text)} is no time in UTC", remedy)
+    return findings.add(Code.NO_TIME, node.span, f"{_shown(node.text)} is no time in UTC", remedy)
 
 
 def _read_duration(node: Node, findings: FileFindings) -> object:
@@ -382,10 +389,10 @@ def _read_duration(node: Node, findings: FileFindings) -> object:
     try:
         return timedelta(milliseconds=read_duration_ms(node.text.strip()))
     except AmbiguousNumberError as error:
-        return findings.add("TOP204", node.span, str(error), "write plain digits and a unit, as in 30s")
+        return findings.add(Code.AMBIGUOUS_SCALAR, node.span, str(error), "write plain digits and a unit, as in 30s")
     except UnknownUnitError as error:
         suggestion = _if_fine(known_unit(node.text, "ms"), node, _read_duration)
         remedy = f"write {suggestion}" if suggestion else ""
-        return findings.add("TOP214", node.span, f"{_shown(node.text)}: {error}", remedy)
+        return findings.add(Code.UNKNOWN_UNIT, node.span, f"{_shown(node.text)}: {error}", remedy)
     except (ConfigValueError, OverflowError) as error:
-        return findings.add("TOP203", node.span, f"{_shown(node.text)}: {error}")
+        return findings.add(Code.WRONG_TYPE, node.span, f"{_shown(node.text)}: {error}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from topicops.model.specs.codes import WARNINGS
+from topicops.model.codes import WARNINGS, Code
 from topicops.model.specs.diagnostics import Diagnostic, Note, Severity
 from topicops.model.specs.document import Span
 
@@ -12,7 +12,7 @@ from topicops.model.specs.document import Span
 class Finding(NamedTuple):
     """A problem at its place; with its severity it becomes a diagnostic."""
 
-    code: str
+    code: Code
     file: str
     span: Span
     summary: str
@@ -63,7 +63,7 @@ class FileFindings:
         self.file = file
         self.found: list[Finding] = []
 
-    def add(self, code: str, span: Span, summary: str, remedy: str = "") -> Unreadable:
+    def add(self, code: Code, span: Span, summary: str, remedy: str = "") -> Unreadable:
         """Note a finding; gives ``UNREADABLE``, the value to go on with."""
         self.found.append(Finding(code, self.file, span, summary, remedy))
         return UNREADABLE

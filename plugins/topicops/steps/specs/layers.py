@@ -15,6 +15,7 @@ from typing import NamedTuple
 import msgspec
 
 from topicops.model.cluster.snapshot import Assignment
+from topicops.model.codes import Code
 from topicops.model.release import Release
 from topicops.model.specs.config_checks import value_problem
 from topicops.model.specs.diagnostics import Location, Note
@@ -113,7 +114,7 @@ class Setting(msgspec.Struct, frozen=True, gc=False):
         return Location(self.file, self.span.line, self.span.column)
 
     def finding(
-        self, code: str, summary: str, remedy: str = "", *, topic: str, against: Setting | None = None, why: str = ""
+        self, code: Code, summary: str, remedy: str = "", *, topic: str, against: Setting | None = None, why: str = ""
     ) -> Finding:
         """A problem of this value; ``against`` is the value that it does not go with, and ``why`` says what that is."""
         return Finding(code, self.file, self.span, summary, remedy, topic, note=against.note(why) if against else None)

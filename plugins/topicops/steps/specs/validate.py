@@ -8,6 +8,7 @@ from datetime import datetime
 from itertools import chain
 
 from topicops.model.canonical import assignment_digest, sha256_of
+from topicops.model.codes import Code
 from topicops.model.errors import SpecError, UsageError
 from topicops.model.gc_pause import gc_paused
 from topicops.model.specs.desired import API_VERSION, Desired, DesiredTopic, Lifecycle
@@ -52,18 +53,18 @@ MODELS: Mapping[FileKind, type[Written]] = {
 
 NOT_LIFTABLE = frozenset(
     {
-        "TOP301",
-        "TOP305",
-        "TOP306",
-        "TOP313",
-        "TOP318",
-        "TOP319",
-        "TOP322",
-        "TOP325",
-        "TOP326",
-        "TOP333",
-        "TOP336",
-        "TOP337",
+        Code.DEFINED_TWICE,
+        Code.UNKNOWN_CONFIG,
+        Code.INVALID_CONFIG,
+        Code.THROTTLE,
+        Code.UNKNOWN_PROFILE,
+        Code.UNKNOWN_OVERRIDDEN,
+        Code.INCOMPLETE_LIFECYCLE,
+        Code.INCOMPLETE_ENVIRONMENT,
+        Code.EXCEPTION_OVER,
+        Code.ENVIRONMENT_ORDER,
+        Code.UNKNOWN_ENVIRONMENT,
+        Code.UNKNOWN_EXCEPTED,
     }
 )
 """Errors that leave nothing to plan; an exception does not help."""
@@ -253,7 +254,7 @@ def _foreign(body: Section, kind: FileKind) -> list[Finding]:
     """Findings for a file of another kind than its folder holds; then nothing else in it is checked."""
     return [
         Finding(
-            "TOP206",
+            Code.UNKNOWN_KIND,
             body.file,
             body.values[name].span,
             f"{name} {given!r} is not known here",
@@ -350,7 +351,7 @@ def _lifted_for(view: EnvironmentView, anywhere: Lifted) -> Lifted:
     return _lifted(view) | {(topic, code) for topic, code in anywhere if topic not in here}
 
 
-_SEVERAL_AT_A_PLACE = frozenset({"TOP202", "TOP321"})
+_SEVERAL_AT_A_PLACE = frozenset({Code.MISSING_FIELD, Code.OVER_BUDGET})
 """One for each missing field, and for each environment in which a budget is exceeded."""
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from topicops.model.choices import Source
 from topicops.model.cluster.snapshot import PartitionState
+from topicops.model.codes import Code
 from topicops.model.ports import BrokerLogs, BrokerView, PartitionView, Unoffered
 from topicops.model.runs.results import Verdict
 from topicops.model.specs.topic_config import canonical_overrides
@@ -21,7 +22,7 @@ def cluster_id(observation: Observation) -> Iterator[Finding]:
         if observation.cluster_id is not None and view.cluster_id not in (None, observation.cluster_id):
             source = SOURCE_NAMES[observation.source]
             message = f"broker {broker} belongs to cluster {view.cluster_id}, {source} to {observation.cluster_id}"
-            yield Finding(check="V01", verdict=Verdict.FAILED, message=message, code="TOP504", is_final=True)
+            yield Finding(Code.V01, Verdict.FAILED, message, Code.WRONG_CLUSTER, is_final=True, brokers=(broker,))
 
 
 def topic_ids(observation: Observation) -> Iterator[Finding]:
@@ -31,42 +32,41 @@ def topic_ids(observation: Observation) -> Iterator[Finding]:
         if known is not None and known != observation.present.topic_id:
             message = f"broker {broker} knows it by topic id {known}, {_by_id(observation)}"
             # Right after a topic is created again, a broker still has the old id for a moment.
-            yield _of_broker("V03", Verdict.CONVERGING, broker, message, "TOP606")
+            yield _of_broker(Code.V03, Verdict.CONVERGING, broker, message, Code.BROKERS_DISAGREE)
 
 
 def metadata(observation: Observation) -> Iterator[Finding]:
     """V14: the brokers that were asked have the same metadata as the source."""
     for broker, view in sorted(observation.views.items()):
         if isinstance(view, str):
-            yield Finding(check="V14", verdict=Verdict.DEGRADED, message=view, code="TOP605")
+            yield Finding(Code.V14, Verdict.DEGRADED, view, Code.NO_ANSWER, brokers=(broker,))
             continue
         for message, subject in _metadata_differences(observation, broker, view):
-            subjects = frozenset({f"{subject} on broker {broker}"})
-            yield Finding(check="V14", verdict=Verdict.CONVERGING, message=message, code="TOP605", subjects=subjects)
+            yield _of_broker(Code.V14, Verdict.CONVERGING, broker, message, Code.BROKERS_DISAGREE, subject)
 
 
 def overrides(observation: Observation) -> Iterator[Finding]:
     """V15: the brokers have the same overrides as the source."""
     if isinstance(observation.broker_overrides, Unoffered):
-        yield _not_checked("V15", f"the brokers' own configs ({observation.broker_overrides})")
+        yield _not_checked(Code.V15, f"the brokers' own configs ({observation.broker_overrides})")
     elif isinstance(observation.broker_overrides, str):
-        yield Finding(check="V15", verdict=Verdict.DEGRADED, message=observation.broker_overrides, code="TOP603")
+        yield Finding(Code.V15, Verdict.DEGRADED, observation.broker_overrides, Code.NO_ANSWER)
     if observation.broker_overrides is None or isinstance(observation.broker_overrides, str):
         return
     known, found = canonical_overrides(observation.broker_overrides), canonical_overrides(observation.present.overrides)
     for name in sorted(name for name in known.keys() | found.keys() if known.get(name) != found.get(name)):
         both = f"{known.get(name, 'not set')}, {SOURCE_NAMES[observation.source]} {found.get(name, 'not set')}"
         message = f"{name}: the brokers have {both}"
-        yield Finding(check="V15", verdict=Verdict.CONVERGING, message=message, code="TOP603")
+        yield Finding(Code.V15, Verdict.CONVERGING, message, Code.BROKERS_DISAGREE)
 
 
 def log_directories(observation: Observation) -> Iterator[Finding]:
     """V16: every replica has a log on its broker's disks, and the broker serves it."""
     topic, rows = observation.expected.topic, observation.present.assignment
-    yield from _unseen_disks(observation, "V16")
+    yield from _unseen_disks(observation, Code.V16)
     for broker, logs in sorted(observation.logs.items()):
         if isinstance(logs, str):
-            yield Finding(check="V16", verdict=Verdict.DEGRADED, message=logs, code="TOP605")
+            yield Finding(Code.V16, Verdict.DEGRADED, logs, Code.NO_ANSWER, brokers=(broker,))
             continue
         if logs.unoffered:
             continue
@@ -77,7 +77,7 @@ def log_directories(observation: Observation) -> Iterator[Finding]:
                 if p in idle
                 else f"broker {broker} has no log directory for partition {p}{observation.failed_disks([p])}"
             )
-            yield _of_replica("V16", Verdict.CONVERGING, p, broker, message)
+            yield _of_broker(Code.V16, Verdict.CONVERGING, broker, message, Code.NO_LOG, f"partition {p}")
 
 
 def end_offsets(observation: Observation) -> Iterator[Finding]:
@@ -86,30 +86,30 @@ def end_offsets(observation: Observation) -> Iterator[Finding]:
         unread = logs.unread.get(observation.expected.topic, {}) if isinstance(logs, BrokerLogs) else {}
         for p, error in sorted(unread.items()):
             message = f"broker {broker} leads partition {p} and cannot read its log: {error}"
-            yield _of_replica("V16", Verdict.CONVERGING, p, broker, message)
+            yield _of_broker(Code.V16, Verdict.CONVERGING, broker, message, Code.NO_LOG, f"partition {p}")
 
 
 def absence(observation: Observation) -> Iterator[Finding]:
     """V17: no broker that was asked knows the topic."""
     for broker, view in sorted(observation.views.items()):
         if isinstance(view, str):
-            yield Finding(check="V17", verdict=Verdict.DEGRADED, message=view, code="TOP605")
+            yield Finding(Code.V17, Verdict.DEGRADED, view, Code.NO_ANSWER, brokers=(broker,))
         elif observation.expected.topic in view.topics:
             message = f"broker {broker} still knows it"
-            yield Finding(check="V17", verdict=Verdict.CONVERGING, message=message, code="TOP605")
+            yield Finding(Code.V17, Verdict.CONVERGING, message, Code.BROKERS_DISAGREE, brokers=(broker,))
 
 
 def leftover_logs(observation: Observation) -> Iterator[Finding]:
     """V17: logs that are still on disks; only a remark, because brokers remove them later."""
-    yield from _unseen_disks(observation, "V17")
+    yield from _unseen_disks(observation, Code.V17)
     for broker, logs in sorted(observation.logs.items()):
         left = _on_disk(logs, observation.expected.topic) if isinstance(logs, BrokerLogs) else frozenset()
         if left:
             message = f"broker {broker} still has logs of {partition_names(left)}"
-            yield Finding(check="V17", verdict=Verdict.HEALTHY, message=message)
+            yield Finding(Code.V17, Verdict.HEALTHY, message)
 
 
-def _unseen_disks(observation: Observation, check: str) -> Iterator[Finding]:
+def _unseen_disks(observation: Observation, check: Code) -> Iterator[Finding]:
     """Brokers that offer no request about their disks, of those that would have to be asked about this topic."""
     logs = {b: found.unoffered for b, found in observation.logs.items() if isinstance(found, BrokerLogs)}
     if unoffered := [logs[b] for b in sorted(_disks_of(observation) & logs.keys()) if logs[b]]:
@@ -123,8 +123,8 @@ def _disks_of(observation: Observation) -> set[int]:
     return {broker for row in observation.live.assignment.values() for broker in row}
 
 
-def _not_checked(check: str, what: str) -> Finding:
-    return Finding(check=check, verdict=Verdict.NOT_CHECKED, message=what)
+def _not_checked(check: Code, what: str) -> Finding:
+    return Finding(check, Verdict.NOT_CHECKED, what)
 
 
 def _by_id(observation: Observation) -> str:
@@ -162,11 +162,9 @@ def _partition_difference(found: PartitionState, seen: PartitionView | None, sou
     return None
 
 
-def _of_broker(check: str, verdict: Verdict, broker: int, message: str, code: str) -> Finding:
-    subjects = frozenset({f"broker {broker}"})
-    return Finding(check=check, verdict=verdict, message=message, code=code, subjects=subjects)
-
-
-def _of_replica(check: str, verdict: Verdict, partition: int, broker: int, message: str) -> Finding:
-    subjects = frozenset({f"partition {partition} on broker {broker}"})
-    return Finding(check=check, verdict=verdict, message=message, code="TOP605", subjects=subjects)
+def _of_broker(
+    check: Code, verdict: Verdict, broker: int, message: str, code: Code, subject: str | None = None
+) -> Finding:
+    """A finding about something of a broker; None means about the broker itself."""
+    subjects = frozenset({f"{subject} on broker {broker}" if subject else f"broker {broker}"})
+    return Finding(check, verdict, message, code, subjects=subjects, brokers=(broker,))

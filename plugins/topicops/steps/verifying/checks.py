@@ -7,9 +7,12 @@ brokers' answers are in ``broker_checks``.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from topicops.model.canonical import assignment_digest
-from topicops.model.cluster.snapshot import LiveTopic, PartitionState
+from topicops.model.cluster.health import PartitionHealth
+from topicops.model.cluster.snapshot import LiveTopic
+from topicops.model.codes import Code
 from topicops.model.printable import or_not_set
 from topicops.model.runs.results import Check, Verdict
 from topicops.model.specs.topic_config import MIN_ISR, canonical_overrides, min_insync_replicas, needed_in_sync
@@ -29,7 +32,7 @@ def findings(observation: Observation) -> tuple[Finding, ...]:
     return tuple(finding for rule in RULES.values() for finding in rule(observation))
 
 
-def checked_ids(expected: Expectation, parts: Collection[str]) -> tuple[str, ...]:
+def checked_ids(expected: Expectation, parts: Collection[str]) -> tuple[Code, ...]:
     """Ids of the rules that can find something for such a topic once these parts of an observation were read."""
     rules = ABSENCE_RULES if expected.absent else RULES
     return tuple(dict.fromkeys(check for check, part in rules if part in parts))
@@ -49,13 +52,20 @@ def checks_of(expected: Expectation, found: Sequence[Finding], parts: Collection
 
 
 def _as_check(topic: str, finding: Finding) -> Check:
-    return Check(id=finding.check, topic=topic, verdict=finding.verdict, message=finding.message, code=finding.code)
+    return Check(
+        id=finding.check,
+        topic=topic,
+        verdict=finding.verdict,
+        message=finding.message,
+        code=finding.code,
+        brokers=finding.brokers,
+    )
 
 
 def missing_topic(observation: Observation) -> Iterator[Finding]:
     """V02: the topic exists; one that the run creates may still appear."""
     is_final = observation.expected.identity is not None and _never_returns(observation)
-    yield Finding(check="V02", verdict=Verdict.FAILED, message="topic is not there", code="TOP604", is_final=is_final)
+    yield Finding(Code.V02, Verdict.FAILED, "topic is not there", code=Code.TOPIC_MISSING, is_final=is_final)
 
 
 def structure(observation: Observation) -> Iterator[Finding]:
@@ -63,11 +73,10 @@ def structure(observation: Observation) -> Iterator[Finding]:
     live = observation.present
     # Until old brokers have moved a partition, its znode has the replicas of both sides.
     verdict = Verdict.CONVERGING if observation.traces.is_in_reassignment else Verdict.FAILED
-    for message, subject in _malformed(live):
-        subjects = frozenset({subject})
-        yield Finding(check="V02", verdict=verdict, message=message, code="TOP604", subjects=subjects)
+    for message, subject, code in _malformed(live):
+        yield Finding(Code.V02, verdict, message, code, subjects=frozenset({subject}))
     for message in _unplanned(observation.expected, live):
-        yield Finding(check="V02", verdict=Verdict.FAILED, message=message, code="TOP604")
+        yield Finding(Code.V02, Verdict.FAILED, message, Code.PARTITIONS_DIFFER)
 
 
 def identity(observation: Observation) -> Iterator[Finding]:
@@ -76,7 +85,7 @@ def identity(observation: Observation) -> Iterator[Finding]:
     if planned is not None and live.identity_after(planned) != planned:
         message = f"topic id: planned {planned}, live {live.identity}: it was deleted and created again"
         is_final = _never_returns(observation)
-        yield Finding(check="V03", verdict=Verdict.FAILED, message=message, code="TOP606", is_final=is_final)
+        yield Finding(Code.V03, Verdict.FAILED, message, Code.CREATED_AGAIN, is_final=is_final)
 
 
 def reassignment(observation: Observation) -> Iterator[Finding]:
@@ -84,17 +93,18 @@ def reassignment(observation: Observation) -> Iterator[Finding]:
     live = observation.present
     for p in sorted(p for p in live.assignment if live.adding.get(p) or live.removing.get(p)):
         message = f"partition {p} is being reassigned: replicas {list(live.assignment[p])}"
-        yield _of_partition("V04", Verdict.CONVERGING, p, message, "TOP419")
+        yield _of_partition(Code.V04, Verdict.CONVERGING, p, message, Code.REASSIGNMENT_RUNS)
     if observation.traces.is_in_reassignment and not live.is_reassigning:
         message = "/admin/reassign_partitions names it, so its replicas are being moved"
-        yield Finding(check="V04", verdict=Verdict.CONVERGING, message=message, code="TOP419")
+        yield Finding(Code.V04, Verdict.CONVERGING, message, Code.REASSIGNMENT_RUNS)
 
 
 def deletion_marker(observation: Observation) -> Iterator[Finding]:
     """V05: the topic has no deletion marker."""
     if observation.traces.is_deleting:
         message = "marked for deletion" + _waiting_for(observation)
-        yield Finding(check="V05", verdict=Verdict.FAILED, message=message, code="TOP418")
+        brokers = _waited_for(observation)
+        yield Finding(Code.V05, Verdict.FAILED, message, Code.BEING_DELETED, brokers=brokers)
 
 
 def state(observation: Observation) -> Iterator[Finding]:
@@ -105,31 +115,36 @@ def state(observation: Observation) -> Iterator[Finding]:
         hope = any(broker in observation.brokers for broker in replicas)
         verdict = Verdict.CONVERGING if hope else Verdict.FAILED
         message = f"partition {p} has no state yet: replicas {list(replicas)}{_lost(observation, p, replicas)}"
-        yield _of_partition("V06", verdict, p, message, "TOP601")
+        brokers = _lost_brokers(observation, p, replicas)
+        yield _of_partition(Code.V06, verdict, p, message, Code.NO_STATE, brokers)
 
 
 def leader(observation: Observation) -> Iterator[Finding]:
     """V07: the leader is a live replica in the ISR."""
     for p, found in observation.led_partitions():
-        replicas = observation.present.assignment[p]
-        if reason := _leader_problem(found, replicas, observation.brokers):
+        replicas, health = observation.present.assignment[p], observation.health(p)
+        if reason := _leader_problem(health, replicas):
             message = f"partition {p} {reason}{_lost(observation, p, replicas)}"
-            yield _of_partition("V07", Verdict.FAILED, p, message, "TOP601")
+            code = Code.NO_LEADER if health.is_offline else Code.STRANGE_STATE
+            brokers = _lost_brokers(observation, p, [*replicas, found.leader] if found.leader >= 0 else replicas)
+            yield _of_partition(Code.V07, Verdict.FAILED, p, message, code, brokers)
 
 
 def isr(observation: Observation) -> Iterator[Finding]:
     """V08: the ISR is all replicas, and all of them live."""
-    for p, found in observation.led_partitions():
-        replicas = observation.present.assignment[p]
-        missing = [broker for broker in replicas if broker not in found.isr or broker not in observation.brokers]
+    for p, _ in observation.led_partitions():
+        health = observation.health(p)
+        away = {*health.missing, *health.dead_replicas}
+        missing = [broker for broker in health.replicas if broker in away]
         if missing:
             lost = _lost(observation, p, missing)
             yield Finding(
-                check="V08",
-                verdict=Verdict.DEGRADED if lost else Verdict.CONVERGING,
-                message=f"partition {p} lacks {broker_names(missing)} in its ISR{lost}",
-                code="TOP602",
+                Code.V08,
+                Verdict.DEGRADED if lost else Verdict.CONVERGING,
+                f"partition {p} lacks {broker_names(missing)} in its ISR{lost}",
+                Code.INCOMPLETE_ISR,
                 subjects=frozenset(f"partition {p} on broker {broker}" for broker in missing),
+                brokers=_in_order(missing, observation.brokers_with_failed_disks([p])),
             )
 
 
@@ -137,25 +152,22 @@ def min_isr(observation: Observation) -> Iterator[Finding]:
     """V09: the ISR is large enough for producers with ``acks=all``."""
     for p, found in observation.led_partitions():
         row = observation.present.assignment[p]
-        least = min_insync_replicas(observation.present.overrides, observation.broker_defaults, row)
-        needed = needed_in_sync(least, len(row), observation.releases)
-        size = sum(broker in observation.brokers for broker in found.isr)
-        if size < needed:
-            message = f"partition {p} has {size} of {needed} in-sync replicas that {MIN_ISR} asks for"
-            yield _of_partition("V09", Verdict.DEGRADED, p, message, "TOP602")
+        deciding = (found.leader,) if found.leader in observation.brokers else row
+        least = min_insync_replicas(observation.present.overrides, observation.broker_defaults, deciding)
+        health = observation.health(p, min_isr=needed_in_sync(least, len(row), observation.releases))
+        if health.is_under_min_isr:
+            size = f"{len(health.isr)} of {health.min_isr}"
+            message = f"partition {p} has {size} in-sync replicas that {MIN_ISR} asks for"
+            yield _of_partition(Code.V09, Verdict.DEGRADED, p, message, Code.BELOW_MIN_ISR)
 
 
 def preferred_leader(observation: Observation) -> Iterator[Finding]:
     """V10: each leader is the first replica; only a remark, because the controller moves it back by itself."""
-    moved = [
-        p
-        for p, found in observation.led_partitions()
-        if observation.present.assignment[p][:1] not in ((), (found.leader,))
-    ]
+    moved = [p for p, _ in observation.led_partitions() if observation.health(p).is_led_by_another]
     if moved:
         who = "its" if len(moved) == 1 else "their"
         message = f"{partition_names(moved)}: not led by {who} first replica"
-        yield Finding(check="V10", verdict=Verdict.HEALTHY, message=message)
+        yield Finding(Code.V10, Verdict.HEALTHY, message)
 
 
 def leader_epochs(observation: Observation) -> Iterator[Finding]:
@@ -164,7 +176,7 @@ def leader_epochs(observation: Observation) -> Iterator[Finding]:
         earlier = observation.states_before.get(p, found).leader_epoch
         if earlier is not None and found.leader_epoch is not None and found.leader_epoch < earlier:
             message = f"partition {p} went back from leader epoch {earlier} to {found.leader_epoch}: written by hand?"
-            yield Finding(check="V11", verdict=Verdict.FAILED, message=message, code="TOP605", is_final=True)
+            yield Finding(Code.V11, Verdict.FAILED, message, Code.STRANGE_STATE, is_final=True)
     churned = {
         p: found.leader_epoch or 0
         for p, found in observation.led_partitions()
@@ -172,7 +184,7 @@ def leader_epochs(observation: Observation) -> Iterator[Finding]:
     }
     if observation.expected.is_new and churned:
         message = f"{partition_names(churned)}: up to {max(churned.values())} elections since the topic was created"
-        yield Finding(check="V11", verdict=Verdict.HEALTHY, message=message)
+        yield Finding(Code.V11, Verdict.HEALTHY, message)
 
 
 def controller_epochs(observation: Observation) -> Iterator[Finding]:
@@ -184,13 +196,13 @@ def controller_epochs(observation: Observation) -> Iterator[Finding]:
                 f"partition {p} was written under controller epoch {found.controller_epoch}, "
                 f"the current one is {observation.controller_epoch}"
             )
-            yield Finding(check="V12", verdict=Verdict.CONVERGING, message=message, code="TOP508")
+            yield Finding(Code.V12, Verdict.CONVERGING, message, Code.CONTROLLER_MOVED)
 
 
 def controller(observation: Observation) -> Iterator[Finding]:
     """V13: a controller is elected."""
     if not observation.has_controller:
-        yield Finding(check="V13", verdict=Verdict.CONVERGING, message="no controller is elected", code="TOP432")
+        yield Finding(Code.V13, Verdict.CONVERGING, "no controller is elected", Code.NO_CONTROLLER)
 
 
 def overrides(observation: Observation) -> Iterator[Finding]:
@@ -199,7 +211,7 @@ def overrides(observation: Observation) -> Iterator[Finding]:
     for name in sorted(wanted.keys() | found.keys() if observation.expected.configs_are_all else wanted):
         if wanted.get(name) != found.get(name):
             message = f"{name}: planned {or_not_set(wanted.get(name))}, live {or_not_set(found.get(name))}"
-            yield Finding(check="V15", verdict=Verdict.FAILED, message=message, code="TOP603")
+            yield Finding(Code.V15, Verdict.FAILED, message, Code.CONFIG_DIFFERS)
 
 
 def absence(observation: Observation) -> Iterator[Finding]:
@@ -207,43 +219,44 @@ def absence(observation: Observation) -> Iterator[Finding]:
     live, planned = observation.live, observation.expected.identity
     if live is not None and planned is not None and live.identity_after(planned) != planned:
         message = f"it is back with topic id {live.identity}: something creates topics outside git"
-        yield Finding(check="V17", verdict=Verdict.FAILED, message=message, code="TOP607", is_final=True)
+        yield Finding(Code.V17, Verdict.FAILED, message, Code.RETIRED_IS_BACK, is_final=True)
     elif not observation.traces.is_gone:
         message = f"left: {', '.join(_left(observation))}{_waiting_for(observation)}"
-        yield Finding(check="V17", verdict=_pending(observation), message=message, code="TOP418")
+        code = Code.BEING_DELETED if observation.traces.is_deleting else Code.NOT_DELETED
+        yield Finding(Code.V17, _pending(observation), message, code, brokers=_waited_for(observation))
 
 
-CLUSTER_RULES: Mapping[tuple[str, str], Rule] = {
-    ("V01", "views"): broker_checks.cluster_id,
-    ("V13", "source"): controller,
+CLUSTER_RULES: Mapping[tuple[Code, str], Rule] = {
+    (Code.V01, "views"): broker_checks.cluster_id,
+    (Code.V13, "source"): controller,
 }
-RULES: Mapping[tuple[str, str], Rule] = {
-    ("V01", "views"): broker_checks.cluster_id,
-    ("V02", "source"): structure,
-    ("V03", "source"): identity,
-    ("V03", "views"): broker_checks.topic_ids,
-    ("V04", "source"): reassignment,
-    ("V05", "source"): deletion_marker,
-    ("V06", "source"): state,
-    ("V07", "source"): leader,
-    ("V08", "source"): isr,
-    ("V09", "source"): min_isr,
-    ("V10", "source"): preferred_leader,
-    ("V11", "source"): leader_epochs,
-    ("V12", "source"): controller_epochs,
-    ("V13", "source"): controller,
-    ("V14", "views"): broker_checks.metadata,
-    ("V15", "source"): overrides,
-    ("V15", "broker configs"): broker_checks.overrides,
-    ("V16", "logs"): broker_checks.log_directories,
-    ("V16", "offsets"): broker_checks.end_offsets,
+RULES: Mapping[tuple[Code, str], Rule] = {
+    (Code.V01, "views"): broker_checks.cluster_id,
+    (Code.V02, "source"): structure,
+    (Code.V03, "source"): identity,
+    (Code.V03, "views"): broker_checks.topic_ids,
+    (Code.V04, "source"): reassignment,
+    (Code.V05, "source"): deletion_marker,
+    (Code.V06, "source"): state,
+    (Code.V07, "source"): leader,
+    (Code.V08, "source"): isr,
+    (Code.V09, "source"): min_isr,
+    (Code.V10, "source"): preferred_leader,
+    (Code.V11, "source"): leader_epochs,
+    (Code.V12, "source"): controller_epochs,
+    (Code.V13, "source"): controller,
+    (Code.V14, "views"): broker_checks.metadata,
+    (Code.V15, "source"): overrides,
+    (Code.V15, "broker configs"): broker_checks.overrides,
+    (Code.V16, "logs"): broker_checks.log_directories,
+    (Code.V16, "offsets"): broker_checks.end_offsets,
 }
 """By id and by the part of an observation that the rule needs, for a topic that must exist."""
-ABSENCE_RULES: Mapping[tuple[str, str], Rule] = {
+ABSENCE_RULES: Mapping[tuple[Code, str], Rule] = {
     **CLUSTER_RULES,
-    ("V17", "source"): absence,
-    ("V17", "views"): broker_checks.absence,
-    ("V17", "logs"): broker_checks.leftover_logs,
+    (Code.V17, "source"): absence,
+    (Code.V17, "views"): broker_checks.absence,
+    (Code.V17, "logs"): broker_checks.leftover_logs,
 }
 """For a topic that must not exist."""
 
@@ -253,23 +266,26 @@ def _never_returns(observation: Observation) -> bool:
     return observation.source == "zookeeper"
 
 
-def _of_partition(check: str, verdict: Verdict, partition: int, message: str, code: str) -> Finding:
-    subjects = frozenset({f"partition {partition}"})
-    return Finding(check=check, verdict=verdict, message=message, code=code, subjects=subjects)
+def _of_partition(
+    check: Code, verdict: Verdict, partition: int, message: str, code: Code, brokers: tuple[int, ...] = ()
+) -> Finding:
+    return Finding(check, verdict, message, code, subjects=frozenset({f"partition {partition}"}), brokers=brokers)
 
 
-def _malformed(live: LiveTopic) -> Iterator[tuple[str, str]]:
-    """Message, and a subject that stays the same when the message changes."""
+def _malformed(live: LiveTopic) -> Iterator[tuple[str, str, Code]]:
+    """Message, a subject that stays the same when the message changes, and the cause."""
     if not live.assignment:
-        yield "it has no partitions", "no partitions"
+        yield "it has no partitions", "no partitions", Code.MALFORMED_PARTITIONS
     if sorted(live.assignment) != list(range(live.partitions)):
-        yield f"partition ids are not 0 to {live.partitions - 1}: {sorted(live.assignment)}", "gaps"
+        message = f"partition ids are not 0 to {live.partitions - 1}: {sorted(live.assignment)}"
+        yield message, "gaps", Code.MALFORMED_PARTITIONS
     if len(live.replication_factors) > 1:
         factors = sorted(live.replication_factors)
-        yield f"partitions have different replication factors: {factors}", "replication factors"
+        message = f"partitions have different replication factors: {factors}"
+        yield message, "replication factors", Code.MIXED_REPLICATION_FACTOR
     for p, replicas in sorted(live.assignment.items()):
         if not replicas or len(set(replicas)) != len(replicas):
-            yield f"partition {p} has replicas {list(replicas)}", f"partition {p}"
+            yield f"partition {p} has replicas {list(replicas)}", f"partition {p}", Code.MALFORMED_PARTITIONS
 
 
 def _unplanned(expected: Expectation, live: LiveTopic) -> Iterator[str]:
@@ -283,15 +299,14 @@ def _unplanned(expected: Expectation, live: LiveTopic) -> Iterator[str]:
         yield f"replicas of the first {expected.earlier_partitions} partitions are not as before"
 
 
-def _leader_problem(found: PartitionState, replicas: tuple[int, ...], brokers: Collection[int]) -> str | None:
-    # After a leader dies, the state names it until the controller has written a new one.
-    if found.leader < 0:
+def _leader_problem(health: PartitionHealth, replicas: tuple[int, ...]) -> str | None:
+    if health.leader < 0:
         return "has no leader"
-    if found.leader not in brokers:
-        return f"is led by broker {found.leader}, which is not live"
-    if found.leader not in found.isr:
-        return f"is led by broker {found.leader}, which is not in its ISR {list(found.isr)}"
-    return None if found.leader in replicas else f"is led by broker {found.leader}, which holds no replica of it"
+    if health.is_offline:
+        return f"is led by broker {health.leader}, which is not live"
+    if health.is_led_from_outside_isr:
+        return f"is led by broker {health.leader}, which is not in its ISR {list(health.isr)}"
+    return None if health.leader in replicas else f"is led by broker {health.leader}, which holds no replica of it"
 
 
 def _pending(observation: Observation) -> Verdict:
@@ -311,13 +326,34 @@ def _left(observation: Observation) -> Iterator[str]:
 
 
 def _waiting_for(observation: Observation) -> str:
-    held = {broker for row in observation.live.assignment.values() for broker in row} if observation.live else set()
-    missing = sorted(held - set(observation.brokers))
+    missing = _missing_brokers(observation)
     waits = f"; waits for {broker_names(missing)}" if missing else ""
     return f"{waits}{observation.failed_disks()}"
 
 
+def _waited_for(observation: Observation) -> tuple[int, ...]:
+    return _in_order(_missing_brokers(observation), observation.brokers_with_failed_disks())
+
+
+def _missing_brokers(observation: Observation) -> list[int]:
+    held = {broker for row in observation.live.assignment.values() for broker in row} if observation.live else set()
+    return sorted(held - set(observation.brokers))
+
+
 def _lost(observation: Observation, partition: int, replicas: Iterable[int]) -> str:
     """The brokers and disks that keep these replicas of a partition away; empty: none that is known."""
-    dead = sorted(broker for broker in replicas if broker not in observation.brokers)
+    dead = _dead(observation, replicas)
     return (f"; {broker_names(dead)} not live" if dead else "") + observation.failed_disks([partition])
+
+
+def _lost_brokers(observation: Observation, partition: int, replicas: Iterable[int]) -> tuple[int, ...]:
+    """The same brokers."""
+    return _in_order(_dead(observation, replicas), observation.brokers_with_failed_disks([partition]))
+
+
+def _dead(observation: Observation, replicas: Iterable[int]) -> list[int]:
+    return sorted(broker for broker in replicas if broker not in observation.brokers)
+
+
+def _in_order(*brokers: Iterable[int]) -> tuple[int, ...]:
+    return tuple(sorted(set(chain.from_iterable(brokers))))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.codes import Code
 from topicops.model.ports import BrokerMetadata, BrokerView
 from topicops.model.runs.results import Check, Verdict
 from topicops.steps.verifying.broker_checks import SOURCE_NAMES
@@ -33,7 +34,7 @@ def verify_cluster(
     found += _topics_of_brokers_alone(snapshot, views, confirmed)
     if snapshot.controller_id is None:
         message = "no controller is elected"
-        found.append(Check(id="V13", topic="", verdict=Verdict.FAILED, message=message, code="TOP432"))
+        found.append(Check(id=Code.V13, topic="", verdict=Verdict.FAILED, message=message, code=Code.NO_CONTROLLER))
     return tuple(sorted(found, key=lambda check: (not check.topic, check.topic, check.id)))
 
 
@@ -98,7 +99,14 @@ def _topics_of_brokers_alone(
             holders.setdefault(name, []).append(broker)
     for name in confirmed(sorted(holders)) if holders else ():
         message = f"{_serving(holders[name])} it, and there is no such topic in {SOURCE_NAMES[snapshot.source]}"
-        yield Check(id="V14", topic=name, verdict=Verdict.FAILED, message=message, code="TOP605")
+        yield Check(
+            id=Code.V14,
+            topic=name,
+            verdict=Verdict.FAILED,
+            message=message,
+            code=Code.BROKERS_DISAGREE,
+            brokers=tuple(holders[name]),
+        )
 
 
 def _serving(brokers: Sequence[int]) -> str:

@@ -7,7 +7,9 @@ from dataclasses import dataclass, field
 
 from topicops.model.choices import Source
 from topicops.model.cluster.broker_defaults import BrokerDefaults
+from topicops.model.cluster.health import PartitionHealth, health_of
 from topicops.model.cluster.snapshot import Assignment, LiveTopic, PartitionState, TopicTraces
+from topicops.model.codes import Code
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.ports import BrokerLogs, BrokerView
 from topicops.model.release import Releases
@@ -91,12 +93,18 @@ class Observation:
         Args:
             partitions: None: of all.
         """
-        directories = self.directories or self.logs
+        failed, found = failed_by_broker(self._directories), self.brokers_with_failed_disks(partitions)
+        return "".join(f"; the log directory {named(failed[b])} of broker {b} has failed" for b in found)
+
+    def brokers_with_failed_disks(self, partitions: Collection[int] | None = None) -> tuple[int, ...]:
+        """Brokers whose failed disks have replicas of these partitions; None means of all."""
         rows = self.live.assignment if self.live else {}
         wanted = {p: row for p, row in rows.items() if partitions is None or p in partitions}
-        failed = failed_by_broker(directories)
-        found = replicas_on_failed(self.expected.topic, wanted, directories)
-        return "".join(f"; the log directory {named(failed[b])} of broker {b} has failed" for b in found)
+        return tuple(replicas_on_failed(self.expected.topic, wanted, self._directories))
+
+    @property
+    def _directories(self) -> Mapping[int, BrokerLogs | str]:
+        return self.directories or self.logs
 
     @property
     def parts_read(self) -> frozenset[str]:
@@ -110,19 +118,22 @@ class Observation:
         }
         return frozenset(part for part, found in parts.items() if found)
 
+    def health(self, partition: int, *, min_isr: int = 1) -> PartitionHealth:
+        return health_of(self.present, partition, self.brokers, min_isr=min_isr)
+
     def led_partitions(self) -> Iterator[tuple[int, PartitionState]]:
         """Partitions of the topic that have a state, in order."""
         yield from sorted((p, found) for p, found in self.states.items() if p in self.present.assignment)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Finding:
     """What one rule found in one observation; with the verdict healthy it is only a remark."""
 
-    check: str
+    check: Code
     verdict: Verdict
     message: str
-    code: str | None = None
+    code: Code | None = None
     subjects: frozenset[str] = frozenset()
     """What it is about, in words that stay the same between observations.
 
@@ -130,6 +141,8 @@ class Finding:
     """
     is_final: bool = False
     """Waiting cannot fix it."""
+    brokers: tuple[int, ...] = ()
+    """Brokers that are at fault, in order."""
 
 
 Rule = Callable[[Observation], Iterator[Finding]]

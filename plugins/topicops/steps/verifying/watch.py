@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from topicops.model.choices import Source
 from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.cluster.snapshot import LiveTopic, PartitionState, TopicTraces
+from topicops.model.codes import Code
 from topicops.model.errors import ClusterError
 from topicops.model.ports import BrokerMetadata, Clock, LiveReader
 from topicops.model.release import Releases
@@ -103,7 +104,7 @@ class Watch:
             self._observe_topics(watched)
         except ClusterError as error:
             logger.warning("cannot read topics=%d: %s", len(watched), error)
-            unread = Finding(check="V13", verdict=Verdict.DEGRADED, message=f"cannot be read: {error}")
+            unread = Finding(Code.V13, Verdict.DEGRADED, f"cannot be read: {error}")
             self._judge_unread(watched, unread)
         return before != [(topic.findings, topic.signature, topic.is_open) for topic in watched]
 
@@ -130,7 +131,7 @@ class Watch:
         brokers = self.reader.brokers()
         if (self.reader.controller_epoch(), self.reader.controller_id()) != controller:
             message = "the controller changed while the topics were read"
-            moved = Finding(check="V13", verdict=Verdict.CONVERGING, message=message, code="TOP508")
+            moved = Finding(Code.V13, Verdict.CONVERGING, message, Code.CONTROLLER_MOVED)
             self._judge_unread(watched, moved)
             return
         observed = {name: self._from_source(self.topics[name], traces[name], brokers, controller) for name in names}
@@ -241,7 +242,7 @@ class Watch:
             return
         if topic.signature is not None and topic.signature != signature:
             message = "leaders or ISRs changed between two readings"
-            changed = Finding(check="V11", verdict=Verdict.CONVERGING, message=message)
+            changed = Finding(Code.V11, Verdict.CONVERGING, message)
             topic.findings, topic.signature = (*found, changed), signature
             topic.is_given_up = self._is_out_of_time(topic, [changed])
             return
@@ -268,12 +269,12 @@ class Watch:
 
 
 _KINDS: Mapping[str, str] = {
-    "V08": "isr",
-    "V09": "isr",
-    "V14": "metadata",
-    "V15": "metadata",
-    "V16": "metadata",
-    "V17": "deletes",
+    Code.V08: "isr",
+    Code.V09: "isr",
+    Code.V14: "metadata",
+    Code.V15: "metadata",
+    Code.V16: "metadata",
+    Code.V17: "deletes",
 }
 
 

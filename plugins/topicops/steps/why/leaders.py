@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from topicops.controller.context import UNCLEAN_ELECTION
 from topicops.controller.elections import offline_election
+from topicops.model.cluster.health import health_of
 from topicops.model.release import ELECTS_BY_TOOL
 from topicops.model.why_facts import Cause, CauseKind, WhyFacts
 from topicops.steps.verifying.observation import partition_names
@@ -113,11 +114,8 @@ def not_preferred(facts: WhyFacts) -> Iterator[Cause]:
     """Leaders that an election moved; with ``auto.leader.rebalance.enable`` they move back within minutes."""
     if facts.live is None or facts.is_deleting or facts.live.is_reassigning:
         return
-    able = [
-        p
-        for p, state in sorted(facts.states.items())
-        if (row := _row(facts, p)) and state.leader in facts.brokers and state.leader != row[0] and row[0] in state.isr
-    ]
+    led = ((p, health_of(facts.live, p, facts.brokers)) for p in sorted(facts.states))
+    able = [p for p, h in led if not h.is_offline and h.is_led_by_another and h.replicas[0] in h.isr]
     if able:
         yield Cause(
             id="not-preferred",
@@ -130,9 +128,10 @@ def not_preferred(facts: WhyFacts) -> Iterator[Cause]:
 
 
 def _without_leader(facts: WhyFacts) -> list[int]:
-    if facts.is_deleting:
+    if facts.is_deleting or facts.live is None:
         return []
-    return [p for p, state in sorted(facts.states.items()) if _row(facts, p) and state.leader not in facts.brokers]
+    led = ((p, health_of(facts.live, p, facts.brokers)) for p in sorted(facts.states))
+    return [p for p, health in led if health.replicas and health.is_offline]
 
 
 def _row(facts: WhyFacts, p: int) -> tuple[int, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from topicops.model.cluster.health import health_of
 from topicops.model.specs.topic_config import MIN_ISR, min_insync_replicas, needed_in_sync
 from topicops.model.why_facts import Cause, CauseKind, WhyFacts
 from topicops.steps.verifying.observation import partition_names
@@ -18,11 +19,10 @@ def not_in_sync(facts: WhyFacts) -> Iterator[Cause]:
         return
     missing: defaultdict[int, list[int]] = defaultdict(list)
     lost = lost_replicas(facts)
-    for p, state in sorted(facts.states.items()):
-        moving = facts.live.adding.get(p, ())
-        for broker in facts.live.assignment.get(p, ()):
-            is_lost = p in lost.get(broker, ())
-            if broker not in state.isr and broker not in moving and state.leader in facts.brokers and not is_lost:
+    for p in sorted(facts.states):
+        health = health_of(facts.live, p, facts.brokers)
+        for broker in () if health.is_offline else health.missing:
+            if p not in lost.get(broker, ()):
                 missing[broker].append(p)
     for broker, partitions in sorted(missing.items()):
         if broker not in facts.brokers:
@@ -56,9 +56,9 @@ def below_min_isr(facts: WhyFacts) -> Iterator[Cause]:
         row = facts.live.assignment.get(p, ())
         least = min_insync_replicas(facts.live.overrides, facts.broker_defaults, {state.leader})
         needed = needed_in_sync(least, len(row), facts.releases)
-        size = sum(broker in facts.brokers for broker in state.isr)
-        if state.leader in facts.brokers and size < needed <= len(row):
-            short[size, needed].append(p)
+        health = health_of(facts.live, p, facts.brokers, min_isr=needed)
+        if not health.is_offline and health.is_under_min_isr and needed <= len(row):
+            short[len(health.isr), needed].append(p)
     for (size, needed), partitions in sorted(short.items()):
         yield Cause(
             id="below-min-isr",

@@ -232,6 +232,7 @@ def test_the_json_holds_all_outcomes_and_only_checks_that_found_something() -> N
             "verdict": "degraded",
             "message": "partition 0 lacks broker 3 in its ISR",
             "code": "TOP601",
+            "brokers": [],
         }
     ]
     assert found["quality"]["after"][0]["rows_failed"] == 2
@@ -324,9 +325,9 @@ def test_where_all_is_healthy_nothing_asks_why() -> None:
 
 def test_of_many_findings_of_one_check_about_one_broker_ten_are_shown() -> None:
     isr = "partition 0 lacks broker 3 in its ISR; broker 3 not live"
-    checks = tuple(replace(check(f"t-{n:03}", Verdict.DEGRADED, isr), id="V08") for n in range(590))
+    checks = tuple(replace(check(f"t-{n:03}", Verdict.DEGRADED, isr), id="V08", brokers=(3,)) for n in range(590))
     other = tuple(
-        replace(check(f"t-{n:03}", Verdict.DEGRADED, "partition 0 lacks broker 2 in its ISR"), id="V08")
+        replace(check(f"t-{n:03}", Verdict.DEGRADED, "partition 0 lacks broker 2 in its ISR"), id="V08", brokers=(2,))
         for n in range(3)
     )
     report = RunReport(environment="local", checks=(*checks, *other))

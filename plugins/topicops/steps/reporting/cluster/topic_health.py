@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 
+from topicops.model.cluster.health import PartitionHealth
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
-from topicops.steps.topic_listing import ListedPartition, listed_partitions
+from topicops.steps.topic_listing import listed_partitions
 from topicops.steps.verifying.observation import broker_names, partition_names
 
 
@@ -21,30 +22,22 @@ def health_lines(live: ClusterSnapshot, topic: LiveTopic) -> Iterator[str]:
         return
     causes: dict[tuple[int, str], list[int]] = defaultdict(list)
     for partition in listed_partitions(live, topic):
-        for cause in _causes(live, topic, partition):
+        for cause in _causes(live, partition.health):
             causes[cause].append(partition.id)
     for (_, sentence), partitions in sorted(causes.items()):
         subject = partition_names(partitions)
         yield f"{subject[0].upper()}{subject[1:]}: {sentence}."
 
 
-def _causes(live: ClusterSnapshot, topic: LiveTopic, partition: ListedPartition) -> Iterator[tuple[int, str]]:
-    missing = [broker for broker in partition.replicas if broker not in partition.isr]
-    if partition.is_unavailable:
-        state = (topic.states or {}).get(partition.id)
-        named = state.leader if state else -1
-        why = f"{broker_names([named])}, its leader, is not registered" if named >= 0 else "no replica in sync is alive"
-        yield 0, f"no leader, so nobody can read or write: {why}"
-    elif partition.is_under_min_isr:
-        yield (
-            1,
-            (
-                f"{len(partition.isr)} in sync where min.insync.replicas asks for {partition.min_isr}: producers with "
-                "acks=all are refused"
-            ),
-        )
-    if missing and partition.isr and partition.is_under_replicated:
-        yield 2, f"{_named(missing, live.brokers)} not in the ISR"
+def _causes(live: ClusterSnapshot, health: PartitionHealth) -> Iterator[tuple[int, str]]:
+    if health.is_offline:
+        dead = f"{broker_names([health.leader])}, its leader, is not registered" if health.leader >= 0 else ""
+        yield 0, f"no leader, so nobody can read or write: {dead or 'no replica in sync is alive'}"
+    elif health.is_under_min_isr:
+        least = f"{len(health.isr)} in sync where min.insync.replicas asks for {health.min_isr}"
+        yield 1, f"{least}: producers with acks=all are refused"
+    if health.missing and health.isr and health.is_under_replicated:
+        yield 2, f"{_named(health.missing, live.brokers)} not in the ISR"
 
 
 def _named(missing: Collection[int], registered: Collection[int]) -> str:

@@ -111,7 +111,7 @@ def _partition_line(topic: str, partition: ListedPartition) -> str:
         f"Partition: {partition.id}",
         f"Leader: {'none' if partition.leader is None else partition.leader}",
         f"Replicas: {_joined(partition.replicas)}",
-        f"Isr: {_joined(partition.isr)}",
+        f"Isr: {_joined(partition.health.isr)}",
     ]
     if partition.adding or partition.removing:
         cells += [f"Adding Replicas: {_joined(partition.adding)}", f"Removing Replicas: {_joined(partition.removing)}"]
@@ -144,8 +144,8 @@ def _partition_as_json(partition: ListedPartition) -> PartitionJson:
         "partition": partition.id,
         "leader": partition.leader,
         "replicas": partition.replicas,
-        "isr": partition.isr,
+        "isr": partition.health.isr,
         "adding": partition.adding,
         "removing": partition.removing,
-        "min_isr": partition.min_isr,
+        "min_isr": partition.health.min_isr,
     }

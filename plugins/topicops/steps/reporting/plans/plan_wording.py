@@ -10,7 +10,6 @@ from topicops.model.plans.changes import Action, Change, ConfigureTopic, CreateT
 from topicops.model.plans.load_table import Share
 from topicops.model.plans.plan import NO_RECORD, Drift, GatedChange, Paused, Plan, TopicActivity
 from topicops.model.printable import plural, printable
-from topicops.model.specs.codes import CODES
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Risk
 from topicops.steps.reporting.plans.config_wording import config_change_text, config_text
@@ -106,7 +105,7 @@ def why_final(change: Change) -> str:
 
 def risk_text(change: Change) -> str:
     """``risky, TOP403 expanding a keyed topic``."""
-    codes = [f"{code} {CODES[code].title}" if code in CODES else code for code in change.codes]
+    codes = [f"{code} {code.meaning}" for code in change.codes]
     return printable(", ".join((change.risk, *codes)))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -10,6 +9,7 @@ from itertools import groupby
 from typing import NotRequired, TypedDict
 
 from topicops.model.choices import Source
+from topicops.model.codes import Code
 from topicops.model.json_types import FormatVersion
 from topicops.model.plans.changes import Action, GateWord
 from topicops.model.plans.plan import GatedChange, Plan
@@ -456,7 +456,7 @@ def _check_lines(checks: Sequence[Check], source: Source) -> list[str]:
         return []
     unhealthy = {check.topic for check in checks if check.is_problem}
     unseen = {check.topic for check in _not_checked(checks)} - unhealthy
-    gone = {check.topic for check in checks if check.id == "V17"} - unhealthy - unseen
+    gone = {check.topic for check in checks if check.id == Code.V17} - unhealthy - unseen
     healthy = {check.topic for check in checks} - unhealthy - unseen - gone
     counts = [f"{plural(len(healthy), 'topic')} healthy"] if healthy or not gone else []
     counts += [f"{plural(len(gone), 'deleted topic')} gone"] if gone else []
@@ -474,7 +474,7 @@ def _grouped(checks: Sequence[Check]) -> Iterator[str]:
     """A line for each check; of many that one rule found about the same brokers, the first and how many more."""
     groups: dict[tuple[Verdict, str, tuple[int, ...]], list[Check]] = {}
     for check in checks:
-        groups.setdefault((check.verdict, check.id, _brokers_in(check.message)), []).append(check)
+        groups.setdefault((check.verdict, check.id, check.brokers), []).append(check)
     for (verdict, rule, brokers), found in groups.items():
         if len(found) <= EXAMPLES:
             yield from map(_check_line, found)
@@ -483,12 +483,6 @@ def _grouped(checks: Sequence[Check]) -> Iterator[str]:
         yield f"{verdict}: {rule}{where}: {plural(len(found), 'finding')} on {_topics(found)}"
         yield from (f"  {_check_line(check)}" for check in found[:EXAMPLES])
         yield f"  … and {len(found) - EXAMPLES} more; all are in report.json of this run"
-
-
-def _brokers_in(message: str) -> tuple[int, ...]:
-    """The brokers that a message names, in order."""
-    listed = " ".join(re.findall(r"\bbrokers? (\d+(?:(?:, | and )\d+)*)", message))
-    return tuple(sorted(set(map(int, re.findall(r"\d+", listed)))))
 
 
 def _not_checked_lines(checks: Sequence[Check]) -> Iterator[str]:

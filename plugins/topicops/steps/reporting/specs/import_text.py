@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TypedDict
 
+from topicops.model.codes import Code
 from topicops.model.json_types import FormatVersion
 from topicops.model.printable import plural, printable
 from topicops.steps.authoring.exceptions_file import WrittenException
@@ -43,7 +44,7 @@ def import_json(result: ImportResult) -> str:
         "imported": result.topics,
         "files": list(result.files),
         "exceptions": result.exceptions,
-        "left_out": [{"topic": e.topic, "code": e.code or None, "reason": e.reason} for e in result.left_out],
+        "left_out": [{"topic": e.topic, "code": e.code, "reason": e.reason} for e in result.left_out],
         "unsayable": result.inexpressible,
         "protected": result.protected,
         "described": result.described,
@@ -76,5 +77,5 @@ def _section(title: str, noun: str, lines: Sequence[str]) -> Iterator[str]:
         yield ""
 
 
-def _coded(code: str, reason: str) -> str:
+def _coded(code: Code | None, reason: str) -> str:
     return f"{code}: {reason}" if code else reason

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from topicops.model.codes import Code
 from topicops.model.specs.diagnostics import Note
 from topicops.model.specs.document import Node
 from topicops.steps.specs.assignment_text import read_assignment
@@ -22,7 +23,7 @@ def assignments_are_sound(view: EnvironmentView) -> Iterator[Finding]:
         if "placement" in topic.spec:
             span = topic.spec.values["placement"].span
             yield Finding(
-                "TOP205", topic.file, span, "there is an assignment already", "keep one of the two", note=note
+                Code.OUT_OF_RANGE, topic.file, span, "there is an assignment already", "keep one of the two", note=note
             )
         if assignment:
             yield from _disagreements(topic, "partitions", len(assignment), note)
@@ -34,4 +35,4 @@ def _disagreements(topic: TopicSource, name: str, assigned: int, note: Note) -> 
     if written is not None and written != assigned:
         summary = f"{name} {written}, and the assignment has {assigned}"
         span = topic.spec.values[name].span
-        yield Finding("TOP205", topic.file, span, summary, "leave it out, or correct one", note=note)
+        yield Finding(Code.OUT_OF_RANGE, topic.file, span, summary, "leave it out, or correct one", note=note)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from topicops.model.codes import Code
 from topicops.model.release import CAPPED_MIN_ISR, TIERED_STORAGE, Release
 from topicops.model.specs.topic_config import AS_TOTAL, local_retention
 from topicops.steps.specs.findings import Finding
@@ -25,7 +26,7 @@ def replicas_in_sync_fit_the_replication(view: EnvironmentView) -> Iterator[Find
         if least > replicas:
             summary = f"min.insync.replicas {least} is above the replication factor {replicas}"
             yield setting.finding(
-                "TOP308",
+                Code.MIN_ISR_ABOVE_REPLICAS,
                 summary,
                 _what_happens(replicas, view.release),
                 topic=topic.label,
@@ -35,7 +36,7 @@ def replicas_in_sync_fit_the_replication(view: EnvironmentView) -> Iterator[Find
         else:
             summary = f"min.insync.replicas {least} equals the replication factor"
             yield setting.finding(
-                "TOP309",
+                Code.MIN_ISR_EQUALS_REPLICAS,
                 summary,
                 "one broker's restart stops all writers",
                 topic=topic.label,
@@ -56,7 +57,7 @@ def compaction_lags_agree(view: EnvironmentView) -> Iterator[Finding]:
         if least is not None and most is not None and least > most:
             summary = f"min.compaction.lag.ms {least} is above max.compaction.lag.ms {most}"
             yield topic.configs["min.compaction.lag.ms"].finding(
-                "TOP307",
+                Code.COMPACTION_LAGS,
                 summary,
                 "Kafka refuses this",
                 topic=topic.label,
@@ -79,7 +80,12 @@ def local_retention_fits_the_total(view: EnvironmentView) -> Iterator[Finding]:
             summary = f"local.retention.{unit} {local} is above retention.{unit} {total}"
             remedy, total_setting = "-2 means: as much as the total", topic.configs[f"retention.{unit}"]
             yield setting.finding(
-                "TOP315", summary, remedy, topic=topic.label, against=total_setting, why="the total retention"
+                Code.LOCAL_RETENTION,
+                summary,
+                remedy,
+                topic=topic.label,
+                against=total_setting,
+                why="the total retention",
             )
 
 
@@ -96,7 +102,7 @@ def local_retention_is_the_total_where_nothing_is_copied(view: EnvironmentView) 
             summary = f"local.retention.{unit} {local} is not retention.{unit} {total}, and {name} is true"
             setting, total_setting = topic.configs[f"local.retention.{unit}"], topic.configs[f"retention.{unit}"]
             yield setting.finding(
-                "TOP315",
+                Code.LOCAL_RETENTION,
                 summary,
                 "-2 means: as much as the total",
                 topic=topic.label,
@@ -123,7 +129,12 @@ def segments_roll_before_they_expire(view: EnvironmentView) -> Iterator[Finding]
             summary = f"segment.ms {segment} is longer than retention.ms {kept}"
             remedy = "nothing expires before its segment is closed"
             yield topic.configs["segment.ms"].finding(
-                "TOP316", summary, remedy, topic=topic.label, against=topic.configs["retention.ms"], why="the retention"
+                Code.LONG_SEGMENT,
+                summary,
+                remedy,
+                topic=topic.label,
+                against=topic.configs["retention.ms"],
+                why="the retention",
             )
 
 
@@ -133,7 +144,7 @@ def segments_hold_the_largest_batch(view: EnvironmentView) -> Iterator[Finding]:
         if segment is not None and largest is not None and segment < largest:
             summary = f"segment.bytes {segment} is below max.message.bytes {largest}"
             yield topic.configs["segment.bytes"].finding(
-                "TOP327",
+                Code.SMALL_SEGMENT,
                 summary,
                 "a batch that is larger than a segment is refused",
                 topic=topic.label,
@@ -148,7 +159,7 @@ def segments_keep_most_of_their_age(view: EnvironmentView) -> Iterator[Finding]:
         if jitter is not None and age is not None and jitter > age:
             summary = f"segment.jitter.ms {jitter} is above segment.ms {age}"
             yield topic.configs["segment.jitter.ms"].finding(
-                "TOP328",
+                Code.SEGMENT_JITTER,
                 summary,
                 "some segments would be replaced by a new one at once",
                 topic=topic.label,
@@ -163,14 +174,16 @@ def compaction_has_keys(view: EnvironmentView) -> Iterator[Finding]:
             summary = "compaction needs keys, and keyed is false"
             keyed, remedy = topic.source.spec.values["keyed"], "a broker refuses records without a key there"
             setting, says_so = topic.configs["cleanup.policy"], Setting(False, topic.source.file, keyed.span, keyed.key)
-            yield setting.finding("TOP323", summary, remedy, topic=topic.label, against=says_so, why="no keys")
+            yield setting.finding(
+                Code.COMPACTED_NOT_KEYED, summary, remedy, topic=topic.label, against=says_so, why="no keys"
+            )
 
 
 def tiered_topics_are_not_compacted(view: EnvironmentView) -> Iterator[Finding]:
     for topic in view.giving("remote.storage.enable"):
         if topic.config("remote.storage.enable") == "true" and topic.policies and "compact" in topic.policies:
             yield topic.configs["remote.storage.enable"].finding(
-                "TOP324",
+                Code.REMOTE_AND_COMPACTED,
                 "tiered storage and compaction exclude each other",
                 "choose one",
                 topic=topic.label,
@@ -184,4 +197,6 @@ def unclean_elections_are_noticed(view: EnvironmentView) -> Iterator[Finding]:
     for topic in view.giving(name):
         if topic.config(name) == "true":
             summary = "an unclean election may lose acknowledged records"
-            yield topic.configs[name].finding("TOP312", summary, "wanted only where loss is fine", topic=topic.label)
+            yield topic.configs[name].finding(
+                Code.UNCLEAN_ELECTION, summary, "wanted only where loss is fine", topic=topic.label
+            )

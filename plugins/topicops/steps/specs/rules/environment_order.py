@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
+from topicops.model.codes import Code
 from topicops.steps.specs.findings import Finding
 from topicops.steps.specs.layers import EnvironmentView
 from topicops.steps.specs.suggestions import meant
@@ -22,10 +23,12 @@ def environments_come_after_others(view: EnvironmentView) -> Iterator[Finding]:
             others = view.environment_names - {own}
             remedy = meant(name, others, f"there are: {', '.join(sorted(others)) or 'no others'}")
             summary = f"no environment is called {name!r}"
-            yield Finding("TOP333", policy.file, item.span, summary, remedy)
+            yield Finding(Code.ENVIRONMENT_ORDER, policy.file, item.span, summary, remedy)
         elif circle := _way(name, own, after):
             summary = f"{own} comes after {', which comes after '.join(circle)}: nothing would ever be sent"
-            yield Finding("TOP333", policy.file, item.span, summary, "take one of the names out of policy.after")
+            yield Finding(
+                Code.ENVIRONMENT_ORDER, policy.file, item.span, summary, "take one of the names out of policy.after"
+            )
 
 
 def _after_by_name(view: EnvironmentView) -> Mapping[str, tuple[str, ...]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
+from topicops.model.codes import CODES, Code
 from topicops.model.release import NEWEST, NO_ZOOKEEPER, OLDEST, USUAL, Release
 from topicops.model.specs.airflow_owner import owner_link_problem, owner_problem
-from topicops.model.specs.codes import CODES
 from topicops.model.specs.environment import Risk
 from topicops.model.specs.schedules import FORMS, schedule_problem
 from topicops.steps.specs.fields import Section
@@ -19,7 +19,13 @@ def production_names_its_cluster(view: EnvironmentView) -> Iterator[Finding]:
     cluster = view.environment_spec.section("cluster")
     if cluster.get("class", str) == "production" and "id" not in cluster:
         remedy = "read it from the znode /cluster/id; without it a wrong cluster is not noticed"
-        yield Finding("TOP325", cluster.file, cluster.first, "a production environment needs cluster.id", remedy)
+        yield Finding(
+            Code.INCOMPLETE_ENVIRONMENT,
+            cluster.file,
+            cluster.first,
+            "a production environment needs cluster.id",
+            remedy,
+        )
 
 
 def production_needs_a_second_person(view: EnvironmentView) -> Iterator[Finding]:
@@ -30,11 +36,11 @@ def production_needs_a_second_person(view: EnvironmentView) -> Iterator[Finding]
     remedy = "leave it out: in production the question alone counts, and authors approve up to notice"
     if "parameter" in policy.texts("approvals"):
         summary = "in production an approval by parameter is given by whoever starts the run"
-        yield Finding("TOP338", policy.file, policy.values["approvals"].span, summary, remedy)
+        yield Finding(Code.APPROVES_ALONE, policy.file, policy.values["approvals"].span, summary, remedy)
     written = policy.get("authorApproves", str)
     if written in (Risk.RISKY, Risk.DESTRUCTIVE):
         summary = f"in production the author of a change may approve it alone up to risk {written}"
-        yield Finding("TOP338", policy.file, policy.values["authorApproves"].span, summary, remedy)
+        yield Finding(Code.APPROVES_ALONE, policy.file, policy.values["authorApproves"].span, summary, remedy)
 
 
 def releases_are_supported(view: EnvironmentView) -> Iterator[Finding]:
@@ -44,7 +50,7 @@ def releases_are_supported(view: EnvironmentView) -> Iterator[Finding]:
         if cluster.get("class", str) == "production" and not cluster.is_unreadable("kafkaVersion"):
             summary = f"a production environment needs cluster.kafkaVersion; without it Kafka {view.release} is assumed"
             remedy = "write the brokers' release, which `topicops doctor` shows"
-            yield Finding("TOP334", cluster.file, cluster.first, summary, remedy)
+            yield Finding(Code.UNKNOWN_RELEASE, cluster.file, cluster.first, summary, remedy)
         return
     found = _release_problem(version, Release.parse(version), is_zookeeper=view.reads_zookeeper)
     if found:
@@ -52,17 +58,21 @@ def releases_are_supported(view: EnvironmentView) -> Iterator[Finding]:
         yield Finding(code, cluster.file, cluster.values["kafkaVersion"].span, summary, remedy)
 
 
-def _release_problem(written: str, release: Release | None, *, is_zookeeper: bool) -> tuple[str, str, str] | None:
+def _release_problem(written: str, release: Release | None, *, is_zookeeper: bool) -> tuple[Code, str, str] | None:
     """A code, what is wrong, and what to do."""
     if release is None:
-        return "TOP205", f"{written!r} is no Kafka version", f"write it like {USUAL}"
+        return Code.OUT_OF_RANGE, f"{written!r} is no Kafka version", f"write it like {USUAL}"
     if release < OLDEST:
-        return "TOP205", f"Kafka {release} is older than {OLDEST}", f"topicops supports Kafka {OLDEST} and later"
+        return (
+            Code.OUT_OF_RANGE,
+            f"Kafka {release} is older than {OLDEST}",
+            f"topicops supports Kafka {OLDEST} and later",
+        )
     if release >= NO_ZOOKEEPER and is_zookeeper:
-        return "TOP325", f"Kafka {release} has no ZooKeeper", "write source: kafka"
+        return Code.INCOMPLETE_ENVIRONMENT, f"Kafka {release} has no ZooKeeper", "write source: kafka"
     if release > NEWEST:
         summary = f"Kafka {release} is newer than {NEWEST}: configs are checked by {NEWEST}'s rules"
-        return "TOP334", summary, "update topicops if it refuses a config that the brokers take"
+        return Code.UNKNOWN_RELEASE, summary, "update topicops if it refuses a config that the brokers take"
     return None
 
 
@@ -74,7 +84,7 @@ def leases_can_be_had(view: EnvironmentView) -> Iterator[Finding]:
         named = "lease" if "lease" in cluster else "source"
         summary = "with source: kafka the lease cannot be in ZooKeeper"
         remedy = "write lease: file, good for one host, or lease: none where something else keeps runs apart"
-        yield Finding("TOP325", cluster.file, cluster.values[named].span, summary, remedy)
+        yield Finding(Code.INCOMPLETE_ENVIRONMENT, cluster.file, cluster.values[named].span, summary, remedy)
 
 
 def addresses_are_given(view: EnvironmentView) -> Iterator[Finding]:
@@ -90,7 +100,7 @@ def addresses_are_given(view: EnvironmentView) -> Iterator[Finding]:
             remedy = f"write cluster.{name}: {{{address}: ...}}, or {{connection: ID}}"
             if name == "zookeeper":
                 remedy += "; for brokers with KRaft set `source: kafka`"
-            yield Finding("TOP325", cluster.file, span, f"cluster.{name} names no address", remedy)
+            yield Finding(Code.INCOMPLETE_ENVIRONMENT, cluster.file, span, f"cluster.{name} names no address", remedy)
 
 
 def schedules_are_readable(view: EnvironmentView) -> Iterator[Finding]:
@@ -98,7 +108,7 @@ def schedules_are_readable(view: EnvironmentView) -> Iterator[Finding]:
     for name in ("schedule", "driftSchedule"):
         written = airflow.get(name, str)
         if written is not None and (problem := schedule_problem(written)):
-            yield Finding("TOP205", airflow.file, airflow.values[name].span, problem, FORMS)
+            yield Finding(Code.OUT_OF_RANGE, airflow.file, airflow.values[name].span, problem, FORMS)
 
 
 def owner_can_be_shown(view: EnvironmentView) -> Iterator[Finding]:
@@ -106,18 +116,26 @@ def owner_can_be_shown(view: EnvironmentView) -> Iterator[Finding]:
     for name, problem_of in (("owner", owner_problem), ("ownerLink", owner_link_problem)):
         written = airflow.get(name, str)
         if written is not None and (problem := problem_of(written)):
-            yield Finding("TOP205", airflow.file, airflow.values[name].span, problem)
+            yield Finding(Code.OUT_OF_RANGE, airflow.file, airflow.values[name].span, problem)
 
 
 def exceptions_are_current(view: EnvironmentView) -> Iterator[Finding]:
     for exception in written_exceptions(view):
         code, until = exception.get("code", str), exception.get("until", datetime)
-        if code is not None and code not in CODES:
+        if code is not None and not (code.startswith("TOP") and code in CODES):
             span = exception.values["code"].span
-            yield Finding("TOP205", exception.file, span, f"{code!r} is no code of a problem", "write it like TOP320")
+            yield Finding(
+                Code.OUT_OF_RANGE,
+                exception.file,
+                span,
+                f"{code!r} is no code of a problem",
+                f"write it like {Code.MANY_PARTITIONS}",
+            )
         if until is not None and until <= view.now:
             span = exception.values["until"].span
-            yield Finding("TOP326", exception.file, span, "this exception is over", "take it out, or renew it")
+            yield Finding(
+                Code.EXCEPTION_OVER, exception.file, span, "this exception is over", "take it out, or renew it"
+            )
 
 
 def written_exceptions(view: EnvironmentView) -> Iterator[Section]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
+from topicops.model.codes import Code
 from topicops.steps.specs.fields import Section
 from topicops.steps.specs.findings import Finding
 from topicops.steps.specs.layers import EnvironmentView, TopicSource
@@ -22,7 +23,9 @@ def lifecycles_are_complete(view: EnvironmentView) -> Iterator[Finding]:
         if topic.state == "paused":
             yield from _ending(topic, lifecycle, view.now)
         if "spec" not in topic.body.values and topic.state != "absent" and not _is_unclear(topic):
-            yield Finding("TOP202", topic.file, topic.body.first, "spec is missing", "only a tombstone has none")
+            yield Finding(
+                Code.MISSING_FIELD, topic.file, topic.body.first, "spec is missing", "only a tombstone has none"
+            )
 
 
 def _is_unclear(topic: TopicSource) -> bool:
@@ -35,16 +38,22 @@ def _missing(topic: TopicSource, lifecycle: Section, state: str) -> Iterator[Fin
     if missing:
         what = "a tombstone" if state == "absent" else "a pause"
         summary = f"{what} needs {' and '.join(missing)}"
-        yield Finding("TOP322", topic.file, lifecycle.first, summary, "reviewers must see why", topic.label)
+        yield Finding(
+            Code.INCOMPLETE_LIFECYCLE, topic.file, lifecycle.first, summary, "reviewers must see why", topic.label
+        )
 
 
 def _misplaced(topic: TopicSource, lifecycle: Section, state: str) -> Iterator[Finding]:
     if state == "absent" and "spec" in topic.body:
         span = topic.body.values["spec"].key
-        yield Finding("TOP322", topic.file, span, "a tombstone has no spec", "delete the block", topic.label)
+        yield Finding(
+            Code.INCOMPLETE_LIFECYCLE, topic.file, span, "a tombstone has no spec", "delete the block", topic.label
+        )
     for name in _FIELDS_OF_THE_OTHER[state]:
         if name in lifecycle:
-            yield Finding("TOP201", topic.file, lifecycle.values[name].key, f"{name} means nothing when {state}")
+            yield Finding(
+                Code.UNKNOWN_FIELD, topic.file, lifecycle.values[name].key, f"{name} means nothing when {state}"
+            )
 
 
 def _ending(topic: TopicSource, lifecycle: Section, now: datetime) -> Iterator[Finding]:
@@ -53,4 +62,6 @@ def _ending(topic: TopicSource, lifecycle: Section, now: datetime) -> Iterator[F
         return
     summary = f"the pause {'is over' if until <= now else 'ends soon'}"
     remedy = "take the pause out, or give it a later end"
-    yield Finding("TOP322", topic.file, lifecycle.values["until"].span, summary, remedy, topic.label, warns=True)
+    yield Finding(
+        Code.INCOMPLETE_LIFECYCLE, topic.file, lifecycle.values["until"].span, summary, remedy, topic.label, warns=True
+    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from topicops.model.codes import Code
 from topicops.model.specs.document import Span
 from topicops.steps.specs.findings import Finding, note_at
 from topicops.steps.specs.layers import EnvironmentView, TopicSource
@@ -50,7 +51,13 @@ def other_names_differ_by_more_than_case(view: EnvironmentView) -> Iterator[Find
                 note = note_at(other_file, other_span, f"the {what} {earlier}")
                 summary = f"the {what} {name} differs from {earlier} by case, or by how its letters are stored, only"
                 yield Finding(
-                    "TOP303", file, span, summary, "keep one of the two names", note=note, warns=what == "domain"
+                    Code.DIFFERS_BY_CASE,
+                    file,
+                    span,
+                    summary,
+                    "keep one of the two names",
+                    note=note,
+                    warns=what == "domain",
                 )
 
 
@@ -67,20 +74,26 @@ def _clash(earlier: TopicSource, later: TopicSource) -> Finding | None:
     one, other = earlier.label, later.label
     if one == other:
         return _finding(
-            later, "TOP301", f"{other} is defined in {earlier.file} too", "keep one of the two files", earlier
+            later, Code.DEFINED_TWICE, f"{other} is defined in {earlier.file} too", "keep one of the two files", earlier
         )
     if not later.shares_environment(earlier):
         return None
     if one.lower() == other.lower():
-        return _finding(later, "TOP303", f"{other} and {one} differ by case only", "choose another name", earlier)
+        return _finding(
+            later, Code.DIFFERS_BY_CASE, f"{other} and {one} differ by case only", "choose another name", earlier
+        )
     if folded(one) == folded(other):
         why = f"{other} and {one} have the same metrics, since Kafka folds . to _"
-        return _finding(later, "TOP302", why, "Kafka refuses the second; choose another name", earlier)
+        return _finding(later, Code.NAMES_COLLIDE, why, "Kafka refuses the second; choose another name", earlier)
     return _finding(
-        later, "TOP304", f"{other} looks like {one}", "choose a name that is not so easily confused", earlier
+        later,
+        Code.LOOK_ALIKE_NAME,
+        f"{other} looks like {one}",
+        "choose a name that is not so easily confused",
+        earlier,
     )
 
 
-def _finding(topic: TopicSource, code: str, summary: str, remedy: str, other: TopicSource) -> Finding:
+def _finding(topic: TopicSource, code: Code, summary: str, remedy: str, other: TopicSource) -> Finding:
     note = note_at(other.file, other.metadata.values["name"].span, "the other name")
     return Finding(code, topic.file, topic.metadata.values["name"].span, summary, remedy, topic.label, note=note)

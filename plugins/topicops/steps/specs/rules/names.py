@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase, translate
 
+from topicops.model.codes import Code
 from topicops.model.specs.environment import BUILT_IN_PROTECTED_TOPICS
 from topicops.steps.specs.findings import Finding
 from topicops.steps.specs.layers import EnvironmentView, ReadFile
@@ -17,14 +18,14 @@ _USUAL_NAME = re.compile(r"[a-zA-Z0-9_-][a-zA-Z0-9._-]{0,248}")
 """Names that are surely legal; tested first, because that is fast."""
 
 
-def name_problem(name: str) -> tuple[str, str] | None:
+def name_problem(name: str) -> tuple[Code, str] | None:
     """Code and sentence for a name that Kafka refuses, in the order in which Kafka checks."""
     if name in (".", ".."):
-        return "TOP209", f"{name!r} is no name: it means a folder"
+        return Code.NAME_OF_FOLDER, f"{name!r} is no name: it means a folder"
     if len(name) > LONGEST_NAME:
-        return "TOP208", f"{len(name)} characters; Kafka takes {LONGEST_NAME}"
+        return Code.NAME_TOO_LONG, f"{len(name)} characters; Kafka takes {LONGEST_NAME}"
     if not LEGAL_NAME.fullmatch(name):
-        return "TOP207", f"{name!r} holds other characters than letters, digits, dot, underscore and dash"
+        return Code.NAME_CHARACTERS, f"{name!r} holds other characters than letters, digits, dot, underscore and dash"
     return None
 
 
@@ -44,7 +45,9 @@ def files_are_named_after_topics(view: EnvironmentView) -> Iterator[Finding]:
     for source, name in _named_files(view):
         stem = source.document.stem
         if name != stem and not name_problem(name):
-            yield _at_name(source, "TOP117", f"the file is called {stem}, not {name}", "the two are always the same")
+            yield _at_name(
+                source, Code.FILE_NAME_DIFFERS, f"the file is called {stem}, not {name}", "the two are always the same"
+            )
 
 
 def protected_names_stay_out(view: EnvironmentView) -> Iterator[Finding]:
@@ -56,7 +59,9 @@ def protected_names_stay_out(view: EnvironmentView) -> Iterator[Finding]:
         patterns = view.protected_patterns if is_here else BUILT_IN_PROTECTED_TOPICS
         found = next((pattern for pattern in patterns if fnmatchcase(name, pattern)), None)
         if found:
-            yield _at_name(topic, "TOP210", f"{name} is protected by {found}", "Kafka or another system owns it")
+            yield _at_name(
+                topic, Code.RESERVED_NAME, f"{name} is protected by {found}", "Kafka or another system owns it"
+            )
 
 
 def _any_of(patterns: Sequence[str]) -> re.Pattern[str]:
@@ -70,5 +75,5 @@ def _named_files(view: EnvironmentView) -> Iterator[tuple[ReadFile, str]]:
     return ((source, name) for source in every if (name := source.name) is not None)
 
 
-def _at_name(source: ReadFile, code: str, summary: str, remedy: str = "") -> Finding:
+def _at_name(source: ReadFile, code: Code, summary: str, remedy: str = "") -> Finding:
     return Finding(code, source.file, source.metadata.values["name"].span, summary, remedy)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from topicops.model.codes import Code
 from topicops.steps.specs.findings import Finding
 from topicops.steps.specs.layers import EnvironmentView, Setting
 
@@ -17,7 +18,7 @@ def numbers_are_given(view: EnvironmentView) -> Iterator[Finding]:
         for name in (name for name in _NUMBERS if name not in topic.settings):
             summary = not_given(name)
             remedy = "write it here, in the profile, or in the environment's defaults"
-            yield Finding("TOP202", topic.source.file, topic.source.spec.first, summary, remedy)
+            yield Finding(Code.MISSING_FIELD, topic.source.file, topic.source.spec.first, summary, remedy)
 
 
 def not_given(name: str) -> str:
@@ -34,7 +35,9 @@ def partitions_stay_in_the_limit(view: EnvironmentView) -> Iterator[Finding]:
         if setting is not None and (number := setting.number) is not None and number > limit:
             remedy = "partitions cannot be taken away again; limits.partitionsPerTopic is the limit"
             summary, place = f"{number} partitions, {limit} allowed", _limit(view, "limits", "partitionsPerTopic")
-            yield setting.finding("TOP320", summary, remedy, topic=topic.label, against=place, why="the limit")
+            yield setting.finding(
+                Code.MANY_PARTITIONS, summary, remedy, topic=topic.label, against=place, why="the limit"
+            )
 
 
 def replication_is_high_enough(view: EnvironmentView) -> Iterator[Finding]:
@@ -47,7 +50,7 @@ def replication_is_high_enough(view: EnvironmentView) -> Iterator[Finding]:
             summary = f"replication factor {number}, at least {lowest} needed here"
             remedy = "policy.minReplicationFactor is the limit"
             place = _limit(view, "policy", "minReplicationFactor")
-            yield setting.finding("TOP310", summary, remedy, topic=topic.label, against=place, why="the limit")
+            yield setting.finding(Code.FEW_REPLICAS, summary, remedy, topic=topic.label, against=place, why="the limit")
 
 
 def _limit(view: EnvironmentView, block: str, name: str) -> Setting | None:

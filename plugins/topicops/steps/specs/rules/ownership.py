@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 
+from topicops.model.codes import Code
 from topicops.model.specs.document import Span
 from topicops.model.specs.name_pattern import whole_match
 from topicops.steps.specs.fields import Section
@@ -26,7 +27,7 @@ def names_fit_the_pattern(view: EnvironmentView) -> Iterator[Finding]:
     except ValueError as error:
         remedy = "write it in the syntax of https://docs.rs/regex; it has no look-around and no back-references"
         span = policy.values["namePattern"].span
-        yield Finding("TOP205", policy.file, span, f"this is no regular expression: {error}", remedy)
+        yield Finding(Code.OUT_OF_RANGE, policy.file, span, f"this is no regular expression: {error}", remedy)
         return
     for topic in _that_shall_exist(view):
         if topic.name is not None and not fits(topic.name):
@@ -34,7 +35,7 @@ def names_fit_the_pattern(view: EnvironmentView) -> Iterator[Finding]:
             note = note_at(policy.file, policy.values["namePattern"].span, "the pattern")
             summary = f"{topic.name} does not match {pattern}"
             remedy = "policy.namePattern says how topics are named here"
-            yield Finding("TOP329", topic.file, span, summary, remedy, topic.label, note=note)
+            yield Finding(Code.NAME_PATTERN, topic.file, span, summary, remedy, topic.label, note=note)
 
 
 def required_labels_are_given(view: EnvironmentView) -> Iterator[Finding]:
@@ -47,7 +48,7 @@ def required_labels_are_given(view: EnvironmentView) -> Iterator[Finding]:
             span = labels.first if labels.values else topic.metadata.first
             summary = f"labels lack {' and '.join(missing)}"
             remedy = "policy.requiredLabels names them; write them below metadata.labels"
-            yield Finding("TOP330", topic.file, span, summary, remedy, topic.label)
+            yield Finding(Code.LABEL_MISSING, topic.file, span, summary, remedy, topic.label)
 
 
 def owners_may_have_topics(view: EnvironmentView) -> Iterator[Finding]:
@@ -78,7 +79,7 @@ def names_belong_to_their_owners(view: EnvironmentView) -> Iterator[Finding]:
             note = note_at(first.file, first.values["topics"].span, "the names")
             span, its = topic.metadata.values["name"].span, first.get("owner", str)
             summary, remedy = f"{name} is a name of {its}, not of {owner}", "choose another name, or correct the owner"
-            yield Finding("TOP332", topic.file, span, summary, remedy, topic.label, note=note)
+            yield Finding(Code.NAME_OF_OTHER_OWNER, topic.file, span, summary, remedy, topic.label, note=note)
 
 
 def budgets_hold(view: EnvironmentView) -> Iterator[Finding]:
@@ -104,7 +105,7 @@ def _over(view: EnvironmentView, entry: Section, what: str, of_topics: Mapping[s
     owner = entry.get("owner", str)
     summary = f"{owner} would have {found} {what} in {view.environment_name}, {limit} allowed"
     remedy = f"lower them, or raise the budget; the largest: {shown}"
-    yield Finding("TOP321", entry.file, entry.values[what].span, summary, remedy, owner=owner)
+    yield Finding(Code.OVER_BUDGET, entry.file, entry.values[what].span, summary, remedy, owner=owner)
 
 
 def _by_owner(view: EnvironmentView) -> Mapping[str, Sequence[MergedTopic]]:
@@ -147,4 +148,4 @@ def _unlisted_owner(topic: TopicSource, owner: str, view: EnvironmentView) -> Fi
 
 def _wrong_owner(topic: TopicSource, summary: str, remedy: str) -> Finding:
     span: Span = topic.metadata.values["owner"].span
-    return Finding("TOP331", topic.file, span, summary, remedy, topic.label)
+    return Finding(Code.OWNER_NOT_ALLOWED, topic.file, span, summary, remedy, topic.label)

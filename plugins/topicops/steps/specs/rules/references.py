@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
+from topicops.model.codes import Code
 from topicops.model.specs.document import Span
 from topicops.model.specs.topic_config import TOPIC_CONFIGS
 from topicops.steps.specs.fields import Section
@@ -22,7 +23,7 @@ def profiles_exist(view: EnvironmentView) -> Iterator[Finding]:
         if name is not None and name not in view.profiles:
             span = topic.spec.values["profile"].span
             remedy = meant(name, view.profiles, _there_are(view.profiles))
-            yield Finding("TOP318", topic.file, span, f"no profile is called {name!r}", remedy)
+            yield Finding(Code.UNKNOWN_PROFILE, topic.file, span, f"no profile is called {name!r}", remedy)
 
 
 def overrides_have_topics(view: EnvironmentView) -> Iterator[Finding]:
@@ -31,7 +32,7 @@ def overrides_have_topics(view: EnvironmentView) -> Iterator[Finding]:
     for name, value in overrides.values.items():
         if name not in known:
             remedy = meant(name, known, "take the override out")
-            yield Finding("TOP319", overrides.file, value.key, f"no topic is called {name!r}", remedy)
+            yield Finding(Code.UNKNOWN_OVERRIDDEN, overrides.file, value.key, f"no topic is called {name!r}", remedy)
 
 
 def exceptions_have_topics(view: EnvironmentView) -> Iterator[Finding]:
@@ -41,7 +42,7 @@ def exceptions_have_topics(view: EnvironmentView) -> Iterator[Finding]:
         if name is not None and name not in known:
             remedy = meant(name, known, "take the exception out")
             span = exception.values["topic"].span
-            yield Finding("TOP337", exception.file, span, f"no topic is called {name!r}", remedy)
+            yield Finding(Code.UNKNOWN_EXCEPTED, exception.file, span, f"no topic is called {name!r}", remedy)
 
 
 def environments_exist(view: EnvironmentView) -> Iterator[Finding]:
@@ -63,7 +64,9 @@ def alterable_configs_exist(view: EnvironmentView) -> Iterator[Finding]:
     for item in policy.items("alterableConfigs"):
         if isinstance(item.value, str) and item.value not in TOPIC_CONFIGS:
             remedy = meant(item.value, TOPIC_CONFIGS, "see Kafka's list of topic configs")
-            yield Finding("TOP305", policy.file, item.span, f"Kafka has no topic config {item.value}", remedy)
+            yield Finding(
+                Code.UNKNOWN_CONFIG, policy.file, item.span, f"Kafka has no topic config {item.value}", remedy
+            )
 
 
 def _unknown_environments(section: Section, view: EnvironmentView) -> Iterator[Finding]:
@@ -74,7 +77,7 @@ def _unknown_environments(section: Section, view: EnvironmentView) -> Iterator[F
 
 def _unknown_environment(name: str, file: str, span: Span, view: EnvironmentView) -> Finding:
     remedy = meant(name, view.environment_names, _there_are(view.environment_names))
-    return Finding("TOP336", file, span, f"no environment is called {name!r}", remedy)
+    return Finding(Code.UNKNOWN_ENVIRONMENT, file, span, f"no environment is called {name!r}", remedy)
 
 
 def _there_are(known: Collection[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from topicops.model.codes import Code
 from topicops.model.release import ONE_MESSAGE_FORMAT
 from topicops.model.specs.config_checks import check_written, no_such_config
 from topicops.model.specs.spellings import (
@@ -51,7 +52,7 @@ def configs_are_usable(view: EnvironmentView) -> Iterator[Finding]:
         found = [problem] if (problem := _why_unusable(name, value, view)) else []
         if allowed is not None and name not in allowed:
             summary = f"this environment does not let {name} change"
-            found.append(("TOP311", summary, "take it out, or add it to policy.alterableConfigs"))
+            found.append((Code.CONFIG_NOT_ALLOWED, summary, "take it out, or add it to policy.alterableConfigs"))
         for code, summary, remedy in found:
             for place in (place for place in places if place.is_used_in(view.environment_name)):
                 yield Finding(code, place.section.file, place.section.values[name].key, summary, remedy, place.label)
@@ -70,7 +71,14 @@ def small_numbers_have_a_unit(view: EnvironmentView) -> Iterator[Finding]:
         summary = f"{name}: {value} without a unit is {value} {'bytes' if smallest == 'B' else smallest}"
         remedy = f"write {value}{smallest} if that is meant, or one of {', '.join(f'{value}{word}' for word in larger)}"
         for place in places:
-            yield Finding("TOP335", place.section.file, place.section.values[name].span, summary, remedy, place.label)
+            yield Finding(
+                Code.NUMBER_WITHOUT_UNIT,
+                place.section.file,
+                place.section.values[name].span,
+                summary,
+                remedy,
+                place.label,
+            )
 
 
 def _is_small(text: str, unit: Unit) -> bool:
@@ -81,7 +89,7 @@ def _is_small(text: str, unit: Unit) -> bool:
 
 def _unknown(name: str, place: ConfigsPlace) -> Finding:
     key, summary = place.section.values[name].key, f"Kafka has no topic config {name}"
-    return Finding("TOP305", place.section.file, key, summary, _hint(name))
+    return Finding(Code.UNKNOWN_CONFIG, place.section.file, key, summary, _hint(name))
 
 
 def _refused_value(config: TopicConfig, text: str, refusal: ConfigValueError, place: ConfigsPlace) -> Finding:
@@ -115,24 +123,24 @@ def _refusal(config: TopicConfig, text: str) -> ConfigValueError | None:
     return None
 
 
-def _code_of(error: ConfigValueError) -> str:
+def _code_of(error: ConfigValueError) -> Code:
     match error:
         case AmbiguousNumberError():
-            return "TOP204"
+            return Code.AMBIGUOUS_SCALAR
         case UnknownUnitError():
-            return "TOP214"
+            return Code.UNKNOWN_UNIT
         case _:
-            return "TOP306"
+            return Code.INVALID_CONFIG
 
 
-def _why_unusable(name: str, value: object, view: EnvironmentView) -> tuple[str, str, str] | None:
+def _why_unusable(name: str, value: object, view: EnvironmentView) -> tuple[Code, str, str] | None:
     if name in THROTTLE_LISTS:
-        return "TOP313", f"{name} belongs to Kafka's reassignment tools", "take it out"
+        return Code.THROTTLE, f"{name} belongs to Kafka's reassignment tools", "take it out"
     problem = _release_problem(name, view)
     if problem:
-        return "TOP314", problem, "take it out, or correct cluster.kafkaVersion"
+        return Code.UNUSABLE_CONFIG, problem, "take it out, or correct cluster.kafkaVersion"
     if name in _ONLY_IN_KRAFT and view.reads_zookeeper and _is_true(value):
-        return "TOP314", f"{name} can be true only without ZooKeeper", "take it out"
+        return Code.UNUSABLE_CONFIG, f"{name} can be true only without ZooKeeper", "take it out"
     return None
 
 

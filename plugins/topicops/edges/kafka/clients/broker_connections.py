@@ -1,6 +1,7 @@
-"""Two Kafka clients with the same settings: confluent-kafka's, and kafka-python's connections to named brokers.
+"""Connections to named brokers, which confluent-kafka cannot make: by the inner parts of kafka-python.
 
-Both take librdkafka's property names. Neither lets a broker create a topic because of a question about it.
+Its connection manager is private, and this is the only module that uses it. A test names the release in which these
+parts were checked; the other tests of this module run against real brokers.
 """
 
 from __future__ import annotations
@@ -9,44 +10,36 @@ import contextlib
 import errno
 import logging
 import re
-import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import Future, wait
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from confluent_kafka import KafkaError, KafkaException, ThrottleEvent
-from confluent_kafka.admin import AdminClient
 from kafka.errors import IncompatibleBrokerVersion
 from kafka.errors import KafkaError as KafkaPythonError
 from kafka.net.compat import KafkaNetClient
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
 from topicops.edges.connections.client_properties import KAFKA_PYTHON
-from topicops.edges.connections.lookup import ADDRESSES, MECHANISMS
-from topicops.edges.connections.port_probe import error_of
-from topicops.edges.kafka.diagnosis import LIMIT, PROTOCOLS, diagnosis
-from topicops.edges.kafka.identity import identity_requests, other_identity
-from topicops.edges.kafka.tls import tls_context
+from topicops.edges.kafka.clients.diagnosis import LIMIT
+from topicops.edges.kafka.clients.identity import identity_requests, other_identity
+from topicops.edges.kafka.clients.settings import (
+    kafka_python_settings,
+    unusable,
+    wait_all,
+)
+from topicops.edges.threads import run_in_thread
 from topicops.model.addresses import address
 from topicops.model.errors import (
     CertificateError,
     ClusterError,
     ClusterUnreachableError,
     LoginRefusedError,
-    UsageError,
 )
 from topicops.model.ports import Unoffered
-from topicops.model.specs.topic_config import LONGEST_NUMBER
 from topicops.model.waits import waiting_for
 
 T = TypeVar("T")
 
-CLIENT_ID = "topicops"
-MIN_RECONNECT_BACKOFF_MS = 100
-"""Without a pause a client connects to a dead broker hundreds of thousands of times a minute."""
-PATIENCE_S = 3.0
 MOST_IN_FLIGHT = 100
 """Requests without an answer to one broker, before kafka-python refuses more: questions to a slow broker add up."""
 FIRST_ANSWER_S = 6.0
@@ -57,120 +50,20 @@ TRIPS_A_QUESTION = 40
 """So many are the most for a question of many requests, such as who uses a topic."""
 LONGEST_PATIENCE_S = 60.0
 POLL_S = 0.001
+"""How often connections are checked for answers; most come within a few of these."""
 GRACE_S = 1.0
 """How much longer than its deadline a question may take, because of kafka-python's own work."""
 LATE = "gave no answer in time"
-"""How often connections are checked for answers; most come within a few of these."""
-ERRORS_KEPT = 3
-"""How many of the client's own errors a message repeats."""
-
-_AFTER = re.compile(r" \(after \d+ms in state [^()]*\)$")
-"""A part of librdkafka's error texts that differs each time."""
-REFUSALS: Mapping[int, type[ClusterError]] = {
-    KafkaError._AUTHENTICATION: LoginRefusedError,  # noqa: SLF001 - librdkafka's own codes are written so
-    KafkaError._SSL: CertificateError,  # noqa: SLF001
-}
-"""Errors that librdkafka gives to its error callback only: the call itself ends with a timeout."""
 
 
-class _Reports:
-    """What a client reported by itself. It does not know the client, which so ends as soon as nobody holds it."""
-
-    def __init__(self, properties: Mapping[str, str]) -> None:
-        self._properties = properties
-        self.recent_errors: deque[str] = deque(maxlen=ERRORS_KEPT)
-        self.error_codes: set[int] = set()
-        self.throttled_until = 0.0
-
-    def clear(self) -> None:
-        self.recent_errors.clear()
-        self.error_codes.clear()
-
-    def note_throttle(self, event: ThrottleEvent) -> None:
-        self.throttled_until = max(self.throttled_until, time.monotonic() + event.throttle_time)
-
-    def note_error(self, error: KafkaError) -> None:
-        self.error_codes.add(error.code())
-        if error.code() != KafkaError._ALL_BROKERS_DOWN:  # noqa: SLF001 - it adds nothing to the errors before it
-            text = without_values(_AFTER.sub("", error.str()), self._properties)
-            self.recent_errors.append(f"{error.name()}: {text}")
-
-
-class Confluent:
-    """One confluent-kafka AdminClient, created at the first call and again after the transport failed.
-
-    A client may keep asking a broker that has stopped; a new client works at once.
-
-    Args:
-        patience_s: How long one broker may take to answer at all before the client turns to the next.
-    """
-
-    def __init__(self, properties: Mapping[str, str], *, patience_s: float = PATIENCE_S) -> None:
-        self._properties = dict(properties)
-        self.patience_s = patience_s
-        self._client: AdminClient | None = None
-        self._reports = _Reports(self._properties)
-
-    def client(self) -> AdminClient:
-        """The client. Raises ``UsageError`` for a property that librdkafka does not take."""
-        if self._client is None:
-            self._reports.clear()
-            self._client = self._new_client()
-        return self._client
-
-    def discard(self) -> None:
-        """Drop the client; the next call creates a new one."""
-        self._client = None
-
-    def throttle_left_s(self) -> float:
-        """How long a quota still delays the next request; 0 without one."""
-        if self._client is not None:
-            self._client.poll(0)
-        return max(0.0, self._reports.throttled_until - time.monotonic())
-
-    def recent_errors(self) -> str:
-        """The errors that the client itself reported, for the end of a message; empty without any."""
-        if self._client is not None:
-            self._client.poll(0)  # error callbacks run only in here
-        return "; ".join(dict.fromkeys(self._reports.recent_errors))
-
-    def is_refused(self) -> bool:
-        """Whether a login or a certificate was refused: then no answer will come."""
-        self.recent_errors()
-        return bool(self._reports.error_codes & REFUSALS.keys())
-
-    def failure(self, text: str) -> ClusterError:
-        """The error for a call of this client that failed for good, of the fitting class; ``text`` begins its message.
-
-        Connects to each bootstrap server to find the reason, which can take some seconds.
-        """
-        reported = self.recent_errors()
-        kind = next(
-            (kind for code, kind in REFUSALS.items() if code in self._reports.error_codes), ClusterUnreachableError
-        )
-        found = diagnosis(self._properties)
-        if found and (found[0].kind is not ClusterUnreachableError or kind is ClusterUnreachableError):
-            return error_of(found, f"{text}: ")
-        remedy = "; check sasl.username and sasl.password of the connection" if kind is LoginRefusedError else ""
-        return kind(f"{text}; the client reported: {reported or 'no error'}{remedy}")
-
-    def _new_client(self) -> AdminClient:
-        try:
-            return AdminClient(
-                confluent_settings(self._properties, patience_s=self.patience_s)
-                | {"error_cb": self._reports.note_error, "throttle_cb": self._reports.note_throttle}
-            )
-        except KafkaException as error:
-            raise unusable(self._properties, error.args[0].str()) from None  # the cause contains values
+async def _begun() -> None:
+    """Does nothing: who waits for it knows that kafka-python's own thread runs."""
 
 
 class BrokerConnections:
     """Requests to brokers that the caller names, which confluent-kafka cannot send; one connection a broker.
 
     Where the brokers are far, each wait is longer: it follows the time of the first answer.
-
-    The only place that uses kafka-python's connection manager. It is private, so the version is pinned, and the tests
-    of this module run against real brokers.
     """
 
     def __init__(self, properties: Mapping[str, str], *, request_timeout_s: float = 5.0) -> None:
@@ -189,7 +82,7 @@ class BrokerConnections:
                 raise
             names = {name: other for name, other in KAFKA_PYTHON.items() if other in str(error)}
             raise unusable(properties, " ".join(names)) from None  # the cause contains values
-        self._manager: Any = self._net_client._manager  # noqa: SLF001 - see the class
+        self._manager: Any = self._net_client._manager  # noqa: SLF001 - see the module
         self._answer_s: float | None = None
         """How long one answer over an open connection took; None: not measured."""
         self._offered: dict[Any, Mapping[int, int]] = {}
@@ -352,158 +245,6 @@ class BrokerConnections:
 
     def _known(self) -> list[int]:
         return [broker.node_id for broker in self._manager.cluster.brokers()]
-
-
-async def _begun() -> None:
-    """Does nothing: who waits for it knows that kafka-python's own thread runs."""
-
-
-def confluent_settings(properties: Mapping[str, str], *, patience_s: float = PATIENCE_S) -> dict[str, Any]:
-    """Librdkafka's settings: those of the connection, and those that this tool needs."""
-    backoff_ms = max(MIN_RECONNECT_BACKOFF_MS, _integer(properties, "reconnect.backoff.ms"))
-    return {
-        # Librdkafka starts with a random broker, and a stopped process still accepts connections.
-        "api.version.request.timeout.ms": int(patience_s * 1000),
-        **properties,
-        "client.id": CLIENT_ID,
-        # Otherwise a metadata request that names a topic creates it, where the brokers allow that.
-        "allow.auto.create.topics": "false",
-        "reconnect.backoff.ms": backoff_ms,
-        "reconnect.backoff.max.ms": max(backoff_ms, _integer(properties, "reconnect.backoff.max.ms", default=1000)),
-        # Nothing to stderr: error_cb gets the same errors for the message.
-        "log_level": 0,
-    }
-
-
-def require_clients(properties: Mapping[str, str]) -> None:
-    """Make both clients of a connection, and ask no broker anything.
-
-    Raises:
-        UsageError: One of the clients refuses a property.
-    """
-    Confluent({name: text for name, text in properties.items() if name not in ADDRESSES}).client()
-    BrokerConnections(properties).close()
-
-
-def kafka_python_settings(properties: Mapping[str, str]) -> dict[str, object]:
-    """kafka-python's settings with the meaning of librdkafka's ``properties``.
-
-    Raises:
-        UsageError: A file of TLS cannot be used; the message names the property, but no value.
-    """
-    settings: dict[str, object] = {"reconnect_backoff_max_ms": 1000}
-    settings |= {
-        KAFKA_PYTHON[name]: _translated(name, text) for name, text in properties.items() if name in KAFKA_PYTHON
-    }
-    if str(settings.get("security_protocol")).endswith("SSL"):
-        settings["ssl_context"] = tls_context(properties)
-    backoff_ms = max(MIN_RECONNECT_BACKOFF_MS, _integer(properties, "reconnect.backoff.ms"))
-    return settings | {"client_id": CLIENT_ID, "reconnect_backoff_ms": backoff_ms}
-
-
-_WORD = re.compile(r"[\w.]+")
-_WHY: Mapping[str, str] = {
-    "No such configuration property": "it is no property of librdkafka",
-    "Invalid value": "it has a value that librdkafka does not take",
-    "outside allowed range": "its number is too low or too high",
-    "No such file": "there is no such file",
-}
-
-
-_SHORTEST_SECRET = 6
-"""In characters. A shorter value may be a part of many words of a message, and would make it unreadable."""
-_SHOWN = frozenset({*MECHANISMS, *PROTOCOLS})
-
-
-def without_values(text: str, properties: Mapping[str, str]) -> str:
-    """An error of the client without values of properties; addresses stay.
-
-    Librdkafka repeats the end of ``sasl.oauthbearer.config`` from where it no longer understands it.
-    """
-    for name in properties:
-        if name.startswith("sasl.oauthbearer."):
-            before, found, _ = text.partition(name)
-            text = f"{before}{found} cannot be used" if found else text
-    for name, value in properties.items():
-        if name not in ADDRESSES and value not in _SHOWN and len(value) >= _SHORTEST_SECRET:
-            text = text.replace(value, "***")
-    return text
-
-
-def unusable(properties: Mapping[str, str], reason: str) -> UsageError:
-    """The error for a client's refusal of a connection: the properties that ``reason`` names, and no value of one."""
-    named = sorted(properties.keys() & {word.strip(".") for word in _WORD.findall(reason)})
-    why = next((why for words, why in _WHY.items() if words in reason), "the client refuses it")
-    which = f"{', '.join(named)}: {why}" if named else "the client refuses its properties, and names none of them"
-    return UsageError(f"the Kafka connection cannot be used: {which}; correct it in the extra of the connection")
-
-
-class Deadline:
-    """A point in time that several calls share."""
-
-    def __init__(self, timeout_s: float) -> None:
-        self.timeout_s = timeout_s
-        self._at = time.monotonic() + timeout_s
-
-    @property
-    def left_s(self) -> float:
-        """Seconds that are left; never 0, since librdkafka takes that for no limit."""
-        return max(0.01, self._at - time.monotonic())
-
-    @property
-    def is_over(self) -> bool:
-        return time.monotonic() >= self._at
-
-
-def wait_all(futures: Sequence[Future[Any]], timeout_s: float) -> bool:
-    """Wait until all are done or ``timeout_s`` is over; librdkafka does not always keep its own timeouts."""
-    return not wait(futures, timeout=max(0.0, timeout_s)).not_done
-
-
-def run_in_thread(work: Callable[[], T]) -> Future[T]:
-    """Run ``work`` in a thread of its own, which does not keep the process from ending."""
-    future: Future[T] = Future()
-
-    def run() -> None:
-        try:
-            future.set_result(work())
-        except BaseException as error:  # noqa: BLE001 - `Future.result` raises it
-            future.set_exception(error)
-
-    threading.Thread(target=run, daemon=True).start()
-    return future
-
-
-def error_text(error: BaseException) -> str:
-    """``NAME (code): message`` for an error of Kafka's."""
-    if isinstance(error, KafkaException) and isinstance(error.args[0], KafkaError):
-        reason = error.args[0]
-        return f"{named(reason.code())}: {reason.str()}"
-    return str(error) or "no answer within the deadline"
-
-
-def named(code: int) -> str:
-    """``NAME (code)``."""
-    return f"{KafkaError(code).name()} ({code})"
-
-
-def _translated(name: str, text: str) -> object:
-    match name:
-        case "bootstrap.servers" | "metadata.broker.list":
-            return [server.strip().rpartition("://")[2] for server in text.split(",") if server.strip()]
-        case "security.protocol":
-            return text.upper()
-        case _ if name.endswith(".ms"):
-            return _integer({name: text}, name)
-        case _:
-            return text
-
-
-def _integer(properties: Mapping[str, str], name: str, *, default: int = MIN_RECONNECT_BACKOFF_MS) -> int:
-    text = properties.get(name, str(default))
-    if not text.strip().isdecimal() or len(text) > LONGEST_NUMBER:
-        raise UsageError(f"the Kafka connection cannot be used: {name} must be a whole number")
-    return int(text)
 
 
 def _may_stop_waiting(futures: Any, enough: int) -> bool:

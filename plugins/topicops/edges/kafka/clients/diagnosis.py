@@ -20,7 +20,7 @@ from topicops.edges.connections.port_probe import (
     speaks_tls,
     unverified_tls,
 )
-from topicops.edges.kafka.tls import trusting
+from topicops.edges.kafka.clients.tls import trusting
 from topicops.model.addresses import address
 from topicops.model.errors import CertificateError, ClusterUnreachableError, ConnectionSecurityError, LoginRefusedError
 from topicops.model.printable import printable

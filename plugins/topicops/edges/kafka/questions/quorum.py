@@ -12,7 +12,8 @@ from confluent_kafka import KafkaError
 from kafka.protocol.admin import DescribeQuorumRequest
 from kafka.protocol.metadata import ApiVersionsRequest
 
-from topicops.edges.kafka.clients import BrokerConnections, named
+from topicops.edges.kafka.clients.broker_connections import BrokerConnections
+from topicops.edges.kafka.clients.settings import named
 from topicops.model.errors import ClusterError, ClusterUnreachableError
 from topicops.model.ports import ServerTime
 from topicops.model.times import time_of_ms

@@ -12,8 +12,10 @@ from functools import partial
 from typing import NamedTuple
 
 from topicops.edges.connections.port_probe import error_of, opened, reason_of
-from topicops.edges.kafka.clients import BrokerConnections, run_in_thread, wait_all
-from topicops.edges.kafka.diagnosis import diagnosis
+from topicops.edges.kafka.clients.broker_connections import BrokerConnections
+from topicops.edges.kafka.clients.diagnosis import diagnosis
+from topicops.edges.kafka.clients.settings import wait_all
+from topicops.edges.threads import run_in_thread
 from topicops.model.errors import ClusterError, ClusterUnreachableError
 from topicops.model.printable import printable
 

@@ -13,9 +13,10 @@ from kafka.protocol.admin import DescribeConfigsRequest
 from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
 
-from topicops.edges.kafka.clients import BrokerConnections, named
-from topicops.edges.kafka.config_sources import is_override
-from topicops.edges.kafka.log_directories import directories_of, directories_request, partitions_of
+from topicops.edges.kafka.clients.broker_connections import BrokerConnections
+from topicops.edges.kafka.clients.settings import named
+from topicops.edges.kafka.questions.config_sources import is_override
+from topicops.edges.kafka.questions.log_directories import directories_of, directories_request, partitions_of
 from topicops.model.errors import ClusterError, UsageError
 from topicops.model.ports import BrokerLogs, BrokerView, LogQuestions, PartitionView, Unoffered
 

@@ -15,19 +15,13 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re
     OffsetSpec,
 )
 
-from topicops.edges.kafka.broker_views import topic_configs_request
-from topicops.edges.kafka.clients import (
-    FIRST_ANSWER_S,
-    TRIPS_A_QUESTION,
-    BrokerConnections,
-    Confluent,
-    Deadline,
-    named,
-    wait_all,
-)
-from topicops.edges.kafka.consumer_groups import ConsumerGroups, GroupOnTopic, GroupsByTopic
-from topicops.edges.kafka.log_directories import directories_request, told_directories
-from topicops.edges.kafka.releases import ANSWER_S, ask_offered, ask_releases, settings_of, settings_request
+from topicops.edges.kafka.clients.broker_connections import FIRST_ANSWER_S, TRIPS_A_QUESTION, BrokerConnections
+from topicops.edges.kafka.clients.confluent import Confluent
+from topicops.edges.kafka.clients.settings import Deadline, named, wait_all
+from topicops.edges.kafka.questions.broker_views import topic_configs_request
+from topicops.edges.kafka.questions.consumer_groups import ConsumerGroups, GroupOnTopic, GroupsByTopic
+from topicops.edges.kafka.questions.log_directories import directories_request, told_directories
+from topicops.edges.kafka.questions.releases import ANSWER_S, ask_offered, ask_releases, settings_of, settings_request
 from topicops.model.abilities import MissingRequests, lacking, missing_requests
 from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.cluster.snapshot import DirectoriesByBroker

@@ -9,7 +9,8 @@ from confluent_kafka import KafkaError
 from confluent_kafka.admin import ResourceType  # type: ignore[attr-defined]  # its stub re-exports without saying so
 from kafka.protocol.admin import DescribeConfigsRequest
 
-from topicops.edges.kafka.clients import BrokerConnections, Deadline
+from topicops.edges.kafka.clients.broker_connections import BrokerConnections
+from topicops.edges.kafka.clients.settings import Deadline
 from topicops.model.release import LIKE_3_4, SETTING_OF_3_4, Release, release_of
 
 ANSWER_S = 2.0

@@ -19,9 +19,10 @@ from kafka.protocol.admin import ListGroupsRequest
 from kafka.protocol.consumer import OffsetFetchRequest
 from kafka.protocol.metadata import MetadataRequest
 
-from topicops.edges.kafka.clients import BrokerConnections, Deadline, named
-from topicops.edges.kafka.group_requests import DescribeShareGroupOffsetsRequest
-from topicops.edges.kafka.group_types import (
+from topicops.edges.kafka.clients.broker_connections import BrokerConnections
+from topicops.edges.kafka.clients.settings import Deadline, named
+from topicops.edges.kafka.questions.group_requests import DescribeShareGroupOffsetsRequest
+from topicops.edges.kafka.questions.group_types import (
     SHARE,
     TYPES,
     ChangingGroupError,

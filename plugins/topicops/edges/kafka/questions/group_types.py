@@ -13,7 +13,7 @@ from typing import Any
 from kafka.protocol.admin import DescribeGroupsRequest
 from kafka.protocol.consumer import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
-from topicops.edges.kafka.group_requests import (
+from topicops.edges.kafka.questions.group_requests import (
     ConsumerGroupDescribeRequest,
     ShareGroupDescribeRequest,
     StreamsGroupDescribeRequest,

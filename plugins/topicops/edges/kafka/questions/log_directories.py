@@ -7,7 +7,7 @@ from typing import Any
 
 from kafka.protocol.admin import DescribeLogDirsRequest
 
-from topicops.edges.kafka.clients import named
+from topicops.edges.kafka.clients.settings import named
 from topicops.model.cluster.snapshot import LogDirectories
 from topicops.model.ports import Unoffered
 

@@ -1,0 +1,160 @@
+"""Settings of both Kafka clients from one connection, and the words for their errors.
+
+Both take librdkafka's property names. Neither lets a broker create a topic because of a question about it.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, wait
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException
+
+from topicops.edges.connections.client_properties import KAFKA_PYTHON
+from topicops.edges.connections.lookup import ADDRESSES, MECHANISMS
+from topicops.edges.kafka.clients.diagnosis import PROTOCOLS
+from topicops.edges.kafka.clients.tls import tls_context
+from topicops.model.errors import (
+    CertificateError,
+    ClusterError,
+    LoginRefusedError,
+    UsageError,
+)
+from topicops.model.specs.topic_config import LONGEST_NUMBER
+
+CLIENT_ID = "topicops"
+MIN_RECONNECT_BACKOFF_MS = 100
+"""Without a pause a client connects to a dead broker hundreds of thousands of times a minute."""
+PATIENCE_S = 3.0
+REFUSALS: Mapping[int, type[ClusterError]] = {
+    KafkaError._AUTHENTICATION: LoginRefusedError,  # noqa: SLF001 - librdkafka's own codes are written so
+    KafkaError._SSL: CertificateError,  # noqa: SLF001
+}
+"""Errors that librdkafka gives to its error callback only: the call itself ends with a timeout."""
+
+
+def confluent_settings(properties: Mapping[str, str], *, patience_s: float = PATIENCE_S) -> dict[str, Any]:
+    """Librdkafka's settings: those of the connection, and those that this tool needs."""
+    backoff_ms = max(MIN_RECONNECT_BACKOFF_MS, whole_number(properties, "reconnect.backoff.ms"))
+    return {
+        # Librdkafka starts with a random broker, and a stopped process still accepts connections.
+        "api.version.request.timeout.ms": int(patience_s * 1000),
+        **properties,
+        "client.id": CLIENT_ID,
+        # Otherwise a metadata request that names a topic creates it, where the brokers allow that.
+        "allow.auto.create.topics": "false",
+        "reconnect.backoff.ms": backoff_ms,
+        "reconnect.backoff.max.ms": max(backoff_ms, whole_number(properties, "reconnect.backoff.max.ms", default=1000)),
+        # Nothing to stderr: error_cb gets the same errors for the message.
+        "log_level": 0,
+    }
+
+
+def kafka_python_settings(properties: Mapping[str, str]) -> dict[str, object]:
+    """kafka-python's settings with the meaning of librdkafka's ``properties``.
+
+    Raises:
+        UsageError: A file of TLS cannot be used; the message names the property, but no value.
+    """
+    settings: dict[str, object] = {"reconnect_backoff_max_ms": 1000}
+    settings |= {
+        KAFKA_PYTHON[name]: _translated(name, text) for name, text in properties.items() if name in KAFKA_PYTHON
+    }
+    if str(settings.get("security_protocol")).endswith("SSL"):
+        settings["ssl_context"] = tls_context(properties)
+    backoff_ms = max(MIN_RECONNECT_BACKOFF_MS, whole_number(properties, "reconnect.backoff.ms"))
+    return settings | {"client_id": CLIENT_ID, "reconnect_backoff_ms": backoff_ms}
+
+
+_WORD = re.compile(r"[\w.]+")
+_WHY: Mapping[str, str] = {
+    "No such configuration property": "it is no property of librdkafka",
+    "Invalid value": "it has a value that librdkafka does not take",
+    "outside allowed range": "its number is too low or too high",
+    "No such file": "there is no such file",
+}
+
+
+_SHORTEST_SECRET = 6
+"""In characters. A shorter value may be a part of many words of a message, and would make it unreadable."""
+_SHOWN = frozenset({*MECHANISMS, *PROTOCOLS})
+
+
+def without_values(text: str, properties: Mapping[str, str]) -> str:
+    """An error of the client without values of properties; addresses stay.
+
+    Librdkafka repeats the end of ``sasl.oauthbearer.config`` from where it no longer understands it.
+    """
+    for name in properties:
+        if name.startswith("sasl.oauthbearer."):
+            before, found, _ = text.partition(name)
+            text = f"{before}{found} cannot be used" if found else text
+    for name, value in properties.items():
+        if name not in ADDRESSES and value not in _SHOWN and len(value) >= _SHORTEST_SECRET:
+            text = text.replace(value, "***")
+    return text
+
+
+def unusable(properties: Mapping[str, str], reason: str) -> UsageError:
+    """The error for a client's refusal of a connection: the properties that ``reason`` names, and no value of one."""
+    named = sorted(properties.keys() & {word.strip(".") for word in _WORD.findall(reason)})
+    why = next((why for words, why in _WHY.items() if words in reason), "the client refuses it")
+    which = f"{', '.join(named)}: {why}" if named else "the client refuses its properties, and names none of them"
+    return UsageError(f"the Kafka connection cannot be used: {which}; correct it in the extra of the connection")
+
+
+class Deadline:
+    """A point in time that several calls share."""
+
+    def __init__(self, timeout_s: float) -> None:
+        self.timeout_s = timeout_s
+        self._at = time.monotonic() + timeout_s
+
+    @property
+    def left_s(self) -> float:
+        """Seconds that are left; never 0, since librdkafka takes that for no limit."""
+        return max(0.01, self._at - time.monotonic())
+
+    @property
+    def is_over(self) -> bool:
+        return time.monotonic() >= self._at
+
+
+def wait_all(futures: Sequence[Future[Any]], timeout_s: float) -> bool:
+    """Wait until all are done or ``timeout_s`` is over; librdkafka does not always keep its own timeouts."""
+    return not wait(futures, timeout=max(0.0, timeout_s)).not_done
+
+
+def error_text(error: BaseException) -> str:
+    """``NAME (code): message`` for an error of Kafka's."""
+    if isinstance(error, KafkaException) and isinstance(error.args[0], KafkaError):
+        reason = error.args[0]
+        return f"{named(reason.code())}: {reason.str()}"
+    return str(error) or "no answer within the deadline"
+
+
+def named(code: int) -> str:
+    """``NAME (code)``."""
+    return f"{KafkaError(code).name()} ({code})"
+
+
+def _translated(name: str, text: str) -> object:
+    match name:
+        case "bootstrap.servers" | "metadata.broker.list":
+            return [server.strip().rpartition("://")[2] for server in text.split(",") if server.strip()]
+        case "security.protocol":
+            return text.upper()
+        case _ if name.endswith(".ms"):
+            return whole_number({name: text}, name)
+        case _:
+            return text
+
+
+def whole_number(properties: Mapping[str, str], name: str, *, default: int = MIN_RECONNECT_BACKOFF_MS) -> int:
+    text = properties.get(name, str(default))
+    if not text.strip().isdecimal() or len(text) > LONGEST_NUMBER:
+        raise UsageError(f"the Kafka connection cannot be used: {name} must be a whole number")
+    return int(text)

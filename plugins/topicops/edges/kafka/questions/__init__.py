@@ -1,0 +1,1 @@
+"""What is asked of brokers, and what an answer means. Nothing here writes."""
