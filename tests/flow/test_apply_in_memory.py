@@ -12,6 +12,7 @@ import pytest
 
 from fakes import builders
 from fakes.builders import NOW
+from fakes.fake_ports import FakeAuditLog
 from fixtures.simulated import CLUSTER_ID, Simulated, approval_of_all, outcomes_of
 from topicops import flow
 from topicops.edges.home.audit_files import read_audit_log
@@ -21,13 +22,13 @@ from topicops.edges.home.open_journals import registered
 from topicops.edges.home.topic_count import TopicCount
 from topicops.flow import reporting, verifying
 from topicops.flow.recovery import open_journals_folder
-from topicops.flow.runs.access import Access
+from topicops.flow.runs.access import PORT_WRAPPERS, Access, PortWrappers
 from topicops.flow.runs.run import audit_folder, notes_of
 from topicops.model.errors import ArtifactError, ShrunkenWorldError, UsageError, WrongTargetError
 from topicops.model.exit_status import ExitStatus
 from topicops.model.plans.changes import ACTIONS, Action, CreateTopic, GateWord
 from topicops.model.plans.plan_file import plan_to_json
-from topicops.model.ports import Lease
+from topicops.model.ports import AuditLog, Lease
 from topicops.model.runs.results import IN_PLACE, Mutation, Outcome, OutcomeStatus
 from topicops.model.specs.environment import Risk
 from topicops.steps.planning.gate import gate
@@ -202,6 +203,30 @@ def test_an_audit_log_that_cannot_be_continued_keeps_everything_unsent(simulated
     with pytest.raises(ArtifactError, match="nothing is sent"):
         simulated.apply(run)
     assert simulated.cluster.requests == []
+
+
+class _FullAudit(PortWrappers):
+    """The disk of the audit log is full once a request was sent."""
+
+    def audit(self, audit: AuditLog) -> AuditLog:
+        return FakeAuditLog(disk_full=True)
+
+
+def test_an_audit_line_that_is_missing_after_the_last_change_is_in_the_report_and_comes_with_the_next_run(
+    simulated: Simulated,
+) -> None:
+    simulated.workspace.topic("orders")
+    token = PORT_WRAPPERS.set(_FullAudit())
+    try:
+        ended = simulated.workspace.run("apply", "--environment", "local", "--yes")
+    finally:
+        PORT_WRAPPERS.reset(token)
+    assert "the audit log cannot be written" in ended.out
+    assert "the next run adds what the audit log lacks" in ended.out
+    simulated.workspace.topic("payments")
+    simulated.workspace.run("apply", "--environment", "local", "--yes")
+    lines = read_audit_log(audit_folder(simulated.workspace.folder / "home"), "local").lines
+    assert [line.topic for line in lines] == ["orders", "payments"]
 
 
 def test_the_journal_is_registered_as_open_while_requests_leave(simulated: Simulated) -> None:

@@ -253,8 +253,13 @@ class _Sending:
             clock=Clock(),
             server_time=self.server_time,
             progress=lambda outcome: self.run.progress(outcome_line(outcome)),
+            unwritten=self._note_unwritten,
             interrupted=self.interrupted,
         )
+
+    def _note_unwritten(self, reason: str) -> None:
+        """Say what no outcome says: the last change is in effect, and something about it could not be written."""
+        self.notes.add([f"{reason}; the next run adds what the audit log lacks"])
 
     def _audit_log(self, to_run: Sequence[GatedChange]) -> FileAuditLog:
         """The environment's audit log, with the principals of the roles that are used and of no other."""
