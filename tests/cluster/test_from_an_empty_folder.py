@@ -70,7 +70,7 @@ def with_address(init: str, cluster: LocalCluster) -> str:
     """README's line for this cluster; what it has for a cluster without ZooKeeper is in its remark."""
     if hosts := cluster.status().zookeeper_hosts:
         return init.replace("zk1:2181/kafka", hosts)
-    found = re.fullmatch(r"(topicops init) --zookeeper .*; or (--bootstrap-servers) b1:9092", init)
+    found = re.fullmatch(r"(topicops init --name \w+) --zookeeper .*; or (--bootstrap-servers) b1:9092", init)
     assert found, init
     return f"{found[1]} {found[2]} {cluster.bootstrap_servers}"
 
@@ -103,8 +103,8 @@ def follow(terminal: Terminal, said: str) -> dict[str, list[str]]:
 
 
 def imported(said: str) -> int:
-    [count] = re.findall(r"^(\d+) topics? imported", said, re.MULTILINE)
-    return int(count)
+    [count] = re.findall(r"^([\d,]+) topics? imported", said, re.MULTILINE)
+    return int(count.replace(",", ""))
 
 
 @pytest.mark.parametrize(
