@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -11,8 +12,10 @@ import topicops.features.formatting.files
 import topicops.features.history.recording
 import topicops.features.history.trends_page
 import topicops.features.sandbox.addresses
-from topicops.flow.runs.run import Run
+from topicops.flow.runs.kept import load_all_results
+from topicops.flow.runs.run import Run, note
 from topicops.flow.runs.values import RunMode, RunResults
+from topicops.model.errors import ArtifactError
 from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
 from topicops.steps.reporting.markup import Html
 
@@ -60,3 +63,16 @@ def after_run(run: Run, results: RunResults, *, mode: RunMode | None = None) -> 
     """
     for call in AFTER_RUN:
         call(run, results, mode=mode)
+
+
+def after_task(run: Run, *, mode: RunMode | None = None) -> None:
+    """As ``after_run``, of what the run has left in its folder. What cannot be read is noted, and fails no task."""
+    try:
+        results = load_all_results(run)
+    except ArtifactError as error:
+        said = f"what follows a run is left out: {error}"
+        run.progress(said)
+        with suppress(ArtifactError):
+            note(run, [said])
+        return
+    after_run(run, results, mode=mode)

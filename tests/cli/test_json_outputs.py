@@ -17,9 +17,8 @@ from topicops import flow
 from topicops.cli.json_outputs import OUTPUTS, PLAN, output_schema
 from topicops.edges.processes import ProcessMark
 from topicops.features.sandbox.edges.state import ClusterState, Server, write_state
-from topicops.flow.runs.kept import load_results
 from topicops.model.runs.results import FailingRow, QualityResult
-from topicops.plugged import after_run
+from topicops.plugged import after_task
 
 Json = dict[str, Any]
 Before = Callable[[Simulated], object]
@@ -85,7 +84,7 @@ def reported(shop: Simulated) -> None:
     for suite in ("before", "after"):
         run.store.write_value(f"quality-{suite}.json", quality_report(suite, [FAILED]))
     flow.report(run)
-    after_run(run, load_results(run))
+    after_task(run)
 
 
 def a_broker_stopped(shop: Simulated) -> None:

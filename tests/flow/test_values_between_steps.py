@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from fixtures.simulated import Simulated
+from topicops import flow
 from topicops.edges.home.artifacts import ArtifactStore
+from topicops.plugged import after_task
 
 
 @pytest.fixture
@@ -46,3 +48,17 @@ def test_a_command_parses_nothing_that_its_own_run_has_written(simulated: Simula
     found["apply"] = [*read]
     assert not {command: names for command, names in found.items() if names}
     assert len(found) == 7
+
+
+def test_a_report_reads_neither_the_comparison_nor_the_topics_and_what_follows_it_fails_no_task(
+    simulated: Simulated,
+) -> None:
+    simulated.workspace.topic("orders")
+    run = simulated.planned()
+    for name in ("delta.json", "desired.json"):
+        run.store.write_text(name, "{")
+
+    assert flow.report(run).ok
+    after_task(run)
+
+    assert any(note.startswith("what follows a run is left out: ") for note in flow.run_report(run).notes)

@@ -12,7 +12,8 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from topicops.flow.engines import DiffEngine, engine_for, topics_to_compare
+from topicops.edges.home.topic_count import TopicCount
+from topicops.flow.engines import ChosenEngine, DiffEngine, engine_for, topics_to_compare
 from topicops.flow.later_changes import note_reading
 from topicops.flow.runs.access import Access, with_broker_answers, with_log_directories
 from topicops.flow.runs.commits import commit_notes, commit_of_files, require_pinned_files
@@ -96,11 +97,7 @@ def make_plan(run: Run, *, engine: EngineChoice = "auto", states: bool = False, 
         TopicopsError: Spark failed, or its counts are not those of the snapshot.
     """
     run.progress(f"Reading {run.topics}")
-    validated = read_needed_specs(run, needs_of(only))
-    chosen = engine_for(engine, topics_to_compare(run, validated))
-    specs = specs_of(validated, commit_of_files(run))
-    prune(run.home, now=now())
-    keep_specs(run, specs, as_tables=chosen.engine.needs_tables)
+    specs, chosen = _read_specs_for(run, engine, only)
     with chosen.engine.beside(run.connections):
         run.progress(f"Reading the live topics of {run.environment}")
         snapshot = read_snapshot(run, specs.environment, specs.desired, states=states)
@@ -111,6 +108,15 @@ def make_plan(run: Run, *, engine: EngineChoice = "auto", states: bool = False, 
     planned = Planned(specs=specs, snapshot=snapshot, comparison=comparison, changes=change_set, plan=gated.plan)
     keep_plan(run, gated.plan)
     return planned
+
+
+def _read_specs_for(run: Run, choice: EngineChoice, only: Only | None) -> tuple[Specs, ChosenEngine]:
+    """Read and keep the files; the number of their topics decides on the engine, where nobody chose one."""
+    validated = read_needed_specs(run, needs_of(only))
+    chosen = engine_for(choice, topics_to_compare(run, validated))
+    specs = specs_of(validated, commit_of_files(run))
+    prune(run.home, now=now())
+    return keep_specs(run, specs, as_tables=chosen.engine.needs_tables), chosen
 
 
 def specs_of(validated: Validated, commit: str | None) -> Specs:
@@ -154,8 +160,6 @@ def read_cluster(
 
 def admit(run: Run, environment: Environment, desired: Desired | None, live: ClusterSnapshot) -> Snapshot:
     """Keep what was read, and remember its topics. Raises ``ShrunkenWorldError`` when too many topics are gone."""
-    from topicops.edges.home.topic_count import TopicCount
-
     topic_count = TopicCount(run.home, live.cluster_id)
     topics_before = topic_count.read()
     require_not_shrunken(len(live.topics), topics_before, environment.spec.limits.shrink_percent)
@@ -197,7 +201,7 @@ def plan_changes(
 ) -> tuple[Snapshot, ChangeSet]:
     """Plan and keep the ordered changes, and what is blocked, drifted, unmanaged or paused.
 
-    The snapshot knows the brokers' releases then.
+    Gives the snapshot, which names the brokers' releases now, and the changes.
     """
     environment, desired, live = specs.environment, specs.desired, snapshot.live
     access, at = run.access(environment), now()

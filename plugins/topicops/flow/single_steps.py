@@ -24,6 +24,7 @@ from topicops.flow.runs.run import (
     DELTA_FILE,
     DESIRED_FILE,
     DIAGNOSTICS_FILE,
+    ENVIRONMENT_FILE,
     FILES_COMMIT,
     KINDS,
     LIVE_FILE,
@@ -132,9 +133,10 @@ def validate(run: Run, *, as_tables: bool = False, patience_s: float = 0.0) -> V
         MovedFilesError: The files are not of the pinned commit.
     """
     specs = _read_specs(run, patience_s)
+    keep_specs(run, specs, as_tables=as_tables)
     desired = specs.desired
     return ValidateSummary(
-        path=str(keep_specs(run, specs, as_tables=as_tables)),
+        path=str(run.store.path(DESIRED_FILE)),
         topics=len(desired.topics),
         warnings=len(desired.warnings),
         commit=desired.commit,
@@ -230,7 +232,7 @@ def plan_held(run: Run, digests: Collection[str]) -> GateSummary:
         NotHeldError: As ``keep_held`` raises it.
     """
     specs = _read_specs(run)
-    keep_specs(run, specs, as_tables=True)  # quality_after reads them
+    specs = keep_specs(run, specs, as_tables=True)  # quality_after reads the tables
     snapshot = read_snapshot(run, specs.environment, specs.desired, states=True)
     comparison = compare(run, specs.desired, snapshot.live, engine=PYTHON)
     _, change_set = plan_changes(run, specs, snapshot, comparison.delta)
@@ -299,7 +301,7 @@ def report(
         ArtifactError: The folder holds no run, and nothing has failed that would explain it.
     """
     results = load_results(run)
-    if not (failed_tasks or problem or interrupted or results.environment or results.plan):
+    if not (failed_tasks or problem or interrupted or run.store.has(ENVIRONMENT_FILE) or results.plan):
         raise ArtifactError(f"{run.store.folder}: there is no run to report: its first step has left nothing here")
     problem = problem or problem_of(run, failed_tasks)
     found = finish(run, results, failed_tasks=failed_tasks, problem=problem, interrupted=interrupted)

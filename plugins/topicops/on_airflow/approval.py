@@ -405,9 +405,8 @@ def report(site: Site, context: Context) -> XComValue:
     Is skipped when an approval sent nothing because its set was replaced, or because the files do not ask for it any
     more: that is no failure, and it must not look like success.
     """
-    from topicops.flow.runs.kept import load_results
     from topicops.flow.runs.outcomes import read_outcomes
-    from topicops.plugged import after_run
+    from topicops.plugged import after_task
 
     states = tasks.task_states(context)
     was_sent = any(states.get(action) == "success" for action in ACTIONS)
@@ -423,7 +422,7 @@ def report(site: Site, context: Context) -> XComValue:
         log.info("%s%s", f"{headline} " if has_ended else "", f"answer: {answer}{f'; {why}' if why else ''}")
         remarks = [why] if why else []
         if unsent:
-            after_run(run, load_results(run))
+            after_task(run)
             flow.report(run, failed_tasks=())
             tell_of_answer(run, site, context, unsent=unsent)
         if has_ended:

@@ -418,14 +418,13 @@ def plan_to_look_at(site: Site, context: Context) -> XComValue:
 
 def drift(site: Site, context: Context) -> XComValue:
     """One log line for each difference between cluster and files, and counts. A difference fails nothing."""
-    from topicops.flow.runs.kept import load_results
     from topicops.on_airflow.metrics import count
     from topicops.on_airflow.tellers import TELLERS
-    from topicops.plugged import after_run
+    from topicops.plugged import after_task
 
     with step(site, context) as (flow, run):
         found = flow.record_drift(run, only=only_of(context))
-        after_run(run, load_results(run), mode="drift")
+        after_task(run, mode="drift")
         if only_of(context) is None:
             flow.index_topics(run)
         flow.note_good_run(run, failed_tasks=("drift",) if found.differences else ())
@@ -528,14 +527,13 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
 
     The XCom ``result`` has the same for CI, also when the run fails.
     """
-    from topicops.flow.runs.kept import load_results
-    from topicops.plugged import after_run
+    from topicops.plugged import after_task
 
     failed, is_whole = failed_tasks(context), "mode" in context["params"]  # an approval run is of a part
     with step(site, context) as (flow, run):
         if failed and is_whole:
             flow.note_good_run(run, failed_tasks=failed)
-        after_run(run, load_results(run))
+        after_task(run)
         summary = flow.report(run, failed_tasks=failed)
         log.info("%s", summary.summary)
         if run.store.has("report.txt"):

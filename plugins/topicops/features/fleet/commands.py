@@ -79,11 +79,11 @@ def verify(named: Sequence[str], topics: Path, *, output: Format) -> NoReturn:
 
 
 def _note(fleet: Fleet, report: FleetReport, *, mode: RunMode | None = None) -> None:
-    from topicops.features.fleet.fleet import results_of
-    from topicops.plugged import after_run
+    from topicops.features.fleet.fleet import runs_of
+    from topicops.plugged import after_task
 
-    for run, results in results_of(fleet, report):
-        after_run(run, results, mode=mode)
+    for run in runs_of(fleet, report):
+        after_task(run, mode=mode)
 
 
 def new_fleet(environments: Sequence[str], topics: Path) -> Fleet:

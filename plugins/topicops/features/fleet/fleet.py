@@ -25,7 +25,7 @@ from topicops.flow.engines import engine_for
 from topicops.flow.inspecting import record_drift
 from topicops.flow.planning import admit, checked, read_cluster, specs_of
 from topicops.flow.quality import quality_before
-from topicops.flow.runs.kept import keep_specs, load_results, prune
+from topicops.flow.runs.kept import keep_specs, prune
 from topicops.flow.runs.run import (
     ENVIRONMENT_FILE,
     EngineChoice,
@@ -35,7 +35,7 @@ from topicops.flow.runs.run import (
     open_run,
     read_environment,
 )
-from topicops.flow.runs.values import Comparison, RunResults
+from topicops.flow.runs.values import Comparison
 from topicops.flow.single_steps import diff, gate, plan, snapshot
 from topicops.flow.whole_runs import check_cluster
 from topicops.model.cluster.snapshot import ClusterSnapshot
@@ -142,12 +142,9 @@ def open_fleet(
     )
 
 
-def results_of(fleet: Fleet, report: FleetReport) -> Iterator[tuple[Run, RunResults]]:
-    """Yield the run of each environment that did not fail, with its results."""
-    for result in report.environments:
-        if result not in report.broken:
-            run = fleet.runs[result.environment]
-            yield run, load_results(run)
+def runs_of(fleet: Fleet, report: FleetReport) -> list[Run]:
+    """Give the run of each environment that did not fail."""
+    return [fleet.runs[result.environment] for result in report.environments if result not in report.broken]
 
 
 class Steps:

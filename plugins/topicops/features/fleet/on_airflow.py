@@ -101,11 +101,11 @@ def open_fleet(topics: Path, context: Context) -> Fleet:
 
 def look_at_fleet(fleet: Fleet, only: str | None) -> FleetReport:
     from topicops.features.fleet import fleet as steps
-    from topicops.plugged import after_run
+    from topicops.plugged import after_task
 
     report = steps.look_at_fleet(fleet, only=only)
-    for run, results in steps.results_of(fleet, report):
-        after_run(run, results, mode="drift")
+    for run in steps.runs_of(fleet, report):
+        after_task(run, mode="drift")
     return report
 
 

@@ -48,6 +48,7 @@ from topicops.model.release import Release
 from topicops.model.runs.facts import Facts, FactsWhen, facts_file
 from topicops.model.runs.reading import Reading
 from topicops.model.runs.results import Check, QualityReport, quality_file
+from topicops.model.specs.desired import Desired
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.environment import Environment
 
@@ -88,16 +89,22 @@ def _is_time_to_prune(mark: Path, now: datetime) -> bool:
     return True
 
 
-def keep_specs(run: Run, specs: Specs, *, as_tables: bool) -> Path:
-    """Write ``environment.json``, and ``desired.json`` whole or beside its table; the snapshot is kept the same way."""
+def keep_specs(run: Run, specs: Specs, *, as_tables: bool) -> Specs:
+    """Write ``environment.json``, and ``desired.json`` whole or beside its table; the snapshot is kept the same way.
+
+    Gives the specs whose topics are read from the table, if there is one: it need not hold all of them.
+    """
     run.store.write_value(ENVIRONMENT_FILE, specs.environment)
     run.store.remove(TABLES_FILE, DELTA_FILE)
     if not as_tables:
-        return run.store.write_value(DESIRED_FILE, specs.desired)
-    from topicops.edges.tables.desired_topics import write_desired_topics
+        run.store.write_value(DESIRED_FILE, specs.desired)
+        return specs
+    from topicops.edges.tables.desired_topics import read_desired_topics, write_desired_topics
 
-    write_desired_topics(run.new_tables(), specs.desired.topics, specs.environment.spec.cluster.release)
-    return run.store.write_value(DESIRED_FILE, replace(specs.desired, topics={}))
+    tables = run.new_tables()
+    write_desired_topics(tables, specs.desired.topics, specs.environment.spec.cluster.release)
+    run.store.write_value(DESIRED_FILE, replace(specs.desired, topics={}))
+    return replace(specs, desired=replace(specs.desired, topics=read_desired_topics(tables)))
 
 
 def load_specs(run: Run) -> Specs:
@@ -170,17 +177,13 @@ def keep_checks(run: Run, checks: Sequence[Check]) -> Path:
 
 
 def load_results(run: Run) -> RunResults:
-    """Load what the run has left in its folder so far."""
+    """Load what the report shows of the run so far."""
     before, after = load_facts(run, "before"), load_facts(run, "after")
     is_unhealthy = any(found and found.unhealthy for found in (before, after))
-    desired = run.read_desired() if run.store.has(DESIRED_FILE) else None
     return RunResults(
         reading=load_reading(run),
-        environment=_loaded(run, ENVIRONMENT_FILE, Environment),
         # The report names topics only where something is unhealthy; a table of all is not read for less.
-        described=frozenset(desired.topics) if is_unhealthy and desired else frozenset(),
-        left_out=frozenset(desired.left_out) if desired else frozenset(),
-        delta=_loaded(run, DELTA_FILE, Delta),
+        described=frozenset(run.read_desired().topics) if is_unhealthy and run.store.has(DESIRED_FILE) else frozenset(),
         plan=run.read_plan() if run.store.has(PLAN_FILE) else None,
         outcomes=outcomes_so_far(run),
         has_applied=any(run.store.has(outcomes_file(action)) for action in ACTIONS),
@@ -193,6 +196,17 @@ def load_results(run: Run) -> RunResults:
         rejected=left_out(run),
         diagnostics=_loaded(run, DIAGNOSTICS_FILE, tuple[Diagnostic, ...]) or (),
         is_answer=run.store.has(ANSWER),
+    )
+
+
+def load_all_results(run: Run) -> RunResults:
+    """As ``load_results``, with what the run has compared."""
+    desired = _loaded(run, DESIRED_FILE, Desired)  # its topics may be in a table, which is not read
+    return replace(
+        load_results(run),
+        environment=_loaded(run, ENVIRONMENT_FILE, Environment),
+        left_out=frozenset(desired.left_out) if desired else frozenset(),
+        delta=_loaded(run, DELTA_FILE, Delta),
     )
 
 
