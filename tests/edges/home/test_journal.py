@@ -13,6 +13,7 @@ from topicops.edges.home.journal import FileJournal, has_later_try, intended_top
 from topicops.model.errors import ArtifactError
 from topicops.model.runs.results import Outcome, OutcomeStatus
 
+TESTS = str(Path(__file__).parents[2])
 NOW = datetime(2025, 3, 1, 12, 30, 15, 250000, tzinfo=UTC)
 
 (GATED,) = plan_of(create_topic("a", (1, 2))).changes
@@ -101,6 +102,7 @@ def test_a_full_disk_says_so_before_any_request() -> None:
 FILLS_UP = """
 import resource, sys
 from pathlib import Path
+sys.path.insert(0, sys.argv[3])
 from topicops.edges.home.journal import FileJournal
 from topicops.model.errors import ArtifactError
 from fakes.changes import create_topic, plan_of
@@ -125,7 +127,7 @@ def test_a_disk_that_fills_up_within_a_batch_leaves_none_of_it_behind(tmp_path: 
     path = tmp_path / "journal.jsonl"
 
     ended = subprocess.run(
-        [sys.executable, "-c", FILLS_UP, str(path), str(room)], capture_output=True, text=True, check=True
+        [sys.executable, "-c", FILLS_UP, str(path), str(room), TESTS], capture_output=True, text=True, check=True
     )
 
     assert "cannot be written: File too large; nothing more is sent" in ended.stdout
