@@ -7,14 +7,15 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 import pytest
 
 from topicops.cli import COMMANDS
 
-PACKAGE = Path(__file__).parents[2] / "plugins/topicops"
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "plugins/topicops"
 FEATURES = sorted(folder.name for folder in (PACKAGE / "features").iterdir() if (folder / "__init__.py").exists())
 LISTS = (
     "cli/__init__.py",
@@ -26,6 +27,7 @@ LISTS = (
     "plugged.py",
 )
 """Files that name a feature, one line for each of its entries."""
+LOOP_TESTS = ["-m", "not soak", *(str(ROOT / "tests" / name) for name in ("model", "steps", "flow"))]
 IMPORT_ALL = """
 import importlib, pkgutil, topicops
 for module in pkgutil.walk_packages(topicops.__path__, "topicops."):
@@ -40,45 +42,71 @@ def python(folder: Path, *arguments: str) -> str:
     ended = subprocess.run(
         [sys.executable, *arguments],
         cwd=folder,
-        env={**os.environ, **home, "PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
+        env={**os.environ, **home, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}", "PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
-        timeout=240,
+        timeout=800,
         check=False,
     )
-    assert ended.returncode == 0, ended.stderr[-3000:]
+    assert ended.returncode == 0, (ended.stdout + ended.stderr)[-3000:]
     return ended.stdout
 
 
-def without_feature(name: str, folder: Path) -> Path:
-    """Copy the package without the feature's folder, and without its lines in the lists."""
+def without_lines(text: str, features: Iterable[str]) -> str:
+    """Take out what a list says of these features."""
+    named = tuple(f"features.{feature}." for feature in features)
+    return "".join(line for line in text.splitlines(keepends=True) if not any(name in line for name in named))
+
+
+def without(features: Collection[str], folder: Path) -> Path:
+    """Copy the package without the folders of these features, and without their lines in the lists."""
     copied = folder / "topicops"
     shutil.copytree(PACKAGE, copied, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.rmtree(copied / "features" / name)
+    for feature in features:
+        shutil.rmtree(copied / "features" / feature)
     for file in LISTS:
-        lines = (copied / file).read_text(encoding="utf-8").splitlines(keepends=True)
-        kept = [line for line in lines if f"features.{name}." not in line]
-        (copied / file).write_text("".join(kept), encoding="utf-8")
+        (copied / file).write_text(
+            without_lines((copied / file).read_text(encoding="utf-8"), features), encoding="utf-8"
+        )
     return folder
-
-
-def naming(name: str, package: Path) -> Iterator[str]:
-    """Yield the files that name the feature's package, late imports included."""
-    for file in sorted(package.rglob("*.py")):
-        if re.search(rf"\bfeatures(\.|/| import ){name}\b", file.read_text(encoding="utf-8")):
-            yield file.relative_to(package).as_posix()
 
 
 def commands_in(shown: str) -> set[str]:
     return {name for name in COMMANDS if re.search(rf"^\W*{name}\s", shown, re.MULTILINE)}
 
 
-@pytest.mark.parametrize("feature", FEATURES)
-def test_without_its_folder_and_its_lines_all_the_rest_works(feature: str, tmp_path: Path) -> None:
-    folder = without_feature(feature, tmp_path)
-    assert list(naming(feature, folder / "topicops")) == []
+def commands_of(features: Iterable[str]) -> set[str]:
+    return {name for name, place in COMMANDS.items() if any(f"features.{feature}." in place for feature in features)}
 
+
+def rest_works(folder: Path, features: Collection[str]) -> None:
     assert python(folder, "-c", IMPORT_ALL).splitlines()[-1] == str(folder / "topicops/__init__.py")
+    assert commands_in(python(folder, "-m", "topicops", "--help")) == COMMANDS.keys() - commands_of(features)
 
-    its_commands = {name for name, place in COMMANDS.items() if f"features.{feature}." in place}
-    assert commands_in(python(folder, "-m", "topicops", "--help")) == COMMANDS.keys() - its_commands
+
+def test_lines_of_the_lists_alone_name_a_feature() -> None:
+    names = re.compile(rf"\bfeatures(?:\.|/| import )({'|'.join(FEATURES)})\b")
+    found = {}
+    for file in sorted(PACKAGE.rglob("*.py")):
+        place, text = file.relative_to(PACKAGE).as_posix(), file.read_text(encoding="utf-8")
+        own = place.split("/")[1] if place.startswith("features/") else None
+        if named := set(names.findall(without_lines(text, FEATURES) if place in LISTS else text)) - {own}:
+            found[place] = named
+    assert found == {}
+
+
+def test_without_any_feature_the_loop_imports_and_has_its_own_commands(tmp_path: Path) -> None:
+    rest_works(without(FEATURES, tmp_path), FEATURES)
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("feature", FEATURES)
+def test_without_its_folder_and_its_lines_the_loop_passes_its_tests(feature: str, tmp_path: Path) -> None:
+    folder = without([feature], tmp_path)
+    rest_works(folder, [feature])
+
+    shown = python(
+        folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", str(ROOT / "pyproject.toml"), *LOOP_TESTS
+    )
+    assert re.search(r"^[0-9]{3,} passed", shown, re.MULTILINE)
