@@ -12,8 +12,9 @@ import pytest
 
 from fakes.builders import live_topic, partition_state, snapshot
 from topicops.features.why.causes import RULES, causes, causes_as_read
-from topicops.features.why.values import Cause, CauseKind, TopicTimes, UnreadableZnode, WhyFacts
+from topicops.features.why.values import Cause, CauseKind, TopicTimes, WhyFacts
 from topicops.model.cluster.snapshot import LiveTopic, PartitionState, TopicTraces
+from topicops.model.errors import UndecodableZnodeError
 from topicops.model.ports import BrokerLogs, BrokerView, PartitionView
 from topicops.model.release import Release, Releases
 
@@ -48,7 +49,7 @@ def facts(live: LiveTopic | None = None, *, brokers: frozenset[int] = frozenset(
     found = {"has_config_znode": True, "is_deleting": False, **traces}
     return WhyFacts(
         topic="orders",
-        source="zookeeper",
+        has_zookeeper=True,
         traces=TopicTraces(live=live, **found),
         times=TopicTimes(
             config=NOON, marker=NOON, states=dict.fromkeys(live.assignment, NOON), is_config_told=True, controller=1
@@ -98,7 +99,7 @@ CASES: dict[str, Callable[[], WhyFacts]] = {
     "unreadable-znode": lambda: replace(
         facts(),
         traces=None,
-        unreadable=(UnreadableZnode(path="/brokers/topics/orders", problem="it is no JSON", stops_controller=True),),
+        unreadable=(UndecodableZnodeError("/brokers/topics/orders", "it is no JSON", stops_controller=True),),
     ),
     "no-controller": lambda: times(replace(facts(), controller_id=7), controller=7),
     "znode-removed": lambda: absent(facts()),
@@ -229,7 +230,7 @@ ZOOKEEPERS = {"unreadable-znode", "no-controller", "config-not-in-force", "delet
 
 @pytest.mark.parametrize("cause", sorted(CASES.keys() - ZOOKEEPERS))
 def test_without_zookeeper_no_znode_is_named(cause: str) -> None:
-    known = replace(CASES[cause](), times=None, source="kafka", zookeeper_hosts="")
+    known = replace(CASES[cause](), times=None, has_zookeeper=False, zookeeper_hosts="")
     found = by_id(known)[cause]
     words = " ".join(
         [found.message, found.way_out, found.last_resort, found.caution, *found.commands, *found.read_from]
@@ -366,7 +367,7 @@ def test_the_znode_of_a_topic_that_brokers_still_serve_is_written_again_from_wha
 def test_only_a_topic_znode_that_stops_the_controller_is_removed_and_its_data_is_saved_before(
     path: str, stops: bool, words: list[str]
 ) -> None:
-    znode = UnreadableZnode(path=path, problem=f"{path}: is no JSON", stops_controller=stops)
+    znode = UndecodableZnodeError(path, "is no JSON", stops_controller=stops)
     cause = by_id(replace(facts(), traces=None, times=None, unreadable=(znode,)))["unreadable-znode"]
     assert [shlex.split(command)[2] for command in cause.commands] == words
     assert all(shlex.split(command)[3] == path for command in cause.commands)

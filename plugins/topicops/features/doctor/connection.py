@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from topicops.features.doctor.values import (
-    ERROR,
-    NOTICE,
-    WARNING,
-    Area,
-    DoctorFacts,
-    Finding,
-    KafkaRole,
-    needed,
-)
+from topicops.features.doctor.values import ERROR, NOTICE, WARNING, Area, DoctorFacts, Finding, KafkaRole, needed
 from topicops.features.doctor.wording import found, listed
 from topicops.model.codes import Code
 
@@ -64,10 +55,8 @@ def servers_take_writes(facts: DoctorFacts) -> Iterator[Finding]:
 
 
 def many_znodes_are_read_at_once(facts: DoctorFacts) -> Iterator[Finding]:
+    message = "the ZooKeeper server does not support multiRead: each znode needs a request, so a snapshot takes longer"
     if not needed(facts.zookeeper).knows_multi_read:
-        message = (
-            "the ZooKeeper server does not support multiRead: each znode needs a request, so a snapshot takes longer"
-        )
         yield Finding(NOTICE, message, "nothing must be done; ZooKeeper answers it since its own release 3.6")
 
 

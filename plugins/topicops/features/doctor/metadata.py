@@ -154,8 +154,10 @@ def throttles_are_gone(facts: DoctorFacts) -> Iterator[Finding]:
 def znodes_are_small(facts: DoctorFacts) -> Iterator[Finding]:
     """By their contents, as Kafka would write them: ZooKeeper closes a connection that writes 1 MiB."""
     topics = needed(facts.snapshot).topics
-    sizes = {f"/brokers/topics/{name}": topic_bytes(topic) for name, topic in topics.items()}
-    sizes |= {f"/config/topics/{name}": config_bytes(topic) for name, topic in topics.items()}
+    sizes = {f"/brokers/topics/{name}": _topic_bytes(topic) for name, topic in topics.items()}
+    for name, topic in topics.items():
+        config = (f'"{config}":"{value}",' for config, value in topic.overrides.items())
+        sizes[f"/config/topics/{name}"] = 25 + sum(len(text.encode()) for text in config)
     wide = {path: size for path, size in sizes.items() if size > ZNODE_LIMIT_BYTES}
     names = sum(len(name) + 4 for name in topics)
     if names > NAMES_LIMIT_BYTES:
@@ -207,18 +209,10 @@ def partitions_without_state(live: ClusterSnapshot) -> list[str]:
     ]
 
 
-def topic_bytes(topic: LiveTopic) -> int:
+def _topic_bytes(topic: LiveTopic) -> int:
     """Size of the topic's znode."""
-    return ZNODE_FRAME_BYTES + sum(map(_rows_bytes, (topic.assignment, topic.adding, topic.removing)))
-
-
-def config_bytes(topic: LiveTopic) -> int:
-    """Size of the config znode, in UTF-8."""
-    return 25 + sum(len(f'"{name}":"{value}",'.encode()) for name, value in topic.overrides.items())
-
-
-def _rows_bytes(rows: Assignment) -> int:
-    return sum(len(f'"{p}":[],') + sum(len(str(broker)) + 1 for broker in row) for p, row in rows.items())
+    rows = (each for by in (topic.assignment, topic.adding, topic.removing) for each in by.items())
+    return ZNODE_FRAME_BYTES + sum(len(f'"{p}":[],') + sum(len(str(b)) + 1 for b in row) for p, row in rows)
 
 
 def _staying(live: ClusterSnapshot) -> Iterator[LiveTopic]:

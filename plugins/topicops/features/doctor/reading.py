@@ -5,18 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from topicops.edges.extras import has_extra
 from topicops.features.doctor.rules import examine, examine_for_kraft, kraft_report
-from topicops.features.doctor.values import (
-    Area,
-    DoctorFacts,
-    DoctorReport,
-    KafkaFacts,
-    KafkaRole,
-    ZooKeeperFacts,
-)
+from topicops.features.doctor.values import Area, DoctorFacts, DoctorReport, KafkaFacts, KafkaRole, ZooKeeperFacts
 from topicops.flow.runs.access import Access
 from topicops.flow.runs.run import Run, home_is_set, read_needed_specs
 from topicops.model.errors import TopicopsError, UsageError
@@ -44,7 +38,7 @@ def doctor(run: Run) -> DoctorReport:
             facts,
             kafka=_read_brokers(access, unread, _topics_to_change(desired, live.topics if live else ())),
             home_is_set=home_is_set(),
-            spark_starts_slowly=_spark_starts_slowly(),
+            spark_starts_slowly=has_extra("spark") and _spark_starts_slowly(),
             clock_difference=_clock_difference(access) if live and live.source == "kafka" else "",
         )
     )
@@ -128,8 +122,6 @@ def _clock_difference(access: Access) -> str:
 
 
 def _spark_starts_slowly() -> bool:
-    if not has_extra("spark"):
-        return False
     from topicops.edges.spark.class_archive import lacks_archive
 
     return lacks_archive()
@@ -150,9 +142,5 @@ def _read_brokers(
     from topicops.features.doctor.edges.brokers import SETTINGS, SETTINGS_OF_MIGRATION, kafka_facts
 
     roles: tuple[KafkaRole, ...] = ("reader", "applier", "deleter")
-    settings = SETTINGS_OF_MIGRATION if for_migration else SETTINGS
-    return _tried(
-        unread,
-        "kafka",
-        lambda: kafka_facts({role: access.kafka(role) for role in roles}, topics=topics, settings=settings),
-    )
+    ask = partial(kafka_facts, topics=topics, settings=SETTINGS_OF_MIGRATION if for_migration else SETTINGS)
+    return _tried(unread, "kafka", lambda: ask({role: access.kafka(role) for role in roles}))

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
-from topicops.features.doctor import connection, metadata, migrated_brokers, migrated_state, settings
+from topicops.features.doctor import connection, metadata, migration, settings
 from topicops.features.doctor.text import migration_sentences, sentences
 from topicops.features.doctor.values import NOTICE, Area, DoctorFacts, DoctorReport, Finding, Severity
 
@@ -81,32 +81,32 @@ MIGRATION_RULES: Sequence[Rule] = (
     *READING,
     Rule("wrong-cluster", ("snapshot", "kafka"), connection.addresses_name_one_cluster),
     Rule("silent-broker", ("kafka",), settings.brokers_report_their_settings),
-    Rule("hidden-znodes", ("migration",), migrated_state.every_znode_may_be_read),
-    Rule("left-over-migration", ("zookeeper", "kafka", "migration"), migrated_state.no_migration_is_left_over),
-    Rule("prepared-migration", ("zookeeper", "kafka", "migration"), migrated_state.a_prepared_migration_is_meant),
-    Rule("mixed-releases", ("kafka",), migrated_brokers.brokers_run_one_release),
-    Rule("old-release", ("kafka",), migrated_brokers.the_release_can_migrate),
-    Rule("left-behind", ("kafka", "migration"), migrated_brokers.the_release_takes_all_along),
-    Rule("old-protocol", ("kafka",), migrated_brokers.the_protocol_is_the_releases_own),
-    Rule("generated-ids", ("kafka",), migrated_brokers.broker_ids_are_written),
-    Rule("controller-ids", ("kafka",), migrated_brokers.controllers_have_ids_of_their_own),
+    Rule("hidden-znodes", ("migration",), migration.every_znode_may_be_read),
+    Rule("left-over-migration", ("zookeeper", "kafka", "migration"), migration.no_migration_is_left_over),
+    Rule("prepared-migration", ("zookeeper", "kafka", "migration"), migration.a_prepared_migration_is_meant),
+    Rule("mixed-releases", ("kafka",), migration.brokers_run_one_release),
+    Rule("old-release", ("kafka",), migration.the_release_can_migrate),
+    Rule("left-behind", ("kafka", "migration"), migration.the_release_takes_all_along),
+    Rule("old-protocol", ("kafka",), migration.the_protocol_is_the_releases_own),
+    Rule("generated-ids", ("kafka",), migration.broker_ids_are_written),
+    Rule("controller-ids", ("kafka",), migration.controllers_have_ids_of_their_own),
     Rule("no-controller", ("snapshot",), settings.a_controller_is_elected),
-    Rule("unregistered-broker", ("snapshot",), migrated_state.assigned_brokers_can_register),
-    Rule("pending-deletion", ("snapshot",), migrated_state.no_deletion_is_pending),
-    Rule("missing-state", ("snapshot",), migrated_state.every_partition_has_a_state),
-    Rule("missing-topic-id", ("snapshot",), migrated_state.every_topic_has_an_id),
-    Rule("reassignment", ("snapshot",), migrated_state.no_reassignment_runs),
-    Rule("waiting-election", ("migration",), migrated_state.no_election_waits),
-    Rule("orphan-config", ("snapshot",), migrated_state.every_config_has_a_topic),
-    Rule("unknown-config", ("migration",), migrated_state.every_config_is_copied),
-    Rule("broken-quota", ("migration",), migrated_state.quotas_are_numbers),
-    Rule("encrypted-settings", ("migration",), migrated_state.secrets_can_be_decoded),
-    Rule("control-plane", ("kafka",), migrated_brokers.no_listener_is_for_the_controller_alone),
-    Rule("zookeeper-authorizer", ("kafka",), migrated_brokers.the_authorizer_works_without_zookeeper),
-    Rule("gone-settings", ("kafka",), migrated_brokers.settings_outlast_zookeeper),
-    Rule("small-segments", ("kafka",), migrated_brokers.segments_are_large_enough),
-    Rule("gone-overrides", ("snapshot",), migrated_state.overrides_outlast_zookeeper),
-    Rule("refused-overrides", ("snapshot",), migrated_state.values_outlast_zookeeper),
+    Rule("unregistered-broker", ("snapshot",), migration.assigned_brokers_can_register),
+    Rule("pending-deletion", ("snapshot",), migration.no_deletion_is_pending),
+    Rule("missing-state", ("snapshot",), migration.every_partition_has_a_state),
+    Rule("missing-topic-id", ("snapshot",), migration.every_topic_has_an_id),
+    Rule("reassignment", ("snapshot",), migration.no_reassignment_runs),
+    Rule("waiting-election", ("migration",), migration.no_election_waits),
+    Rule("orphan-config", ("snapshot",), migration.every_config_has_a_topic),
+    Rule("unknown-config", ("migration",), migration.every_config_is_copied),
+    Rule("broken-quota", ("migration",), migration.quotas_are_numbers),
+    Rule("encrypted-settings", ("migration",), migration.secrets_can_be_decoded),
+    Rule("control-plane", ("kafka",), migration.no_listener_is_for_the_controller_alone),
+    Rule("zookeeper-authorizer", ("kafka",), migration.the_authorizer_works_without_zookeeper),
+    Rule("gone-settings", ("kafka",), migration.settings_outlast_zookeeper),
+    Rule("small-segments", ("kafka",), migration.segments_are_large_enough),
+    Rule("gone-overrides", ("snapshot",), migration.overrides_outlast_zookeeper),
+    Rule("refused-overrides", ("snapshot",), migration.values_outlast_zookeeper),
 )
 """Of ``doctor --for-kraft``: what can be read first, then the releases, what is copied, and what 4.x refuses."""
 
@@ -118,13 +118,13 @@ def examine(facts: DoctorFacts) -> DoctorReport:
 
 def examine_for_kraft(facts: DoctorFacts) -> DoctorReport:
     """What stands in the way of a migration from ZooKeeper to KRaft; nothing once it has begun."""
-    if migrated_state.is_migrating(facts):
+    if migration.is_migrating(facts):
         return kraft_report(
             facts.environment.name,
             "the migration has begun: a KRaft controller rules, and ZooKeeper is only a copy; go on with it, and write "
             "source: kafka",
         )
-    if migrated_state.is_left_over(facts):
+    if migration.is_left_over(facts):
         # Its reason is not that KRaft rules: left-over-migration says what it is.
         facts = replace(facts, unread={area: why for area, why in facts.unread.items() if area != "snapshot"})
     report = _applied(MIGRATION_RULES, facts)

@@ -90,10 +90,8 @@ def all_brokers_have_a_rack_or_none(facts: DoctorFacts) -> Iterator[Finding]:
     """Under KRaft, brokers without a rack count as one rack and Kafka refuses nothing."""
     live = needed(facts.snapshot)
     without = tuple(f"broker {broker}" for broker, rack in sorted(live.racks.items()) if rack is None)
+    message = f"{listed(without)} without a rack while others have one: Kafka refuses to create and to expand topics"
     if live.source == "zookeeper" and 0 < len(without) < len(live.racks):
-        message = (
-            f"{listed(without)} without a rack while others have one: Kafka refuses to create and to expand topics"
-        )
         yield Finding(ERROR, message, "give every broker a broker.rack, or none", Code.MIXED_RACKS, without)
 
 
@@ -153,7 +151,7 @@ def log_directories_work(facts: DoctorFacts) -> Iterator[Finding]:
 
 def defaults_of_topics_are_alike(facts: DoctorFacts) -> Iterator[Finding]:
     """A topic without an override lives by the settings of the broker that leads it; a broker may have its own."""
-    settings = {b: broker.settings for b, broker in needed(facts.kafka).brokers.items() if broker.settings}
+    settings = {b: broker.settings for b, broker in needed(facts.kafka).by_id if broker.settings}
     defaults = {b: topic_defaults(by_name) for b, by_name in settings.items()}
     places = (
         f"{config}: {', '.join(_setting_text(config, row, settings) for row in rows)}"
@@ -177,9 +175,8 @@ def _setting_text(config: str, row: DefaultOnBrokers, settings: Mapping[int, Map
 def topics_are_not_created_by_accident(facts: DoctorFacts) -> Iterator[Finding]:
     places = needed(facts.kafka).where("auto.create.topics.enable", "true")
     message = "any client creates a topic by asking for it: auto.create.topics.enable=true on"
-    return found(
-        WARNING, message, places, "set auto.create.topics.enable=false and restart the broker", Code.AUTO_CREATE
-    )
+    fix = "set auto.create.topics.enable=false and restart the broker"
+    return found(WARNING, message, places, fix, Code.AUTO_CREATE)
 
 
 def topics_can_be_deleted(facts: DoctorFacts) -> Iterator[Finding]:

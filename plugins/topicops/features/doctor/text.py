@@ -14,11 +14,7 @@ from topicops.model.release import BRIDGE, NO_ZOOKEEPER, OLDEST_CLIENT
 T = TypeVar("T")
 JAVA_OF_BROKERS = 17
 """The oldest Java that runs brokers without ZooKeeper (KIP-1013)."""
-LEASE = {
-    True: "may hold the lease",
-    False: "may not hold the lease",
-    None: "not known whether it may hold the lease",
-}
+LEASE = {True: "may hold the lease", False: "may not hold the lease", None: "not known whether it may hold the lease"}
 
 
 def doctor_text(report: DoctorReport) -> str:

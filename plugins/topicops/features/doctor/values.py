@@ -119,6 +119,19 @@ class BrokerFacts:
     log_directories: LogDirectories | str | None = None
     """A sentence says why it does not describe them; None means that it does not offer that, or answers nothing."""
 
+    @property
+    def log_dirs(self) -> int:
+        """Number of its log directories."""
+        written = self.settings.get("log.dirs") or self.settings.get("log.dir", "")
+        return sum(bool(folder.strip()) for folder in written.split(","))
+
+    @property
+    def voters(self) -> set[int]:
+        """Ids of ``1@host:port,2@host:port``."""
+        voters = self.settings.get("controller.quorum.voters", "").split(",")
+        ids = (voter.partition("@")[0].strip() for voter in voters)
+        return {int(text) for text in ids if text.isascii() and text.isdecimal() and len(text) < 11}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaFacts:
@@ -139,7 +152,7 @@ class KafkaFacts:
 
     @property
     def releases(self) -> Mapping[int, Release]:
-        """Releases of the brokers that answered, in the order of their ids."""
+        """Releases of the brokers that answered."""
         return {b: broker.release for b, broker in self.by_id if broker.release is not None}
 
     def where(self, setting: str, value: str) -> list[str]:

@@ -9,14 +9,8 @@ import shlex
 from collections.abc import Iterator
 
 from topicops.features.why.values import NOTE, STUCK, WAITS, Cause, WhyFacts
-from topicops.features.why.wording import (
-    brokers_text,
-    metadata_of,
-    new_controller,
-    remove_all,
-    topic_znode,
-    zookeeper_shell,
-)
+from topicops.features.why.wording import metadata_of, topic_znode
+from topicops.model.cluster.broker_defaults import brokers_text
 from topicops.model.ports import BrokerLogs
 from topicops.steps.verifying.observation import partition_names
 
@@ -26,18 +20,18 @@ LOSES_ALL = "to delete the topic and create it again loses all its records"
 def unreadable_znodes(facts: WhyFacts) -> Iterator[Cause]:
     """Some contents of a topic's znode stop every broker from being the controller; others only hide the topic."""
     for znode in facts.unreadable:
-        saved = f"{zookeeper_shell(facts, 'get', znode.path)} > {shlex.quote(znode.path.strip('/').replace('/', '-'))}"
+        saved = f"{facts.zookeeper_shell('get', znode.path)} > {shlex.quote(znode.path.strip('/').replace('/', '-'))}"
         last_resort, more, caution = "", list[str](), ""
         if znode.path == facts.config_path:
             last_resort = "save its data, and write a config without overrides; then set those that you need"
-            more = [zookeeper_shell(facts, "set", znode.path, '{"version":1,"config":{}}')]
+            more = [facts.zookeeper_shell("set", znode.path, '{"version":1,"config":{}}')]
             caution = "overrides that the broken data still shows are lost"
         elif znode.stops_controller and znode.path == facts.topic_path:
             last_resort = "save its data and remove it with all below it; then a controller is elected within seconds"
-            more = [remove_all(facts, znode.path)]
+            more = [facts.remove_all(znode.path)]
             caution = "without its znode the topic is gone for the controller; brokers keep its logs"
         way_out = "save its data, and write it as it should be"
-        yield Cause(STUCK, znode.problem, way_out, (znode.path,), (saved, *more), caution, last_resort)
+        yield Cause(STUCK, str(znode), way_out, (znode.path,), (saved, *more), caution, last_resort)
 
 
 def no_controller(facts: WhyFacts) -> Iterator[Cause]:
@@ -51,7 +45,7 @@ def no_controller(facts: WhyFacts) -> Iterator[Cause]:
     else:
         message = f"{message} /controller names broker {named}, which is not registered"
         way_out = "remove the znode if no broker of that id runs; then a broker is elected at once"
-        yield Cause(STUCK, message, way_out, read, new_controller(facts))
+        yield Cause(STUCK, message, way_out, read, facts.new_controller())
 
 
 def no_topic(facts: WhyFacts) -> Iterator[Cause]:
@@ -78,14 +72,14 @@ def znode_removed(facts: WhyFacts) -> Iterator[Cause]:
         return
     view = facts.views[serving[0]]
     rows = {p: found.replicas for p, found in view.topics[facts.topic].items()}
-    data = topic_znode(rows, view.topic_ids.get(facts.topic))
+    data = topic_znode(view.topic_ids.get(facts.topic), rows, {}, {})
     yield Cause(
         STUCK,
         f"{message}, and {facts.topic_path} does not exist: somebody removed the znode by hand",
         f"to keep the topic, write its znode again from what they tell, and {restart}; its own configs are not "
         f"in it. To let it go, {restart}, and remove its logs",
         (facts.topic_path, *metadata_of(serving)),
-        (zookeeper_shell(facts, "create", facts.topic_path, data),),
+        (facts.zookeeper_shell("create", facts.topic_path, data),),
         "do not restart a broker before you have decided: without the znode the records are out of reach then",
     )
 
@@ -96,18 +90,17 @@ def unknown_to_brokers(facts: WhyFacts) -> Iterator[Cause]:
     if facts.staying is None or not facts.states or not deaf:
         return
     knows, them = ("do not know", "them") if deaf[1:] else ("does not know", "it")
-    ends = "have a new controller elected, which tells every broker of everything"
-    if not facts.has_zookeeper:
-        ends = f"look at the log of {brokers_text(deaf)}: it does not hear of changes"
+    ends, caution = f"look at the log of {brokers_text(deaf)}: it does not hear of changes", ""
+    if facts.has_zookeeper:
+        ends = "have a new controller elected, which tells every broker of everything"
+        caution = "a new controller reads every topic first, which takes some seconds in a large cluster"
     yield Cause(
         STUCK,
         f"{brokers_text(deaf)} {knows} the topic: clients that ask {them} get UNKNOWN_TOPIC_OR_PARTITION (3)",
         f"a new topic is known everywhere within a second; else {ends}",
         (*facts.read_from(facts.topic_path), *metadata_of(deaf)),
-        new_controller(facts),
-        "a new controller reads every topic first, which takes some seconds in a large cluster"
-        if facts.has_zookeeper
-        else "",
+        facts.new_controller(),
+        caution,
     )
 
 
@@ -130,8 +123,8 @@ def other_topic_id(facts: WhyFacts) -> Iterator[Cause]:
     commands: tuple[str, ...] = ()
     if facts.has_zookeeper and len(set(ids.values())) == 1:
         way_out = "write the id of the brokers back to the znode, then have a new controller elected"
-        data = topic_znode(live.assignment, known, adding=live.adding, removing=live.removing)
-        commands = (zookeeper_shell(facts, "set", facts.topic_path, data), *new_controller(facts))
+        data = topic_znode(known, live.assignment, live.adding, live.removing)
+        commands = (facts.zookeeper_shell("set", facts.topic_path, data), *facts.new_controller())
     yield Cause(
         STUCK,
         f"{brokers_text(others)} {'know' if others[1:] else 'knows'} the topic by id {known}, {place} has "

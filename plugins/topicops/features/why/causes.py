@@ -68,7 +68,7 @@ def causes_as_read(live: ClusterSnapshot, topic: LiveTopic) -> list[tuple[str, s
     """
     facts = WhyFacts(
         topic=topic.name,
-        source=live.source,
+        has_zookeeper=live.source == "zookeeper",
         traces=TopicTraces(
             live=topic,
             has_config_znode=bool(topic.overrides),
@@ -81,5 +81,4 @@ def causes_as_read(live: ClusterSnapshot, topic: LiveTopic) -> list[tuple[str, s
         broker_defaults=live.broker_defaults,
         releases=live.releases,
     )
-    found = (cause for rule in RULES if rule.takes_snapshot for cause in rule.check(facts))
-    return [(cause.message, cause.way_out) for cause in found]
+    return [(cause.message, cause.way_out) for rule in RULES if rule.takes_snapshot for cause in rule.check(facts)]

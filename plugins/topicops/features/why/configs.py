@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 
 from topicops.features.why.values import STUCK, Cause, WhyFacts
-from topicops.features.why.wording import configure, when, zookeeper_shell
+from topicops.features.why.wording import when
 from topicops.model.specs.config_checks import config_problem, value_problem
 from topicops.model.specs.topic_config import MIN_ISR, caps_min_isr, min_insync_replicas
 
@@ -41,11 +41,11 @@ def refused_by_brokers(facts: WhyFacts) -> Iterator[Cause]:
     names = ", ".join(invalid)
     unreadable = [name for name in invalid if value_problem(name, facts.live.overrides[name], facts.release)]
     kept = {name: value for name, value in facts.live.overrides.items() if name not in invalid}
-    way_out, commands = f"take {names} off the topic", [configure(facts, "--delete-config", ",".join(invalid))]
+    way_out, commands = f"take {names} off the topic", [facts.configure("--delete-config", ",".join(invalid))]
     if facts.has_zookeeper:
         way_out = f"write the znode without {names}, then have the brokers told by a change of a config"
         data = json.dumps({"version": 1, "config": kept}, separators=(",", ":"))
-        commands = [zookeeper_shell(facts, "set", facts.config_path, data), *_set_again(facts, kept)]
+        commands = [facts.zookeeper_shell("set", facts.config_path, data), *_set_again(facts, kept)]
     refusal = (facts.broker_overrides,) if isinstance(facts.broker_overrides, str) else ()
     yield Cause(
         STUCK,
@@ -72,17 +72,17 @@ def min_isr_cannot_be_met(facts: WhyFacts) -> Iterator[Cause]:
             f"producers with acks=all always fail: {MIN_ISR} is {least}, and partitions have {factor} replicas",
             f"lower {MIN_ISR}, in the topic's file too, or give the topic more replicas",
             facts.read_from(facts.config_path),
-            (configure(facts, "--add-config", f"{MIN_ISR}={max(1, factor - 1)}"),),
+            (facts.configure("--add-config", f"{MIN_ISR}={max(1, factor - 1)}"),),
         )
 
 
 def _set_again(facts: WhyFacts, overrides: Mapping[str, str]) -> tuple[str, ...]:
     """The requests that leave these overrides as they are, and notify the brokers."""
     if not overrides:
-        there = configure(facts, "--add-config", f"{UNUSED_CONFIG}={ITS_DEFAULT}")
-        return there, configure(facts, "--delete-config", UNUSED_CONFIG)
+        there = facts.configure("--add-config", f"{UNUSED_CONFIG}={ITS_DEFAULT}")
+        return there, facts.configure("--delete-config", UNUSED_CONFIG)
     pairs = (f"{name}=[{value}]" if "," in value else f"{name}={value}" for name, value in sorted(overrides.items()))
-    return (configure(facts, "--add-config", ",".join(pairs)),)
+    return (facts.configure("--add-config", ",".join(pairs)),)
 
 
 def _invalid(facts: WhyFacts) -> dict[str, str]:

@@ -7,15 +7,8 @@ from collections.abc import Iterator
 from topicops.features.why.brokers import no_controller
 from topicops.features.why.replicas import deletion_waits_for_disk
 from topicops.features.why.values import STUCK, WAITS, Cause, TopicTimes, WhyFacts
-from topicops.features.why.wording import (
-    are,
-    brokers_text,
-    grouped,
-    new_controller,
-    remove_all,
-    when,
-    zookeeper_shell,
-)
+from topicops.features.why.wording import are, grouped, when
+from topicops.model.cluster.broker_defaults import brokers_text
 from topicops.model.release import DELETES_NEVER_LED
 from topicops.model.runs.quality_rows import STUCK_AFTER_MS
 from topicops.steps.verifying.observation import partition_names
@@ -96,5 +89,5 @@ def _by_hand(facts: WhyFacts) -> tuple[str, ...]:
     """The znodes in the order in which the controller would remove them, then the controller's own."""
     if not facts.has_zookeeper:
         return ()
-    topic_and_config = (remove_all(facts, path) for path in (facts.topic_path, facts.config_path))
-    return (*topic_and_config, zookeeper_shell(facts, "delete", facts.marker_path), *new_controller(facts))
+    topic_and_config = (facts.remove_all(path) for path in (facts.topic_path, facts.config_path))
+    return (*topic_and_config, facts.zookeeper_shell("delete", facts.marker_path), *facts.new_controller())

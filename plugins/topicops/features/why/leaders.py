@@ -8,17 +8,8 @@ from topicops.controller.context import UNCLEAN_ELECTION
 from topicops.controller.elections import offline_election
 from topicops.features.why.replicas import able_brokers
 from topicops.features.why.values import NOTE, WAITS, Cause, WhyFacts
-from topicops.features.why.wording import (
-    are,
-    brokers_text,
-    configure,
-    grouped,
-    kafka_tool,
-    new_controller,
-    partitions_file,
-    since,
-    zookeeper_tool,
-)
+from topicops.features.why.wording import are, grouped, since
+from topicops.model.cluster.broker_defaults import brokers_text
 from topicops.model.cluster.health import health_of
 from topicops.model.release import ELECTS_BY_TOOL
 from topicops.steps.verifying.observation import partition_names
@@ -127,15 +118,15 @@ def _unclean_election(facts: WhyFacts, partitions: Sequence[int]) -> tuple[str, 
         return _election(facts, "unclean", partitions)
     own = facts.live.overrides.get(UNCLEAN_ELECTION) if facts.live else None
     back = ("--delete-config", UNCLEAN_ELECTION) if own is None else ("--add-config", f"{UNCLEAN_ELECTION}={own}")
-    allowed = configure(facts, "--add-config", f"{UNCLEAN_ELECTION}=true")
-    return (allowed, *new_controller(facts), configure(facts, *back))
+    allowed = facts.configure("--add-config", f"{UNCLEAN_ELECTION}=true")
+    return (allowed, *facts.new_controller(), facts.configure(*back))
 
 
 def _preferred_election(facts: WhyFacts, partitions: Sequence[int]) -> tuple[str, ...]:
     if facts.release >= ELECTS_BY_TOOL:
         return _election(facts, "preferred", partitions)
     file, name = _file(facts, partitions)
-    return file, zookeeper_tool(facts, "kafka-preferred-replica-election", "--path-to-json-file", name)
+    return file, facts.kafka_tool("kafka-preferred-replica-election", "--path-to-json-file", name, since=ELECTS_BY_TOOL)
 
 
 def _election(facts: WhyFacts, kind: str, partitions: Sequence[int]) -> tuple[str, ...]:
@@ -143,12 +134,12 @@ def _election(facts: WhyFacts, kind: str, partitions: Sequence[int]) -> tuple[st
     tool, words = "kafka-leader-election", ("--election-type", kind)
     if len(partitions) == 1:
         one = ("--topic", facts.topic, "--partition", str(partitions[0]))
-        return (kafka_tool(facts, tool, *words, *one, login="--admin.config"),)
+        return (facts.kafka_tool(tool, *words, *one, login="--admin.config"),)
     file, name = _file(facts, partitions)
-    return file, kafka_tool(facts, tool, *words, "--path-to-json-file", name, login="--admin.config")
+    return file, facts.kafka_tool(tool, *words, "--path-to-json-file", name, login="--admin.config")
 
 
 def _file(facts: WhyFacts, partitions: Sequence[int]) -> tuple[str, str]:
     """The command that writes the partitions to a file, and the file's name."""
     name = f"elect-{facts.topic}.json"
-    return partitions_file(facts, name, {p: {} for p in partitions}), name
+    return facts.partitions_file(name, {p: {} for p in partitions}), name

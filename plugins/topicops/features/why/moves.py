@@ -5,16 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from topicops.features.why.values import STUCK, WAITS, Cause, WhyFacts
-from topicops.features.why.wording import (
-    are,
-    brokers_text,
-    grouped,
-    kafka_tool,
-    new_controller,
-    partitions_file,
-    zookeeper_shell,
-    zookeeper_tool,
-)
+from topicops.features.why.wording import are, grouped
+from topicops.model.cluster.broker_defaults import brokers_text
 from topicops.model.release import CANCELS_MOVES, REASSIGNMENTS_IN_TOPICS
 from topicops.steps.verifying.observation import partition_names
 
@@ -75,11 +67,11 @@ def _move_back(facts: WhyFacts, partitions: Sequence[int]) -> tuple[str, ...]:
     """
     name = f"move-back-{facts.topic}.json"
     rows = {p: {"replicas": list(_origin(facts, p))} for p in partitions}
-    file, words = partitions_file(facts, name, rows, version=1), ("--reassignment-json-file", name, "--execute")
+    file, words = facts.partitions_file(name, rows, version=1), ("--reassignment-json-file", name, "--execute")
     if facts.release >= REASSIGNMENTS_IN_TOPICS:
-        return (file, kafka_tool(facts, "kafka-reassign-partitions", *words, "--additional"))
-    forgotten = zookeeper_shell(facts, "delete", "/admin/reassign_partitions")
-    return (forgotten, *new_controller(facts), file, zookeeper_tool(facts, "kafka-reassign-partitions", *words))
+        return (file, facts.kafka_tool("kafka-reassign-partitions", *words, "--additional"))
+    forgotten = (facts.zookeeper_shell("delete", "/admin/reassign_partitions"), *facts.new_controller())
+    return *forgotten, file, facts.kafka_tool("kafka-reassign-partitions", *words, since=REASSIGNMENTS_IN_TOPICS)
 
 
 def _price(facts: WhyFacts) -> str:

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import TypeVar
 
 from topicops.features.why.causes import causes
-from topicops.features.why.values import TopicTimes, UnreadableZnode, Why, WhyFacts
+from topicops.features.why.values import Why, WhyFacts
 from topicops.flow.runs.access import Access
 from topicops.flow.runs.run import Run, read_needed_specs
 from topicops.model.cluster.snapshot import Broker
 from topicops.model.errors import TopicopsError, UndecodableZnodeError, UsageError
-from topicops.model.ports import BrokerView, LiveReader, LogQuestions
+from topicops.model.ports import BrokerView, LogQuestions
 from topicops.model.release import USUAL, Release
 from topicops.model.specs.environment import Environment
 from topicops.steps.planning.cluster_guard import require_cluster_id
@@ -30,20 +30,22 @@ def why(run: Run, topic: str) -> Why:
         ClusterError: The source cannot be read. Brokers that do not answer are a cause.
         UsageError: It is no name of a topic: a name may lead to any znode.
     """
+    from topicops.features.why.topic_times import topic_times
+
     if problem := name_problem(topic):
         raise UsageError(f"this is no name of a topic: {problem[1]}")
     environment, _ = read_needed_specs(run, no_topic).require()
-    access = run.access(environment)
+    access, has_zookeeper = run.access(environment), environment.spec.cluster.source == "zookeeper"
     run.progress(f"Reading {topic} of {run.environment}")
     with access.reader() as reader:
         require_cluster_id(reader.cluster_id(), environment)
-        unreadable: dict[str, UnreadableZnode] = {}
+        unreadable: dict[str, UndecodableZnodeError] = {}
         traces = _read(lambda: reader.traces([topic], states=True)[topic], unreadable)
-        times = _read(lambda: _topic_times(reader, topic), unreadable)
+        times = _read(lambda: topic_times(reader, topic), unreadable)
         brokers = reader.brokers()
         facts = WhyFacts(
             topic=topic,
-            source=environment.spec.cluster.source,
+            has_zookeeper=has_zookeeper,
             traces=traces,
             times=times,
             unreadable=tuple(unreadable.values()),
@@ -51,27 +53,17 @@ def why(run: Run, topic: str) -> Why:
             controller_id=reader.controller_id(),
             written_release=Release.parse(environment.spec.cluster.kafka_version) or USUAL,
             bootstrap_servers=_bootstrap_servers(environment, brokers),
-            zookeeper_hosts=access.zookeeper().hosts if environment.spec.cluster.source == "zookeeper" else "",
+            zookeeper_hosts=access.zookeeper().hosts if has_zookeeper else "",
         )
     return Why(environment=environment.name, topic=topic, causes=causes(_with_brokers(access, facts)))
 
 
-def _topic_times(reader: LiveReader, topic: str) -> TopicTimes | None:
-    """None for another source than ZooKeeper."""
-    from topicops.edges.zookeeper.reader import ZooKeeperReader
-    from topicops.features.why.topic_times import topic_times
-
-    return topic_times(reader, topic) if isinstance(reader, ZooKeeperReader) else None
-
-
-def _read(read: Callable[[], _T], unreadable: dict[str, UnreadableZnode]) -> _T | None:
+def _read(read: Callable[[], _T], unreadable: dict[str, UndecodableZnodeError]) -> _T | None:
     """What was read; None, and an entry in ``unreadable``, where Kafka cannot read it either."""
     try:
         return read()
     except UndecodableZnodeError as error:
-        unreadable[error.path] = UnreadableZnode(
-            path=error.path, problem=str(error), stops_controller=error.stops_controller
-        )
+        unreadable[error.path] = error
         return None
 
 
@@ -107,9 +99,7 @@ def _bootstrap_servers(environment: Environment, brokers: Mapping[int, Broker]) 
 
 def _log_questions(facts: WhyFacts, views: Mapping[int, BrokerView]) -> Mapping[int, LogQuestions]:
     """About the replicas that each broker that answers should have, and the logs that it leads."""
-    if facts.live is None:
-        return {}
-    rows, asked = facts.live.assignment, {}
+    rows, asked = facts.live.assignment if facts.live else {}, {}
     for broker in sorted(facts.brokers):
         held = [p for p, row in rows.items() if broker in row]
         led = {p: state.leader_epoch for p, state in facts.states.items() if state.leader == broker and p in rows}

@@ -21,12 +21,13 @@ def failed_log_directory(facts: WhyFacts) -> Iterator[Cause]:
 
     Kafka elects a replica of the ISR that comes back, also with an empty log, and the others drop their records.
     """
+    failed = failed_by_broker(facts.logs)
     for broker, partitions in lost_replicas(facts).items() if not facts.is_deleting else ():
         last = [p for p in partitions if p in facts.states and facts.states[p].isr == (broker,)]
         loss = f"no other replica of {partition_names(last)} is in sync: with an empty disk the records are lost"
         yield Cause(
             STUCK,
-            f"broker {broker} is live, and its log directory {_failed(facts, broker)} has failed: its replica "
+            f"broker {broker} is live, and its log directory {named(failed[broker])} has failed: its replica "
             f"of {partition_names(partitions)} is in none that works, and does not come back by itself",
             f"{REPAIR}; it copies the records anew from the leaders",
             (f"log directories of broker {broker}",),
@@ -36,11 +37,12 @@ def failed_log_directory(facts: WhyFacts) -> Iterator[Cause]:
 
 def deletion_waits_for_disk(facts: WhyFacts) -> Iterator[Cause]:
     """The broker refuses to delete what it cannot reach, and the controller waits until it registers anew."""
+    failed = failed_by_broker(facts.logs)
     for broker, partitions in lost_replicas(facts).items() if facts.is_deleting else ():
         yield Cause(
             STUCK,
             f"the deletion asked for{when('at', facts.times.marker if facts.times else None)} does not finish: broker "
-            f"{broker} is live, and its log directory {_failed(facts, broker)} has failed; its replica of "
+            f"{broker} is live, and its log directory {named(failed[broker])} has failed; its replica of "
             f"{partition_names(partitions)} is in none that works",
             f"{REPAIR}: the deletion goes on by itself then",
             (*facts.read_from(facts.marker_path, facts.topic_path), f"log directories of broker {broker}"),
@@ -92,10 +94,6 @@ def lost_replicas(facts: WhyFacts) -> Mapping[int, list[int]]:
 def able_brokers(facts: WhyFacts, partition: int) -> frozenset[int]:
     """The registered brokers whose replica of this partition is not known to be on such a directory."""
     return facts.brokers - {broker for broker, lost in lost_replicas(facts).items() if partition in lost}
-
-
-def _failed(facts: WhyFacts, broker: int) -> str:
-    return named(failed_by_broker(facts.logs)[broker])
 
 
 def _short(facts: WhyFacts) -> Iterator[tuple[tuple[int, ...], int]]:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 
 import msgspec
 
 from topicops.edges.zookeeper import znodes
 from topicops.edges.zookeeper.reader import CONFIGS, CONTROLLER, MARKERS, REASSIGNMENT, TOPICS, ZooKeeperReader
-from topicops.edges.zookeeper.session import Znode
+from topicops.edges.zookeeper.session import Znode, ZooKeeperSession
 from topicops.features.why.values import TopicTimes
+from topicops.model.ports import LiveReader
 
 CHANGES = "/config/changes"
 KEPT_MS = 15 * 60_000
@@ -24,13 +26,14 @@ class _Change(msgspec.Struct):
     entity_path: str = ""
 
 
-def topic_times(reader: ZooKeeperReader, topic: str) -> TopicTimes:
-    """Raises ``ClusterError`` when the session is lost, ``UndecodableZnodeError`` for what Kafka cannot read either."""
-    return reader.connected(lambda: _topic_times(reader, topic))
+def topic_times(reader: LiveReader, topic: str) -> TopicTimes | None:
+    """None means another source. Raises ``UndecodableZnodeError`` for what Kafka cannot read either."""
+    if not isinstance(reader, ZooKeeperReader):
+        return None
+    return reader.connected(lambda: _topic_times(reader.session, topic))
 
 
-def _topic_times(reader: ZooKeeperReader, topic: str) -> TopicTimes:
-    session = reader.session
+def _topic_times(session: ZooKeeperSession, topic: str) -> TopicTimes:
     config, marker, znode = (session.get(f"{folder}/{topic}") for folder in (CONFIGS, MARKERS, TOPICS))
     ids = [int(name) for name in session.children(f"{TOPICS}/{topic}/partitions") or () if name.isdecimal()]
     read = {p: session.get(f"{TOPICS}/{topic}/partitions/{p}/state") for p in sorted(ids)}
@@ -71,8 +74,6 @@ def is_told(
 
 
 def _names(notice: Znode, topic: str) -> bool:
-    try:
-        change = msgspec.json.decode(notice.data or b"", type=_Change)
-    except msgspec.MsgspecError:
-        return False
-    return change.entity_path == f"topics/{topic}"
+    with suppress(msgspec.MsgspecError):
+        return msgspec.json.decode(notice.data or b"", type=_Change).entity_path == f"topics/{topic}"
+    return False

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from topicops.model.choices import Source
 from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.cluster.snapshot import LiveTopic, PartitionState, TopicTraces
+from topicops.model.errors import UndecodableZnodeError
 from topicops.model.json_types import FormatVersion
 from topicops.model.ports import BrokerLogs, BrokerView
-from topicops.model.release import USUAL, Release, Releases
+from topicops.model.release import CONFIGURES_TOPICS_BY_BROKERS, REASSIGNMENTS_IN_TOPICS, USUAL, Release, Releases
 
+CLIENT_PROPERTIES = "client.properties"
+"""The file with a login, which the person who types a command has."""
 ZNODES = 5
 """How many znodes of a kind one cause names."""
 
@@ -38,25 +42,15 @@ class TopicTimes:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class UnreadableZnode:
-    """A znode whose data cannot be decoded."""
-
-    path: str
-    problem: str
-    """Sentence with the path, and what a person has to do."""
-    stops_controller: bool = False
-    """No broker can be the controller while it is there."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class WhyFacts:
     """All that was read about one topic."""
 
     topic: str
-    source: Source
+    has_zookeeper: bool
+    """Whether ZooKeeper was read; else the brokers were."""
     traces: TopicTraces | None
     """Topic with states; None means that one of ``unreadable`` is the topic's."""
-    unreadable: tuple[UnreadableZnode, ...] = ()
+    unreadable: tuple[UndecodableZnodeError, ...] = ()
     times: TopicTimes | None
     """None means that the source is not ZooKeeper, or that one of ``unreadable`` is among what they are read from."""
     brokers: frozenset[int]
@@ -98,10 +92,6 @@ class WhyFacts:
         return self.traces is not None and self.traces.is_deleting
 
     @property
-    def has_zookeeper(self) -> bool:
-        return self.source == "zookeeper"
-
-    @property
     def release(self) -> Release:
         return self.releases.oldest if self.releases else self.written_release
 
@@ -131,6 +121,38 @@ class WhyFacts:
 
     def unregistered(self, brokers: Iterable[int]) -> list[int]:
         return sorted(set(brokers) - self.brokers)
+
+    # ---- commands that a person types ----
+
+    def zookeeper_shell(self, *words: str) -> str:
+        return shlex.join(["zookeeper-shell.sh", self.zookeeper_hosts, *words])
+
+    def remove_all(self, path: str) -> str:
+        """Remove a znode and all below it; ZooKeeper 3.5, which comes with Kafka 2.4, has another word for it."""
+        return self.zookeeper_shell("deleteall" if self.release >= REASSIGNMENTS_IN_TOPICS else "rmr", path)
+
+    def new_controller(self) -> tuple[str, ...]:
+        """Have another controller elected, which tells every broker of everything; nothing under KRaft."""
+        return (self.zookeeper_shell("delete", "/controller"),) if self.has_zookeeper else ()
+
+    def kafka_tool(self, name: str, *words: str, since: Release | None = None, login: str = "--command-config") -> str:
+        """One of Kafka's scripts; before ``since`` it asks ZooKeeper. ``login`` is its option for client properties."""
+        place = ["--bootstrap-server", self.bootstrap_servers]
+        if since is not None and self.release < since:
+            place = ["--zookeeper", self.zookeeper_hosts]
+        elif self.command_config:
+            place += [login, CLIENT_PROPERTIES]
+        return shlex.join([f"{name}.sh", *place, *words])
+
+    def configure(self, *words: str) -> str:
+        """``kafka-configs`` for the topic, with ``--add-config`` or ``--delete-config``."""
+        words = ("--alter", "--entity-type", "topics", "--entity-name", self.topic, *words)
+        return self.kafka_tool("kafka-configs", *words, since=CONFIGURES_TOPICS_BY_BROKERS)
+
+    def partitions_file(self, name: str, rows: Mapping[int, Mapping[str, object]], **more: object) -> str:
+        """Write the file that a tool wants, with these partitions and what is known of each."""
+        partitions = [{"topic": self.topic, "partition": p, **row} for p, row in sorted(rows.items())]
+        return f"echo {shlex.quote(json.dumps({**more, 'partitions': partitions}))} > {shlex.quote(name)}"
 
 
 class CauseKind(StrEnum):

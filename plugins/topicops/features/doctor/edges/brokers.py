@@ -30,6 +30,8 @@ from topicops.model.waits import waiting_for
 log = logging.getLogger(__name__)
 
 TOPICS_A_REQUEST = 200
+TIMEOUT_S = 20.0
+"""The longest time for all questions together."""
 SETTINGS = (
     "authorizer.class.name",
     "auto.create.topics.enable",
@@ -52,15 +54,11 @@ SETTINGS_OF_MIGRATION = (
     "zookeeper.metadata.migration.enable",
     *GONE_SETTINGS,
 )
-"""What a broker is asked for in addition before a migration to KRaft."""
+"""What a broker is asked for before a migration to KRaft."""
 
 
 def kafka_facts(
-    roles: Mapping[KafkaRole, Mapping[str, str]],
-    *,
-    topics: Mapping[KafkaRole, Sequence[str]],
-    settings: Sequence[str] = SETTINGS,
-    timeout_s: float = 20.0,
+    roles: Mapping[KafkaRole, Mapping[str, str]], *, topics: Mapping[KafkaRole, Sequence[str]], settings: Sequence[str]
 ) -> KafkaFacts:
     """Ask every broker at the same time, and the cluster once as each role.
 
@@ -68,15 +66,14 @@ def kafka_facts(
         roles: Librdkafka's properties by role; the reader asks the brokers.
         topics: Live topics that a role would have to change; only asked about where brokers have an authorizer.
         settings: What each broker is asked for.
-        timeout_s: The longest time for all questions together.
 
     Raises:
         ClusterUnreachableError: No broker answers, or this host cannot use the addresses that they advertise.
         UsageError: The connection cannot be used.
     """
-    with waiting_for("the brokers' answers", limit_s=timeout_s):
-        deadline = Deadline(timeout_s)
-        brokers = _brokers(roles["reader"], settings, timeout_s / 4)
+    with waiting_for("the brokers' answers", limit_s=TIMEOUT_S):
+        deadline = Deadline(TIMEOUT_S)
+        brokers = _brokers(roles["reader"], settings)
         described: dict[KafkaRole, Any] = {}
         for role, properties in roles.items():
             same = next((other for other in described if roles[other] == properties), None)
@@ -96,8 +93,8 @@ def kafka_facts(
         )
 
 
-def _brokers(properties: Mapping[str, str], settings: Sequence[str], timeout_s: float) -> dict[int, BrokerFacts]:
-    with closing(BrokerConnections(properties, request_timeout_s=timeout_s)) as connections:
+def _brokers(properties: Mapping[str, str], settings: Sequence[str]) -> dict[int, BrokerFacts]:
+    with closing(BrokerConnections(properties, request_timeout_s=TIMEOUT_S / 4)) as connections:
         brokers = sorted(reachable_brokers(connections, properties))
         offered = connections.offered(brokers)
         configs = connections.ask({broker: settings_request(broker, settings) for broker in brokers})

@@ -46,9 +46,10 @@ def _facts(session: ZooKeeperSession) -> MigrationFacts:
     reading = _Reading(session)
     quotas = reading.configs_of([*_users(reading), *_below(reading, "clients"), *_below(reading, "ips")])
     settings = reading.configs_of(_below(reading, "brokers"))
-    election = session.get(ELECTION)
+    election, holder = session.get(ELECTION), session.get(CONTROLLER)
+    controller = znodes.decode_controller(CONTROLLER, holder.data) if holder is not None else None
     return MigrationFacts(
-        kraft_controller=_kraft_controller(session),
+        kraft_controller=controller.broker_id if controller and controller.is_kraft else None,
         broken_quotas=(*reading.broken, *_not_numbers(quotas)),
         scram_users=tuple(path.rpartition("/")[2] for path, found in quotas.items() if SCRAM & found.keys()),
         encrypted=tuple(
@@ -120,9 +121,3 @@ def _not_numbers(quotas: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
                 float(found[name])
             except ValueError:
                 yield printable(f"{path}: {name} is {found[name]}, which is no number")
-
-
-def _kraft_controller(session: ZooKeeperSession) -> int | None:
-    znode = session.get(CONTROLLER)
-    controller = None if znode is None else znodes.decode_controller(CONTROLLER, znode.data)
-    return controller.broker_id if controller is not None and controller.is_kraft else None

@@ -9,7 +9,7 @@ import re
 import socket
 import ssl
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar, TypeVar
 
@@ -70,13 +70,15 @@ def zookeeper_facts(reader: ZooKeeperReader, *, tls: ssl.SSLContext | None = Non
     """Everything that ``doctor`` asks of ZooKeeper, with a reader's session.
 
     Args:
-        tls: For connections to single servers, outside the session; None: plain text.
+        tls: For connections to single servers, outside the session; None means plain text.
 
     Raises:
         ClusterError: The session was lost.
     """
     session = reader.session
-    servers = _servers(session.client.hosts, tls)
+    hosts = session.client.hosts
+    with ThreadPoolExecutor(max_workers=max(1, len(hosts))) as pool:
+        servers = tuple(pool.map(lambda place: _server(place[0], int(place[1]), tls), hosts))
     identities = identities_of(session) if all(_may_know_identities(server) for server in servers) else None
     # A server may hang up on a request that it does not know only now, after it has answered later ones.
     return reader.connected(lambda: _facts(reader, servers, identities))
@@ -210,17 +212,9 @@ def _may_create(session: ZooKeeperSession, path: str, identities: Sequence[str] 
         return True
     if identities is None:
         return None
-    return any(_is_one_of(f"{creator.scheme}:{creator.id}", identities) for creator in creators)
-
-
-def _is_one_of(creator: str, identities: Iterable[str]) -> bool:
-    """Whether it is the creator; a digest's identity lacks the hash that follows the user in its ACL."""
-    return any(creator == identity or creator.startswith(f"{identity}:") for identity in identities)
-
-
-def _servers(addresses: Sequence[tuple[str, int]], tls: ssl.SSLContext | None) -> tuple[ZooKeeperServer, ...]:
-    with ThreadPoolExecutor(max_workers=max(1, len(addresses))) as pool:
-        return tuple(pool.map(lambda address: _server(address[0], int(address[1]), tls), addresses))
+    # A digest's identity lacks the hash that follows the user in its ACL.
+    named = [f"{creator.scheme}:{creator.id}:" for creator in creators]
+    return any(creator.startswith(f"{identity}:") for creator in named for identity in identities)
 
 
 def _server(host: str, port: int, tls: ssl.SSLContext | None) -> ZooKeeperServer:
