@@ -59,7 +59,7 @@ def doctor_for_kraft(run: Run) -> DoctorReport:
 
 
 def _tried(unread: Unread, area: Area, read: Callable[[], T]) -> T | None:
-    """What was read; None, and a note of the reason, where that cannot be."""
+    """Give what was read; None, and a note of the reason, where that cannot be."""
     try:
         return read()
     except TopicopsError as error:
