@@ -12,9 +12,11 @@ import topicops.features.formatting.files
 import topicops.features.history.recording
 import topicops.features.history.trends_page
 import topicops.features.sandbox.addresses
+import topicops.features.why.causes
 from topicops.flow.runs.kept import load_all_results
 from topicops.flow.runs.run import Run, note
 from topicops.flow.runs.values import RunMode, RunResults
+from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.errors import ArtifactError
 from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
 from topicops.steps.reporting.markup import Html
@@ -43,6 +45,11 @@ AFTER_RUN: tuple[AfterRun, ...] = (
 PAGES: tuple[Page, ...] = (
     Page("trends", "Trends", topicops.features.history.trends_page.trends_page),
 )  # fmt: skip
+
+CAUSES: tuple[Callable[[ClusterSnapshot, LiveTopic], Iterable[tuple[str, str]]], ...] = (
+    topicops.features.why.causes.causes_as_read,
+)  # fmt: skip
+"""Functions that say what is wrong with a topic of a snapshot, and what ends each of it."""
 
 NEW_FILE: tuple[Callable[[str], str], ...] = (
     topicops.features.formatting.files.formatted_topic,

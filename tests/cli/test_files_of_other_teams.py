@@ -11,7 +11,7 @@ import pytest
 
 from fixtures.simulated import Simulated
 from fixtures.workspace import Ended
-from topicops.edges.kafka.questions import probe
+from topicops.features.doctor.edges import brokers
 from topicops.model.errors import ClusterUnreachableError
 from topicops.model.plans.plan_file import plan_from_json
 
@@ -45,7 +45,7 @@ BROKEN = {
 @pytest.fixture
 def shop(simulated: Simulated, monkeypatch: pytest.MonkeyPatch) -> Simulated:
     """Two environments; a topic to create, one to expand, one to delete, and a live one that no file describes."""
-    monkeypatch.setattr(probe, "kafka_facts", _silent)
+    monkeypatch.setattr(brokers, "kafka_facts", _silent)
     workspace, cluster = simulated.workspace, simulated.cluster
     workspace.topic("shop.new")
     workspace.topic("shop.orders", partitions=2)

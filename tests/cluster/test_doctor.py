@@ -195,7 +195,7 @@ def test_every_planted_fault_is_found_and_no_other(live: Workspace, faults: Mapp
     assert sorted(finding["id"] for finding in json.loads(ended.out)["findings"]) == sorted(faults)
     assert {name: word for name, word in faults.items() if word not in found[name]["message"]} == {}
     assert [name for name, finding in found.items() if not finding["fix"]] == []
-    assert json.loads(ended.out)["not_looked"] == []
+    assert json.loads(ended.out)["rules_not_applied"] == []
 
 
 def test_a_finding_is_one_line_with_its_code_and_fix(live: Workspace, faults: Mapping[str, str]) -> None:
@@ -219,7 +219,7 @@ def test_brokers_that_cannot_be_reached_are_a_finding_and_the_rest_is_looked_at(
     assert ended.status == 1
     assert found["brokers"]["severity"] == "error"
     assert "no-leader" in found
-    assert {"auto-create", "broker-versions"} <= set(json.loads(ended.out)["not_looked"])
+    assert {"auto-create", "broker-versions"} <= set(json.loads(ended.out)["rules_not_applied"])
 
 
 ON_CLUSTER = ResourceType.BROKER, "kafka-cluster"

@@ -103,7 +103,7 @@ def test_what_was_planted_is_found_and_nothing_stands_in_the_way_once_the_advice
     assert found.keys() == PLANTED.keys()
     assert {name: word for name, word in PLANTED.items() if word not in found[name]["message"]} == {}
     assert [name for name, finding in found.items() if not finding["fix"]] == []
-    assert json.loads(ended.out)["not_looked"] == []
+    assert json.loads(ended.out)["rules_not_applied"] == []
     assert (clean.status, clean.err) == (0, "")
     assert "Nothing stands in the way of a migration to KRaft; " in clean.out
     assert "migrate with 3.9, then upgrade to 4.0 or later" in clean.out
@@ -116,7 +116,7 @@ def test_marks_of_an_earlier_migration_are_left_over(live: Workspace, cluster: L
         client.delete("/migration")
 
     assert (ended.status, found.keys()) == (1, {"left-over-migration"})
-    assert "no-controller" in json.loads(ended.out)["not_looked"]
+    assert "no-controller" in json.loads(ended.out)["rules_not_applied"]
 
 
 def test_brokers_that_cannot_be_reached_are_a_finding_and_the_rest_is_examined(live: Workspace) -> None:
@@ -125,7 +125,7 @@ def test_brokers_that_cannot_be_reached_are_a_finding_and_the_rest_is_examined(l
     ended, found = examined(live)
 
     assert (ended.status, found.keys()) == (1, {"brokers"})
-    assert "old-protocol" in json.loads(ended.out)["not_looked"]
+    assert "old-protocol" in json.loads(ended.out)["rules_not_applied"]
 
 
 def test_with_the_brokers_as_the_source_it_says_that_it_cannot_read_zookeeper(live: Workspace) -> None:

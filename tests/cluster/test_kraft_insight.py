@@ -60,7 +60,7 @@ def test_a_clean_cluster_has_no_finding_and_what_needs_zookeeper_is_named(live: 
 
     told = json.loads(ended.out)
     assert (ended.status, told["findings"]) == (0, [])
-    assert set(told["not_looked"]) >= NEEDS_ZOOKEEPER
+    assert set(told["rules_not_applied"]) >= NEEDS_ZOOKEEPER
     assert "read through its brokers" in told["facts"]["mode"]
 
 

@@ -7,23 +7,23 @@ from dataclasses import dataclass
 
 import msgspec
 
+import topicops.features.doctor.values
 import topicops.features.fleet.text
 import topicops.features.history.asking
 import topicops.features.history.lines
 import topicops.features.sandbox.commands.local
 import topicops.features.sandbox.commands.spark
 import topicops.features.undo.text
+import topicops.features.why.values
 from topicops.model.json_schema import Schema, as_object, written_schema
 from topicops.model.plans.plan_file import PlanFile
 from topicops.model.plans.plan_schema import plan_schema
 from topicops.model.runs.audit import AuditLine
 from topicops.model.runs.facts import Facts
 from topicops.model.runs.results import QualityReport
-from topicops.steps.reporting.cluster.doctor_text import DoctorJson
 from topicops.steps.reporting.cluster.drift_text import DriftJson
 from topicops.steps.reporting.cluster.rehearsal_text import RackLossesJson, RehearsalJson
 from topicops.steps.reporting.cluster.topics_text import TopicsJson
-from topicops.steps.reporting.cluster.why_text import WhyJson
 from topicops.steps.reporting.error_json import ErrorJson
 from topicops.steps.reporting.runs.audit_text import AuditedRunsJson, AuditLinesJson, VerificationJson
 from topicops.steps.reporting.runs.run_report import ReportJson
@@ -53,8 +53,8 @@ OUTPUTS: Mapping[str, JsonOutput] = {
     "drift": JsonOutput(DriftJson, ("drift",), ("drift.json",)),
     "diagnostics": JsonOutput(DiagnosticsJson, ("validate", "ci validate")),
     "explanation": JsonOutput(ExplanationJson, ("explain",)),
-    "doctor": JsonOutput(DoctorJson, ("doctor",)),
-    "why": JsonOutput(WhyJson, ("why",)),
+    "doctor": JsonOutput(topicops.features.doctor.values.DoctorReport, ("doctor",)),
+    "why": JsonOutput(topicops.features.why.values.Why, ("why",)),
     "topics": JsonOutput(TopicsJson, ("topics",)),
     "rehearsal": JsonOutput(RehearsalJson, ("rehearse",)),
     "rack-losses": JsonOutput(RackLossesJson, ("rehearse",)),

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from topicops.flow.applying import approved_digests
     from topicops.flow.authoring import import_topics, topic_id, topic_owners
-    from topicops.flow.causes import why
-    from topicops.flow.inspecting import audit_files, doctor, doctor_for_kraft, drift, record_drift, topics
+    from topicops.flow.inspecting import audit_files, drift, record_drift, topics
     from topicops.flow.planning import make_plan
     from topicops.flow.quality import one_application, quality_after, quality_before
     from topicops.flow.quiet import judged_by, look_for_quiet, note_good_run
@@ -40,7 +39,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "applying": ("approved_digests",),
     "authoring": ("import_topics", "topic_id", "topic_owners"),
-    "inspecting": ("audit_files", "doctor", "doctor_for_kraft", "drift", "record_drift", "topics"),
+    "inspecting": ("audit_files", "drift", "record_drift", "topics"),
     "runs.outcomes": ("read_outcomes",),
     "planning": ("make_plan",),
     "quality": ("one_application", "quality_after", "quality_before"),
@@ -63,7 +62,6 @@ _NAMES = {
     ),
     "topic_index": ("index_topics",),
     "verifying": ("check_topics",),
-    "causes": ("why",),
     "whole_runs": ("apply_own_plan", "apply_plan", "verify_cluster", "verify_plan"),
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names}
@@ -80,8 +78,6 @@ __all__ = [
     "check_topics",
     "diff",
     "diff_once",
-    "doctor",
-    "doctor_for_kraft",
     "drift",
     "gate",
     "home_folder",
@@ -118,7 +114,6 @@ __all__ = [
     "verify",
     "verify_cluster",
     "verify_plan",
-    "why",
     "without_each_rack",
 ]
 

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Literal
 from topicops import __version__
 from topicops.edges.connections.lookup import from_environment
 from topicops.edges.specs.git import main_branch, name_in_repository
-from topicops.flow.runs.access import Access
+from topicops.flow.runs.access import Access, kafka_reader
 from topicops.flow.runs.run import home_folder
 from topicops.model.choices import ForgeKind
 from topicops.model.errors import SpecFileError, UsageError, WrongTargetError
 from topicops.model.specs.environment import Cluster, Environment, EnvironmentSpec, KafkaEndpoint, ZooKeeperEndpoint
 
 if TYPE_CHECKING:
-    from topicops.model.cluster.doctor_facts import KafkaFacts
     from topicops.model.cluster.snapshot import Broker
     from topicops.steps.authoring.first_files import Described, FirstEnvironment
 
@@ -29,6 +28,8 @@ REPOSITORY = "topicops/topicops"
 """Of topicops itself, on GitHub: its action and its reusable workflow are there."""
 BOOTSTRAP_BROKERS = 3
 """How many of the registered addresses become bootstrap servers."""
+BROKERS_S = 20.0
+"""The least time that the brokers get for one question."""
 PLAIN = "PLAINTEXT"
 HOME_LINE = ".topicops/"
 
@@ -115,10 +116,10 @@ def _look(wanted: Start) -> FirstEnvironment:
         _access(wanted).kafka("reader")  # before ZooKeeper is asked
     cluster_id, brokers, first_topic = _header(wanted)
     kafka = wanted.kafka or KafkaEndpoint(bootstrap_servers=_registered(brokers))
-    facts = _facts(replace(wanted, kafka=kafka))
-    if facts.cluster_id != cluster_id:
+    by_brokers, kafka_version = _asked_of_brokers(_access(replace(wanted, kafka=kafka)))
+    if by_brokers != cluster_id:
         raise WrongTargetError(
-            f"ZooKeeper belongs to cluster {cluster_id}, the brokers to {facts.cluster_id}; correct one of the two "
+            f"ZooKeeper belongs to cluster {cluster_id}, the brokers to {by_brokers}; correct one of the two "
             "addresses; nothing was written"
         )
     return FirstEnvironment(
@@ -127,7 +128,7 @@ def _look(wanted: Start) -> FirstEnvironment:
         zookeeper=wanted.zookeeper,
         kafka=kafka,
         cluster_id=cluster_id,
-        kafka_version=_oldest(facts),
+        kafka_version=kafka_version,
         racks={broker.id: broker.rack for broker in brokers.values()},
         first_topic=first_topic,
     )
@@ -171,10 +172,12 @@ def _access(wanted: Start) -> Access:
     return Access(environment=environment, run="init", home=home_folder(), connections=from_environment)
 
 
-def _facts(wanted: Start) -> KafkaFacts:
-    from topicops.edges.kafka.questions.probe import kafka_facts
-
-    return kafka_facts({"reader": _access(wanted).kafka("reader")})
+def _asked_of_brokers(access: Access) -> tuple[str, str | None]:
+    """The id of their cluster, and the oldest release among them, whose topic configs all of them know."""
+    access.require_reachable_brokers(["reader"])
+    with kafka_reader(access) as reader, access.questions(timeout_s=BROKERS_S) as questions:
+        releases = questions.releases()
+        return reader.cluster_id(), str(releases.oldest) if releases else None
 
 
 def _registered(brokers: Mapping[int, Broker]) -> str:
@@ -194,14 +197,6 @@ def _plain_address(broker: Broker) -> str | None:
     plain = [endpoint.partition("://") for endpoint, protocol in registered if protocol == PLAIN]
     plain.sort(key=lambda parts: (parts[0].upper() != PLAIN, "CLIENT" not in parts[0].upper()))
     return plain[0][2] if plain else None
-
-
-def _oldest(facts: KafkaFacts) -> str | None:
-    """The oldest release among the brokers, whose topic configs all of them know."""
-    from topicops.model.release import Releases
-
-    found = Releases.of(broker.release for broker in facts.brokers.values() if broker.release is not None)
-    return str(found.oldest) if found else None
 
 
 def _texts(wanted: Start, found: FirstEnvironment) -> dict[str, str]:

@@ -40,7 +40,7 @@ def test_silent_brokers_leave_the_rest_to_be_looked_at(workspace: Workspace, chr
 
     # The tree's brokers registered long before their clocks were set.
     assert (ended.status, findings.keys()) == (1, {"clock-skew"})
-    assert "auto-create" in json.loads(ended.out)["not_looked"]
+    assert "auto-create" in json.loads(ended.out)["rules_not_applied"]
 
 
 def test_an_unreachable_zookeeper_is_a_finding_with_its_address(workspace: Workspace) -> None:
@@ -50,7 +50,7 @@ def test_an_unreachable_zookeeper_is_a_finding_with_its_address(workspace: Works
 
     assert (ended.status, findings.keys()) == (1, {"zookeeper"})
     assert "127.0.0.1:1" in findings["zookeeper"]["message"]
-    assert "no-leader" in json.loads(ended.out)["not_looked"]
+    assert "no-leader" in json.loads(ended.out)["rules_not_applied"]
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from kazoo.security import make_acl
 
 from fixtures.znode_tree import BASE, config, lay
 from fixtures.zookeeper import Chroot
-from topicops.edges.zookeeper.migration import migration_facts
 from topicops.edges.zookeeper.reader import ZooKeeperReader
-from topicops.model.cluster.doctor_facts import MigrationFacts
+from topicops.features.doctor.edges.migration import migration_facts
+from topicops.features.doctor.values import MigrationFacts
 from topicops.model.errors import UndecodableZnodeError
 
 SCRAM = '{"version":1,"config":{"SCRAM-SHA-512":"salt=x,stored_key=y,server_key=z,iterations=4096"}}'

@@ -14,10 +14,10 @@ from fixtures.znode_tree import BASE, config, lay, state, topic
 from fixtures.zookeeper import Chroot, ZooKeeperServer
 from topicops.edges.connections.lookup import Tls, ZooKeeperAddress
 from topicops.edges.zookeeper.diagnosis import tls_context
-from topicops.edges.zookeeper.probe import WhoAmI, identities_of, undecodable_znodes, zookeeper_facts
 from topicops.edges.zookeeper.reader import ZooKeeperReader
 from topicops.edges.zookeeper.session import ZooKeeperSession
-from topicops.model.cluster.doctor_facts import ZooKeeperFacts
+from topicops.features.doctor.edges.zookeeper import WhoAmI, identities_of, undecodable_znodes, zookeeper_facts
+from topicops.features.doctor.values import ZooKeeperFacts
 
 OTHER_USER = "digest", "other:x"
 
@@ -40,7 +40,7 @@ def test_a_server_tells_version_mode_and_as_whom_it_sees_us(laid: Chroot, zookee
     assert (server.address, server.mode, server.problem) == (zookeeper.hosts, "standalone", "")
     assert (server.version or "").startswith("3.")
     assert (found.identities, found.knows_multi_read, found.chroot) == (("ip:127.0.0.1",), True, laid.path)
-    assert (found.migration, found.features, found.feature_problem) == ("none", None, "")
+    assert (found.migration, found.feature_problem) == ("none", "")
 
 
 def test_a_lease_that_belongs_to_no_session_is_seen_and_a_real_one_is_not(laid: Chroot) -> None:
@@ -175,12 +175,11 @@ def test_every_undecodable_znode_is_named_and_not_the_first_alone(laid: Chroot) 
     assert "no broker can be Kafka's controller" in found[0]
 
 
-def test_finalized_features_are_told_and_a_broken_znode_says_what_to_do(laid: Chroot) -> None:
+def test_a_broken_znode_of_features_says_what_to_do(laid: Chroot) -> None:
     lay(laid.client, {"/feature": '{"version":2,"status":1,"features":{"metadata.version":{"max_version_level":7}}}'})
-    assert facts(laid).features == {"metadata.version": 7}
+    assert facts(laid).feature_problem == ""
 
     laid.client.set("/feature", b"")
     broken = facts(laid)
 
-    assert broken.features is None
     assert "/feature: holds no data" in broken.feature_problem

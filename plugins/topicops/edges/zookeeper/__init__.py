@@ -1,1 +1,1 @@
-"""ZooKeeper through kazoo: the snapshot, the lease, and what `doctor` asks the servers. Never writes Kafka's paths."""
+"""ZooKeeper through kazoo: the snapshot and the lease. Never writes Kafka's paths."""

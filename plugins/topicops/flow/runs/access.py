@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 from topicops.edges.connections.client_properties import has_readable_password
 from topicops.edges.connections.lookup import Role, kafka_properties, place_of_kafka, zookeeper_address
-from topicops.model.cluster.doctor_facts import MigrationFacts, ZooKeeperFacts
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.codes import Code
 from topicops.model.errors import ClusterError, ClusterUnreachableError, UnsupportedTargetError, UsageError
@@ -32,7 +31,6 @@ from topicops.model.ports import (
 from topicops.model.runs.review import REVIEW_KEY
 from topicops.model.specs.environment import Cluster, Environment, EnvironmentSpec, ZooKeeperEndpoint
 from topicops.model.specs.topic_config import read_duration_ms
-from topicops.model.why_facts import TopicTimes
 
 if TYPE_CHECKING:
     from topicops.edges.connections.lookup import ZooKeeperAddress as ZooKeeperAddress
@@ -146,36 +144,6 @@ class Access:
         from topicops.edges.kafka.questions.broker_views import BrokerViews
 
         return closing(BrokerViews(self.kafka("reader"), timeout_s=max(VIEW_DEADLINE_S, broker_patience_s())))
-
-    def zookeeper_facts(self, reader: LiveReader, *, is_decodable: bool) -> ZooKeeperFacts | None:
-        """What `doctor` asks ZooKeeper; None for another source.
-
-        Args:
-            is_decodable: False: name the znodes that cannot be decoded too, which takes a read of each.
-        """
-        from topicops.edges.zookeeper.diagnosis import tls_context
-        from topicops.edges.zookeeper.probe import undecodable_znodes, zookeeper_facts
-        from topicops.edges.zookeeper.reader import ZooKeeperReader
-
-        if not isinstance(reader, ZooKeeperReader):
-            return None
-        tls = self.zookeeper().tls
-        facts = zookeeper_facts(reader, tls=tls_context(tls) if tls else None)
-        return facts if is_decodable else replace(facts, undecodable=undecodable_znodes(reader))
-
-    def migration_facts(self, reader: LiveReader) -> MigrationFacts | None:
-        """What only a migration to KRaft needs of ZooKeeper; None for another source."""
-        from topicops.edges.zookeeper.migration import migration_facts
-        from topicops.edges.zookeeper.reader import ZooKeeperReader
-
-        return migration_facts(reader) if isinstance(reader, ZooKeeperReader) else None
-
-    def topic_times(self, reader: LiveReader, topic: str) -> TopicTimes | None:
-        """When ZooKeeper's znodes of one topic were written; None for another source."""
-        from topicops.edges.zookeeper.reader import ZooKeeperReader
-        from topicops.edges.zookeeper.topic_times import topic_times
-
-        return topic_times(reader, topic) if isinstance(reader, ZooKeeperReader) else None
 
     def with_broker_answers(self, live: ClusterSnapshot) -> ClusterSnapshot:
         """The snapshot with the brokers' releases, and with the defaults that it lacks, as far as brokers give them."""

@@ -1,1 +1,1 @@
-"""What was read from the live cluster: topics, brokers, and the facts that `doctor` needs."""
+"""What was read from the live cluster: topics, brokers, and their defaults."""

@@ -12,11 +12,11 @@ from topicops.model.specs.desired import DesiredTopic
 from topicops.model.specs.topic_config import canonical_overrides
 from topicops.on_airflow.pages.topics_frame import broker_link, topics_document, words
 from topicops.on_airflow.pages.topics_reading import Indexed, TopicModel
+from topicops.plugged import CAUSES
 from topicops.steps.reporting.cluster.topic_health import health_lines
 from topicops.steps.reporting.markup import Html, lines, pill, table, tag, together
 from topicops.steps.reporting.plans.config_wording import in_units
 from topicops.steps.topic_listing import ListedPartition, listed_partitions
-from topicops.steps.why import causes_as_read
 from topicops.steps.why_commands import why_command
 
 PARTITIONS_SHOWN = 200
@@ -64,13 +64,14 @@ def _health(indexed: Indexed, live: ClusterSnapshot, topic: IndexedTopic) -> Ite
     """What is wrong, what ends each of it, and the command that asks the cluster again."""
     is_going = topic.name in live.deleting
     found = list(health_lines(live, topic.live)) if topic.live and not is_going else []
-    causes = causes_as_read(live, topic.live) if topic.live and topic.live.states is not None else ()
+    read = topic.live if topic.live and topic.live.states is not None else None
+    causes = [cause for causes_of in CAUSES if read for cause in causes_of(live, read)]
     if not (is_going or found or causes):
         return
     yield tag("h2", "Why it is still there" if is_going else "Why it is not healthy", id="why")
     yield tag("ul", *(tag("li", line) for line in found), cls="card bad") if found else None
     if causes:
-        yield table(("cause", "what ends it"), ((cause.message, cause.way_out) for cause in causes[:CAUSES_SHOWN]))
+        yield table(("cause", "what ends it"), causes[:CAUSES_SHOWN])
     if len(causes) > CAUSES_SHOWN:
         yield tag("p", f"… and {len(causes) - CAUSES_SHOWN:,} more causes", cls="muted")
     asked = "This is as it was read. What is so now, by each broker too, and the commands that lead out: "

@@ -1,1 +1,1 @@
-"""What a command read from the live cluster: doctor findings, drift, listed topics."""
+"""What a command read from the live cluster: drift, rehearsals, listed topics."""

@@ -1,0 +1,146 @@
+"""Read all that ``doctor`` looks at; what cannot be read is a finding. Nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from topicops.edges.extras import has_extra
+from topicops.features.doctor.rules import examine, examine_for_kraft, kraft_report
+from topicops.features.doctor.values import Area, DoctorFacts, DoctorReport, KafkaFacts, KafkaRole, ZooKeeperFacts
+from topicops.flow.runs.access import Access
+from topicops.flow.runs.run import Run, home_is_set, read_needed_specs
+from topicops.model.errors import TopicopsError, UsageError
+from topicops.model.ports import Clock
+from topicops.model.specs.desired import Desired, Lifecycle
+from topicops.steps.clocks import difference_text
+from topicops.steps.planning.cluster_guard import require_cluster_id
+from topicops.steps.specs.needed import no_topic
+
+if TYPE_CHECKING:
+    from topicops.edges.zookeeper.reader import ZooKeeperReader
+
+T = TypeVar("T")
+Unread = dict[Area, TopicopsError]
+
+
+def doctor(run: Run) -> DoctorReport:
+    """What can be read of the environment's cluster, and what is wrong with it."""
+    environment, desired = read_needed_specs(run, no_topic).require()
+    access, unread = run.access(environment), Unread()
+    facts = _read_source(access, unread)
+    live = facts.snapshot
+    return examine(
+        replace(
+            facts,
+            kafka=_read_brokers(access, unread, _topics_to_change(desired, live.topics if live else ())),
+            home_is_set=home_is_set(),
+            spark_starts_slowly=has_extra("spark") and _spark_starts_slowly(),
+            clock_difference=_clock_difference(access) if live and live.source == "kafka" else "",
+        )
+    )
+
+
+def doctor_for_kraft(run: Run) -> DoctorReport:
+    """What stands in the way of a migration of the environment's cluster from ZooKeeper to KRaft."""
+    environment, _ = read_needed_specs(run, no_topic).require()
+    access, unread = run.access(environment), Unread()
+    if _runs_with_kraft(access):
+        return kraft_report(environment.name, "the brokers run with KRaft already: there is nothing to migrate")
+    kafka = _read_brokers(access, unread, {}, for_migration=True)
+    if environment.spec.cluster.source != "zookeeper":
+        place = environment.place_of("cluster.source")
+        unread["zookeeper"] = UsageError(f"{place}: ZooKeeper is read only with source: zookeeper")
+        return examine_for_kraft(DoctorFacts(environment=environment, kafka=kafka, unread=unread))
+    return examine_for_kraft(replace(_read_source(access, unread, for_migration=True), kafka=kafka))
+
+
+def _tried(unread: Unread, area: Area, read: Callable[[], T]) -> T | None:
+    """Give what was read; None, and a note of the reason, where that cannot be."""
+    try:
+        return read()
+    except TopicopsError as error:
+        unread[area] = error
+        return None
+
+
+def _read_source(access: Access, unread: Unread, *, for_migration: bool = False) -> DoctorFacts:
+    """The environment's own cluster with states, what ZooKeeper says, and the id of another cluster that answered."""
+    area: Area = "zookeeper" if access.environment.spec.cluster.source == "zookeeper" else "snapshot"
+    facts = _tried(unread, area, lambda: _facts_of_source(access, unread, for_migration=for_migration))
+    return facts or DoctorFacts(environment=access.environment, unread=unread)
+
+
+def _facts_of_source(access: Access, unread: Unread, *, for_migration: bool) -> DoctorFacts:
+    from topicops.edges.zookeeper.reader import ZooKeeperReader
+    from topicops.features.doctor.edges.migration import migration_facts
+
+    facts = DoctorFacts(environment=access.environment, unread=unread)
+    with access.reader() as reader:
+        cluster_id = _tried(unread, "snapshot", reader.cluster_id)
+        if cluster_id is not None:
+            _tried(unread, "snapshot", lambda: require_cluster_id(cluster_id, access.environment))
+        if "snapshot" in unread:
+            facts = replace(facts, other_cluster_id=cluster_id)
+        else:
+            facts = replace(facts, snapshot=_tried(unread, "snapshot", lambda: reader.snapshot(states=True)))
+        if isinstance(reader, ZooKeeperReader):
+            facts = replace(facts, zookeeper=_zookeeper_facts(access, reader, facts))
+            if for_migration and facts.other_cluster_id is None:
+                facts = replace(facts, migration=_tried(unread, "zookeeper", lambda: migration_facts(reader)))
+    return facts
+
+
+def _zookeeper_facts(access: Access, reader: ZooKeeperReader, facts: DoctorFacts) -> ZooKeeperFacts:
+    """What ZooKeeper says; where it is the environment's own and has no snapshot, with all undecodable znodes."""
+    from topicops.edges.zookeeper.diagnosis import tls_context
+    from topicops.features.doctor.edges.zookeeper import undecodable_znodes, zookeeper_facts
+
+    tls = access.zookeeper().tls
+    found = zookeeper_facts(reader, tls=tls_context(tls) if tls else None)
+    if facts.snapshot is not None or facts.other_cluster_id is not None:
+        return found
+    return replace(found, undecodable=undecodable_znodes(reader))
+
+
+def _runs_with_kraft(access: Access) -> bool:
+    """False too where no broker answers: that is a finding of its own."""
+    from topicops.edges.kafka.questions.quorum import quorum_of
+
+    with suppress(TopicopsError):
+        return quorum_of(access.kafka("reader")) is not None
+    return False
+
+
+def _clock_difference(access: Access) -> str:
+    with suppress(TopicopsError), access.reader() as reader:
+        return difference_text(reader.server_time(), Clock())
+    return ""
+
+
+def _spark_starts_slowly() -> bool:
+    from topicops.edges.spark.class_archive import lacks_archive
+
+    return lacks_archive()
+
+
+def _topics_to_change(desired: Desired, live: Container[str]) -> dict[KafkaRole, list[str]]:
+    """Live topics that a role may have to change: the deleter gets those with a tombstone."""
+    named = [topic for name, topic in sorted(desired.topics.items()) if name in live]
+    return {
+        "applier": [topic.name for topic in named if topic.lifecycle is not Lifecycle.ABSENT],
+        "deleter": [topic.name for topic in named if topic.lifecycle is Lifecycle.ABSENT],
+    }
+
+
+def _read_brokers(
+    access: Access, unread: Unread, topics: Mapping[KafkaRole, Sequence[str]], *, for_migration: bool = False
+) -> KafkaFacts | None:
+    from topicops.features.doctor.edges.brokers import SETTINGS, SETTINGS_OF_MIGRATION, kafka_facts
+
+    roles: tuple[KafkaRole, ...] = ("reader", "applier", "deleter")
+    ask = partial(kafka_facts, topics=topics, settings=SETTINGS_OF_MIGRATION if for_migration else SETTINGS)
+    return _tried(unread, "kafka", lambda: ask({role: access.kafka(role) for role in roles}))

@@ -1,0 +1,236 @@
+"""What ``doctor`` reads of one cluster, from ZooKeeper and from the brokers, and what it reports."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal, TypeVar
+
+from topicops.model.abilities import Ability
+from topicops.model.cluster.snapshot import ClusterSnapshot, LogDirectories
+from topicops.model.codes import Code
+from topicops.model.errors import TopicopsError
+from topicops.model.json_types import FormatVersion
+from topicops.model.release import Release
+from topicops.model.specs.environment import Environment
+
+Migration = Literal["none", "prepared", "begun"]
+Area = Literal["zookeeper", "snapshot", "kafka", "migration"]
+"""Field of ``DoctorFacts`` that a rule needs; each is read on its own and may be missing."""
+T = TypeVar("T")
+KafkaRole = Literal["reader", "applier", "deleter"]
+GONE_SETTINGS: Mapping[str, str] = {
+    "delegation.token.master.key": "delegation.token.secret.key",
+    "leader.imbalance.per.broker.percentage": "",
+    "log.message.downconversion.enable": "",
+    "log.message.format.version": "",
+    "log.message.timestamp.difference.max.ms": "log.message.timestamp.before.max.ms",
+    "offsets.commit.required.acks": "",
+    "reserved.broker.max.id": "",
+}
+"""Settings of brokers that Kafka 4.0 does not know, each with the one that takes its place; empty: none does.
+
+Those that mean nothing to a KRaft broker, such as ``zookeeper.connect`` and ``controlled.shutdown.max.retries``, are
+left out.
+
+Source: the settings of kafka.server.KafkaConfig in 3.9.2 and in 4.0.2.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZooKeeperServer:
+    """What one server of the connection reports about itself."""
+
+    address: str
+    """``host:port``."""
+    version: str | None = None
+    """``3.8.4``; None means that the server did not answer."""
+    mode: str | None = None
+    """``leader``, ``follower``, ``observer``, ``standalone`` or ``read-only``."""
+    problem: str = ""
+    """Reason why it did not answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ZooKeeperFacts:
+    """What the ZooKeeper session shows beside the cluster itself."""
+
+    chroot: str
+    servers: tuple[ZooKeeperServer, ...]
+    identities: tuple[str, ...] | None
+    """``scheme:id`` of this session; None means that the server is older than 3.7 and does not report it."""
+    knows_multi_read: bool
+    migration: Migration
+    feature_problem: str = ""
+    """Reason why ``/feature`` cannot be read; empty where it can, or where there is none."""
+    has_lease_root: bool
+    """``/topicops`` exists below the chroot."""
+    stray_lease: str = ""
+    """Path of a lease that belongs to no session; empty where there is none."""
+    may_hold_lease: bool | None
+    """Whether the ACL lets this identity create a lease; None means that ACL or identities cannot be read."""
+    clocks_ahead_ms: Mapping[int, int]
+    """Clock of each broker minus ZooKeeper's, from both time stamps of the broker's registration."""
+    newest_stamp_ms: int
+    """Latest time stamp of any znode that was read."""
+    read_at_ms: int
+    """Time by this host's clock, after the last znode was read."""
+    topics_without_config: tuple[str, ...] = ()
+    """Topics that have no config znode; brokers create one with each topic."""
+    undecodable: tuple[str, ...] = ()
+    """``path: problem; remedy`` of each znode that prevents a snapshot; empty if there is a snapshot."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MigrationFacts:
+    """What only a migration to KRaft needs of ZooKeeper, beside the topics."""
+
+    kraft_controller: int | None = None
+    """Node id of a KRaft controller that holds ``/controller``; None means a broker, or nobody."""
+    broken_quotas: tuple[str, ...] = ()
+    """``path: problem`` of each znode of a user, client or IP address whose values a migration cannot copy."""
+    scram_users: tuple[str, ...] = ()
+    """Users with a SCRAM password, by the names of their znodes."""
+    encrypted: tuple[str, ...] = ()
+    """``path (setting)`` of each setting of a broker that is stored encrypted."""
+    delegation_tokens: int = 0
+    unknown_configs: tuple[str, ...] = ()
+    """Paths below ``/config`` that a migration does not read."""
+    election: str = ""
+    """Path of a request for preferred leaders that no controller took; empty where there is none."""
+    hidden: tuple[str, ...] = ()
+    """Paths that this identity may not read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerFacts:
+    """What one broker reports about itself."""
+
+    release: Release | None = None
+    """Release as far as the requests that it answers show; None means that it did not answer."""
+    missing: tuple[Ability, ...] = ()
+    """Requests that it does not offer, as its own list of them says."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    written: frozenset[str] = frozenset()
+    """Settings that somebody wrote, secrets among them; the others are Kafka's defaults."""
+    problem: str = ""
+    """Reason why something is missing above."""
+    log_directories: LogDirectories | str | None = None
+    """A sentence says why it does not describe them; None means that it does not offer that, or answers nothing."""
+
+    @property
+    def log_dirs(self) -> int:
+        """Number of its log directories."""
+        written = self.settings.get("log.dirs") or self.settings.get("log.dir", "")
+        return sum(bool(folder.strip()) for folder in written.split(","))
+
+    @property
+    def voters(self) -> set[int]:
+        """Ids of ``1@host:port,2@host:port``."""
+        voters = self.settings.get("controller.quorum.voters", "").split(",")
+        ids = (voter.partition("@")[0].strip() for voter in voters)
+        return {int(text) for text in ids if text.isascii() and text.isdecimal() and len(text) < 11}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaFacts:
+    cluster_id: str
+    brokers: Mapping[int, BrokerFacts]
+    principals: Mapping[KafkaRole, str]
+    """Identity of each role, as far as its own settings show it; no secret."""
+    operations: Mapping[KafkaRole, frozenset[str] | None]
+    """What each role may do to the cluster, in Kafka's words: ``CREATE``; None means not known."""
+    readable_passwords: tuple[KafkaRole, ...] = ()
+    """Roles whose login sends its password without TLS."""
+    topic_operations: Mapping[KafkaRole, Mapping[str, frozenset[str]]] = field(default_factory=dict)
+    """What a role may do to topics that it would have to change; topics with unknown rights are left out."""
+
+    @property
+    def by_id(self) -> Sequence[tuple[int, BrokerFacts]]:
+        return sorted(self.brokers.items())
+
+    @property
+    def releases(self) -> Mapping[int, Release]:
+        """Releases of the brokers that answered."""
+        return {b: broker.release for b, broker in self.by_id if broker.release is not None}
+
+    def where(self, setting: str, value: str) -> list[str]:
+        """``broker 1`` for each that has this value, in upper or lower case."""
+        return [f"broker {b}" for b, broker in self.by_id if broker.settings.get(setting, "").lower() == value.lower()]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoctorFacts:
+    """All that was read. An area that is None has its reason in ``unread``, unless the cluster does not have it."""
+
+    environment: Environment
+    snapshot: ClusterSnapshot | None = None
+    """Snapshot with states."""
+    zookeeper: ZooKeeperFacts | None = None
+    kafka: KafkaFacts | None = None
+    migration: MigrationFacts | None = None
+    """None also means that nobody asked for it."""
+    unread: Mapping[Area, TopicopsError] = field(default_factory=dict)
+    other_cluster_id: str | None = None
+    """Id of the cluster that answered, if it is not the environment's; its topics are not read."""
+    home_is_set: bool = True
+    """``TOPICOPS_HOME`` names the folder of audit log and journals."""
+    spark_starts_slowly: bool = False
+    """Spark runs on this machine, and has no class archive."""
+    clock_difference: str = ""
+    """How far this host's clock is from a server's that tells its time; empty means that they agree, or none does."""
+
+
+def needed(area: T | None) -> T:
+    """Give the area of the facts, which is there because the rule says that it needs it."""
+    if area is None:
+        raise ValueError("the rule needs what was not read")
+    return area
+
+
+class Severity(StrEnum):
+    """The gravest first."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTICE = "notice"
+
+
+ERROR, WARNING, NOTICE = Severity.ERROR, Severity.WARNING, Severity.NOTICE
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one rule found, with all its places."""
+
+    severity: Severity
+    message: str
+    """Where and what, with a few of the places."""
+    fix: str
+    code: Code | None = None
+    places: tuple[str, ...] = ()
+    """All places: topics, partitions, brokers or servers."""
+    id: str = ""
+    """Id of the rule."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DoctorReport:
+    """What ``doctor`` prints."""
+
+    format_version: FormatVersion = "1.0"
+    environment: str
+    facts: Mapping[str, str]
+    """Sentences by subject, in order."""
+    findings: tuple[Finding, ...] = ()
+    """Findings of all rules, errors first."""
+    rules_applied: int = 0
+    rules_not_applied: tuple[str, ...] = ()
+    """Ids of the rules that were not applied, because something they need was not read."""
+    verdict: str = ""
+    """Sentence about the migration to KRaft where every rule was applied, and none found an error or a warning."""
+
+    @property
+    def has_errors(self) -> bool:
+        return any(finding.severity is ERROR for finding in self.findings)
