@@ -239,7 +239,7 @@ def test_the_command_of_make_bench_names_them_all() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "benchmarks", "--help"],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": "tests"},
+        env={**os.environ, "PYTHONPATH": f"tests{os.pathsep}{os.environ.get('PYTHONPATH', '')}"},
         capture_output=True,
         text=True,
         check=True,
