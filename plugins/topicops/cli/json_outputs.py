@@ -10,6 +10,8 @@ import msgspec
 import topicops.features.fleet.text
 import topicops.features.history.asking
 import topicops.features.history.lines
+import topicops.features.rehearse.each_rack
+import topicops.features.rehearse.played
 import topicops.features.sandbox.commands.local
 import topicops.features.sandbox.commands.spark
 import topicops.features.undo.text
@@ -21,7 +23,6 @@ from topicops.model.runs.facts import Facts
 from topicops.model.runs.results import QualityReport
 from topicops.steps.reporting.cluster.doctor_text import DoctorJson
 from topicops.steps.reporting.cluster.drift_text import DriftJson
-from topicops.steps.reporting.cluster.rehearsal_text import RackLossesJson, RehearsalJson
 from topicops.steps.reporting.cluster.topics_text import TopicsJson
 from topicops.steps.reporting.cluster.why_text import WhyJson
 from topicops.steps.reporting.error_json import ErrorJson
@@ -56,8 +57,8 @@ OUTPUTS: Mapping[str, JsonOutput] = {
     "doctor": JsonOutput(DoctorJson, ("doctor",)),
     "why": JsonOutput(WhyJson, ("why",)),
     "topics": JsonOutput(TopicsJson, ("topics",)),
-    "rehearsal": JsonOutput(RehearsalJson, ("rehearse",)),
-    "rack-losses": JsonOutput(RackLossesJson, ("rehearse",)),
+    "rehearsal": JsonOutput(topicops.features.rehearse.played.Rehearsal, ("rehearse",)),
+    "rack-losses": JsonOutput(topicops.features.rehearse.each_rack.RackLosses, ("rehearse",)),
     "import": JsonOutput(ImportJson, ("import",)),
     "undo": JsonOutput(topicops.features.undo.text.UndoJson, ("undo",)),
     "history": JsonOutput(topicops.features.history.asking.History, ("drift", "history topic", "history quality")),

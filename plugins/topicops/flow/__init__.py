@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from topicops.flow.planning import make_plan
     from topicops.flow.quality import one_application, quality_after, quality_before
     from topicops.flow.quiet import judged_by, look_for_quiet, note_good_run
-    from topicops.flow.rehearsing import rehearse, without_each_rack
     from topicops.flow.reporting import render, render_report, report_file, run_report, run_result, shown_report
     from topicops.flow.runs.outcomes import read_outcomes
     from topicops.flow.runs.run import Engine, Run, Summary, home_folder, load_plan, open_run, save_plan
@@ -45,7 +44,6 @@ _NAMES = {
     "planning": ("make_plan",),
     "quality": ("one_application", "quality_after", "quality_before"),
     "quiet": ("judged_by", "look_for_quiet", "note_good_run"),
-    "rehearsing": ("rehearse", "without_each_rack"),
     "reporting": ("render", "render_report", "report_file", "run_report", "run_result", "shown_report"),
     "runs.run": ("Engine", "Run", "Summary", "home_folder", "load_plan", "open_run", "save_plan"),
     "single_steps": (
@@ -101,7 +99,6 @@ __all__ = [
     "quality_before",
     "read_outcomes",
     "record_drift",
-    "rehearse",
     "render",
     "render_report",
     "report",
@@ -119,7 +116,6 @@ __all__ = [
     "verify_cluster",
     "verify_plan",
     "why",
-    "without_each_rack",
 ]
 
 

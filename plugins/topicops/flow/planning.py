@@ -54,6 +54,7 @@ from topicops.steps.planning.only import Only, keep_only, needs_of
 from topicops.steps.planning.plan import plan as plan_step
 from topicops.steps.planning.plan import topics_with_rising_min_isr
 from topicops.steps.planning.releases import release_warnings
+from topicops.steps.rack_losses import planned_losses
 
 if TYPE_CHECKING:
     from topicops.edges.tables.table_folder import TableFolder
@@ -236,8 +237,6 @@ def plan_changes(
 
 def _with_rack_losses(change_set: ChangeSet, live: ClusterSnapshot) -> ChangeSet:
     """Nothing is read for it but the topics of the snapshot."""
-    from topicops.steps.rehearsing.planned_losses import planned_losses
-
     if not change_set.changes or not live.has_states or live.partitions > MOST_REHEARSED:
         return change_set
     return replace(change_set, rack_losses=planned_losses(live, change_set.changes))

@@ -1,12 +1,11 @@
-"""Why a partition has no leader, or another one than its first replica. Source: ``controller.elections``."""
+"""Why a partition has no leader, or another one than its first replica. Source: ``model.cluster.elections``."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from topicops.controller.context import UNCLEAN_ELECTION
-from topicops.controller.elections import offline_election
+from topicops.model.cluster.elections import UNCLEAN_ELECTION, offline_election
 from topicops.model.cluster.health import health_of
 from topicops.model.release import ELECTS_BY_TOOL
 from topicops.model.why_facts import Cause, CauseKind, WhyFacts

@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import assert_never
 
-from topicops.controller.context import ControllerSettings
-from topicops.controller.played_cluster import PlayedCluster
-from topicops.controller.znodes import Znodes
+from topicops.features.rehearse.controller.context import ControllerSettings
+from topicops.features.rehearse.controller.played_cluster import PlayedCluster
+from topicops.features.rehearse.controller.znodes import Znodes
+from topicops.features.rehearse.partitions import PartitionKinds, PartitionName
 from topicops.model.cluster.health import health_of
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
 from topicops.model.codes import Code
 from topicops.model.errors import UsageError
+from topicops.model.json_types import FormatVersion
 from topicops.model.plans.changes import Action, Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.printable import plural
 from topicops.model.release import USUAL
 from topicops.steps.applying.precondition import Match, compare
-from topicops.steps.rehearsing.partitions import (
-    Fate,
-    Kind,
-    PartitionKinds,
-    PartitionName,
-    elects_unclean_by_default,
-    fate_of,
-    kinds_of,
-)
+from topicops.steps.rack_losses import Fate, Kind, elects_unclean_by_default, fate_of, kinds_of
 
 
 class Effect(StrEnum):
@@ -91,9 +85,7 @@ class Rehearsal:
 
     environment: str
     cluster_id: str
-    brokers: Mapping[int, str | None]
-    """Racks of those that were live before."""
-    lost: tuple[int, ...]
+    lost_brokers: tuple[int, ...]
     step: int
     """How many changes came before the loss; without a loss, all of them."""
     changes: tuple[RehearsedChange, ...]
@@ -110,6 +102,7 @@ class Rehearsal:
     """Of all topics, sorted: partitions with a leader that refuse records with ``acks=all`` afterwards."""
     offline_before: int
     below_min_isr_before: int
+    format_version: FormatVersion = "1.0"
 
     def with_effect(self, effect: Effect) -> tuple[RehearsedChange, ...]:
         return tuple(change for change in self.changes if change.effect is effect)
@@ -143,15 +136,24 @@ def rehearse(
     played += [stage.play(change) for change in changes[step:]]
     before = PartitionKinds.of(live, live.topics.values())
     others = PartitionKinds.of(live, [topic for name, topic in live.topics.items() if name not in touched])
-    return _assembled(
-        stage,
+    brokers = set(stage.brokers)
+    after = replace(live, topics=stage.topics, deleting=dict.fromkeys(stage.deleting, 0))
+    made = PartitionKinds.of(after, after.topics.values())
+    offline, below = (now + new for now, new in zip(others.troubled(brokers), made.troubled(brokers), strict=True))
+    offline_before, below_before = before.troubled(live.brokers.keys())
+    return Rehearsal(
         environment=environment,
-        lost=lost,
+        cluster_id=live.cluster_id,
+        lost_brokers=tuple(sorted(lost)),
         step=step,
-        changes=changes,
-        played=played,
-        before=before,
-        others=others,
+        changes=tuple(_with_skew(changes, played, made, brokers)),
+        topics=tuple(_topic(stage, after, name, brokers) for name in sorted(touched)),
+        load=tuple(_load(live, before, others, made, brokers)),
+        partitions=others.partitions + made.partitions,
+        offline=tuple(sorted(offline)),
+        below_min_isr=tuple(sorted(below)),
+        offline_before=len(offline_before),
+        below_min_isr_before=len(below_before),
     )
 
 
@@ -258,43 +260,6 @@ def _settings(live: ClusterSnapshot) -> ControllerSettings:
     return ControllerSettings(
         release=live.releases.oldest if live.releases else USUAL,
         unclean_leader_election_enable=elects_unclean_by_default(live),
-    )
-
-
-def _assembled(
-    stage: Stage,
-    *,
-    environment: str,
-    lost: Collection[int],
-    step: int,
-    changes: Sequence[Change],
-    played: Sequence[RehearsedChange],
-    before: PartitionKinds,
-    others: PartitionKinds,
-) -> Rehearsal:
-    live, brokers = stage.live, set(stage.brokers)
-    after = replace(live, topics=stage.topics, deleting=dict.fromkeys(stage.deleting, 0))
-    touched = PartitionKinds.of(after, after.topics.values())
-    found = [*others.fates(brokers), *touched.fates(brokers)]
-    offline = [name for _, fate, names in found if fate.leader is None for name in names]
-    below = [name for _, fate, names in found if fate.leader is not None and fate.is_below_min_isr for name in names]
-    were = list(before.fates(live.brokers.keys()))
-    return Rehearsal(
-        environment=environment,
-        cluster_id=live.cluster_id,
-        brokers={broker: found.rack for broker, found in sorted(live.brokers.items())},
-        lost=tuple(sorted(lost)),
-        step=step,
-        changes=tuple(_with_skew(changes, played, touched, brokers)),
-        topics=tuple(_topic(stage, after, name, brokers) for name in sorted(stage.touched)),
-        load=tuple(_load(live, before, others, touched, brokers)),
-        partitions=others.partitions + touched.partitions,
-        offline=tuple(sorted(offline)),
-        below_min_isr=tuple(sorted(below)),
-        offline_before=sum(len(names) for _, fate, names in were if fate.leader is None),
-        below_min_isr_before=sum(
-            len(names) for _, fate, names in were if fate.leader is not None and fate.is_below_min_isr
-        ),
     )
 
 

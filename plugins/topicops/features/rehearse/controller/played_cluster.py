@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from topicops.controller.assignments import ReplicaAssignment, TopicPartition
-from topicops.controller.context import UNCLEAN_ELECTION, ControllerSettings, elects_unclean
-from topicops.controller.controller import Controller
-from topicops.controller.elections import Election
-from topicops.controller.events import (
+from topicops.features.rehearse.controller.context import ControllerSettings
+from topicops.features.rehearse.controller.controller import Controller
+from topicops.features.rehearse.controller.elections import Election
+from topicops.features.rehearse.controller.messages import (
     BrokersChanged,
     DeletionsMarked,
+    DeletionsOutbox,
     ElectionsAsked,
     Event,
     IsrAltered,
@@ -24,11 +24,12 @@ from topicops.controller.events import (
     PartitionsChanged,
     ReplicasDeleted,
     ShutdownAsked,
+    StopReplica,
     TopicsChanged,
     UncleanElectionAllowed,
 )
-from topicops.controller.requests import DeletionsOutbox, StopReplica
-from topicops.controller.znodes import TopicZnode, Znodes
+from topicops.features.rehearse.controller.znodes import ReplicaAssignment, TopicPartition, TopicZnode, Znodes
+from topicops.model.cluster.elections import UNCLEAN_ELECTION, elects_unclean
 from topicops.model.release import ELECTS_WHEN_ALLOWED
 
 

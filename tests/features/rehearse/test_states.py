@@ -8,12 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from topicops.controller import partition_states, replica_states
-from topicops.controller.partition_states import PartitionStatus
-from topicops.controller.replica_states import ReplicaStatus
+from topicops.features.rehearse.controller.states import (
+    PartitionStatus,
+    ReplicaStatus,
+    partition_may_become,
+    replica_may_become,
+)
 from topicops.model.release import NO_ZOOKEEPER, OLDEST, Release
 
-TABLE = Path(__file__).parents[1] / "data" / "controller-states.json"
+TABLE = Path(__file__).parents[2] / "data" / "controller-states.json"
 VALID_BEFORE = {
     release: group["valid_before"]
     for group in json.loads(TABLE.read_text(encoding="utf-8"))["groups"]
@@ -25,7 +28,7 @@ VALID_BEFORE = {
 @pytest.mark.parametrize("release", VALID_BEFORE, ids=str)
 def test_all_16_pairs_of_partition_states_are_valid_or_not_as_in_each_release(release: Release) -> None:
     pairs = list(product(PartitionStatus, repeat=2))
-    ours = {(now, then): partition_states.may_become(now, then) for now, then in pairs}
+    ours = {(now, then): partition_may_become(now, then) for now, then in pairs}
     assert ours == {(now, then): now in VALID_BEFORE[release][then] for now, then in pairs}
     assert len(pairs) == 16
 
@@ -33,7 +36,7 @@ def test_all_16_pairs_of_partition_states_are_valid_or_not_as_in_each_release(re
 @pytest.mark.parametrize("release", VALID_BEFORE, ids=str)
 def test_all_49_pairs_of_replica_states_are_valid_or_not_as_in_each_release(release: Release) -> None:
     pairs = list(product(ReplicaStatus, repeat=2))
-    ours = {(now, then): replica_states.may_become(now, then, release) for now, then in pairs}
+    ours = {(now, then): replica_may_become(now, then, release) for now, then in pairs}
     assert ours == {(now, then): now in VALID_BEFORE[release][then] for now, then in pairs}
     assert len(pairs) == 49
 

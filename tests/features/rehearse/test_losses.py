@@ -6,11 +6,10 @@ import random
 
 import pytest
 
-from topicops.controller.assignments import TopicPartition
-from topicops.controller.context import ControllerSettings
-from topicops.controller.losses import after_loss
-from topicops.controller.played_cluster import PlayedCluster
-from topicops.controller.znodes import Znodes
+from topicops.features.rehearse.controller.context import ControllerSettings
+from topicops.features.rehearse.controller.played_cluster import PlayedCluster
+from topicops.features.rehearse.controller.znodes import TopicPartition, Znodes
+from topicops.model.cluster.elections import after_loss
 
 BROKERS = range(1, 7)
 

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
-from fakes.builders import NOW, healthy_states, live_topic, partition_state, snapshot
-from fakes.changes import create_topic, delete_topic, expand_topic
-from fixtures.random_worlds import World
-from topicops.model.cluster.snapshot import ClusterSnapshot
-from topicops.model.plans.delta import desired_row, live_row
-from topicops.model.plans.rack_losses import Loss, RackLossTable
-from topicops.steps.planning.diff import diff
-from topicops.steps.planning.plan import plan
-from topicops.steps.rehearsing.each_rack import RackLosses, without_each_rack
-from topicops.steps.rehearsing.planned_losses import planned_losses
-from topicops.steps.rehearsing.rehearse import after_plan
+from fakes.builders import healthy_states, live_topic, partition_state, snapshot
+from fakes.changes import configure_topic, create_topic, delete_topic, expand_topic
+from topicops.model.cluster.elections import elects_unclean
+from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
+from topicops.model.plans.changes import Change
+from topicops.model.plans.rack_losses import RackLossTable
+from topicops.steps.rack_losses import planned_losses, topic_after
 
 RACKS = {1: "r1", 2: "r2", 3: "r3"}
 
@@ -25,13 +19,6 @@ def cluster(**racks: str | None) -> ClusterSnapshot:
     named = {int(broker[1:]): rack for broker, rack in racks.items()} or RACKS
     single = live_topic("single", assignment={0: (2,)}, states=healthy_states({0: (2,)}))
     return snapshot(single, racks=named)
-
-
-def counts(found: RackLosses) -> list[tuple[str, Loss]]:
-    return [
-        (row.rack, Loss(offline=row.offline, below_min_isr=row.below_min_isr, moved_leaders=row.moved_leaders))
-        for row in found.racks
-    ]
 
 
 def test_a_plan_may_make_the_loss_of_one_rack_worse_and_of_another_better() -> None:
@@ -72,20 +59,40 @@ def test_brokers_without_a_rack_stay_in_each_loss() -> None:
     assert ([row.rack for row in found.racks], found.brokers_without_rack) == (["r1"], (2,))
 
 
-@pytest.mark.parametrize("seed", range(60))
-def test_before_and_after_are_what_rehearse_says_of_each_rack(seed: int) -> None:
-    world = World(seed)
-    racks = {broker: replace(found, rack=f"r{broker % 3}") for broker, found in world.live.brokers.items()}
-    live = replace(world.live, brokers=racks)
-    delta = diff(map(desired_row, world.desired.topics.values()), map(live_row, live.topics.values()))
-    changes = plan(world.desired, live, delta, world.environment, now=NOW).changes
+HALF_DEAD = live_topic("half", assignment={0: (2, 9)}, states={0: partition_state((2,))})
 
-    found = planned_losses(live, changes)
 
-    if len({broker.rack for broker in racks.values()}) < 2:
-        assert found.racks == ()
-        return
-    assert [(row.rack, row.before) for row in found.racks] == counts(without_each_rack(live, environment="e"))
-    assert [(row.rack, row.after) for row in found.racks] == counts(
-        without_each_rack(after_plan(live, changes), environment="e")
-    )
+@pytest.mark.parametrize(
+    ("topic", "change"),
+    [
+        pytest.param(HALF_DEAD, delete_topic(HALF_DEAD), id="delete"),
+        pytest.param(HALF_DEAD, expand_topic(HALF_DEAD, (2, 9)), id="expand"),
+        pytest.param(None, create_topic("new", (2, 9)), id="create"),
+    ],
+)
+def test_a_change_that_needs_a_dead_broker_leaves_its_topic_as_it_is(topic: LiveTopic | None, change: Change) -> None:
+    assert topic_after(topic, change, {1, 2, 3}) == topic
+
+
+def test_a_change_of_configs_removes_what_it_sets_to_none() -> None:
+    configured = live_topic("a", assignment={0: (2,)}, overrides={"retention.ms": "1", "cleanup.policy": "delete"})
+    change = configure_topic(configured, {"retention.ms": None, "min.insync.replicas": "2"})
+
+    after = topic_after(configured, change, {2})
+
+    assert after is not None
+    assert after.overrides == {"cleanup.policy": "delete", "min.insync.replicas": "2"}
+
+
+@pytest.mark.parametrize(
+    ("value", "default", "expected"),
+    [
+        (None, False, False),
+        (None, True, True),
+        (" True ", False, True),
+        ("false", True, False),
+        ("soon", True, False),
+    ],
+)
+def test_a_topics_own_value_counts_before_that_of_the_brokers(value: str | None, default: bool, expected: bool) -> None:
+    assert elects_unclean(value, default=default) is expected

@@ -7,18 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from topicops.controller.assignments import TopicPartition
-from topicops.controller.context import ControllerContext
-from topicops.controller.elections import (
-    Elected,
+from topicops.features.rehearse.controller.context import ControllerContext
+from topicops.features.rehearse.controller.elections import (
     Election,
     controlled_shutdown_election,
-    offline_election,
     preferred_election,
     reassignment_election,
 )
-from topicops.controller.isr import first_state, with_leader
-from topicops.controller.partition_states import PartitionStatus, may_become
+from topicops.features.rehearse.controller.states import PartitionStatus, partition_may_become
+from topicops.features.rehearse.controller.znodes import TopicPartition
+from topicops.model.cluster.elections import Elected, first_state, offline_election, with_leader
 
 
 class PartitionStateMachine:
@@ -90,7 +88,7 @@ class PartitionStateMachine:
 
     def _may_become(self, tp: TopicPartition, to: PartitionStatus) -> bool:
         now = self._context.partition_status.setdefault(tp, PartitionStatus.NON_EXISTENT)
-        return may_become(now, to)
+        return partition_may_become(now, to)
 
     def _initialise(self, tp: TopicPartition) -> bool:
         """Write the first state. Without a live replica the partition stays new, and has no state znode."""
@@ -113,7 +111,7 @@ class PartitionStateMachine:
         elected = self._elected(tp, election)
         if elected is None:
             return False
-        context.write_state(tp, with_leader(state, elected, context.epoch))
+        context.write_state(tp, with_leader(state, elected.leader, elected.isr, context.epoch))
         context.send_leader_and_isr(self._receivers(tp, election), tp)
         return True
 

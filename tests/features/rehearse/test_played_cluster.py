@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from topicops.controller.assignments import TopicPartition
-from topicops.controller.context import UNCLEAN_ELECTION, ControllerSettings, elects_unclean
-from topicops.controller.played_cluster import PlayedCluster
-from topicops.controller.znodes import Znodes
+from topicops.features.rehearse.controller.context import ControllerSettings
+from topicops.features.rehearse.controller.played_cluster import PlayedCluster
+from topicops.features.rehearse.controller.znodes import TopicPartition, Znodes
+from topicops.model.cluster.elections import UNCLEAN_ELECTION
 from topicops.model.release import Release
 
 
@@ -33,17 +33,3 @@ def test_a_topic_that_allows_unclean_elections_is_led_by_a_replica_outside_of_it
     cluster.configure("orders", {UNCLEAN_ELECTION: "true"})
 
     assert cluster.znodes.states[TopicPartition("orders", 0)].leader == leader
-
-
-@pytest.mark.parametrize(
-    ("value", "default", "expected"),
-    [
-        (None, False, False),
-        (None, True, True),
-        (" True ", False, True),
-        ("false", True, False),
-        ("soon", True, False),
-    ],
-)
-def test_a_topics_own_value_counts_before_that_of_the_brokers(value: str | None, default: bool, expected: bool) -> None:
-    assert elects_unclean(value, default=default) is expected

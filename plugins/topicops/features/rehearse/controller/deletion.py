@@ -7,12 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from topicops.controller.assignments import Replica
-from topicops.controller.context import ControllerContext
-from topicops.controller.partition_state_machine import PartitionStateMachine
-from topicops.controller.partition_states import PartitionStatus
-from topicops.controller.replica_state_machine import ReplicaStateMachine
-from topicops.controller.replica_states import ReplicaStatus
+from topicops.features.rehearse.controller.context import ControllerContext
+from topicops.features.rehearse.controller.partition_state_machine import PartitionStateMachine
+from topicops.features.rehearse.controller.replica_state_machine import ReplicaStateMachine
+from topicops.features.rehearse.controller.states import PartitionStatus, ReplicaStatus
+from topicops.features.rehearse.controller.znodes import Replica
 
 OFFLINE_REPLICAS = "offline replicas"
 REASSIGNMENT = "topic reassignment in progress"

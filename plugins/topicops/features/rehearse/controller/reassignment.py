@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from topicops.controller.assignments import Replica, ReplicaAssignment, TopicPartition
-from topicops.controller.context import ControllerContext
-from topicops.controller.deletion import REASSIGNMENT, TopicDeletion
-from topicops.controller.elections import Election
-from topicops.controller.isr import with_new_epoch
-from topicops.controller.partition_state_machine import PartitionStateMachine
-from topicops.controller.replica_state_machine import ReplicaStateMachine
-from topicops.controller.replica_states import ReplicaStatus
+from topicops.features.rehearse.controller.context import ControllerContext
+from topicops.features.rehearse.controller.deletion import REASSIGNMENT, TopicDeletion
+from topicops.features.rehearse.controller.elections import Election
+from topicops.features.rehearse.controller.partition_state_machine import PartitionStateMachine
+from topicops.features.rehearse.controller.replica_state_machine import ReplicaStateMachine
+from topicops.features.rehearse.controller.states import ReplicaStatus
+from topicops.features.rehearse.controller.znodes import Replica, ReplicaAssignment, TopicPartition
+from topicops.model.cluster.elections import with_leader
 from topicops.model.release import REASSIGNMENTS_IN_TOPICS
 
 
@@ -129,7 +129,7 @@ class Reassignments:
         context = self._context
         state = context.read_state(tp)
         if state is not None:
-            context.write_state(tp, with_new_epoch(state, context.epoch))
+            context.write_state(tp, with_leader(state, state.leader, state.isr, context.epoch))
             context.send_leader_and_isr(context.replicas(tp), tp)
 
     def _lead_from(self, tp: TopicPartition, target: tuple[int, ...]) -> None:

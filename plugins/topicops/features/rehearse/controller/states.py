@@ -1,6 +1,6 @@
-"""The seven states of a replica in the controller's memory, and which may follow which.
+"""States of a partition and of a replica in the controller's memory, and which may follow which.
 
-Source: kafka.controller.ReplicaState (1.0 to 3.9, each release's own).
+Source: kafka.controller.PartitionState (3.9; the same in 1.0) and ReplicaState (1.0 to 3.9, each release's own).
 """
 
 from __future__ import annotations
@@ -9,6 +9,30 @@ from collections.abc import Mapping
 from enum import StrEnum
 
 from topicops.model.release import DEAD_REPLICAS_INELIGIBLE, Release
+
+
+class PartitionStatus(StrEnum):
+    NON_EXISTENT = "NonExistentPartition"
+    """Never made, or deleted."""
+    NEW = "NewPartition"
+    """Made, and never led: it has no state znode."""
+    ONLINE = "OnlinePartition"
+    """A leader was elected."""
+    OFFLINE = "OfflinePartition"
+    """Its leader died, and no other was elected yet."""
+
+
+VALID_PARTITION_BEFORE: Mapping[PartitionStatus, frozenset[PartitionStatus]] = {
+    PartitionStatus.NON_EXISTENT: frozenset({PartitionStatus.OFFLINE}),
+    PartitionStatus.NEW: frozenset({PartitionStatus.NON_EXISTENT}),
+    PartitionStatus.ONLINE: frozenset({PartitionStatus.NEW, PartitionStatus.ONLINE, PartitionStatus.OFFLINE}),
+    PartitionStatus.OFFLINE: frozenset({PartitionStatus.NEW, PartitionStatus.ONLINE, PartitionStatus.OFFLINE}),
+}
+"""From which states a partition may come into each state."""
+
+
+def partition_may_become(now: PartitionStatus, then: PartitionStatus) -> bool:
+    return now in VALID_PARTITION_BEFORE[then]
 
 
 class ReplicaStatus(StrEnum):
@@ -26,7 +50,7 @@ class ReplicaStatus(StrEnum):
 
 
 _ALIVE = frozenset({ReplicaStatus.NEW, ReplicaStatus.ONLINE, ReplicaStatus.OFFLINE, ReplicaStatus.DELETION_INELIGIBLE})
-VALID_BEFORE: Mapping[ReplicaStatus, frozenset[ReplicaStatus]] = {
+VALID_REPLICA_BEFORE: Mapping[ReplicaStatus, frozenset[ReplicaStatus]] = {
     ReplicaStatus.NEW: frozenset({ReplicaStatus.NON_EXISTENT}),
     ReplicaStatus.ONLINE: _ALIVE,
     ReplicaStatus.OFFLINE: _ALIVE,
@@ -38,8 +62,8 @@ VALID_BEFORE: Mapping[ReplicaStatus, frozenset[ReplicaStatus]] = {
 """From which states a replica may come into each state, since 2.3."""
 
 
-def may_become(now: ReplicaStatus, then: ReplicaStatus, release: Release) -> bool:
+def replica_may_become(now: ReplicaStatus, then: ReplicaStatus, release: Release) -> bool:
     """Before 2.3 a replica that is offline cannot become ineligible; what a user sees is the same."""
     if release < DEAD_REPLICAS_INELIGIBLE and (now, then) == (ReplicaStatus.OFFLINE, ReplicaStatus.DELETION_INELIGIBLE):
         return False
-    return now in VALID_BEFORE[then]
+    return now in VALID_REPLICA_BEFORE[then]

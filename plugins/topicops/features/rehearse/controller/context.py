@@ -5,20 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from topicops.controller.assignments import Replica, ReplicaAssignment, TopicPartition
-from topicops.controller.partition_states import PartitionStatus
-from topicops.controller.replica_states import ReplicaStatus
-from topicops.controller.requests import Outbox
-from topicops.controller.znodes import Znodes
+from topicops.features.rehearse.controller.messages import Outbox
+from topicops.features.rehearse.controller.states import PartitionStatus, ReplicaStatus
+from topicops.features.rehearse.controller.znodes import Replica, ReplicaAssignment, TopicPartition, Znodes
+from topicops.model.cluster.elections import UNCLEAN_ELECTION, elects_unclean
 from topicops.model.cluster.snapshot import PartitionState
 from topicops.model.release import USUAL, Release
-
-UNCLEAN_ELECTION = "unclean.leader.election.enable"
-
-
-def elects_unclean(value: str | None, *, default: bool = False) -> bool:
-    """What a value of ``UNCLEAN_ELECTION`` says, as brokers read it; the default where there is none."""
-    return default if value is None else value.strip().lower() == "true"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -33,8 +33,10 @@ def rehearse_command(
     output: FormatOption = "text",
 ) -> None:
     """Play a plan on the live topics, with brokers that go missing; nothing is sent."""
-    from topicops import flow
-    from topicops.steps.reporting.cluster import rehearsal_text as texts
+    from topicops.features.rehearse import text as texts
+    from topicops.features.rehearse.rehearsing import lose_each_rack, rehearse_plan
+    from topicops.flow.runs.run import load_plan
+    from topicops.steps.reporting.json_text import json_text
 
     lost = bool(without_broker or without_rack)
     if without_each_rack and (lost or step is not None):
@@ -43,15 +45,13 @@ def rehearse_command(
         raise UsageError("--step says when brokers are lost; name them with --without-broker or --without-rack")
     if plan is None and not lost and not without_each_rack:
         raise UsageError("nothing to rehearse; name a plan, or what is lost with --without-broker or --without-rack")
-    saved = flow.load_plan(plan) if plan else None
+    saved = load_plan(plan) if plan else None
     named = environment or (saved.target.environment if saved else None)
     run = unrecorded_run(one_environment(named, topics), topics)
     if without_each_rack:
-        racks = flow.without_each_rack(run, saved)
-        print_result(
-            {"text": texts.racks_text, "json": texts.racks_json, "markdown": texts.racks_markdown}[output](racks)
-        )
+        racks = lose_each_rack(run, saved)
+        print_result({"text": texts.racks_text, "json": json_text, "markdown": texts.racks_markdown}[output](racks))
         return
-    found = flow.rehearse(run, saved, brokers=without_broker or (), racks=without_rack or (), step=step)
-    render = {"text": texts.rehearsal_text, "json": texts.rehearsal_json, "markdown": texts.rehearsal_markdown}[output]
+    found = rehearse_plan(run, saved, brokers=without_broker or (), racks=without_rack or (), step=step)
+    render = {"text": texts.rehearsal_text, "json": json_text, "markdown": texts.rehearsal_markdown}[output]
     print_result(render(found))

@@ -1,15 +1,12 @@
-"""A rehearsal as text, JSON and Markdown."""
+"""A rehearsal as text and Markdown."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TypedDict
+from collections.abc import Iterator, Sequence
 
-from topicops.model.json_types import FormatVersion
-from topicops.model.printable import markdown, plural, printable, printable_lines
-from topicops.steps.rehearsing.each_rack import RackLoss, RackLosses
-from topicops.steps.rehearsing.partitions import PartitionName
-from topicops.steps.rehearsing.rehearse import (
+from topicops.features.rehearse.each_rack import RackLoss, RackLosses
+from topicops.features.rehearse.partitions import PartitionName
+from topicops.features.rehearse.played import (
     Effect,
     Rehearsal,
     RehearsedChange,
@@ -17,84 +14,17 @@ from topicops.steps.rehearsing.rehearse import (
     RehearsedPartition,
     RehearsedTopic,
 )
+from topicops.model.printable import markdown, plural, printable, printable_lines
 from topicops.steps.reporting.fitting import MARKDOWN_LIMIT, Section, cells, fitted, size
-from topicops.steps.reporting.json_text import json_text
 
-FORMAT_VERSION = "1.0"
 NAMES_SHOWN = 10
-"""Of partitions; JSON has all."""
+"""Number of partitions that a line names; JSON has all."""
 _CHANGES_TABLE = ("| change | what becomes of it |", "|---|---|")
 _LOAD_TABLE = ("| broker | rack | leaders | replicas |", "|---|---|---|---|")
 _RACKS_TABLE = (
     "| without rack | offline | below min ISR | leaders that move | most leaders of a broker |",
     "|---|---|---|---|---|",
 )
-
-
-class RehearsalJson(TypedDict):
-    format_version: FormatVersion
-    environment: str
-    cluster_id: str
-    lost_brokers: Sequence[int]
-    step: int
-    changes: Sequence[RehearsedChange]
-    topics: Sequence[RehearsedTopic]
-    load: Sequence[RehearsedLoad]
-    partitions: int
-    offline: Sequence[PartitionName]
-    offline_before: int
-    below_min_isr: Sequence[PartitionName]
-    below_min_isr_before: int
-
-
-class RackLossesJson(TypedDict):
-    format_version: FormatVersion
-    environment: str
-    cluster_id: str
-    after_plan: bool
-    topics: int
-    partitions: int
-    offline_now: int
-    below_min_isr_now: int
-    most_leaders_now: int
-    brokers_without_rack: Sequence[int]
-    racks: Sequence[RackLoss]
-
-
-def rehearsal_json(found: Rehearsal) -> str:
-    value: RehearsalJson = {
-        "format_version": FORMAT_VERSION,
-        "environment": found.environment,
-        "cluster_id": found.cluster_id,
-        "lost_brokers": found.lost,
-        "step": found.step,
-        "changes": found.changes,
-        "topics": found.topics,
-        "load": found.load,
-        "partitions": found.partitions,
-        "offline": found.offline,
-        "offline_before": found.offline_before,
-        "below_min_isr": found.below_min_isr,
-        "below_min_isr_before": found.below_min_isr_before,
-    }
-    return json_text(value)
-
-
-def racks_json(found: RackLosses) -> str:
-    value: RackLossesJson = {
-        "format_version": FORMAT_VERSION,
-        "environment": found.environment,
-        "cluster_id": found.cluster_id,
-        "after_plan": found.after_plan,
-        "topics": found.topics,
-        "partitions": found.partitions,
-        "offline_now": found.offline_now,
-        "below_min_isr_now": found.below_min_isr_now,
-        "most_leaders_now": found.most_leaders_now,
-        "brokers_without_rack": found.brokers_without_rack,
-        "racks": found.racks,
-    }
-    return json_text(value)
 
 
 def rehearsal_text(found: Rehearsal) -> str:
@@ -149,16 +79,13 @@ def racks_markdown(found: RackLosses) -> str:
 
 def _story(found: Rehearsal) -> str:
     changes = plural(len(found.changes), "change")
-    if not found.lost:
+    if not found.lost_brokers:
         return changes
     when = f"after change {found.step}" if found.step else "before the first change"
     then = "after them" if found.step == len(found.changes) else when
-    return f"{changes}; {_brokers_text(found.lost, found.brokers)} lost{f' {then}' if found.changes else ''}"
-
-
-def _brokers_text(brokers: Sequence[int], racks: Mapping[int, str | None]) -> str:
-    names = [f"{broker} ({racks[broker]})" if racks.get(broker) else str(broker) for broker in brokers]
-    return f"broker {names[0]} is" if len(names) == 1 else f"brokers {', '.join(names)} are"
+    names = [f"{row.broker} ({row.rack})" if row.rack else str(row.broker) for row in found.load if row.is_lost]
+    lost = f"broker {names[0]} is" if len(names) == 1 else f"brokers {', '.join(names)} are"
+    return f"{changes}; {lost} lost{f' {then}' if found.changes else ''}"
 
 
 def _headline(found: Rehearsal) -> str:

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from topicops.controller.assignments import Replica
-from topicops.controller.context import ControllerContext
-from topicops.controller.isr import without_replica
-from topicops.controller.replica_states import ReplicaStatus, may_become
+from topicops.features.rehearse.controller.context import ControllerContext
+from topicops.features.rehearse.controller.states import ReplicaStatus, replica_may_become
+from topicops.features.rehearse.controller.znodes import Replica
+from topicops.model.cluster.elections import without_replica
 from topicops.model.release import DELETES_NEVER_LED, KEEPS_LAST_IN_ISR, SHRINKS_AT_FAILOVER
 
 
@@ -46,7 +46,7 @@ class ReplicaStateMachine:
         by_broker: defaultdict[int, list[Replica]] = defaultdict(list)
         for replica in replicas:
             now = self._context.replica_status.setdefault(replica, ReplicaStatus.NON_EXISTENT)
-            if may_become(now, to, self._context.release):
+            if replica_may_become(now, to, self._context.release):
                 by_broker[replica.broker].append(replica)
         for broker in sorted(by_broker):
             for replica in by_broker[broker]:

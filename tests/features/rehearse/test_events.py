@@ -6,11 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from topicops.controller.assignments import ReplicaAssignment, TopicPartition
-from topicops.controller.context import UNCLEAN_ELECTION, ControllerSettings
-from topicops.controller.controller import Controller
-from topicops.controller.elections import Election
-from topicops.controller.events import (
+from topicops.features.rehearse.controller.context import ControllerSettings
+from topicops.features.rehearse.controller.controller import Controller
+from topicops.features.rehearse.controller.elections import Election
+from topicops.features.rehearse.controller.messages import (
     BrokersChanged,
     DeletionsMarked,
     ElectionsAsked,
@@ -20,11 +19,12 @@ from topicops.controller.events import (
     MovesAsked,
     ReplicasDeleted,
     ShutdownAsked,
+    StopReplica,
     UncleanElectionAllowed,
 )
-from topicops.controller.played_cluster import PlayedCluster
-from topicops.controller.requests import StopReplica
-from topicops.controller.znodes import TopicZnode, Znodes
+from topicops.features.rehearse.controller.played_cluster import PlayedCluster
+from topicops.features.rehearse.controller.znodes import ReplicaAssignment, TopicPartition, TopicZnode, Znodes
+from topicops.model.cluster.elections import UNCLEAN_ELECTION
 from topicops.model.cluster.snapshot import PartitionState
 from topicops.model.release import Release
 

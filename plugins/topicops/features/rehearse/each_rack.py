@@ -7,9 +7,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from heapq import nsmallest
 
+from topicops.features.rehearse.partitions import PartitionKinds, PartitionName
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import UsageError
-from topicops.steps.rehearsing.partitions import Fate, Kind, PartitionKinds, PartitionName, Racks
+from topicops.model.json_types import FormatVersion
+from topicops.steps.rack_losses import Fate, Kind, Racks
 
 EXAMPLES = 5
 """Partitions that are named for each rack; all are counted."""
@@ -47,6 +49,7 @@ class RackLosses:
     racks: tuple[RackLoss, ...]
     """By name."""
     brokers_without_rack: tuple[int, ...]
+    format_version: FormatVersion = "1.0"
 
 
 def without_each_rack(live: ClusterSnapshot, *, environment: str, after_plan: bool = False) -> RackLosses:
@@ -62,16 +65,15 @@ def without_each_rack(live: ClusterSnapshot, *, environment: str, after_plan: bo
         )
     kinds = PartitionKinds.of(live, live.topics.values())
     now = {kind: fate for kind, fate, _ in kinds.fates(live.brokers.keys())}
+    offline, below = kinds.troubled(live.brokers.keys())
     return RackLosses(
         environment=environment,
         cluster_id=live.cluster_id,
         after_plan=after_plan,
         topics=len(live.topics.keys() - live.deleting.keys()),
         partitions=kinds.partitions,
-        offline_now=sum(len(kinds.names[kind]) for kind, fate in now.items() if fate.leader is None),
-        below_min_isr_now=sum(
-            len(kinds.names[kind]) for kind, fate in now.items() if fate.leader is not None and fate.is_below_min_isr
-        ),
+        offline_now=len(offline),
+        below_min_isr_now=len(below),
         most_leaders_now=max(kinds.leaders(live.brokers.keys()).values(), default=0),
         racks=tuple(_without(rack, brokers, live, kinds, now) for rack, brokers in racks.brokers.items()),
         brokers_without_rack=racks.without,

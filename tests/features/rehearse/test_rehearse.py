@@ -8,14 +8,14 @@ import pytest
 
 from fakes.builders import healthy_states, live_topic, partition_state, snapshot
 from fakes.changes import configure_topic, create_topic, delete_topic, expand_topic
+from topicops.features.rehearse.each_rack import without_each_rack
+from topicops.features.rehearse.partitions import PartitionName
+from topicops.features.rehearse.played import Effect, Rehearsal, after_plan, rehearse
+from topicops.features.rehearse.text import racks_markdown, rehearsal_markdown, rehearsal_text
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.errors import UsageError
 from topicops.model.plans.changes import Change
 from topicops.model.release import Release, Releases
-from topicops.steps.rehearsing.each_rack import without_each_rack
-from topicops.steps.rehearsing.partitions import PartitionName
-from topicops.steps.rehearsing.rehearse import Effect, Rehearsal, after_plan, rehearse
-from topicops.steps.reporting.cluster.rehearsal_text import racks_markdown, rehearsal_markdown, rehearsal_text
 
 RACKS = {1: "r1", 2: "r2", 3: "r3"}
 

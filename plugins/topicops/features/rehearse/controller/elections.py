@@ -1,4 +1,4 @@
-"""Which replica becomes the leader of a partition, for each reason to elect one.
+"""Elections for the other reasons to elect a leader, and the other writes of a partition's state.
 
 Source: kafka.controller.PartitionLeaderElectionAlgorithms and kafka.controller.Election (1.0 to 3.9, which agree).
 """
@@ -6,8 +6,11 @@ Source: kafka.controller.PartitionLeaderElectionAlgorithms and kafka.controller.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from enum import StrEnum
-from typing import NamedTuple
+
+from topicops.model.cluster.elections import Elected
+from topicops.model.cluster.snapshot import PartitionState
 
 
 class Election(StrEnum):
@@ -19,32 +22,6 @@ class Election(StrEnum):
     REASSIGNMENT = "reassignment"
     PREFERRED = "preferred"
     CONTROLLED_SHUTDOWN = "controlled shutdown"
-
-
-class Elected(NamedTuple):
-    """A new leader, and the ISR that it begins with."""
-
-    leader: int
-    isr: tuple[int, ...]
-    unclean: bool = False
-    """The leader was not in the ISR: records that it does not have are lost."""
-
-
-def offline_election(
-    assignment: Sequence[int], isr: Sequence[int], live: Collection[int], *, unclean: bool
-) -> Elected | None:
-    """The first replica that is live and in the ISR; with ``unclean``, else the first live one.
-
-    Gives None if there is neither: the partition stays without a leader.
-    """
-    for broker in assignment:
-        if broker in live and broker in isr:
-            return Elected(broker, tuple(member for member in isr if member in live))
-    if unclean:
-        for broker in assignment:
-            if broker in live:
-                return Elected(broker, (broker,), unclean=True)
-    return None
 
 
 def reassignment_election(target: Sequence[int], isr: Sequence[int], live: Collection[int]) -> Elected | None:
@@ -72,3 +49,14 @@ def controlled_shutdown_election(
         if broker in live and broker in isr and broker not in shutting_down:
             return Elected(broker, tuple(member for member in isr if member not in shutting_down))
     return None
+
+
+def altered_by_leader(state: PartitionState, isr: Sequence[int], *, controller_epoch: int | None) -> PartitionState:
+    """The leader adds followers that have caught up, or removes those that have not: no new leader epoch.
+
+    Args:
+        controller_epoch: Of the controller since 2.7, which writes the znode; before, leaders write the one they know.
+
+    Source: kafka.cluster.Partition#maybeExpandIsr and #maybeShrinkIsr (3.9).
+    """
+    return replace(state, isr=tuple(isr), controller_epoch=controller_epoch, version=(state.version or 0) + 1)
