@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from fixtures.answered_run import answer as answer_with
 from fixtures.answered_run import answered, approval_task, ask, run_of
 from fixtures.scripted_flow import DELETE, OTHER_DELETE, ScriptedFlow, digest
+from fixtures.scripted_flow import site as scripted_site
 from fixtures.scripted_task import ScriptedTask, context
 from topicops import flow as real_flow
 from topicops.features.history.file import read_history
@@ -77,7 +78,7 @@ class Heard(BaseNotifier):
 
 
 def site(flow: ScriptedFlow, *notifiers: BaseNotifier) -> Site:
-    return Site(environment="local", topics=Path("topics"), flow=lambda: flow, options=Options(notifiers=notifiers))
+    return replace(scripted_site(flow), options=Options(notifiers=notifiers))
 
 
 @pytest.fixture

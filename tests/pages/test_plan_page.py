@@ -19,8 +19,8 @@ from topicops.flow.runs.rejections import Rejection
 from topicops.flow.runs.run import COMMIT_ADDRESS, DIAGNOSTICS_FILE, open_run, outcomes_file
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.rack_losses import Loss, RackLossRow, RackLossTable
-from topicops.model.runs.good_run import QUIET_FILE, Quiet
 from topicops.model.runs.results import NO_FILE, Outcome, OutcomeStatus
+from topicops.model.runs.run_result import QUIET_FILE, Quiet
 from topicops.model.specs.diagnostics import Diagnostic, Location, Severity
 from topicops.model.specs.environment import Limits
 from topicops.on_airflow.pages.plan_filter import Filter

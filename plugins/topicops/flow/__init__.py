@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from topicops.flow.inspecting import audit_files, doctor, doctor_for_kraft, drift, record_drift, topics
     from topicops.flow.planning import make_plan
     from topicops.flow.quality import one_application, quality_after, quality_before
-    from topicops.flow.quiet import judged_by, look_for_quiet, note_good_run
     from topicops.flow.reporting import render, render_report, report_file, run_report, run_result, shown_report
     from topicops.flow.runs.outcomes import read_outcomes
     from topicops.flow.runs.run import Engine, Run, Summary, home_folder, load_plan, open_run, save_plan
@@ -43,7 +42,6 @@ _NAMES = {
     "runs.outcomes": ("read_outcomes",),
     "planning": ("make_plan",),
     "quality": ("one_application", "quality_after", "quality_before"),
-    "quiet": ("judged_by", "look_for_quiet", "note_good_run"),
     "reporting": ("render", "render_report", "report_file", "run_report", "run_result", "shown_report"),
     "runs.run": ("Engine", "Run", "Summary", "home_folder", "load_plan", "open_run", "save_plan"),
     "single_steps": (
@@ -85,11 +83,8 @@ __all__ = [
     "home_folder",
     "import_topics",
     "index_topics",
-    "judged_by",
     "load_plan",
-    "look_for_quiet",
     "make_plan",
-    "note_good_run",
     "note_verified",
     "one_application",
     "open_run",

@@ -40,6 +40,11 @@ class MemoryFile(Generic[T]):
         with as_artifact_error(self.path, "cannot be written", "; check the disk"):
             write_atomically(self.path, msgspec.json.encode(value))
 
+    def remove(self) -> None:
+        """Forget the value; the next ``read`` gives None."""
+        with as_artifact_error(self.path, "cannot be removed", "; remove it by hand"):
+            self.path.unlink(missing_ok=True)
+
 
 def cluster_file(folder: Path, cluster_id: str) -> Path:
     """``<folder>/<cluster id>.json``; the id comes from outside, so what could leave the folder is percent-encoded."""

@@ -7,9 +7,6 @@ from datetime import datetime
 
 from topicops.model.json_types import FormatVersion
 
-QUIET_FILE = "quiet.json"
-"""Holds a ``Quiet``; only quiet runs have it."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunState:
@@ -19,11 +16,11 @@ class RunState:
     """``apply``, ``plan`` or ``drift``."""
     program: str
     environment: str
-    """Of the environment's file, with its policy and exceptions."""
+    """Digest of the environment's file, with its policy and exceptions."""
     files: str
-    """Of the topics of the files, and the warnings about them."""
+    """Digest of the described topics and of their warnings."""
     cluster: str | None
-    """Of brokers, topics and partition states; None: something in it changes with the time alone."""
+    """Digest of brokers, topics and partition states; None means that something in it changes with the time alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,24 +31,10 @@ class GoodRun:
     run: str
     """``<group>/<run id>``."""
     state: RunState
-    """As the run left it, and as the rules judged it last."""
+    """State that the run left, and that the rules judged last."""
     has_empty_plan: bool
     """Whether the plan of this very state is known to have no change."""
     checked_at: datetime
-    """When the rules were last evaluated, UTC."""
+    """Time at which the rules were last evaluated, UTC."""
     holds_until: datetime | None = None
-    """When time alone may change the plan, because a pause ends; UTC."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Quiet:
-    """Why a run ended after its snapshot: nothing differs from a good one."""
-
-    format_version: FormatVersion = "1.0"
-    sentence: str
-    run: str
-    """The good one."""
-    full_check_at: datetime
-    """When the next run makes every check again, UTC."""
-    commit: str | None
-    """Of the files of this run."""
+    """Time from which the plan may change because a pause ends, UTC; None means that none does."""

@@ -15,11 +15,13 @@ from fixtures.scripted_flow import failed_rule, quality_rule
 from fixtures.simulated import Simulated
 from fixtures.whole_runs import WholeRuns
 from topicops import flow
-from topicops.edges.home.last_good_run import LastGoodRun
-from topicops.flow.quiet import cluster_digest, read_quiet, why_full
+from topicops.edges.home.memory_file import MemoryFile
+from topicops.features.quiet import quiet
+from topicops.features.quiet.values import GoodRun, RunState
 from topicops.flow.recovery import open_journals_folder
 from topicops.flow.runs.held_changes import HeldSet, held_set_file
-from topicops.model.runs.good_run import GoodRun, RunState
+from topicops.flow.runs.unverified import note_unverified
+from topicops.model.runs.run_result import QUIET_FILE, Quiet
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -31,12 +33,12 @@ GOOD = GoodRun(run="topic_pipeline_local/1", state=STATE, has_empty_plan=True, c
 
 
 def test_the_same_state_within_the_hour_needs_no_full_run() -> None:
-    assert why_full(GOOD, STATE, at=NOW + timedelta(minutes=59), every=HOUR) == ""
+    assert quiet.why_full(GOOD, STATE, at=NOW + timedelta(minutes=59), every=HOUR) == ""
 
 
 @pytest.mark.parametrize("name", ["mode", "program", "environment", "files", "cluster"])
 def test_whatever_differs_makes_a_full_run_and_is_named(name: str) -> None:
-    reason = why_full(GOOD, replace(STATE, **{name: "other"}), at=NOW, every=HOUR)
+    reason = quiet.why_full(GOOD, replace(STATE, **{name: "other"}), at=NOW, every=HOUR)
     assert reason.endswith(", compared with run topic_pipeline_local/1")
 
 
@@ -51,12 +53,12 @@ def test_whatever_differs_makes_a_full_run_and_is_named(name: str) -> None:
     ],
 )
 def test_these_make_a_full_run(good: GoodRun | None, at: datetime, reason: str) -> None:
-    assert reason in why_full(good, STATE, at=at, every=HOUR)
+    assert reason in quiet.why_full(good, STATE, at=at, every=HOUR)
 
 
 def test_a_cluster_in_which_something_depends_on_the_time_is_like_no_other() -> None:
     unknown = replace(STATE, cluster=None)
-    assert "the cluster is not the same" in why_full(replace(GOOD, state=unknown), unknown, at=NOW, every=HOUR)
+    assert "the cluster is not the same" in quiet.why_full(replace(GOOD, state=unknown), unknown, at=NOW, every=HOUR)
 
 
 # --- whole runs on a cluster in memory --------------------------------------------------------------------------------
@@ -76,10 +78,10 @@ def is_quiet(runs: WholeRuns) -> bool:
 
 def test_after_a_good_run_the_next_one_ends_after_its_snapshot_and_says_so(runs: WholeRuns) -> None:
     first = runs.full()
-    second, quiet = runs.start()
-    assert quiet is not None
-    assert quiet.sentence.startswith(f"Nothing differs from run {first.name}, which was good; the next full check is")
-    assert read_quiet(second) == quiet
+    second, ended = runs.start()
+    assert ended is not None
+    assert ended.sentence.startswith(f"Nothing differs from run {first.name}, which was good; the next full check is")
+    assert second.store.read_value(QUIET_FILE, Quiet) == ended
     assert second.tables() is None
     assert not second.store.has("plan.json")
     assert is_quiet(runs)
@@ -107,8 +109,8 @@ def test_the_hour_counts_from_the_last_time_that_the_rules_were_evaluated(runs: 
     assert runs.full().store.has("quality-after.json")
 
 
-def memory(runs: WholeRuns) -> LastGoodRun:
-    return LastGoodRun(runs.simulated.opened("1").home, "topic_pipeline_local")
+def memory(runs: WholeRuns) -> MemoryFile[GoodRun]:
+    return quiet._memory(runs.simulated.opened("1"))
 
 
 def another_topic(runs: WholeRuns) -> None:
@@ -141,6 +143,10 @@ def open_requests(runs: WholeRuns) -> None:
     (folder / "0.json").write_text("{}", encoding="utf-8")
 
 
+def topics_that_nobody_verified(runs: WholeRuns) -> None:
+    note_unverified(runs.simulated.opened("0"), ["orders"])
+
+
 def a_damaged_record(runs: WholeRuns) -> None:
     memory(runs).path.write_text("{", encoding="utf-8")
 
@@ -164,6 +170,7 @@ def another_mode(runs: WholeRuns) -> None:
         another_limit,
         a_held_change,
         open_requests,
+        topics_that_nobody_verified,
         a_damaged_record,
         a_record_of_another_format,
         another_mode,
@@ -183,7 +190,7 @@ def test_a_topic_that_is_being_deleted_makes_each_run_a_full_one(runs: WholeRuns
     topic_id = runs.simulated.cluster.live("old").topic_id
     runs.simulated.cluster.delete(replace(builders.delete_change("old"), topic_id=topic_id))
     run, _ = runs.start()
-    assert cluster_digest(run.known_tables()) is None
+    assert quiet.cluster_digest(run.known_tables()) is None
     runs.finish(run)
     assert not is_quiet(runs)
 
@@ -220,8 +227,8 @@ def test_a_change_that_was_not_sent_makes_each_run_a_full_one(runs: WholeRuns) -
 def test_a_lost_topic_is_told_by_each_run(runs: WholeRuns) -> None:
     runs.full()
     runs.simulated.cluster.remove_topic("orders")
-    run, quiet = runs.start()
-    assert quiet is None
+    run, ended = runs.start()
+    assert ended is None
     assert run.read_live().lost
 
 
@@ -232,9 +239,9 @@ def test_a_pause_makes_quiet_runs_until_it_ends(runs: WholeRuns) -> None:
     path = runs.simulated.workspace.path_of("orders")
     path.write_text(f"{path.read_text(encoding='utf-8')}lifecycle: {lifecycle}\n", encoding="utf-8")
     runs.full()
-    _, quiet = runs.start()
-    assert quiet is not None
-    assert quiet.full_check_at == until
+    _, ended = runs.start()
+    assert ended is not None
+    assert ended.full_check_at == until
 
 
 def test_who_asks_for_something_of_his_own_gets_a_full_run(runs: WholeRuns) -> None:
@@ -249,7 +256,7 @@ def test_each_dag_remembers_its_own_runs(runs: WholeRuns) -> None:
     )
     flow.validate(other, as_tables=True)
     flow.snapshot(other, states=True)
-    assert flow.look_for_quiet(other, mode="apply") is None
+    assert quiet.look_for_quiet(other, mode="apply") is None
 
 
 def test_a_new_commit_of_the_same_files_is_verified_by_a_quiet_run(
@@ -264,7 +271,7 @@ def test_a_new_commit_of_the_same_files_is_verified_by_a_quiet_run(
     flow.note_verified(run)
     (runs.simulated.workspace.folder / "README.md").write_text("Read.", encoding="utf-8")
     newer = repository.publish()
-    _, quiet = runs.start()
-    assert quiet is not None
-    assert quiet.commit == newer
+    _, ended = runs.start()
+    assert ended is not None
+    assert ended.commit == newer
     assert newer in (home / "verified/local.json").read_text(encoding="utf-8")

@@ -12,24 +12,27 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime, timedelta
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from topicops.edges.home.last_good_run import LastGoodRun
-from topicops.edges.program import program_digest
+import topicops
+from topicops.edges.home.artifacts import name_on_disk
+from topicops.edges.home.memory_file import MemoryFile
+from topicops.features.quiet.values import GoodRun, RunState
 from topicops.flow.recovery import open_journals_folder
 from topicops.flow.runs.held_changes import read_held
 from topicops.flow.runs.run import ENVIRONMENT_FILE, TABLES_FILE, Run, now, read_environment
 from topicops.flow.runs.unverified import unverified
 from topicops.flow.runs.verified import write_verified
-from topicops.flow.topic_index import note_look
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError
 from topicops.model.plans.plan import Plan
 from topicops.model.printable import plural
-from topicops.model.runs.good_run import QUIET_FILE, GoodRun, Quiet, RunState
 from topicops.model.runs.results import QualityReport, QualitySuite, quality_file
+from topicops.model.runs.run_result import QUIET_FILE, Quiet
 from topicops.model.specs.desired import Desired
 
 if TYPE_CHECKING:
@@ -69,12 +72,11 @@ def look_for_quiet(run: Run, *, mode: str, full_because: str = "") -> Quiet | No
         run.progress(f"A full run: {reason}")
         if good is not None:
             run.store.write_value(LAST_GOOD_FILE, good)
-        memory.forget()
+        memory.remove()
         return None
     quiet = quiet_after(good, every=_every(run), commit=_desired(run).commit)
     run.store.write_value(QUIET_FILE, quiet)
     run.progress(quiet.sentence)
-    note_look(run)
     run.known_tables().remove_all()
     run.store.remove(TABLES_FILE)
     if mode == "apply" and quiet.commit:
@@ -114,11 +116,6 @@ def quiet_after(good: GoodRun, *, every: timedelta, commit: str | None) -> Quiet
     return Quiet(sentence=sentence, run=good.run, full_check_at=full_check_at, commit=commit)
 
 
-def read_quiet(run: Run) -> Quiet | None:
-    """None: the run is not a quiet one. Raises ``ArtifactError`` when damaged."""
-    return run.store.read_value(QUIET_FILE, Quiet) if run.store.has(QUIET_FILE) else None
-
-
 def judged_by(run: Run) -> str:
     """The good run in whose end the rules held in the state of this run's snapshot; empty: none, or too long ago."""
     if not (run.store.has(LAST_GOOD_FILE) and run.store.has(STATE_FILE)):
@@ -128,10 +125,10 @@ def judged_by(run: Run) -> str:
     return good.run if is_same and not _why_full_by_time(good, at=now(), every=_every(run)) else ""
 
 
-def note_good_run(run: Run, *, failed_tasks: Sequence[str] = ()) -> None:
+def note_end(run: Run, *, failed_tasks: Sequence[str] = ()) -> None:
     """At the end of a full run: remember it if it was good, else forget the one before."""
     if failed_tasks:
-        _memory(run).forget()
+        _memory(run).remove()
         return
     from topicops.flow.reporting import run_report
 
@@ -142,7 +139,7 @@ def note_good_run(run: Run, *, failed_tasks: Sequence[str] = ()) -> None:
         run.progress(f"The next run makes every check: {error}")
         good = None
     if good is None:
-        memory.forget()
+        memory.remove()
     else:
         memory.write(good)
 
@@ -168,7 +165,7 @@ def state_of(run: Run, mode: str) -> RunState:
     tables, desired = run.known_tables(), replace(_desired(run), commit=None)
     return RunState(
         mode=mode,
-        program=program_digest(),
+        program=_program_digest(),
         environment=_sha256(run.store.read_text(ENVIRONMENT_FILE).encode()),
         files=_sha256(msgspec.json.encode(desired, order="sorted"), tables.digest("desired").encode()),
         cluster=cluster_digest(tables),
@@ -237,8 +234,23 @@ def _desired(run: Run) -> Desired:
     return run.store.read_value("desired.json", Desired)
 
 
-def _memory(run: Run) -> LastGoodRun:
-    return LastGoodRun(run.home, run.name.partition("/")[0])
+def _memory(run: Run) -> MemoryFile[GoodRun]:
+    """Give the last good run of this run's DAG.
+
+    A run that does more than look removes it first, so that after a crash or a failure the next run makes every check.
+    """
+    dag = run.name.partition("/")[0]
+    return MemoryFile(run.home / "last-good-run" / f"{name_on_disk(dag)}.json", GoodRun)
+
+
+@cache
+def _program_digest() -> str:
+    """Give the SHA-256 of every Python file of the package: a checkout may change under one version number."""
+    root, digest = Path(topicops.__file__).parent, hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        digest.update(f"{path.relative_to(root).as_posix()}\0".encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
 
 
 def _sha256(*parts: bytes) -> str:
