@@ -32,10 +32,10 @@ from fixtures.scripted_flow import (
 )
 from fixtures.scripted_task import ScriptedRun, ScriptedTask, context
 from topicops.edges.home.journal import FileJournal
-from topicops.edges.home.memory_file import MemoryFile
+from topicops.edges.home.memories import HELD, MemoryFile
 from topicops.features.history.file import read_history
-from topicops.flow.runs.held_changes import HeldSet, held_set_file, read_held
-from topicops.flow.runs.latest_plan import overtaken_by
+from topicops.flow.runs.held_changes import read_held
+from topicops.flow.runs.newest_runs import overtaken_by
 from topicops.flow.runs.outcomes import outcomes_so_far
 from topicops.flow.runs.run import Run
 from topicops.flow.single_steps import ApplySummary
@@ -51,6 +51,7 @@ from topicops.model.errors import (
 )
 from topicops.model.plans.changes import Action
 from topicops.model.runs.facts import Facts, UnhealthyPartitions, facts_file
+from topicops.model.runs.memories import HeldSet
 from topicops.model.runs.results import Outcome, OutcomeStatus, QualityResult
 from topicops.model.runs.review import MOST_DIGESTS, REVIEW_KEY
 from topicops.model.runs.run_result import Quiet, RunResult
@@ -64,7 +65,7 @@ PATIENCE = patience()
 
 @pytest.fixture
 def held_file(tmp_path: Path) -> MemoryFile[HeldSet]:
-    return held_set_file(tmp_path, "local")
+    return HELD.of(tmp_path, "local")
 
 
 # --- the pipeline -----------------------------------------------------------------------------------------------------

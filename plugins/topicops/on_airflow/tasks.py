@@ -57,11 +57,11 @@ if TYPE_CHECKING:
     from topicops.flow import Engine, Run, Summary
     from topicops.flow.inspecting import DriftSummary
     from topicops.flow.quality import QualitySummary
-    from topicops.flow.runs.held_changes import HeldSet
     from topicops.flow.single_steps import ApplySummary, ReportSummary
     from topicops.model.plans.approval import Approval
     from topicops.model.plans.plan import Plan
     from topicops.model.ports import ConnectionSource
+    from topicops.model.runs.memories import HeldSet
     from topicops.model.runs.run_result import RunResult
     from topicops.plugged import ShortCut
 
@@ -322,7 +322,8 @@ def full_because(context: Context) -> str:
 
 def note_plan_of(run: Run, context: Context) -> None:
     """No older run that is cleared may send anything from now on."""
-    from topicops.flow.runs.latest_plan import LatestPlan, note_plan
+    from topicops.flow.runs.newest_runs import note_plan
+    from topicops.model.runs.memories import LatestPlan
 
     note_plan(run.home, run.environment, LatestPlan(run=run.name, run_after=context["dag_run"].run_after))
 
@@ -368,9 +369,9 @@ def gate(site: Site, context: Context) -> XComValue:
 
     Tasks that have nothing to do in this run are skipped by name, so that Airflow starts no process for them.
     """
-    from topicops.flow.runs.held_changes import HeldSet, held_set_file, read_held
-    from topicops.flow.runs.rejections import read_rejections, resting_lines
+    from topicops.flow.runs.held_changes import keep_held, read_held, read_rejections, resting_lines
     from topicops.flow.runs.run import note
+    from topicops.model.runs.memories import HeldSet
 
     with step(site, context) as (flow, run):
         if mode_of(context) == "apply":
@@ -394,7 +395,7 @@ def gate(site: Site, context: Context) -> XComValue:
         only, before = only_of(context), read_held(run.home, run.environment)
         unseen = before.without_topics(only).addresses if only else {}
         newest = replace(held, addresses={**unseen, **held.addresses}).after(before)
-        held_set_file(run.home, run.environment).write(newest)
+        keep_held(run.home, run.environment, newest)
         rejections = read_rejections(run.home, run.environment)
         resting = [*resting_lines(rejections, held.addresses)]
         note(run, resting)
@@ -469,7 +470,7 @@ def pipeline_change(action: Action) -> Callable[[Site, Context], XComValue]:
 
 def refuse_overtaken(run: Run, context: Context) -> None:
     """Raise ``AirflowFailException`` in a run that was cleared after a later one had planned: it is stale."""
-    from topicops.flow.runs.latest_plan import overtaken_by
+    from topicops.flow.runs.newest_runs import overtaken_by
 
     dag_run = context["dag_run"]
     if not dag_run.clear_number:
@@ -619,9 +620,9 @@ def tell_of_failure(site: Site, context: Context) -> None:
 
 
 def note_newest_good(run: Run, topics: Path) -> None:
-    from topicops.flow.runs import newest_good
+    from topicops.flow.runs import newest_runs
 
-    newest_good.note_newest_good(run, place_of(topics))
+    newest_runs.note_newest_good(run, place_of(topics))
 
 
 def verify_what_is_left(run: Run) -> Sequence[str]:

@@ -15,12 +15,12 @@ from fixtures.scripted_flow import failed_rule, quality_rule
 from fixtures.simulated import Simulated
 from fixtures.whole_runs import WholeRuns
 from topicops import flow
-from topicops.edges.home.memory_file import MemoryFile
+from topicops.edges.home.memories import HELD, MemoryFile
 from topicops.features.quiet import quiet
 from topicops.features.quiet.values import GoodRun, RunState
 from topicops.flow.recovery import open_journals_folder
-from topicops.flow.runs.held_changes import HeldSet, held_set_file
 from topicops.flow.runs.unverified import note_unverified
+from topicops.model.runs.memories import HeldSet
 from topicops.model.runs.run_result import QUIET_FILE, Quiet
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
@@ -134,7 +134,7 @@ def another_limit(runs: WholeRuns) -> None:
 
 
 def a_held_change(runs: WholeRuns) -> None:
-    held_set_file(memory(runs).path.parents[1], "local").write(HeldSet(addresses={"d" * 64: "delete topic.old"}))
+    HELD.of(memory(runs).path.parents[1], "local").write(HeldSet(addresses={"d" * 64: "delete topic.old"}))
 
 
 def open_requests(runs: WholeRuns) -> None:

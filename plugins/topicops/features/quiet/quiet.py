@@ -19,14 +19,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 import topicops
-from topicops.edges.home.artifacts import name_on_disk
-from topicops.edges.home.memory_file import MemoryFile
+from topicops.edges.home.memories import Memory, MemoryFile
 from topicops.features.quiet.values import GoodRun, RunState
 from topicops.flow.recovery import open_journals_folder
 from topicops.flow.runs.held_changes import read_held
+from topicops.flow.runs.newest_runs import write_verified
 from topicops.flow.runs.run import ENVIRONMENT_FILE, TABLES_FILE, Run, now, read_environment
 from topicops.flow.runs.unverified import unverified
-from topicops.flow.runs.verified import write_verified
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError
 from topicops.model.plans.plan import Plan
@@ -47,6 +46,7 @@ DIFFERENCES: Mapping[str, str] = {
     "cluster": "the cluster is not the same",
 }
 """What to say of each field of a state that differs."""
+LAST_GOOD_RUN = Memory("last-good-run", GoodRun)
 STATE_FILE = "state.json"
 LAST_GOOD_FILE = "last-good-run.json"
 """In the folder of a full run: what was remembered when it began."""
@@ -239,8 +239,7 @@ def _memory(run: Run) -> MemoryFile[GoodRun]:
 
     A run that does more than look removes it first, so that after a crash or a failure the next run makes every check.
     """
-    dag = run.name.partition("/")[0]
-    return MemoryFile(run.home / "last-good-run" / f"{name_on_disk(dag)}.json", GoodRun)
+    return LAST_GOOD_RUN.of(run.home, run.name.partition("/")[0])
 
 
 @cache

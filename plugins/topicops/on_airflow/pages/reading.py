@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from topicops.flow.quality import quality_history, runs_without_rules
-from topicops.flow.runs.held_changes import HeldSet, question_name, read_held
+from topicops.flow.runs.held_changes import question_name, read_held, read_rejections
 from topicops.flow.runs.kept import load_facts
 from topicops.flow.runs.questions import (
     ANSWER,
@@ -24,7 +24,6 @@ from topicops.flow.runs.questions import (
     read_answer,
     read_question,
 )
-from topicops.flow.runs.rejections import Rejection, read_rejections
 from topicops.flow.runs.run import (
     COMMIT_ADDRESS,
     DIAGNOSTICS_FILE,
@@ -38,6 +37,7 @@ from topicops.model.errors import ArtifactError, FormatVersionError
 from topicops.model.plans.changes import ACTIONS, GateWord
 from topicops.model.plans.plan import Plan
 from topicops.model.runs.facts import Facts, FactsWhen, facts_file
+from topicops.model.runs.memories import HeldSet, Rejection
 from topicops.model.runs.results import Outcome, QualityReport, QualitySuite, RunQuality, quality_file
 from topicops.model.runs.run_result import QUIET_FILE, Quiet
 from topicops.model.specs.diagnostics import Diagnostic
