@@ -14,7 +14,7 @@ from topicops.model.json_types import FormatVersion
 from topicops.steps.rack_losses import Fate, Kind, Racks
 
 EXAMPLES = 5
-"""Partitions that are named for each rack; all are counted."""
+"""Number of partitions that are named for each rack; all are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,13 +24,13 @@ class RackLoss:
     rack: str
     brokers: tuple[int, ...]
     offline: int
-    """Partitions without a leader then, that have one now."""
+    """Number of partitions without a leader then, that have one now."""
     below_min_isr: int
-    """Partitions with a leader then that refuse records with ``acks=all``, and take them now."""
+    """Number of partitions with a leader then that refuse records with ``acks=all``, and take them now."""
     moved_leaders: int
-    """Partitions that another broker leads then."""
+    """Number of partitions that another broker leads then."""
     most_leaders: int
-    """Of any one broker then."""
+    """Greatest number of leaders on one broker then."""
     offline_examples: tuple[PartitionName, ...]
     below_examples: tuple[PartitionName, ...]
 
@@ -40,14 +40,14 @@ class RackLosses:
     environment: str
     cluster_id: str
     after_plan: bool
-    """The cluster is as a plan would make it."""
+    """Whether the cluster is as a plan would make it."""
     topics: int
     partitions: int
     offline_now: int
     below_min_isr_now: int
     most_leaders_now: int
     racks: tuple[RackLoss, ...]
-    """By name."""
+    """Racks by name."""
     brokers_without_rack: tuple[int, ...]
     format_version: FormatVersion = "1.0"
 

@@ -43,7 +43,7 @@ class RehearsedChange:
     action: Action
     effect: Effect
     reason: str = ""
-    """Empty when it is done as planned."""
+    """Reason of another effect; empty when it is done as planned."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,10 +51,10 @@ class RehearsedPartition:
     partition: int
     replicas: tuple[int, ...]
     leader_before: int | None
-    """None: it had none, or did not exist."""
+    """Leader before; None means that it had none, or did not exist."""
     leader: int | None
     isr: tuple[int, ...]
-    """Without lost brokers."""
+    """In-sync replicas without lost brokers."""
     is_below_min_isr: bool
 
 
@@ -65,7 +65,7 @@ class RehearsedTopic:
     topic: str
     is_deleting: bool
     partitions: tuple[RehearsedPartition, ...]
-    """By id."""
+    """Partitions by id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,19 +87,19 @@ class Rehearsal:
     cluster_id: str
     lost_brokers: tuple[int, ...]
     step: int
-    """How many changes came before the loss; without a loss, all of them."""
+    """Number of changes before the loss; without a loss, of all changes."""
     changes: tuple[RehearsedChange, ...]
-    """In the plan's order."""
+    """Changes in the plan's order."""
     topics: tuple[RehearsedTopic, ...]
-    """Those that the plan changes, by name."""
+    """Topics that the plan changes, by name."""
     load: tuple[RehearsedLoad, ...]
-    """By broker id."""
+    """Brokers by id."""
     partitions: int
-    """Of all topics, afterwards."""
+    """Number of partitions of all topics afterwards."""
     offline: tuple[PartitionName, ...]
-    """Of all topics, sorted: partitions without a leader afterwards."""
+    """Partitions of all topics without a leader afterwards, sorted."""
     below_min_isr: tuple[PartitionName, ...]
-    """Of all topics, sorted: partitions with a leader that refuse records with ``acks=all`` afterwards."""
+    """Partitions of all topics with a leader that refuse records with ``acks=all`` afterwards, sorted."""
     offline_before: int
     below_min_isr_before: int
     format_version: FormatVersion = "1.0"
