@@ -20,10 +20,10 @@ from typing import NamedTuple
 
 from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side
 from fakes.builders import live_topic, partition_state, snapshot
-from topicops.controller.context import UNCLEAN_ELECTION
+from topicops.features.rehearse.each_rack import EXAMPLES, RackLoss, RackLosses, without_each_rack
+from topicops.features.rehearse.partitions import PartitionName
+from topicops.model.cluster.elections import UNCLEAN_ELECTION
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, PartitionState
-from topicops.steps.rehearsing.each_rack import EXAMPLES, RackLoss, RackLosses, without_each_rack
-from topicops.steps.rehearsing.partitions import PartitionName
 
 BROKERS, RACKS = 12, 3
 PARTITIONS, REPLICAS = 20, 3

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Protocol
 import topicops.features.formatting.files
 import topicops.features.history.recording
 import topicops.features.history.trends_page
+import topicops.features.quiet.quiet
 import topicops.features.sandbox.addresses
 import topicops.features.why.causes
 from topicops.flow.runs.kept import load_all_results
@@ -18,6 +19,7 @@ from topicops.flow.runs.run import Run, note
 from topicops.flow.runs.values import RunMode, RunResults
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.errors import ArtifactError
+from topicops.model.runs.run_result import Quiet
 from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
 from topicops.steps.reporting.markup import Html
 
@@ -26,6 +28,14 @@ class AfterRun(Protocol):
     """Called once the steps of a run are done. It raises nothing."""
 
     def __call__(self, run: Run, results: RunResults, *, mode: RunMode | None) -> None: ...
+
+
+class ShortCut(Protocol):
+    """Lets a run of a DAG do less, where nothing changed. Its functions are described where they are defined."""
+
+    def look_for_quiet(self, run: Run, *, mode: str, full_because: str) -> Quiet | None: ...
+    def judged_by(self, run: Run) -> str: ...
+    def note_end(self, run: Run, *, failed_tasks: Sequence[str] = ()) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +51,9 @@ class Page:
 
 AFTER_RUN: tuple[AfterRun, ...] = (
     topicops.features.history.recording.record,
+)  # fmt: skip
+SHORT_CUTS: tuple[ShortCut, ...] = (
+    topicops.features.quiet.quiet,
 )  # fmt: skip
 PAGES: tuple[Page, ...] = (
     Page("trends", "Trends", topicops.features.history.trends_page.trends_page),

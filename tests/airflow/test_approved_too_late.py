@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +15,16 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 from fixtures.answered_run import answer as answer_with
 from fixtures.answered_run import answered, approval_task, ask, run_of
 from fixtures.scripted_flow import DELETE, OTHER_DELETE, ScriptedFlow, digest
+from fixtures.scripted_flow import site as scripted_site
 from fixtures.scripted_task import ScriptedTask, context
 from topicops import flow as real_flow
+from topicops.edges.home.memories import HELD
 from topicops.features.history.file import read_history
-from topicops.flow.runs.held_changes import HeldSet, held_set_file
 from topicops.flow.runs.run import Run, outcomes_file
 from topicops.flow.single_steps import ApplySummary, ReportSummary, apply_summary
 from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import Action
+from topicops.model.runs.memories import HeldSet
 from topicops.model.runs.results import NO_TOMBSTONE, Outcome, OutcomeStatus
 from topicops.model.runs.run_result import RunResult
 from topicops.on_airflow import approval
@@ -77,13 +79,13 @@ class Heard(BaseNotifier):
 
 
 def site(flow: ScriptedFlow, *notifiers: BaseNotifier) -> Site:
-    return Site(environment="local", topics=Path("topics"), flow=lambda: flow, options=Options(notifiers=notifiers))
+    return replace(scripted_site(flow), options=Options(notifiers=notifiers))
 
 
 @pytest.fixture
 def flow(topicops_home: Path) -> RefusingFlow:
     held = {digest(DELETE): "delete topic.tmp-import", digest(OTHER_DELETE): "delete topic.old-clicks"}
-    held_set_file(topicops_home, "local").write(HeldSet(addresses=held))
+    HELD.of(topicops_home, "local").write(HeldSet(addresses=held))
     return RefusingFlow(topicops_home, changes=(DELETE, OTHER_DELETE), refused={"tmp-import": REVERTED})
 
 
@@ -155,7 +157,7 @@ def test_an_approval_of_a_set_that_was_replaced_is_never_told_as_a_plain_approva
 ) -> None:
     task = answered(flow, "Approve")
     newer = HeldSet(addresses={digest(OTHER_DELETE): "delete topic.old-clicks"}, found_by="p/run-2")
-    held_set_file(flow.home, "local").write(newer)
+    HELD.of(flow.home, "local").write(newer)
     approval.tell_of_answer(run_of(flow, task), site(flow, heard), context(task))  # as `approve` does
     with pytest.raises(AirflowSkipException, match="the set was replaced"):
         approval.approved_change("delete")(site(flow), context(task))
@@ -179,6 +181,6 @@ def test_a_held_set_that_cannot_be_read_does_not_lose_the_answer(
     flow: RefusingFlow, heard: Heard, caplog: pytest.LogCaptureFixture
 ) -> None:
     task = answered(flow, "Approve")
-    held_set_file(flow.home, "local").path.write_text("{", encoding="utf-8")
+    HELD.of(flow.home, "local").path.write_text("{", encoding="utf-8")
     approval.tell_of_answer(run_of(flow, task), site(flow, heard), context(task))
     assert "held/local.json: cannot be read" in caplog.text

@@ -13,10 +13,11 @@ from fakes import builders
 from fixtures.answered_run import answer, approval_task, ask, run_of
 from fixtures.scripted_flow import DELETE, OTHER_DELETE, ScriptedFlow, digest, site
 from fixtures.scripted_task import ScriptedTask, context
-from topicops.flow.runs.held_changes import HeldSet, held_set_file
+from topicops.edges.home.memories import HELD, REJECTIONS
+from topicops.flow.runs.held_changes import read_rejections
 from topicops.flow.runs.questions import read_question
-from topicops.flow.runs.rejections import Rejection, Rejections, read_rejections, rejections_file
 from topicops.flow.runs.run import notes_of
+from topicops.model.runs.memories import HeldSet, Rejection, Rejections
 from topicops.model.runs.results import Outcome, OutcomeStatus
 from topicops.model.runs.run_result import RunResult
 from topicops.model.specs.environment import Risk
@@ -31,7 +32,7 @@ MANY = tuple(builders.expand_change(f"shop.t{n}", risk=Risk.RISKY) for n in rang
 @pytest.fixture
 def flow(tmp_path: Path) -> ScriptedFlow:
     held = {KEEP: "delete topic.tmp-import", DROP: "delete topic.old-clicks"}
-    held_set_file(tmp_path, "local").write(HeldSet(addresses=held))
+    HELD.of(tmp_path, "local").write(HeldSet(addresses=held))
     return ScriptedFlow(tmp_path, changes=(DELETE, OTHER_DELETE))
 
 
@@ -91,7 +92,7 @@ def test_a_name_that_is_no_topic_of_a_long_question_approves_nothing_and_rejects
 def test_a_long_question_takes_patterns_of_what_is_rejected(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=MANY)
     held = HeldSet(addresses={digest(change): f"expand {change.address}" for change in MANY})
-    held_set_file(tmp_path, "local").write(held)
+    HELD.of(tmp_path, "local").write(held)
     task = approval_task()
     ask(flow, task, *map(digest, MANY))
     answer(flow, task, "Approve", filled={REJECT_FIELD: "shop.t1*", COMMENT: None})
@@ -158,7 +159,7 @@ def test_a_new_change_is_asked_about_together_with_what_was_rejected_before(flow
 
 def test_a_changed_change_is_asked_about_again(flow: ScriptedFlow) -> None:
     once = Rejection(by="admin (id 1)", at=builders.NOW, run="p/1")
-    rejections_file(flow.home, "local").write(Rejections(by_digest={"0" * 64: once}))
+    REJECTIONS.of(flow.home, "local").write(Rejections(by_digest={"0" * 64: once}))
     assert tasks.gate(site(flow), context(ScriptedTask()))["asked"] == 2
 
 
@@ -179,7 +180,7 @@ def test_each_approved_change_has_an_outcome_also_when_its_task_never_ran(flow: 
 
 def test_a_replaced_set_is_refused_in_the_part_that_was_approved(flow: ScriptedFlow) -> None:
     task = approved_in_part(flow)
-    held_set_file(flow.home, "local").write(HeldSet(addresses={DROP: "delete topic.old-clicks"}))
+    HELD.of(flow.home, "local").write(HeldSet(addresses={DROP: "delete topic.old-clicks"}))
     with pytest.raises(AirflowSkipException, match="the set was replaced"):
         approval.approved_change("delete")(site(flow), context(task))
     assert outcomes(flow, task) == [("tmp-import", OutcomeStatus.REFUSED)]

@@ -13,11 +13,13 @@ from airflow.sdk import DAG
 from fakes import builders
 from fixtures.person import nothing_happens, person
 from fixtures.scripted_flow import CREATE, DELETE, OTHER_DELETE, ScriptedFlow, digest, failed_rule, report_of, site
-from topicops.flow.runs.held_changes import HeldSet, held_set_file, question_name, read_held
+from topicops.edges.home.memories import HELD
+from topicops.flow.runs.held_changes import question_name, read_held
 from topicops.model.errors import WrongTargetError
 from topicops.model.plans.changes import Change
 from topicops.model.plans.plan_file import plan_from_json
-from topicops.model.runs.good_run import Quiet
+from topicops.model.runs.memories import HeldSet
+from topicops.model.runs.run_result import Quiet
 from topicops.on_airflow.dags import approval_dag, drift_dag, pipeline_dag
 from topicops.on_airflow.tasks import Site
 
@@ -201,7 +203,7 @@ def test_one_held_set_is_asked_about_once_and_holds_nothing_up(tmp_path: Path) -
 @pytest.mark.soak
 def test_without_a_recorded_answer_an_approval_run_sends_nothing_and_ends_well(tmp_path: Path) -> None:
     # `dag.test()` cannot wait for a person; a task that is marked as successful has no record, as after a rejection.
-    held_set_file(tmp_path, "local").write(HeldSet(addresses={digest(DELETE): "delete topic.tmp-import"}))
+    HELD.of(tmp_path, "local").write(HeldSet(addresses={digest(DELETE): "delete topic.tmp-import"}))
     flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
     run = approval_dag(site(flow)).test(run_conf={"digests": [digest(DELETE)]}, mark_success_pattern="approve")
     assert run.state == "success"
@@ -216,7 +218,7 @@ def ask(
     flow: ScriptedFlow, option: str | None, *, meanwhile: Callable[[], None] = nothing_happens
 ) -> tuple[str, Mapping[str, str]]:
     """The approval of a delete that is held, answered so; None: not at all, and its time limit passes."""
-    held_set_file(flow.home, "local").write(HeldSet(addresses={digest(DELETE): "delete topic.tmp-import"}))
+    HELD.of(flow.home, "local").write(HeldSet(addresses={digest(DELETE): "delete topic.tmp-import"}))
     with person("topic_approval_local", option, meanwhile=meanwhile):
         run = approval_dag(site(flow)).test(run_conf={"digests": [digest(DELETE)]})
     return run.state, {ti.task_id: ti.state for ti in run.get_task_instances()}
@@ -245,7 +247,7 @@ def test_a_rejection_sends_nothing_and_ends_well(tmp_path: Path) -> None:
 def test_an_approval_of_a_part_sends_that_part_and_the_next_run_asks_nobody_about_the_rest(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=(DELETE, OTHER_DELETE))
     held = {digest(DELETE): "delete topic.tmp-import", digest(OTHER_DELETE): "delete topic.old-clicks"}
-    held_set_file(tmp_path, "local").write(HeldSet(addresses=held))
+    HELD.of(tmp_path, "local").write(HeldSet(addresses=held))
     with person("topic_approval_local", "Approve", filled={"delete old-clicks": "reject", "comment": "still read"}):
         run = approval_dag(site(flow)).test()
     assert run.state == "success"
@@ -280,7 +282,7 @@ def test_a_question_whose_set_was_replaced_while_it_waited_sends_nothing_fails_n
 ) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
     newer = HeldSet(addresses={digest(OTHER_DELETE): "delete topic.old-clicks"}, found_by="p/run-2")
-    state, tasks = ask(flow, option, meanwhile=lambda: held_set_file(tmp_path, "local").write(newer))
+    state, tasks = ask(flow, option, meanwhile=lambda: HELD.of(tmp_path, "local").write(newer))
     assert state == "success"
     assert flow.sent == []
     assert {tasks[name] for name in (*ALL_KINDS, "verify", "quality_after")} == {"skipped"}
@@ -303,7 +305,7 @@ def test_a_drift_run_tells_what_differs_sends_nothing_and_ends_well(tmp_path: Pa
     assert run.state == "success"
     assert {ti.state for ti in run.get_task_instances()} == {"success"}
     assert flow.sent == []
-    assert not held_set_file(tmp_path, "local").path.exists()
+    assert not HELD.of(tmp_path, "local").path.exists()
 
 
 def test_a_drift_run_whose_inputs_cannot_be_trusted_is_failed_and_tells_no_drift(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from fastapi.testclient import TestClient
 from fixtures.rich_plan import rich_plan
 from fixtures.run_pages import NOW, write_run
 from fixtures.topic_index import write_index
-from topicops.flow.runs.rejections import Rejection
 from topicops.model.plans.plan import GateWord
+from topicops.model.runs.memories import Rejection
 from topicops.on_airflow.pages import app
 from topicops.on_airflow.pages.app import build_app
 from topicops.on_airflow.pages.reading import Answered, PlanModel, Question, RunOf

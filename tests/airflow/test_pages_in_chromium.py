@@ -21,14 +21,15 @@ from fixtures.rich_plan import rich_plan
 from fixtures.run_pages import HOSTILE, write_run
 from fixtures.topic_index import write_index
 from topicops.edges.home.artifacts import ArtifactStore
+from topicops.edges.home.memories import HELD
 from topicops.features.sandbox.edges.airflow import LocalAirflow, start_airflow, wait_for_dags
-from topicops.flow.runs.held_changes import HeldSet, held_set_file
-from topicops.flow.runs.rejections import Rejection, note_answer
+from topicops.flow.runs.held_changes import note_answer
 from topicops.flow.runs.run import outcomes_file
 from topicops.model.plans.changes import GateWord, digest_of
 from topicops.model.plans.load_table import LoadTable
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_to_json
+from topicops.model.runs.memories import HeldSet, Rejection
 from topicops.model.runs.results import FailingRow, Outcome, OutcomeStatus, QualityReport, quality_file
 from topicops.on_airflow.routes import PLAN_ROUTE, PREFIX, QUALITY_ROUTE, TOPICS_ROUTE
 
@@ -98,7 +99,7 @@ class Site:
         write_run(self.home, PIPELINE, self.held, plan=held, suites=("before",))
         write_run(self.home, PIPELINE, self.failing, plan=held, failing=("Q11", "Q12", "Q16"))
         addresses = {gated.digest: gated.change.address for gated in held.changes if gated.approvable}
-        held_set_file(self.home, "local").write(HeldSet(addresses=addresses, found_by=f"{PIPELINE}/{self.held}"))
+        HELD.of(self.home, "local").write(HeldSet(addresses=addresses, found_by=f"{PIPELINE}/{self.held}"))
         self._write_hostile(write_run(self.home, PIPELINE, self.hostile, failing=("Q11",)))
         self._write_rejected()
         self._write_failed()

@@ -32,10 +32,10 @@ from fixtures.scripted_flow import (
 )
 from fixtures.scripted_task import ScriptedRun, ScriptedTask, context
 from topicops.edges.home.journal import FileJournal
-from topicops.edges.home.memory_file import MemoryFile
+from topicops.edges.home.memories import HELD, MemoryFile
 from topicops.features.history.file import read_history
-from topicops.flow.runs.held_changes import HeldSet, held_set_file, read_held
-from topicops.flow.runs.latest_plan import overtaken_by
+from topicops.flow.runs.held_changes import read_held
+from topicops.flow.runs.newest_runs import overtaken_by
 from topicops.flow.runs.outcomes import outcomes_so_far
 from topicops.flow.runs.run import Run
 from topicops.flow.single_steps import ApplySummary
@@ -51,10 +51,10 @@ from topicops.model.errors import (
 )
 from topicops.model.plans.changes import Action
 from topicops.model.runs.facts import Facts, UnhealthyPartitions, facts_file
-from topicops.model.runs.good_run import Quiet
+from topicops.model.runs.memories import HeldSet
 from topicops.model.runs.results import Outcome, OutcomeStatus, QualityResult
 from topicops.model.runs.review import MOST_DIGESTS, REVIEW_KEY
-from topicops.model.runs.run_result import RunResult
+from topicops.model.runs.run_result import Quiet, RunResult
 from topicops.model.specs.diagnostics import Diagnostic, Severity
 from topicops.model.specs.environment import Risk
 from topicops.on_airflow import approval, tasks
@@ -65,7 +65,7 @@ PATIENCE = patience()
 
 @pytest.fixture
 def held_file(tmp_path: Path) -> MemoryFile[HeldSet]:
-    return held_set_file(tmp_path, "local")
+    return HELD.of(tmp_path, "local")
 
 
 # --- the pipeline -----------------------------------------------------------------------------------------------------
@@ -166,6 +166,13 @@ def test_a_cleared_run_is_never_quiet(tmp_path: Path) -> None:
     cleared = ScriptedTask(dag_run=ScriptedRun(clear_number=1))
     assert "quiet" not in tasks.snapshot(site(flow), context(cleared))
     assert flow.modes == ["apply it was cleared"]
+
+
+def test_without_a_short_cut_every_run_is_a_full_one(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path, quiet=QUIET, judged="r/1")
+    full = replace(site(flow), short_cuts=list)
+    assert "quiet" not in tasks.snapshot(full, context(ScriptedTask()))
+    assert "quality_after" not in tasks.gate(full, context(ScriptedTask()))["skip"]
 
 
 def test_a_report_notes_a_good_run_and_drift_only_one_without_differences(tmp_path: Path) -> None:

@@ -15,9 +15,10 @@ from airflow.sdk.exceptions import AirflowSkipException, TaskAwaitingInput
 from fixtures.answered_run import answer, answered, run_of
 from fixtures.scripted_flow import DELETE, OTHER_DELETE, ScriptedFlow, digest, site
 from fixtures.scripted_task import ScriptedTask, context
-from topicops.flow.runs.held_changes import HeldSet, held_set_file
+from topicops.edges.home.memories import HELD
 from topicops.flow.runs.questions import read_answer
 from topicops.model.errors import UsageError
+from topicops.model.runs.memories import HeldSet
 from topicops.on_airflow import approval
 from topicops.on_airflow.dags import approval_dag
 from topicops.on_airflow.waiting import Patience
@@ -52,7 +53,7 @@ def flow(topicops_home: Path) -> ScriptedFlow:
 
 
 def hold(home: Path, address: str, digest: str) -> None:
-    held_set_file(home, "local").write(HeldSet(addresses={digest: address}, found_by="topic_pipeline_local/run-2"))
+    HELD.of(home, "local").write(HeldSet(addresses={digest: address}, found_by="topic_pipeline_local/run-2"))
 
 
 def replace_set(flow: ScriptedFlow) -> None:
@@ -127,7 +128,7 @@ def test_a_held_set_that_cannot_be_read_ends_no_question(
     flow: ScriptedFlow, heard: list[Mapping[str, object]], caplog: pytest.LogCaptureFixture
 ) -> None:
     task = answered(flow)
-    held_set_file(flow.home, "local").path.write_text("{", encoding="utf-8")
+    HELD.of(flow.home, "local").path.write_text("{", encoding="utf-8")
     woken(flow, task, after=timedelta(minutes=5))
     assert "so it waits on" in caplog.text
     assert heard == []

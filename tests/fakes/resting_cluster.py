@@ -15,8 +15,8 @@ from fakes.simulation.admin import ACCEPTED, SimulatedBrokersApi
 from fakes.simulation.cluster import THREE_RACKS, SimulatedCluster
 from fakes.simulation.ports import CLUSTER_ID, SimulatedPorts
 from fakes.simulation.world import World
-from topicops.controller.assignments import TopicPartition
-from topicops.controller.context import ControllerSettings
+from topicops.features.rehearse.controller.context import ControllerSettings
+from topicops.features.rehearse.controller.znodes import TopicPartition
 from topicops.model.abilities import MissingRequests
 from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.cluster.snapshot import ClusterSnapshot, DirectoriesByBroker, LiveTopic, LogDirectories

@@ -8,7 +8,7 @@ from fakes.changes import create_topic
 from fakes.simulation.admin import CLIENT_TIMEOUT_S, LATEST_S, Mishap, SimulatedBrokersApi
 from fakes.simulation.cluster import LAG_S, SimulatedCluster
 from fakes.simulation.world import World
-from topicops.controller.assignments import TopicPartition
+from topicops.features.rehearse.controller.znodes import TopicPartition
 from topicops.model.ports import AnswerKind
 
 TP = TopicPartition("t", 0)

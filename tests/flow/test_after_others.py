@@ -11,8 +11,8 @@ from fixtures.git_bundle import Repository
 from fixtures.simulated import Simulated, outcomes_of
 from topicops import flow
 from topicops.flow.planning import gate_changes
+from topicops.flow.runs.newest_runs import write_verified
 from topicops.flow.runs.run import read_environment
-from topicops.flow.runs.verified import write_verified
 from topicops.model.exit_status import ExitStatus
 from topicops.model.plans.changes import GateWord
 from topicops.model.runs.results import OutcomeStatus

@@ -18,8 +18,8 @@ from topicops import flow
 from topicops.edges.home.audit_files import read_audit_log
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog, log_path
 from topicops.edges.home.journal import FileJournal, open_intents, read_journal
+from topicops.edges.home.memories import keep_topic_count, topic_count
 from topicops.edges.home.open_journals import registered
-from topicops.edges.home.topic_count import TopicCount
 from topicops.flow import reporting, verifying
 from topicops.flow.recovery import open_journals_folder
 from topicops.flow.runs.access import PORT_WRAPPERS, Access, PortWrappers
@@ -141,7 +141,7 @@ def test_a_change_that_does_not_run_needs_no_connection(simulated: Simulated) ->
 
 def test_a_cluster_that_lost_its_topics_is_not_touched(simulated: Simulated) -> None:
     run = wants_a_create_and_a_delete(simulated)
-    TopicCount(run.home, CLUSTER_ID).write(40)
+    keep_topic_count(run.home, CLUSTER_ID, 40)
     simulated.workspace.limits["shrinkPercent"] = 10
     with pytest.raises(ShrunkenWorldError, match="1 topic is live, 40 were"):
         simulated.apply(run)
@@ -151,7 +151,7 @@ def test_a_cluster_that_lost_its_topics_is_not_touched(simulated: Simulated) -> 
 def test_topics_that_a_run_deletes_are_counted_as_gone_before_the_first_request(simulated: Simulated) -> None:
     run = wants_a_create_and_a_delete(simulated)
     counts: list[int | None] = []
-    simulated.cluster.before_next_request(lambda: counts.append(TopicCount(run.home, CLUSTER_ID).read()))
+    simulated.cluster.before_next_request(lambda: counts.append(topic_count(run.home, CLUSTER_ID)))
     simulated.apply(run)
     assert counts == [0]
 
@@ -470,7 +470,7 @@ def test_what_fails_after_the_last_request_is_a_note_beside_the_outcomes(
 
     assert [outcome.status for outcome in outcomes_of(run)] == [DONE, DONE]
     assert any(text.startswith(f"after the last request: {SHORTAGE}") for text in notes_of(run))
-    assert TopicCount(run.home, CLUSTER_ID).read() == 0
+    assert topic_count(run.home, CLUSTER_ID) == 0
 
 
 def test_the_same_error_is_raised_where_nothing_was_sent(simulated: Simulated, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from fixtures.plan_bytes import CLUSTER_ID, cluster, planned, standing_in, write_topics
 from topicops import flow
-from topicops.edges.home.topic_count import TopicCount
+from topicops.edges.home.memories import keep_topic_count
 from topicops.flow import engines
 from topicops.flow.engines import SPARK_FROM_TOPICS, engine_for, topics_to_compare
 from topicops.flow.runs.run import EngineChoice, read_specs
@@ -37,7 +37,7 @@ def test_the_topics_of_the_cluster_count_if_they_were_more(tmp_path: Path) -> No
     run = flow.open_run(environment="local", topics=tmp_path / "topics", group="cli", run_id="1", home=tmp_path)
     validated = read_specs(run)
     assert topics_to_compare(run, validated) == 108
-    TopicCount(tmp_path, CLUSTER_ID).write(60_000)
+    keep_topic_count(tmp_path, CLUSTER_ID, 60_000)
     assert topics_to_compare(run, validated) == 60_000
 
 

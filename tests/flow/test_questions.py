@@ -11,7 +11,7 @@ import pytest
 
 from fakes import builders
 from topicops import flow
-from topicops.flow.runs.held_changes import HeldSet, held_set_file
+from topicops.edges.home.memories import HELD
 from topicops.flow.runs.questions import (
     ANSWER,
     ASKED_SET,
@@ -26,6 +26,7 @@ from topicops.flow.runs.questions import (
 )
 from topicops.model.plans.approval import Approval
 from topicops.model.plans.plan_file import plan_to_json
+from topicops.model.runs.memories import HeldSet
 from topicops.steps.planning.gate import gate
 
 RUN_AFTER = datetime(2026, 11, 22, tzinfo=UTC)
@@ -111,7 +112,7 @@ def test_the_first_try_fixes_the_set(run: flow.Run) -> None:
 
 def test_a_set_that_is_named_by_its_digest_is_asked_about_only_while_it_is_held(run: flow.Run) -> None:
     held = HeldSet(addresses={"1" * 64: "delete topic.old"})
-    held_set_file(run.home, run.environment).write(held)
+    HELD.of(run.home, run.environment).write(held)
     for name, digests in ((held.digest, held.digests), ("2" * 64, ())):
         run.store.remove("asked-set.json")
         assert asked_set(run, run_after=RUN_AFTER, wanted=(), held_set=name, started_by="dave").digests == digests

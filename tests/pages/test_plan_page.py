@@ -13,14 +13,15 @@ from fixtures.any_plan import any_plans, with_words
 from fixtures.html_seen import Seen, assert_nothing_runs
 from fixtures.rich_plan import rich_plan
 from fixtures.run_pages import HOSTILE, some_facts, write_run
-from topicops.flow.runs.held_changes import HeldSet, held_set_file, question_name
+from topicops.edges.home.memories import HELD
+from topicops.flow.runs.held_changes import question_name
 from topicops.flow.runs.questions import Answer, write_answer, write_question
-from topicops.flow.runs.rejections import Rejection
 from topicops.flow.runs.run import COMMIT_ADDRESS, DIAGNOSTICS_FILE, open_run, outcomes_file
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.rack_losses import Loss, RackLossRow, RackLossTable
-from topicops.model.runs.good_run import QUIET_FILE, Quiet
+from topicops.model.runs.memories import HeldSet, Rejection
 from topicops.model.runs.results import NO_FILE, Outcome, OutcomeStatus
+from topicops.model.runs.run_result import QUIET_FILE, Quiet
 from topicops.model.specs.diagnostics import Diagnostic, Location, Severity
 from topicops.model.specs.environment import Limits
 from topicops.on_airflow.pages.plan_filter import Filter
@@ -188,7 +189,7 @@ def test_a_held_plan_names_the_newest_run_that_asked(tmp_path: Path) -> None:
     plan = rich_plan()
     held = HeldSet(addresses=approvable(plan), found_by=f"{DAG}/one")
     write_run(tmp_path, DAG, "one", plan=plan)
-    held_set_file(tmp_path, "local").write(held)
+    HELD.of(tmp_path, "local").write(held)
     for n in (1, 2, 10):
         write_run(tmp_path, APPROVAL, f"{name_of(held)}.{n}")
     model = read_plan(tmp_path, RunOf(dag_id=DAG, run_id="one"))
@@ -214,7 +215,7 @@ def test_an_approval_run_shows_its_own_question(tmp_path: Path) -> None:
 def test_after_an_approval_was_carried_out_the_page_speaks_of_outcomes(tmp_path: Path, asked_in: str) -> None:
     plan = gate(builders.change_set([builders.delete_change("gone"), builders.delete_change("kept")]), OPEN)
     held = HeldSet(addresses=approvable(plan), found_by=f"{DAG}/one")
-    held_set_file(tmp_path, "local").write(HeldSet(found_by=f"{DAG}/two"))
+    HELD.of(tmp_path, "local").write(HeldSet(found_by=f"{DAG}/two"))
     write_run(tmp_path, DAG, "one", plan=plan)
     store = write_run(tmp_path, APPROVAL, f"{name_of(held)}.1", plan=plan)
     first, second = plan.changes
@@ -232,7 +233,7 @@ def test_after_an_approval_was_carried_out_the_page_speaks_of_outcomes(tmp_path:
 
 def test_a_set_that_a_newer_one_replaced_says_so(tmp_path: Path) -> None:
     write_run(tmp_path, DAG, "one", plan=rich_plan())
-    held_set_file(tmp_path, "local").write(HeldSet(addresses={}, found_by=f"{DAG}/two"))
+    HELD.of(tmp_path, "local").write(HeldSet(addresses={}, found_by=f"{DAG}/two"))
     question = read_plan(tmp_path, RunOf(dag_id=DAG, run_id="one")).question
     digests = tuple(sorted(approvable(rich_plan())))
     assert question == Question(dag_id=APPROVAL, run_id=None, replaced_by=f"{DAG}/two", digests=digests)
@@ -270,7 +271,7 @@ def test_an_answer_in_part_says_of_each_change_who_said_what_and_why() -> None:
 def test_the_record_of_an_answer_is_read_from_the_run_that_asked(tmp_path: Path) -> None:
     plan = gate(builders.change_set([builders.delete_change("gone"), builders.delete_change("kept")]), OPEN)
     held = HeldSet(addresses=approvable(plan), found_by=f"{DAG}/one")
-    held_set_file(tmp_path, "local").write(held)
+    HELD.of(tmp_path, "local").write(held)
     write_run(tmp_path, DAG, "one", plan=plan)
     write_run(tmp_path, APPROVAL, f"{name_of(held)}.1", plan=plan)
     asking = open_run(environment="local", topics=Path(), group=APPROVAL, run_id=f"{name_of(held)}.1", home=tmp_path)

@@ -43,7 +43,7 @@ COMMANDS = {
     "retire": "files.retire:retire_command",
     "plan": "cluster.plan:plan_command",
     "show": "cluster.show:show_command",
-    "rehearse": "cluster.rehearse:rehearse_command",
+    "rehearse": ".features.rehearse.commands:rehearse_command",
     "apply": "cluster.apply:apply_command",
     "stop": "cluster.stop:stop_command",
     "verify": "cluster.verify:verify_command",

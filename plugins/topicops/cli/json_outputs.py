@@ -11,6 +11,8 @@ import topicops.features.doctor.values
 import topicops.features.fleet.text
 import topicops.features.history.asking
 import topicops.features.history.lines
+import topicops.features.rehearse.each_rack
+import topicops.features.rehearse.played
 import topicops.features.sandbox.commands.local
 import topicops.features.sandbox.commands.spark
 import topicops.features.undo.text
@@ -22,7 +24,6 @@ from topicops.model.runs.audit import AuditLine
 from topicops.model.runs.facts import Facts
 from topicops.model.runs.results import QualityReport
 from topicops.steps.reporting.cluster.drift_text import DriftJson
-from topicops.steps.reporting.cluster.rehearsal_text import RackLossesJson, RehearsalJson
 from topicops.steps.reporting.cluster.topics_text import TopicsJson
 from topicops.steps.reporting.error_json import ErrorJson
 from topicops.steps.reporting.runs.audit_text import AuditedRunsJson, AuditLinesJson, VerificationJson
@@ -56,8 +57,8 @@ OUTPUTS: Mapping[str, JsonOutput] = {
     "doctor": JsonOutput(topicops.features.doctor.values.DoctorReport, ("doctor",)),
     "why": JsonOutput(topicops.features.why.values.Why, ("why",)),
     "topics": JsonOutput(TopicsJson, ("topics",)),
-    "rehearsal": JsonOutput(RehearsalJson, ("rehearse",)),
-    "rack-losses": JsonOutput(RackLossesJson, ("rehearse",)),
+    "rehearsal": JsonOutput(topicops.features.rehearse.played.Rehearsal, ("rehearse",)),
+    "rack-losses": JsonOutput(topicops.features.rehearse.each_rack.RackLosses, ("rehearse",)),
     "import": JsonOutput(ImportJson, ("import",)),
     "undo": JsonOutput(topicops.features.undo.text.UndoJson, ("undo",)),
     "history": JsonOutput(topicops.features.history.asking.History, ("drift", "history topic", "history quality")),

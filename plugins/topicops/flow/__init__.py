@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from topicops.flow.inspecting import audit_files, drift, record_drift, topics
     from topicops.flow.planning import make_plan
     from topicops.flow.quality import one_application, quality_after, quality_before
-    from topicops.flow.quiet import judged_by, look_for_quiet, note_good_run
-    from topicops.flow.rehearsing import rehearse, without_each_rack
     from topicops.flow.reporting import render, render_report, report_file, run_report, run_result, shown_report
     from topicops.flow.runs.outcomes import read_outcomes
     from topicops.flow.runs.run import Engine, Run, Summary, home_folder, load_plan, open_run, save_plan
@@ -43,8 +41,6 @@ _NAMES = {
     "runs.outcomes": ("read_outcomes",),
     "planning": ("make_plan",),
     "quality": ("one_application", "quality_after", "quality_before"),
-    "quiet": ("judged_by", "look_for_quiet", "note_good_run"),
-    "rehearsing": ("rehearse", "without_each_rack"),
     "reporting": ("render", "render_report", "report_file", "run_report", "run_result", "shown_report"),
     "runs.run": ("Engine", "Run", "Summary", "home_folder", "load_plan", "open_run", "save_plan"),
     "single_steps": (
@@ -83,11 +79,8 @@ __all__ = [
     "home_folder",
     "import_topics",
     "index_topics",
-    "judged_by",
     "load_plan",
-    "look_for_quiet",
     "make_plan",
-    "note_good_run",
     "note_verified",
     "one_application",
     "open_run",
@@ -97,7 +90,6 @@ __all__ = [
     "quality_before",
     "read_outcomes",
     "record_drift",
-    "rehearse",
     "render",
     "render_report",
     "report",
@@ -114,7 +106,6 @@ __all__ = [
     "verify",
     "verify_cluster",
     "verify_plan",
-    "without_each_rack",
 ]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from topicops.edges.extras import has_extra
-from topicops.edges.home.topic_count import TopicCount
+from topicops.edges.home.memories import topic_count
 from topicops.flow.runs.run import Engine, EngineChoice, Run
 from topicops.flow.runs.values import Comparison
 from topicops.model.cluster.snapshot import ClusterSnapshot
@@ -127,6 +127,6 @@ def topics_to_compare(run: Run, validated: Validated) -> int:
 
 def _last_count(home: Path, cluster_id: str) -> int:
     try:
-        return TopicCount(home, cluster_id).read() or 0
+        return topic_count(home, cluster_id) or 0
     except ArtifactError:
         return 0  # the snapshot reads it too, and says what is wrong with it

@@ -10,8 +10,8 @@ from topicops.flow.runs.access import Access, with_broker_answers, with_log_dire
 from topicops.flow.runs.commits import commit_of_files
 from topicops.flow.runs.guards import counted_signatures
 from topicops.flow.runs.lost_topics import known_lost_topics, known_past_deletes
+from topicops.flow.runs.newest_runs import waits_for
 from topicops.flow.runs.run import Notes, Run
-from topicops.flow.runs.verified import waits_for
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic

@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from topicops.edges.home.topic_count import TopicCount
+from topicops.edges.home.memories import keep_topic_count, topic_count
 from topicops.flow.engines import ChosenEngine, DiffEngine, engine_for, topics_to_compare
 from topicops.flow.later_changes import note_reading
 from topicops.flow.runs.access import Access, with_broker_answers, with_log_directories
@@ -29,10 +29,10 @@ from topicops.flow.runs.kept import (
     prune,
 )
 from topicops.flow.runs.lost_topics import known_past_deletes, remember_topics
+from topicops.flow.runs.newest_runs import waits_for
 from topicops.flow.runs.one_home import place_of
 from topicops.flow.runs.run import EngineChoice, Notes, Run, now, read_needed_specs, safety_notes
 from topicops.flow.runs.values import Comparison, Planned, Snapshot, Specs
-from topicops.flow.runs.verified import waits_for
 from topicops.model.cluster.broker_defaults import without_answer
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ClusterError
@@ -54,6 +54,7 @@ from topicops.steps.planning.only import Only, keep_only, needs_of
 from topicops.steps.planning.plan import plan as plan_step
 from topicops.steps.planning.plan import topics_with_rising_min_isr
 from topicops.steps.planning.releases import release_warnings
+from topicops.steps.rack_losses import planned_losses
 
 if TYPE_CHECKING:
     from topicops.edges.tables.table_folder import TableFolder
@@ -160,10 +161,9 @@ def read_cluster(
 
 def admit(run: Run, environment: Environment, desired: Desired | None, live: ClusterSnapshot) -> Snapshot:
     """Keep what was read, and remember its topics. Raises ``ShrunkenWorldError`` when too many topics are gone."""
-    topic_count = TopicCount(run.home, live.cluster_id)
-    topics_before = topic_count.read()
+    topics_before = topic_count(run.home, live.cluster_id)
     require_not_shrunken(len(live.topics), topics_before, environment.spec.limits.shrink_percent)
-    topic_count.write(len(live.topics))
+    keep_topic_count(run.home, live.cluster_id, len(live.topics))
     read_at, here = now(), place_of(run.home)
     snapshot = Snapshot(
         live=replace(live, lost=remember_topics(run, live, desired, at=read_at)),
@@ -236,8 +236,6 @@ def plan_changes(
 
 def _with_rack_losses(change_set: ChangeSet, live: ClusterSnapshot) -> ChangeSet:
     """Nothing is read for it but the topics of the snapshot."""
-    from topicops.steps.rehearsing.planned_losses import planned_losses
-
     if not change_set.changes or not live.has_states or live.partitions > MOST_REHEARSED:
         return change_set
     return replace(change_set, rack_losses=planned_losses(live, change_set.changes))

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from topicops.edges.home.audit_files import created_topics
+from topicops.edges.home.memories import IDENTITIES
 from topicops.edges.home.quality_history import quality_history as read_history
 from topicops.edges.home.quality_history import runs_without_rules
-from topicops.edges.home.topic_identities import TopicIdentities
 from topicops.flow.later_changes import note_reading
 from topicops.flow.runs.kept import keep_facts, load_snapshot, load_specs, snapshot_into
 from topicops.flow.runs.outcomes import read_outcomes
@@ -96,7 +96,7 @@ def _quality_after(run: Run) -> QualitySummary:
     with access.reader() as reader, access.broker_views() as brokers:
         live = access.with_broker_answers(snapshot_into(folder, reader, environment.spec.cluster.release, states=True))
         differences = differing_topics(live, reader=reader, brokers=brokers, clock=Clock())
-    memory, identities = TopicIdentities(run.home, live.cluster_id), dict(read_identities(folder))
+    memory, identities = IDENTITIES.of(run.home, live.cluster_id), dict(read_identities(folder))
     before = memory.read()
     known = Afterwards(
         managed=run.read_desired().topics.keys(),

@@ -10,9 +10,9 @@ from typing import Literal, TypeVar
 
 from topicops.edges.home.artifacts import readable_json
 from topicops.flow.runs.kept import load_results
+from topicops.flow.runs.newest_runs import write_verified
 from topicops.flow.runs.run import Run
 from topicops.flow.runs.values import RunResults
-from topicops.flow.runs.verified import write_verified
 from topicops.model.errors import ArtifactError
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_to_json

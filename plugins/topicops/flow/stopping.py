@@ -7,26 +7,16 @@ So no clock is compared, and a run that begins after the stop is not touched.
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from topicops.edges.home.artifacts import name_on_disk
-from topicops.edges.home.memory_file import MemoryFile
+from topicops.edges.home.memories import STOPS
 from topicops.edges.home.open_journals import unsettled
 from topicops.flow.runs.run import Run, now
 from topicops.model.errors import ArtifactError
+from topicops.model.runs.memories import Stop
 
 NOTED_FILE = "stop-noted.json"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stop:
-    """The newest stop that somebody asked for."""
-
-    word: str
-    by: str
-    at: datetime
 
 
 NO_STOP = Stop(word="", by="", at=datetime.min.replace(tzinfo=UTC))
@@ -38,7 +28,7 @@ def ask_to_stop(home: Path, environment: str, *, by: str) -> tuple[str, ...]:
     Raises:
         ArtifactError: The home cannot be written, so no run hears of it.
     """
-    _memory(home, environment).write(Stop(word=secrets.token_hex(8), by=by, at=now()))
+    STOPS.of(home, environment).write(Stop(word=secrets.token_hex(8), by=by, at=now()))
     return tuple(sorted({run for run, _ in unsettled(home / "unsettled" / environment)}))
 
 
@@ -64,8 +54,4 @@ def stop_reason(run: Run, begun: Stop | None = None) -> str:
 
 
 def _newest(run: Run) -> Stop:
-    return _memory(run.home, run.environment).read() or NO_STOP
-
-
-def _memory(home: Path, environment: str) -> MemoryFile[Stop]:
-    return MemoryFile(home / "stops" / f"{name_on_disk(environment)}.json", Stop)
+    return STOPS.of(run.home, run.environment).read() or NO_STOP

@@ -15,10 +15,10 @@ from topicops.edges.home.topic_index import (
     write_topic_index,
 )
 from topicops.flow.later_changes import reading_marks
+from topicops.flow.runs.held_changes import read_rejections
 from topicops.flow.runs.kept import load_reading
 from topicops.flow.runs.outcomes import outcomes_so_far
 from topicops.flow.runs.questions import ASKED_SET
-from topicops.flow.runs.rejections import read_rejections
 from topicops.flow.runs.run import COMMIT_ADDRESS, PLAN_FILE, Run, audit_folder, now
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError, TopicopsError

@@ -104,7 +104,7 @@ def load(site: Site, context: Context) -> XComValue:
     Skips this task, and so all others but the report, when a change is not needed any more or cannot be approved.
     """
     from topicops.flow.runs import questions
-    from topicops.flow.runs.rejections import read_rejections
+    from topicops.flow.runs.held_changes import read_rejections
     from topicops.flow.stopping import note_begin
     from topicops.on_airflow.question import question_markdown
 
@@ -156,7 +156,7 @@ class AskPerson(ApprovalOperator):
 
     def execute(self, context: Context) -> None:
         from topicops.flow.runs import questions
-        from topicops.flow.runs.rejections import read_rejections
+        from topicops.flow.runs.held_changes import read_rejections
         from topicops.on_airflow.question import form_params
 
         with step(self.site, context) as (_, run):
@@ -270,7 +270,8 @@ def assigned_users(run: Run) -> list[HITLUser] | None:
 def record_answer(run: Run, event: Mapping[str, Any]) -> None:
     """Keep what Airflow's record of the answer says, beside the question that was asked."""
     from topicops.flow.runs import questions
-    from topicops.flow.runs.rejections import Rejection, note_answer
+    from topicops.flow.runs.held_changes import note_answer
+    from topicops.model.runs.memories import Rejection
     from topicops.steps.planning.choices import COMMENT
 
     asked, question, user = questions.read_answer(run), questions.read_question(run), event["responded_by_user"] or {}

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from airflow.sdk import Param
 
-from topicops.flow.runs.rejections import Rejection
 from topicops.model.plans.changes import Change, DeleteTopic
 from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.printable import bold, markdown, plural, printable
+from topicops.model.runs.memories import Rejection
 from topicops.steps.planning.choices import AS_THE_BUTTON, COMMENT, REJECT_FIELD, REJECTED, title_of
 from topicops.steps.reporting.plans.differences import differences
 from topicops.steps.reporting.plans.plan_wording import some, traffic_text, why_final

@@ -57,13 +57,13 @@ if TYPE_CHECKING:
     from topicops.flow import Engine, Run, Summary
     from topicops.flow.inspecting import DriftSummary
     from topicops.flow.quality import QualitySummary
-    from topicops.flow.runs.held_changes import HeldSet
     from topicops.flow.single_steps import ApplySummary, ReportSummary
     from topicops.model.plans.approval import Approval
     from topicops.model.plans.plan import Plan
     from topicops.model.ports import ConnectionSource
-    from topicops.model.runs.good_run import Quiet
+    from topicops.model.runs.memories import HeldSet
     from topicops.model.runs.run_result import RunResult
+    from topicops.plugged import ShortCut
 
 log = logging.getLogger(__name__)
 
@@ -118,10 +118,7 @@ class Flow(Protocol):
     def verify(self, run: Run) -> Summary: ...
     def quality_after(self, run: Run) -> QualitySummary: ...
     def report(self, run: Run, *, failed_tasks: Sequence[str]) -> ReportSummary: ...
-    def look_for_quiet(self, run: Run, *, mode: str, full_because: str = "") -> Quiet | None: ...
     def index_topics(self, run: Run) -> None: ...
-    def judged_by(self, run: Run) -> str: ...
-    def note_good_run(self, run: Run, *, failed_tasks: Sequence[str] = ()) -> None: ...
     def note_verified(self, run: Run, *, failed_tasks: Sequence[str]) -> None: ...
     def run_result(
         self, run: Run, *, failed_tasks: Sequence[str] = (), remarks: Sequence[str] = (), headline: str = ""
@@ -134,6 +131,12 @@ def installed_flow() -> Flow:
     return flow
 
 
+def plugged_short_cuts() -> Sequence[ShortCut]:
+    from topicops.plugged import SHORT_CUTS
+
+    return SHORT_CUTS
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
     """The environment and folders that its DAGs share."""
@@ -141,6 +144,7 @@ class Site:
     environment: str
     topics: Path
     flow: Callable[[], Flow] = installed_flow
+    short_cuts: Callable[[], Sequence[ShortCut]] = plugged_short_cuts
     options: Options = field(default_factory=Options)
 
     @property
@@ -277,13 +281,17 @@ def validate(site: Site, context: Context) -> XComValue:
 
 def snapshot(site: Site, context: Context) -> XComValue:
     """The live cluster with partition states. Where nothing differs from the last good run, the run ends here."""
+    from topicops.flow.topic_index import note_look
+
     with step(site, context) as (flow, run):
         summary = flow.snapshot(run, states=True).to_xcom()
         left, mode = verify_what_is_left(run), mode_or(context, "drift")
         full = full_because(context) or next(iter(left), "")
-        quiet = flow.look_for_quiet(run, mode=mode, full_because=full)
+        looks = (cut.look_for_quiet(run, mode=mode, full_because=full) for cut in site.short_cuts())
+        quiet = next(filter(None, looks), None)
         if quiet is None:
             return summary
+        note_look(run)
         if mode != "drift":
             note_newest_good(run, site.topics)
         if mode == "apply":
@@ -291,6 +299,17 @@ def snapshot(site: Site, context: Context) -> XComValue:
         result = flow.run_result(run, headline=quiet.sentence)
         hand_over(replace(result, commit=quiet.commit), context)
         return {**summary, QUIET: quiet.sentence}
+
+
+def judged_by(site: Site, run: Run) -> str:
+    """Give the run after whose changes the rules held in this very state; empty where none is known."""
+    return next(filter(None, (cut.judged_by(run) for cut in site.short_cuts())), "")
+
+
+def note_end(site: Site, run: Run, *, failed_tasks: Sequence[str] = ()) -> None:
+    """Let the next run end early if this one was good, and no run if it was not."""
+    for cut in site.short_cuts():
+        cut.note_end(run, failed_tasks=failed_tasks)
 
 
 def full_because(context: Context) -> str:
@@ -303,7 +322,8 @@ def full_because(context: Context) -> str:
 
 def note_plan_of(run: Run, context: Context) -> None:
     """No older run that is cleared may send anything from now on."""
-    from topicops.flow.runs.latest_plan import LatestPlan, note_plan
+    from topicops.flow.runs.newest_runs import note_plan
+    from topicops.model.runs.memories import LatestPlan
 
     note_plan(run.home, run.environment, LatestPlan(run=run.name, run_after=context["dag_run"].run_after))
 
@@ -349,9 +369,9 @@ def gate(site: Site, context: Context) -> XComValue:
 
     Tasks that have nothing to do in this run are skipped by name, so that Airflow starts no process for them.
     """
-    from topicops.flow.runs.held_changes import HeldSet, held_set_file, read_held
-    from topicops.flow.runs.rejections import read_rejections, resting_lines
+    from topicops.flow.runs.held_changes import keep_held, read_held, read_rejections, resting_lines
     from topicops.flow.runs.run import note
+    from topicops.model.runs.memories import HeldSet
 
     with step(site, context) as (flow, run):
         if mode_of(context) == "apply":
@@ -368,14 +388,14 @@ def gate(site: Site, context: Context) -> XComValue:
             return {
                 **summary,
                 **not_to_run(plan),
-                SKIP: unneeded_steps(plan, approvals, mode="plan", asks=False, judged_by=flow.judged_by(run)),
+                SKIP: unneeded_steps(plan, approvals, mode="plan", asks=False, judged_by=judged_by(site, run)),
             }
         note_plan_of(run, context)
         held = HeldSet(addresses=approvable_changes(plan), found_by=run.name, author=triggered_by(context))
         only, before = only_of(context), read_held(run.home, run.environment)
         unseen = before.without_topics(only).addresses if only else {}
         newest = replace(held, addresses={**unseen, **held.addresses}).after(before)
-        held_set_file(run.home, run.environment).write(newest)
+        keep_held(run.home, run.environment, newest)
         rejections = read_rejections(run.home, run.environment)
         resting = [*resting_lines(rejections, held.addresses)]
         note(run, resting)
@@ -383,7 +403,7 @@ def gate(site: Site, context: Context) -> XComValue:
             log.info("%s", line)
         asked = {**asked_about(held, newest, rejected=rejections), "rests": len(resting)}
         asks = asked["question"] is not None
-        skipped = unneeded_steps(plan, approvals, mode="apply", asks=asks, judged_by=flow.judged_by(run))
+        skipped = unneeded_steps(plan, approvals, mode="apply", asks=asks, judged_by=judged_by(site, run))
         return {**summary, **not_to_run(plan), **asked, SKIP: skipped}
 
 
@@ -427,7 +447,7 @@ def drift(site: Site, context: Context) -> XComValue:
         after_task(run, mode="drift")
         if only_of(context) is None:
             flow.index_topics(run)
-        flow.note_good_run(run, failed_tasks=("drift",) if found.differences else ())
+        note_end(site, run, failed_tasks=("drift",) if found.differences else ())
         for teller in TELLERS:
             teller.tell_of_drift(run, site.options.notifiers, context, is_whole=only_of(context) is None)
         count(run.environment, {"drift": found.differences})
@@ -450,7 +470,7 @@ def pipeline_change(action: Action) -> Callable[[Site, Context], XComValue]:
 
 def refuse_overtaken(run: Run, context: Context) -> None:
     """Raise ``AirflowFailException`` in a run that was cleared after a later one had planned: it is stale."""
-    from topicops.flow.runs.latest_plan import overtaken_by
+    from topicops.flow.runs.newest_runs import overtaken_by
 
     dag_run = context["dag_run"]
     if not dag_run.clear_number:
@@ -532,7 +552,7 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
     failed, is_whole = failed_tasks(context), "mode" in context["params"]  # an approval run is of a part
     with step(site, context) as (flow, run):
         if failed and is_whole:
-            flow.note_good_run(run, failed_tasks=failed)
+            note_end(site, run, failed_tasks=failed)
         after_task(run)
         summary = flow.report(run, failed_tasks=failed)
         log.info("%s", summary.summary)
@@ -541,7 +561,7 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
         if is_whole and mode_of(context) == "apply":
             flow.note_verified(run, failed_tasks=failed)
         if is_whole and not failed:
-            flow.note_good_run(run)
+            note_end(site, run)
         flow.index_topics(run)
         result = flow.run_result(run, failed_tasks=failed, remarks=remarks)
         hand_over(result, context)
@@ -600,9 +620,9 @@ def tell_of_failure(site: Site, context: Context) -> None:
 
 
 def note_newest_good(run: Run, topics: Path) -> None:
-    from topicops.flow.runs import newest_good
+    from topicops.flow.runs import newest_runs
 
-    newest_good.note_newest_good(run, place_of(topics))
+    newest_runs.note_newest_good(run, place_of(topics))
 
 
 def verify_what_is_left(run: Run) -> Sequence[str]:

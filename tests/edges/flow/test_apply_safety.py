@@ -17,8 +17,8 @@ from fixtures.zookeeper import Chroot
 from topicops import flow
 from topicops.edges.home.audit_log import AuditOrigin
 from topicops.edges.home.journal import FileJournal, open_intents, read_journal
+from topicops.edges.home.memories import keep_topic_count
 from topicops.edges.home.open_journals import registered
-from topicops.edges.home.topic_count import TopicCount
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.edges.zookeeper.lease import LEASE, ZooKeeperLease
 from topicops.flow.applying import Applied
@@ -134,7 +134,7 @@ def test_a_world_that_shrank_since_the_plan_is_not_touched(world: Workspace, chr
     run = run_of(world, plan_of(chroot, CREATE))
     world.limits["shrinkPercent"] = 10
     world.write_environment()
-    TopicCount(run.home, CLUSTER_ID).write(40)
+    keep_topic_count(run.home, CLUSTER_ID, 40)
 
     with pytest.raises(ShrunkenWorldError, match="0 topics are live, 40 were"):
         flow.apply(run)

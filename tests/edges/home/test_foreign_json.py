@@ -12,8 +12,8 @@ from topicops.edges.home.audit_files import read_audit_log
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog
 from topicops.edges.home.journal import read_journal
 from topicops.edges.home.lease_holder import holder_text
+from topicops.edges.home.memories import topic_count
 from topicops.edges.home.open_journals import abandoned
-from topicops.edges.home.topic_count import TopicCount
 from topicops.features.sandbox.edges.state import read_state
 from topicops.flow.runs.run import load_plan
 from topicops.model.errors import TopicopsError
@@ -37,7 +37,7 @@ READERS: dict[str, tuple[str, Reader]] = {
     "an artifact": ("a.json", lambda path: ArtifactStore(path.parent).read_value("a.json", object)),
     "an artifact with a type": ("a.json", lambda path: ArtifactStore(path.parent).read_value("a.json", Desired)),
     "an environment": ("a.json", lambda path: ArtifactStore(path.parent).read_value("a.json", Environment)),
-    "the count of topics": ("last-good/c.json", lambda path: TopicCount(path.parents[1], "c").read()),
+    "the count of topics": ("last-good/c.json", lambda path: topic_count(path.parents[1], "c")),
     "a journal": ("journal-all-1.jsonl", read_journal),
     "an open journal": ("open.json", abandoned_journals),
     "an audit log": ("local.jsonl", lambda path: FileAuditLog(path.parent, ORIGIN).check()),

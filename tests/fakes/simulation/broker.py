@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from topicops.controller.assignments import TopicPartition
-from topicops.controller.requests import LeaderAndIsr, StopReplica
+from topicops.features.rehearse.controller.messages import LeaderAndIsr, StopReplica
+from topicops.features.rehearse.controller.znodes import TopicPartition
 from topicops.model.ports import PartitionView
 
 

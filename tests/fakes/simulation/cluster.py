@@ -11,24 +11,27 @@ from functools import partial
 from fakes.simulation.broker import KnownPartition, Message, MetadataUpdate, SimulatedBroker
 from fakes.simulation.world import World
 from fakes.simulation.zookeeper import SimulatedZooKeeper, WriterDiedError
-from topicops.controller.assignments import TopicPartition
-from topicops.controller.context import ControllerSettings
-from topicops.controller.controller import Controller
-from topicops.controller.events import (
+from topicops.features.rehearse.controller.context import ControllerSettings
+from topicops.features.rehearse.controller.controller import Controller
+from topicops.features.rehearse.controller.messages import (
+    BrokerRequest,
     BrokersChanged,
     DeletionsMarked,
     ElectionsWritten,
     Event,
     IsrAltered,
+    LeaderAndIsr,
     LogsFailed,
     MovesAsked,
     MovesWritten,
     PartitionsChanged,
     ReplicasDeleted,
     ShutdownAsked,
+    StopReplica,
     TopicsChanged,
+    UpdateMetadata,
 )
-from topicops.controller.requests import BrokerRequest, LeaderAndIsr, StopReplica, UpdateMetadata
+from topicops.features.rehearse.controller.znodes import TopicPartition
 from topicops.model.cluster.snapshot import Broker, LiveTopic, PartitionState
 from topicops.model.plans.plan import GroupUse
 from topicops.model.ports import PartitionView

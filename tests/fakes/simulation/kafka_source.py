@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from fakes.simulation.broker import KnownPartition
 from fakes.simulation.process import SimulatedProcess
-from topicops.controller.assignments import TopicPartition
+from topicops.features.rehearse.controller.znodes import TopicPartition
 from topicops.model.cluster.snapshot import (
     Assignment,
     ClusterSnapshot,

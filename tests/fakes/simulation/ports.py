@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 
 from fakes.simulation.cluster import SimulatedCluster
-from topicops.controller.assignments import TopicPartition
+from topicops.features.rehearse.controller.znodes import TopicPartition
 from topicops.model.abilities import MissingRequests, missing_requests, of_release
 from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.cluster.snapshot import (

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from topicops.controller.assignments import ReplicaAssignment, TopicPartition
-from topicops.controller.znodes import TopicZnode, Znodes, topic_znode
+from topicops.features.rehearse.controller.znodes import (
+    ReplicaAssignment,
+    TopicPartition,
+    TopicZnode,
+    Znodes,
+    topic_znode,
+)
 from topicops.model.cluster.snapshot import LiveTopic, PartitionState
 
 

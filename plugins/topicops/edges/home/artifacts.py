@@ -22,7 +22,7 @@ from topicops.edges.home.disk_errors import as_artifact_error
 from topicops.model.errors import ArtifactError
 from topicops.model.json_errors import JsonError, json_errors
 from topicops.model.json_types import known
-from topicops.model.runs.good_run import QUIET_FILE
+from topicops.model.runs.run_result import QUIET_FILE
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from topicops.edges.home.memory_file import MemoryFile
+from topicops.edges.home.memories import MemoryFile
 from topicops.features.notify import events as run_events
 from topicops.features.notify.values import Event, EventKind, Told
 from topicops.flow.reporting import run_report
+from topicops.flow.runs.held_changes import read_rejections
 from topicops.flow.runs.outcomes import outcomes_so_far
-from topicops.flow.runs.rejections import read_rejections
 from topicops.flow.runs.run import Run
 from topicops.flow.runs.unverified import unverified, unverified_of
 from topicops.model.errors import ArtifactError, TopicopsError

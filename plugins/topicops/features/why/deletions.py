@@ -1,4 +1,4 @@
-"""Why a deletion does not end. Source: ``controller.deletion``, kafka.controller.TopicDeletionManager."""
+"""Why a deletion does not end. Source: kafka.controller.TopicDeletionManager."""
 
 from __future__ import annotations
 

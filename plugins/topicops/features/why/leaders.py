@@ -1,11 +1,10 @@
-"""Why a partition has no leader, or another one than its first replica. Source: ``controller.elections``."""
+"""Why a partition has no leader, or another one than its first replica. Source: ``model.cluster.elections``."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from topicops.controller.context import UNCLEAN_ELECTION
-from topicops.controller.elections import offline_election
+from topicops.model.cluster.elections import UNCLEAN_ELECTION, offline_election
 from topicops.features.why.replicas import able_brokers
 from topicops.features.why.values import NOTE, WAITS, Cause, WhyFacts
 from topicops.features.why.wording import are, grouped, since

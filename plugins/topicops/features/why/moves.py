@@ -1,4 +1,4 @@
-"""Why a reassignment does not end, and what it stops meanwhile. Source: ``controller.reassignment``."""
+"""Why a reassignment does not end, and what it stops meanwhile. Source: kafka.controller.KafkaController."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from topicops.edges.home.topic_count import TopicCount
+from topicops.edges.home.memories import topic_count
 from topicops.flow.runs.run import Run
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import UsageError, WrongTargetError
@@ -30,7 +30,7 @@ def require_planned_target(plan: Plan, cluster_id: str, chroot: str) -> None:
 
 def require_whole(run: Run, environment: Environment, live: ClusterSnapshot) -> None:
     """Raise ``ShrunkenWorldError`` when too many topics are gone since the last good snapshot."""
-    topics_before = TopicCount(run.home, live.cluster_id).read()
+    topics_before = topic_count(run.home, live.cluster_id)
     require_not_shrunken(len(live.topics), topics_before, environment.spec.limits.shrink_percent)
 
 

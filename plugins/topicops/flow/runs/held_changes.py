@@ -1,52 +1,20 @@
-"""The newest held set of an environment: the changes that an approval may still be about.
+"""The changes that an approval may still be about, and those that a person rejected.
 
-The pipeline's gate writes ``held/<environment>.json``. It is read after each answer, because an answer may come hours
-after the question.
+Nobody is asked about rejected changes alone until they change. A rejection only keeps questions away; no change is sent
+because of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
-from fnmatch import fnmatchcase
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
-from topicops.edges.home.memory_file import MemoryFile
-from topicops.model.canonical import sha256_of
+from topicops.edges.home.memories import HELD, REJECTIONS
+from topicops.model.printable import printable
+from topicops.model.runs.memories import HeldSet, Rejection, Rejections
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeldSet:
-    """Changes that wait for an approval, by digest."""
-
-    addresses: Mapping[str, str] = field(default_factory=dict)
-    """``delete topic.orders`` by digest; empty when nothing is held."""
-    found_by: str = ""
-    """``<dag id>/<run id>`` of the run whose gate held them."""
-    author: str | None = None
-    """The user who started the run that found them first; None: not known, as on a schedule."""
-
-    @property
-    def digests(self) -> tuple[str, ...]:
-        return tuple(sorted(self.addresses))
-
-    @property
-    def digest(self) -> str:
-        """Names the set: the same changes have the same digest, in whatever order and run they were found."""
-        return sha256_of(list(self.digests))
-
-    def covers(self, digests: Collection[str]) -> bool:
-        return set(digests) <= set(self.addresses)
-
-    def without_topics(self, glob: str) -> HeldSet:
-        """The part that a run with ``--only glob`` has not seen."""
-        kept = {d: address for d, address in self.addresses.items() if not fnmatchcase(_topic_of(address), glob)}
-        return replace(self, addresses=kept)
-
-    def after(self, earlier: HeldSet) -> HeldSet:
-        """The set, with the author of the earlier one if that held the same changes."""
-        is_known = earlier.author is not None and earlier.covers(self.digests)
-        return replace(self, author=earlier.author) if is_known else self
+MOST = 10_000
+"""Number of rejections that are remembered, the newest."""
 
 
 def question_name(digest: str, changes: int) -> str:
@@ -54,15 +22,40 @@ def question_name(digest: str, changes: int) -> str:
     return f"{changes}-{'change' if changes == 1 else 'changes'}-{digest[:12]}"
 
 
-def held_set_file(home: Path, environment: str) -> MemoryFile[HeldSet]:
-    """Replaced as a whole by each write, so that a reader gets the old set or the new one."""
-    return MemoryFile(home / "held" / f"{environment}.json", HeldSet)
-
-
 def read_held(home: Path, environment: str) -> HeldSet:
-    """The newest held set; an empty one before the first gate. Raises ``ArtifactError`` when damaged."""
-    return held_set_file(home, environment).read() or HeldSet()
+    """Give the newest held set; an empty one before the first gate. Raises ``ArtifactError`` when damaged."""
+    return HELD.of(home, environment).read() or HeldSet()
 
 
-def _topic_of(address: str) -> str:
-    return address.partition(" topic.")[2]
+def keep_held(home: Path, environment: str, held: HeldSet) -> None:
+    """Replace the held set. Raises ``ArtifactError``."""
+    HELD.of(home, environment).write(held)
+
+
+def read_rejections(home: Path, environment: str) -> Mapping[str, Rejection]:
+    """Give the rejections by digest of the change. Raises ``ArtifactError`` when damaged."""
+    found = REJECTIONS.of(home, environment).read()
+    return found.by_digest if found else {}
+
+
+def note_answer(
+    home: Path, environment: str, rejection: Rejection, *, rejected: Collection[str], approved: Collection[str]
+) -> None:
+    """Remember what was rejected, and forget the rejection of what was approved now."""
+    before = read_rejections(home, environment)
+    kept = {digest: found for digest, found in before.items() if digest not in approved}
+    found = {**kept, **dict.fromkeys(rejected, rejection)}
+    if found != before:
+        newest = sorted(found, key=lambda digest: found[digest].at, reverse=True)[:MOST]
+        REJECTIONS.of(home, environment).write(Rejections(by_digest={digest: found[digest] for digest in newest}))
+
+
+def resting_lines(rejections: Mapping[str, Rejection], held: Mapping[str, str]) -> Iterator[str]:
+    """Yield one sentence for each held change that was rejected.
+
+    Args:
+        held: ``delete topic.orders`` by digest.
+    """
+    for digest, address in held.items():
+        if rejection := rejections.get(digest):
+            yield printable(f"{address} rests until it changes: {rejection}")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from topicops.edges.home.home_mark import mark_of, read_mark
+from topicops.edges.home.memories import mark_of, read_mark
 from topicops.model.errors import UsageError
 from topicops.model.json_errors import JsonError, json_errors
 

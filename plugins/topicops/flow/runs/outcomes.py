@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from topicops.edges.home.journal import journal_entries
-from topicops.edges.home.topic_count import TopicCount
+from topicops.edges.home.memories import keep_topic_count
 from topicops.flow.runs.run import PLAN_FILE, Notes, Run, outcomes_file
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError, UnrecordedError
@@ -86,7 +86,7 @@ def count_planned_deletes(run: Run, live: ClusterSnapshot, to_run: Sequence[Gate
     """Lower the topic count before the deletes, so that a process that dies right after one calls no world shrunken."""
     going = {gated.change.topic for gated in to_run if gated.change.action == "delete"} & live.topics.keys()
     if going:
-        TopicCount(run.home, live.cluster_id).write(len(live.topics) - len(going))
+        keep_topic_count(run.home, live.cluster_id, len(live.topics) - len(going))
 
 
 def count_applied_deletes(run: Run, live: ClusterSnapshot, outcomes: Sequence[Outcome]) -> None:
@@ -94,7 +94,7 @@ def count_applied_deletes(run: Run, live: ClusterSnapshot, outcomes: Sequence[Ou
     deletes = [outcome for outcome in outcomes if outcome.action == "delete"]
     gone = {o.topic for o in deletes if o.status in (*IN_PLACE, OutcomeStatus.UNKNOWN)} & live.topics.keys()
     if deletes:
-        TopicCount(run.home, live.cluster_id).write(len(live.topics) - len(gone))
+        keep_topic_count(run.home, live.cluster_id, len(live.topics) - len(gone))
 
 
 @contextmanager

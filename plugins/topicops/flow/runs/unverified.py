@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from topicops.edges.home.artifacts import name_on_disk
-from topicops.edges.home.memory_file import MemoryFile
+from topicops.edges.home.memories import UNVERIFIED, MemoryFile
 from topicops.flow.runs.run import Run
-
-Unverified = dict[str, str]
-"""The run that sent something, by topic."""
 
 
 def note_unverified(run: Run, topics: Collection[str]) -> None:
@@ -32,7 +28,7 @@ def note_verified_topics(run: Run, topics: Collection[str]) -> None:
     if left := {topic: by for topic, by in before.items() if topic not in topics}:
         memory.write(left)
     else:
-        memory.path.unlink(missing_ok=True)
+        memory.remove()
 
 
 def unverified(run: Run) -> Mapping[str, str]:
@@ -46,5 +42,5 @@ def unverified_of(run: Run) -> Collection[str]:
     return [topic for topic, by in (_memory(run).read() or {}).items() if by == run.name]
 
 
-def _memory(run: Run) -> MemoryFile[Unverified]:
-    return MemoryFile(run.home / "unverified" / f"{name_on_disk(run.environment)}.json", Unverified)
+def _memory(run: Run) -> MemoryFile[dict[str, str]]:
+    return UNVERIFIED.of(run.home, run.environment)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 
+from topicops.model.json_types import FormatVersion
 from topicops.model.plans.changes import Action
 
 RESULT_KEY = "result"
@@ -14,6 +16,8 @@ MOST_CHANGES = 500
 MOST_NOTES = 50
 LONGEST_TEXT = 300
 """Characters of the headline, of a message and of a note."""
+QUIET_FILE = "quiet.json"
+"""Holds a ``Quiet``; only quiet runs have it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,3 +45,17 @@ class RunResult:
     """How many changes are not listed."""
     notes: tuple[str, ...] = ()
     """Such as why an approval does not count; at most ``MOST_NOTES``, each of at most ``LONGEST_TEXT`` characters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quiet:
+    """Why a run ended after its snapshot: nothing differs from a good one."""
+
+    format_version: FormatVersion = "1.0"
+    sentence: str
+    run: str
+    """Name of the good run."""
+    full_check_at: datetime
+    """Time from which a run makes every check again, UTC."""
+    commit: str | None
+    """Commit of the files of this run; None means that they have none."""

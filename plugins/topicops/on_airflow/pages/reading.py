@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from topicops.flow.quality import quality_history, runs_without_rules
-from topicops.flow.quiet import read_quiet
-from topicops.flow.runs.held_changes import HeldSet, question_name, read_held
+from topicops.flow.runs.held_changes import question_name, read_held, read_rejections
 from topicops.flow.runs.kept import load_facts
 from topicops.flow.runs.questions import (
     ANSWER,
@@ -25,7 +24,6 @@ from topicops.flow.runs.questions import (
     read_answer,
     read_question,
 )
-from topicops.flow.runs.rejections import Rejection, read_rejections
 from topicops.flow.runs.run import (
     COMMIT_ADDRESS,
     DIAGNOSTICS_FILE,
@@ -39,8 +37,9 @@ from topicops.model.errors import ArtifactError, FormatVersionError
 from topicops.model.plans.changes import ACTIONS, GateWord
 from topicops.model.plans.plan import Plan
 from topicops.model.runs.facts import Facts, FactsWhen, facts_file
-from topicops.model.runs.good_run import QUIET_FILE
+from topicops.model.runs.memories import HeldSet, Rejection
 from topicops.model.runs.results import Outcome, QualityReport, QualitySuite, RunQuality, quality_file
+from topicops.model.runs.run_result import QUIET_FILE, Quiet
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.on_airflow.dag_ids import environment_of, kind_of
 from topicops.steps.reporting.runs.run_report import carried_out
@@ -244,7 +243,7 @@ class _Reading:
         return self.value(facts_file(when), lambda opened: load_facts(opened, when))
 
     def quiet(self) -> str:
-        found = self.value(QUIET_FILE, read_quiet)
+        found = self.value(QUIET_FILE, lambda run: run.store.read_value(QUIET_FILE, Quiet))
         return found.sentence if found else ""
 
     def diagnostics(self) -> tuple[Diagnostic, ...]:

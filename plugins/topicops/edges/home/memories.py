@@ -1,0 +1,137 @@
+"""Small JSON files that one run writes and the next ones read: a table of their folders and types."""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import msgspec
+
+from topicops.edges.durable_files import create_atomically, write_atomically
+from topicops.edges.home.artifacts import name_on_disk
+from topicops.edges.home.disk_errors import as_artifact_error
+from topicops.model.errors import ArtifactError
+from topicops.model.json_errors import JsonError, json_errors
+from topicops.model.json_types import known
+from topicops.model.runs.memories import (
+    HeldSet,
+    HomeMark,
+    LatestPlan,
+    NewestGood,
+    Rejections,
+    Stop,
+    TopicCount,
+    VerifiedCommit,
+)
+
+T = TypeVar("T")
+
+
+class MemoryFile(Generic[T]):
+    """One value in one file; every problem is an ``ArtifactError`` with the path."""
+
+    def __init__(self, path: Path, value_type: type[T]) -> None:
+        self.path = path
+        self._value_type = value_type
+
+    def read(self) -> T | None:
+        """The value of the last write; None before the first one."""
+        try:
+            data = self.path.read_bytes()
+            with json_errors():
+                return msgspec.json.decode(data, type=known(self._value_type))
+        except FileNotFoundError:
+            return None
+        except (OSError, JsonError) as error:
+            raise ArtifactError(f"{self.path}: cannot be read ({error}); repair or remove it") from error
+
+    def write(self, value: T) -> None:
+        """Replace the value; it is on the disk when this returns."""
+        with as_artifact_error(self.path, "cannot be written", "; check the disk"):
+            write_atomically(self.path, msgspec.json.encode(value))
+
+    def remove(self) -> None:
+        """Forget the value; the next ``read`` gives None."""
+        with as_artifact_error(self.path, "cannot be removed", "; remove it by hand"):
+            self.path.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Memory(Generic[T]):
+    """One kind of memory: ``<home>/<folder>/<key><ending>``."""
+
+    folder: str
+    value_type: type[T]
+    ending: str = ".json"
+
+    def of(self, home: Path, key: str) -> MemoryFile[T]:
+        """Give the file of an environment, a DAG or a cluster; its name may be any text."""
+        return MemoryFile(home / self.folder / f"{name_on_disk(key)}{self.ending}", self.value_type)
+
+
+HELD = Memory("held", HeldSet)
+"""Newest held set of an environment, which the pipeline's gate writes.
+
+It is read after each answer, because an answer may come hours after the question.
+"""
+REJECTIONS = Memory("held", Rejections, ".rejected.json")
+"""Held changes that a person rejected, by environment.
+
+A record of its own, because a person may reject a part of a question: the rest of it is another set.
+"""
+LATEST_PLAN = Memory("newest", LatestPlan)
+"""Run of an environment's pipeline that has planned last."""
+NEWEST_GOOD = Memory("newest-good", NewestGood)
+"""Newest good run of an environment's pipeline, for whoever watches that runs still come."""
+VERIFIED = Memory("verified", VerifiedCommit)
+"""Commit at which an environment was last applied and verified as a whole: ``policy.after`` of others asks for it."""
+UNVERIFIED = Memory("unverified", dict[str, str])
+"""Topics to which something was sent, and which nobody has verified yet: the run by topic, by environment."""
+STOPS = Memory("stops", Stop)
+"""Newest stop of an environment."""
+TOPIC_COUNT = Memory("last-good", TopicCount)
+"""Count of topics by cluster, with which ``limits.shrinkPercent`` compares."""
+IDENTITIES = Memory("identities", dict[str, str])
+"""Topic id, or ``czxid:<n>``, by topic when quality was last checked, by cluster.
+
+A topic that was deleted and created again outside git has its old name and another identity.
+"""
+HOME_MARK = "home.json"
+
+
+def topic_count(home: Path, cluster_id: str) -> int | None:
+    """Give the topics at the last complete snapshot; None before the first one. Raises ``ArtifactError``."""
+    file = TOPIC_COUNT.of(home, cluster_id)
+    found = file.read()
+    if found is not None and found.cluster_id != cluster_id:
+        raise ArtifactError(f"{file.path}: is about another cluster, {found.cluster_id!r}; remove it")
+    return found.topics if found else None
+
+
+def keep_topic_count(home: Path, cluster_id: str, topics: int) -> None:
+    """Remember the count. Raises ``ArtifactError``."""
+    TOPIC_COUNT.of(home, cluster_id).write(TopicCount(cluster_id=cluster_id, topics=topics))
+
+
+def read_mark(home: Path) -> str | None:
+    """Give the token of a home; None if it has none. Raises ``ArtifactError``."""
+    found = MemoryFile(home / HOME_MARK, HomeMark).read()
+    return found.token if found else None
+
+
+def mark_of(home: Path) -> str:
+    """Give the token of a home; the first call makes it, and later ones never change it. Raises ``ArtifactError``."""
+    token = read_mark(home)
+    if token is not None:
+        return token
+    path, content = home / HOME_MARK, msgspec.json.encode(HomeMark(token=secrets.token_hex(16)))
+    with as_artifact_error(path, "cannot be written", "; check the disk"):
+        try:
+            create_atomically(path, content)
+        except FileExistsError:
+            pass  # another process was faster, and its token counts
+        except OSError:  # a file system without hard links
+            write_atomically(path, content)
+    return read_mark(home) or ""

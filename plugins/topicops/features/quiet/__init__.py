@@ -1,0 +1,1 @@
+"""A run in which nothing differs from the last good one ends after its snapshot."""

@@ -1,0 +1,263 @@
+"""A run in which nothing differs from the last good one ends after its snapshot: no Spark, no plan and no report.
+
+It must hide nothing, so each of these makes a full run: a change that is held, blocked or due; a rule that fails; a
+partition that is not healthy; a lost topic; a deletion that is going on; requests of unknown outcome; a run in between
+that failed or never ended; anything that time alone changes; and, every ``airflow.fullCheckEvery``, nothing at all:
+what only the brokers know is not in the snapshot.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from datetime import datetime, timedelta
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+import topicops
+from topicops.edges.home.memories import Memory, MemoryFile
+from topicops.features.quiet.values import GoodRun, RunState
+from topicops.flow.recovery import open_journals_folder
+from topicops.flow.runs.held_changes import read_held
+from topicops.flow.runs.newest_runs import write_verified
+from topicops.flow.runs.run import ENVIRONMENT_FILE, TABLES_FILE, Run, now, read_environment
+from topicops.flow.runs.unverified import unverified
+from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.errors import ArtifactError
+from topicops.model.plans.plan import Plan
+from topicops.model.printable import plural
+from topicops.model.runs.results import QualityReport, QualitySuite, quality_file
+from topicops.model.runs.run_result import QUIET_FILE, Quiet
+from topicops.model.specs.desired import Desired
+
+if TYPE_CHECKING:
+    from topicops.edges.tables.table_folder import TableFolder
+    from topicops.steps.reporting.runs.run_report import RunReport
+
+DIFFERENCES: Mapping[str, str] = {
+    "mode": "its mode was another",
+    "program": "topicops was another",
+    "environment": "the environment's file was another",
+    "files": "the topic files ask for something else",
+    "cluster": "the cluster is not the same",
+}
+"""What to say of each field of a state that differs."""
+LAST_GOOD_RUN = Memory("last-good-run", GoodRun)
+STATE_FILE = "state.json"
+LAST_GOOD_FILE = "last-good-run.json"
+"""In the folder of a full run: what was remembered when it began."""
+
+
+def look_for_quiet(run: Run, *, mode: str, full_because: str = "") -> Quiet | None:
+    """After the snapshot: ``quiet.json`` if nothing differs from the last good run; None: a full run is due.
+
+    A quiet run in mode apply has its commit verified, as a full one with an empty plan has.
+
+    Args:
+        full_because: Why this run has to be a full one in any case; empty: it need not.
+    """
+    run.store.remove(QUIET_FILE, STATE_FILE, LAST_GOOD_FILE)
+    memory, state, at = _memory(run), state_of(run, mode), now()
+    run.store.write_value(STATE_FILE, state)
+    try:
+        good = memory.read()
+        reason = full_because or next(_open_matters(run), "") or why_full(good, state, at=at, every=_every(run))
+    except ArtifactError as error:
+        good, reason = None, str(error)
+    if reason or good is None:
+        run.progress(f"A full run: {reason}")
+        if good is not None:
+            run.store.write_value(LAST_GOOD_FILE, good)
+        memory.remove()
+        return None
+    quiet = quiet_after(good, every=_every(run), commit=_desired(run).commit)
+    run.store.write_value(QUIET_FILE, quiet)
+    run.progress(quiet.sentence)
+    run.known_tables().remove_all()
+    run.store.remove(TABLES_FILE)
+    if mode == "apply" and quiet.commit:
+        write_verified(run, quiet.commit)
+    return quiet
+
+
+def why_full(good: GoodRun | None, state: RunState, *, at: datetime, every: timedelta) -> str:
+    """Why a full run is due; empty: none is."""
+    if good is None:
+        return "no good run is known, or one after it was not good"
+    if differing := [field.name for field in fields(state) if differs(field.name, good.state, state)]:
+        return f"{'; '.join(DIFFERENCES[name] for name in differing)}, compared with run {good.run}"
+    if not good.has_empty_plan:
+        return f"run {good.run} made changes, so what they led to is planned again"
+    return _why_full_by_time(good, at=at, every=every)
+
+
+def differs(name: str, before: RunState, after: RunState) -> bool:
+    """A digest that is not known differs from each."""
+    return getattr(after, name) is None or getattr(before, name) != getattr(after, name)
+
+
+def _why_full_by_time(good: GoodRun, *, at: datetime, every: timedelta) -> str:
+    if not good.checked_at <= at < good.checked_at + every:
+        return f"every {every} all is checked; that was last at {_clock(good.checked_at)}"
+    if good.holds_until is not None and good.holds_until <= at:
+        return f"a pause ended at {_clock(good.holds_until)}"
+    return ""
+
+
+def quiet_after(good: GoodRun, *, every: timedelta, commit: str | None) -> Quiet:
+    full_check_at = min(filter(None, (good.checked_at + every, good.holds_until)))
+    sentence = (
+        f"Nothing differs from run {good.run}, which was good; the next full check is due at {_clock(full_check_at)}."
+    )
+    return Quiet(sentence=sentence, run=good.run, full_check_at=full_check_at, commit=commit)
+
+
+def judged_by(run: Run) -> str:
+    """The good run in whose end the rules held in the state of this run's snapshot; empty: none, or too long ago."""
+    if not (run.store.has(LAST_GOOD_FILE) and run.store.has(STATE_FILE)):
+        return ""
+    good, state = run.store.read_value(LAST_GOOD_FILE, GoodRun), run.store.read_value(STATE_FILE, RunState)
+    is_same = not any(differs(field.name, good.state, state) for field in fields(state))
+    return good.run if is_same and not _why_full_by_time(good, at=now(), every=_every(run)) else ""
+
+
+def note_end(run: Run, *, failed_tasks: Sequence[str] = ()) -> None:
+    """At the end of a full run: remember it if it was good, else forget the one before."""
+    if failed_tasks:
+        _memory(run).remove()
+        return
+    from topicops.flow.reporting import run_report
+
+    memory = _memory(run)
+    try:
+        good = _good_run(run, run_report(run))
+    except ArtifactError as error:
+        run.progress(f"The next run makes every check: {error}")
+        good = None
+    if good is None:
+        memory.remove()
+    else:
+        memory.write(good)
+
+
+def is_good(report: RunReport) -> bool:
+    """All that the files ask for is in place, and nothing is worth a look: a stricter word than success."""
+    plan = report.plan
+    if plan is None or plan.change_set.source.only is not None or plan.change_set.blocked:
+        return False
+    rules, done = (*report.quality_before, *report.quality_after), {outcome.digest for outcome in report.outcomes}
+    return (
+        report.is_success
+        and bool(report.quality_before)
+        and all(rule.success for rule in rules)
+        and all(check.is_healthy for check in report.checks)
+        and all(gated.digest in done for gated in plan.changes)
+        and not any(facts.unhealthy for facts in (report.facts_before, report.facts_after) if facts)
+    )
+
+
+def state_of(run: Run, mode: str) -> RunState:
+    """Of the run's files and its first snapshot."""
+    tables, desired = run.known_tables(), replace(_desired(run), commit=None)
+    return RunState(
+        mode=mode,
+        program=_program_digest(),
+        environment=_sha256(run.store.read_text(ENVIRONMENT_FILE).encode()),
+        files=_sha256(msgspec.json.encode(desired, order="sorted"), tables.digest("desired").encode()),
+        cluster=cluster_digest(tables),
+    )
+
+
+def cluster_digest(tables: TableFolder) -> str | None:
+    """Of a snapshot's tables; None while a topic is being deleted, because the age of that counts too."""
+    if any(tables.read("cluster", columns=["deleting"])["deleting"].to_pylist()):
+        return None
+    return tables.digest("cluster", "brokers", "topics", "partitions")
+
+
+def _good_run(run: Run, report: RunReport) -> GoodRun | None:
+    if not is_good(report) or report.plan is None or next(_open_matters(run), ""):
+        return None
+    state, checked_at = run.store.read_value(STATE_FILE, RunState), _checked_at(run, "before")
+    first_cluster = state.cluster
+    if report.quality_after:
+        state = replace(state, cluster=cluster_digest(run.known_tables().below("after")))
+    elif state.mode == "apply":
+        if not judged_by(run):
+            return None
+        checked_at = run.store.read_value(LAST_GOOD_FILE, GoodRun).checked_at
+    if state.cluster is None:
+        return None
+    return GoodRun(
+        run=run.name,
+        state=state,
+        has_empty_plan=not report.plan.changes and state.cluster == first_cluster,
+        checked_at=checked_at,
+        holds_until=first_turn(report.plan),
+    )
+
+
+def first_turn(plan: Plan) -> datetime | None:
+    """When the first pause ends that keeps a change from being planned, UTC."""
+    ends = [datetime.fromisoformat(paused.until) for paused in plan.change_set.paused if paused.until]
+    return min(ends, default=None)
+
+
+def _open_matters(run: Run) -> Iterator[str]:
+    """Yield what is neither in the files nor in the snapshot, and must not be hidden."""
+    if any(open_journals_folder(run).glob("*.json")):
+        yield "requests of another run are being sent, or nobody knows what became of them"
+    if left := unverified(run):
+        yield f"{plural(len(left), 'topic')} changed by an earlier run and not verified yet"
+    if held := read_held(run.home, run.environment).addresses:
+        yield f"{plural(len(held), 'change')} held"
+    if lost := run.store.read_value("live.json", ClusterSnapshot).lost:
+        yield f"{plural(len(lost), 'described topic')} deleted outside git"
+    if left_out := _desired(run).left_out:
+        yield f"{plural(len(left_out), 'topic')} left out because of errors in their files"
+
+
+def _checked_at(run: Run, suite: QualitySuite) -> datetime:
+    return run.store.read_value(quality_file(suite), QualityReport).checked_at
+
+
+def _every(run: Run) -> timedelta:
+    return read_environment(run).spec.airflow.full_check_every
+
+
+def _desired(run: Run) -> Desired:
+    """Without the topics, which are in the table."""
+    return run.store.read_value("desired.json", Desired)
+
+
+def _memory(run: Run) -> MemoryFile[GoodRun]:
+    """Give the last good run of this run's DAG.
+
+    A run that does more than look removes it first, so that after a crash or a failure the next run makes every check.
+    """
+    return LAST_GOOD_RUN.of(run.home, run.name.partition("/")[0])
+
+
+@cache
+def _program_digest() -> str:
+    """Give the SHA-256 of every Python file of the package: a checkout may change under one version number."""
+    root, digest = Path(topicops.__file__).parent, hashlib.sha256()
+    for path in sorted(root.rglob("*.py")):
+        digest.update(f"{path.relative_to(root).as_posix()}\0".encode())
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _sha256(*parts: bytes) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(hashlib.sha256(part).digest())
+    return digest.hexdigest()
+
+
+def _clock(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M} UTC"

@@ -1,0 +1,180 @@
+"""A rehearsal as text and Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from topicops.features.rehearse.each_rack import RackLoss, RackLosses
+from topicops.features.rehearse.partitions import PartitionName
+from topicops.features.rehearse.played import (
+    Effect,
+    Rehearsal,
+    RehearsedChange,
+    RehearsedLoad,
+    RehearsedPartition,
+    RehearsedTopic,
+)
+from topicops.model.printable import markdown, plural, printable, printable_lines
+from topicops.steps.reporting.fitting import MARKDOWN_LIMIT, Section, cells, fitted, size
+
+NAMES_SHOWN = 10
+"""Number of partitions that a line names; JSON has all."""
+_CHANGES_TABLE = ("| change | what becomes of it |", "|---|---|")
+_LOAD_TABLE = ("| broker | rack | leaders | replicas |", "|---|---|---|---|")
+_RACKS_TABLE = (
+    "| without rack | offline | below min ISR | leaders that move | most leaders of a broker |",
+    "|---|---|---|---|---|",
+)
+
+
+def rehearsal_text(found: Rehearsal) -> str:
+    """What happens, the changes, each topic of the plan, the load of the brokers, and what is lost, in this order."""
+    parts = [
+        [f"Rehearsal in {found.environment}: {_story(found)}."],
+        ["Changes:", *(f"  {change.action} {change.topic}: {_effect(change)}" for change in found.changes)],
+        ["Topics afterwards:", *(line for topic in found.topics for line in _topic_lines(topic))],
+        ["Load afterwards:", *(f"  {_load_text(row)}" for row in found.load)],
+        list(_loss_lines(found)),
+    ]
+    return printable_lines("\n\n".join("\n".join(part) for part in parts if len(part) > 1 or part is parts[0]))
+
+
+def racks_text(found: RackLosses) -> str:
+    return printable_lines("\n".join([_racks_head(found), "", *map(_rack_line, found.racks), *_rackless(found)]))
+
+
+def rehearsal_markdown(found: Rehearsal) -> str:
+    title = f"### Rehearsal in {markdown(found.environment)}"
+    head = [title, "", f"{markdown(_story(found))}.", "", _headline(found), ""]
+    sections = [
+        Section(
+            title="Changes",
+            head=_CHANGES_TABLE,
+            rows=tuple(cells(f"{change.action} {change.topic}", _effect(change)) for change in _worst_first(found)),
+            noun="changes",
+        ),
+        Section(
+            title="Load afterwards",
+            head=_LOAD_TABLE,
+            rows=tuple(
+                cells(str(row.broker), row.rack or "", _arrow(row.leaders_before, row.leaders), _replicas_text(row))
+                for row in found.load
+            ),
+            noun="brokers",
+        ),
+    ]
+    shown = [section for section in sections if section.rows]
+    return "\n".join([*head, *fitted(shown, MARKDOWN_LIMIT - size(head))]).rstrip("\n") + "\n"
+
+
+def racks_markdown(found: RackLosses) -> str:
+    rows = tuple(
+        cells(loss.rack, str(loss.offline), str(loss.below_min_isr), str(loss.moved_leaders), str(loss.most_leaders))
+        for loss in found.racks
+    )
+    section = Section(title="If a rack is lost", head=_RACKS_TABLE, rows=rows, noun="racks")
+    head = [line for text in (_racks_head(found), *_rackless(found)) for line in (markdown(text), "")]
+    return "\n".join([*head, *fitted([section], MARKDOWN_LIMIT - size(head))]).rstrip("\n") + "\n"
+
+
+def _story(found: Rehearsal) -> str:
+    changes = plural(len(found.changes), "change")
+    if not found.lost_brokers:
+        return changes
+    when = f"after change {found.step}" if found.step else "before the first change"
+    then = "after them" if found.step == len(found.changes) else when
+    names = [f"{row.broker} ({row.rack})" if row.rack else str(row.broker) for row in found.load if row.is_lost]
+    lost = f"broker {names[0]} is" if len(names) == 1 else f"brokers {', '.join(names)} are"
+    return f"{changes}; {lost} lost{f' {then}' if found.changes else ''}"
+
+
+def _headline(found: Rehearsal) -> str:
+    hangs = len(found.with_effect(Effect.HANGS))
+    more = f", {plural(hangs, 'delete')} {'hangs' if hangs == 1 else 'hang'}" if hangs else ""
+    return f"**{len(found.offline)} offline, {len(found.below_min_isr)} below min ISR{more}**"
+
+
+def _effect(change: RehearsedChange) -> str:
+    return f"{change.effect}: {change.reason}" if change.reason else change.effect
+
+
+def _worst_first(found: Rehearsal) -> list[RehearsedChange]:
+    order = [Effect.HANGS, Effect.REFUSED, Effect.SKEWED, Effect.DONE]
+    return sorted(found.changes, key=lambda change: order.index(change.effect))
+
+
+def _topic_lines(topic: RehearsedTopic) -> Iterator[str]:
+    if not topic.partitions:
+        yield f"  {topic.topic}: {'marked for deletion' if topic.is_deleting else 'absent'}"
+        return
+    yield f"  {topic.topic}"
+    for partition in topic.partitions:
+        yield f"    {_partition_text(partition)}"
+
+
+def _partition_text(found: RehearsedPartition) -> str:
+    leader = "no leader" if found.leader is None else f"leader {found.leader}"
+    was = f" (was {found.leader_before})" if found.leader_before not in (None, found.leader) else ""
+    below = "; producers with acks=all fail" if found.is_below_min_isr else ""
+    return f"partition {found.partition}: {leader}{was}, replicas {_ids(found.replicas)}, ISR {_ids(found.isr)}{below}"
+
+
+def _load_text(row: RehearsedLoad) -> str:
+    rack = f" ({row.rack})" if row.rack else ""
+    if row.is_lost:
+        return f"broker {row.broker}{rack}: lost, with {plural(row.leaders_before, 'leader')} before"
+    leaders, replicas = _arrow(row.leaders_before, row.leaders), _arrow(row.replicas_before, row.replicas)
+    return f"broker {row.broker}{rack}: leaders {leaders}, replicas {replicas}"
+
+
+def _replicas_text(row: RehearsedLoad) -> str:
+    return "lost" if row.is_lost else _arrow(row.replicas_before, row.replicas)
+
+
+def _arrow(before: int, after: int) -> str:
+    return str(after) if before == after else f"{before} -> {after}"
+
+
+def _loss_lines(found: Rehearsal) -> Iterator[str]:
+    yield f"Afterwards, of {plural(found.partitions, 'partition')}:"
+    yield f"  {len(found.offline)} offline ({found.offline_before} before){_names(found.offline)}"
+    yield (
+        f"  {len(found.below_min_isr)} below min.insync.replicas ({found.below_min_isr_before} before)"
+        f"{_names(found.below_min_isr)}"
+    )
+    if hanging := found.with_effect(Effect.HANGS):
+        yield f"  {plural(len(hanging), 'delete')} that would hang: {', '.join(change.topic for change in hanging)}"
+
+
+def _racks_head(found: RackLosses) -> str:
+    return (
+        f"{found.environment}{', after the plan' if found.after_plan else ''}: {plural(found.topics, 'topic')}, "
+        f"{plural(found.partitions, 'partition')}; now {found.offline_now} offline, "
+        f"{found.below_min_isr_now} below min.insync.replicas, at most {found.most_leaders_now} leaders on a broker."
+    )
+
+
+def _rack_line(loss: RackLoss) -> str:
+    offline, below = _names(loss.offline_examples, loss.offline), _names(loss.below_examples, loss.below_min_isr)
+    return (
+        f"without {loss.rack} (brokers {_ids(loss.brokers)}): {loss.offline} offline{offline}, "
+        f"{loss.below_min_isr} below min.insync.replicas{below}, {loss.moved_leaders} leaders move, "
+        f"at most {loss.most_leaders} on a broker"
+    )
+
+
+def _rackless(found: RackLosses) -> list[str]:
+    if not found.brokers_without_rack:
+        return []
+    return [f"Brokers without a rack stay in each line: {_ids(found.brokers_without_rack)}"]
+
+
+def _names(names: Sequence[PartitionName], number: int | None = None) -> str:
+    if not names:
+        return ""
+    left = (len(names) if number is None else number) - len(names[:NAMES_SHOWN])
+    return f" ({', '.join(printable(str(name)) for name in names[:NAMES_SHOWN])}{f' and {left} more' if left else ''})"
+
+
+def _ids(brokers: Sequence[int]) -> str:
+    return ",".join(map(str, brokers)) or "none"
