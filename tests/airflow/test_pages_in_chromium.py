@@ -22,6 +22,7 @@ from fixtures.run_pages import HOSTILE, write_run
 from fixtures.topic_index import write_index
 from topicops.edges.home.artifacts import ArtifactStore
 from topicops.features.sandbox.edges.airflow import LocalAirflow, start_airflow, wait_for_dags
+from topicops.features.topic_pages.on_airflow import VIEW
 from topicops.flow.runs.held_changes import HeldSet, held_set_file
 from topicops.flow.runs.rejections import Rejection, note_answer
 from topicops.flow.runs.run import outcomes_file
@@ -30,7 +31,7 @@ from topicops.model.plans.load_table import LoadTable
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_to_json
 from topicops.model.runs.results import FailingRow, Outcome, OutcomeStatus, QualityReport, quality_file
-from topicops.on_airflow.routes import PLAN_ROUTE, PREFIX, QUALITY_ROUTE, TOPICS_ROUTE
+from topicops.on_airflow.routes import PLAN_ROUTE, PREFIX, QUALITY_ROUTE
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PIPELINE = "topic_pipeline_local"
@@ -308,7 +309,7 @@ def test_from_airflow_s_bar_a_viewer_comes_to_a_topic_and_to_the_broker_that_it_
     site: Site, browser: Browser
 ) -> None:
     as_role(browser, site, "viewer")
-    browser.open(f"{site.airflow.url}/plugin/{TOPICS_ROUTE}")
+    browser.open(f"{site.airflow.url}/plugin/{VIEW['url_route']}")
     browser.frame(TAB)
     browser.click("a[href$='topic_pipeline_local/topics']")
     browser.wait_for_text("8 topics")

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
         validate,
         verify,
     )
-    from topicops.flow.topic_index import index_topics
     from topicops.flow.verifying import check_topics
     from topicops.flow.whole_runs import apply_own_plan, apply_plan, verify_cluster, verify_plan
 
@@ -61,7 +60,6 @@ _NAMES = {
         "validate",
         "verify",
     ),
-    "topic_index": ("index_topics",),
     "verifying": ("check_topics",),
     "causes": ("why",),
     "whole_runs": ("apply_own_plan", "apply_plan", "verify_cluster", "verify_plan"),
@@ -86,7 +84,6 @@ __all__ = [
     "gate",
     "home_folder",
     "import_topics",
-    "index_topics",
     "judged_by",
     "load_plan",
     "look_for_quiet",

@@ -23,7 +23,6 @@ from topicops.flow.runs.held_changes import read_held
 from topicops.flow.runs.run import ENVIRONMENT_FILE, TABLES_FILE, Run, now, read_environment
 from topicops.flow.runs.unverified import unverified
 from topicops.flow.runs.verified import write_verified
-from topicops.flow.topic_index import note_look
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError
 from topicops.model.plans.plan import Plan
@@ -74,7 +73,6 @@ def look_for_quiet(run: Run, *, mode: str, full_because: str = "") -> Quiet | No
     quiet = quiet_after(good, every=_every(run), commit=_desired(run).commit)
     run.store.write_value(QUIET_FILE, quiet)
     run.progress(quiet.sentence)
-    note_look(run)
     run.known_tables().remove_all()
     run.store.remove(TABLES_FILE)
     if mode == "apply" and quiet.commit:

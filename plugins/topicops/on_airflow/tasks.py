@@ -119,7 +119,6 @@ class Flow(Protocol):
     def quality_after(self, run: Run) -> QualitySummary: ...
     def report(self, run: Run, *, failed_tasks: Sequence[str]) -> ReportSummary: ...
     def look_for_quiet(self, run: Run, *, mode: str, full_because: str = "") -> Quiet | None: ...
-    def index_topics(self, run: Run) -> None: ...
     def judged_by(self, run: Run) -> str: ...
     def note_good_run(self, run: Run, *, failed_tasks: Sequence[str] = ()) -> None: ...
     def note_verified(self, run: Run, *, failed_tasks: Sequence[str]) -> None: ...
@@ -277,6 +276,8 @@ def validate(site: Site, context: Context) -> XComValue:
 
 def snapshot(site: Site, context: Context) -> XComValue:
     """The live cluster with partition states. Where nothing differs from the last good run, the run ends here."""
+    from topicops.plugged import after_reading
+
     with step(site, context) as (flow, run):
         summary = flow.snapshot(run, states=True).to_xcom()
         left, mode = verify_what_is_left(run), mode_or(context, "drift")
@@ -284,6 +285,7 @@ def snapshot(site: Site, context: Context) -> XComValue:
         quiet = flow.look_for_quiet(run, mode=mode, full_because=full)
         if quiet is None:
             return summary
+        after_reading(run)
         if mode != "drift":
             note_newest_good(run, site.topics)
         if mode == "apply":
@@ -352,6 +354,7 @@ def gate(site: Site, context: Context) -> XComValue:
     from topicops.flow.runs.held_changes import HeldSet, held_set_file, read_held
     from topicops.flow.runs.rejections import read_rejections, resting_lines
     from topicops.flow.runs.run import note
+    from topicops.plugged import after_reading
 
     with step(site, context) as (flow, run):
         if mode_of(context) == "apply":
@@ -361,7 +364,7 @@ def gate(site: Site, context: Context) -> XComValue:
         summary = flow.gate(run, approvals=approvals).to_xcom()
         note(run, reviewed.objections)  # the gate has removed the notes of an earlier try
         keep_commit_address(run, commit_address(context["ti"], site.topics))
-        flow.index_topics(run)
+        after_reading(run)
         plan = run.read_plan()
         log_changes(plan)
         if mode_of(context) != "apply":
@@ -407,11 +410,13 @@ def listed(digests: Sequence[str]) -> list[str]:
 
 def plan_to_look_at(site: Site, context: Context) -> XComValue:
     """The ordered changes, and the gate's word on each. Asks nobody, and leaves the held set as it is."""
+    from topicops.plugged import after_reading
+
     with step(site, context) as (flow, run):
         planned = flow.plan(run, only=only_of(context))
         require_a_match(run, only_of(context))
         gated = flow.gate(run)
-        flow.index_topics(run)
+        after_reading(run)
         log_changes(run.read_plan())
         return {**planned.to_xcom(), **gated.to_xcom()}
 
@@ -420,13 +425,13 @@ def drift(site: Site, context: Context) -> XComValue:
     """One log line for each difference between cluster and files, and counts. A difference fails nothing."""
     from topicops.on_airflow.metrics import count
     from topicops.on_airflow.tellers import TELLERS
-    from topicops.plugged import after_task
+    from topicops.plugged import after_reading, after_task
 
     with step(site, context) as (flow, run):
         found = flow.record_drift(run, only=only_of(context))
         after_task(run, mode="drift")
         if only_of(context) is None:
-            flow.index_topics(run)
+            after_reading(run)
         flow.note_good_run(run, failed_tasks=("drift",) if found.differences else ())
         for teller in TELLERS:
             teller.tell_of_drift(run, site.options.notifiers, context, is_whole=only_of(context) is None)
@@ -527,7 +532,7 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
 
     The XCom ``result`` has the same for CI, also when the run fails.
     """
-    from topicops.plugged import after_task
+    from topicops.plugged import after_reading, after_task
 
     failed, is_whole = failed_tasks(context), "mode" in context["params"]  # an approval run is of a part
     with step(site, context) as (flow, run):
@@ -542,7 +547,7 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
             flow.note_verified(run, failed_tasks=failed)
         if is_whole and not failed:
             flow.note_good_run(run)
-        flow.index_topics(run)
+        after_reading(run)
         result = flow.run_result(run, failed_tasks=failed, remarks=remarks)
         hand_over(result, context)
         copy_artifacts(run, result)
@@ -591,12 +596,13 @@ def tell_of_failure(site: Site, context: Context) -> None:
     """
     from topicops import flow
     from topicops.on_airflow.tellers import TELLERS
+    from topicops.plugged import after_reading
 
     dag_run = context["dag_run"]
     run = flow.open_run(environment=site.environment, topics=site.topics, group=dag_run.dag_id, run_id=dag_run.run_id)
     for teller in TELLERS:
         teller.tell_of_end(run, str(context.get("reason") or "a task failed"), site.options.notifiers, context)
-    flow.index_topics(run)
+    after_reading(run)
 
 
 def note_newest_good(run: Run, topics: Path) -> None:

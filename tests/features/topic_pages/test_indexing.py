@@ -11,14 +11,16 @@ import pytest
 from fakes import builders
 from fixtures.topic_index import a_cluster
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog
+from topicops.features.topic_pages.file import TopicIndex
+from topicops.features.topic_pages.indexing import index_topics, life_of_topic
+from topicops.features.topic_pages.values import TopicsWanted
 from topicops.flow.runs.kept import keep_reading
 from topicops.flow.runs.questions import ASKED_SET
 from topicops.flow.runs.run import Run, open_run
-from topicops.flow.topic_index import index_of, index_topics, life_of_topic, note_look
 from topicops.model.plans.changes import Change
 from topicops.model.plans.plan_file import plan_to_json
+from topicops.model.runs.good_run import QUIET_FILE
 from topicops.model.runs.results import Mutation, OutcomeStatus
-from topicops.model.runs.topic_index import TopicsWanted
 from topicops.steps.planning.gate import gate
 from topicops.steps.planning.only import keep_only
 
@@ -56,7 +58,7 @@ def write_plan(run: Run, only: str | None = None, changes: Sequence[Change] | No
 def test_a_run_writes_what_it_has_found(run: Run, tmp_path: Path) -> None:
     write_plan(run)
     index_topics(run)
-    index = index_of(tmp_path, "local")
+    index = TopicIndex.of(tmp_path, "local")
     assert index.head().read_at == datetime(2024, 5, 1, 12, tzinfo=UTC)
     assert index.page(TopicsWanted()).topics == 7
     topic = index.topic("shop.orders")
@@ -65,13 +67,13 @@ def test_a_run_writes_what_it_has_found(run: Run, tmp_path: Path) -> None:
 
 
 def planned_of(home: Path) -> dict[str, list[str]]:
-    return {name: [entry.title for entry in found] for name, found in index_of(home, "local").planned().items()}
+    return {name: [entry.title for entry in found] for name, found in TopicIndex.of(home, "local").planned().items()}
 
 
 def test_a_run_of_a_part_writes_no_first_index(run: Run, tmp_path: Path) -> None:
     write_plan(run, only="shop.*")
     index_topics(run)
-    assert not index_of(tmp_path, "local").path.exists()
+    assert not TopicIndex.of(tmp_path, "local").path.exists()
 
 
 def test_a_run_of_a_part_leaves_what_is_said_of_the_plan_of_other_topics(run: Run, tmp_path: Path) -> None:
@@ -111,15 +113,15 @@ def test_the_last_change_comes_from_the_audit_log_and_stays(run: Run, tmp_path: 
     FileAuditLog(tmp_path / "audit", origin).append([mutation])
     for _ in range(2):  # the second one reads it from the index before
         index_topics(run)
-        (row,) = index_of(tmp_path, "local").page(TopicsWanted(q="shop.orders")).rows
+        (row,) = TopicIndex.of(tmp_path, "local").page(TopicsWanted(q="shop.orders")).rows
         assert row.changed.endswith("configure by User:topicops (Kafka)")
-        assert index_of(tmp_path, "local").head().audit_lines == 1
+        assert TopicIndex.of(tmp_path, "local").head().audit_lines == 1
     assert [line.n for line in life_of_topic(tmp_path, "local", "shop.orders", most=5)] == [1]
     assert not life_of_topic(tmp_path, "local", "shop.order", most=5)
 
 
 def test_a_damaged_index_is_written_again(run: Run, tmp_path: Path) -> None:
-    index = index_of(tmp_path, "local")
+    index = TopicIndex.of(tmp_path, "local")
     index.path.parent.mkdir()
     index.path.write_bytes(b"no database")
     index_topics(run)
@@ -129,12 +131,17 @@ def test_a_damaged_index_is_written_again(run: Run, tmp_path: Path) -> None:
 def test_a_problem_is_a_line_of_progress_and_fails_no_run(run: Run, tmp_path: Path, lines: list[str]) -> None:
     (tmp_path / "topic-index").write_text("in the way", encoding="utf-8")
     index_topics(run)
-    note_look(run)
     assert any(line.startswith("The Topics page stays as it was: local.sqlite: cannot be written") for line in lines)
 
 
 def test_a_quiet_run_is_noted_where_there_is_an_index(run: Run, tmp_path: Path) -> None:
-    note_look(run)
+    index = TopicIndex.of(tmp_path, "local")
+    run.store.write_json(QUIET_FILE, {})
     index_topics(run)
-    note_look(run)
-    assert index_of(tmp_path, "local").head().looked_at is not None
+    assert not index.path.exists()
+    run.store.remove(QUIET_FILE)
+    index_topics(run)
+    assert index.head().looked_at is None
+    run.store.write_json(QUIET_FILE, {})
+    index_topics(run)
+    assert index.head().looked_at is not None

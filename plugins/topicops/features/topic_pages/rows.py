@@ -7,19 +7,12 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Literal, TypeVar
 
+from topicops.features.topic_pages.values import BrokerShare, IndexedTopic, LastChange, PlannedChange, Word
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.delta import TopicClass, desired_row, live_row
 from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.runs.results import IN_PLACE, Outcome, OutcomeStatus
-from topicops.model.runs.topic_index import (
-    TROUBLE,
-    BrokerShare,
-    IndexedTopic,
-    LastChange,
-    PlannedChange,
-    Word,
-)
 from topicops.model.specs.desired import DesiredTopic, Lifecycle
 from topicops.model.topics_in_files import in_parts
 from topicops.steps.planning.diff import compare
@@ -35,14 +28,14 @@ CLASS_WORDS: Mapping[TopicClass, Word] = {
     TopicClass.UNMANAGED: "unmanaged",
 }
 CHANGING = (TopicClass.MISSING, TopicClass.DIFFERENT, TopicClass.TOMBSTONED)
-"""Topics that a change is due for."""
+"""Classes of topics that a change is due for."""
 OUTCOME_WORDS: Mapping[OutcomeStatus, Word] = {
     OutcomeStatus.FAILED: "change failed",
     OutcomeStatus.UNKNOWN: "change failed",
     OutcomeStatus.REFUSED: "refused",
     OutcomeStatus.NOT_SENT: "refused",
 }
-"""Of a change that was to run and is not in place."""
+"""States of a topic with a change that was to run and is not in place."""
 GATE_WORDS: Mapping[GateWord, Word] = {GateWord.HELD: "held", GateWord.SKIPPED: "skipped"}
 
 
@@ -67,9 +60,8 @@ def indexed_topics(
             topic, spec = alive.get(name), described.get(name)
             if topic is None and spec is not None and spec.lifecycle is Lifecycle.ABSENT:
                 continue
-            yield _indexed(
-                name, live, topic, spec, tuple(planned.get(name, ())), changes.get(name), is_left_out=name in left_out
-            )
+            entries = tuple(planned.get(name, ()))
+            yield _indexed(name, live, topic, spec, entries, changes.get(name), is_left_out=name in left_out)
 
 
 def planned_changes(
@@ -79,12 +71,12 @@ def planned_changes(
     outcomes: Mapping[str, Outcome] = MappingProxyType({}),
     rejected: Mapping[str, str] = MappingProxyType({}),
 ) -> Mapping[str, Sequence[PlannedChange]]:
-    """What a plan has about each topic.
+    """Give what a plan has about each topic.
 
     Args:
-        run: The run with the plan, as ``<DAG>/<run id>``.
-        outcomes: By digest, what came of the changes that a task has processed.
-        rejected: By digest, who rejected a held change, as a sentence.
+        run: Run with the plan, as ``<DAG>/<run id>``.
+        outcomes: What came of the changes that a task has processed, by digest.
+        rejected: Who rejected a held change, as a sentence, by digest.
     """
     found: dict[str, list[PlannedChange]] = defaultdict(list)
     for gated in plan.changes if plan else ():
@@ -106,7 +98,7 @@ def planned_changes(
 def _word_of(
     gated: GatedChange, outcome: Outcome | None, rejected: Mapping[str, str]
 ) -> tuple[Word | Literal["run"], tuple[str, ...]]:
-    """What became of the change, or else the gate's word, with the reasons."""
+    """Say what became of the change, or else give the gate's word, with the reasons."""
     if outcome is not None:
         return OUTCOME_WORDS[outcome.status], (f"{outcome.status.value}: {outcome.message}",)
     if gated.gate is GateWord.HELD and gated.digest in rejected:
@@ -128,54 +120,39 @@ def _indexed(
     *,
     is_left_out: bool,
 ) -> IndexedTopic:
-    delta = compare(desired_row(spec) if spec else None, live_row(topic) if topic else None)
-    partitions = list(listed_partitions(live, topic)) if topic and name not in live.deleting else []
+    topic_class = compare(desired_row(spec) if spec else None, live_row(topic) if topic else None).topic_class
+    is_going = name in live.deleting
+    partitions = list(listed_partitions(live, topic)) if topic and not is_going else []
     knows_states = topic is not None and topic.states is not None
-    offline, under_min, under_replicated = _troubles(partitions) if knows_states else (0, 0, 0)
-    words: set[Word] = {entry.word for entry in planned if entry.word != "run"}
-    if delta.topic_class in CLASS_WORDS and not (is_left_out and delta.topic_class is TopicClass.UNMANAGED):
-        words.add(CLASS_WORDS[delta.topic_class])
-    if last_change and last_change.outcome in OUTCOME_WORDS and delta.topic_class in CHANGING:
+    healths = [partition.health for partition in partitions] if knows_states else []
+    unhealthy: dict[Word, int] = {
+        "offline": sum(health.is_offline for health in healths),
+        "under min ISR": sum(health.refuses_all_acks for health in healths),
+        "under-replicated": sum(health.is_under_replicated for health in healths),
+    }
+    states: dict[Word, bool] = {
+        "deleted outside git": name in live.lost,
+        "being deleted": is_going,
+        "moving": topic is not None and (topic.is_reassigning or name in live.reassigning),
+        "healthy": knows_states and not is_going and not any(unhealthy.values()),
+    }
+    words: set[Word] = {word for word, count in (unhealthy | states).items() if count}
+    words |= {entry.word for entry in planned if entry.word != "run"}
+    if topic_class in CLASS_WORDS and not (is_left_out and topic_class is TopicClass.UNMANAGED):
+        words.add(CLASS_WORDS[topic_class])
+    if last_change and last_change.outcome in OUTCOME_WORDS and topic_class in CHANGING:
         words.add(OUTCOME_WORDS[last_change.outcome])
-    health: tuple[tuple[Word, int], ...] = (
-        ("offline", offline),
-        ("under min ISR", under_min),
-        ("under-replicated", under_replicated),
-    )
-    words |= {word for word, count in health if count}
-    if name in live.lost:
-        words.add("deleted outside git")
-    if name in live.deleting:
-        words.add("being deleted")
-    if topic and (topic.is_reassigning or name in live.reassigning):
-        words.add("moving")
-    if knows_states and name not in live.deleting and not words & TROUBLE:
-        words.add("healthy")
-    shown = delta.live or delta.desired
-    factor = max(topic.replication_factors, default=0) if topic else spec.replication_factor if spec else 0
     return IndexedTopic(
         name=name,
-        topic_class=delta.topic_class,
         words=frozenset(words),
-        partitions=shown.partitions if shown else 0,
-        replication_factor=factor,
-        offline=offline,
-        under_min_isr=under_min,
-        under_replicated=under_replicated,
+        offline=unhealthy["offline"],
+        under_min_isr=unhealthy["under min ISR"],
+        under_replicated=unhealthy["under-replicated"],
         shares=tuple(_shares(partitions)),
         live=topic,
         desired=spec,
-        changed=delta.changed,
         planned=planned,
         last_change=last_change,
-    )
-
-
-def _troubles(partitions: Sequence[ListedPartition]) -> tuple[int, int, int]:
-    return (
-        sum(partition.health.is_offline for partition in partitions),
-        sum(partition.health.refuses_all_acks for partition in partitions),
-        sum(partition.health.is_under_replicated for partition in partitions),
     )
 
 
@@ -184,4 +161,4 @@ def _shares(partitions: Sequence[ListedPartition]) -> Iterator[BrokerShare]:
     leaders = Counter(partition.leader for partition in partitions if partition.leader is not None)
     missing = Counter(broker for partition in partitions for broker in partition.health.missing)
     for broker in sorted({*replicas, *leaders}):
-        yield BrokerShare(broker=broker, replicas=replicas[broker], leaders=leaders[broker], missing=missing[broker])
+        yield BrokerShare(broker, replicas[broker], leaders[broker], missing[broker])

@@ -1,7 +1,7 @@
 """The topic index of an environment: ``<home>/topic-index/<environment>.sqlite``, whole or not there.
 
 SQLite, so that a page of 50 topics is read without the other 50,000. A run writes a new file and gives it the name of
-the old one; whoever reads the old one reads it to its end.
+the old one; a reader of the old one reads it to its end.
 """
 
 from __future__ import annotations
@@ -9,28 +9,23 @@ from __future__ import annotations
 import os
 import secrets
 import sqlite3
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from topicops.edges.durable_files import make_folder
 from topicops.edges.home.artifacts import name_on_disk
-from topicops.model.errors import ArtifactError
-from topicops.model.json_errors import JsonError, json_errors
-from topicops.model.json_types import known
-from topicops.model.runs.later_changes import AuditMarks
-from topicops.model.runs.results import IN_PLACE, OutcomeStatus
-from topicops.model.runs.topic_index import (
+from topicops.features.topic_pages.values import (
     RANKS,
     TROUBLE,
     BrokerShare,
-    BrokerTotals,
     IndexedTopic,
     IndexHead,
     LastChange,
@@ -42,6 +37,10 @@ from topicops.model.runs.topic_index import (
     Word,
     later_words,
 )
+from topicops.model.errors import ArtifactError
+from topicops.model.json_errors import JsonError, json_errors
+from topicops.model.json_types import known
+from topicops.model.runs.results import IN_PLACE, OutcomeStatus
 
 T = TypeVar("T")
 NONE_LATER: Mapping[str, OutcomeStatus] = MappingProxyType({})
@@ -67,9 +66,7 @@ _ORDERS: Mapping[Order, str] = {
     "owner": "owner, name",
     "changed": "changed_at DESC, name",
 }
-_LISTED = (
-    "id, name, words, partitions, replication_factor, offline, under_min_isr, under_replicated, owner, place, changed"
-)
+_LISTED = "id, words, name, partitions, replication_factor, offline, under_replicated, owner, place, changed"
 _LATER = """
 CREATE TEMP TABLE later AS SELECT id, name, '' AS words, 0 AS rank FROM topics WHERE 0;
 CREATE TEMP VIEW known AS
@@ -85,46 +82,53 @@ CREATE TEMP VIEW known_words AS
 CREATE TEMP VIEW known_shares AS SELECT * FROM shares WHERE topic NOT IN (SELECT id FROM later);
 """
 """The tables without what is not so any more of the topics that were changed later."""
-
-
-def topic_index_path(home: Path, environment: str) -> Path:
-    return home / "topic-index" / f"{name_on_disk(environment)}.sqlite"
+_COUNTED_WORDS = "SELECT word, count(*) FROM known_words GROUP BY word ORDER BY 2 DESC"
+_COUNTED_OWNERS = f"""
+SELECT owner, count(*) FROM topics WHERE owner != '' GROUP BY owner ORDER BY 2 DESC, 1 LIMIT {OWNERS_SHOWN}
+"""  # noqa: S608
 
 
 def indexed_environments(home: Path) -> tuple[str, ...]:
-    """Environments that have an index, sorted."""
-    found = (TopicIndex(path) for path in sorted((home / "topic-index").glob("*.sqlite")))
+    """Name the environments that have an index that can be read, sorted."""
     names = []
-    for index in found:
+    for path in (home / "topic-index").glob("*.sqlite"):
         with suppress(ArtifactError):
-            names.append(index.head().environment)
+            names.append(TopicIndex(path).head().environment)
     return tuple(sorted(names))
 
 
-def write_topic_index(home: Path, head: IndexHead, topics: Iterable[IndexedTopic]) -> Path:
-    """Replace the index. Raises ``ArtifactError``."""
-    path = topic_index_path(home, head.environment)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    with _errors(path, "cannot be written"):
-        try:
-            make_folder(path.parent)
-            with closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
-                connection.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {_SCHEMA} BEGIN;")
-                connection.execute("INSERT INTO head VALUES (?)", (_json(head),))
-                for number, topic in enumerate(topics):
-                    _insert(connection, number, topic)
-                connection.executescript(f"{_INDEXES} ANALYZE;")  # it commits first
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
-    return path
-
-
 class TopicIndex:
-    """Reads an index. Every problem is an ``ArtifactError``."""
+    """The index in a file, which need not be there. Every problem is an ``ArtifactError``."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
+
+    @classmethod
+    def of(cls, home: Path, environment: str) -> TopicIndex:
+        return cls(home / "topic-index" / f"{name_on_disk(environment)}.sqlite")
+
+    def write(self, head: IndexHead, topics: Iterable[IndexedTopic]) -> None:
+        """Replace the index."""
+        temporary = self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}")
+        with self._errors("cannot be written"):
+            try:
+                make_folder(self.path.parent)
+                with closing(sqlite3.connect(temporary, isolation_level=None)) as connection:
+                    connection.executescript(f"PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; {_SCHEMA} BEGIN;")
+                    connection.execute("INSERT INTO head VALUES (?)", (_json(head),))
+                    for number, topic in enumerate(topics):
+                        _insert(connection, number, topic)
+                    connection.executescript(f"{_INDEXES} ANALYZE;")  # it commits first
+                temporary.replace(self.path)
+            finally:
+                temporary.unlink(missing_ok=True)
+
+    def note_look(self, at: datetime, audit_marks: Mapping[str, int]) -> None:
+        """Note that a later run has found nothing different; ``audit_marks`` are of before it read the cluster."""
+        with self._errors("cannot be written"), closing(sqlite3.connect(self._existing("rw"), uri=True)) as found:
+            found.execute("DELETE FROM looked_at")
+            found.execute("INSERT INTO looked_at VALUES (?,?)", (at.isoformat(), _json(audit_marks)))
+            found.commit()
 
     def head(self) -> IndexHead:
         with self._open() as connection:
@@ -136,107 +140,72 @@ class TopicIndex:
         marks = self._decoded(look[1], dict[str, int])
         return replace(head, looked_at=datetime.fromisoformat(look[0]), audit_marks=marks)
 
-    def note_look(self, at: datetime, audit_marks: AuditMarks) -> None:
-        """A later run has found nothing different; the audit logs had so many lines before it read the cluster."""
-        with _errors(self.path, "cannot be written"), closing(sqlite3.connect(self._existing("rw"), uri=True)) as found:
-            found.execute("DELETE FROM looked_at")
-            found.execute("INSERT INTO looked_at VALUES (?,?)", (at.isoformat(), _json(audit_marks)))
-            found.commit()
-
     def page(self, wanted: TopicsWanted, later: Mapping[str, OutcomeStatus] = NONE_LATER) -> TopicsPage:
-        """Topics that are wanted, in order, and how many there are of each state and owner.
+        """Read the topics that are wanted, in order, and count those of each state and owner.
 
         Args:
             later: Topics of which a change was sent after the reading: their states are not known any more.
         """
         where, values = _where(wanted)
-        with self._open_with(later) as connection:
+        with self._open(later) as connection:
             (topics,) = connection.execute("SELECT count(*) FROM topics").fetchone()
             (found,) = connection.execute(f"SELECT count(*) FROM known {where}", values).fetchone()  # noqa: S608
             rows = connection.execute(
                 f"SELECT {_LISTED} FROM known {where} ORDER BY {_ORDERS[wanted.order]} LIMIT ? OFFSET ?",  # noqa: S608
                 (*values, wanted.most, wanted.first),
             ).fetchall()
-            shares = self._shares(connection, [row[0] for row in rows])
-            words = dict(connection.execute("SELECT word, count(*) FROM known_words GROUP BY word ORDER BY 2 DESC"))
-            owners = dict(
-                connection.execute(
-                    "SELECT owner, count(*) FROM topics WHERE owner != '' GROUP BY owner ORDER BY 2 DESC, 1 LIMIT ?",
-                    (OWNERS_SHOWN,),
-                )
-            )
-        listed = tuple(_listed_row(row, shares.get(row[0], {})) for row in rows)
-        return TopicsPage(topics=topics, found=found, rows=listed, words=words, owners=owners)
+            shares = _shares(connection, [row[0] for row in rows])
+            words = dict(connection.execute(_COUNTED_WORDS))
+            owners = dict(connection.execute(_COUNTED_OWNERS))
+        listed = [ListedRow._make((name, _words(words), *rest, shares[id])) for id, words, name, *rest in rows]  # noqa: A001
+        return TopicsPage(topics, found, listed, words, owners)
+
+    def words(self, later: Mapping[str, OutcomeStatus]) -> Mapping[Word, int]:
+        """Count the topics in each state."""
+        with self._open(later) as connection:
+            return dict(connection.execute(_COUNTED_WORDS))
 
     def topic(self, name: str) -> IndexedTopic | None:
         with self._open() as connection:
             row = connection.execute("SELECT detail FROM topics WHERE name = ?", (name,)).fetchone()
         return self._decoded(row[0], IndexedTopic) if row else None
 
-    def words(self, later: Mapping[str, OutcomeStatus] = NONE_LATER) -> Mapping[Word, int]:
-        """How many topics are in each state."""
-        with self._open_with(later) as connection:
-            return dict(connection.execute("SELECT word, count(*) FROM known_words GROUP BY word"))
-
-    def brokers(self) -> Mapping[int, BrokerTotals]:
-        """Of each broker that has a replica."""
+    def brokers(self) -> Mapping[int, BrokerShare]:
+        """Sum the shares of each broker that has a replica, over all topics."""
         with self._open() as connection:
             rows = connection.execute(
                 "SELECT broker, sum(replicas), sum(leaders), sum(missing), sum(missing > 0) FROM shares "
                 "GROUP BY broker ORDER BY broker"
             ).fetchall()
-        return {
-            broker: BrokerTotals(
-                broker=broker, replicas=replicas, leaders=leaders, missing=missing, topics_missing=topics
-            )
-            for broker, replicas, leaders, missing, topics in rows
-        }
+        return {row[0]: BrokerShare(*row) for row in rows}
 
     def last_changes(self) -> Mapping[str, LastChange]:
-        """By topic, of all topics that topicops has changed and that are still there."""
+        """Read the last change of each topic that topicops has changed and that is still there."""
+        return self._of_topics("last_change", LastChange, "changed != ''")
+
+    def planned(self) -> Mapping[str, tuple[PlannedChange, ...]]:
+        """Read what plans have about topics, by topic; only of topics that have something."""
+        return self._of_topics("planned", tuple[PlannedChange, ...], "json_array_length(detail, '$.planned') > 0")
+
+    def _of_topics(self, field: str, kind: type[T], where: str) -> Mapping[str, T]:
         with self._open() as connection:
             rows = connection.execute(
-                "SELECT name, json_extract(detail, '$.last_change') FROM topics WHERE changed != ''"
+                f"SELECT name, json_extract(detail, '$.{field}') FROM topics WHERE {where}"  # noqa: S608
             ).fetchall()
-        return {name: self._decoded(text, LastChange) for name, text in rows}
-
-    def planned(self) -> Mapping[str, Sequence[PlannedChange]]:
-        """What plans have about topics, by topic; only of topics that have something."""
-        with self._open() as connection:
-            rows = connection.execute(
-                "SELECT name, json_extract(detail, '$.planned') FROM topics "
-                "WHERE json_array_length(detail, '$.planned') > 0"
-            ).fetchall()
-        return {name: self._decoded(text, tuple[PlannedChange, ...]) for name, text in rows}
-
-    @staticmethod
-    def _shares(connection: sqlite3.Connection, ids: Sequence[int]) -> Mapping[int, Mapping[int, BrokerShare]]:
-        marks = ",".join("?" * len(ids))
-        rows = connection.execute(
-            f"SELECT topic, broker, replicas, leaders, missing FROM known_shares WHERE topic IN ({marks})",  # noqa: S608
-            ids,
-        )
-        found: dict[int, dict[int, BrokerShare]] = {}
-        for topic, broker, replicas, leaders, missing in rows:
-            share = BrokerShare(broker=broker, replicas=replicas, leaders=leaders, missing=missing)
-            found.setdefault(topic, {})[broker] = share
-        return found
+        return {name: self._decoded(text, kind) for name, text in rows}
 
     @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
-        with _errors(self.path, "cannot be read"), closing(sqlite3.connect(self._existing("ro"), uri=True)) as found:
-            yield found
-
-    @contextmanager
-    def _open_with(self, later: Mapping[str, OutcomeStatus]) -> Iterator[sqlite3.Connection]:
-        with self._open() as connection:
-            connection.executescript(_LATER)
-            for name, status in later.items():
-                words = later_words(status)
-                connection.execute(
-                    "INSERT INTO later SELECT id, name, ?, ? FROM topics WHERE name = ?",
-                    (",".join(words), RANKS[words[0]], name),
-                )
+    def _open(self, later: Mapping[str, OutcomeStatus] | None = None) -> Iterator[sqlite3.Connection]:
+        """Open it to read; with ``later``, the views ``known``, ``known_words`` and ``known_shares`` are there."""
+        with self._errors("cannot be read"), closing(sqlite3.connect(self._existing("ro"), uri=True)) as connection:
+            if later is not None:
+                connection.executescript(_LATER)
+                for name, status in later.items():
+                    words = later_words(status)
+                    connection.execute(
+                        "INSERT INTO later SELECT id, name, ?, ? FROM topics WHERE name = ?",
+                        (",".join(words), RANKS[words[0]], name),
+                    )
             yield connection
 
     def _existing(self, mode: str) -> str:
@@ -251,26 +220,31 @@ class TopicIndex:
         except JsonError as error:
             raise ArtifactError(f"{self.path.name}: damaged: {error}; the next full run writes it again") from error
 
+    @contextmanager
+    def _errors(self, problem: str) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError, TypeError) as error:
+            reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else error
+            raise ArtifactError(f"{self.path.name}: {problem}: {reason}; the next full run writes it again") from error
+
 
 def _insert(connection: sqlite3.Connection, number: int, topic: IndexedTopic) -> None:
     spec, change = topic.desired, topic.last_change
     owner = spec.owner if spec else ""
     place = f"{spec.location.file}:{spec.location.line}" if spec else ""
-    changed = _changed(change) if change else ""
     connection.execute(
         "INSERT INTO topics VALUES (?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
         (
             number, topic.name, topic.partitions, topic.replication_factor, topic.offline, topic.under_min_isr,
-            topic.under_replicated, owner, place, change.at.isoformat() if change else "", changed,
+            topic.under_replicated, owner, place, change.at.isoformat() if change else "",
+            _changed(change) if change else "",
             ",".join(sorted(topic.words)), min(map(RANKS.__getitem__, topic.words), default=len(RANKS)),
             f"{topic.name}\n{owner}\n{place}".casefold(), _json(topic),
         ),
     )  # fmt: skip
     connection.executemany("INSERT INTO words VALUES (?,?)", [(word, number) for word in topic.words])
-    connection.executemany(
-        "INSERT INTO shares VALUES (?,?,?,?,?)",
-        [(number, share.broker, share.replicas, share.leaders, share.missing) for share in topic.shares],
-    )
+    connection.executemany("INSERT INTO shares VALUES (?,?,?,?,?)", [(number, *share[:4]) for share in topic.shares])
 
 
 def _changed(change: LastChange) -> str:
@@ -278,7 +252,7 @@ def _changed(change: LastChange) -> str:
     return f"{change.at:%Y-%m-%d %H:%M} {change.action}{outcome} by {change.by}"
 
 
-def _where(wanted: TopicsWanted) -> tuple[str, tuple[object, ...]]:
+def _where(wanted: TopicsWanted) -> tuple[str, Sequence[object]]:
     parts: list[str] = []
     values: list[object] = []
     if wanted.q:
@@ -293,24 +267,20 @@ def _where(wanted: TopicsWanted) -> tuple[str, tuple[object, ...]]:
     if wanted.broker is not None:
         parts.append("id IN (SELECT topic FROM known_shares WHERE broker = ? AND missing >= ?)")
         values += [wanted.broker, int(wanted.state in TROUBLE)]
-    return (f"WHERE {' AND '.join(parts)}" if parts else "", tuple(values))
+    return f"WHERE {' AND '.join(parts)}" if parts else "", values
 
 
-def _listed_row(row: tuple[Any, ...], shares: Mapping[int, BrokerShare]) -> ListedRow:
-    _, name, words, partitions, factor, offline, under_min, under_replicated, owner, place, changed = row
-    return ListedRow(
-        name=name,
-        words=_words(words),
-        partitions=partitions,
-        replication_factor=factor,
-        offline=offline,
-        under_min_isr=under_min,
-        under_replicated=under_replicated,
-        owner=owner,
-        place=place,
-        changed=changed,
-        shares=shares,
+def _shares(connection: sqlite3.Connection, ids: Sequence[int]) -> Mapping[int, Mapping[int, BrokerShare]]:
+    """Read the shares of these topics, by topic and broker."""
+    rows = connection.execute(
+        "SELECT topic, broker, replicas, leaders, missing FROM known_shares "  # noqa: S608
+        f"WHERE topic IN ({','.join('?' * len(ids))})",
+        ids,
     )
+    found: dict[int, dict[int, BrokerShare]] = defaultdict(dict)
+    for topic, *share in rows:
+        found[topic][share[0]] = BrokerShare(*share)
+    return found
 
 
 def _words(text: str) -> tuple[Word, ...]:
@@ -319,12 +289,3 @@ def _words(text: str) -> tuple[Word, ...]:
 
 def _json(value: object) -> str:
     return msgspec.json.encode(value).decode()
-
-
-@contextmanager
-def _errors(path: Path, problem: str) -> Iterator[None]:
-    try:
-        yield
-    except (sqlite3.Error, OSError, TypeError) as error:
-        reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else error
-        raise ArtifactError(f"{path.name}: {problem}: {reason}; the next full run writes it again") from error

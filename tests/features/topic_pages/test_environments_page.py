@@ -10,24 +10,22 @@ import pytest
 
 from fixtures.html_seen import Seen
 from fixtures.topic_index import RUN, write_index
-from topicops.flow.runs.run import now
-from topicops.model.runs.later_changes import LaterRun
-from topicops.model.runs.results import OutcomeStatus
-from topicops.model.runs.topic_index import TopicsWanted
-from topicops.on_airflow.pages.airflow_dag import AirflowDag, AirflowRun
-from topicops.on_airflow.pages.brokers_page import brokers_page
-from topicops.on_airflow.pages.environments_page import end_of, environments_page
-from topicops.on_airflow.pages.newest_facts import age
-from topicops.on_airflow.pages.topic_page import topic_page
-from topicops.on_airflow.pages.topics_page import topics_page
-from topicops.on_airflow.pages.topics_reading import (
-    EnvironmentModel,
+from topicops.features.topic_pages.later import LaterRun
+from topicops.features.topic_pages.on_airflow.brokers_page import brokers_page
+from topicops.features.topic_pages.on_airflow.environments_page import end_of, environments_page
+from topicops.features.topic_pages.on_airflow.news import age
+from topicops.features.topic_pages.on_airflow.reading import (
+    EnvironmentRow,
     Indexed,
-    read_brokers,
     read_environments,
-    read_topic,
-    read_topics,
+    read_indexed,
 )
+from topicops.features.topic_pages.on_airflow.topic_page import topic_page
+from topicops.features.topic_pages.on_airflow.topics_page import topics_page
+from topicops.features.topic_pages.values import TopicsWanted
+from topicops.flow.runs.run import now
+from topicops.model.runs.results import OutcomeStatus
+from topicops.on_airflow.pages.airflow_dag import AirflowDag, AirflowRun
 
 DAG = "topic_pipeline_local"
 WELL = AirflowDag(
@@ -37,13 +35,13 @@ WELL = AirflowDag(
 )
 
 
-def model(home: Path, dag: AirflowDag | None = WELL, question: str = "") -> EnvironmentModel:
+def model(home: Path, dag: AirflowDag | None = WELL, question: str = "") -> EnvironmentRow:
     questions = {"topic_approval_local": question} if question else {}
     (found,) = read_environments(home, ["local"], lambda _: {DAG: dag} if dag else {}, questions)
     return found
 
 
-def healthy(home: Path, dag: AirflowDag | None = WELL, question: str = "") -> EnvironmentModel:
+def healthy(home: Path, dag: AirflowDag | None = WELL, question: str = "") -> EnvironmentRow:
     write_index(home)
     return replace(model(home, dag, question), words={"healthy": 5, "unmanaged": 1})
 
@@ -115,11 +113,8 @@ def test_each_page_says_first_that_a_newer_run_goes_on_or_failed(tmp_path: Path)
 
     def texts(run: AirflowRun) -> list[str]:
         dags = {DAG: replace(WELL, newest=run)}
-        pages = (
-            topics_page(read_topics(tmp_path, "local", TopicsWanted(), lambda _: dags)),
-            topic_page(read_topic(tmp_path, "local", "shop.orders", lambda _: dags)),
-            brokers_page(read_brokers(tmp_path, "local", lambda _: dags)),
-        )
+        indexed = read_indexed(tmp_path, "local", lambda _: dags)
+        pages = (topics_page(indexed, TopicsWanted()), topic_page(indexed, "shop.orders"), brokers_page(indexed))
         return [Seen(page).text for page in pages]
 
     same = RUN.partition("/")[2]
@@ -136,28 +131,30 @@ def test_each_page_says_first_that_a_newer_run_goes_on_or_failed(tmp_path: Path)
 
 def test_a_broker_page_says_of_when_it_speaks(tmp_path: Path) -> None:
     write_index(tmp_path)
-    assert "At 12:00: 2 brokers registered" in Seen(brokers_page(read_brokers(tmp_path, "local"))).text
+    assert "At 12:00: 2 brokers registered" in Seen(brokers_page(read_indexed(tmp_path, "local"))).text
 
 
 def test_a_topic_changed_since_is_not_shown_as_it_was(tmp_path: Path) -> None:
     write_index(tmp_path)
-    found = read_topics(tmp_path, "local", TopicsWanted())
+    found = read_indexed(tmp_path, "local")
     later = LaterRun(
         run="topic_pipeline_other/r", environment="other", last_at=now(), outcomes={"a": OutcomeStatus.DONE}
     )
-    shown = replace(found, indexed=replace(found.indexed, later=(later,)))
-    text = Seen(topics_page(shown)).text
+    text = Seen(topics_page(replace(found, later=(later,)), TopicsWanted())).text
     assert all(
         words in text
         for words in ("What follows is older than the changes of", "(other): it sent changes of 1 topic (1 done)")
     )
-    broken = replace(found, indexed=replace(found.indexed, later_problem="x.jsonl: cannot be read"))
-    assert "Nobody can say what was changed since: x.jsonl: cannot be read" in Seen(topics_page(broken)).text
+    broken = replace(found, later_problem="x.jsonl: cannot be read")
+    assert (
+        "Nobody can say what was changed since: x.jsonl: cannot be read"
+        in Seen(topics_page(broken, TopicsWanted())).text
+    )
 
 
-def test_an_unreadable_index_is_trouble_and_not_never_read() -> None:
-    found = EnvironmentModel(indexed=Indexed(environment="local", problem="local.sqlite: damaged.", is_unreadable=True))
-    assert end_of(found) == "in trouble"
+def test_an_unreadable_index_is_trouble_and_not_never_read(tmp_path: Path) -> None:
+    indexed = Indexed(home=tmp_path, environment="local", problem="local.sqlite: damaged.", is_unreadable=True)
+    assert end_of(EnvironmentRow(indexed=indexed)) == "in trouble"
 
 
 @pytest.mark.parametrize(

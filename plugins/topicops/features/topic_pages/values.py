@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal, get_args
+from typing import Literal, NamedTuple, get_args
 
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.json_types import FormatVersion
 from topicops.model.plans.changes import Action
-from topicops.model.plans.delta import Field, TopicClass
-from topicops.model.runs.later_changes import AuditMarks
 from topicops.model.runs.results import OutcomeStatus
 from topicops.model.specs.desired import DesiredTopic
 
@@ -20,23 +18,21 @@ Word = Literal[
     "held", "rejected", "missing", "different", "to delete", "skipped", "changed since", "being deleted", "moving",
     "paused", "unmanaged", "healthy",
 ]  # fmt: skip
-"""A state of a topic, the gravest first; a topic may have several.
+"""State of a topic, the gravest first; a topic may have several.
 
 - ``healthy``: each partition has a leader and all its replicas in sync.
 - ``refused``: the last run had a change of it, and did not send it.
 - ``changed since``: a run has sent a change of it after the cluster was read.
 """
 RANKS: Mapping[Word, int] = {word: rank for rank, word in enumerate(get_args(Word))}
+TROUBLE: frozenset[Word] = frozenset(("offline", "under min ISR", "under-replicated"))
+Order = Literal["trouble", "name", "partitions", "owner", "changed"]
 
 
 def later_words(outcome: OutcomeStatus) -> tuple[Word, ...]:
-    """Of a topic that was changed after it was read, the gravest first."""
+    """Give the states of a topic that was changed after it was read, the gravest first."""
     has_failed = outcome in (OutcomeStatus.FAILED, OutcomeStatus.UNKNOWN)
     return ("change failed", "changed since") if has_failed else ("changed since",)
-
-
-TROUBLE: frozenset[Word] = frozenset(("offline", "under min ISR", "under-replicated"))
-Order = Literal["trouble", "name", "partitions", "owner", "changed"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,18 +44,19 @@ class LastChange:
     outcome: OutcomeStatus
     run: str
     by: str
-    """Who approved it, else who started the run, else the principal that sent it."""
+    """Name of the approver, else of who started the run, else the principal that sent it."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerShare:
-    """What one broker has of one topic, in partitions."""
+class BrokerShare(NamedTuple):
+    """What one broker has of one topic or of several, in partitions."""
 
     broker: int
-    replicas: int
-    leaders: int
-    missing: int
-    """Replicas here that are not in the ISR."""
+    replicas: int = 0
+    leaders: int = 0
+    missing: int = 0
+    """Number of replicas here that are not in the ISR."""
+    topics_missing: int = 0
+    """Number of topics with a partition whose ISR lacks this broker; 0 in the share of one topic."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,13 +66,13 @@ class PlannedChange:
     title: str
     """``configure``, or ``blocked``."""
     word: Word | Literal["run"]
-    """``rejected``: held, and a person said no."""
+    """State; ``rejected`` means held, and a person said no."""
     run: str
     """``<DAG>/<run id>`` of the run with that plan."""
     reasons: tuple[str, ...] = ()
-    """With an outcome, its message."""
+    """Reasons of the word; with an outcome, its message."""
     anchor: str = ""
-    """Of its row in that run's Plan page."""
+    """Name of its row in that run's Plan page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,22 +80,29 @@ class IndexedTopic:
     """One topic, live or described."""
 
     name: str
-    topic_class: TopicClass
     words: frozenset[Word]
-    partitions: int
-    replication_factor: int
     offline: int
-    """Partitions without a live leader, as are the next two."""
+    """Number of partitions without a live leader; the next two count partitions too."""
     under_min_isr: int
     under_replicated: int
     shares: tuple[BrokerShare, ...] = ()
-    """By broker."""
+    """Shares, by broker."""
     live: LiveTopic | None
     desired: DesiredTopic | None
-    changed: frozenset[Field] = frozenset()
-    """Fields in which live and described topic differ."""
     planned: tuple[PlannedChange, ...] = ()
     last_change: LastChange | None = None
+
+    @property
+    def partitions(self) -> int:
+        shown = self.live or self.desired
+        return shown.partitions if shown else 0
+
+    @property
+    def replication_factor(self) -> int:
+        """Replication factor; of a live topic the largest of its partitions."""
+        if self.live is not None:
+            return max(self.live.replication_factors, default=0)
+        return self.desired.replication_factor if self.desired else 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,18 +116,18 @@ class IndexHead:
     commit: str | None = None
     commit_address: str = ""
     audit_lines: int = 0
-    """How many lines of the audit log are in it."""
-    audit_marks: AuditMarks = field(default_factory=dict)
-    """How many lines each audit log had before the cluster was read: those after them are later."""
+    """Number of the last line of the audit log that is in the index."""
+    audit_marks: Mapping[str, int] = field(default_factory=dict)
+    """Number of lines of each audit log before the cluster was read: those after them are later."""
     live: ClusterSnapshot
-    """Without its topics."""
+    """Snapshot without its topics."""
     looked_at: datetime | None = None
-    """When a later run found nothing different; None: none has."""
+    """Time when a later run found nothing different; None means that none has."""
     format_version: FormatVersion = "1.0"
 
     @property
     def known_at(self) -> datetime:
-        """When the cluster was last seen to be so."""
+        """Time when the cluster was last seen to be so."""
         return self.looked_at or self.read_at
 
 
@@ -132,19 +136,18 @@ class TopicsWanted:
     """Which topics a page lists; empty words let all through."""
 
     q: str = ""
-    """A part of name, owner or file, in any case."""
+    """Part of name, owner or file, in any case."""
     owner: str = ""
     state: str = ""
     """A ``Word``."""
     broker: int | None = None
-    """One that has a replica; with a state of ``TROUBLE``, one that is missing from an ISR."""
+    """Id of a broker that has a replica; with a state of ``TROUBLE``, of one that is missing from an ISR."""
     order: Order = "trouble"
     first: int = 0
     most: int = 50
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListedRow:
+class ListedRow(NamedTuple):
     """One row of the list."""
 
     name: str
@@ -152,37 +155,24 @@ class ListedRow:
     partitions: int
     replication_factor: int
     offline: int
-    under_min_isr: int
     under_replicated: int
     owner: str
     place: str
-    """``<file>:<line>``; empty: no file describes it."""
+    """``<file>:<line>``; empty if no file describes it."""
     changed: str
-    """``2026-01-31 08:00 configure by alice``; empty: never by topicops."""
-    shares: Mapping[int, BrokerShare] = field(default_factory=dict)
+    """``2026-01-31 08:00 configure by alice``; empty if topicops never changed it."""
+    shares: Mapping[int, BrokerShare]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicsPage:
+class TopicsPage(NamedTuple):
     """Some of the topics that are wanted."""
 
     topics: int
-    """In the index."""
+    """Number of topics in the index."""
     found: int
+    """Number of topics that are wanted."""
     rows: Sequence[ListedRow]
     words: Mapping[Word, int]
-    """How many topics are in each state, of all."""
+    """Number of topics in each state, of all."""
     owners: Mapping[str, int]
-    """The owners with most topics."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BrokerTotals:
-    """What one broker has of all topics, in partitions."""
-
-    broker: int
-    replicas: int = 0
-    leaders: int = 0
-    missing: int = 0
-    topics_missing: int = 0
-    """Topics with a partition whose ISR lacks this broker."""
+    """Number of topics of the owners with most of them."""

@@ -6,11 +6,11 @@ from fakes import builders
 from fakes.builders import live_topic, partition_state
 from fixtures.rich_plan import rich_plan
 from fixtures.topic_index import CHANGE, PLANNED, a_cluster, healthy, lagging, the_files
+from topicops.features.topic_pages.on_airflow.topic_page import health_lines
+from topicops.features.topic_pages.rows import indexed_topics, planned_changes
+from topicops.features.topic_pages.values import BrokerShare, IndexedTopic
 from topicops.model.plans.changes import GateWord
 from topicops.model.runs.results import Outcome, OutcomeStatus
-from topicops.model.runs.topic_index import BrokerShare, IndexedTopic
-from topicops.steps.reporting.cluster.topic_health import health_lines
-from topicops.steps.topic_index import indexed_topics, planned_changes
 
 
 def indexed() -> dict[str, IndexedTopic]:

@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from urllib.parse import quote, urlencode
 
+from topicops.features.topic_pages.on_airflow.frame import TONES
+from topicops.features.topic_pages.on_airflow.news import A_RUN_GOES_ON, age, news, run_link
+from topicops.features.topic_pages.on_airflow.reading import EnvironmentRow
+from topicops.features.topic_pages.values import Word
 from topicops.model.printable import plural
-from topicops.model.runs.topic_index import Word
 from topicops.on_airflow.pages.airflow_dag import AirflowDag
-from topicops.on_airflow.pages.newest_facts import A_RUN_GOES_ON, age, news, run_link
-from topicops.on_airflow.pages.topics_frame import TONES
-from topicops.on_airflow.pages.topics_reading import EnvironmentModel
+from topicops.on_airflow.routes import STATIC
 from topicops.steps.reporting.markup import Html, document, pill, table, tag, together
 
 _HEAD = ("environment", "is anything wrong", "facts", "newest run", "waits for you", "next run")
@@ -20,7 +21,7 @@ _ENDS = ("in trouble", "to look at", "never read", "well")
 _RUN_TONES = {"success": "good", "failed": "bad"}
 
 
-def environments_page(environments: Sequence[EnvironmentModel], import_errors: int = 0) -> str:
+def environments_page(environments: Sequence[EnvironmentRow], import_errors: int = 0) -> str:
     """The whole document, for a person who may see these environments.
 
     Args:
@@ -32,15 +33,15 @@ def environments_page(environments: Sequence[EnvironmentModel], import_errors: i
             "There is no environment that you may see. A file below topics/environments/ makes one; or ask who runs "
             "Airflow for the right to read the DAGs topic_pipeline_…"
         )
-        return document("Topics", head, *_unread(import_errors), tag("p", nothing, cls="empty"), static="static/").text
+        return document("Topics", head, *_unread(import_errors), tag("p", nothing, cls="empty"), static=STATIC).text
     ends = {_name(model): end_of(model) for model in environments}
     worst_first = sorted(environments, key=lambda model: (_ENDS.index(ends[_name(model)]), _name(model)))
     rows = ([*_row(model, ends[_name(model)])] for model in worst_first)
     body = [tag("p", _verdict(Counter(ends.values())), cls="verdict"), *_unread(import_errors)]
-    return document("Topics", head, *body, table(_HEAD, rows, cls="environments"), static="static/").text
+    return document("Topics", head, *body, table(_HEAD, rows, cls="environments"), static=STATIC).text
 
 
-def end_of(model: EnvironmentModel) -> str:
+def end_of(model: EnvironmentRow) -> str:
     """One word of ``_ENDS``: what cannot be read, or was never read, is never well."""
     tones = {found.tone for found in news(model.indexed, _BELOW) if found.words != A_RUN_GOES_ON}
     tones |= {TONES[word] for word, count in model.words.items() if count}
@@ -64,11 +65,11 @@ def _unread(import_errors: int) -> Iterator[Html]:
         yield tag("p", said, "Home, “Dag Import Errors”, says which and why.", cls="card bad")
 
 
-def _name(model: EnvironmentModel) -> str:
+def _name(model: EnvironmentRow) -> str:
     return model.indexed.environment
 
 
-def _row(model: EnvironmentModel, end: str) -> Iterator[Html | str | None]:
+def _row(model: EnvironmentRow, end: str) -> Iterator[Html | str | None]:
     indexed, head = model.indexed, model.indexed.head
     tone = {"in trouble": "bad", "well": "good"}.get(end, "warn")
     link = tag("a", _name(model), href=f"dags/{quote(indexed.dag_id)}/topics", cls="topic")
@@ -81,7 +82,7 @@ def _row(model: EnvironmentModel, end: str) -> Iterator[Html | str | None]:
     yield _next(indexed.pipeline)
 
 
-def _wrong(model: EnvironmentModel) -> Iterator[Html]:
+def _wrong(model: EnvironmentRow) -> Iterator[Html]:
     """What makes the row what it is: sentences in few words, then the states of its topics with their counts."""
     told = list(news(model.indexed, _BELOW))
     for found in told:
@@ -96,7 +97,7 @@ def _wrong(model: EnvironmentModel) -> Iterator[Html]:
         yield _count(model, "healthy", model.words.get("healthy", 0))
 
 
-def _count(model: EnvironmentModel, word: Word, count: int) -> Html:
+def _count(model: EnvironmentRow, word: Word, count: int) -> Html:
     href = f"dags/{quote(model.indexed.dag_id)}/topics?{urlencode({'state': word})}"
     return tag("a", pill(f"{count:,} {word}", TONES[word]), href=href)
 

@@ -4,11 +4,11 @@ from pathlib import Path
 import pytest
 
 from fakes.builders import NOW
-from fixtures.topic_index import CHANGE, write_index
-from topicops.edges.home.topic_index import TopicIndex, indexed_environments, topic_index_path
+from fixtures.topic_index import CHANGE, a_cluster, head_of, write_index
+from topicops.features.topic_pages.file import TopicIndex, indexed_environments
+from topicops.features.topic_pages.values import BrokerShare, TopicsWanted
 from topicops.model.errors import ArtifactError
 from topicops.model.runs.results import OutcomeStatus
-from topicops.model.runs.topic_index import BrokerTotals, TopicsWanted
 
 ALL = ["pay.bills", "shop.items", "shop.moved", "old.gone", "shop.new", "old.going", "crm.wild", "shop.orders"]
 
@@ -71,7 +71,7 @@ def test_one_topic_is_read_whole(index: TopicIndex) -> None:
 
 def test_brokers_are_summed_over_all_topics(index: TopicIndex) -> None:
     found = index.brokers()
-    assert found[3] == BrokerTotals(broker=3, replicas=2, leaders=0, missing=1, topics_missing=1)
+    assert found[3] == BrokerShare(broker=3, replicas=2, leaders=0, missing=1, topics_missing=1)
     assert list(found) == [1, 2, 3]
 
 
@@ -119,16 +119,13 @@ def test_a_missing_or_damaged_index_is_one_sentence_without_a_path(tmp_path: Pat
 
 
 def test_a_writer_that_dies_leaves_the_old_index_and_no_file(tmp_path: Path) -> None:
-    from fixtures.topic_index import a_cluster, head_of
-    from topicops.edges.home.topic_index import write_topic_index
-
     def broken():  # type: ignore[no-untyped-def]  # never gives a row
         raise KeyboardInterrupt
         yield
 
     index = write_index(tmp_path)
     with pytest.raises(KeyboardInterrupt):
-        write_topic_index(tmp_path, head_of(a_cluster()), broken())
+        index.write(head_of(a_cluster()), broken())
     assert index.head().environment == "local"
     assert [path.name for path in index.path.parent.iterdir()] == ["local.sqlite"]
 
@@ -137,4 +134,4 @@ def test_the_environments_are_those_with_an_index_by_name(tmp_path: Path) -> Non
     for name in ("prod-eu", "local"):
         write_index(tmp_path, name)
     assert indexed_environments(tmp_path) == ("local", "prod-eu")
-    assert topic_index_path(tmp_path, "..").parent == tmp_path / "topic-index"
+    assert TopicIndex.of(tmp_path, "..").path.parent == tmp_path / "topic-index"

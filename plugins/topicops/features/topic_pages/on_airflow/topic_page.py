@@ -2,57 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from urllib.parse import quote, urlencode
 
+from topicops.features.topic_pages.indexing import life_of_topic
+from topicops.features.topic_pages.on_airflow.frame import BELOW, broker_link, topics_document, words
+from topicops.features.topic_pages.on_airflow.news import run_link
+from topicops.features.topic_pages.on_airflow.reading import Indexed
+from topicops.features.topic_pages.values import IndexedTopic, IndexHead, PlannedChange, later_words
+from topicops.model.cluster.health import PartitionHealth
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
+from topicops.model.errors import ArtifactError
 from topicops.model.runs.audit import AuditLine
-from topicops.model.runs.topic_index import IndexedTopic, PlannedChange
 from topicops.model.specs.desired import DesiredTopic
 from topicops.model.specs.topic_config import canonical_overrides
-from topicops.on_airflow.pages.topics_frame import broker_link, topics_document, words
-from topicops.on_airflow.pages.topics_reading import Indexed, TopicModel
-from topicops.steps.reporting.cluster.topic_health import health_lines
+from topicops.on_airflow.pages.forge_links import line_address
 from topicops.steps.reporting.markup import Html, lines, pill, table, tag, together
 from topicops.steps.reporting.plans.config_wording import in_units
 from topicops.steps.topic_listing import ListedPartition, listed_partitions
+from topicops.steps.verifying.observation import broker_names, partition_names
 from topicops.steps.why import causes_as_read
 from topicops.steps.why_commands import why_command
 
 PARTITIONS_SHOWN = 200
 CAUSES_SHOWN = 20
+LINES_SHOWN = 50
 _OUTCOME_TONES = {"done": "good", "already so": "good", "failed": "bad", "unknown": "bad"}
 
 
-def topic_page(model: TopicModel) -> str:
-    """The whole document."""
-    topic, head = model.topic, model.indexed.head
-    if topic is None or head is None:
-        return topics_document(model.name, model.indexed, "", *_unknown(model))
-    parts = [
-        tag("p", words(topic.words), cls="verdict"),
-        _about(model.indexed, topic),
-        *_health(model.indexed, head.live, topic),
-        *_planned(topic.planned),
-        *_side_by_side(topic),
-        *(_partitions(head.live, topic.live) if topic.live else ()),
-        *_life(model),
-    ]
-    return topics_document(topic.name, model.indexed, "", *parts)
+def topic_page(indexed: Indexed, name: str) -> str:
+    """Give the whole document."""
+    parts = _parts(indexed, indexed.head, name) if indexed.head else ()
+    return topics_document(name, indexed, "", *parts)
 
 
-def _unknown(model: TopicModel) -> Iterator[Html]:
-    yield tag("p", "Neither the cluster nor a file of this environment has a topic of this name.", cls="empty")
-    yield from _life(model)
+def _parts(indexed: Indexed, head: IndexHead, name: str) -> Iterator[Html | None]:
+    topic = indexed.index.topic(name)
+    if topic is None:
+        yield tag("p", "Neither the cluster nor a file of this environment has a topic of this name.", cls="empty")
+    else:
+        outcome = indexed.outcomes.get(name)
+        yield tag("p", words(later_words(outcome) if outcome else topic.words), cls="verdict")
+        yield _about(head, topic.desired)
+        yield from _health(head, topic)
+        yield from _planned(topic.planned)
+        yield from _side_by_side(topic)
+        yield from _partitions(head.live, topic.live) if topic.live else ()
+    yield from _life(indexed, name)
 
 
-def _about(indexed: Indexed, topic: IndexedTopic) -> Html | None:
-    spec = topic.desired
+def _about(head: IndexHead, spec: DesiredTopic | None) -> Html:
     if spec is None:
         return tag("p", "No file of this environment describes this topic.", cls="muted")
-    place, address = spec.location, indexed.file_address(spec.location.file, spec.location.line)
+    place = spec.location
     file = tag("code", f"{place.file}:{place.line}")
-    if address:
+    if address := line_address(head.commit_address, place.file, place.line):
         file = tag("a", file, href=address, cls="airflow", rel="noopener noreferrer")
     about = [tag("p", "owner ", tag("strong", spec.owner), ", described in ", file)]
     about += [tag("p", spec.description)] if spec.description else []
@@ -60,9 +65,9 @@ def _about(indexed: Indexed, topic: IndexedTopic) -> Html | None:
     return together(*about)
 
 
-def _health(indexed: Indexed, live: ClusterSnapshot, topic: IndexedTopic) -> Iterator[Html | None]:
-    """What is wrong, what ends each of it, and the command that asks the cluster again."""
-    is_going = topic.name in live.deleting
+def _health(head: IndexHead, topic: IndexedTopic) -> Iterator[Html | None]:
+    """Yield what is wrong, what ends each of it, and the command that asks the cluster again."""
+    live, is_going = head.live, topic.name in head.live.deleting
     found = list(health_lines(live, topic.live)) if topic.live and not is_going else []
     causes = causes_as_read(live, topic.live) if topic.live and topic.live.states is not None else ()
     if not (is_going or found or causes):
@@ -74,7 +79,42 @@ def _health(indexed: Indexed, live: ClusterSnapshot, topic: IndexedTopic) -> Ite
     if len(causes) > CAUSES_SHOWN:
         yield tag("p", f"… and {len(causes) - CAUSES_SHOWN:,} more causes", cls="muted")
     asked = "This is as it was read. What is so now, by each broker too, and the commands that lead out: "
-    yield tag("p", asked, tag("code", why_command(topic.name, indexed.environment)))
+    yield tag("p", asked, tag("code", why_command(topic.name, head.environment)))
+
+
+def health_lines(live: ClusterSnapshot, topic: LiveTopic) -> Iterator[str]:
+    """Yield a sentence for each cause, with its partitions, the gravest first; nothing for a healthy topic."""
+    if topic.states is None:
+        yield "Its partition states were not read."
+        return
+    causes: dict[tuple[int, str], list[int]] = defaultdict(list)
+    for partition in listed_partitions(live, topic):
+        for cause in _causes(live, partition.health):
+            causes[cause].append(partition.id)
+    for (_, sentence), partitions in sorted(causes.items()):
+        subject = partition_names(partitions)
+        yield f"{subject[0].upper()}{subject[1:]}: {sentence}."
+
+
+def _causes(live: ClusterSnapshot, health: PartitionHealth) -> Iterator[tuple[int, str]]:
+    if health.is_offline:
+        dead = f"{broker_names([health.leader])}, its leader, is not registered" if health.leader >= 0 else ""
+        yield 0, f"no leader, so nobody can read or write: {dead or 'no replica in sync is alive'}"
+    elif health.is_under_min_isr:
+        least = f"{len(health.isr)} in sync where min.insync.replicas asks for {health.min_isr}"
+        yield 1, f"{least}: producers with acks=all are refused"
+    if health.missing and health.isr and health.is_under_replicated:
+        yield 2, f"{_named(health.missing, live.brokers)} not in the ISR"
+
+
+def _named(missing: Collection[int], registered: Collection[int]) -> str:
+    gone = [broker for broker in missing if broker not in registered]
+    slow = [broker for broker in missing if broker in registered]
+    parts = [
+        f"{broker_names(gone)} (not registered)" if gone else "",
+        f"{broker_names(slow)} (registered, and behind)" if slow else "",
+    ]
+    return f"{' and '.join(filter(None, parts))} {'is' if len(missing) == 1 else 'are'}"
 
 
 def _planned(planned: Sequence[PlannedChange]) -> Iterator[Html]:
@@ -184,26 +224,28 @@ def _replica(partition: ListedPartition, broker: int) -> Html | None:
 # ---- its life ----
 
 
-def _life(model: TopicModel) -> Iterator[Html]:
+def _life(indexed: Indexed, name: str) -> Iterator[Html]:
     yield tag("h2", "Life")
-    if model.life_problem:
-        yield tag("p", model.life_problem, cls="card bad")
-    elif not model.life:
-        yield tag("p", "topicops has never changed it: the audit log has no line about it.", cls="muted")
+    try:
+        life = life_of_topic(indexed.home, indexed.environment, name, most=LINES_SHOWN)
+    except ArtifactError:
+        yield tag("p", "The audit log cannot be read; `topicops audit verify` says why.", cls="card bad")
+        return
+    if life:
+        yield table(("when", "what", "outcome", "by", "run"), map(_life_row, life))
     else:
-        yield table(("when", "what", "outcome", "by", "run"), map(_life_row, model.life))
+        yield tag("p", "topicops has never changed it: the audit log has no line about it.", cls="muted")
 
 
 def _life_row(line: AuditLine) -> Iterator[Html | str]:
-    dag_id, _, run_id = line.run.partition("/")
-    page = f"../../../dags/{quote(dag_id, safe='')}/runs/{quote(run_id, safe='')}"
-    run = tag("code", line.run) if dag_id == "cli" else tag("a", run_id, href=page, cls="airflow")
+    outcome = line.outcome.value
     yield f"{line.at:%Y-%m-%d %H:%M:%S} UTC"
     yield line.action
     yield together(
-        pill(line.outcome.value, _OUTCOME_TONES.get(line.outcome.value, "warn")),
-        tag("div", line.answer, cls="muted") if line.answer and line.outcome.value != "done" else None,
+        pill(outcome, _OUTCOME_TONES.get(outcome, "warn")),
+        tag("div", line.answer, cls="muted") if line.answer and outcome != "done" else None,
     )
-    comment = line.comment if isinstance(line.comment, str) else ""
-    yield f"{line.who}{f': {comment}' if comment else ''}"
-    yield together(run, tag("div", tag("code", line.commit[:12]), cls="muted") if line.commit else None)
+    yield f"{line.who}{f': {line.comment}' if line.comment else ''}"
+    yield together(
+        run_link(line.run, BELOW), tag("div", tag("code", line.commit[:12]), cls="muted") if line.commit else None
+    )
