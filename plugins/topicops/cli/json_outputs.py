@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+import topicops.features.authoring.drafts
 import topicops.features.fleet.text
 import topicops.features.history.asking
 import topicops.features.history.lines
@@ -29,7 +30,6 @@ from topicops.steps.reporting.runs.audit_text import AuditedRunsJson, AuditLines
 from topicops.steps.reporting.runs.run_report import ReportJson
 from topicops.steps.reporting.specs.diagnostics_text import DiagnosticsJson
 from topicops.steps.reporting.specs.explain_text import ExplanationJson
-from topicops.steps.reporting.specs.import_text import ImportJson
 
 PLAN = "plan"
 
@@ -58,7 +58,7 @@ OUTPUTS: Mapping[str, JsonOutput] = {
     "topics": JsonOutput(TopicsJson, ("topics",)),
     "rehearsal": JsonOutput(RehearsalJson, ("rehearse",)),
     "rack-losses": JsonOutput(RackLossesJson, ("rehearse",)),
-    "import": JsonOutput(ImportJson, ("import",)),
+    "import": JsonOutput(topicops.features.authoring.drafts.ImportResult, ("import",)),
     "undo": JsonOutput(topicops.features.undo.text.UndoJson, ("undo",)),
     "history": JsonOutput(topicops.features.history.asking.History, ("drift", "history topic", "history quality")),
     "audit-runs": JsonOutput(AuditedRunsJson, ("audit runs",)),

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from topicops.flow.applying import approved_digests
-    from topicops.flow.authoring import import_topics, topic_id, topic_owners
     from topicops.flow.causes import why
     from topicops.flow.inspecting import audit_files, doctor, doctor_for_kraft, drift, record_drift, topics
     from topicops.flow.planning import make_plan
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "applying": ("approved_digests",),
-    "authoring": ("import_topics", "topic_id", "topic_owners"),
     "inspecting": ("audit_files", "doctor", "doctor_for_kraft", "drift", "record_drift", "topics"),
     "runs.outcomes": ("read_outcomes",),
     "planning": ("make_plan",),
@@ -83,7 +81,6 @@ __all__ = [
     "drift",
     "gate",
     "home_folder",
-    "import_topics",
     "judged_by",
     "load_plan",
     "look_for_quiet",
@@ -108,8 +105,6 @@ __all__ = [
     "save_plan",
     "shown_report",
     "snapshot",
-    "topic_id",
-    "topic_owners",
     "topics",
     "validate",
     "verify",

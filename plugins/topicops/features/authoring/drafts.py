@@ -12,26 +12,26 @@ from datetime import datetime
 from itertools import chain
 from typing import NamedTuple
 
+from topicops.features.authoring.exceptions_file import Read, WrittenException, exceptions_file, with_exceptions
+from topicops.features.authoring.importable import (
+    ImportContext,
+    InexpressibleOverride,
+    LeftOut,
+    expressible_configs,
+    inexpressible_overrides,
+    sort_topics,
+)
+from topicops.features.authoring.owners import TopicOwners, domain_of
+from topicops.features.authoring.shared_profiles import SpecValues, new_profiles, profile_text, shared_profiles
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.codes import Code
+from topicops.model.json_types import FormatVersion
 from topicops.model.plans.delta import desired_row, live_row
 from topicops.model.release import Release
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.document import Document, Fields, Span, Tree
 from topicops.model.specs.document_values import field_of
 from topicops.model.specs.environment import Environment
-from topicops.steps.authoring.exceptions_file import Read, WrittenException, exceptions_file, with_exceptions
-from topicops.steps.authoring.importable import (
-    ImportContext,
-    InexpressibleOverride,
-    LeftOut,
-    SortedTopics,
-    expressible_configs,
-    inexpressible_overrides,
-    sort_topics,
-)
-from topicops.steps.authoring.owners_and_domains import TopicOwners, domain_of
-from topicops.steps.authoring.shared_profiles import SpecValues, new_profiles, profile_text, shared_profiles
 from topicops.steps.authoring.yaml_text import Content, document_text
 from topicops.steps.planning.diff import diff
 from topicops.steps.planning.plan import plan
@@ -45,30 +45,27 @@ class ImportOptions:
 
     owners: TopicOwners
     domain: str | None = None
-    """The folder of every new topic file; None: the first dotted part of the topic's name."""
+    """Folder of every new topic file; None means the first dotted part of the topic's name."""
     only: str | None = None
-    """A glob; other topics are left alone."""
+    """Glob; other topics are left alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportResult:
-    """The files to write, and the result for every live topic that matches ``only``."""
+    """What came of every live topic that matches ``only``."""
 
-    files: Mapping[str, str]
-    """New texts by path below ``topics/``: profiles, then topics."""
-    exceptions_text: str | None
-    """The environment's whole file of exceptions; None: nothing to add."""
-    topics: tuple[str, ...]
-    """Those that get a file."""
-    profiles: tuple[str, ...]
-    """Paths, as in ``files``."""
+    format_version: FormatVersion = "1.0"
+    imported: tuple[str, ...]
+    """Topics that get a file."""
+    files: tuple[str, ...]
+    """New files by path below ``topics/``: profiles, then topics."""
     exceptions: tuple[WrittenException, ...]
-    """By topic and code."""
+    """New exceptions, by topic and code."""
     left_out: tuple[LeftOut, ...]
+    unsayable: tuple[InexpressibleOverride, ...]
+    """Overrides of imported topics that stay live although no spec can name them."""
     protected: tuple[str, ...]
     described: tuple[str, ...]
-    inexpressible: tuple[InexpressibleOverride, ...]
-    """Overrides of imported topics that stay live although no spec can name them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,12 +77,16 @@ class ImportInputs:
     desired: Desired
     live: ClusterSnapshot
     exceptions_text: str | None
-    """The environment's file of exceptions; None: there is none."""
+    """The environment's file of exceptions; None means that there is none."""
     now: datetime
 
 
-def import_topics(inputs: ImportInputs, options: ImportOptions, read: Read) -> ImportResult:
+def draft_import(inputs: ImportInputs, options: ImportOptions, read: Read) -> tuple[dict[str, str], ImportResult]:
     """Draft specs for every live topic that a spec can describe.
+
+    Returns:
+        The texts to write in order, by path below ``topics/``: the whole file of exceptions if some are added, then
+        ``ImportResult.files``; and the result.
 
     Raises:
         SpecError: A draft cannot be read back.
@@ -108,32 +109,23 @@ def import_topics(inputs: ImportInputs, options: ImportOptions, read: Read) -> I
             continue
         refused = _not_liftable(findings, topics) or builder.changed_by_plan(draft, findings, topics)
         if not refused:
-            return _result(builder, draft, topics, found, left_out, _exceptions_for(findings))
+            break
         left_out += refused
         gone = {each.topic for each in refused}
         topics = {name: topic for name, topic in topics.items() if name not in gone}
-
-
-def _result(
-    builder: _DraftBuilder,
-    draft: _Draft,
-    topics: Mapping[str, LiveTopic],
-    found: SortedTopics,
-    left_out: Iterable[LeftOut],
-    exceptions: tuple[WrittenException, ...],
-) -> ImportResult:
-    inexpressible = (inexpressible_overrides(topic, builder.release) for topic in topics.values())
-    return ImportResult(
-        files=draft.texts,
-        exceptions_text=builder.exceptions_text(exceptions) if exceptions else None,
-        topics=tuple(topics),
-        profiles=tuple(sorted(draft.profiles)),
+    exceptions = _exceptions_for(findings)
+    path = exceptions_file(inputs.environment.name)
+    texts = {path: builder.exceptions_text(exceptions), **draft.texts} if exceptions else {**draft.texts}
+    result = ImportResult(
+        imported=tuple(topics),
+        files=tuple(draft.texts),
         exceptions=exceptions,
         left_out=tuple(sorted(left_out, key=lambda each: each.topic)),
+        unsayable=tuple(chain.from_iterable(inexpressible_overrides(t, builder.release) for t in topics.values())),
         protected=found.protected,
         described=found.described,
-        inexpressible=tuple(chain.from_iterable(inexpressible)),
     )
+    return texts, result
 
 
 def _not_liftable(findings: Iterable[Finding], topics: Container[str]) -> list[LeftOut]:
@@ -180,7 +172,8 @@ class _DraftBuilder:
         choices = shared.best_of_each(wanted)
         used = {name for name, _ in choices.values()}
         profile_texts = {f"profiles/{n}.yaml": profile_text(n, p) for n, p in sorted(profiles.items()) if n in used}
-        topic_texts = {f"{self._folder(n)}/{n}.yaml": self._topic_text(n, *choice) for n, choice in choices.items()}
+        domain = self.options.domain
+        topic_texts = {f"{domain or domain_of(n)}/{n}.yaml": self._text_of(n, *choice) for n, choice in choices.items()}
         return _Draft(
             topics={path: self.read(path, text) for path, text in topic_texts.items()},
             profiles={path: self.read(path, text) for path, text in profile_texts.items()},
@@ -224,12 +217,7 @@ class _DraftBuilder:
         documents = sorted({document.file: document for document in every}.values(), key=lambda each: each.file)
         return Tree(documents=tuple(documents), files=len(documents))
 
-    def _folder(self, topic: str) -> str:
-        if self.options.domain is not None:
-            return self.options.domain
-        return domain_of(topic)
-
-    def _topic_text(self, topic: str, profile: str | None, own: SpecValues) -> str:
+    def _text_of(self, topic: str, profile: str | None, own: SpecValues) -> str:
         metadata: dict[str, Content] = {"name": topic, "owner": self.options.owners.of(topic) or ""}
         if len(self.environments) > 1:  # without it, the spec would create the topic in every environment
             metadata["environments"] = (self.inputs.environment.name,)

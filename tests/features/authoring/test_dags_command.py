@@ -8,7 +8,7 @@ import pytest
 
 from topicops.cli import run
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 TEXT = (REPOSITORY / "dags/topicops_dags.py").read_text(encoding="utf-8")
 
 

@@ -33,15 +33,15 @@ def checked_owner(owner: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicOwners:
-    """Whose a topic is, by its name."""
+    """Owners of topics, by their names."""
 
     patterns: tuple[tuple[str, str], ...] = ()
-    """Glob pattern and owner, as a file of owners has them."""
+    """Glob patterns with their owners, as a file of owners has them."""
     otherwise: str | None = None
-    """The owner of all other topics."""
+    """Owner of all other topics."""
 
     def of(self, topic: str) -> str | None:
-        """The owner by the first pattern that fits; None: nobody."""
+        """Give the owner by the first pattern that fits; None means nobody."""
         return next((owner for pattern, owner in self.patterns if fnmatchcase(topic, pattern)), self.otherwise)
 
 

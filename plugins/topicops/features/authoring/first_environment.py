@@ -1,4 +1,4 @@
-"""The first files of a repository of topics: the environment of one cluster, and what editors need."""
+"""The first files of a repository of topics: the environment of one cluster, what editors need, and the DAG file."""
 
 from __future__ import annotations
 
@@ -6,14 +6,22 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
 
-from topicops.model.choices import Lease, Source
+from topicops.edges.specs.writer import write_new
+from topicops.model.errors import SpecFileError
 from topicops.model.printable import plural, printable
 from topicops.model.specs.desired import API_VERSION
 from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
-from topicops.steps.authoring.schema_line import SCHEMAS, schema_line
 from topicops.steps.authoring.yaml_text import scalar
 
+REPOSITORY = "topicops/topicops"
+"""The repository of topicops itself on GitHub, with its action and its reusable workflow."""
+FIRST_FILES = "features/authoring/first_files/"
+DAG_FILE = "topicops_dags.py"
+SCHEMAS = ".schemas"
+"""Folder beside the folder of specs, in which `topicops init` writes the JSON Schemas."""
 SCHEMA_KINDS = ("topic", "profile", "environment", "exceptions")
 DEFAULT_REPLICATION_FACTOR = 3
 FIRST_TOPICS = ("first-topic", *(f"first-topic-{number}" for number in range(2, 21)))
@@ -26,10 +34,7 @@ class Described:
 
     topics: int
     missing: int
-    """How many of them the cluster lacks: the first plan would create them."""
-
-
-NOTHING_DESCRIBED = Described(topics=0, missing=0)
+    """Number of them that the cluster lacks: the first plan would create them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,27 +44,27 @@ class FirstEnvironment:
     name: str
     cluster_class: str
     zookeeper: ZooKeeperEndpoint | None
-    """None: the brokers are the source."""
+    """None means that the brokers are the source."""
     kafka: KafkaEndpoint
     cluster_id: str
     kafka_version: str | None
-    """``3.9``; None: no broker reported its release."""
+    """``3.9``; None means that no broker reported its release."""
     racks: Mapping[int, str | None]
-    """By live broker."""
+    """Rack of each live broker."""
     first_topic: str = FIRST_TOPICS[0]
-    """A name that no live topic has, for the command that makes the first own topic."""
-
-    @property
-    def source(self) -> Source:
-        return "zookeeper" if self.zookeeper else "kafka"
-
-    @property
-    def lease(self) -> Lease:
-        return "zookeeper" if self.zookeeper else "file"
+    """Name that no live topic has, for the command that makes the first own topic."""
 
     @property
     def replication_factor(self) -> int:
         return min(DEFAULT_REPLICATION_FACTOR, max(1, len(self.racks)))
+
+
+def schema_line(kind: str) -> str:
+    """Give the first line of a file in a folder of ``topics/``, for every editor that runs the YAML language server.
+
+    Source: yaml-language-server, README, "Using inlined schema"; a relative path begins at the file itself.
+    """
+    return f"# yaml-language-server: $schema=../../{SCHEMAS}/{kind}.v1.json"
 
 
 def environment_text(found: FirstEnvironment) -> str:
@@ -77,11 +82,14 @@ def _environment_lines(found: FirstEnvironment) -> Iterator[str]:
     yield f"    class: {found.cluster_class}"
     if found.kafka_version:
         yield f'    kafkaVersion: "{found.kafka_version}"'
-    yield f"    source: {found.source}"
+    yield f"    source: {'zookeeper' if found.zookeeper else 'kafka'}"
     yield from _endpoint_lines("zookeeper", found.zookeeper)
     yield from _endpoint_lines("kafka", found.kafka)
-    remark = "  # keeps apart the runs of this account on this host" if found.lease == "file" else ""
-    yield f"    lease: {found.lease}{remark}"
+    yield (
+        "    lease: zookeeper"
+        if found.zookeeper
+        else "    lease: file  # keeps apart the runs of this account on this host"
+    )
     yield f"    minLiveBrokers: {found.replication_factor}  # with fewer, nothing is created, expanded or deleted"
     yield from ("  defaults:", f"    replicationFactor: {found.replication_factor}")
     yield from ("  policy:", "    unattended: notice  # a change of higher risk waits for an approval")
@@ -138,3 +146,28 @@ def filled(template: str, values: Mapping[str, str]) -> str:
     for name, value in values.items():
         template = template.replace(f"@{name}@", value)
     return template
+
+
+def packaged(path: str) -> str:
+    """Read a text of the package."""
+    return resources.files("topicops").joinpath(path).read_text(encoding="utf-8")
+
+
+def dag_file() -> str:
+    """Give the text of the DAG file that people put beside their topics. Airflow itself is not needed."""
+    return packaged(FIRST_FILES + DAG_FILE)
+
+
+def write_dag_file(folder: Path) -> tuple[Path, bool]:
+    """Write the DAG file, and say where it is and whether it is new.
+
+    Raises:
+        SpecFileError: There is a file with other lines, which stays; or the disk refuses.
+    """
+    path = folder / DAG_FILE
+    if path.is_file() and path.read_bytes() == dag_file().encode():
+        return path, False
+    if path.exists():
+        raise SpecFileError(f"{path}: it has other lines; compare with `topicops dags`, or move it away")
+    write_new(folder, {DAG_FILE: dag_file()})
+    return path, True

@@ -13,11 +13,11 @@ import yaml
 from fakes.builders import live_topic
 from fixtures.workflow import git
 from topicops import cli
-from topicops.flow import init
-from topicops.flow.init import Start
+from topicops.features.authoring import init
+from topicops.features.authoring.first_environment import FirstEnvironment
+from topicops.features.authoring.init import Start
 from topicops.model.cluster.snapshot import TopicTraces
 from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
-from topicops.steps.authoring.first_files import FirstEnvironment
 
 PROD = ("--bootstrap-servers", "b1:9092", "--name", "prod")
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from topicops.features.authoring.owners import TopicOwners
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.codes import Code
 from topicops.model.release import Release
@@ -13,7 +14,6 @@ from topicops.model.specs.config_checks import config_problem
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
 from topicops.model.specs.topic_config import THROTTLE_LISTS, TOPIC_CONFIGS, canonical, canonical_overrides, configs_of
-from topicops.steps.authoring.owners_and_domains import TopicOwners
 from topicops.steps.planning.config_edits import config_edits
 from topicops.steps.specs.rules.names import name_problem
 

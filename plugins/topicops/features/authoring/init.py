@@ -6,29 +6,43 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from importlib import resources
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from topicops import __version__
 from topicops.edges.connections.lookup import from_environment
+from topicops.edges.durable_files import create_atomically
+from topicops.edges.kafka.questions.probe import kafka_facts
 from topicops.edges.specs.git import main_branch, name_in_repository
+from topicops.edges.specs.reader import read_tree
+from topicops.features.authoring.first_environment import (
+    FIRST_FILES,
+    FIRST_TOPICS,
+    REPOSITORY,
+    SCHEMA_KINDS,
+    SCHEMAS,
+    Described,
+    FirstEnvironment,
+    branch_filter,
+    code_owner_lines,
+    editor_settings,
+    environment_text,
+    filled,
+    packaged,
+)
 from topicops.flow.runs.access import Access
 from topicops.flow.runs.run import home_folder
 from topicops.model.choices import ForgeKind
+from topicops.model.cluster.snapshot import Broker
 from topicops.model.errors import SpecFileError, UsageError, WrongTargetError
+from topicops.model.release import Releases
+from topicops.model.specs.desired import Lifecycle
 from topicops.model.specs.environment import Cluster, Environment, EnvironmentSpec, KafkaEndpoint, ZooKeeperEndpoint
-
-if TYPE_CHECKING:
-    from topicops.model.cluster.doctor_facts import KafkaFacts
-    from topicops.model.cluster.snapshot import Broker
-    from topicops.steps.authoring.first_files import Described, FirstEnvironment
+from topicops.steps.specs.validate import validate
 
 ClusterClass = Literal["production", "sandbox"]
-REPOSITORY = "topicops/topicops"
-"""Of topicops itself, on GitHub: its action and its reusable workflow are there."""
 BOOTSTRAP_BROKERS = 3
-"""How many of the registered addresses become bootstrap servers."""
+"""Number of the registered addresses that become bootstrap servers."""
 PLAIN = "PLAINTEXT"
 HOME_LINE = ".topicops/"
 
@@ -41,13 +55,13 @@ class Start:
     owner: str
     cluster_class: ClusterClass
     zookeeper: ZooKeeperEndpoint | None
-    """None: there is none, or it is not to be read."""
+    """None means that there is none, or that it is not to be read."""
     kafka: KafkaEndpoint | None
-    """None: its addresses are read from ZooKeeper."""
+    """None means that its addresses are read from ZooKeeper."""
     topics: str
-    """The folder of specs, relative to the working folder, with ``/``."""
+    """Folder of specs, relative to the working folder, with ``/``."""
     forge: ForgeKind = "github"
-    """Where the repository's pull requests are."""
+    """Kind of the forge with the repository's pull requests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,9 +72,9 @@ class Started:
     written: tuple[str, ...]
     left_alone: tuple[str, ...]
     hints: tuple[str, ...]
-    """What to add by hand to a file that was left alone; sentences."""
+    """Sentences: what to add by hand to a file that was left alone."""
     described: Described | None
-    """None: the topic files have errors."""
+    """None means that the topic files have errors."""
 
 
 _FORGE_FILES: Mapping[ForgeKind, Mapping[str, str]] = {
@@ -70,8 +84,6 @@ _FORGE_FILES: Mapping[ForgeKind, Mapping[str, str]] = {
 """The packaged file of each path."""
 _JOBS: Mapping[ForgeKind, Sequence[str]] = {"github": ("/.github/",), "gitlab": ("/.gitlab/", "/.gitlab-ci.yml")}
 """What CODEOWNERS must protect besides policy: the jobs that get the secrets, and CODEOWNERS itself."""
-SETUP_PAGE = f"https://github.com/{REPOSITORY}/blob/v{__version__}/docs/how-to/review-in-pull-requests.md"
-"""Lists the secrets, variables and environments of both forges."""
 
 
 def start(wanted: Start, *, progress: Callable[[str], None]) -> Started:
@@ -109,52 +121,38 @@ def _require_root(wanted: Start) -> None:
 
 
 def _look(wanted: Start) -> FirstEnvironment:
-    from topicops.steps.authoring.first_files import FirstEnvironment
-
     if wanted.kafka:
         _access(wanted).kafka("reader")  # before ZooKeeper is asked
-    cluster_id, brokers, first_topic = _header(wanted)
+    with _access(wanted).reader() as reader:
+        traces = reader.traces(FIRST_TOPICS)
+        cluster_id, brokers = reader.cluster_id(), reader.brokers()
     kafka = wanted.kafka or KafkaEndpoint(bootstrap_servers=_registered(brokers))
-    facts = _facts(replace(wanted, kafka=kafka))
+    facts = kafka_facts({"reader": _access(replace(wanted, kafka=kafka)).kafka("reader")})
     if facts.cluster_id != cluster_id:
         raise WrongTargetError(
             f"ZooKeeper belongs to cluster {cluster_id}, the brokers to {facts.cluster_id}; correct one of the two "
             "addresses; nothing was written"
         )
+    known = Releases.of(broker.release for broker in facts.brokers.values() if broker.release is not None)
     return FirstEnvironment(
         name=wanted.name,
         cluster_class=wanted.cluster_class,
         zookeeper=wanted.zookeeper,
         kafka=kafka,
         cluster_id=cluster_id,
-        kafka_version=_oldest(facts),
+        kafka_version=str(known.oldest) if known else None,  # whose topic configs all brokers know
         racks={broker.id: broker.rack for broker in brokers.values()},
-        first_topic=first_topic,
+        first_topic=next((name for name in FIRST_TOPICS if traces[name].is_gone), FIRST_TOPICS[-1]),
     )
 
 
-def _header(wanted: Start) -> tuple[str, Mapping[int, Broker], str]:
-    """The cluster's id, its live brokers, and a name for a topic that is free."""
-    from topicops.steps.authoring.first_files import FIRST_TOPICS
-
-    with _access(wanted).reader() as reader:
-        traces = reader.traces(FIRST_TOPICS)
-        free = next((name for name in FIRST_TOPICS if traces[name].is_gone), FIRST_TOPICS[-1])
-        return reader.cluster_id(), reader.brokers(), free
-
-
 def _described(wanted: Start) -> Described | None:
-    from topicops.edges.specs.reader import read_tree
-    from topicops.model.specs.desired import Lifecycle
-    from topicops.steps.authoring.first_files import NOTHING_DESCRIBED, Described
-    from topicops.steps.specs.validate import validate
-
     desired = validate(read_tree(Path(wanted.topics)), environment=wanted.name, now=datetime.now(UTC)).desired
     if desired is None:
         return None
     names = [name for name, topic in desired.topics.items() if topic.lifecycle is Lifecycle.PRESENT]
     if not names:
-        return NOTHING_DESCRIBED
+        return Described(topics=0, missing=0)
     with _access(wanted).reader() as reader:
         traces = reader.traces(names)
     return Described(topics=len(names), missing=sum(traces[name].live is None for name in names))
@@ -169,12 +167,6 @@ def _access(wanted: Start) -> Access:
     )
     environment = Environment(name=wanted.name, spec=EnvironmentSpec(cluster=cluster), file="the command line")
     return Access(environment=environment, run="init", home=home_folder(), connections=from_environment)
-
-
-def _facts(wanted: Start) -> KafkaFacts:
-    from topicops.edges.kafka.questions.probe import kafka_facts
-
-    return kafka_facts({"reader": _access(wanted).kafka("reader")})
 
 
 def _registered(brokers: Mapping[int, Broker]) -> str:
@@ -196,26 +188,8 @@ def _plain_address(broker: Broker) -> str | None:
     return plain[0][2] if plain else None
 
 
-def _oldest(facts: KafkaFacts) -> str | None:
-    """The oldest release among the brokers, whose topic configs all of them know."""
-    from topicops.model.release import Releases
-
-    found = Releases.of(broker.release for broker in facts.brokers.values() if broker.release is not None)
-    return str(found.oldest) if found else None
-
-
 def _texts(wanted: Start, found: FirstEnvironment) -> dict[str, str]:
-    """By path below the working folder, the environment first."""
-    from topicops.steps.authoring.first_files import (
-        SCHEMA_KINDS,
-        branch_filter,
-        code_owner_lines,
-        editor_settings,
-        environment_text,
-        filled,
-    )
-    from topicops.steps.authoring.schema_line import SCHEMAS
-
+    """Give the text of each file, by its path below the working folder; the environment is the first."""
     values = {
         "TOPICS": wanted.topics,
         "OWNER": wanted.owner,
@@ -228,31 +202,21 @@ def _texts(wanted: Start, found: FirstEnvironment) -> dict[str, str]:
     beside = wanted.topics.rpartition("/")[0]
     schemas = f"{beside}/{SCHEMAS}" if beside else SCHEMAS
     texts = {
-        f"{wanted.topics}/README.md": _packaged("topics.md"),
-        ".gitignore": _packaged("gitignore"),
-        ".pre-commit-config.yaml": _packaged("pre-commit-config.yaml"),
-        **{name: _packaged(packaged) for name, packaged in _FORGE_FILES[wanted.forge].items()},
+        f"{wanted.topics}/README.md": packaged(FIRST_FILES + "topics.md"),
+        ".gitignore": packaged(FIRST_FILES + "gitignore"),
+        ".pre-commit-config.yaml": packaged(FIRST_FILES + "pre-commit-config.yaml"),
+        **{name: packaged(FIRST_FILES + file) for name, file in _FORGE_FILES[wanted.forge].items()},
     }
     return {
         f"{wanted.topics}/environments/{wanted.name}.yaml": environment_text(found),
         **{name: filled(text, values) for name, text in texts.items()},
         ".vscode/settings.json": editor_settings(wanted.topics),
-        **{f"{schemas}/{kind}.v1.json": _schema(kind) for kind in SCHEMA_KINDS},
+        **{f"{schemas}/{kind}.v1.json": packaged(f"schema/{kind}.v1.json") for kind in SCHEMA_KINDS},
     }
 
 
-def _packaged(name: str) -> str:
-    return resources.files("topicops").joinpath("first_files", name).read_text(encoding="utf-8")
-
-
-def _schema(kind: str) -> str:
-    return resources.files("topicops").joinpath("schema", f"{kind}.v1.json").read_text(encoding="utf-8")
-
-
 def _write(name: str, text: str) -> bool:
-    """Make a file; False if there is one already."""
-    from topicops.edges.durable_files import create_atomically
-
+    """Make a file; False means that there is one already."""
     try:
         create_atomically(Path(name), text.encode())
     except FileExistsError:

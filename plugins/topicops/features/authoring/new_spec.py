@@ -1,12 +1,18 @@
-"""new: the first text of a spec, and what would be wrong with it among the files that are there."""
+"""new: the first text of a spec, what would be wrong with it among the files that are there, and the file."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
+from functools import reduce
+from pathlib import Path
 
+from topicops.edges.specs.reader import read_tree
+from topicops.edges.specs.writer import document_of, require_free, shown, write_new
+from topicops.features.authoring.first_environment import SCHEMAS, schema_line
+from topicops.features.authoring.owners import checked_name, domain_of
 from topicops.model.errors import SpecError, UsageError
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.document import Document, Tree
@@ -15,14 +21,14 @@ from topicops.steps.specs.rules.numbers import not_given
 from topicops.steps.specs.validate import validate
 
 _OPTIONS = {"partitions": "--partitions", "replicationFactor": "--replication-factor"}
-"""By field."""
+"""Option of each field."""
 _DIGITS = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
 _NOT_TEXT: Mapping[str, Content] = {"true": True, "false": False, "null": None}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewTopic:
-    """What a person says of a topic to be; None and empty: left to the layers below."""
+    """What a person says of a topic to be; None and empty mean that it is left to the layers below."""
 
     name: str
     owner: str
@@ -34,7 +40,7 @@ class NewTopic:
     replication_factor: int | None = None
     keyed: bool | None = None
     configs: Mapping[str, str] = field(default_factory=dict)
-    """As written: ``7d``, ``compact``, ``null``."""
+    """Values as written: ``7d``, ``compact``, ``null``."""
 
     @property
     def text(self) -> str:
@@ -93,3 +99,28 @@ def require_sound(before: Tree, changed: Document, now: datetime) -> None:
 def _problem(found: Diagnostic) -> tuple[str, str, str, bool]:
     """Without its place, which an edit before it moves."""
     return found.file, found.code, found.summary, found.is_error
+
+
+def write_new_spec(
+    topics: Path, new: NewTopic, *, domain: str | None, passes: Sequence[Callable[[str], str]] = ()
+) -> str:
+    """Check a new topic against all rules and write its file; gives the file's name.
+
+    Args:
+        domain: The folder; None means the first dotted part of the name.
+        passes: Each takes the text and gives what is written in its place.
+
+    Raises:
+        UsageError: A file cannot have this name.
+        SpecError: The spec breaks a rule.
+        SpecFileError: There is such a file already, or it cannot be written.
+    """
+    stem = checked_name(new.name)
+    below = f"{domain or domain_of(stem)}/{stem}.yaml"
+    require_free(topics / below)
+    text = reduce(lambda text, change: change(text), passes, new.text)
+    if (topics.absolute().parent / SCHEMAS / "topic.v1.json").is_file():  # `topicops init` has put it there
+        text = f"{schema_line('topic')}\n{text}"
+    require_sound_new(read_tree(topics), document_of(topics, below, text), datetime.now(UTC))
+    write_new(topics, {below: text})
+    return shown(topics / below)

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from fakes.builders import NOW, live_topic, round_robin, snapshot
 from topicops.edges.specs.writer import document_of
+from topicops.features.authoring.drafts import ImportInputs, ImportOptions, ImportResult, draft_import
+from topicops.features.authoring.owners import TopicOwners
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
 from topicops.model.errors import SpecError
 from topicops.model.plans.delta import desired_row, live_row
 from topicops.model.plans.plan import ChangeSet
 from topicops.model.specs.document import Tree
 from topicops.model.specs.topic_config import TOPIC_CONFIGS
-from topicops.steps.authoring.import_topics import ImportInputs, ImportOptions, ImportResult, import_topics
-from topicops.steps.authoring.owners_and_domains import TopicOwners
 from topicops.steps.planning.diff import diff
 from topicops.steps.planning.drift import DriftKind, drift
 from topicops.steps.planning.plan import plan
@@ -40,7 +40,11 @@ def tree_of(files: Mapping[str, str]) -> Tree:
     return Tree(documents=tuple(documents), files=len(documents))
 
 
-def adopted(files: Mapping[str, str], live: ClusterSnapshot, options: ImportOptions | None = None) -> ImportResult:
+Adopted = tuple[dict[str, str], ImportResult]
+
+
+def adopted(files: Mapping[str, str], live: ClusterSnapshot, options: ImportOptions | None = None) -> Adopted:
+    """The texts to write, and the result."""
     tree = tree_of(files)
     environment, desired = validate(tree, environment="local", now=NOW).require()
     before = ImportInputs(
@@ -51,14 +55,11 @@ def adopted(files: Mapping[str, str], live: ClusterSnapshot, options: ImportOpti
         exceptions_text=files.get("environments/local.exceptions.yaml"),
         now=NOW,
     )
-    return import_topics(before, options or ImportOptions(owners=TopicOwners(otherwise="team-platform")), READ)
+    return draft_import(before, options or ImportOptions(owners=TopicOwners(otherwise="team-platform")), READ)
 
 
-def files_after(files: Mapping[str, str], result: ImportResult) -> dict[str, str]:
-    found = {**files, **result.files}
-    if result.exceptions_text is not None:
-        found["environments/local.exceptions.yaml"] = result.exceptions_text
-    return found
+def profiles_of(texts: Mapping[str, str]) -> list[str]:
+    return sorted(path for path in texts if path.startswith("profiles/"))
 
 
 def planned(validated: Validated, live: ClusterSnapshot) -> ChangeSet:
@@ -133,13 +134,13 @@ def folders(draw: st.DrawFn) -> dict[str, str]:
 @settings(max_examples=15)
 @given(folders(), clusters())
 def test_any_cluster_is_accounted_for_and_what_is_adopted_rests(files: dict[str, str], live: ClusterSnapshot) -> None:
-    result = adopted(files, live)
+    texts, result = adopted(files, live)
 
     left_out = [left.topic for left in result.left_out]
-    assert sorted([*result.topics, *left_out, *result.protected]) == sorted(live.topics)
-    after = validate(tree_of(files_after(files, result)), environment=None, now=NOW)
+    assert sorted([*result.imported, *left_out, *result.protected]) == sorted(live.topics)
+    after = validate(tree_of({**files, **texts}), environment=None, now=NOW)
     assert [found for found in after.diagnostics if found.is_error] == []
-    here = validate(tree_of(files_after(files, result)), environment="local", now=NOW)
+    here = validate(tree_of({**files, **texts}), environment="local", now=NOW)
     change_set = planned(here, live)
     assert (change_set.changes, change_set.blocked) == ((), ())
     assert sorted(change_set.unmanaged) == sorted([*left_out, *result.protected])
@@ -148,24 +149,24 @@ def test_any_cluster_is_accounted_for_and_what_is_adopted_rests(files: dict[str,
 @settings(max_examples=15)
 @given(folders(), clusters())
 def test_a_second_adoption_finds_nothing(files: dict[str, str], live: ClusterSnapshot) -> None:
-    first = adopted(files, live)
+    texts, first = adopted(files, live)
 
-    second = adopted(files_after(files, first), live)
+    _, second = adopted({**files, **texts}, live)
 
-    assert (second.files, second.exceptions, second.described) == ({}, (), first.topics)
+    assert (second.files, second.exceptions, second.described) == ((), (), first.imported)
     assert second.left_out == first.left_out
 
 
 @settings(max_examples=15)
 @given(folders(), clusters())
 def test_what_drifts_afterwards_is_what_was_said(files: dict[str, str], live: ClusterSnapshot) -> None:
-    result = adopted(files, live)
-    environment, desired = validate(tree_of(files_after(files, result)), environment="local", now=NOW).require()
+    texts, result = adopted(files, live)
+    environment, desired = validate(tree_of({**files, **texts}), environment="local", now=NOW).require()
 
     entries = drift(desired, live, environment).entries
 
     assert Counter((e.topic, e.field) for e in entries if e.kind is DriftKind.UNLISTED) == Counter(
-        (override.topic, f"configs.{override.config}") for override in result.inexpressible
+        (override.topic, f"configs.{override.config}") for override in result.unsayable
     )
     left_out = {left.topic for left in result.left_out}
     not_described = {DriftKind.UNMANAGED, DriftKind.BEING_DELETED}
@@ -189,47 +190,47 @@ def cluster(number: int, overrides: Mapping[str, str], *, replication_factor: in
     [pytest.param(1, 0, id="one topic"), pytest.param(3, 0, id="too few"), pytest.param(4, 1, id="enough")],
 )
 def test_a_profile_must_save_lines(number: int, profiles: int) -> None:
-    result = adopted(FILES, cluster(number, SHARED))
+    texts, _ = adopted(FILES, cluster(number, SHARED))
 
-    assert len(result.profiles) == profiles
+    assert len(profiles_of(texts)) == profiles
 
 
 def test_a_profile_holds_what_all_share_and_is_named_after_it() -> None:
-    result = adopted(
+    texts, _ = adopted(
         FILES, cluster(9, {"cleanup.policy": "compact", "retention.ms": "604800000"}, replication_factor=2)
     )
 
-    assert result.profiles == ("profiles/compact-retention-7d.yaml",)
-    assert result.files["profiles/compact-retention-7d.yaml"].partition("spec:\n")[2] == (
+    assert profiles_of(texts) == ["profiles/compact-retention-7d.yaml"]
+    assert texts["profiles/compact-retention-7d.yaml"].partition("spec:\n")[2] == (
         "  replicationFactor: 2\n  configs:\n    cleanup.policy: compact\n    retention.ms: 7d\n"
     )
-    assert result.files["a/a.t0.yaml"].endswith("\nspec:\n  profile: compact-retention-7d\n")
+    assert texts["a/a.t0.yaml"].endswith("\nspec:\n  profile: compact-retention-7d\n")
 
 
 def test_a_name_that_is_taken_tells_the_difference() -> None:
     taken = KEPT.replace("kept", "Compact").replace("retention.ms: 7d", "flush.ms: 1d")
 
-    result = adopted({**FILES, "profiles/Compact.yaml": taken}, cluster(9, SHARED))
+    texts, _ = adopted({**FILES, "profiles/Compact.yaml": taken}, cluster(9, SHARED))
 
-    assert result.profiles == ("profiles/compact-max-message-bytes-2MiB-segment-ms-1h.yaml",)
+    assert profiles_of(texts) == ["profiles/compact-max-message-bytes-2MiB-segment-ms-1h.yaml"]
 
 
 def test_what_needs_an_exception_stays_out_of_profiles() -> None:
     old = {**SHARED, "message.format.version": "2.3"}
 
-    result = adopted(FILES, cluster(9, old))
+    texts, result = adopted(FILES, cluster(9, old))
 
     assert [exception.code for exception in result.exceptions] == ["TOP314"] * 9
-    assert "message.format.version" not in result.files["profiles/compact.yaml"]
-    assert 'message.format.version: "2.3"' in result.files["a/a.t0.yaml"]
+    assert "message.format.version" not in texts["profiles/compact.yaml"]
+    assert 'message.format.version: "2.3"' in texts["a/a.t0.yaml"]
 
 
 def test_defaults_that_are_not_live_are_taken_back() -> None:
     files = {"environments/local.yaml": f"{LOCAL}  defaults: {{configs: {{retention.ms: 7d}}}}\n"}
 
-    result = adopted(files, cluster(1, {}))
+    texts, _ = adopted(files, cluster(1, {}))
 
-    assert result.files["a/a.t0.yaml"].endswith(
+    assert texts["a/a.t0.yaml"].endswith(
         "spec:\n  partitions: 3\n  replicationFactor: 3\n  configs:\n    retention.ms: null\n"
     )
 
@@ -237,16 +238,16 @@ def test_defaults_that_are_not_live_are_taken_back() -> None:
 def test_a_running_reassignment_counts_as_its_target() -> None:
     moving = live_topic("a.b", assignment={0: (1, 2, 3)}, adding={0: (3,)}, removing={0: (1,)})
 
-    result = adopted(FILES, snapshot(moving))
+    texts, _ = adopted(FILES, snapshot(moving))
 
-    assert "  replicationFactor: 2\n" in result.files["a/a.b.yaml"]
+    assert "  replicationFactor: 2\n" in texts["a/a.b.yaml"]
 
 
 def test_an_exception_for_an_older_file_may_be_needed() -> None:
     older = "apiVersion: topicops/v1\nkind: Topic\nmetadata: {name: a_b, owner: o}\nspec: {}\n"
     live = snapshot(live_topic("a_b"), live_topic("a.b"))
 
-    result = adopted({**FILES, "z/a_b.yaml": older}, live)
+    _, result = adopted({**FILES, "z/a_b.yaml": older}, live)
 
     assert [(exception.topic, exception.code) for exception in result.exceptions] == [("a_b", "TOP302")]
 
@@ -260,9 +261,9 @@ def test_each_topic_gets_the_owner_whose_pattern_fits_first_and_one_without_an_o
     owners = TopicOwners(patterns=(("shop.*", "team-shop"), ("*.eu", "team-eu")))
     live = snapshot(live_topic("shop.eu"), live_topic("web.eu"), live_topic("web.us"))
 
-    result = adopted(FILES, live, ImportOptions(owners=owners))
+    texts, result = adopted(FILES, live, ImportOptions(owners=owners))
 
-    written = {path: text for path, text in result.files.items() if "owner:" in text}
+    written = {path: text for path, text in texts.items() if "owner:" in text}
     assert {path: "team-shop" in text for path, text in written.items()} == {
         "shop/shop.eu.yaml": True,
         "web/web.eu.yaml": False,
@@ -276,10 +277,10 @@ def test_profiles_that_would_have_one_name_are_named_by_what_differs() -> None:
     kinds = (week, {**week, "segment.bytes": "1048576"}, {**week, "segment.bytes": "2097152"})
     topics = [live_topic(f"a{kind}{number}", overrides=kinds[kind]) for kind in range(3) for number in range(20)]
 
-    result = adopted(FILES, snapshot(*topics))
+    texts, _ = adopted(FILES, snapshot(*topics))
 
-    assert result.profiles == (
+    assert profiles_of(texts) == [
         "profiles/delete-retention-7d-segment-bytes-1MiB.yaml",
         "profiles/delete-retention-7d-segment-bytes-2MiB.yaml",
         "profiles/delete-retention-7d.yaml",
-    )
+    ]
