@@ -55,7 +55,7 @@ COMMANDS = {
     "import": ".features.authoring.commands:import_command",
     "demo": ".features.sandbox.commands.demo:demo_command",
     "ci": ".features.pull_requests.commands:app",
-    "audit": "cluster.audit:app",
+    "audit": ".features.audit.commands:app",
     "undo": ".features.undo.commands:undo_command",
     "local": ".features.sandbox.commands.local:app",
 }

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from topicops.flow.applying import approved_digests
     from topicops.flow.causes import why
-    from topicops.flow.inspecting import audit_files, doctor, doctor_for_kraft, drift, record_drift, topics
+    from topicops.flow.inspecting import doctor, doctor_for_kraft, drift, record_drift, topics
     from topicops.flow.planning import make_plan
     from topicops.flow.quality import one_application, quality_after, quality_before
     from topicops.flow.quiet import judged_by, look_for_quiet, note_good_run
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "applying": ("approved_digests",),
-    "inspecting": ("audit_files", "doctor", "doctor_for_kraft", "drift", "record_drift", "topics"),
+    "inspecting": ("doctor", "doctor_for_kraft", "drift", "record_drift", "topics"),
     "runs.outcomes": ("read_outcomes",),
     "planning": ("make_plan",),
     "quality": ("one_application", "quality_after", "quality_before"),
@@ -72,7 +72,6 @@ __all__ = [
     "apply_own_plan",
     "apply_plan",
     "approved_digests",
-    "audit_files",
     "check_topics",
     "diff",
     "diff_once",

@@ -15,9 +15,10 @@ from fakes.changes import create_topic
 from topicops.cli import run
 from topicops.edges.home.audit_files import read_audit_log
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog
+from topicops.features.audit.text import lines_text
+from topicops.features.audit.values import AuditedLines
 from topicops.model.cluster.broker_defaults import DefaultOnBrokers
 from topicops.model.runs.results import Mutation, OutcomeStatus
-from topicops.steps.reporting.runs.audit_text import audit_lines_text
 
 NOW = datetime(2025, 3, 1, 12, 30, 15, tzinfo=UTC)
 ORIGIN = AuditOrigin(
@@ -132,7 +133,7 @@ def test_defaults_that_cannot_be_read_are_not_known(folder: Path, defaults: obje
         read_audit_log(folder, "prod").lines[0], action="configure", request={**request, "defaults": defaults}
     )
 
-    assert "retention.ms: (broker default, not known) -> 9 (9ms, override)" in audit_lines_text([line])
+    assert "retention.ms: (broker default, not known) -> 9 (9ms, override)" in lines_text(AuditedLines(lines=[line]))
 
 
 def test_runs_are_listed_with_how_they_ended(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,8 @@ from topicops.model.errors import UsageError
 from topicops.model.exit_status import ExitStatus
 
 if TYPE_CHECKING:
-    from topicops.model.runs.audit import AuditFile, AuditHead, AuditLine
+    from topicops.features.audit.values import AuditedLines
+    from topicops.model.runs.audit import AuditFile, AuditHead
 
 app = typer.Typer(
     name="audit",
@@ -26,8 +27,6 @@ EnvironmentOption = Annotated[
     str | None,
     typer.Option("--environment", "-e", help="Only this environment. Default: all.", show_default=False),
 ]
-
-
 SinceOption = Annotated[
     str | None, typer.Option("--since", help="36h, 7d or 2026-01-31. Default: the whole log.", show_default=False)
 ]
@@ -40,20 +39,14 @@ def runs_command(
     output: TextOrJsonOption = "text",
 ) -> None:
     """Print every run that sent a change, oldest first."""
-    from topicops.flow import audit_files
-    from topicops.steps.audit_queries import is_whole, runs_of
-    from topicops.steps.reporting.runs.audit_text import audit_runs_json, audit_runs_text
+    from topicops.features.audit.text import runs_text
+    from topicops.features.audit.values import AuditedRuns
+    from topicops.flow.inspecting import audit_files
 
-    files, earliest = audit_files(environment), _time(since)
-    runs = [lines for lines in runs_of(files) if earliest is None or lines[-1].at >= earliest]
-    if output == "json":
-        print_result(audit_runs_json(runs))
-    elif runs:
-        print_result(audit_runs_text(runs))
-    else:
-        print_error("no run is in the audit log" + (f" since {since}" if since else ""))
-    if not is_whole(files, None):
-        print_error("the audit log is not whole: see `topicops audit verify`")
+    files = audit_files(environment)
+    found = AuditedRuns.of(files, _time(since))
+    nothing = f"no run is in the audit log{f' since {since}' if since else ''}"
+    _print(files, found, runs_text(found), output, nothing)
 
 
 @app.command("topic")
@@ -64,11 +57,12 @@ def topic_command(
     output: TextOrJsonOption = "text",
 ) -> None:
     """Print every mutation of a topic, oldest first."""
-    from topicops.flow import audit_files
-    from topicops.steps.audit_queries import later_than, of_topic
+    from topicops.features.audit.values import AuditedLines
+    from topicops.flow.inspecting import audit_files
 
-    files = audit_files(environment)
-    _print_lines(files, later_than(of_topic(files, name), _time(since)), f"topic {name}", output)
+    files, earliest = audit_files(environment), _time(since)
+    found = AuditedLines.of(files, lambda line: line.topic == name and (earliest is None or line.at >= earliest))
+    _print_lines(files, found, output, f"topic {name}")
 
 
 @app.command("run")
@@ -78,11 +72,11 @@ def run_command(
     output: TextOrJsonOption = "text",
 ) -> None:
     """Print every mutation of a run, oldest first."""
-    from topicops.flow import audit_files
-    from topicops.steps.audit_queries import of_run
+    from topicops.features.audit.values import AuditedLines
+    from topicops.flow.inspecting import audit_files
 
     files = audit_files(environment)
-    _print_lines(files, of_run(files, run), f"run {run}", output)
+    _print_lines(files, AuditedLines.of(files, lambda line: line.is_of_run(run)), output, f"run {run}")
 
 
 @app.command("verify")
@@ -95,28 +89,36 @@ def verify_command(
     output: TextOrJsonOption = "text",
 ) -> None:
     """Check that no line was changed, removed, moved or cut off; exit status 1 when one was."""
-    from topicops.flow import audit_files
-    from topicops.steps.audit_queries import is_whole
-    from topicops.steps.reporting.runs.audit_text import verification_json, verification_text
+    from topicops.features.audit.text import checked_text
+    from topicops.features.audit.values import CheckedLogs
+    from topicops.flow.inspecting import audit_files
+    from topicops.steps.reporting.json_text import json_text
 
     files = audit_files(environment)
-    noted = _noted_head(head, files)
-    print_result(verification_json(files, noted) if output == "json" else verification_text(files, noted))
-    if not is_whole(files, noted):
+    checked = CheckedLogs.of(files, _noted_head(head, files))
+    print_result(json_text(checked) if output == "json" else checked_text(checked))
+    if not checked.whole:
         raise typer.Exit(ExitStatus.ERROR)
 
 
-def _print_lines(files: Sequence[AuditFile], lines: Sequence[AuditLine], about: str, output: str) -> None:
-    from topicops.steps.audit_queries import is_whole
-    from topicops.steps.reporting.runs.audit_text import audit_lines_json, audit_lines_text
+def _print_lines(files: Sequence[AuditFile], found: AuditedLines, output: str, about: str) -> None:
+    from topicops.features.audit.text import lines_text
+
+    _print(files, found, lines_text(found), output, f"no mutation of {about} is in the audit log")
+
+
+def _print(files: Sequence[AuditFile], found: object, text: str, output: str, nothing: str) -> None:
+    """Print JSON, or the text; ``nothing`` stands for an empty text."""
+    from topicops.model.runs.audit import are_whole
+    from topicops.steps.reporting.json_text import json_text
 
     if output == "json":
-        print_result(audit_lines_json(lines))
-    elif lines:
-        print_result(audit_lines_text(lines))
+        print_result(json_text(found))
+    elif text:
+        print_result(text)
     else:
-        print_error(f"no mutation of {about} is in the audit log")
-    if not is_whole(files, None):
+        print_error(nothing)
+    if not are_whole(files):
         print_error("the audit log is not whole: see `topicops audit verify`")
 
 
