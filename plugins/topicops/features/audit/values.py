@@ -10,15 +10,12 @@ from datetime import datetime
 from topicops.model.json_types import FormatVersion
 from topicops.model.runs.audit import AuditFile, AuditHead, AuditLine, chain_problems, in_order
 
-FORMAT_VERSION = "1.2"
-"""1.1 added ``comment`` to the lines, 1.2 ``started_by``."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditedLines:
     """Lines that were asked for, oldest first."""
 
-    format_version: FormatVersion = FORMAT_VERSION
+    format_version: FormatVersion = "1.0"
     lines: Sequence[AuditLine]
 
     @classmethod
@@ -47,7 +44,7 @@ class AuditedRun:
 class AuditedRuns:
     """Runs that were asked for, by their first change, oldest first."""
 
-    format_version: FormatVersion = FORMAT_VERSION
+    format_version: FormatVersion = "1.0"
     runs: Sequence[AuditedRun]
 
     @classmethod
@@ -74,7 +71,7 @@ class CheckedLog:
 class CheckedLogs:
     """Whether the logs are whole."""
 
-    format_version: FormatVersion = FORMAT_VERSION
+    format_version: FormatVersion = "1.0"
     whole: bool
     logs: Sequence[CheckedLog]
 

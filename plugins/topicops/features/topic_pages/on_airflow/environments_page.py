@@ -22,10 +22,10 @@ _RUN_TONES = {"success": "good", "failed": "bad"}
 
 
 def environments_page(environments: Sequence[EnvironmentRow], import_errors: int = 0) -> str:
-    """The whole document, for a person who may see these environments.
+    """Give the whole document, for a person who may see these environments.
 
     Args:
-        import_errors: How many DAG files Airflow cannot read.
+        import_errors: Number of DAG files that Airflow cannot read.
     """
     head = tag("header", tag("h1", "Topics"))
     if not environments:
@@ -42,7 +42,7 @@ def environments_page(environments: Sequence[EnvironmentRow], import_errors: int
 
 
 def end_of(model: EnvironmentRow) -> str:
-    """One word of ``_ENDS``: what cannot be read, or was never read, is never well."""
+    """Give a word of ``_ENDS``: what cannot be read, or was never read, is never well."""
     tones = {found.tone for found in news(model.indexed, _BELOW) if found.words != A_RUN_GOES_ON}
     tones |= {TONES[word] for word, count in model.words.items() if count}
     if "bad" in tones:
@@ -83,7 +83,7 @@ def _row(model: EnvironmentRow, end: str) -> Iterator[Html | str | None]:
 
 
 def _wrong(model: EnvironmentRow) -> Iterator[Html]:
-    """What makes the row what it is: sentences in few words, then the states of its topics with their counts."""
+    """Yield what makes the row what it is: sentences in few words, then the states of its topics with counts."""
     told = list(news(model.indexed, _BELOW))
     for found in told:
         yield together(pill(found.words, found.tone), " ")

@@ -47,7 +47,7 @@ def _parts(indexed: Indexed, head: IndexHead, name: str) -> Iterator[Html | None
         yield _about(head, topic.desired)
         yield from _health(head, topic)
         yield from _planned(topic.planned)
-        yield from _side_by_side(topic)
+        yield from _side_by_side(topic.desired, topic.live)
         yield from _partitions(head.live, topic.live) if topic.live else ()
     yield from _life(indexed, name)
 
@@ -129,30 +129,25 @@ def _planned(planned: Sequence[PlannedChange]) -> Iterator[Html]:
         yield tag("div", tag("p", title, " ", word), lines(entry.reasons), cls="card warn")
 
 
-def _side_by_side(topic: IndexedTopic) -> Iterator[Html]:
-    """Each value of the file beside that of the cluster; those that differ in colour."""
-    yield tag("h2", "File and cluster")
-    yield table(("value", "file", "cluster"), _value_rows(topic.desired, topic.live), cls="rows")
-
-
-def _value_rows(spec: DesiredTopic | None, live: LiveTopic | None) -> Iterator[Html]:
+def _side_by_side(spec: DesiredTopic | None, live: LiveTopic | None) -> Iterator[Html]:
+    """Yield a table with each value of the file beside that of the cluster; those that differ in colour."""
     wants = spec is not None and spec.partitions > 0
-    pairs: list[tuple[str, str | None, str | None]] = [
-        ("partitions", str(spec.partitions) if spec and wants else None, str(live.partitions) if live else None),
-        (
-            "replication factor",
-            str(spec.replication_factor) if spec and wants else None,
-            ", ".join(map(str, sorted(live.replication_factors))) if live else None,
-        ),
-    ]
-    asked = {name: value for name, value in (spec.configs if spec else {}).items() if value is not None}
-    found = canonical_overrides(live.overrides) if live else {}
-    for name in sorted({*asked, *found}):
-        sides = (in_units(name, side[name]) if name in side else None for side in (asked, found))
-        pairs.append((name, *sides))  # type: ignore[arg-type]  # two of them
-    yield from (_value_row(*pair, compares=bool(spec and live and wants)) for pair in pairs)
+    asked, found = dict[str, str](), dict[str, str]()
+    if spec is not None and wants:
+        asked = {"partitions": str(spec.partitions), "replication factor": str(spec.replication_factor)}
     if live is not None:
-        yield tag("tr", tag("td", "topic id"), tag("td", ""), tag("td", tag("code", live.topic_id or "none")))
+        factors = ", ".join(map(str, sorted(live.replication_factors)))
+        found = {"partitions": str(live.partitions), "replication factor": factors}
+    configs = {name: value for name, value in (spec.configs if spec else {}).items() if value is not None}
+    overrides = canonical_overrides(live.overrides) if live else {}
+    asked |= {name: in_units(name, value) for name, value in configs.items()}
+    found |= {name: in_units(name, value) for name, value in overrides.items()}
+    names = ("partitions", "replication factor", *sorted({*configs, *overrides}))
+    rows = [_value_row(name, asked.get(name), found.get(name), compares=wants and live is not None) for name in names]
+    if live is not None:
+        rows.append(tag("tr", tag("td", "topic id"), tag("td", ""), tag("td", tag("code", live.topic_id or "none"))))
+    yield tag("h2", "File and cluster")
+    yield table(("value", "file", "cluster"), rows, cls="rows")
 
 
 def _value_row(name: str, wanted: str | None, found: str | None, *, compares: bool) -> Html:
@@ -167,7 +162,7 @@ def _value_row(name: str, wanted: str | None, found: str | None, *, compares: bo
 
 
 def _partitions(live: ClusterSnapshot, topic: LiveTopic) -> Iterator[Html | None]:
-    """A row for each partition and a column for each broker; those with a problem first."""
+    """Yield a table with a row for each partition and a column for each broker; those with a problem first."""
     found = sorted(listed_partitions(live, topic), key=_by_trouble)
     shown = found[:PARTITIONS_SHOWN]
     brokers = sorted(
@@ -177,13 +172,9 @@ def _partitions(live: ClusterSnapshot, topic: LiveTopic) -> Iterator[Html | None
     yield tag("h2", "Partitions")
     legend = "★ leads   ● in sync   ✗ out of sync   + being added   - being removed   outlined: the preferred leader"
     yield tag("p", legend, cls="muted replicas")
-    titles = [
-        tag("th", broker_link(broker, live), tag("div", _rack(live, broker), cls="muted"), scope="col")
-        for broker in brokers
-    ]
-    head = tag("thead", tag("tr", tag("th", "partition", scope="col"), *titles, tag("th", "in sync", scope="col")))
-    body = tag("tbody", *(_partition_row(partition, brokers) for partition in shown))
-    yield tag("div", tag("table", head, body, cls="grid"), cls="scroll")
+    titles = [together(broker_link(broker, live), tag("div", _rack(live, broker), cls="muted")) for broker in brokers]
+    rows = (_partition_row(partition, brokers) for partition in shown)
+    yield table(("partition", *titles, "in sync"), rows, cls="grid")
     if len(found) > len(shown):
         yield tag("p", f"… and {len(found) - len(shown):,} more partitions, none in a worse state", cls="muted")
 
