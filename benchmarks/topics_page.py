@@ -18,12 +18,12 @@ import httpx
 from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side, timed
 from fakes import builders
 from fakes.builders import NOW, desired_like, live_topic, partition_state
-from topicops.edges.home.topic_index import write_topic_index
 from topicops.features.sandbox.edges.airflow import LocalAirflow, start_airflow
+from topicops.features.topic_pages.file import TopicIndex
+from topicops.features.topic_pages.rows import indexed_topics
+from topicops.features.topic_pages.values import IndexHead
 from topicops.model.cluster.snapshot import LiveTopic
-from topicops.model.runs.topic_index import IndexHead
 from topicops.on_airflow.plugin import PREFIX
-from topicops.steps.topic_index import indexed_topics
 
 BROKERS, DEAD, FEW = 12, 12, 12
 PARTITIONS, REPLICAS = 4, 3
@@ -72,7 +72,7 @@ def write_index(home: Path, environment: str, topics: int) -> None:
         read_at=NOW,
         live=replace(live, topics={}),
     )
-    write_topic_index(home, head, indexed_topics(live, described, {}, {}))
+    TopicIndex.of(home, environment).write(head, indexed_topics(live, described, {}, {}))
 
 
 def a_topic(number: int) -> LiveTopic:

@@ -13,6 +13,7 @@ import topicops.features.history.recording
 import topicops.features.history.trends_page
 import topicops.features.quiet.quiet
 import topicops.features.sandbox.addresses
+import topicops.features.topic_pages.indexing
 import topicops.features.why.causes
 from topicops.flow.runs.kept import load_all_results
 from topicops.flow.runs.run import Run, note
@@ -40,7 +41,7 @@ class ShortCut(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page of an environment, beside its topics and brokers."""
+    """A page of an environment."""
 
     name: str
     """Last word of its address."""
@@ -55,6 +56,10 @@ AFTER_RUN: tuple[AfterRun, ...] = (
 SHORT_CUTS: tuple[ShortCut, ...] = (
     topicops.features.quiet.quiet,
 )  # fmt: skip
+AFTER_READING: tuple[Callable[[Run], None], ...] = (
+    topicops.features.topic_pages.indexing.index_topics,
+)  # fmt: skip
+"""Functions called after tasks that have read, planned for or changed the cluster. They raise nothing."""
 PAGES: tuple[Page, ...] = (
     Page("trends", "Trends", topicops.features.history.trends_page.trends_page),
 )  # fmt: skip
@@ -83,6 +88,12 @@ def after_run(run: Run, results: RunResults, *, mode: RunMode | None = None) -> 
     """
     for call in AFTER_RUN:
         call(run, results, mode=mode)
+
+
+def after_reading(run: Run) -> None:
+    """Call each feature that keeps what runs have last seen of the cluster and of its plan."""
+    for call in AFTER_READING:
+        call(run)
 
 
 def after_task(run: Run, *, mode: RunMode | None = None) -> None:

@@ -16,7 +16,8 @@ from fixtures.run_pages import write_run
 from fixtures.topic_index import write_index
 from topicops.edges.airflow_client import AirflowClient
 from topicops.features.sandbox.edges.airflow import LocalAirflow, start_airflow, wait_for_dags
-from topicops.on_airflow.routes import PLAN_ROUTE, PREFIX, QUALITY_ROUTE, TOPICS_ROUTE
+from topicops.features.topic_pages.on_airflow import VIEW
+from topicops.on_airflow.routes import PLAN_ROUTE, PREFIX, QUALITY_ROUTE
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PIPELINE = "topic_pipeline_local"
@@ -60,7 +61,7 @@ def test_below_a_path_a_person_sees_every_page_of_topics(tmp_path: Path) -> None
             for url, words in (
                 (f"{run}/{PLAN_ROUTE}", "need an approval"),
                 (f"{run}/{QUALITY_ROUTE}", "What fails"),
-                (f"{proxy.url}/plugin/{TOPICS_ROUTE}", "local"),
+                (f"{proxy.url}/plugin/{VIEW['url_route']}", "local"),
             ):
                 browser.open(url)
                 browser.frame(TAB)

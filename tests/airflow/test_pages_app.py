@@ -158,7 +158,7 @@ def test_who_may_not_read_the_approval_dag_sees_no_person_and_no_comment(
     rejected = {digest: Rejection(by="carol (id 7)", at=NOW, run="x/y", comment="never") for digest in held[1:]}
     model = PlanModel(run=RunOf(dag_id=DAG, run_id=RUN), plan=plan, question=question, rejections=rejected)
     monkeypatch.setattr(app, "read_plan", lambda _home, _run: model)
-    monkeypatch.setattr(app, "_may_read", lambda dag_id, _user: may or dag_id != "topic_approval_local")
+    monkeypatch.setattr(app, "may_read", lambda dag_id, _user: may or dag_id != "topic_approval_local")
     headers = {"Authorization": f"Bearer {token_of('viewer')}"}
     page = server.get(PAGES[0], params={"run_id": RUN}, headers=headers).text
     assert [word in page for word in ("bob", "after the freeze", "carol", "never")] == [may] * 4

@@ -23,6 +23,7 @@ from fixtures.topic_index import write_index
 from topicops.edges.home.artifacts import ArtifactStore
 from topicops.edges.home.memories import HELD
 from topicops.features.sandbox.edges.airflow import LocalAirflow, start_airflow, wait_for_dags
+from topicops.features.topic_pages.on_airflow import VIEW
 from topicops.flow.runs.held_changes import note_answer
 from topicops.flow.runs.run import outcomes_file
 from topicops.model.plans.changes import GateWord, digest_of
@@ -31,7 +32,7 @@ from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_to_json
 from topicops.model.runs.memories import HeldSet, Rejection
 from topicops.model.runs.results import FailingRow, Outcome, OutcomeStatus, QualityReport, quality_file
-from topicops.on_airflow.routes import PLAN_ROUTE, PREFIX, QUALITY_ROUTE, TOPICS_ROUTE
+from topicops.on_airflow.routes import PLAN_ROUTE, PREFIX, QUALITY_ROUTE
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PIPELINE = "topic_pipeline_local"
@@ -309,7 +310,7 @@ def test_from_airflow_s_bar_a_viewer_comes_to_a_topic_and_to_the_broker_that_it_
     site: Site, browser: Browser
 ) -> None:
     as_role(browser, site, "viewer")
-    browser.open(f"{site.airflow.url}/plugin/{TOPICS_ROUTE}")
+    browser.open(f"{site.airflow.url}/plugin/{VIEW['url_route']}")
     browser.frame(TAB)
     browser.click("a[href$='topic_pipeline_local/topics']")
     browser.wait_for_text("8 topics")

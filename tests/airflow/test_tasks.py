@@ -31,6 +31,7 @@ from fixtures.scripted_flow import (
     site,
 )
 from fixtures.scripted_task import ScriptedRun, ScriptedTask, context
+from topicops import plugged
 from topicops.edges.home.journal import FileJournal
 from topicops.edges.home.memories import HELD, MemoryFile
 from topicops.features.history.file import read_history
@@ -136,6 +137,13 @@ def test_the_held_set_has_the_same_digest_in_any_order() -> None:
 
 
 QUIET = Quiet(sentence="Nothing differs.", run="r/1", full_check_at=datetime(2026, 11, 24, tzinfo=UTC), commit="c" * 40)
+
+
+def test_a_quiet_run_tells_the_pages_that_nothing_differs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Run] = []
+    monkeypatch.setattr(plugged, "AFTER_READING", (told.append,))
+    tasks.snapshot(site(ScriptedFlow(tmp_path, quiet=QUIET)), context(ScriptedTask()))
+    assert told
 
 
 def test_a_quiet_run_hands_ci_a_result_and_keeps_older_runs_from_sending(tmp_path: Path) -> None:
@@ -434,11 +442,13 @@ def test_a_cluster_that_is_not_healthy_fails_the_run_only_where_the_file_says_so
         tasks.report(of_environment, context(ScriptedTask()))
 
 
-def test_each_report_tells_the_pages_what_came_of_the_changes(tmp_path: Path) -> None:
+def test_each_report_tells_the_pages_what_came_of_the_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[Run] = []
+    monkeypatch.setattr(plugged, "AFTER_READING", (told.append,))
     flow = ScriptedFlow(tmp_path, report_summary=report_of(ok=False))
     with pytest.raises(AirflowFailException):
         tasks.report(site(flow), context(ScriptedTask(states={"create": "failed"})))
-    assert flow.indexed
+    assert told
 
 
 @dataclass

@@ -14,8 +14,8 @@ from confluent_kafka.admin import NewTopic
 from fixtures.admin import new_admin
 from fixtures.live import create_topics, remove_topics
 from topicops import cli
+from topicops.features.authoring.first_environment import FIRST_TOPICS
 from topicops.features.sandbox.edges.cluster import LocalCluster
-from topicops.steps.authoring.first_files import FIRST_TOPICS
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ LISTS = (
     "cli/json_outputs.py",
     "on_airflow/dag_file.py",
     "on_airflow/tellers.py",
+    "on_airflow/topic_pages.py",
     "plugged.py",
 )
 """Files that name a feature, one line for each of its entries."""

@@ -18,6 +18,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parents[2]
+FIRST_FILES = ROOT / "plugins/topicops/features/authoring/first_files"
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 TABLES = sorted((ROOT / "tests/data").glob("*.json"))
@@ -187,13 +188,16 @@ def script_of(file: str, name: str) -> str:
     if file == "action.yml":
         steps = yaml.safe_load((ROOT / file).read_text(encoding="utf-8"))["runs"]["steps"]
         return str(next(step["run"] for step in steps if step.get("name") == "Run"))
-    text = (ROOT / "plugins/topicops/first_files" / file).read_text(encoding="utf-8").replace("@", "")
+    text = (FIRST_FILES / file).read_text(encoding="utf-8").replace("@", "")
     _, jobs = yaml.safe_load_all(text)
     return "\n".join(jobs[name]["script"])
 
 
 def test_no_workflow_lets_a_step_fail_unseen() -> None:
-    workflows = [*(ROOT / ".github/workflows").glob("*.yml"), *(ROOT / "plugins/topicops/first_files").glob("*.y*ml")]
+    workflows = [
+        *(ROOT / ".github/workflows").glob("*.yml"),
+        *FIRST_FILES.glob("*.y*ml"),
+    ]
     texts = {path.name: path.read_text(encoding="utf-8") for path in (*workflows, ROOT / "action.yml")}
     assert len(texts) > 4
     allowed = re.compile(r"continue-on-error|allow_failure|\|\| *(true|:)|set \+e")

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import shlex
-from importlib import resources
 from pathlib import Path
 
 import yaml
 
 from topicops.cli import COMMANDS
+from topicops.features.authoring.first_environment import FIRST_FILES, packaged
 
 OFFERED = yaml.safe_load((Path(__file__).parents[2] / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
-WRITTEN = yaml.safe_load(
-    resources.files("topicops").joinpath("first_files", "pre-commit-config.yaml").read_text(encoding="utf-8")
-)["repos"][0]["hooks"]
+WRITTEN = yaml.safe_load(packaged(FIRST_FILES + "pre-commit-config.yaml"))["repos"][0]["hooks"]
 
 
 def test_each_hook_runs_a_command_of_the_program() -> None:

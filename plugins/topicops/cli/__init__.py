@@ -32,15 +32,15 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 COMMANDS = {
-    "init": "cluster.init:init_command",
+    "init": ".features.authoring.commands:init_command",
     "validate": "files.validate:validate_command",
     "explain": "files.explain:explain_command",
     "code": "files.code:code_command",
     "schema": "files.schema:schema_command",
-    "dags": "files.dags:dags_command",
+    "dags": ".features.authoring.commands:dags_command",
     "fmt": ".features.formatting.commands:fmt_command",
-    "new": "files.new:new_command",
-    "retire": "files.retire:retire_command",
+    "new": ".features.authoring.commands:new_command",
+    "retire": ".features.authoring.commands:retire_command",
     "plan": "cluster.plan:plan_command",
     "show": "cluster.show:show_command",
     "rehearse": ".features.rehearse.commands:rehearse_command",
@@ -52,10 +52,10 @@ COMMANDS = {
     "topics": "cluster.topics:topics_command",
     "drift": "cluster.drift:drift_command",
     "history": ".features.history.commands:app",
-    "import": "cluster.importing:import_command",
+    "import": ".features.authoring.commands:import_command",
     "demo": ".features.sandbox.commands.demo:demo_command",
     "ci": ".features.pull_requests.commands:app",
-    "audit": "cluster.audit:app",
+    "audit": ".features.audit.commands:app",
     "undo": ".features.undo.commands:undo_command",
     "local": ".features.sandbox.commands.local:app",
 }

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import msgspec
 
+import topicops.features.audit.values
+import topicops.features.authoring.drafts
 import topicops.features.doctor.values
 import topicops.features.fleet.text
 import topicops.features.history.asking
@@ -26,11 +28,9 @@ from topicops.model.runs.results import QualityReport
 from topicops.steps.reporting.cluster.drift_text import DriftJson
 from topicops.steps.reporting.cluster.topics_text import TopicsJson
 from topicops.steps.reporting.error_json import ErrorJson
-from topicops.steps.reporting.runs.audit_text import AuditedRunsJson, AuditLinesJson, VerificationJson
 from topicops.steps.reporting.runs.run_report import ReportJson
 from topicops.steps.reporting.specs.diagnostics_text import DiagnosticsJson
 from topicops.steps.reporting.specs.explain_text import ExplanationJson
-from topicops.steps.reporting.specs.import_text import ImportJson
 
 PLAN = "plan"
 
@@ -59,12 +59,12 @@ OUTPUTS: Mapping[str, JsonOutput] = {
     "topics": JsonOutput(TopicsJson, ("topics",)),
     "rehearsal": JsonOutput(topicops.features.rehearse.played.Rehearsal, ("rehearse",)),
     "rack-losses": JsonOutput(topicops.features.rehearse.each_rack.RackLosses, ("rehearse",)),
-    "import": JsonOutput(ImportJson, ("import",)),
+    "import": JsonOutput(topicops.features.authoring.drafts.ImportResult, ("import",)),
     "undo": JsonOutput(topicops.features.undo.text.UndoJson, ("undo",)),
     "history": JsonOutput(topicops.features.history.asking.History, ("drift", "history topic", "history quality")),
-    "audit-runs": JsonOutput(AuditedRunsJson, ("audit runs",)),
-    "audit-lines": JsonOutput(AuditLinesJson, ("audit topic", "audit run")),
-    "audit-check": JsonOutput(VerificationJson, ("audit verify",)),
+    "audit-runs": JsonOutput(topicops.features.audit.values.AuditedRuns, ("audit runs",)),
+    "audit-lines": JsonOutput(topicops.features.audit.values.AuditedLines, ("audit topic", "audit run")),
+    "audit-check": JsonOutput(topicops.features.audit.values.CheckedLogs, ("audit verify",)),
     "local-status": JsonOutput(topicops.features.sandbox.commands.local.ClusterStatusJson, ("local status",)),
     "spark-status": JsonOutput(topicops.features.sandbox.commands.spark.SparkStatusJson, ("local spark status",)),
     "error": JsonOutput(ErrorJson),

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from topicops.flow.applying import approved_digests
-    from topicops.flow.authoring import import_topics, topic_id, topic_owners
-    from topicops.flow.inspecting import audit_files, drift, record_drift, topics
+    from topicops.flow.inspecting import drift, record_drift, topics
     from topicops.flow.planning import make_plan
     from topicops.flow.quality import one_application, quality_after, quality_before
     from topicops.flow.reporting import render, render_report, report_file, run_report, run_result, shown_report
@@ -30,14 +29,12 @@ if TYPE_CHECKING:
         validate,
         verify,
     )
-    from topicops.flow.topic_index import index_topics
     from topicops.flow.verifying import check_topics
     from topicops.flow.whole_runs import apply_own_plan, apply_plan, verify_cluster, verify_plan
 
 _NAMES = {
     "applying": ("approved_digests",),
-    "authoring": ("import_topics", "topic_id", "topic_owners"),
-    "inspecting": ("audit_files", "drift", "record_drift", "topics"),
+    "inspecting": ("drift", "record_drift", "topics"),
     "runs.outcomes": ("read_outcomes",),
     "planning": ("make_plan",),
     "quality": ("one_application", "quality_after", "quality_before"),
@@ -56,7 +53,6 @@ _NAMES = {
         "validate",
         "verify",
     ),
-    "topic_index": ("index_topics",),
     "verifying": ("check_topics",),
     "whole_runs": ("apply_own_plan", "apply_plan", "verify_cluster", "verify_plan"),
 }
@@ -70,15 +66,12 @@ __all__ = [
     "apply_own_plan",
     "apply_plan",
     "approved_digests",
-    "audit_files",
     "check_topics",
     "diff",
     "diff_once",
     "drift",
     "gate",
     "home_folder",
-    "import_topics",
-    "index_topics",
     "load_plan",
     "make_plan",
     "note_verified",
@@ -99,8 +92,6 @@ __all__ = [
     "save_plan",
     "shown_report",
     "snapshot",
-    "topic_id",
-    "topic_owners",
     "topics",
     "validate",
     "verify",

@@ -13,8 +13,8 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from topicops.edges.home.memories import keep_topic_count, topic_count
+from topicops.flow.audit_marks import note_reading
 from topicops.flow.engines import ChosenEngine, DiffEngine, engine_for, topics_to_compare
-from topicops.flow.later_changes import note_reading
 from topicops.flow.runs.access import Access, with_broker_answers, with_log_directories
 from topicops.flow.runs.commits import commit_notes, commit_of_files, require_pinned_files
 from topicops.flow.runs.guards import counted_signatures

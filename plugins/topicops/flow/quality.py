@@ -15,7 +15,7 @@ from topicops.edges.home.audit_files import created_topics
 from topicops.edges.home.memories import IDENTITIES
 from topicops.edges.home.quality_history import quality_history as read_history
 from topicops.edges.home.quality_history import runs_without_rules
-from topicops.flow.later_changes import note_reading
+from topicops.flow.audit_marks import note_reading
 from topicops.flow.runs.kept import keep_facts, load_snapshot, load_specs, snapshot_into
 from topicops.flow.runs.outcomes import read_outcomes
 from topicops.flow.runs.run import Run, Summary, audit_folder, now, read_environment

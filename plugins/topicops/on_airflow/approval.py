@@ -407,7 +407,7 @@ def report(site: Site, context: Context) -> XComValue:
     more: that is no failure, and it must not look like success.
     """
     from topicops.flow.runs.outcomes import read_outcomes
-    from topicops.plugged import after_task
+    from topicops.plugged import after_reading, after_task
 
     states = tasks.task_states(context)
     was_sent = any(states.get(action) == "success" for action in ACTIONS)
@@ -427,7 +427,7 @@ def report(site: Site, context: Context) -> XComValue:
             flow.report(run, failed_tasks=())
             tell_of_answer(run, site, context, unsent=unsent)
         if has_ended:
-            flow.index_topics(run)
+            after_reading(run)
             tasks.hand_over(flow.run_result(run, remarks=remarks, headline=headline), context)
     if unsent:
         context["ti"].xcom_push(key="return_value", value=facts)  # Airflow keeps what a task returns that ends well

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 from airflow.plugins_manager import AirflowPlugin
 
 from topicops.on_airflow import listening
-from topicops.on_airflow.routes import PLAN_ROUTE, PREFIX, QUALITY_ROUTE, TOPICS_ROUTE
+from topicops.on_airflow.routes import BELOW, PLAN_ROUTE, PREFIX, QUALITY_ROUTE
+from topicops.on_airflow.topic_pages import TOPIC_PAGES
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
-
-BELOW = f"{PREFIX.removeprefix('/')}/"
-"""Begin of each address of ours: without a slash in front, browsers read it from the path below which Airflow is."""
 
 
 async def pages(scope: Scope, receive: Receive, send: Send) -> None:
@@ -47,5 +45,5 @@ class TopicopsPlugin(AirflowPlugin):
     external_views = [  # noqa: RUF012
         _tab("Topics: plan", "plan", "dag_run", PLAN_ROUTE),
         _tab("Topics: quality", "quality", "dag_run", QUALITY_ROUTE),
-        {"name": "Topics", "href": f"{BELOW}topics", "destination": "nav", "url_route": TOPICS_ROUTE},
+        *(pages.VIEW for pages in TOPIC_PAGES),
     ]

@@ -118,7 +118,6 @@ class Flow(Protocol):
     def verify(self, run: Run) -> Summary: ...
     def quality_after(self, run: Run) -> QualitySummary: ...
     def report(self, run: Run, *, failed_tasks: Sequence[str]) -> ReportSummary: ...
-    def index_topics(self, run: Run) -> None: ...
     def note_verified(self, run: Run, *, failed_tasks: Sequence[str]) -> None: ...
     def run_result(
         self, run: Run, *, failed_tasks: Sequence[str] = (), remarks: Sequence[str] = (), headline: str = ""
@@ -281,7 +280,7 @@ def validate(site: Site, context: Context) -> XComValue:
 
 def snapshot(site: Site, context: Context) -> XComValue:
     """The live cluster with partition states. Where nothing differs from the last good run, the run ends here."""
-    from topicops.flow.topic_index import note_look
+    from topicops.plugged import after_reading
 
     with step(site, context) as (flow, run):
         summary = flow.snapshot(run, states=True).to_xcom()
@@ -291,7 +290,7 @@ def snapshot(site: Site, context: Context) -> XComValue:
         quiet = next(filter(None, looks), None)
         if quiet is None:
             return summary
-        note_look(run)
+        after_reading(run)
         if mode != "drift":
             note_newest_good(run, site.topics)
         if mode == "apply":
@@ -372,6 +371,7 @@ def gate(site: Site, context: Context) -> XComValue:
     from topicops.flow.runs.held_changes import keep_held, read_held, read_rejections, resting_lines
     from topicops.flow.runs.run import note
     from topicops.model.runs.memories import HeldSet
+    from topicops.plugged import after_reading
 
     with step(site, context) as (flow, run):
         if mode_of(context) == "apply":
@@ -381,7 +381,7 @@ def gate(site: Site, context: Context) -> XComValue:
         summary = flow.gate(run, approvals=approvals).to_xcom()
         note(run, reviewed.objections)  # the gate has removed the notes of an earlier try
         keep_commit_address(run, commit_address(context["ti"], site.topics))
-        flow.index_topics(run)
+        after_reading(run)
         plan = run.read_plan()
         log_changes(plan)
         if mode_of(context) != "apply":
@@ -427,11 +427,13 @@ def listed(digests: Sequence[str]) -> list[str]:
 
 def plan_to_look_at(site: Site, context: Context) -> XComValue:
     """The ordered changes, and the gate's word on each. Asks nobody, and leaves the held set as it is."""
+    from topicops.plugged import after_reading
+
     with step(site, context) as (flow, run):
         planned = flow.plan(run, only=only_of(context))
         require_a_match(run, only_of(context))
         gated = flow.gate(run)
-        flow.index_topics(run)
+        after_reading(run)
         log_changes(run.read_plan())
         return {**planned.to_xcom(), **gated.to_xcom()}
 
@@ -440,13 +442,13 @@ def drift(site: Site, context: Context) -> XComValue:
     """One log line for each difference between cluster and files, and counts. A difference fails nothing."""
     from topicops.on_airflow.metrics import count
     from topicops.on_airflow.tellers import TELLERS
-    from topicops.plugged import after_task
+    from topicops.plugged import after_reading, after_task
 
     with step(site, context) as (flow, run):
         found = flow.record_drift(run, only=only_of(context))
         after_task(run, mode="drift")
         if only_of(context) is None:
-            flow.index_topics(run)
+            after_reading(run)
         note_end(site, run, failed_tasks=("drift",) if found.differences else ())
         for teller in TELLERS:
             teller.tell_of_drift(run, site.options.notifiers, context, is_whole=only_of(context) is None)
@@ -547,7 +549,7 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
 
     The XCom ``result`` has the same for CI, also when the run fails.
     """
-    from topicops.plugged import after_task
+    from topicops.plugged import after_reading, after_task
 
     failed, is_whole = failed_tasks(context), "mode" in context["params"]  # an approval run is of a part
     with step(site, context) as (flow, run):
@@ -562,7 +564,7 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
             flow.note_verified(run, failed_tasks=failed)
         if is_whole and not failed:
             note_end(site, run)
-        flow.index_topics(run)
+        after_reading(run)
         result = flow.run_result(run, failed_tasks=failed, remarks=remarks)
         hand_over(result, context)
         copy_artifacts(run, result)
@@ -611,12 +613,13 @@ def tell_of_failure(site: Site, context: Context) -> None:
     """
     from topicops import flow
     from topicops.on_airflow.tellers import TELLERS
+    from topicops.plugged import after_reading
 
     dag_run = context["dag_run"]
     run = flow.open_run(environment=site.environment, topics=site.topics, group=dag_run.dag_id, run_id=dag_run.run_id)
     for teller in TELLERS:
         teller.tell_of_end(run, str(context.get("reason") or "a task failed"), site.options.notifiers, context)
-    flow.index_topics(run)
+    after_reading(run)
 
 
 def note_newest_good(run: Run, topics: Path) -> None:

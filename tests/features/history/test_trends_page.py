@@ -12,9 +12,9 @@ from fakes.builders import NOW
 from fixtures.html_seen import Seen
 from topicops.features.history.lines import HistoryLine, PlanCounts
 from topicops.features.history.trends_page import shown_trends
+from topicops.features.topic_pages.on_airflow.frame import framed
 from topicops.model.plans.delta import TopicClass
 from topicops.model.runs.quality_rules import RULES
-from topicops.on_airflow.pages.topics_frame import plugged_page
 from topicops.plugged import PAGES
 from topicops.steps.reporting.markup import together
 
@@ -81,6 +81,6 @@ def test_trends_show_each_rule_that_failed_run_by_run() -> None:
 
 def test_no_history_is_told_even_without_an_index_of_topics(tmp_path: Path) -> None:
     [page] = [page for page in PAGES if page.name == "trends"]
-    seen = Seen(plugged_page(page, tmp_path, "local"))
+    seen = Seen(framed(page, tmp_path, "local", lambda _: {}))
     assert "No run of this environment has left a history yet." in seen.text
     assert [link["href"] for link in seen.all("a") if "aria-current" in link] == ["trends"]

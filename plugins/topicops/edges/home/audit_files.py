@@ -104,19 +104,6 @@ def past_deletes(folder: Path, environment: str, topics: Collection[str]) -> Map
     return found
 
 
-def lines_of_topic(folder: Path, environment: str, topic: str, *, most: int) -> list[AuditLine]:
-    """The last ``most`` lines about a topic, newest first. Raises ``ArtifactError``."""
-    found: list[AuditLine] = []
-    named = b'"topic":' + msgspec.json.encode(topic)
-    for path in reversed([*full_files(folder, environment), log_path(folder, environment)]):
-        texts = [text for text in _content(path).split(b"\n") if named in text]
-        lines = (line_of(text) for text in reversed(texts))
-        found += [line for line in lines if line is not None and line.topic == topic]
-        if len(found) >= most:
-            break
-    return found[:most]
-
-
 def _logged(folder: Path, environment: str, identities: Collection[str], action: Action) -> frozenset[str]:
     """Those of the identities that a line of this action names.
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from topicops.features.undo.edited_config import with_config, written_value
 from topicops.features.undo.past_topics import PastTopic, past_topics
 from topicops.features.undo.values import FileEdit, Undo, UndoNote
 from topicops.model.errors import SpecError
@@ -18,8 +19,6 @@ from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.document import Document, Node, Tree
 from topicops.model.specs.document_values import field_of, plain_value
 from topicops.model.specs.environment import Risk
-from topicops.steps.authoring.edited_config import with_config, written_value
-from topicops.steps.authoring.exceptions_file import Read
 from topicops.steps.planning.risk import config_risk
 from topicops.steps.specs.needed import Needs
 from topicops.steps.specs.validate import Validated, validate
@@ -36,7 +35,7 @@ class SpecFiles:
     desired: Desired
     """Of the run's environment."""
     text_of: Callable[[Document], str | None]
-    read: Read
+    read: Callable[[str, str], Document]
     versions: Callable[[Document], Iterable[Version]]
     """Of one file, newest first, as far as git has them."""
     needs: Needs
@@ -247,7 +246,7 @@ def _document(topic: str, tree: Tree) -> Document | None:
     return next((found for found in tree.documents if found.kind == "Topic" and found.stem == topic), None)
 
 
-def _root(document: Document, text: str, read: Read) -> Node | None:
+def _root(document: Document, text: str, read: Callable[[str, str], Document]) -> Node | None:
     try:
         return read("/".join(document.file.split("/")[-2:]), text).root
     except SpecError:

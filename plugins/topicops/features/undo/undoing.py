@@ -15,7 +15,7 @@ from topicops.flow.planning import make_plan
 from topicops.flow.runs.run import Run, now
 from topicops.flow.runs.values import Planned
 from topicops.model.errors import UsageError
-from topicops.steps.audit_queries import is_whole, of_run
+from topicops.model.runs.audit import are_whole, in_order
 
 if TYPE_CHECKING:
     from topicops.features.undo.taken_back import SpecFiles
@@ -38,7 +38,7 @@ def undo(run: str, environment: str | None, topics: Path) -> Undo:
     from topicops.features.undo.taken_back import undo_of
 
     logs = audit_files(environment)
-    lines = of_run(logs, run)
+    lines = [line for line in in_order(logs) if line.is_of_run(run)]
     changed = sorted({line.environment for line in lines})
     past = past_topics(lines)
     if not past:
@@ -47,7 +47,7 @@ def undo(run: str, environment: str | None, topics: Path) -> Undo:
         raise UsageError(f"run {run} changed {', '.join(changed)}: name one with --environment")
     found = undo_of(lines, _spec_files(topics, changed[0], past))
     used = [log for log in logs if log.environment == changed[0]]
-    return found if is_whole(used, None) else replace(found, notes=(NOT_WHOLE, *found.notes))
+    return found if are_whole(used) else replace(found, notes=(NOT_WHOLE, *found.notes))
 
 
 def _spec_files(topics: Path, environment: str, names: Container[str]) -> SpecFiles:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from topicops.model.cluster.elections import UNCLEAN_ELECTION, offline_election
 from topicops.features.why.replicas import able_brokers
 from topicops.features.why.values import NOTE, WAITS, Cause, WhyFacts
 from topicops.features.why.wording import are, grouped, since
 from topicops.model.cluster.broker_defaults import brokers_text
+from topicops.model.cluster.elections import UNCLEAN_ELECTION, offline_election
 from topicops.model.cluster.health import health_of
 from topicops.model.release import ELECTS_BY_TOOL
 from topicops.steps.verifying.observation import partition_names

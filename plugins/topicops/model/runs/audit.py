@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -56,6 +56,10 @@ class AuditLine:
         """Who is to be asked about it: who approved it, or else who started the run, or else Kafka's principal."""
         return self.approver or (self.started_by if isinstance(self.started_by, str) else f"{self.principal} (Kafka)")
 
+    def is_of_run(self, run: str) -> bool:
+        """Whether it is of this run: ``<group>/<run id>``, or the run id alone."""
+        return run in (self.run, self.run.partition("/")[2])
+
 
 @dataclass(frozen=True, slots=True)
 class AuditHead:
@@ -107,6 +111,15 @@ class AuditFile:
         """How many lines come before the first one here, by its own number."""
         first = self.entries[0].line if self.entries else None
         return max(0, first.n - 1) if first is not None else 0
+
+
+def in_order(files: Iterable[AuditFile]) -> list[AuditLine]:
+    """Give the lines of several logs, oldest first."""
+    return sorted((line for file in files for line in file.lines), key=lambda line: (line.at, line.environment, line.n))
+
+
+def are_whole(files: Iterable[AuditFile]) -> bool:
+    return not any(problem for file in files for problem in chain_problems(file))
 
 
 def hash_of(text: bytes) -> str:

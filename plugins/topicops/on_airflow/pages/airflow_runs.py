@@ -1,4 +1,4 @@
-"""What Airflow itself knows of an environment's DAGs: their newest runs, the next one, and who is paused.
+"""What Airflow itself knows of DAGs: their newest runs, the next one, and which are paused.
 
 Read from Airflow's database, because the pages are a part of its API server.
 """
@@ -11,20 +11,13 @@ from typing import TYPE_CHECKING
 from airflow.models.dag import DagModel
 from airflow.models.dagbundle import DagBundleModel
 from airflow.models.dagrun import DagRun
-from airflow.models.errors import ParseImportError
-from airflow.models.hitl import HITLDetail
-from airflow.models.taskinstance import TaskInstance
 from airflow.utils.session import create_session
-from airflow.utils.state import State
 from sqlalchemy import and_, func, or_, select
 
 from topicops.on_airflow.pages.airflow_dag import GOES_ON, AirflowDag, AirflowRun
 
 if TYPE_CHECKING:
     from sqlalchemy.orm import Session
-
-_FINISHED = [state.value for state in State.finished]
-PIPELINE = "topic_pipeline_"
 
 
 def dags_of(dag_ids: Collection[str]) -> Mapping[str, AirflowDag]:
@@ -50,31 +43,6 @@ def dags_of(dag_ids: Collection[str]) -> Mapping[str, AirflowDag]:
         )
         for dag_id, paused, stale, broken, next_at, summary, fetched_at in rows
     }
-
-
-def waiting_questions() -> Mapping[str, str]:
-    """The newest run that waits for a person's answer, by the id of its DAG."""
-    with create_session() as session:
-        rows = session.execute(
-            select(TaskInstance.dag_id, TaskInstance.run_id)
-            .join(HITLDetail, HITLDetail.ti_id == TaskInstance.id)
-            .where(HITLDetail.responded_at.is_(None), TaskInstance.state.not_in(_FINISHED))
-            .order_by(HITLDetail.created_at)
-        )
-        return {str(dag_id): str(run_id) for dag_id, run_id in rows}
-
-
-def environments() -> tuple[str, ...]:
-    """Those with a pipeline that Airflow knows, also those that never ran."""
-    with create_session() as session:
-        found = session.scalars(select(DagModel.dag_id).where(DagModel.dag_id.startswith(PIPELINE, autoescape=True)))
-        return tuple(sorted(dag_id.removeprefix(PIPELINE) for dag_id in found))
-
-
-def import_errors() -> int:
-    """How many DAG files Airflow cannot read."""
-    with create_session() as session:
-        return session.scalar(select(func.count()).select_from(ParseImportError)) or 0
 
 
 def _newest_runs(session: Session, dag_ids: Collection[str]) -> Iterator[AirflowRun]:

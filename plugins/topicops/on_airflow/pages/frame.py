@@ -5,9 +5,6 @@ from __future__ import annotations
 from topicops.on_airflow.pages.reading import RunOf
 from topicops.steps.reporting.markup import Html, tag
 
-STATIC = "static/"
-"""The folder of stylesheet and script, next to both pages and so behind the same check."""
-
 
 def heading(title: str, run: RunOf) -> Html:
     """The head names the run, because the iframe may show another run than the page around it."""

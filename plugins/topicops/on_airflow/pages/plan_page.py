@@ -13,10 +13,11 @@ from topicops.model.plans.rack_losses import RackLossRow, RackLossTable
 from topicops.model.printable import plural
 from topicops.model.runs.facts import DRIFT_CLASSES, Facts
 from topicops.model.runs.results import IN_PLACE, OutcomeStatus
-from topicops.on_airflow.pages.frame import STATIC, nothing, problem_box
+from topicops.on_airflow.pages.frame import nothing, problem_box
 from topicops.on_airflow.pages.plan_filter import Filter, address, filter_bar
 from topicops.on_airflow.pages.plan_rows import BLOCKED, TONES, blocked_row, change_row, diagnostic_row, state_of
 from topicops.on_airflow.pages.reading import Answered, PlanModel, Question
+from topicops.on_airflow.routes import STATIC
 from topicops.steps.reporting.facts_wording import OWNERS_HEAD, OWNERS_TITLE, owners_with_drift
 from topicops.steps.reporting.markup import Html, document, lines, number, table, tag, together
 from topicops.steps.reporting.plans.losses_wording import LOSSES_TITLE, loss_remarks, worst_losses

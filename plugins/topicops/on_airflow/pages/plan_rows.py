@@ -11,7 +11,7 @@ from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.environment import Risk
 from topicops.on_airflow.pages.forge_links import line_address
 from topicops.on_airflow.pages.reading import PlanModel
-from topicops.on_airflow.pages.topics_frame import topic_link
+from topicops.on_airflow.topic_pages import topic_link
 from topicops.steps.reporting.markup import Html, lines, pill, tag, together
 from topicops.steps.reporting.plans.differences import Difference, differences
 from topicops.steps.reporting.plans.plan_wording import SIGNS, effect_lines, origin, risk_text, traffic_text, why_final

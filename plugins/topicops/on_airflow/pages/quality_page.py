@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from topicops.model.codes import Code
 from topicops.model.printable import plural
 from topicops.model.runs.results import FailingRow, QualityReport, QualityResult, QualitySuite, RunQuality
-from topicops.on_airflow.pages.frame import STATIC, heading, nothing, problem_box
+from topicops.on_airflow.pages.frame import heading, nothing, problem_box
 from topicops.on_airflow.pages.reading import QualityModel, RunOf
+from topicops.on_airflow.routes import STATIC
+from topicops.on_airflow.topic_pages import topic_link
 from topicops.steps.reporting.facts_wording import LOAD_HEAD, cause_words, load_rows, unhealthy_by_broker
 from topicops.steps.reporting.markup import Html, document, lines, pill, table, tag, together
 from topicops.steps.why_commands import MOST, why_command
@@ -122,14 +124,10 @@ def _why(result: QualityResult, environment: str) -> Html | None:
     """For the first topics: the way to the topic's page, and the command that asks the cluster."""
     topics = dict.fromkeys(str(example.row["topic"]) for example in result.examples if example.row.get("topic"))
     ways = [
-        tag("li", _topic_link(topic), ": ", tag("code", why_command(topic, environment)))
+        tag("li", topic_link(topic, "why"), ": ", tag("code", why_command(topic, environment)))
         for topic in list(topics)[:MOST]
     ]
     return together(tag("p", "Why, and what ends it:"), tag("ul", *ways)) if ways else None
-
-
-def _topic_link(topic: str) -> Html:
-    return tag("a", topic, href=f"topic?{urlencode({'name': topic})}#why")
 
 
 def _counts(result: QualityResult) -> str:

@@ -1,1 +1,1 @@
-"""Texts of spec files: new, imported and retired ones. Imports the model and `steps.specs`."""
+"""Spec files as text, and which lines belong to which field. Imports the model."""

@@ -47,7 +47,9 @@ def lines(texts: Iterable[str], *, cls: str | None = None) -> Html:
     return together(*(tag("div", text, cls=cls) for text in texts))
 
 
-def table(head: Iterable[str], rows: Iterable[Html | Iterable[Html | str | None]], *, cls: str | None = None) -> Html:
+def table(
+    head: Iterable[Html | str], rows: Iterable[Html | Iterable[Html | str | None]], *, cls: str | None = None
+) -> Html:
     """A table that scrolls by itself when the window is narrow.
 
     Args:

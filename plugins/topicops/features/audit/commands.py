@@ -1,0 +1,141 @@
+"""``topicops audit``: who changed what, when and why; and whether the audit log is whole."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from topicops.cli.output import print_error, print_result
+from topicops.cli.shared_options import TextOrJsonOption
+from topicops.model.errors import UsageError
+from topicops.model.exit_status import ExitStatus
+
+if TYPE_CHECKING:
+    from topicops.features.audit.values import AuditedLines
+    from topicops.model.runs.audit import AuditFile, AuditHead
+
+app = typer.Typer(
+    name="audit",
+    help="Who changed what, when and why, from $TOPICOPS_HOME/audit; opens no connection.",
+    no_args_is_help=True,
+)
+
+EnvironmentOption = Annotated[
+    str | None,
+    typer.Option("--environment", "-e", help="Only this environment. Default: all.", show_default=False),
+]
+SinceOption = Annotated[
+    str | None, typer.Option("--since", help="36h, 7d or 2026-01-31. Default: the whole log.", show_default=False)
+]
+
+
+@app.command("runs")
+def runs_command(
+    environment: EnvironmentOption = None,
+    since: SinceOption = None,
+    output: TextOrJsonOption = "text",
+) -> None:
+    """Print every run that sent a change, oldest first."""
+    from topicops.features.audit.text import runs_text
+    from topicops.features.audit.values import AuditedRuns
+    from topicops.flow.inspecting import audit_files
+
+    files = audit_files(environment)
+    found = AuditedRuns.of(files, _time(since))
+    nothing = f"no run is in the audit log{f' since {since}' if since else ''}"
+    _print(files, found, runs_text(found), output, nothing)
+
+
+@app.command("topic")
+def topic_command(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The topic's whole name.")],
+    environment: EnvironmentOption = None,
+    since: SinceOption = None,
+    output: TextOrJsonOption = "text",
+) -> None:
+    """Print every mutation of a topic, oldest first."""
+    from topicops.features.audit.values import AuditedLines
+    from topicops.flow.inspecting import audit_files
+
+    files, earliest = audit_files(environment), _time(since)
+    found = AuditedLines.of(files, lambda line: line.topic == name and (earliest is None or line.at >= earliest))
+    _print_lines(files, found, output, f"topic {name}")
+
+
+@app.command("run")
+def run_command(
+    run: Annotated[str, typer.Argument(metavar="ID", help="`<group>/<run id>`, or the run id.")],
+    environment: EnvironmentOption = None,
+    output: TextOrJsonOption = "text",
+) -> None:
+    """Print every mutation of a run, oldest first."""
+    from topicops.features.audit.values import AuditedLines
+    from topicops.flow.inspecting import audit_files
+
+    files = audit_files(environment)
+    _print_lines(files, AuditedLines.of(files, lambda line: line.is_of_run(run)), output, f"run {run}")
+
+
+@app.command("verify")
+def verify_command(
+    environment: EnvironmentOption = None,
+    head: Annotated[
+        str | None,
+        typer.Option("--head", help="The end that was shown earlier: COUNT:HASH.", show_default=False),
+    ] = None,
+    output: TextOrJsonOption = "text",
+) -> None:
+    """Check that no line was changed, removed, moved or cut off; exit status 1 when one was."""
+    from topicops.features.audit.text import checked_text
+    from topicops.features.audit.values import CheckedLogs
+    from topicops.flow.inspecting import audit_files
+    from topicops.steps.reporting.json_text import json_text
+
+    files = audit_files(environment)
+    checked = CheckedLogs.of(files, _noted_head(head, files))
+    print_result(json_text(checked) if output == "json" else checked_text(checked))
+    if not checked.whole:
+        raise typer.Exit(ExitStatus.ERROR)
+
+
+def _print_lines(files: Sequence[AuditFile], found: AuditedLines, output: str, about: str) -> None:
+    from topicops.features.audit.text import lines_text
+
+    _print(files, found, lines_text(found), output, f"no mutation of {about} is in the audit log")
+
+
+def _print(files: Sequence[AuditFile], found: object, text: str, output: str, nothing: str) -> None:
+    """Print JSON, or the text; ``nothing`` stands for an empty text."""
+    from topicops.model.runs.audit import are_whole
+    from topicops.steps.reporting.json_text import json_text
+
+    if output == "json":
+        print_result(json_text(found))
+    elif text:
+        print_result(text)
+    else:
+        print_error(nothing)
+    if not are_whole(files):
+        print_error("the audit log is not whole: see `topicops audit verify`")
+
+
+def _time(since: str | None) -> datetime | None:
+    from topicops.model.times import since_time
+
+    return None if since is None else since_time(since, datetime.now(UTC))
+
+
+def _noted_head(text: str | None, files: Sequence[AuditFile]) -> AuditHead | None:
+    from topicops.model.runs.audit import head_of
+
+    if text is None:
+        return None
+    if len(files) != 1:
+        raise UsageError("--head is the end of one log: name its environment with --environment")
+    noted = head_of(text)
+    if noted is None:
+        raise UsageError(f"--head {text!r}: write it as `topicops audit verify` shows it, COUNT:HASH")
+    return noted

@@ -1,0 +1,1 @@
+"""The commands that write files of people: the first files of a repository, specs and tombstones."""

@@ -1,0 +1,280 @@
+"""``topicops init``, ``new``, ``retire``, ``import`` and ``dags``: files of people, which a person looks at next."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from topicops.cli.output import print_error, print_result, progress
+from topicops.cli.runs import unrecorded_run
+from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, TopicsOption, one_environment
+from topicops.model.choices import ForgeKind
+from topicops.model.errors import SpecError, UsageError
+from topicops.model.printable import printable
+from topicops.model.times import in_utc
+
+if TYPE_CHECKING:
+    from topicops.features.authoring.retire import Tombstone
+    from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
+
+LOCAL = "local"
+DEFAULT_OWNER = "team-platform"
+
+
+def init_command(
+    zookeeper: Annotated[
+        str | None, typer.Option("--zookeeper", help="host:port,host:port/chroot. Without ZooKeeper: leave it out.")
+    ] = None,
+    bootstrap_servers: Annotated[
+        str | None,
+        typer.Option("--bootstrap-servers", help="host:port,host:port. Default: what is registered in ZooKeeper."),
+    ] = None,
+    zookeeper_connection: Annotated[
+        str | None, typer.Option("--zookeeper-connection", help="Id of a connection, for TLS or a login.")
+    ] = None,
+    kafka_connection: Annotated[
+        str | None, typer.Option("--kafka-connection", help="Id of a connection, for TLS or a login.")
+    ] = None,
+    local: Annotated[bool, typer.Option("--local", help="The cluster of `topicops local up`.")] = False,
+    name: Annotated[
+        str | None, typer.Option("--name", help="Name of the environment. Default with --local: local.")
+    ] = None,
+    owner: Annotated[
+        str | None, typer.Option("--owner", help=f"Who owns the live topics. Default: {DEFAULT_OWNER}.")
+    ] = None,
+    cluster_class: Annotated[
+        Literal["production", "sandbox"] | None,
+        typer.Option("--class", help="production or sandbox. Default: production; with --local: sandbox."),
+    ] = None,
+    forge: Annotated[
+        ForgeKind, typer.Option("--forge", help="Where the pull requests of the repository are.")
+    ] = "github",
+    topics: TopicsOption = Path("topics"),
+) -> None:
+    """Look at a cluster, and write its environment file and what editors, git and pull requests need."""
+    from topicops.features.authoring.init import Start, start
+    from topicops.features.authoring.owners import checked_owner
+    from topicops.features.authoring.text import init_text
+    from topicops.plugged import LOCAL_CLUSTER
+
+    given = (zookeeper, bootstrap_servers, zookeeper_connection, kafka_connection)
+    if local and any(given):
+        raise UsageError("--local names the cluster already: leave out the addresses and connections")
+    if local and not LOCAL_CLUSTER:
+        raise UsageError("--local: this installation of topicops has no local cluster")
+    asks = not local and not any(given)
+    if asks and not sys.stdin.isatty():
+        raise UsageError("name the cluster: --zookeeper or --bootstrap-servers, a connection's id, or --local")
+    named = _endpoints(*given)
+    name = name or (LOCAL if local else _asked_name())
+    zookeeper_endpoint, kafka_endpoint = LOCAL_CLUSTER[0]() if local else _asked_addresses() if asks else named
+    owner = owner or (typer.prompt("Owner of the live topics", default=DEFAULT_OWNER) if asks else DEFAULT_OWNER)
+    wanted = Start(
+        name=_checked_name(name),
+        owner=checked_owner(owner),
+        cluster_class=cluster_class or ("sandbox" if local else "production"),
+        zookeeper=zookeeper_endpoint,
+        kafka=kafka_endpoint,
+        topics=_below_working_folder(topics),
+        forge=forge,
+    )
+    print_result(init_text(wanted, start(wanted, progress=progress)))
+
+
+def _asked_name() -> str:
+    if not sys.stdin.isatty():
+        raise UsageError("give the environment a name, as in: --name prod")
+    return str(typer.prompt("Name of the environment", default="prod"))
+
+
+def _asked_addresses() -> tuple[ZooKeeperEndpoint | None, KafkaEndpoint | None]:
+    zookeeper = typer.prompt("ZooKeeper, host:port,host:port/chroot (empty: there is none)", default="")
+    default = "" if zookeeper else None
+    question = "Bootstrap servers" + (" (empty: as registered in ZooKeeper)" if zookeeper else "")
+    return _endpoints(zookeeper or None, typer.prompt(question, default=default) or None, None, None)
+
+
+def _endpoints(
+    zookeeper: str | None, bootstrap_servers: str | None, zookeeper_connection: str | None, kafka_connection: str | None
+) -> tuple[ZooKeeperEndpoint | None, KafkaEndpoint | None]:
+    from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
+
+    if zookeeper and zookeeper_connection:
+        raise UsageError("give --zookeeper or --zookeeper-connection, not both")
+    if bootstrap_servers and kafka_connection:
+        raise UsageError("give --bootstrap-servers or --kafka-connection, not both")
+    return (
+        ZooKeeperEndpoint(hosts=zookeeper, connection=zookeeper_connection)
+        if zookeeper or zookeeper_connection
+        else None,
+        KafkaEndpoint(bootstrap_servers=bootstrap_servers, connection=kafka_connection)
+        if bootstrap_servers or kafka_connection
+        else None,
+    )
+
+
+def _checked_name(name: str) -> str:
+    """An environment's file has this name. Raises ``UsageError``."""
+    from topicops.steps.specs.rules.names import name_problem
+
+    problem = "a dot" if "." in name else name_problem(name)
+    if problem or name == "all":
+        raise UsageError(f"--name {name!r} cannot be the name of an environment: use letters, digits, - and _")
+    return name
+
+
+def _below_working_folder(topics: Path) -> str:
+    shown = os.path.relpath(topics).replace(os.sep, "/")
+    if shown == "." or shown.startswith("../"):
+        raise UsageError(f"--topics {topics}: name a folder below this one, where the repository begins")
+    return shown
+
+
+def new_command(
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic's name.")],
+    owner: Annotated[str, typer.Option("--owner", help="The team or person responsible for it.")],
+    topics: TopicsOption = Path("topics"),
+    domain: Annotated[
+        str | None, typer.Option("--domain", help="The folder. Default: the first dotted part of the name.")
+    ] = None,
+    description: Annotated[str | None, typer.Option("--description", help="What its records are.")] = None,
+    label: Annotated[list[str] | None, typer.Option("--label", help="KEY=VALUE; may be repeated.")] = None,
+    only_in: Annotated[
+        list[str] | None, typer.Option("--only-in", help="An environment; may be repeated. Default: all.")
+    ] = None,
+    profile: Annotated[str | None, typer.Option("--profile", help="Name of a file in topics/profiles/.")] = None,
+    partitions: Annotated[int | None, typer.Option("--partitions", help="Default: as in the layers below.")] = None,
+    replication_factor: Annotated[
+        int | None, typer.Option("--replication-factor", help="Default: as in the layers below.")
+    ] = None,
+    keyed: Annotated[
+        bool | None, typer.Option("--keyed/--not-keyed", help="Whether new partitions would move keys. Default: yes.")
+    ] = None,
+    config: Annotated[list[str] | None, typer.Option("--config", help="NAME=VALUE; may be repeated.")] = None,
+) -> None:
+    """Check a new spec against all rules, then write it. No file is overwritten. Opens no connection."""
+    from topicops.features.authoring.new_spec import NewTopic, write_new_spec
+    from topicops.features.authoring.owners import checked_domain, checked_owner
+    from topicops.plugged import NEW_FILE
+
+    new = NewTopic(
+        name=topic,
+        owner=checked_owner(owner),
+        description=description,
+        labels=_pairs(label, option="--label"),
+        environments=tuple(only_in or ()),
+        profile=profile,
+        partitions=partitions,
+        replication_factor=replication_factor,
+        keyed=keyed,
+        configs=_pairs(config, option="--config"),
+    )
+    try:
+        folder = None if domain is None else checked_domain(domain)
+        file = write_new_spec(topics, new, domain=folder, passes=NEW_FILE)
+    except SpecError:
+        print_error("No file was written; a place below in a file that is not there is of the text it would have had:")
+        raise
+    print_result(f"Wrote {printable(file)}")
+
+
+def _pairs(given: Sequence[str] | None, *, option: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for pair in given or ():
+        name, equals, value = pair.partition("=")
+        if not equals or not name or name in found:
+            raise UsageError(f"{option} {pair!r}: write it as NAME=VALUE, each name once")
+        found[name] = value
+    return found
+
+
+def retire_command(
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic's name.")],
+    reason: Annotated[str, typer.Option("--reason", help="Why the topic is deleted; a reviewer reads it.")],
+    topics: TopicsOption = Path("topics"),
+    not_before: Annotated[
+        str | None, typer.Option("--not-before", help="The earliest time, as in 2030-01-31T12:00:00Z.")
+    ] = None,
+    environment: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--environment", "-e", help="Write the topic's id there into the file; may be repeated. Opens a connection."
+        ),
+    ] = None,
+) -> None:
+    """Turn a spec into a tombstone: the metadata stays, the lifecycle takes the place of the spec."""
+    from topicops.features.authoring.retire import Tombstone, retire, topic_id
+
+    if not reason.strip():
+        raise UsageError("--reason is empty: give one, as in: --reason 'Replaced by payments.orders-v2.'")
+    earliest = None if not_before is None else _time(not_before)
+
+    def tombstone() -> Tombstone:
+        ids = {name: topic_id(unrecorded_run(name, topics), topic) for name in environment or ()}
+        return Tombstone(reason=reason, not_before=earliest, topic_ids=ids)
+
+    file = retire(topics, topic, tombstone)
+    print_result(f"{printable(file)} is a tombstone; the next plan deletes {printable(topic)}")
+
+
+def _time(text: str) -> datetime:
+    try:
+        return in_utc(datetime.fromisoformat(text))
+    except ValueError as error:
+        raise UsageError(f"--not-before {text!r}: write a time with its zone, like 2030-01-31T12:00:00Z") from error
+
+
+def import_command(
+    environment: EnvironmentOption = None,
+    topics: TopicsOption = Path("topics"),
+    owner: Annotated[
+        str | None,
+        typer.Option("--owner", help="Who is responsible for the imported topics that no pattern of the owners fits."),
+    ] = None,
+    owners: Annotated[
+        Path | None,
+        typer.Option("--owners", help="A file of owners with patterns of names. Default: owners.yaml of the topics."),
+    ] = None,
+    only: Annotated[str | None, typer.Option("--only", help="Import only topics whose name matches this glob.")] = None,
+    domain: Annotated[
+        str | None,
+        typer.Option("--domain", help="The folder for all of them. Default: the first dotted part of each name."),
+    ] = None,
+    output: TextOrJsonOption = "text",
+) -> None:
+    """Write a spec for each live topic that has none, so that the next plan changes nothing."""
+    from topicops.features.authoring.drafts import ImportOptions
+    from topicops.features.authoring.importing import import_topics, topic_owners
+    from topicops.features.authoring.owners import checked_domain
+    from topicops.features.authoring.text import import_text
+    from topicops.steps.reporting.json_text import json_text
+
+    options = ImportOptions(
+        owners=topic_owners(topics, owners, otherwise=owner),
+        domain=None if domain is None else checked_domain(domain),
+        only=only,
+    )
+    result = import_topics(unrecorded_run(one_environment(environment, topics), topics), options)
+    print_result(json_text(result) if output == "json" else import_text(result))
+
+
+def dags_command(
+    write: Annotated[
+        Path | None,
+        typer.Option("--write", metavar="FOLDER", help="Write the file into this folder; a file with own lines stays."),
+    ] = None,
+) -> None:
+    """Print the DAG file for Airflow, or write it. It reads the folder `topics` beside its own folder."""
+    from topicops.features.authoring.first_environment import dag_file, write_dag_file
+
+    if write is None:
+        print_result(dag_file().rstrip("\n"))
+        return
+    path, is_new = write_dag_file(write)
+    print_result(f"{path}: {'written' if is_new else 'is there already, as it would be written'}")

@@ -1,0 +1,1 @@
+"""The topic index, and the pages Topics, Topic and Brokers in Airflow, which are read from it."""

@@ -1,0 +1,156 @@
+"""The brokers and racks of an environment: what each holds and leads, and what is missing because of it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from urllib.parse import urlencode
+
+from topicops.features.topic_pages.on_airflow import topic_link
+from topicops.features.topic_pages.on_airflow.frame import broker_link, pager, topics_document
+from topicops.features.topic_pages.on_airflow.reading import Indexed
+from topicops.features.topic_pages.values import BrokerShare, IndexHead, TopicsWanted
+from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.printable import plural
+from topicops.on_airflow.pages.plan_page import bar
+from topicops.steps.reporting.markup import Html, number, pill, table, tag, together
+
+Shares = Mapping[int, BrokerShare]
+"""What each broker has of all topics, by its id; also of brokers that are not registered."""
+NO_RACK = "no rack"
+
+
+def brokers_page(indexed: Indexed) -> str:
+    """Give the document of all brokers and racks."""
+    return topics_document("Brokers", indexed, "brokers", *(_all(indexed, indexed.head) if indexed.head else ()))
+
+
+def rack_page(indexed: Indexed, rack: str) -> str:
+    return topics_document(f"Rack {rack}", indexed, "", *(_rack(indexed, indexed.head, rack) if indexed.head else ()))
+
+
+def broker_page(indexed: Indexed, broker: int) -> str:
+    parts = _broker(indexed, indexed.head.live, broker) if indexed.head else ()
+    return topics_document(f"Broker {broker}", indexed, "", *parts)
+
+
+def _shares(indexed: Indexed, live: ClusterSnapshot) -> Shares:
+    none = {broker: BrokerShare(broker) for broker in live.brokers}
+    return dict(sorted({**none, **indexed.index.brokers()}.items()))
+
+
+def _all(indexed: Indexed, head: IndexHead) -> Iterator[Html]:
+    shares = _shares(indexed, head.live)
+    yield _summary(head, shares)
+    yield _brokers(head.live, shares, shares)
+    yield from _racks(head.live, shares)
+
+
+def _rack(indexed: Indexed, head: IndexHead, rack: str) -> Iterator[Html]:
+    shares = _shares(indexed, head.live)
+    members = {broker: found for broker, found in shares.items() if _rack_of(head.live, broker) == rack}
+    if not members:
+        yield tag("p", "No broker of this cluster is in a rack of this name.", cls="empty")
+        return
+    yield _summary(head, members)
+    yield _brokers(head.live, members, shares)
+
+
+def _summary(head: IndexHead, shares: Shares) -> Html:
+    live = head.live
+    gone = [broker for broker in shares if broker not in live.brokers]
+    missing = sum(found.missing for found in shares.values())
+    names = f" ({', '.join(map(str, gone))})" if gone else ""
+    verdict = f"At {head.known_at:%H:%M}: {plural(len(shares) - len(gone), 'broker')} registered"
+    verdict += f", {len(gone)} with replicas not registered{names}" if gone else ""
+    verdict += f"; {plural(missing, 'replica')} not in sync." if missing else "; all replicas in sync."
+    controller = "" if live.controller_id is None else f"Controller: {live.controller_id}. "
+    about = tag("p", f"{controller}Cluster {live.cluster_id}.", cls="muted")
+    return together(tag("p", verdict, cls="verdict"), about)
+
+
+def _brokers(live: ClusterSnapshot, shown: Shares, every: Shares) -> Html:
+    most_replicas = max((found.replicas for found in every.values()), default=0)
+    most_leaders = max((found.leaders for found in every.values()), default=0)
+    rows = (_broker_row(live, found, most_replicas, most_leaders) for found in shown.values())
+    return table(("broker", "rack", "replicas", "leaders", "not in sync here"), rows, cls="loads")
+
+
+def _broker_row(
+    live: ClusterSnapshot, found: BrokerShare, most_replicas: int, most_leaders: int
+) -> Iterator[Html | str | None]:
+    rack = _rack_of(live, found.broker)
+    yield broker_link(found.broker, live)
+    yield tag("a", rack, href=f"rack?{urlencode({'name': rack})}")
+    yield _bar(found.replicas, most_replicas)
+    yield _bar(found.leaders, most_leaders)
+    yield _missing(found)
+
+
+def _missing(found: BrokerShare) -> Html:
+    if not found.missing:
+        return pill("none", "good")
+    query = urlencode({"broker": found.broker, "state": "under-replicated"})
+    said = f"{plural(found.missing, 'replica')} of {plural(found.topics_missing, 'topic')}"
+    return tag("a", pill(said, "bad"), href=f"topics?{query}")
+
+
+def _racks(live: ClusterSnapshot, shares: Shares) -> Iterator[Html]:
+    racks: dict[str, list[BrokerShare]] = defaultdict(list)
+    for broker, found in shares.items():
+        racks[_rack_of(live, broker)].append(found)
+    if len(racks) < 2:
+        return
+    names = sorted(racks, key=lambda name: (name == NO_RACK, name))
+    sums = {name: BrokerShare(*map(sum, zip(*racks[name], strict=True))) for name in names}
+    most_replicas, most_leaders = (max(getattr(s, key) for s in sums.values()) for key in ("replicas", "leaders"))
+    rows: list[list[Html | str]] = [
+        [
+            tag("a", name, href=f"rack?{urlencode({'name': name})}"),
+            plural(len(racks[name]), "broker"),
+            _bar(found.replicas, most_replicas),
+            _bar(found.leaders, most_leaders),
+            number(found.missing),
+        ]
+        for name, found in sums.items()
+    ]
+    yield tag("h2", "Racks")
+    yield table(("rack", "holds", "replicas", "leaders", "not in sync here"), rows, cls="loads")
+
+
+def _bar(count: int, most: int) -> Html:
+    return together(bar(count, count, of=most), number(count))
+
+
+def _rack_of(live: ClusterSnapshot, broker: int) -> str:
+    """Name the rack of a broker; one that is not registered has none that anybody knows."""
+    return live.racks.get(broker) or NO_RACK
+
+
+# ---- one broker ----
+
+
+def _broker(indexed: Indexed, live: ClusterSnapshot, broker: int) -> Iterator[Html | None]:
+    shares = _shares(indexed, live)
+    found, registered = shares.get(broker), live.brokers.get(broker)
+    if found is None:
+        yield tag("p", "No broker of this id is registered, and no topic has a replica on it.", cls="empty")
+        return
+    state = pill("registered", "good") if registered else pill("not registered", "bad")
+    controller = pill("controller", "calm") if live.controller_id == broker else None
+    yield tag("p", state, " ", controller, cls="verdict")
+    if registered:
+        yield tag("p", f"rack {registered.rack or 'none'}; {', '.join(registered.endpoints)}", cls="muted")
+    yield _brokers(live, {broker: found}, shares)
+    yield tag("p", tag("a", "all topics with a replica here", href=f"topics?{urlencode({'broker': broker})}"))
+    yield tag("h2", "What is missing because of it")
+    page = indexed.index.page(TopicsWanted(broker=broker, state="under-replicated"))
+    if not page.found:
+        yield tag("p", "Nothing: each of its replicas is in sync.", cls="muted")
+        return
+    rows: list[list[Html | str]] = [
+        [topic_link(row.name), row.owner, number(row.shares[broker].missing), number(row.offline)] for row in page.rows
+    ]
+    yield table(("topic", "owner", "partitions that lack it", "partitions offline"), rows)
+    asked = {"broker": str(broker), "state": "under-replicated"}
+    yield pager("topics", asked, first=0, most=len(rows), found=page.found)

@@ -1,0 +1,104 @@
+"""What all pages of an environment have in common: the head of its topic index, and what happened since."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from topicops.features.topic_pages.file import TopicIndex
+from topicops.features.topic_pages.later import LaterRun, known_clusters, later_changes, outcomes_of
+from topicops.features.topic_pages.values import IndexHead, Word
+from topicops.model.errors import ArtifactError
+from topicops.model.runs.results import OutcomeStatus
+from topicops.on_airflow.pages.airflow_dag import AirflowDag
+
+DagsOf = Callable[[Collection[str]], Mapping[str, AirflowDag]]
+"""What Airflow knows of these DAGs, by id."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Indexed:
+    """An environment as its topic index, the audit logs and Airflow know it."""
+
+    home: Path
+    environment: str
+    head: IndexHead | None = None
+    """None means that there is no index, or that it is damaged."""
+    problem: str = ""
+    """Why there is none."""
+    is_unreadable: bool = False
+    """Whether there is one, and nobody can read it."""
+    later: tuple[LaterRun, ...] = ()
+    """What was sent to the cluster after it was read."""
+    later_problem: str = ""
+    """Why nobody can say what was sent."""
+    dags: Mapping[str, AirflowDag] = field(default_factory=dict)
+    """What Airflow knows of the environment's DAGs, by their ids."""
+
+    @property
+    def index(self) -> TopicIndex:
+        return TopicIndex.of(self.home, self.environment)
+
+    @property
+    def outcomes(self) -> Mapping[str, OutcomeStatus]:
+        """What came of the changes of each topic that was changed later."""
+        return outcomes_of(self.later)
+
+    @property
+    def pipeline(self) -> AirflowDag | None:
+        return self.dags.get(self.dag_id)
+
+    @property
+    def dag_id(self) -> str:
+        return f"topic_pipeline_{self.environment}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvironmentRow:
+    """One row of the first page."""
+
+    indexed: Indexed
+    words: Mapping[Word, int] = field(default_factory=dict)
+    """Number of topics in each state."""
+    question: str = ""
+    """Id of the run that waits for a person's answer; empty if none does."""
+
+
+def read_environments(
+    home: Path, environments: Collection[str], dags: DagsOf, questions: Mapping[str, str]
+) -> Iterator[EnvironmentRow]:
+    """Read each of these environments, also one that no run has read."""
+    clusters, known = known_clusters(home), dags([dag_id for name in environments for dag_id in _dag_ids(name)])
+    for environment in environments:
+        indexed = _indexed(home, environment, known, clusters)
+        words = indexed.index.words(indexed.outcomes) if indexed.head else {}
+        question = questions.get(f"topic_approval_{environment}", "")
+        yield EnvironmentRow(indexed=indexed, words=words, question=question)
+
+
+def read_indexed(home: Path, environment: str, dags: DagsOf = lambda _: {}) -> Indexed:
+    return _indexed(home, environment, dags(_dag_ids(environment)))
+
+
+def _dag_ids(environment: str) -> Collection[str]:
+    return [f"topic_{kind}_{environment}" for kind in ("pipeline", "approval", "drift")]
+
+
+def _indexed(
+    home: Path,
+    environment: str,
+    dags: Mapping[str, AirflowDag],
+    clusters: Mapping[str, str | None] | None = None,
+) -> Indexed:
+    own = {dag_id: dags[dag_id] for dag_id in _dag_ids(environment) if dag_id in dags}
+    found = Indexed(home=home, environment=environment, dags=own)
+    try:
+        head = found.index.head()
+    except ArtifactError as error:
+        return replace(found, problem=f"{error}.", is_unreadable=found.index.path.exists())
+    found = replace(found, head=head)
+    try:
+        return replace(found, later=later_changes(home, head, known_clusters(home) if clusters is None else clusters))
+    except ArtifactError as error:
+        return replace(found, later_problem=str(error))
