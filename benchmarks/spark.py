@@ -16,13 +16,14 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from topicops.features.spark.edges.server import SparkServer
+
 from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side
 from benchmarks.lone_zookeeper import connected, lay_cluster, lone_zookeeper
 from benchmarks.plan import write_checkout
 from benchmarks.process_tree import Usage, run_measured
 from topicops.edges.processes import wait_gone
-from topicops.edges.spark.class_archive import train_archive
-from topicops.edges.spark.server import SparkServer
+from topicops.features.spark.edges.class_archive import train_archive
 from topicops.model.plans.plan_file import plan_from_json
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -11,11 +11,16 @@ from typing import Protocol
 import topicops.features.formatting.files
 import topicops.features.history.recording
 import topicops.features.history.trends_page
+import topicops.features.quality.judging
 import topicops.features.sandbox.addresses
+import topicops.features.spark.engine
+import topicops.features.spark.settings
+from topicops.flow.engines import PYTHON, DiffEngine
 from topicops.flow.runs.kept import load_all_results
 from topicops.flow.runs.run import Run, note
 from topicops.flow.runs.values import RunMode, RunResults
 from topicops.model.errors import ArtifactError
+from topicops.model.runs.results import QualityReport
 from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
 from topicops.steps.reporting.markup import Html
 
@@ -24,6 +29,19 @@ class AfterRun(Protocol):
     """Called once the steps of a run are done. It raises nothing."""
 
     def __call__(self, run: Run, results: RunResults, *, mode: RunMode | None) -> None: ...
+
+
+class Quality(Protocol):
+    """Judges every row of a run that keeps its topics in tables; what it finds is a value of the run."""
+
+    def beside(self, run: Run) -> AbstractContextManager[None]:
+        """Start what the rules need, beside the work of the block."""
+
+    def before(self, run: Run) -> QualityReport:
+        """Give the rules before the changes: may the inputs be trusted?"""
+
+    def after(self, run: Run) -> QualityReport:
+        """Give the rules after the changes: is the result healthy?"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +61,22 @@ AFTER_RUN: tuple[AfterRun, ...] = (
 PAGES: tuple[Page, ...] = (
     Page("trends", "Trends", topicops.features.history.trends_page.trends_page),
 )  # fmt: skip
+
+ENGINES: tuple[DiffEngine, ...] = (
+    topicops.features.spark.engine.SPARK,
+)  # fmt: skip
+"""Engines beside plain Python; where nobody chose, the first is taken from its number of topics on."""
+TASK_ENGINE: DiffEngine = (*ENGINES, PYTHON)[0]
+"""Engine of the tasks of a DAG, whose runs keep their topics in tables."""
+
+QUALITY: tuple[Quality, ...] = (
+    topicops.features.quality.judging,
+)  # fmt: skip
+
+SECRETS: tuple[Callable[[], Iterable[str]], ...] = (
+    topicops.features.spark.settings.secrets_of_settings,
+)  # fmt: skip
+"""Functions that give secrets in variables of this process, for a log that can mask them."""
 
 NEW_FILE: tuple[Callable[[str], str], ...] = (
     topicops.features.formatting.files.formatted_topic,

@@ -58,6 +58,7 @@ COMMANDS = {
     "audit": "cluster.audit:app",
     "undo": ".features.undo.commands:undo_command",
     "local": ".features.sandbox.commands.local:app",
+    "spark": ".features.spark.commands:app",
 }
 """Module of this package and name in it, in the order in which the help shows them.
 

@@ -11,7 +11,6 @@ import topicops.features.fleet.text
 import topicops.features.history.asking
 import topicops.features.history.lines
 import topicops.features.sandbox.commands.local
-import topicops.features.sandbox.commands.spark
 import topicops.features.undo.text
 from topicops.model.json_schema import Schema, as_object, written_schema
 from topicops.model.plans.plan_file import PlanFile
@@ -65,7 +64,6 @@ OUTPUTS: Mapping[str, JsonOutput] = {
     "audit-lines": JsonOutput(AuditLinesJson, ("audit topic", "audit run")),
     "audit-check": JsonOutput(VerificationJson, ("audit verify",)),
     "local-status": JsonOutput(topicops.features.sandbox.commands.local.ClusterStatusJson, ("local status",)),
-    "spark-status": JsonOutput(topicops.features.sandbox.commands.spark.SparkStatusJson, ("local spark status",)),
     "error": JsonOutput(ErrorJson),
     "quality": JsonOutput(QualityReport, files=("quality-before.json", "quality-after.json")),
     "facts": JsonOutput(Facts, files=("facts-before.json", "facts-after.json")),

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from topicops.flow.causes import why
     from topicops.flow.inspecting import audit_files, doctor, doctor_for_kraft, drift, record_drift, topics
     from topicops.flow.planning import make_plan
-    from topicops.flow.quality import one_application, quality_after, quality_before
     from topicops.flow.quiet import judged_by, look_for_quiet, note_good_run
     from topicops.flow.rehearsing import rehearse, without_each_rack
     from topicops.flow.reporting import render, render_report, report_file, run_report, run_result, shown_report
@@ -43,7 +42,6 @@ _NAMES = {
     "inspecting": ("audit_files", "doctor", "doctor_for_kraft", "drift", "record_drift", "topics"),
     "runs.outcomes": ("read_outcomes",),
     "planning": ("make_plan",),
-    "quality": ("one_application", "quality_after", "quality_before"),
     "quiet": ("judged_by", "look_for_quiet", "note_good_run"),
     "rehearsing": ("rehearse", "without_each_rack"),
     "reporting": ("render", "render_report", "report_file", "run_report", "run_result", "shown_report"),
@@ -93,12 +91,9 @@ __all__ = [
     "make_plan",
     "note_good_run",
     "note_verified",
-    "one_application",
     "open_run",
     "plan",
     "plan_held",
-    "quality_after",
-    "quality_before",
     "read_outcomes",
     "record_drift",
     "rehearse",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from topicops.edges.extras import has_extra
 from topicops.edges.home.audit_files import audited_environments, read_audit_log
 from topicops.flow.runs.access import Access
 from topicops.flow.runs.lost_topics import known_lost_topics
@@ -108,7 +107,7 @@ def read_live_topics(access: Access, *, states: bool = False) -> ClusterSnapshot
         return reader.snapshot(states=states)
 
 
-def doctor(run: Run) -> DoctorReport:
+def doctor(run: Run, *, spark_starts_slowly: bool = False) -> DoctorReport:
     """What can be read of the environment's cluster, and what is wrong with it; what cannot be read is a finding."""
     environment, desired = read_needed_specs(run, no_topic).require()
     access, unread = run.access(environment), dict[Area, UnreadArea]()
@@ -122,7 +121,7 @@ def doctor(run: Run) -> DoctorReport:
         unread=unread,
         other_cluster_id=other_cluster_id,
         home_is_set=home_is_set(),
-        spark_starts_slowly=_spark_starts_slowly(),
+        spark_starts_slowly=spark_starts_slowly,
         clock_difference=_clock_difference(access) if snapshot and snapshot.source == "kafka" else "",
     )
     return examine(facts, environment)
@@ -178,14 +177,6 @@ def _read_migration(access: Access, unread: dict[Area, UnreadArea]) -> Migration
     except TopicopsError as error:
         unread["zookeeper"] = UnreadArea(message=str(error), code=error.code)
         return None
-
-
-def _spark_starts_slowly() -> bool:
-    if not has_extra("spark"):
-        return False
-    from topicops.edges.spark.class_archive import lacks_archive
-
-    return lacks_archive()
 
 
 def _read_source(

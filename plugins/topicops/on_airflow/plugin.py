@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from airflow.plugins_manager import AirflowPlugin
 
 from topicops.on_airflow import listening
-from topicops.on_airflow.routes import PLAN_ROUTE, PREFIX, QUALITY_ROUTE, TOPICS_ROUTE
+from topicops.on_airflow.pages.tabs import TABS
+from topicops.on_airflow.routes import PLAN_ROUTE, PREFIX, TOPICS_ROUTE
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
@@ -46,6 +47,6 @@ class TopicopsPlugin(AirflowPlugin):
     # none, because the tasks that make a plan or evaluate rules have a button instead (`links`).
     external_views = [  # noqa: RUF012
         _tab("Topics: plan", "plan", "dag_run", PLAN_ROUTE),
-        _tab("Topics: quality", "quality", "dag_run", QUALITY_ROUTE),
+        *(_tab(f"Topics: {tab.name}", tab.name, "dag_run", tab.route) for tab in TABS),
         {"name": "Topics", "href": f"{BELOW}topics", "destination": "nav", "url_route": TOPICS_ROUTE},
     ]

@@ -8,9 +8,9 @@ from pyspark.sql import SparkSession
 
 from fakes import builders
 from fixtures.quality_rows import rows_after, rows_before
+from topicops.features.quality.rows import LAYOUTS, Afterwards
+from topicops.features.quality.rules import AFTER, BEFORE, RULES, Rule
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic, PartitionState
-from topicops.model.runs.quality_rows import LAYOUTS, Afterwards
-from topicops.model.runs.quality_rules import AFTER, BEFORE, RULES, Rule
 from topicops.model.runs.results import FailingRow, QualityResult
 from topicops.model.specs.desired import Desired
 

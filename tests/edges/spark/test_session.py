@@ -16,19 +16,19 @@ from pyspark.sql import SparkSession
 
 from topicops.edges.connections.lookup import from_environment
 from topicops.edges.java import find_java
-from topicops.edges.spark import driver
-from topicops.edges.spark import session as module
-from topicops.edges.spark.class_archive import train_archive
-from topicops.edges.spark.driver import archive_path, awaited, driver_java, local_options
-from topicops.edges.spark.session import spark_errors, spark_session
-from topicops.edges.spark.settings import spark_place
 from topicops.edges.threads import run_in_thread
+from topicops.features.spark.edges import driver
+from topicops.features.spark.edges import session as module
+from topicops.features.spark.edges.class_archive import train_archive
+from topicops.features.spark.edges.driver import archive_path, awaited, driver_java, local_options
+from topicops.features.spark.edges.session import spark_errors, spark_session
+from topicops.features.spark.settings import spark_place
 from topicops.model.errors import TopicopsError, UsageError
 
 IN_ITS_OWN_PROCESS = """
 import logging, signal, sys, warnings
-from topicops.edges.spark.driver import local_driver
-from topicops.edges.spark.session import spark_session
+from topicops.features.spark.edges.driver import local_driver
+from topicops.features.spark.edges.session import spark_session
 logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
 own_handler = signal.getsignal(signal.SIGINT)
 with spark_session("local[2]") as spark:
@@ -42,7 +42,7 @@ print(counted, uses_archive, signal.getsignal(signal.SIGINT) is own_handler, fol
 """
 
 IN_ONE_APPLICATION = """
-from topicops.edges.spark.session import spark_application, spark_session
+from topicops.features.spark.edges.session import spark_application, spark_session
 with spark_application():
     with spark_session() as first:
         one = first.sparkContext.applicationId
@@ -238,7 +238,8 @@ def test_a_start_that_takes_too_long_is_an_error(monkeypatch: pytest.MonkeyPatch
 def test_a_java_that_hangs_is_killed_when_the_time_is_over(tmp_path: Path) -> None:
     java = own_java(tmp_path, "sleep 300")
     program = (
-        "from topicops.edges.spark import session; session.START_S = 3\nwith session.spark_session('local[2]'): pass"
+        "from topicops.features.spark.edges import session; session.START_S = 3\n"
+        "with session.spark_session('local[2]'): pass"
     )
     ended = run_alone(program, JAVA_HOME=str(java.parents[1]), TOPICOPS_CACHE=str(tmp_path))
 
@@ -249,7 +250,7 @@ def test_a_java_that_hangs_is_killed_when_the_time_is_over(tmp_path: Path) -> No
 @pytest.mark.soak
 def test_settings_reach_the_driver_and_the_session_and_the_heap_can_be_given() -> None:
     program = (
-        "from topicops.edges.spark.session import spark_session\n"
+        "from topicops.features.spark.edges.session import spark_session\n"
         "with spark_session('local[2]') as spark:\n"
         "    print(spark.conf.get('spark.sql.shuffle.partitions'), spark.conf.get('spark.sql.session.timeZone'),\n"
         "          spark._jvm.java.lang.Runtime.getRuntime().maxMemory() >> 20)"

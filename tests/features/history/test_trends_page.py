@@ -12,8 +12,8 @@ from fakes.builders import NOW
 from fixtures.html_seen import Seen
 from topicops.features.history.lines import HistoryLine, PlanCounts
 from topicops.features.history.trends_page import shown_trends
+from topicops.features.quality.rules import RULES
 from topicops.model.plans.delta import TopicClass
-from topicops.model.runs.quality_rules import RULES
 from topicops.on_airflow.pages.topics_frame import plugged_page
 from topicops.plugged import PAGES
 from topicops.steps.reporting.markup import together

@@ -23,10 +23,14 @@ def doctor_command(
 ) -> None:
     """Find what would stop an apply: versions, permissions, settings, clocks and metadata. Nothing is written."""
     from topicops import flow
+    from topicops.plugged import ENGINES
     from topicops.steps.reporting.cluster.doctor_text import doctor_json, doctor_text
 
-    examine = flow.doctor_for_kraft if for_kraft else flow.doctor
-    report = examine(unrecorded_run(one_environment(environment, topics), topics))
+    run = unrecorded_run(one_environment(environment, topics), topics)
+    if for_kraft:
+        report = flow.doctor_for_kraft(run)
+    else:
+        report = flow.doctor(run, spark_starts_slowly=any(engine.starts_slowly() for engine in ENGINES))
     print_result(doctor_json(report) if output == "json" else doctor_text(report))
     if report.has_errors:
         raise typer.Exit(ExitStatus.ERROR)

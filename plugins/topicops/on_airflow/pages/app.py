@@ -25,8 +25,8 @@ from topicops.on_airflow.pages.environments_page import environments_page
 from topicops.on_airflow.pages.frame import STATIC
 from topicops.on_airflow.pages.plan_filter import Filter
 from topicops.on_airflow.pages.plan_page import plan_page
-from topicops.on_airflow.pages.quality_page import quality_page
-from topicops.on_airflow.pages.reading import PlanModel, RunOf, read_plan, read_quality, without_persons
+from topicops.on_airflow.pages.reading import PlanModel, RunOf, read_plan, without_persons
+from topicops.on_airflow.pages.tabs import TABS, Tab
 from topicops.on_airflow.pages.topic_page import topic_page
 from topicops.on_airflow.pages.topics_frame import plugged_page
 from topicops.on_airflow.pages.topics_page import ORDERS, topics_page
@@ -69,10 +69,6 @@ def build_app(home: Callable[[], Path]) -> FastAPI:
     shown, of_environment = partial(_shown, home), partial(_of_environment, home)
 
     # The DAG is a part of the path: the check reads it from there before it looks anywhere else.
-    @app.get("/dags/{dag_id}/quality")
-    def quality(dag_id: str, run_id: RunId) -> Response:
-        return shown(quality_page(read_quality(home(), RunOf(dag_id=dag_id, run_id=run_id))))
-
     @app.get("/dags/{dag_id}/plan")
     def plan(
         dag_id: str,
@@ -132,6 +128,8 @@ def build_app(home: Callable[[], Path]) -> FastAPI:
 
     for page in PAGES:
         _plug_in(app, page, home)
+    for tab in TABS:
+        _plug_in_tab(app, tab, home)
 
     @app.get("/static/{name}")
     @app.get("/dags/{dag_id}/static/{name}")
@@ -149,6 +147,14 @@ def _plug_in(app: FastAPI, page: Page, home: Callable[[], Path]) -> None:
     @app.get(f"/dags/{{dag_id}}/{page.name}")
     def plugged(dag_id: str) -> Response:
         return _of_environment(home, dag_id, lambda name: plugged_page(page, home(), name, airflow.dags_of))
+
+
+def _plug_in_tab(app: FastAPI, tab: Tab, home: Callable[[], Path]) -> None:
+    """Add the tab of a feature."""
+
+    @app.get(f"/dags/{{dag_id}}/{tab.name}")
+    def plugged(dag_id: str, run_id: RunId) -> Response:
+        return _shown(home, tab.page(home(), RunOf(dag_id=dag_id, run_id=run_id)))
 
 
 def _shown(home: Callable[[], Path], page: str, status: int = 200) -> Response:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
+from topicops.model.cluster.snapshot import STUCK_AFTER_MS
 from topicops.model.release import DELETES_NEVER_LED
-from topicops.model.runs.quality_rows import STUCK_AFTER_MS
 from topicops.model.why_facts import Cause, CauseKind, TopicTimes, WhyFacts
 from topicops.steps.verifying.observation import partition_names
 from topicops.steps.why.control import no_controller
