@@ -67,7 +67,7 @@ def write_cluster(folder: Path, topics: int, *, sick: bool = False) -> tuple[Tab
 
 def counted(spark: SparkSession, tables: TableFolder, live: ClusterSnapshot) -> dict[str, int]:
     """As ``check_quality`` does it: how many rows break each rule."""
-    from topicops.features.quality.edges.evaluation import evaluate
+    from topicops.features.quality.edges.great_expectations_inside import evaluate
 
     return {result.rule: result.rows_failed for result in evaluate(_frame(spark, tables, live), AFTER)}
 

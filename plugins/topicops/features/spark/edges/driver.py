@@ -1,7 +1,7 @@
 """Spark's Java process: one for each Python process.
 
 Spark starts it. A driver on this machine gets a small JVM (C1 compiler, serial collector) and the class-data archive of
-``edges.spark.class_archive`` if there is one that fits (decision 0012). Without it the JVM loads its classes from the
+``class_archive`` if there is one that fits (decision 0012). Without it the JVM loads its classes from the
 jars, only slower.
 """
 
@@ -16,9 +16,10 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -26,10 +27,9 @@ from typing import TypeVar
 
 import psutil
 from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]
-from pyspark import SparkConf
 from pyspark import __version__ as pyspark_version
-from pyspark.errors import PySparkRuntimeError
 from pyspark.java_gateway import launch_gateway
+from pyspark.serializers import UTF8Deserializer, read_int
 
 from topicops.edges.durable_files import write_atomically
 from topicops.edges.java import class_archive_path, find_java, mark_used, pyspark_jars
@@ -39,6 +39,7 @@ from topicops.model.errors import LocalClusterError, TopicopsError
 
 LOOPBACK = "127.0.0.1"
 _DRIVER_LOG = "driver.log"
+_POLL_S = 0.1
 _LOG4J2 = Path(__file__).with_name("log4j2.properties")
 _WARM_UP = Path(__file__).with_name("warm_up.py")
 _SMALL_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
@@ -111,10 +112,10 @@ def cluster_driver(settings: Mapping[str, str]) -> SparkDriver:
     if not _started:
         folder = _own_folder()
         file = folder / "settings.conf"
-        write_properties(file, settings)
-        arguments = shlex.join(["--load-spark-defaults", "--properties-file", str(file), "pyspark-shell"])
-        environment = {**_java_first(driver_java()), "PYSPARK_SUBMIT_ARGS": arguments}
-        _started.append(_start({}, folder, environment))
+        _write_properties(file, settings)
+        arguments = ["--load-spark-defaults", "--properties-file", str(file)]
+        home = Path(os.environ.get("SPARK_HOME") or pyspark_jars().parent)
+        _started.append(_start(home, arguments, folder, _java_first(driver_java())))
     return _started[0]
 
 
@@ -150,7 +151,7 @@ def _kill_drivers() -> None:
                 os.killpg(child.pid, signal.SIGKILL)
 
 
-def write_properties(file: Path, settings: Mapping[str, str]) -> None:
+def _write_properties(file: Path, settings: Mapping[str, str]) -> None:
     """Write settings as Spark reads them, for this user alone."""
     write_atomically(file, "".join(map(_property_line, settings.items())).encode(), mode=0o600, is_durable=False)
 
@@ -179,7 +180,7 @@ def _start_archived(java: Path, folder: Path, memory: str) -> SparkDriver:
     if not mark_used(archive):
         return _start_local(java, folder, memory, options)
     try:
-        return _start_local(java, folder, memory, (*options, *archive_options(archive, folder / "archive.log")))
+        return _start_local(java, folder, memory, (*options, *_archive_options(archive, folder / "archive.log")))
     except TopicopsError:
         _log.info("Spark's driver did not start from its class-data archive %s; it starts without", archive)
     driver = _start_local(java, folder, memory, options)
@@ -187,7 +188,7 @@ def _start_archived(java: Path, folder: Path, memory: str) -> SparkDriver:
     return driver
 
 
-def archive_options(archive: Path, log: Path) -> tuple[str, ...]:
+def _archive_options(archive: Path, log: Path) -> tuple[str, ...]:
     """Flags to load classes from an archive; the log says whether it fits."""
     return f"-XX:SharedArchiveFile={archive}", f"-Xlog:cds:file={log}"
 
@@ -195,7 +196,8 @@ def archive_options(archive: Path, log: Path) -> tuple[str, ...]:
 def _start_local(java: Path, folder: Path, memory: str, options: tuple[str, ...]) -> SparkDriver:
     """Start a driver that takes no setting of another Spark or Hadoop on this machine."""
     settings = {"spark.driver.memory": memory, "spark.driver.extraJavaOptions": shlex.join(options)}
-    return _start(settings, folder, local_environment(java, folder))
+    arguments = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+    return _start(pyspark_jars().parent, arguments, folder, _local_environment(java, folder))
 
 
 def local_options(folder: Path) -> tuple[str, ...]:
@@ -204,7 +206,7 @@ def local_options(folder: Path) -> tuple[str, ...]:
     return (*_SMALL_JVM, _FIRST_HEAP, log4j2_flag(), *places)
 
 
-def local_environment(java: Path, folder: Path) -> dict[str, str | None]:
+def _local_environment(java: Path, folder: Path) -> dict[str, str | None]:
     """What Spark's scripts read, without the settings of another Spark or Hadoop on this machine; None removes one."""
     return {
         **_java_first(java),
@@ -212,30 +214,55 @@ def local_environment(java: Path, folder: Path) -> dict[str, str | None]:
         "SPARK_CONF_DIR": str(folder / "no-settings"),
         "SPARK_LOCAL_IP": LOOPBACK,
         "SPARK_LAUNCHER_OPTS": " ".join(_SMALL_JVM),
-        "PYSPARK_SUBMIT_ARGS": "pyspark-shell",
         # Spark would add these to the class path or the flags, and the archive might no longer fit.
         **dict.fromkeys(("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH", "SPARK_SUBMIT_OPTS")),
-        # Under spark-submit pyspark would connect to the JVM that runs already.
-        "PYSPARK_GATEWAY_PORT": None,
     }
 
 
-def _start(settings: Mapping[str, str], folder: Path, environment: Mapping[str, str | None]) -> SparkDriver:
+def _start(home: Path, arguments: Sequence[str], folder: Path, changed: Mapping[str, str | None]) -> SparkDriver:
     """Start a JVM by ``spark-submit``, in a session of its own: Ctrl-C reaches this process alone.
 
     The JVM ends when its stdin is closed, at the latest with this process.
+
+    Source: pyspark.java_gateway#launch_gateway (4.3), which takes the environment from this process alone.
     """
     _silence_py4j()
-    conf = SparkConf(loadDefaults=False).setAll(list(settings.items()))
-    log_file = folder / _DRIVER_LOG
-    with log_file.open("ab") as log, _environment(environment):
-        try:
-            gateway = launch_gateway(  # type: ignore[no-untyped-call]
-                conf, {"stdout": log, "stderr": log, "start_new_session": True}
-            )
-        except (PySparkRuntimeError, OSError) as error:
-            raise TopicopsError(f"Spark could not be started; the end of its log:\n{last_lines(log_file)}") from error
+    answer, log_file = folder / "gateway", folder / _DRIVER_LOG
+    own = {"SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(answer)}
+    environment = {name: text for name, text in {**os.environ, **changed, **own}.items() if text is not None}
+    command = [str(home / "bin" / "spark-submit"), *arguments, "pyspark-shell"]
+    with log_file.open("ab") as log:
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment, start_new_session=True
+        )
+    while process.poll() is None and not answer.is_file():
+        time.sleep(_POLL_S)
+    if not answer.is_file():
+        raise TopicopsError(f"Spark could not be started; the end of its log:\n{last_lines(log_file)}")
+    with answer.open("rb") as found:
+        port, secret = read_int(found), UTF8Deserializer().loads(found)  # type: ignore[no-untyped-call]
+    answer.unlink()
+    gateway = _connected(str(port), str(secret))
+    gateway.proc = process
     return SparkDriver(gateway=gateway, folder=folder)
+
+
+def _connected(port: str, secret: str) -> JavaGateway:
+    """PySpark's connection to a JVM that runs: it finds port and secret in this process's environment alone.
+
+    They are there for this call. This is the only place that changes the environment of the process.
+    """
+    given = {"PYSPARK_GATEWAY_PORT": port, "PYSPARK_GATEWAY_SECRET": secret}
+    before = {name: os.environ.pop(name, None) for name in given}
+    os.environ.update(given)
+    try:
+        return launch_gateway()  # type: ignore[no-untyped-call]
+    finally:
+        for name, text in before.items():
+            if text is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = text
 
 
 def _silence_py4j() -> None:
@@ -290,22 +317,3 @@ def _remove(folder: Path) -> None:
             shutil.rmtree(file) if file.is_dir() else file.unlink(missing_ok=True)
     if not any(folder.iterdir()):
         folder.rmdir()
-
-
-@contextmanager
-def _environment(values: Mapping[str, str | None]) -> Iterator[None]:
-    """Set environment variables for a moment, or remove them (None): Spark's scripts read some settings only there."""
-    before = {name: os.environ.get(name) for name in values}
-    _set_environment(values)
-    try:
-        yield
-    finally:
-        _set_environment(before)
-
-
-def _set_environment(values: Mapping[str, str | None]) -> None:
-    for name, value in values.items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value

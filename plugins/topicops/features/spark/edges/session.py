@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import socket
-import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
@@ -268,10 +266,9 @@ def _classic(place: SparkPlace) -> SparkSession:
 
 
 def _context(place: SparkPlace) -> SparkContext:
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     if place.kind == "local":
         driver = local_driver(memory=place.memory)
-        return _new_context(driver, local_settings(place, driver.folder))
+        return _new_context(driver, _local_settings(place, driver.folder))
     settings = _cluster_settings(place)
     return _new_context(cluster_driver(settings), settings)
 
@@ -281,7 +278,7 @@ def _new_context(driver: SparkDriver, settings: Mapping[str, str]) -> SparkConte
     return SparkContext(conf=SparkConf().setAll(list(settings.items())), gateway=driver.gateway)
 
 
-def local_settings(place: SparkPlace, folder: Path) -> dict[str, str]:
+def _local_settings(place: SparkPlace, folder: Path) -> dict[str, str]:
     """All settings of a Spark on this machine, which writes into ``folder`` alone."""
     places = {"spark.local.dir": str(folder), "spark.sql.warehouse.dir": f"{folder}/warehouse"}
     ours = {**_OWN_DRIVER, **_ON_LOOPBACK, **_SMALL, **places}
