@@ -23,9 +23,9 @@ from topicops.edges.tables.live_topics import read_live_topics
 from topicops.edges.tables.table_folder import TableFolder
 from topicops.edges.zookeeper.reader import ZooKeeperReader
 from topicops.features.quality.rows import Afterwards
+from topicops.features.quality.view_comparison import differing_topics
 from topicops.flow.runs.kept import snapshot_into
 from topicops.model.ports import BrokerView, Clock, PartitionView
-from topicops.steps.verifying.view_comparison import differing_topics
 
 SNAPSHOT, PYTHON, JAVA = "snapshot, Python", "quality, Python", "quality, Java"
 ALLOWED_MIB: Mapping[str, float] = {SNAPSHOT: 260, PYTHON: 350, JAVA: 700}

@@ -27,8 +27,8 @@ LISTS = (
     "plugged.py",
 )
 """Files that name a feature, one line for each of its entries."""
-STANDS_ON = {"quality": "spark"}
-"""The one feature that imports another, which is not deleted without it."""
+ARROWS = ("quality -> spark",)
+"""The features that import another, which is not deleted without them."""
 IMPORT_ALL = """
 import importlib, pkgutil, topicops
 for module in pkgutil.walk_packages(topicops.__path__, "topicops."):
@@ -79,7 +79,7 @@ def commands_in(shown: str) -> set[str]:
 
 @pytest.mark.parametrize("feature", FEATURES)
 def test_without_its_folder_and_its_lines_all_the_rest_works(feature: str, tmp_path: Path) -> None:
-    gone = {feature, *(name for name, other in STANDS_ON.items() if other == feature)}
+    gone = {feature, *(arrow.split()[0] for arrow in ARROWS if arrow.split()[-1] == feature)}
     folder = without_features(gone, tmp_path)
     assert [file for name in gone for file in naming(name, folder / "topicops")] == []
 

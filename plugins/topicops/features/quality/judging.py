@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from topicops.edges.home.audit_files import created_topics
 from topicops.features.quality.rows import Afterwards, RowKind, cluster_row, deletion_rows, inputs_row
 from topicops.features.quality.topic_identities import TopicIdentities
+from topicops.features.quality.view_comparison import differing_topics
 from topicops.flow.later_changes import note_reading
 from topicops.flow.runs.kept import keep_facts, load_snapshot, load_specs, snapshot_into
 from topicops.flow.runs.outcomes import read_outcomes
@@ -22,7 +23,6 @@ from topicops.model.plans.changes import Action
 from topicops.model.ports import Clock
 from topicops.model.runs.results import OutcomeStatus, QualityReport, QualitySuite, quality_file
 from topicops.steps.facts import facts_of
-from topicops.steps.verifying.view_comparison import differing_topics
 
 if TYPE_CHECKING:
     from topicops.features.quality.edges.frames import Frames

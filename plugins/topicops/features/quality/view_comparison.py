@@ -1,4 +1,4 @@
-"""Compare what brokers say of every topic with the source of a snapshot; for the quality rules, without a plan."""
+"""Compare what brokers say of every topic with the source of a snapshot, without a plan."""
 
 from __future__ import annotations
 
