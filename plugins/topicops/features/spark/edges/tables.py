@@ -6,11 +6,9 @@ import atexit
 import logging
 import shutil
 import tempfile
-from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-import pyarrow as pa
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import AnalysisException, IllegalArgumentException, UnknownException
 from pyspark.sql import DataFrame, SparkSession
@@ -44,26 +42,22 @@ def table_frame(spark: SparkSession, tables: TableFolder, name: str) -> DataFram
         tables = tables.copy(name, Path(tempfile.mkdtemp(dir=_copies())))
     if is_here or tables.is_shared:
         try:
-            return files_frame(spark, [tables], name)
+            return _file_frame(spark, tables, name)
         except _REFUSALS as error:
             reason = without_secrets(reason_of(error))
             _log.warning("Spark cannot read %s, so its rows are sent: %s", tables.uri(name), reason)
     return arrow_frame(spark, tables.read(name))
 
 
-def files_frame(spark: SparkSession, folders: Iterable[TableFolder], name: str) -> DataFrame:
-    """The tables of this name in all these folders, one below the other, read by Spark itself.
+def _file_frame(spark: SparkSession, tables: TableFolder, name: str) -> DataFrame:
+    """The table, read by Spark itself, whatever characters the file's name has.
 
-    Their columns are known, so that Spark need not look into a file to plan a query.
+    Its columns are known, so that Spark need not look into the file to plan a query.
     """
-    frame = parquet_frame(spark, SCHEMAS[name], [tables.uri(name) for tables in folders])
-    frame.columns  # noqa: B018 - only now Spark Connect looks for the files
+    reader = spark.read.schema(from_arrow_schema(SCHEMAS[name])).option(_AS_PATTERNS, "false")
+    frame = reader.parquet(tables.uri(name))
+    frame.columns  # noqa: B018 - only now Spark Connect looks for the file
     return frame
-
-
-def parquet_frame(spark: SparkSession, schema: pa.Schema, uris: Iterable[str]) -> DataFrame:
-    """The rows of these files, whatever characters their names have."""
-    return spark.read.schema(from_arrow_schema(schema)).option(_AS_PATTERNS, "false").parquet(*uris)
 
 
 @cache
