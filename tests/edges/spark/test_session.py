@@ -41,6 +41,20 @@ uses_archive = log.is_file() and "Mapped dynamic region" in log.read_text()
 print(counted, uses_archive, signal.getsignal(signal.SIGINT) is own_handler, folder)
 """
 
+ITS_ENVIRONMENT = """
+import os, time
+from topicops.edges.threads import run_in_thread
+from topicops.features.spark.edges.driver import local_driver
+before, seen = dict(os.environ), set()
+start = run_in_thread(local_driver)
+while not start.done():
+    now = dict(os.environ)
+    seen |= {name for name in {*before, *now} if now.get(name) != before.get(name)}
+    time.sleep(0.001)
+start.result()
+print(all(name.startswith("PYSPARK_GATEWAY_") for name in seen), dict(os.environ) == before)
+"""
+
 IN_ONE_APPLICATION = """
 from topicops.features.spark.edges.session import spark_application, spark_session
 with spark_application():
@@ -120,6 +134,10 @@ def test_a_local_driver_takes_no_setting_of_another_spark_on_this_machine(tmp_pa
     assert ended.stderr == ""
     assert ended.stdout.startswith("10 True True ")  # and its class path still fits the archive
     assert archive_path(find_java()).stat().st_mtime > before  # that of its last use
+
+
+def test_the_start_of_a_driver_leaves_the_environment_of_the_process_to_other_threads() -> None:
+    assert run_alone(ITS_ENVIRONMENT, PYSPARK_GATEWAY_PORT="1").stdout == "True True\n"
 
 
 def own_java(folder: Path, does: str) -> Path:
