@@ -38,7 +38,7 @@ RUN pip install --no-cache-dir --require-hashes -r /opt/topicops/requirements-uv
     && uv pip install --no-cache --no-deps --no-build-isolation /opt/topicops
 
 # Spark starts from it with half the work. An image without it works too.
-RUN topicops local spark archive
+RUN topicops spark archive
 
 # A new volume takes the owner of its folder in the image; without the folder it would be root's.
 RUN mkdir -m 0700 /opt/airflow/state

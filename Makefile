@@ -140,6 +140,6 @@ $(INSTALLED): requirements.lock requirements-uv.txt pyproject.toml
 
 $(ARCHIVES): $(INSTALLED)
 	@echo "Preparing the class archives of Spark and Kafka, once for each version: about two minutes" >&2
-	@$(BIN)/topicops local spark archive || true
+	@$(BIN)/topicops spark archive || true
 	@$(BIN)/python -m topicops.features.sandbox.edges.class_archive
 	@touch $@

@@ -1,6 +1,6 @@
 """``topicops plan`` by each engine, from a cold process to its exit, at five sizes; nothing differs in any.
 
-From the largest size on, ``--engine auto`` takes Spark (``flow.engines.SPARK_FROM_TOPICS``): there Spark must not be
+From the largest size on, ``--engine auto`` takes Spark (``features.spark.engine.FROM_TOPICS``): there Spark must not be
 slower than Python.
 """
 

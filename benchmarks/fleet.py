@@ -25,7 +25,7 @@ ENVIRONMENTS = 50
 EDITED = 50
 """Every so many files ask for one partition more than the topic has."""
 COMMAND = str(Path(sys.executable).with_name("topicops"))
-MOST_MIB = 200.0
+MOST_MIB = 300.0
 FLEET = f"plan of {ENVIRONMENTS} environments, CPU s"
 SPARK = f"{ENVIRONMENTS} plans on a cold Spark, CPU s"
 PYTHON = f"{ENVIRONMENTS} plans with --engine python, CPU s"

@@ -22,10 +22,10 @@ from benchmarks.process_tree import Usage, run_measured
 from topicops.edges.tables.live_topics import read_live_topics
 from topicops.edges.tables.table_folder import TableFolder
 from topicops.edges.zookeeper.reader import ZooKeeperReader
+from topicops.features.quality.rows import Afterwards
+from topicops.features.quality.view_comparison import differing_topics
 from topicops.flow.runs.kept import snapshot_into
 from topicops.model.ports import BrokerView, Clock, PartitionView
-from topicops.model.runs.quality_rows import Afterwards
-from topicops.steps.verifying.view_comparison import differing_topics
 
 SNAPSHOT, PYTHON, JAVA = "snapshot, Python", "quality, Python", "quality, Java"
 ALLOWED_MIB: Mapping[str, float] = {SNAPSHOT: 260, PYTHON: 350, JAVA: 700}
@@ -62,7 +62,7 @@ def take_snapshot(zookeeper: str, folder: Path) -> None:
 
 def check_rules(zookeeper: str, folder: Path) -> None:
     """Raises ``BenchmarkError`` unless the cluster is healthy by every rule that asks for it."""
-    from topicops.flow.quality import expected_after, frames_after
+    from topicops.features.quality.judging import expected_after, frames_after
 
     tables = TableFolder.at(folder)
     with ZooKeeperReader(zookeeper, timeout_s=TIMEOUT_S) as reader:
@@ -72,9 +72,9 @@ def check_rules(zookeeper: str, folder: Path) -> None:
     known = Afterwards(managed=live.topics.keys(), differences=differences)
 
     # As late as the step imports them: Great Expectations alone takes 200 MiB.
-    from topicops.edges.spark.quality import check_quality
-    from topicops.edges.spark.quality_frames import RunTables
-    from topicops.edges.spark.session import spark_session
+    from topicops.features.quality.edges.evaluation import check_quality
+    from topicops.features.spark.edges.frames import RunTables
+    from topicops.features.spark.edges.session import spark_session
 
     with spark_session() as spark:
         frames = frames_after(RunTables(spark, tables, live), known)

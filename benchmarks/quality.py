@@ -16,9 +16,9 @@ from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side, time
 from fakes import builders
 from topicops.edges.tables.live_topics import LiveTables
 from topicops.edges.tables.table_folder import TableFolder
+from topicops.features.quality.rows import LAYOUTS, Afterwards
+from topicops.features.quality.rules import AFTER
 from topicops.model.cluster.snapshot import ClusterSnapshot
-from topicops.model.runs.quality_rows import LAYOUTS, Afterwards
-from topicops.model.runs.quality_rules import AFTER
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,7 +35,7 @@ RACKS = {broker: f"rack-{broker % 3}" for broker in range(1, 31)}
 
 @contextmanager
 def sides(topics: int) -> Iterator[Mapping[str, Side]]:
-    from topicops.edges.spark.session import spark_session
+    from topicops.features.spark.edges.session import spark_session
 
     with tempfile.TemporaryDirectory(prefix="topicops-bench-") as name, spark_session("local[*]") as spark:
         sick = write_cluster(Path(name) / "sick", SICK_TOPICS, sick=True)
@@ -67,7 +67,7 @@ def write_cluster(folder: Path, topics: int, *, sick: bool = False) -> tuple[Tab
 
 def counted(spark: SparkSession, tables: TableFolder, live: ClusterSnapshot) -> dict[str, int]:
     """As ``check_quality`` does it: how many rows break each rule."""
-    from topicops.edges.spark.quality import evaluate
+    from topicops.features.quality.edges.great_expectations_inside import evaluate
 
     return {result.rule: result.rows_failed for result in evaluate(_frame(spark, tables, live), AFTER)}
 
@@ -82,9 +82,9 @@ def by_hand(spark: SparkSession, tables: TableFolder, live: ClusterSnapshot) -> 
 
 
 def _frame(spark: SparkSession, tables: TableFolder, live: ClusterSnapshot) -> DataFrame:
-    from topicops.edges.spark.quality import one_frame
-    from topicops.edges.spark.quality_frames import RunTables
-    from topicops.flow.quality import frames_after
+    from topicops.features.quality.edges.evaluation import one_frame
+    from topicops.features.quality.judging import frames_after
+    from topicops.features.spark.edges.frames import RunTables
 
     known = Afterwards(managed=live.topics.keys(), differences=dict.fromkeys(live.topics, ""))
     return one_frame(frames_after(RunTables(spark, tables, live), known).values())

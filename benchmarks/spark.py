@@ -20,15 +20,15 @@ from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side
 from benchmarks.lone_zookeeper import connected, lay_cluster, lone_zookeeper
 from benchmarks.plan import write_checkout
 from benchmarks.process_tree import Usage, run_measured
-from topicops.edges.processes import wait_gone
-from topicops.edges.spark.class_archive import train_archive
-from topicops.edges.spark.server import SparkServer
+from fixtures.spark_servers import connect_server
+from topicops.features.spark.edges.class_archive import train_archive
+from topicops.features.spark.edges.session import spark_session
+from topicops.features.spark.edges.warm_up import warm_up
 from topicops.model.plans.plan_file import plan_from_json
 
 ROOT = Path(__file__).resolve().parents[1]
 KINDS = NAIVE, COLD, SERVER, PYTHON = "naive pipeline", "plan, cold", "plan, warm server", "plan, plain Python"
 UNITS = SECONDS, CPU, MEMORY = "s", "CPU s", "MiB"
-WARM_UP_S = 120.0
 MISSING = 5
 """So many topics of each size have a file alone."""
 GOALS: Mapping[str, Mapping[str, Sequence[float]]] = {
@@ -88,9 +88,9 @@ def sides(topics: int) -> Iterator[Mapping[str, Side]]:
             raise BenchmarkError("Spark starts without its class archive here")
         folder = Path(open_till_end.enter_context(tempfile.TemporaryDirectory(prefix="topicops-bench-")))
         zookeeper = open_till_end.enter_context(lone_zookeeper())
-        server = SparkServer.spawn(folder)
-        open_till_end.callback(server.stop)
-        wait_gone([server.warm_up_beside()], timeout_s=WARM_UP_S)
+        server = open_till_end.enter_context(connect_server(folder))
+        with spark_session(server.address) as spark:
+            warm_up(spark)
         environment = {
             **os.environ,
             "PYTHONPATH": os.pathsep.join((str(ROOT), os.environ.get("PYTHONPATH", ""))),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -11,15 +11,20 @@ from typing import Protocol
 import topicops.features.formatting.files
 import topicops.features.history.recording
 import topicops.features.history.trends_page
+import topicops.features.quality.judging
 import topicops.features.quiet.quiet
 import topicops.features.sandbox.addresses
+import topicops.features.spark.engine
+import topicops.features.spark.settings
 import topicops.features.topic_pages.indexing
 import topicops.features.why.causes
+from topicops.flow.engines import PYTHON, DiffEngine
 from topicops.flow.runs.kept import load_all_results
 from topicops.flow.runs.run import Run, note
 from topicops.flow.runs.values import RunMode, RunResults
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.errors import ArtifactError
+from topicops.model.runs.results import QualityReport
 from topicops.model.runs.run_result import Quiet
 from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
 from topicops.steps.reporting.markup import Html
@@ -37,6 +42,19 @@ class ShortCut(Protocol):
     def look_for_quiet(self, run: Run, *, mode: str, full_because: str) -> Quiet | None: ...
     def judged_by(self, run: Run) -> str: ...
     def note_end(self, run: Run, *, failed_tasks: Sequence[str] = ()) -> None: ...
+
+
+class Quality(Protocol):
+    """Judges every row of a run that keeps its topics in tables; what it finds is a value of the run."""
+
+    def beside(self, run: Run) -> AbstractContextManager[None]:
+        """Start what the rules need, beside the work of the block."""
+
+    def before(self, run: Run) -> QualityReport:
+        """Give the rules before the changes: may the inputs be trusted?"""
+
+    def after(self, run: Run) -> QualityReport:
+        """Give the rules after the changes: is the result healthy?"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +86,21 @@ CAUSES: tuple[Callable[[ClusterSnapshot, LiveTopic], Iterable[tuple[str, str]]],
     topicops.features.why.causes.causes_as_read,
 )  # fmt: skip
 """Functions that say what is wrong with a topic of a snapshot, and what ends each of it."""
+ENGINES: tuple[DiffEngine, ...] = (
+    topicops.features.spark.engine.SPARK,
+)  # fmt: skip
+"""Engines beside plain Python; where nobody chose, the first is taken from its number of topics on."""
+TASK_ENGINE: DiffEngine = (*ENGINES, PYTHON)[0]
+"""Engine of the tasks of a DAG, whose runs keep their topics in tables."""
+
+QUALITY: tuple[Quality, ...] = (
+    topicops.features.quality.judging,
+)  # fmt: skip
+
+SECRETS: tuple[Callable[[], Iterable[str]], ...] = (
+    topicops.features.spark.settings.secrets_of_settings,
+)  # fmt: skip
+"""Functions that give secrets in variables of this process, for a log that can mask them."""
 
 NEW_FILE: tuple[Callable[[str], str], ...] = (
     topicops.features.formatting.files.formatted_topic,

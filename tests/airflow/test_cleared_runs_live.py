@@ -17,6 +17,7 @@ from fixtures.live import cluster_spec, look
 from fixtures.scripted_task import ScriptedRun, ScriptedTask, context
 from fixtures.spec_documents import write_environment, write_topic
 from topicops import flow
+from topicops.flow.engines import DiffEngine
 from topicops.on_airflow import tasks
 from topicops.on_airflow.tasks import Site, XComValue
 
@@ -28,8 +29,8 @@ CLEARED = ScriptedTask(try_number=2, dag_run=ScriptedRun(clear_number=1))
 class PlainFlow:
     """The real steps, with a diff that needs no Spark."""
 
-    def diff(self, run: flow.Run, *, engine: str) -> flow.Summary:
-        return flow.diff(run, engine="python")
+    def diff(self, run: flow.Run, *, engine: DiffEngine) -> flow.Summary:
+        return flow.diff(run)
 
     def __getattr__(self, step: str) -> Callable[..., flow.Summary]:
         return getattr(flow, step)

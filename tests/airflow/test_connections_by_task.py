@@ -18,9 +18,11 @@ from fixtures.live import look
 from fixtures.quality import quality_report
 from fixtures.spec_documents import write_environment, write_topic
 from topicops import flow
-from topicops.flow.quality import QualitySummary
+from topicops.features.quality import judging
+from topicops.flow.engines import DiffEngine
 from topicops.flow.single_steps import DiffSummary
 from topicops.model.ports import ConnectionFields, ConnectionSource
+from topicops.model.runs.results import QualityReport
 from topicops.on_airflow.dags import pipeline_dag
 from topicops.on_airflow.tasks import Site
 
@@ -43,15 +45,19 @@ class WatchedFlow:
 
         return flow.open_run(connections=watched, **rest)
 
-    def diff(self, run: flow.Run, *, engine: str) -> DiffSummary:
-        return flow.diff(run, engine="python")
+    def diff(self, run: flow.Run, *, engine: DiffEngine) -> DiffSummary:
+        return flow.diff(run)
 
-    def one_application(self, run: flow.Run) -> AbstractContextManager[None]:
+    def beside(self, run: flow.Run) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def quality_before(self, run: flow.Run) -> QualitySummary:
-        path = run.store.write_value("quality-before.json", quality_report("before", ()))
-        return QualitySummary(path=str(path), rules=0, failed=[], critical=[])
+    def before(self, run: flow.Run) -> QualityReport:
+        report = quality_report("before", ())
+        run.store.write_value("quality-before.json", report)
+        return report
+
+    def after(self, run: flow.Run) -> QualityReport:
+        return judging.after(run)
 
     def __getattr__(self, step: str) -> Callable[..., object]:
         return getattr(flow, step)
@@ -81,7 +87,7 @@ def test_each_task_asks_for_its_own_connections_and_those_that_its_run_still_nee
     topics: Path, guarded_broker: GuardedBroker
 ) -> None:
     watched = WatchedFlow()
-    dag = pipeline_dag(Site(environment="local", topics=topics, flow=lambda: watched))
+    dag = pipeline_dag(Site(environment="local", topics=topics, flow=lambda: watched, quality=lambda: [watched]))
 
     run = dag.test(run_conf={"mode": "apply"})
 

@@ -112,12 +112,10 @@ def spoiled_since_a_commit(_: Simulated) -> None:
 
 
 def servers_ended(shop: Simulated) -> None:
-    """A local cluster and a Spark server that earlier commands started."""
+    """A local cluster that an earlier command started."""
     gone = ProcessMark(pid=2**22, started="long ago")
     broker = Server(role="broker-1", port=1, process=gone, broker=1, controller_port=1)
     write_state(Path("home/cluster"), ClusterState(servers=(broker,)))
-    Path("home/spark").mkdir()
-    Path("home/spark/server.json").write_text('{"process": {"pid": 4194304, "started": "x"}, "port": 1, "token": ""}')
 
 
 def verified(shop: Simulated) -> None:
@@ -158,8 +156,6 @@ PRINTED: Sequence[tuple[str, Before, str]] = [
     ("audit-check", applied, "audit verify"),
     ("local-status", nothing, "local status"),
     ("local-status", servers_ended, "local status"),
-    ("spark-status", nothing, "local spark status"),
-    ("spark-status", servers_ended, "local spark status"),
     ("error", nothing, "drift --environment nowhere"),
     ("error", spoiled, "plan --environment local"),
 ]
@@ -231,11 +227,11 @@ LATER = {"AuditLine", "DriftJson", "ExplanationJson", "ReportJson", "TopicJson",
 """Parts with fields that came with a later minor version of their format."""
 
 
-def test_each_field_is_required_but_those_of_a_server_that_was_never_started() -> None:
+def test_each_field_is_required_but_those_of_a_cluster_that_was_never_started() -> None:
     """And those that a later minor version adds: a file of an earlier one still fits."""
     parts = {name: part for kind in OUTPUTS for name, part in output_schema(kind)["$defs"].items()}
     optional = {n for n, part in parts.items() if set(part.get("properties", ())) > set(part.get("required", ()))}
-    assert optional - PART_OF_A_PLAN == {"ClusterStatusJson", "SparkStatusJson", *LATER}
+    assert optional - PART_OF_A_PLAN == {"ClusterStatusJson", *LATER}
 
 
 @pytest.mark.parametrize("kind", OUTPUTS)

@@ -88,10 +88,7 @@ def folder(tmp_path: Path) -> Path:
 def test_what_needs_an_extra_says_in_one_sentence_which_one(folder: Path) -> None:
     commands = {
         ("plan", "--environment", "local", "--engine", "spark"): SPARK,
-        ("local", "spark", "up"): SPARK,
-        ("local", "spark", "down"): SPARK,
-        ("local", "spark", "status"): SPARK,
-        ("local", "spark", "archive"): SPARK,
+        ("spark", "archive"): SPARK,
         ("demo",): AIRFLOW,
     }
     for (words, sentence), (status, shown) in zip(commands.items(), answers(*commands, folder=folder), strict=True):
@@ -121,7 +118,7 @@ def test_no_module_fails_for_a_missing_package_unless_a_check_stands_before_it(t
 
 
 def test_quality_rules_without_great_expectations_name_its_extra(tmp_path: Path) -> None:
-    program = "import sys; sys.modules['great_expectations'] = None; import topicops.edges.spark.quality"
+    program = "import sys; sys.modules['great_expectations'] = None; import topicops.features.quality.edges.evaluation"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
     assert done.stderr.splitlines()[-1] == (
         "topicops.model.errors.MissingExtraError: Great Expectations is not installed: "

@@ -18,6 +18,8 @@ INSIDE = {
     "kafka-python": ("kafka.net.compat:KafkaNetClient", "kafka.protocol.broker_version_data"),
     "pyspark": (
         "pyspark.java_gateway:launch_gateway",
+        "pyspark.serializers:UTF8Deserializer.loads",
+        "pyspark.serializers:read_int",
         "pyspark.sql.connect.client.retries:DefaultPolicy",
         "pyspark.sql.pandas.types:from_arrow_schema",
         "pyspark.testing.utils",

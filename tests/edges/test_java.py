@@ -8,8 +8,8 @@ import pytest
 
 from topicops.edges import java as subject
 from topicops.edges.processes import last_lines
-from topicops.edges.spark.failures import reason_of
 from topicops.features.sandbox.edges import server_files
+from topicops.features.spark.edges.failures import reason_of
 from topicops.model.errors import LocalClusterError
 
 

@@ -37,12 +37,12 @@ def test_a_plan_s_facts_count_the_topics_that_differ(run: flow.Run) -> None:
 
 
 def test_a_comparison_is_not_repeated_until_the_cluster_is_read_again(run: flow.Run, live: RestingCluster) -> None:
-    kept = flow.diff_once(run, engine="python").counts
+    kept = flow.diff_once(run).counts
     live.put_topic("new.topic", (1, 2))
 
-    assert flow.diff_once(run, engine="python").counts == kept
+    assert flow.diff_once(run).counts == kept
 
     flow.snapshot(run, states=True)
     with pytest.raises(ArtifactError, match=r"delta\.json: missing"):
         run.read_delta()
-    assert flow.diff_once(run, engine="python").counts != kept
+    assert flow.diff_once(run).counts != kept

@@ -38,7 +38,7 @@ def planned(simulated: Simulated, pinned: str | None = None) -> flow.Run:
     run = replace(simulated.opened("1"), pinned=pinned)
     flow.validate(run)
     flow.snapshot(run, states=True)
-    flow.diff(run, engine="python")
+    flow.diff(run)
     flow.plan(run)
     flow.gate(run)
     simulated.events.clear()

@@ -14,6 +14,8 @@ from fixtures.html_seen import Seen, assert_nothing_runs
 from fixtures.rich_plan import rich_plan
 from fixtures.run_pages import HOSTILE, some_facts, write_run
 from topicops.edges.home.memories import HELD
+from topicops.features.quality.on_airflow.page import quality_page
+from topicops.features.quality.on_airflow.reading import read_quality
 from topicops.flow.runs.held_changes import question_name
 from topicops.flow.runs.questions import Answer, write_answer, write_question
 from topicops.flow.runs.run import COMMIT_ADDRESS, DIAGNOSTICS_FILE, open_run, outcomes_file
@@ -26,8 +28,7 @@ from topicops.model.specs.diagnostics import Diagnostic, Location, Severity
 from topicops.model.specs.environment import Limits
 from topicops.on_airflow.pages.plan_filter import Filter
 from topicops.on_airflow.pages.plan_page import CHANGES_SHOWN, bar, plan_page
-from topicops.on_airflow.pages.quality_page import quality_page
-from topicops.on_airflow.pages.reading import Answered, PlanModel, Question, RunOf, read_plan, read_quality
+from topicops.on_airflow.pages.reading import Answered, PlanModel, Question, RunOf, read_plan
 from topicops.steps.planning.gate import gate
 
 DAG, APPROVAL = "topic_pipeline_local", "topic_approval_local"

@@ -102,7 +102,7 @@ def test_tasks_start_from_a_process_that_has_imported_the_large_packages() -> No
 
 
 def test_the_image_has_sparks_class_archive() -> None:
-    assert "RUN topicops local spark archive" in DOCKERFILE
+    assert "RUN topicops spark archive" in DOCKERFILE
 
 
 def test_brokers_differ_in_id_rack_and_published_port_and_share_the_chroot() -> None:

@@ -28,11 +28,11 @@ from topicops.cli import app
 from topicops.cli.json_outputs import OUTPUTS
 from topicops.features.doctor.rules import MIGRATION_RULES
 from topicops.features.doctor.rules import RULES as DOCTOR_RULES
+from topicops.features.quality.rules import RULES as QUALITY_RULES
 from topicops.features.why.causes import RULES as WHY_RULES
 from topicops.model.codes import Code
 from topicops.model.exit_status import ExitStatus
 from topicops.model.plans.plan_file import plan_to_json
-from topicops.model.runs.quality_rules import RULES as QUALITY_RULES
 from topicops.model.specs.environment import EnvironmentSpec, Written
 from topicops.model.specs.files import TopicMetadata, TopicSpec, WrittenLifecycle
 from topicops.steps.planning.gate import gate

@@ -78,7 +78,7 @@ def test_the_base_install_validates_writes_files_and_gets_as_far_as_the_cluster(
     ("words", "sentence"),
     [
         ("plan --environment local --engine spark", "Spark is not installed: run pip install 'topicops[spark]'"),
-        ("local spark up", "Spark is not installed: run pip install 'topicops[spark]'"),
+        ("spark archive", "Spark is not installed: run pip install 'topicops[spark]'"),
         ("demo", "Airflow is not installed: run pip install 'topicops[airflow]'"),
     ],
 )

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from fakes.builders import desired_topic, live_topic, partition_state, snapshot, tombstone
+from topicops.features.quality.rules import RULES
 from topicops.model.cluster.snapshot import ClusterSnapshot, Tally
 from topicops.model.errors import TopicopsError
 from topicops.model.plans.delta import TopicClass, desired_row, live_row
 from topicops.model.runs.facts import CAUSES, Facts, OwnedTopics, PartitionCounts
-from topicops.model.runs.quality_rules import RULES
 from topicops.model.specs.desired import DesiredTopic
 from topicops.steps.facts import classes_by_owner, counts_without_states, facts_of, partition_counts
 from topicops.steps.planning.diff import diff

@@ -58,6 +58,7 @@ COMMANDS = {
     "audit": ".features.audit.commands:app",
     "undo": ".features.undo.commands:undo_command",
     "local": ".features.sandbox.commands.local:app",
+    "spark": ".features.spark.commands:app",
 }
 """Module of this package and name in it, in the order in which the help shows them.
 

@@ -16,7 +16,6 @@ import topicops.features.history.lines
 import topicops.features.rehearse.each_rack
 import topicops.features.rehearse.played
 import topicops.features.sandbox.commands.local
-import topicops.features.sandbox.commands.spark
 import topicops.features.undo.text
 import topicops.features.why.values
 from topicops.model.json_schema import Schema, as_object, written_schema
@@ -66,7 +65,6 @@ OUTPUTS: Mapping[str, JsonOutput] = {
     "audit-lines": JsonOutput(topicops.features.audit.values.AuditedLines, ("audit topic", "audit run")),
     "audit-check": JsonOutput(topicops.features.audit.values.CheckedLogs, ("audit verify",)),
     "local-status": JsonOutput(topicops.features.sandbox.commands.local.ClusterStatusJson, ("local status",)),
-    "spark-status": JsonOutput(topicops.features.sandbox.commands.spark.SparkStatusJson, ("local spark status",)),
     "error": JsonOutput(ErrorJson),
     "quality": JsonOutput(QualityReport, files=("quality-before.json", "quality-after.json")),
     "facts": JsonOutput(Facts, files=("facts-before.json", "facts-after.json")),

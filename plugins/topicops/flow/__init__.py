@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from topicops.flow.applying import approved_digests
     from topicops.flow.inspecting import drift, record_drift, topics
     from topicops.flow.planning import make_plan
-    from topicops.flow.quality import one_application, quality_after, quality_before
     from topicops.flow.reporting import render, render_report, report_file, run_report, run_result, shown_report
     from topicops.flow.runs.outcomes import read_outcomes
     from topicops.flow.runs.run import Engine, Run, Summary, home_folder, load_plan, open_run, save_plan
@@ -37,7 +36,6 @@ _NAMES = {
     "inspecting": ("drift", "record_drift", "topics"),
     "runs.outcomes": ("read_outcomes",),
     "planning": ("make_plan",),
-    "quality": ("one_application", "quality_after", "quality_before"),
     "reporting": ("render", "render_report", "report_file", "run_report", "run_result", "shown_report"),
     "runs.run": ("Engine", "Run", "Summary", "home_folder", "load_plan", "open_run", "save_plan"),
     "single_steps": (
@@ -75,12 +73,9 @@ __all__ = [
     "load_plan",
     "make_plan",
     "note_verified",
-    "one_application",
     "open_run",
     "plan",
     "plan_held",
-    "quality_after",
-    "quality_before",
     "read_outcomes",
     "record_drift",
     "render",

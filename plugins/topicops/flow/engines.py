@@ -1,19 +1,18 @@
-"""What compares the files with the cluster: plain Python, or Spark. Where nobody chose, the number of topics does."""
+"""What compares the files with the cluster: plain Python, or an engine that a feature adds."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from topicops.edges.extras import has_extra
 from topicops.edges.home.memories import topic_count
 from topicops.flow.runs.run import Engine, EngineChoice, Run
 from topicops.flow.runs.values import Comparison
 from topicops.model.cluster.snapshot import ClusterSnapshot
-from topicops.model.errors import ArtifactError
+from topicops.model.errors import ArtifactError, UsageError
 from topicops.model.plans.delta import desired_row, live_row
 from topicops.model.ports import ConnectionSource
 from topicops.model.specs.desired import Desired
@@ -24,13 +23,6 @@ if TYPE_CHECKING:
     from topicops.edges.tables.table_folder import TableFolder
     from topicops.steps.specs.validate import Validated
 
-SPARK_FROM_TOPICS = 100_000
-"""From this many topics on, a plan by Spark takes no more seconds than one by Python, with Spark's start.
-
-Source: benchmarks/results/engine.json, on a machine of two cores: of Spark's seconds Python took 0.11 at 500 topics,
-0.23 at 5,000, 0.86 at 50,000 and 1.07 at 100,000.
-"""
-
 
 class DiffEngine(Protocol):
     """Compares the files with the cluster. Every engine gives the same comparison, byte for byte."""
@@ -38,6 +30,15 @@ class DiffEngine(Protocol):
     name: Engine
     needs_tables: bool
     """Whether the topics of the run are kept in tables."""
+    from_topics: int
+    """Number of topics from which on it is taken where nobody chose."""
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether the packages that it needs are there."""
+
+    def starts_slowly(self) -> bool:
+        """Whether it starts on this machine, and lacks the class archive that makes the start fast."""
 
     def beside(self, connections: ConnectionSource, /) -> AbstractContextManager[None]:
         """Start what the comparison needs, beside the work of the block."""
@@ -53,6 +54,11 @@ class PythonEngine:
 
     name: Engine = "python"
     needs_tables = False
+    from_topics = 0
+    is_installed = True
+
+    def starts_slowly(self) -> bool:
+        return False
 
     def beside(self, *_: object) -> AbstractContextManager[None]:
         return nullcontext()
@@ -64,37 +70,7 @@ class PythonEngine:
         return Comparison(delta=delta, facts=facts)
 
 
-class SparkEngine:
-    """Compares the tables of the run, in Spark; a run that keeps no tables is compared in Python."""
-
-    name: Engine = "spark"
-    needs_tables = True
-
-    def beside(self, connections: ConnectionSource, /) -> AbstractContextManager[None]:
-        from topicops.edges.spark.session import spark_application
-
-        return spark_application(connections=connections)
-
-    def compare(
-        self, desired: Desired, live: ClusterSnapshot, tables: TableFolder | None, connections: ConnectionSource, /
-    ) -> Comparison:
-        if tables is None:
-            return PYTHON.compare(desired, live)
-        from topicops.edges.spark.diff import spark_diff
-        from topicops.edges.spark.facts import count_partitions
-        from topicops.edges.spark.quality_frames import RunTables
-        from topicops.edges.spark.session import planned_for, spark_session
-
-        with spark_session(connections=connections) as spark:
-            frames = RunTables(spark, tables, live)
-            with planned_for(spark, len(desired.topics) + len(live.topics)):
-                delta, classes = spark_diff(frames.frame("desired"), frames.frame("topics"))
-            counts = count_partitions(frames) if live.has_states else counts_without_states(live)
-            return Comparison(delta=delta, facts=facts_of(counts, live, classes))
-
-
-PYTHON, SPARK = PythonEngine(), SparkEngine()
-ENGINES: Mapping[Engine, DiffEngine] = {"python": PYTHON, "spark": SPARK}
+PYTHON = PythonEngine()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,15 +83,28 @@ class ChosenEngine:
         return f"{self.engine.name}: {self.why}" if self.why else self.engine.name
 
 
-def engine_for(choice: EngineChoice, topics: int) -> ChosenEngine:
-    """The engine that compares this many topics."""
+def engine_for(choice: EngineChoice, topics: int, others: Sequence[DiffEngine]) -> ChosenEngine:
+    """The engine that compares this many topics.
+
+    Args:
+        others: The installed engines beside plain Python.
+
+    Raises:
+        UsageError: The engine that somebody chose is not installed with this topicops.
+    """
     if choice != "auto":
-        return ChosenEngine(ENGINES[choice])
-    if topics < SPARK_FROM_TOPICS:
-        return ChosenEngine(PYTHON, f"fewer than {SPARK_FROM_TOPICS:,} topics")
-    if not has_extra("spark"):
-        return ChosenEngine(PYTHON, "Spark is not installed")
-    return ChosenEngine(SPARK, f"{SPARK_FROM_TOPICS:,} topics or more")
+        engine = next((engine for engine in (PYTHON, *others) if engine.name == choice), None)
+        if engine is None:
+            raise UsageError(f"engine {choice}: this installation of topicops has none; use --engine python")
+        return ChosenEngine(engine)
+    for engine in others:
+        least = f"{engine.from_topics:,} topics"
+        if topics < engine.from_topics:
+            return ChosenEngine(PYTHON, f"fewer than {least}")
+        if not engine.is_installed:
+            return ChosenEngine(PYTHON, f"{engine.name.capitalize()} is not installed")
+        return ChosenEngine(engine, f"{least} or more")
+    return ChosenEngine(PYTHON)
 
 
 def topics_to_compare(run: Run, validated: Validated) -> int:

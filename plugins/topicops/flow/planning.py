@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from topicops.edges.home.memories import keep_topic_count, topic_count
 from topicops.flow.audit_marks import note_reading
-from topicops.flow.engines import ChosenEngine, DiffEngine, engine_for, topics_to_compare
+from topicops.flow.engines import DiffEngine, engine_for, topics_to_compare
 from topicops.flow.runs.access import Access, with_broker_answers, with_log_directories
 from topicops.flow.runs.commits import commit_notes, commit_of_files, require_pinned_files
 from topicops.flow.runs.guards import counted_signatures
@@ -83,10 +83,18 @@ class Gated:
     """Why an approval does not count, a sentence each."""
 
 
-def make_plan(run: Run, *, engine: EngineChoice = "auto", states: bool = False, only: Only | None = None) -> Planned:
+def make_plan(
+    run: Run,
+    *,
+    engine: EngineChoice = "auto",
+    engines: Sequence[DiffEngine] = (),
+    states: bool = False,
+    only: Only | None = None,
+) -> Planned:
     """Validate, snapshot, diff, plan and gate.
 
     Args:
+        engines: The installed engines beside plain Python.
         states: Read partition states too.
         only: A glob, or names; topics that do not match are left out.
 
@@ -95,10 +103,14 @@ def make_plan(run: Run, *, engine: EngineChoice = "auto", states: bool = False, 
         WrongTargetError: It is another cluster, or too many topics are gone.
         ClusterError: It cannot be read.
         DiffError: The classes do not add up to the topics of files and cluster.
-        TopicopsError: Spark failed, or its counts are not those of the snapshot.
+        TopicopsError: The engine failed, or its counts are not those of the snapshot.
     """
     run.progress(f"Reading {run.topics}")
-    specs, chosen = _read_specs_for(run, engine, only)
+    validated = read_needed_specs(run, needs_of(only))
+    chosen = engine_for(engine, topics_to_compare(run, validated), engines)
+    specs = specs_of(validated, commit_of_files(run))
+    prune(run.home, now=now())
+    specs = keep_specs(run, specs, as_tables=chosen.engine.needs_tables)
     with chosen.engine.beside(run.connections):
         run.progress(f"Reading the live topics of {run.environment}")
         snapshot = read_snapshot(run, specs.environment, specs.desired, states=states)
@@ -109,15 +121,6 @@ def make_plan(run: Run, *, engine: EngineChoice = "auto", states: bool = False, 
     planned = Planned(specs=specs, snapshot=snapshot, comparison=comparison, changes=change_set, plan=gated.plan)
     keep_plan(run, gated.plan)
     return planned
-
-
-def _read_specs_for(run: Run, choice: EngineChoice, only: Only | None) -> tuple[Specs, ChosenEngine]:
-    """Read and keep the files; the number of their topics decides on the engine, where nobody chose one."""
-    validated = read_needed_specs(run, needs_of(only))
-    chosen = engine_for(choice, topics_to_compare(run, validated))
-    specs = specs_of(validated, commit_of_files(run))
-    prune(run.home, now=now())
-    return keep_specs(run, specs, as_tables=chosen.engine.needs_tables), chosen
 
 
 def specs_of(validated: Validated, commit: str | None) -> Specs:
@@ -184,7 +187,7 @@ def admit(run: Run, environment: Environment, desired: Desired | None, live: Clu
 
 
 def compare(run: Run, desired: Desired, live: ClusterSnapshot, *, engine: DiffEngine) -> Comparison:
-    """Compare, and keep the comparison. Raises ``DiffError``, or ``TopicopsError`` of Spark."""
+    """Compare, and keep the comparison. Raises ``DiffError``, or ``TopicopsError`` of the engine."""
     comparison = engine.compare(desired, live, run.tables(), run.connections)
     return checked(run, comparison, desired=desired.topics, live=live.topics)
 

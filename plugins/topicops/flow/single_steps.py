@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from topicops.flow.applying import carry_out
-from topicops.flow.engines import ENGINES, PYTHON
+from topicops.flow.engines import PYTHON, DiffEngine
 from topicops.flow.planning import compare, gate_again, gate_changes, plan_changes, read_snapshot, specs_of
 from topicops.flow.reporting import finish, problem_of, run_report
 from topicops.flow.reporting import note_verified as note_verified_report
@@ -30,7 +30,6 @@ from topicops.flow.runs.run import (
     LIVE_FILE,
     PLAN_FILE,
     CountedSummary,
-    Engine,
     Notes,
     Run,
     Summary,
@@ -173,13 +172,13 @@ def snapshot(run: Run, *, states: bool = False) -> SnapshotSummary:
     )
 
 
-def diff(run: Run, *, engine: Engine = "spark") -> DiffSummary:
+def diff(run: Run, *, engine: DiffEngine = PYTHON) -> DiffSummary:
     """Write ``delta.json`` and ``facts-before.json``. Raises as ``planning.compare``."""
     desired, live, started = run.read_desired(), run.read_live(), time.monotonic()
-    return _diff_summary(run, compare(run, desired, live, engine=ENGINES[engine]).delta, started)
+    return _diff_summary(run, compare(run, desired, live, engine=engine).delta, started)
 
 
-def diff_once(run: Run, *, engine: Engine = "spark") -> DiffSummary:
+def diff_once(run: Run, *, engine: DiffEngine = PYTHON) -> DiffSummary:
     """As ``diff``, unless the run has a ``delta.json``: that is of this snapshot, because each snapshot removes it."""
     if not run.store.has(DELTA_FILE):
         return diff(run, engine=engine)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 
@@ -28,9 +29,11 @@ SECRET_OF_SPARK = re.compile(r"spark\..*(secret|passw|token|credential|key)", re
 
 def mask_settings() -> None:
     """Mask the secrets in this task's variables. Raises ``UsageError`` for a variable that cannot be used."""
-    from topicops.flow.runs.access import secret_settings
+    from topicops.model.runs.review import REVIEW_KEY
+    from topicops.plugged import SECRETS
 
-    mask_secret(list(secret_settings()))
+    found = [secret for secrets in SECRETS for secret in secrets()]
+    mask_secret([*found, *filter(None, [os.environ.get(REVIEW_KEY)])])
 
 
 def from_airflow(connection_id: str) -> ConnectionFields:

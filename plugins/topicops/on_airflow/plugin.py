@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from airflow.plugins_manager import AirflowPlugin
 
 from topicops.on_airflow import listening
-from topicops.on_airflow.routes import BELOW, PLAN_ROUTE, PREFIX, QUALITY_ROUTE
+from topicops.on_airflow.pages.tabs import TABS
+from topicops.on_airflow.routes import BELOW, PLAN_ROUTE, PREFIX
 from topicops.on_airflow.topic_pages import TOPIC_PAGES
 
 if TYPE_CHECKING:
@@ -44,6 +45,6 @@ class TopicopsPlugin(AirflowPlugin):
     # none, because the tasks that make a plan or evaluate rules have a button instead (`links`).
     external_views = [  # noqa: RUF012
         _tab("Topics: plan", "plan", "dag_run", PLAN_ROUTE),
-        _tab("Topics: quality", "quality", "dag_run", QUALITY_ROUTE),
+        *(_tab(f"Topics: {tab.name}", tab.name, "dag_run", tab.route) for tab in TABS),
         *(pages.VIEW for pages in TOPIC_PAGES),
     ]

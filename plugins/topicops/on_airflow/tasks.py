@@ -9,7 +9,7 @@ import fnmatch
 import logging
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -29,7 +29,7 @@ from topicops.model.errors import (
 )
 from topicops.model.plans.changes import Action, GateWord
 from topicops.model.printable import plural, printable
-from topicops.model.runs.results import IN_PLACE
+from topicops.model.runs.results import IN_PLACE, quality_file
 from topicops.model.runs.review import MOST_DIGESTS
 from topicops.model.waits import told_waits
 from topicops.on_airflow.artifact_copies import copy_artifacts
@@ -54,16 +54,17 @@ from topicops.on_airflow.stopping import stop_asked
 if TYPE_CHECKING:
     from airflow.sdk.types import RuntimeTaskInstanceProtocol
 
-    from topicops.flow import Engine, Run, Summary
+    from topicops.flow import Run, Summary
+    from topicops.flow.engines import DiffEngine
     from topicops.flow.inspecting import DriftSummary
-    from topicops.flow.quality import QualitySummary
     from topicops.flow.single_steps import ApplySummary, ReportSummary
     from topicops.model.plans.approval import Approval
     from topicops.model.plans.plan import Plan
     from topicops.model.ports import ConnectionSource
     from topicops.model.runs.memories import HeldSet
+    from topicops.model.runs.results import QualityReport
     from topicops.model.runs.run_result import RunResult
-    from topicops.plugged import ShortCut
+    from topicops.plugged import Quality, ShortCut
 
 log = logging.getLogger(__name__)
 
@@ -96,10 +97,8 @@ class Flow(Protocol):
     ) -> Run: ...
     def validate(self, run: Run, *, as_tables: bool = False, patience_s: float = 0.0) -> Summary: ...
     def snapshot(self, run: Run, *, states: bool) -> Summary: ...
-    def quality_before(self, run: Run) -> QualitySummary: ...
-    def one_application(self, run: Run) -> AbstractContextManager[None]: ...
-    def diff(self, run: Run, *, engine: Engine) -> Summary: ...
-    def diff_once(self, run: Run, *, engine: Engine) -> Summary: ...
+    def diff(self, run: Run, *, engine: DiffEngine) -> Summary: ...
+    def diff_once(self, run: Run, *, engine: DiffEngine) -> Summary: ...
     def plan(self, run: Run, *, only: str | None) -> Summary: ...
     def plan_held(self, run: Run, digests: Collection[str]) -> Summary: ...
     def gate(self, run: Run, *, approvals: Sequence[Approval] = ()) -> Summary: ...
@@ -116,7 +115,6 @@ class Flow(Protocol):
         interrupted: Callable[[], bool],
     ) -> ApplySummary: ...
     def verify(self, run: Run) -> Summary: ...
-    def quality_after(self, run: Run) -> QualitySummary: ...
     def report(self, run: Run, *, failed_tasks: Sequence[str]) -> ReportSummary: ...
     def note_verified(self, run: Run, *, failed_tasks: Sequence[str]) -> None: ...
     def run_result(
@@ -136,6 +134,12 @@ def plugged_short_cuts() -> Sequence[ShortCut]:
     return SHORT_CUTS
 
 
+def installed_quality() -> Sequence[Quality]:
+    from topicops.plugged import QUALITY
+
+    return QUALITY
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Site:
     """The environment and folders that its DAGs share."""
@@ -144,6 +148,7 @@ class Site:
     topics: Path
     flow: Callable[[], Flow] = installed_flow
     short_cuts: Callable[[], Sequence[ShortCut]] = plugged_short_cuts
+    quality: Callable[[], Sequence[Quality]] = installed_quality
     options: Options = field(default_factory=Options)
 
     @property
@@ -332,16 +337,23 @@ def quality_before(site: Site, context: Context) -> XComValue:
 
     Then Spark compares files and cluster too, for the task diff: to start Spark again costs more than both.
     """
-    with step(site, context) as (flow, run), flow.one_application(run):
-        shown = show_quality(flow.quality_before(run), run, "quality-before.json", context)
-        flow.diff(run, engine="spark")
+    from topicops.plugged import TASK_ENGINE
+
+    with step(site, context) as (flow, run), ExitStack() as stack:
+        shown: XComValue = {}
+        for quality in site.quality():
+            stack.enter_context(quality.beside(run))
+            shown = show_quality(quality.before(run), run, context)
+        flow.diff(run, engine=TASK_ENGINE)
         return shown
 
 
 def diff(site: Site, context: Context) -> XComValue:
     """The differences between files and cluster, which Spark has found in the task quality_before."""
+    from topicops.plugged import TASK_ENGINE
+
     with step(site, context) as (flow, run):
-        return flow.diff_once(run, engine="spark").to_xcom()
+        return flow.diff_once(run, engine=TASK_ENGINE).to_xcom()
 
 
 def plan(site: Site, context: Context) -> XComValue:
@@ -538,10 +550,13 @@ def announce(site: Site, context: Context, first: int) -> None:
 
 def quality_after(site: Site, context: Context) -> XComValue:
     """Is the result healthy? Fails on a critical rule. Also in mode plan; after a failure, if something was sent."""
-    with step(site, context) as (flow, run):
+    with step(site, context) as (_, run):
         if failed_tasks(context) or "mode" not in context["params"]:
             require_something_sent(run)
-        return show_quality(flow.quality_after(run), run, "quality-after.json", context)
+        shown: XComValue = {}
+        for quality in site.quality():
+            shown = show_quality(quality.after(run), run, context)
+        return shown
 
 
 def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XComValue:
@@ -672,12 +687,10 @@ def task_states(context: Context) -> Mapping[str, str | None]:
     return states.get(ti.run_id, {})
 
 
-def show_quality(summary: QualitySummary, run: Run, artifact: str, context: Context) -> XComValue:
+def show_quality(found: QualityReport, run: Run, context: Context) -> XComValue:
     """What fails in the log, the table of all rules in XCom ``quality``; fails on a critical rule."""
-    from topicops.model.runs.results import QualityReport
     from topicops.steps.reporting.runs.quality_markdown import quality_markdown
 
-    found = run.store.read_value(artifact, QualityReport)
     for result in found.failed:
         log.warning("FAILED %s (%s): %s", result.rule, result.severity, result.title)
     log.info("%s of %s rules hold", len(found.results) - len(found.failed), len(found.results))
@@ -687,7 +700,12 @@ def show_quality(summary: QualitySummary, run: Run, artifact: str, context: Cont
     context["ti"].xcom_push(key="quality", value=table)
     if found.critical:
         raise AirflowFailException(f"critical quality rules failed: {', '.join(found.critical)}")
-    return summary.to_xcom()
+    return {
+        "path": str(run.store.path(quality_file(found.suite))),
+        "rules": len(found.results),
+        "failed": [result.rule for result in found.failed],
+        "critical": list(found.critical),
+    }
 
 
 def log_changes(plan: Plan) -> None:

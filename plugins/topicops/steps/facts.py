@@ -17,7 +17,7 @@ from topicops.model.runs.facts import (
     PartitionCounts,
     UnhealthyPartitions,
 )
-from topicops.model.runs.quality_rows import PartitionRow, partition_rows
+from topicops.model.runs.partition_rows import PartitionRow, partition_rows
 from topicops.model.specs.desired import DesiredTopic, Lifecycle
 from topicops.steps.planning.placement.load_table import live_load
 

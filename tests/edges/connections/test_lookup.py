@@ -1,7 +1,6 @@
 """Connections as Airflow keeps them in the environment, and what a message may say of one that cannot be used."""
 
 import json
-import pickle
 import shlex
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,7 +17,6 @@ from topicops.edges.connections.lookup import (
     ZooKeeperAddress,
     from_environment,
     kafka_properties,
-    known_to_reader,
     zookeeper_address,
 )
 from topicops.flow.runs.access import Access
@@ -379,24 +377,6 @@ def _everything_said(error: BaseException | None) -> str:
         return ""
     context = None if error.__suppress_context__ else error.__context__
     return f"{error!r} {_everything_said(error.__cause__)} {_everything_said(context)}"
-
-
-def test_what_a_reader_needs_can_go_to_another_process_and_nothing_else_does() -> None:
-    def found(connection_id: str) -> ConnectionFields:
-        if connection_id == "gone":
-            raise UsageError("connection 'gone' is not known; set the variable AIRFLOW_CONN_GONE")
-        return ConnectionFields(conn_type="zookeeper", host="z1:2181", login="reader", password=SECRET)
-
-    its = environment(zookeeper={"connection": "zk"}, kafka={"connection": "gone", "applier": "writer"})
-
-    sent = pickle.loads(pickle.dumps(known_to_reader(its, found)))
-
-    assert zookeeper_address(its, sent).password == SECRET
-    assert SECRET not in repr(sent)
-    with pytest.raises(UsageError, match="connection 'gone' is not known; set the variable"):
-        kafka_properties(its, "reader", sent)
-    with pytest.raises(UsageError, match="'writer' is not known here"):
-        kafka_properties(its, "applier", sent)
 
 
 @pytest.mark.parametrize(

@@ -156,7 +156,7 @@ def test_a_run_keeps_the_same_drift_and_says_a_line_for_each_difference(drifted:
     )
     flow.validate(step)
     flow.snapshot(step)
-    flow.diff(step, engine="python")
+    flow.diff(step)
 
     summary = flow.record_drift(step).to_xcom()
 
@@ -173,5 +173,5 @@ def test_the_drift_of_a_narrowed_run_is_that_of_its_topics(drifted: Workspace, c
     step = flow.open_run(environment="local", topics=topics, group="topic_drift_local", run_id="1")
     flow.validate(step)
     flow.snapshot(step)
-    flow.diff(step, engine="python")
+    flow.diff(step)
     assert flow.record_drift(step, only="other*").differences == 0

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -16,16 +14,18 @@ from kazoo.client import KazooClient
 from pyspark.sql import SparkSession
 
 from fixtures.fleet import KRAFT_CONTROLLER, NOWHERE, FleetFolder
-from fixtures.killable import with_tests_on_path
 from fixtures.zookeeper import Chroot, start_zookeeper
 from topicops import cli, flow
 from topicops.edges.processes import stop
 from topicops.features.fleet import fleet as fleet_steps
 from topicops.features.fleet.fleet import Fleet
 from topicops.features.fleet.values import EnvironmentResult, FleetReport, Standing
+from topicops.features.quality import judging
+from topicops.features.spark.engine import SPARK
 from topicops.flow.runs.run import Run
 from topicops.model.errors import TopicopsError
 from topicops.model.runs.results import QualityReport
+from topicops.plugged import ENGINES
 from topicops.steps.reporting.cluster.drift_text import drift_json
 
 BROKEN = ("nowhere", "kraft", "shrunken", "dead")
@@ -121,7 +121,7 @@ def test_each_plan_is_that_of_its_own_run_and_a_broken_environment_stops_no_othe
     folder.add("env-01", 10, number=12)
     folder.add("nowhere", 0, hosts=f"{folder.servers}/nobody")
 
-    report = fleet_steps.plan_fleet(new_fleet(folder))
+    report = fleet_steps.plan_fleet(new_fleet(folder), engine="spark", engines=ENGINES)
 
     assert [result.standing for result in report.broken] == [Standing.WRONG_CLUSTER]
     assert report.exit_status == 8
@@ -129,14 +129,10 @@ def test_each_plan_is_that_of_its_own_run_and_a_broken_environment_stops_no_othe
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("reads", ["executors", "driver"])
-def test_what_reads_the_clusters_decides_nothing(
-    folder: FleetFolder, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, reads: str
-) -> None:
-    monkeypatch.setenv("TOPICOPS_FLEET_READS", reads)
+def test_the_engine_decides_nothing(folder: FleetFolder, spark: SparkSession) -> None:
     lay(folder, environments=8, topics=60)
 
-    report = fleet_steps.plan_fleet(new_fleet(folder))
+    report = fleet_steps.plan_fleet(new_fleet(folder), engine="spark", engines=ENGINES)
     plain = fleet_steps.plan_fleet(new_fleet(folder, run_id="plain"), engine="python")
 
     require_whole(report)
@@ -150,7 +146,7 @@ def test_what_reads_the_clusters_decides_nothing(
 def test_46_of_50_environments_are_planned_as_alone(large_folder: FleetFolder, spark: SparkSession) -> None:
     lay(large_folder, environments=50, topics=2_000)
 
-    report = fleet_steps.plan_fleet(new_fleet(large_folder))
+    report = fleet_steps.plan_fleet(new_fleet(large_folder), engines=ENGINES)
 
     require_whole(report)
     assert sum(result.path is not None for result in report.environments) == 46
@@ -164,7 +160,7 @@ def test_the_drift_of_a_fleet_is_that_of_each_environment_and_so_are_its_quality
     lay(folder, environments=6, topics=60)
 
     drift = fleet_steps.drift_fleet(new_fleet(folder, run_id="drift"))
-    looked = fleet_steps.look_at_fleet(new_fleet(folder, run_id="looked"))
+    looked = fleet_steps.look_at_fleet(new_fleet(folder, run_id="looked"), engine=SPARK, judges=[judging.before])
 
     assert by_environment(drift) == {
         name: replace(result, path=by_environment(drift)[name].path) for name, result in by_environment(looked).items()
@@ -173,9 +169,9 @@ def test_the_drift_of_a_fleet_is_that_of_each_environment_and_so_are_its_quality
         own = flow.open_run(environment=environment, topics=folder.topics, group="cli", run_id=f"own-{environment}")
         flow.validate(own, as_tables=True)
         flow.snapshot(own, states=True)
-        flow.quality_before(own)
+        judging.before(own)
         wanted = own.store.read_value("quality-before.json", QualityReport).results
-        flow.diff(own)
+        flow.diff(own, engine=SPARK)
         flow.record_drift(own)
         run = flow.open_run(
             environment=environment, topics=folder.topics, group="cli", run_id="looked", part=environment
@@ -285,35 +281,3 @@ def test_verify_checks_each_cluster_as_alone(folder: FleetFolder, capsys: pytest
 
 def unrecorded(folder: FleetFolder, environment: str) -> Run:
     return flow.open_run(environment=environment, topics=folder.topics, group="cli", run_id="never-made")
-
-
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from fixtures.fleet_work import die_once
-from topicops.edges.spark.fleet import one_task_each
-from topicops.edges.spark.session import spark_session
-
-with spark_session() as spark:
-    print([answer.decode() for answer in one_task_each(spark, die_once, [f"{sys.argv[1]}/{n}" for n in range(6)])])
-"""
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("victim", ["worker", "executor"])
-def test_a_task_whose_process_is_killed_is_repeated(tmp_path: Path, victim: str) -> None:
-    where = {"TOPICOPS_SPARK": "local-cluster[2,1,512]", "SPARK_LOCAL_IP": "127.0.0.1", "VICTIM": victim}
-    (tmp_path / "spark-defaults.conf").write_text("spark.executor.memory 512m\n", encoding="utf-8")
-    ended = subprocess.run(
-        [sys.executable, "-c", KILLED, str(tmp_path)],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env=with_tests_on_path() | where | {"SPARK_CONF_DIR": str(tmp_path)},
-        timeout=300,
-        check=False,
-    )
-
-    assert ended.returncode == 0, ended.stderr[-3000:]
-    assert ended.stdout.strip() == str([f"{n}" for n in range(6)])
-    assert (tmp_path / "2").exists()

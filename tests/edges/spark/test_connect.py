@@ -12,13 +12,13 @@ import pytest
 from fixtures.killable import with_tests_on_path
 from topicops.edges.java import find_java, pyspark_jars
 from topicops.edges.processes import free_port
-from topicops.edges.spark.driver import archive_path
+from topicops.features.spark.edges.driver import archive_path
 
 SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData"
 
 DIFF = """
 from fixtures.spark_rows import diff_of_rows
-from topicops.edges.spark.session import spark_session
+from topicops.features.spark.edges.session import spark_session
 from topicops.model.plans.delta import DesiredRow, LiveRow
 from topicops.steps.planning.diff import diff
 
@@ -32,8 +32,9 @@ with spark_session() as spark:
 """
 QUALITY = """
 from fixtures.spark_rows import check_rows
-from topicops.edges.spark.session import spark_session
-from topicops.model.runs.quality_rows import DeletionRow, PartitionRow
+from topicops.features.spark.edges.session import spark_session
+from topicops.features.quality.rows import DeletionRow
+from topicops.model.runs.partition_rows import PartitionRow
 
 healthy = PartitionRow("orders", 0, 1, True, (1, 2, 3), (1, 2, 3), (), (), 2, 3, 3)
 rows = {"partition": [healthy, PartitionRow("orders", 1, -1, False, (1, 2, 3), (), (1, 2, 3), (), 2, 3, 3)]}
@@ -43,7 +44,7 @@ with spark_session() as spark:
 """
 
 REFUSED = """
-from topicops.edges.spark.session import spark_session
+from topicops.features.spark.edges.session import spark_session
 
 try:
     with spark_session():

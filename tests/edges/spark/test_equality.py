@@ -73,7 +73,7 @@ def test_plans_and_quality_reports_are_the_same_to_the_byte(
 
 NO_PYTHON = "/no/such/python"
 USES_PYTHON = """
-from topicops.edges.spark.session import spark_session
+from topicops.features.spark.edges.session import spark_session
 with spark_session() as spark:
     spark.range(3).mapInArrow(lambda batches: batches, "id long").count()
 """

@@ -22,7 +22,7 @@ spark.speculation.minTaskRuntime 1ms
 ON_EXECUTORS = """
 import json, os, random, signal, sys, threading, time
 from fixtures.spark_rows import diff_of_rows
-from topicops.edges.spark.session import spark_session
+from topicops.features.spark.edges.session import spark_session
 from topicops.model.plans.delta import DesiredRow, LiveRow
 from topicops.steps.planning.diff import diff
 

@@ -11,12 +11,12 @@ from pyspark.sql import SparkSession
 from fixtures.plan_bytes import cluster, planned, quality_of, standing_in, write_topics
 from fixtures.random_worlds import World
 from fixtures.spark_rows import written
-from topicops import flow
-from topicops.edges.spark.diff import spark_diff
-from topicops.edges.spark.facts import count_partitions
-from topicops.edges.spark.session import spark_session
 from topicops.edges.tables.schemas import SCHEMAS
-from topicops.flow import engines
+from topicops.features.quality import judging
+from topicops.features.spark.edges.diff import spark_diff
+from topicops.features.spark.edges.facts import count_partitions
+from topicops.features.spark.edges.session import spark_session
+from topicops.features.spark.engine import SparkEngine
 from topicops.flow.runs.run import Engine
 from topicops.model.plans.delta import desired_row, live_row
 from topicops.steps.facts import classes_by_owner, facts_of, partition_counts
@@ -48,7 +48,7 @@ def test_a_whole_run_has_the_same_facts_with_both_engines_and_all_tables(spark: 
             facts[engine] = run.store.read_text("facts-before.json")
             if engine == "spark":
                 applications = {spark.sparkContext.applicationId}
-                with flow.one_application(run), spark_session() as session:
+                with judging.beside(run), spark_session() as session:
                     quality_of(run)
                     applications.add(session.sparkContext.applicationId)
                 tables = run.known_tables()
@@ -67,7 +67,7 @@ def test_auto_hands_many_topics_to_spark_and_the_plan_has_the_same_bytes(
     write_topics(tmp_path)
     runs = {}
     for limit, used in ((1, "spark"), (1_000, "python")):
-        monkeypatch.setattr(engines, "SPARK_FROM_TOPICS", limit)
+        monkeypatch.setattr(SparkEngine, "from_topics", limit)
         with standing_in(cluster(2)):
             runs[used] = planned(tmp_path, used, "auto", 2)
 

@@ -1,4 +1,4 @@
-"""The promise of ``quality_rules``: a new rule is one entry in the list."""
+"""The promise of ``features.quality.rules``: a new rule is one entry in the list."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from pyspark.sql import SparkSession
 
 from fakes import builders
 from fixtures.quality_rows import rows_after
+from topicops.features.quality import rules as quality_rules
+from topicops.features.quality.rows import Afterwards
+from topicops.features.quality.rules import RULES, Rule
 from topicops.model.codes import Code
-from topicops.model.runs import quality_rules
-from topicops.model.runs.quality_rows import Afterwards
-from topicops.model.runs.quality_rules import RULES, Rule
 from topicops.model.runs.results import FailingRow, QualityResult
 
 NEW = Rule(

@@ -2,15 +2,16 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from importlib.metadata import version
 
 import pytest
 from pyspark.sql import SparkSession
 
 from fakes import builders
 from fixtures.quality_rows import rows_after, rows_before
+from topicops.features.quality.rows import LAYOUTS, Afterwards
+from topicops.features.quality.rules import AFTER, BEFORE, RULES, Rule
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic, PartitionState
-from topicops.model.runs.quality_rows import LAYOUTS, Afterwards
-from topicops.model.runs.quality_rules import AFTER, BEFORE, RULES, Rule
 from topicops.model.runs.results import FailingRow, QualityResult
 from topicops.model.specs.desired import Desired
 
@@ -219,3 +220,8 @@ def test_a_row_tells_what_is_wrong_with_it(sick: Results) -> None:
 def test_a_cluster_without_any_topic_passes(spark: SparkSession, check_quality: CheckQuality) -> None:
     results = check_quality(spark, "after", rows_after(builders.snapshot(), Afterwards(managed=())))
     assert [result.rule for result in results if not result.success] == []
+
+
+def test_the_inner_parts_of_great_expectations_were_checked_in_its_installed_release() -> None:
+    """After an upgrade: read what `great_expectations_inside` imports anew, run this file, name the release here."""
+    assert version("great-expectations") == "1.24.1"

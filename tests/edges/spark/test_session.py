@@ -16,19 +16,19 @@ from pyspark.sql import SparkSession
 
 from topicops.edges.connections.lookup import from_environment
 from topicops.edges.java import find_java
-from topicops.edges.spark import driver
-from topicops.edges.spark import session as module
-from topicops.edges.spark.class_archive import train_archive
-from topicops.edges.spark.driver import archive_path, awaited, driver_java, local_options
-from topicops.edges.spark.session import spark_errors, spark_session
-from topicops.edges.spark.settings import spark_place
 from topicops.edges.threads import run_in_thread
+from topicops.features.spark.edges import driver
+from topicops.features.spark.edges import session as module
+from topicops.features.spark.edges.class_archive import train_archive
+from topicops.features.spark.edges.driver import archive_path, awaited, driver_java, local_options
+from topicops.features.spark.edges.session import spark_errors, spark_session
+from topicops.features.spark.settings import spark_place
 from topicops.model.errors import TopicopsError, UsageError
 
 IN_ITS_OWN_PROCESS = """
 import logging, signal, sys, warnings
-from topicops.edges.spark.driver import local_driver
-from topicops.edges.spark.session import spark_session
+from topicops.features.spark.edges.driver import local_driver
+from topicops.features.spark.edges.session import spark_session
 logging.basicConfig(level=logging.INFO, format="%(message)s", stream=sys.stdout)
 own_handler = signal.getsignal(signal.SIGINT)
 with spark_session("local[2]") as spark:
@@ -41,8 +41,22 @@ uses_archive = log.is_file() and "Mapped dynamic region" in log.read_text()
 print(counted, uses_archive, signal.getsignal(signal.SIGINT) is own_handler, folder)
 """
 
+ITS_ENVIRONMENT = """
+import os, time
+from topicops.edges.threads import run_in_thread
+from topicops.features.spark.edges.driver import local_driver
+before, seen = dict(os.environ), set()
+start = run_in_thread(local_driver)
+while not start.done():
+    now = dict(os.environ)
+    seen |= {name for name in {*before, *now} if now.get(name) != before.get(name)}
+    time.sleep(0.001)
+start.result()
+print(all(name.startswith("PYSPARK_GATEWAY_") for name in seen), dict(os.environ) == before)
+"""
+
 IN_ONE_APPLICATION = """
-from topicops.edges.spark.session import spark_application, spark_session
+from topicops.features.spark.edges.session import spark_application, spark_session
 with spark_application():
     with spark_session() as first:
         one = first.sparkContext.applicationId
@@ -120,6 +134,10 @@ def test_a_local_driver_takes_no_setting_of_another_spark_on_this_machine(tmp_pa
     assert ended.stderr == ""
     assert ended.stdout.startswith("10 True True ")  # and its class path still fits the archive
     assert archive_path(find_java()).stat().st_mtime > before  # that of its last use
+
+
+def test_the_start_of_a_driver_leaves_the_environment_of_the_process_to_other_threads() -> None:
+    assert run_alone(ITS_ENVIRONMENT, PYSPARK_GATEWAY_PORT="1").stdout == "True True\n"
 
 
 def own_java(folder: Path, does: str) -> Path:
@@ -238,7 +256,8 @@ def test_a_start_that_takes_too_long_is_an_error(monkeypatch: pytest.MonkeyPatch
 def test_a_java_that_hangs_is_killed_when_the_time_is_over(tmp_path: Path) -> None:
     java = own_java(tmp_path, "sleep 300")
     program = (
-        "from topicops.edges.spark import session; session.START_S = 3\nwith session.spark_session('local[2]'): pass"
+        "from topicops.features.spark.edges import session; session.START_S = 3\n"
+        "with session.spark_session('local[2]'): pass"
     )
     ended = run_alone(program, JAVA_HOME=str(java.parents[1]), TOPICOPS_CACHE=str(tmp_path))
 
@@ -249,7 +268,7 @@ def test_a_java_that_hangs_is_killed_when_the_time_is_over(tmp_path: Path) -> No
 @pytest.mark.soak
 def test_settings_reach_the_driver_and_the_session_and_the_heap_can_be_given() -> None:
     program = (
-        "from topicops.edges.spark.session import spark_session\n"
+        "from topicops.features.spark.edges.session import spark_session\n"
         "with spark_session('local[2]') as spark:\n"
         "    print(spark.conf.get('spark.sql.shuffle.partitions'), spark.conf.get('spark.sql.session.timeZone'),\n"
         "          spark._jvm.java.lang.Runtime.getRuntime().maxMemory() >> 20)"

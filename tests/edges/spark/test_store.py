@@ -12,7 +12,9 @@ from pyspark.sql import SparkSession
 from fixtures.simulated import Simulated, outcomes_of
 from fixtures.store import SECRET, Store, s3_store
 from topicops import flow
-from topicops.edges.spark import tables as spark_tables
+from topicops.features.quality import judging
+from topicops.features.spark.edges import tables as spark_tables
+from topicops.features.spark.engine import SPARK
 from topicops.model.errors import ArtifactError
 from topicops.model.runs.results import OutcomeStatus
 
@@ -34,13 +36,13 @@ def whole_run(simulated: Simulated, run_id: str) -> flow.Run:
     run = flow.open_run(environment="local", topics=Path("topics"), group="topic_pipeline_local", run_id=run_id)
     flow.validate(run, as_tables=True)
     flow.snapshot(run, states=True)
-    assert flow.quality_before(run).critical == []
-    flow.diff(run, engine="spark")
+    assert judging.before(run).critical == []
+    flow.diff(run, engine=SPARK)
     flow.plan(run)
     flow.gate(run)
     flow.apply(run)
     flow.verify(run)
-    assert flow.quality_after(run).critical == []
+    assert judging.after(run).critical == []
     return run
 
 

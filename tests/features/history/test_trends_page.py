@@ -12,9 +12,9 @@ from fakes.builders import NOW
 from fixtures.html_seen import Seen
 from topicops.features.history.lines import HistoryLine, PlanCounts
 from topicops.features.history.trends_page import shown_trends
+from topicops.features.quality.rules import RULES
 from topicops.features.topic_pages.on_airflow.frame import framed
 from topicops.model.plans.delta import TopicClass
-from topicops.model.runs.quality_rules import RULES
 from topicops.plugged import PAGES
 from topicops.steps.reporting.markup import together
 

@@ -97,9 +97,9 @@ def planned_and_confirmed(
     Nothing is asked where nothing could be sent. Exits with status 1 unless the answer is yes.
     """
     from topicops import flow
-    from topicops.plugged import after_run
+    from topicops.plugged import ENGINES, after_run
 
-    planned = flow.make_plan(run, states=True, only=only)
+    planned = flow.make_plan(run, engines=ENGINES, states=True, only=only)
     after_run(run, planned.results())
     plan = planned.plan
     shown = flow.render(plan, "text", planned.comparison.facts)

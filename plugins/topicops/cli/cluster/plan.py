@@ -44,7 +44,7 @@ def plan_command(
 ) -> None:
     """Compare the files with the live cluster and print the plan; nothing is written to the cluster."""
     from topicops import flow
-    from topicops.plugged import after_run
+    from topicops.plugged import ENGINES, after_run
 
     environments = all_environments(environment, topics)
     if named := several(environments, topics):
@@ -59,7 +59,7 @@ def plan_command(
             output=output,
         )
     run = new_run(environments[0], topics)
-    planned = flow.make_plan(run, engine=engine, states=states, only=only)
+    planned = flow.make_plan(run, engine=engine, engines=ENGINES, states=states, only=only)
     after_run(run, planned.results())
     plan = planned.plan
     print_result(flow.render(plan, output, planned.comparison.facts), output, file=run.store.path("plan.json"))

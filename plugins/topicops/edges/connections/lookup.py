@@ -111,33 +111,6 @@ def _listed(variable: str) -> str:
     return next((value.strip() for name, _, value in lines if name.strip() == variable), "")
 
 
-@dataclass(frozen=True, slots=True)
-class KnownConnections:
-    """A ``ConnectionSource`` of connections that were looked up before, for a process that cannot look them up."""
-
-    found: Mapping[str, ConnectionFields]
-    problems: Mapping[str, str]
-    """Why a connection was not found."""
-
-    def __call__(self, connection_id: str) -> ConnectionFields:
-        if connection_id in self.found:
-            return self.found[connection_id]
-        raise UsageError(self.problems.get(connection_id, f"connection {connection_id!r} is not known here"))
-
-
-def known_to_reader(environment: Environment, source: ConnectionSource) -> KnownConnections:
-    """The connections that a reader of the environment's cluster asks for."""
-    cluster = environment.spec.cluster
-    ids = {endpoint.connection for endpoint in (cluster.zookeeper, cluster.kafka) if endpoint}
-    found, problems = dict[str, ConnectionFields](), dict[str, str]()
-    for connection_id in filter(None, ids):
-        try:
-            found[connection_id] = source(connection_id)
-        except UsageError as error:
-            problems[connection_id] = str(error)
-    return KnownConnections(found, problems)
-
-
 def zookeeper_address(environment: Environment, source: ConnectionSource = from_environment) -> ZooKeeperAddress:
     """Hosts and login of an environment's ZooKeeper.
 

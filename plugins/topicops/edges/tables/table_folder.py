@@ -104,13 +104,6 @@ class TableFolder:
         with _as_artifact_error(self._shown(self.path), "cannot be removed"), suppress(FileNotFoundError):
             self.filesystem.delete_dir(self.path)
 
-    def take(self, other: TableFolder) -> None:
-        """Move all tables of another folder of this file system here, and remove that folder."""
-        with _as_artifact_error(self._shown(other.path), "cannot be moved"):
-            for found in self.filesystem.get_file_info(fs.FileSelector(other.path)):
-                self.filesystem.move(found.path, f"{self.path}/{found.base_name}")
-        other.remove_all()
-
     def new_table(self, name: str, schema: pa.Schema) -> NewTable:
         """A table to be written; any table of that name stays until the new one is kept."""
         return NewTable(self, name, schema)

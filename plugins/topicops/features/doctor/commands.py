@@ -24,10 +24,14 @@ def doctor_command(
     """Find what would stop an apply: versions, permissions, settings, clocks and metadata. Nothing is written."""
     from topicops.features.doctor.reading import doctor, doctor_for_kraft
     from topicops.features.doctor.text import doctor_text
+    from topicops.plugged import ENGINES
     from topicops.steps.reporting.json_text import json_text
 
-    examine = doctor_for_kraft if for_kraft else doctor
-    report = examine(unrecorded_run(one_environment(environment, topics), topics))
+    run = unrecorded_run(one_environment(environment, topics), topics)
+    if for_kraft:
+        report = doctor_for_kraft(run)
+    else:
+        report = doctor(run, spark_starts_slowly=any(engine.starts_slowly() for engine in ENGINES))
     print_result(json_text(report) if output == "json" else doctor_text(report))
     if report.has_errors:
         raise typer.Exit(ExitStatus.ERROR)

@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from topicops.edges.extras import has_extra
 from topicops.features.doctor.rules import examine, examine_for_kraft, kraft_report
 from topicops.features.doctor.values import Area, DoctorFacts, DoctorReport, KafkaFacts, KafkaRole, ZooKeeperFacts
 from topicops.flow.runs.access import Access
@@ -27,7 +26,7 @@ T = TypeVar("T")
 Unread = dict[Area, TopicopsError]
 
 
-def doctor(run: Run) -> DoctorReport:
+def doctor(run: Run, *, spark_starts_slowly: bool = False) -> DoctorReport:
     """What can be read of the environment's cluster, and what is wrong with it."""
     environment, desired = read_needed_specs(run, no_topic).require()
     access, unread = run.access(environment), Unread()
@@ -38,7 +37,7 @@ def doctor(run: Run) -> DoctorReport:
             facts,
             kafka=_read_brokers(access, unread, _topics_to_change(desired, live.topics if live else ())),
             home_is_set=home_is_set(),
-            spark_starts_slowly=has_extra("spark") and _spark_starts_slowly(),
+            spark_starts_slowly=spark_starts_slowly,
             clock_difference=_clock_difference(access) if live and live.source == "kafka" else "",
         )
     )
@@ -119,12 +118,6 @@ def _clock_difference(access: Access) -> str:
     with suppress(TopicopsError), access.reader() as reader:
         return difference_text(reader.server_time(), Clock())
     return ""
-
-
-def _spark_starts_slowly() -> bool:
-    from topicops.edges.spark.class_archive import lacks_archive
-
-    return lacks_archive()
 
 
 def _topics_to_change(desired: Desired, live: Container[str]) -> dict[KafkaRole, list[str]]:

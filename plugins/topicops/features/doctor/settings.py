@@ -68,7 +68,7 @@ def a_production_home_is_set(facts: DoctorFacts) -> Iterator[Finding]:
 def spark_starts_from_its_archive(facts: DoctorFacts) -> Iterator[Finding]:
     if facts.spark_starts_slowly:
         message = "Spark has no class archive on this machine: each start takes twice the work"
-        yield Finding(NOTICE, message, "run `topicops local spark archive` once; in an image when it is built")
+        yield Finding(NOTICE, message, "run `topicops spark archive` once; in an image when it is built")
 
 
 def a_controller_is_elected(facts: DoctorFacts) -> Iterator[Finding]:

@@ -41,9 +41,10 @@ def plan(
 ) -> NoReturn:
     """Plan each environment, and end the command."""
     from topicops.features.fleet.fleet import plan_fleet
+    from topicops.plugged import ENGINES
 
     fleet = new_fleet(named, topics)
-    report = plan_fleet(fleet, engine=engine, states=states, only=only)
+    report = plan_fleet(fleet, engine=engine, engines=ENGINES, states=states, only=only)
     _note(fleet, report)
     if out is not None:
         copy_results(report, out)
@@ -61,9 +62,10 @@ def drift(
 ) -> NoReturn:
     """Show where each cluster differs from the files, and end the command."""
     from topicops.features.fleet.fleet import drift_fleet
+    from topicops.plugged import ENGINES
 
     fleet = new_fleet(named, topics)
-    report = drift_fleet(fleet, engine=engine, only=only)
+    report = drift_fleet(fleet, engine=engine, engines=ENGINES, only=only)
     _note(fleet, report, mode="drift")
     end(report, output, detailed_exitcode=detailed_exitcode)
 

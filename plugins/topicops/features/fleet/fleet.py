@@ -1,4 +1,4 @@
-"""Many environments at once: files that are read once, one Spark application, and a run for each environment.
+"""Many environments at once: files that are read once, one application of the engine, and a run for each environment.
 
 Each environment's run is a folder, named as the environment is, in the folder of the whole. It holds what a run of
 that environment alone holds. An error ends its own environment, and stops no other.
@@ -6,25 +6,21 @@ that environment alone holds. An error ends its own environment, and stops no ot
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-import msgspec
-
-from topicops.edges.connections.lookup import from_environment, known_to_reader
+from topicops.edges.connections.lookup import from_environment
 from topicops.edges.home.artifacts import ArtifactStore
 from topicops.features.fleet.text import fleet_text, fleet_values
 from topicops.features.fleet.values import EnvironmentResult, Failure, FleetReport, Standing
-from topicops.flow.engines import engine_for
+from topicops.flow.engines import DiffEngine, engine_for
 from topicops.flow.inspecting import record_drift
-from topicops.flow.planning import admit, checked, read_cluster, specs_of
-from topicops.flow.quality import quality_before
+from topicops.flow.planning import specs_of
 from topicops.flow.runs.kept import keep_specs, prune
 from topicops.flow.runs.run import (
     ENVIRONMENT_FILE,
@@ -35,19 +31,15 @@ from topicops.flow.runs.run import (
     open_run,
     read_environment,
 )
-from topicops.flow.runs.values import Comparison
 from topicops.flow.single_steps import diff, gate, plan, snapshot
 from topicops.flow.whole_runs import check_cluster
-from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import TopicopsError, UsageError
 from topicops.model.exit_status import ExitStatus
 from topicops.model.plans.changes import GateWord
-from topicops.model.plans.delta import Delta, TopicClass
 from topicops.model.plans.plan import Plan
 from topicops.model.ports import ConnectionSource
-from topicops.model.runs.facts import OwnedTopics
+from topicops.model.runs.results import QualityReport
 from topicops.model.specs.diagnostics import Diagnostic
-from topicops.steps.facts import counts_without_states, facts_of
 from topicops.steps.planning.cluster_guard import require_cluster_id
 from topicops.steps.planning.only import needs_of
 from topicops.steps.reporting.plans.plan_wording import summary_line
@@ -55,9 +47,6 @@ from topicops.steps.reporting.runs.run_report import headline
 from topicops.steps.specs.needed import Needs, left_out_line, no_topic
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
-    from topicops.edges.tables.table_folder import TableFolder
     from topicops.steps.specs.validate import Validated
 
 ALL = "all"
@@ -68,9 +57,7 @@ READ_AT_ONCE = 4
 PLANNED_AT_ONCE = 2
 """A plan may wait for brokers, and holds the topics that differ."""
 
-NOTHING = Delta(topics=(), counts=dict.fromkeys(TopicClass, 0))
-"""Of an environment without topics."""
-
+Judge = Callable[[Run], QualityReport]
 T = TypeVar("T")
 
 
@@ -202,27 +189,34 @@ def attempt(step: Callable[[Run], T], run: Run) -> T | Failure:
 
 
 def plan_fleet(
-    fleet: Fleet, *, engine: EngineChoice = "auto", states: bool = False, only: str | None = None
+    fleet: Fleet,
+    *,
+    engine: EngineChoice = "auto",
+    engines: Sequence[DiffEngine] = (),
+    states: bool = False,
+    only: str | None = None,
 ) -> FleetReport:
     """A plan for each environment, byte for byte that of its own run. Raises ``UsageError`` for an unknown one."""
     steps = Steps(fleet)
-    _compare(steps, engine, states=states, needs=needs_of(only))
+    _compare(steps, engine, engines, states=states, needs=needs_of(only))
     fleet.progress(f"Planning {len(steps.going)} environments")
     found = steps.each(partial(_planned, only=only), at_once=PLANNED_AT_ONCE)
     return steps.report(found)
 
 
-def drift_fleet(fleet: Fleet, *, engine: EngineChoice = "auto", only: str | None = None) -> FleetReport:
+def drift_fleet(
+    fleet: Fleet, *, engine: EngineChoice = "auto", engines: Sequence[DiffEngine] = (), only: str | None = None
+) -> FleetReport:
     """Where each live cluster differs from the files; a line for each difference."""
     steps = Steps(fleet)
-    _compare(steps, engine, states=False, needs=needs_of(only) or no_topic)
+    _compare(steps, engine, engines, states=False, needs=needs_of(only) or no_topic)
     return steps.report(steps.each(partial(_drifted, only=only)))
 
 
-def look_at_fleet(fleet: Fleet, *, only: str | None = None) -> FleetReport:
+def look_at_fleet(fleet: Fleet, *, engine: DiffEngine, judges: Sequence[Judge], only: str | None = None) -> FleetReport:
     """Drift of each environment, as its drift DAG shows it: with the quality rules before, and with the plan."""
     steps = Steps(fleet)
-    compare_by_spark(steps, states=True, judge=True)
+    _read_and_compare(steps, engine, states=True, judges=judges)
     steps.each(partial(_planned, only=only), at_once=PLANNED_AT_ONCE)
     return steps.report(steps.each(partial(_drifted, only=only)))
 
@@ -255,56 +249,32 @@ def _keep_specs(run: Run, *, validated: Validated, commit: str | None, as_tables
     keep_specs(run, specs_of(validated, commit), as_tables=as_tables)
 
 
-def _compare(steps: Steps, choice: EngineChoice, *, states: bool, needs: Needs | None) -> None:
+def _compare(
+    steps: Steps, choice: EngineChoice, engines: Sequence[DiffEngine], *, states: bool, needs: Needs | None
+) -> None:
     """Read all files and clusters, and compare all topics; chosen by the topics of all environments together."""
     from topicops.edges.specs.open_files import count_topic_files
 
-    chosen = engine_for(choice, count_topic_files(steps.fleet.topics) * len(steps.fleet.runs))
+    chosen = engine_for(choice, count_topic_files(steps.fleet.topics) * len(steps.fleet.runs), engines)
     steps.fleet.progress(f"Comparing with {chosen}")
-    if chosen.engine.name == "spark":
-        compare_by_spark(steps, states=states, needs=needs)
-        return
-    prepare(steps, as_tables=False, needs=needs)
-    steps.each(partial(snapshot, states=states), at_once=READ_AT_ONCE)
-    steps.each(partial(diff, engine=chosen.engine.name))
+    _read_and_compare(steps, chosen.engine, states=states, needs=needs)
 
 
-def compare_by_spark(steps: Steps, *, states: bool, judge: bool = False, needs: Needs | None = None) -> None:
-    """Read all files and clusters, and compare all topics, in one Spark application.
+def _read_and_compare(
+    steps: Steps, engine: DiffEngine, *, states: bool, judges: Sequence[Judge] = (), needs: Needs | None = None
+) -> None:
+    """Read all files and clusters, and compare all topics, beside one application of the engine.
 
     Args:
-        judge: Check the quality rules before the comparison.
+        judges: What judges the inputs of a run before they are compared.
         needs: The topics whose files must be valid; None: all.
     """
-    from topicops.edges.spark.session import spark_application
-
-    with spark_application(connections=steps.fleet.connections):
-        prepare(steps, as_tables=True, needs=needs)
-        _read_and_compare(steps, states=states, judge=judge)
-
-
-def _read_and_compare(steps: Steps, *, states: bool, judge: bool) -> None:
-    from topicops.edges.spark.fleet import fleet_diffs, reads_on_executors
-    from topicops.edges.spark.session import planned_for, spark_session
-
-    if not steps.going:
-        return
-    with spark_session(connections=steps.fleet.connections) as spark:
-        if reads_on_executors(spark):
-            _read_in_tasks(steps, spark, states=states)
-        else:
-            steps.each(partial(snapshot, states=states), at_once=READ_AT_ONCE)
-        if judge:
-            steps.each(_require_quality)
-        if not (going := steps.going):
-            return
-        steps.fleet.progress(f"Comparing {len(going)} environments")
-        rows = sum(len(run.read_desired().topics) + len(run.read_live().topics) for run in going)
-        with planned_for(spark, rows):
-            found = fleet_diffs(spark, {run.environment: run.known_tables() for run in going})
-        for run in going:
-            delta, classes = found.get(run.environment, (NOTHING, ()))
-            steps.take(run, partial(_keep_delta, spark=spark, delta=delta, classes=classes))
+    with engine.beside(steps.fleet.connections):
+        prepare(steps, as_tables=engine.needs_tables or bool(judges), needs=needs)
+        steps.each(partial(snapshot, states=states), at_once=READ_AT_ONCE)
+        for judge in judges:
+            steps.each(partial(_require_quality, judge=judge))
+        steps.each(partial(diff, engine=engine))
 
 
 def _judged(steps: Steps, needs: Needs | None) -> Iterator[tuple[Run, Validated]]:
@@ -339,74 +309,9 @@ def _require_reachable(run: Run) -> None:
         require_cluster_id(reader.cluster_id(), environment)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """What a task has read, or why it has not."""
-
-    live: ClusterSnapshot | None = None
-    """Without its topics."""
-    folder: str = ""
-    """Where they are, below the run's tables."""
-    failure: Failure | None = None
-
-
-def _read_in_tasks(steps: Steps, spark: SparkSession, *, states: bool) -> None:
-    from topicops.edges.spark.fleet import one_task_each
-
-    runs = steps.going
-    found = one_task_each(spark, partial(read_in_task, states=states), [_for_a_task(run) for run in runs])
-    for run, encoded in zip(runs, found, strict=True):
-        answer = msgspec.json.decode(encoded, type=Answer)
-        if answer.live is None:
-            steps.noted(run, answer.failure)
-        else:
-            steps.take(run, partial(_keep_answer, live=answer.live, folder=answer.folder))
-
-
-def _for_a_task(run: Run) -> Run:
-    """The run as another process can have it, which finds no connection and has nobody to report to."""
-    connections = known_to_reader(read_environment(run), run.connections)
-    return replace(run, connections=connections, progress=no_progress)
-
-
-def read_in_task(run: Run, *, states: bool) -> bytes:
-    """Read one cluster into tables. Each attempt has a folder of its own, because Spark may repeat a task."""
-    folder = f"attempt-{secrets.token_hex(8)}"
-    tables = run.known_tables().below(folder)
-    found = attempt(partial(_read_cluster, tables=tables, states=states), run)
-    if isinstance(found, Failure):
-        tables.remove_all()
-        return msgspec.json.encode(Answer(failure=found))
-    return msgspec.json.encode(Answer(live=replace(found, topics={}), folder=folder))
-
-
-def _read_cluster(run: Run, *, tables: TableFolder, states: bool) -> ClusterSnapshot:
-    return read_cluster(run.access(read_environment(run)), run.read_desired(), tables=tables, states=states)
-
-
-def _keep_answer(run: Run, *, live: ClusterSnapshot, folder: str) -> None:
-    from topicops.edges.tables.live_topics import read_live_topics
-
-    tables = run.known_tables()
-    tables.take(tables.below(folder))
-    admit(run, read_environment(run), run.read_desired(), replace(live, topics=read_live_topics(tables)))
-
-
-def _require_quality(run: Run) -> None:
-    if critical := quality_before(run).critical:
+def _require_quality(run: Run, *, judge: Judge) -> None:
+    if critical := judge(run).critical:
         raise TopicopsError(f"critical quality rules failed: {', '.join(critical)}")
-
-
-def _keep_delta(run: Run, *, spark: SparkSession, delta: Delta, classes: Sequence[OwnedTopics]) -> None:
-    from topicops.edges.spark.facts import count_partitions
-    from topicops.edges.spark.quality_frames import RunTables
-
-    live = run.read_live()
-    counts = (
-        count_partitions(RunTables(spark, run.known_tables(), live)) if live.has_states else counts_without_states(live)
-    )
-    facts = facts_of(counts, live, classes)
-    checked(run, Comparison(delta=delta, facts=facts), desired=run.read_desired().topics, live=live.topics)
 
 
 def _planned(run: Run, *, only: str | None) -> EnvironmentResult:

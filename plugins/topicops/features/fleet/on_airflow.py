@@ -101,9 +101,10 @@ def open_fleet(topics: Path, context: Context) -> Fleet:
 
 def look_at_fleet(fleet: Fleet, only: str | None) -> FleetReport:
     from topicops.features.fleet import fleet as steps
-    from topicops.plugged import after_task
+    from topicops.plugged import QUALITY, TASK_ENGINE, after_task
 
-    report = steps.look_at_fleet(fleet, only=only)
+    judges = [quality.before for quality in QUALITY]
+    report = steps.look_at_fleet(fleet, engine=TASK_ENGINE, judges=judges, only=only)
     for run in steps.runs_of(fleet, report):
         after_task(run, mode="drift")
     return report

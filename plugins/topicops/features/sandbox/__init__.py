@@ -1,1 +1,1 @@
-"""Servers of this machine: the local cluster, Spark that stays up, and the demo with its Airflow."""
+"""Servers of this machine: the local cluster, and the demo with its Airflow."""

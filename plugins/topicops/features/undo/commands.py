@@ -29,7 +29,7 @@ def undo_command(
     from topicops import flow
     from topicops.features.undo.text import undo_json, undo_text
     from topicops.features.undo.undoing import plan_undo, undo, write_undo
-    from topicops.plugged import after_run
+    from topicops.plugged import ENGINES, after_run
 
     found = undo(run, environment, topics)
     write_undo(found)
@@ -38,7 +38,7 @@ def undo_command(
     plan = None
     if found.edits:
         made = new_run(found.environment, topics)
-        planned = plan_undo(made, found)
+        planned = plan_undo(made, found, ENGINES)
         after_run(made, planned.results())
         plan = planned.plan
     if output == "json":

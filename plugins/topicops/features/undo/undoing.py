@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from topicops.features.undo.past_topics import past_topics
 from topicops.features.undo.values import Undo
+from topicops.flow.engines import DiffEngine
 from topicops.flow.inspecting import audit_files
 from topicops.flow.planning import make_plan
 from topicops.flow.runs.run import Run, now
@@ -83,6 +84,6 @@ def write_undo(found: Undo) -> None:
         replace_text(Path(edit.file), edit.after, before=edit.before)
 
 
-def plan_undo(run: Run, found: Undo) -> Planned:
+def plan_undo(run: Run, found: Undo, engines: Sequence[DiffEngine]) -> Planned:
     """The plan of the files of now, for the topics of the run that is taken back."""
-    return make_plan(run, only=found.topics)
+    return make_plan(run, engines=engines, only=found.topics)

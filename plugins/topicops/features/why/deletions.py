@@ -9,8 +9,8 @@ from topicops.features.why.replicas import deletion_waits_for_disk
 from topicops.features.why.values import STUCK, WAITS, Cause, TopicTimes, WhyFacts
 from topicops.features.why.wording import are, grouped, when
 from topicops.model.cluster.broker_defaults import brokers_text
+from topicops.model.cluster.snapshot import STUCK_AFTER_MS
 from topicops.model.release import DELETES_NEVER_LED
-from topicops.model.runs.quality_rows import STUCK_AFTER_MS
 from topicops.steps.verifying.observation import partition_names
 
 BY_HAND = "remove the topic's znodes, and have a new controller elected"

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
@@ -28,7 +28,6 @@ from topicops.model.ports import (
     LiveReader,
     TopicAdmin,
 )
-from topicops.model.runs.review import REVIEW_KEY
 from topicops.model.specs.environment import Cluster, Environment, EnvironmentSpec, ZooKeeperEndpoint
 from topicops.model.specs.topic_config import read_duration_ms
 
@@ -179,17 +178,6 @@ def describe_zookeeper(address: ZooKeeperAddress) -> str:
 
     with ZooKeeperReader(address, timeout_s=5.0) as reader:
         return f"cluster {reader.cluster_id()}, {len(reader.brokers())} live broker(s)"
-
-
-def secret_settings() -> Sequence[str]:
-    """Secrets in variables of this process, as a token of Spark Connect: for a log that can mask them.
-
-    Raises:
-        UsageError: A variable cannot be used.
-    """
-    from topicops.edges.spark.settings import secrets_of_settings
-
-    return [*secrets_of_settings(), *filter(None, [os.environ.get(REVIEW_KEY)])]
 
 
 @contextmanager

@@ -18,6 +18,9 @@ from topicops.model.release import Releases
 Assignment = Mapping[int, tuple[int, ...]]
 """Partition id to broker ids, preferred leader first."""
 
+STUCK_AFTER_MS = 5 * 60 * 1000
+"""Age from which a deletion marker is stuck: the controller removes it within seconds when all replicas answer."""
+
 
 def identity_of(topic_id: str | None, czxid: int | None) -> str:
     """What no two topics of one name share: the topic id, else the czxid."""

@@ -185,20 +185,6 @@ class QualityReport:
         return tuple(result.rule for result in self.results if result.is_critical_failure)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunQuality:
-    """The results of both suites of one run."""
-
-    before: QualityReport | None
-    after: QualityReport | None
-    """None: the run has not reached that suite, or ended before it."""
-
-    @property
-    def checked_at(self) -> datetime:
-        """When the later of the two suites was evaluated, UTC."""
-        return max(report.checked_at for report in (self.before, self.after) if report is not None)
-
-
 def quality_file(suite: QualitySuite) -> str:
     """The artifact's name in a run's folder."""
     return f"quality-{suite}.json"

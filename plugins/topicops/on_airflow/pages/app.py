@@ -17,8 +17,8 @@ from fastapi.responses import FileResponse
 from topicops.on_airflow.pages.answers import HEADERS, Word, may_read, of_environment, shown
 from topicops.on_airflow.pages.plan_filter import Filter
 from topicops.on_airflow.pages.plan_page import plan_page
-from topicops.on_airflow.pages.quality_page import quality_page
-from topicops.on_airflow.pages.reading import PlanModel, RunOf, read_plan, read_quality, without_persons
+from topicops.on_airflow.pages.reading import PlanModel, RunOf, read_plan, without_persons
+from topicops.on_airflow.pages.tabs import TABS, Tab
 from topicops.on_airflow.topic_pages import TOPIC_PAGES, framed
 from topicops.plugged import PAGES, Page
 
@@ -36,10 +36,6 @@ def build_app(home: Callable[[], Path]) -> FastAPI:
     app = FastAPI(title="topicops", docs_url=None, redoc_url=None, openapi_url=None, dependencies=[may_read_runs])
 
     # The DAG is a part of the path: the check reads it from there before it looks anywhere else.
-    @app.get("/dags/{dag_id}/quality")
-    def quality(dag_id: str, run_id: Word) -> Response:
-        return shown(home(), quality_page(read_quality(home(), RunOf(dag_id=dag_id, run_id=run_id))))
-
     @app.get("/dags/{dag_id}/plan")
     def plan(
         dag_id: str,
@@ -59,6 +55,8 @@ def build_app(home: Callable[[], Path]) -> FastAPI:
         pages.add_routes(app, home)
     for page in PAGES:
         _plug_in(app, page, home)
+    for tab in TABS:
+        _plug_in_tab(app, tab, home)
 
     @app.get("/static/{name}")
     @app.get("/dags/{dag_id}/static/{name}")
@@ -76,6 +74,14 @@ def _plug_in(app: FastAPI, page: Page, home: Callable[[], Path]) -> None:
     @app.get(f"/dags/{{dag_id}}/{page.name}")
     def plugged(dag_id: str) -> Response:
         return of_environment(home(), dag_id, lambda home, environment: framed(page, home, environment))
+
+
+def _plug_in_tab(app: FastAPI, tab: Tab, home: Callable[[], Path]) -> None:
+    """Add the tab of a feature."""
+
+    @app.get(f"/dags/{{dag_id}}/{tab.name}")
+    def plugged(dag_id: str, run_id: Word) -> Response:
+        return shown(home(), tab.page(home(), RunOf(dag_id=dag_id, run_id=run_id)))
 
 
 def _plan_for(user: BaseUser, home: Path, run: RunOf) -> PlanModel:

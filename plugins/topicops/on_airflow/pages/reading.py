@@ -12,7 +12,6 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from topicops.flow.quality import quality_history, runs_without_rules
 from topicops.flow.runs.held_changes import question_name, read_held, read_rejections
 from topicops.flow.runs.kept import load_facts
 from topicops.flow.runs.questions import (
@@ -38,7 +37,7 @@ from topicops.model.plans.changes import ACTIONS, GateWord
 from topicops.model.plans.plan import Plan
 from topicops.model.runs.facts import Facts, FactsWhen, facts_file
 from topicops.model.runs.memories import HeldSet, Rejection
-from topicops.model.runs.results import Outcome, QualityReport, QualitySuite, RunQuality, quality_file
+from topicops.model.runs.results import Outcome
 from topicops.model.runs.run_result import QUIET_FILE, Quiet
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.on_airflow.dag_ids import environment_of, kind_of
@@ -64,35 +63,8 @@ class RunOf:
         return kind_of(self.dag_id) == "approval"
 
     @property
-    def suites(self) -> tuple[QualitySuite, ...]:
-        """The suites of rules that a run of this DAG evaluates: an approval only sends, a drift run only looks."""
-        one: Mapping[str, tuple[QualitySuite, ...]] = {"approval": ("after",), "drift": ("before",)}
-        return one.get(kind_of(self.dag_id) or "", ("before", "after"))
-
-    @property
     def approval_dag(self) -> str:
         return f"topic_approval_{self.environment}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QualityModel:
-    """The Quality tab."""
-
-    run: RunOf
-    before: QualityReport | None = None
-    after: QualityReport | None = None
-    facts: Facts | None = None
-    """Of the newest snapshot."""
-    facts_when: FactsWhen = "before"
-    """Which of the run's snapshots that is."""
-    history: tuple[RunQuality, ...] = ()
-    """The last runs of the DAG that evaluated a rule, newest first."""
-    without_rules: int = 0
-    """How many of its runs evaluated none."""
-    quiet: str = ""
-    """Why the run ended after its snapshot, if it did; one sentence."""
-    problems: tuple[str, ...] = ()
-    """Files that exist and cannot be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,30 +120,11 @@ class PlanModel:
     problems: tuple[str, ...] = ()
 
 
-def read_quality(home: Path, run: RunOf) -> QualityModel:
-    """Each file is read on its own, so a damaged file does not hide the others."""
-    if run.environment is None:
-        return QualityModel(run=run)
-    reading = _Reading(_opened(home, run.dag_id, run.run_id))
-    after = reading.facts("after")
-    return QualityModel(
-        run=run,
-        before=reading.quality("before"),
-        after=reading.quality("after"),
-        facts=after or reading.facts("before"),
-        facts_when="after" if after else "before",
-        history=quality_history(home, run.dag_id),
-        without_rules=runs_without_rules(home, run.dag_id),
-        quiet=reading.quiet(),
-        problems=tuple(reading.problems),
-    )
-
-
 def read_plan(home: Path, run: RunOf) -> PlanModel:
     """The plan with the gate's words, the outcome of each change, and the state of the approval."""
     if run.environment is None:
         return PlanModel(run=run)
-    reading = _Reading(_opened(home, run.dag_id, run.run_id))
+    reading = RunReading(opened(home, run.dag_id, run.run_id))
     plan = reading.value(PLAN_FILE, Run.read_plan)
     if plan is None:
         found_wrong = reading.diagnostics()
@@ -185,7 +138,7 @@ def read_plan(home: Path, run: RunOf) -> PlanModel:
         )
     question, found = _question(home, run, plan), reading.outcomes()
     if question and question.run_id:
-        asking = _Reading(_opened(home, question.dag_id, question.run_id))
+        asking = RunReading(opened(home, question.dag_id, question.run_id))
         question = replace(question, answer=asking.answer())
         found = found if run.is_approval else (*found, *asking.outcomes())
     shown = carried_out(plan, found)
@@ -212,12 +165,12 @@ def without_persons(model: PlanModel) -> PlanModel:
     return replace(model, question=question, rejections=rejections)
 
 
-def _opened(home: Path, dag_id: str, run_id: str) -> Run:
+def opened(home: Path, dag_id: str, run_id: str) -> Run:
     """A run's folder; nothing is created."""
     return open_run(environment="", topics=Path(), group=dag_id, run_id=run_id, home=home)
 
 
-class _Reading:
+class RunReading:
     """One run's folder, and what of it could not be read."""
 
     def __init__(self, run: Run) -> None:
@@ -235,12 +188,8 @@ class _Reading:
             self.problems.append(f"{name}: {problem}")
             return None
 
-    def quality(self, suite: QualitySuite) -> QualityReport | None:
-        name = quality_file(suite)
-        return self.value(name, lambda opened: opened.store.read_value(name, QualityReport))
-
     def facts(self, when: FactsWhen) -> Facts | None:
-        return self.value(facts_file(when), lambda opened: load_facts(opened, when))
+        return self.value(facts_file(when), lambda run: load_facts(run, when))
 
     def quiet(self) -> str:
         found = self.value(QUIET_FILE, lambda run: run.store.read_value(QUIET_FILE, Quiet))
@@ -311,10 +260,10 @@ def _question(home: Path, run: RunOf, plan: Plan) -> Question | None:
 def _newest_question(home: Path, approval_dag: str, held: HeldSet) -> str | None:
     """The newest approval run of that set, by its own record; it has a folder as soon as its first task ran."""
     name = question_name(held.digest, len(held.digests))
-    folders = _opened(home, approval_dag, name).store.folder.parent.glob(f"{name}.*")
+    folders = opened(home, approval_dag, name).store.folder.parent.glob(f"{name}.*")
     numbers = sorted((int(f.suffix[1:]) for f in folders if f.suffix[1:].isdecimal()), reverse=True)
     runs = (f"{name}.{number}" for number in numbers)
-    return next((run_id for run_id in runs if _asks_about(_opened(home, approval_dag, run_id), held)), None)
+    return next((run_id for run_id in runs if _asks_about(opened(home, approval_dag, run_id), held)), None)
 
 
 def _asks_about(run: Run, held: HeldSet) -> bool:

@@ -25,8 +25,6 @@ from topicops.model.release import NO_ZOOKEEPER, USUAL
 
 if TYPE_CHECKING:
     from topicops.edges.airflow_client import AirflowClient
-    from topicops.edges.processes import ProcessMark
-    from topicops.edges.spark.server import SparkServer
     from topicops.features.sandbox.edges.airflow import LocalAirflow
     from topicops.features.sandbox.edges.cluster import LocalCluster
     from topicops.flow import Run
@@ -41,8 +39,6 @@ QUESTION_S = 180.0
 """How long Airflow may take to ask about the held change."""
 LOOK_S = 5.0
 """Between two looks at Airflow's services."""
-WARM_UP_S = 120.0
-"""After this time the run begins with a Spark that may still load classes."""
 ENDING = (signal.SIGTERM, signal.SIGHUP)
 
 
@@ -76,20 +72,17 @@ def demo_command(
     for folder in ("runs", "last-good", "held"):
         shutil.rmtree(home / folder, ignore_errors=True)
     started = time.monotonic()
-    with _spark_server(home) as (spark, warm_up):
-        with _step(1, f"Starting {'' if kraft else 'ZooKeeper, '}three brokers of Kafka {version} and Spark"):
-            if kafka is not None:
-                topics, dags = copy_files(topics, dags, home / "files")
-                for line in fit_to_kafka(topics, ENVIRONMENT, release_of(version), kraft=kraft):
-                    _detail(line)
-            cluster = LocalCluster.up(home, kafka=version, fresh=True, progress=_detail)
-        try:
-            if spark is not None:
-                spark.wait(progress=_detail)
-            os.environ.update(_variables(home, cluster))
-            verified = _run_loop(home, topics.absolute(), dags.absolute(), cluster, started, warm_up)
-        finally:
-            cluster.down(now=True)  # the data is not needed: the next demo starts with an empty cluster
+    with _step(1, f"Starting {'' if kraft else 'ZooKeeper and '}three brokers of Kafka {version}"):
+        if kafka is not None:
+            topics, dags = copy_files(topics, dags, home / "files")
+            for line in fit_to_kafka(topics, ENVIRONMENT, release_of(version), kraft=kraft):
+                _detail(line)
+        cluster = LocalCluster.up(home, kafka=version, fresh=True, progress=_detail)
+    try:
+        os.environ.update(_variables(home, cluster))
+        verified = _run_loop(home, topics.absolute(), dags.absolute(), cluster, started)
+    finally:
+        cluster.down(now=True)  # the data is not needed: the next demo starts with an empty cluster
     raise typer.Exit(ExitStatus.SUCCESS if verified else ExitStatus.ERROR)
 
 
@@ -100,35 +93,9 @@ def require_checkout(topics: Path, dags: Path) -> None:
             raise UsageError(f"{folder}: no such folder; run the demo in a checkout, or name the folder with {option}")
 
 
-@contextmanager
-def _spark_server(home: Path) -> Iterator[tuple[SparkServer | None, Sequence[ProcessMark]]]:
-    """A Spark server for this process and for Airflow's tasks; None where ``TOPICOPS_SPARK`` names another Spark.
-
-    Beside it stands the process that has it load what runs use, while the other steps go on.
-    """
-    from topicops.edges.processes import kill
-    from topicops.edges.spark.server import SparkServer
-
-    if os.environ.get("TOPICOPS_SPARK"):
-        yield None, ()
-        return
-    server, warm_up = SparkServer.spawn(home), []
-    os.environ["TOPICOPS_SPARK"] = server.address
-    try:
-        warm_up.append(server.warm_up_beside())
-        yield server, warm_up
-    finally:
-        del os.environ["TOPICOPS_SPARK"]
-        kill(warm_up)
-        server.stop()
-
-
-def _run_loop(
-    home: Path, topics: Path, dags: Path, cluster: LocalCluster, started: float, warm_up: Sequence[ProcessMark]
-) -> bool:
+def _run_loop(home: Path, topics: Path, dags: Path, cluster: LocalCluster, started: float) -> bool:
     """Steps 2 to 7. Returns whether the run was verified and left nothing to do but the held change."""
     from topicops import flow
-    from topicops.edges.processes import wait_gone
     from topicops.features.sandbox.demo_topics import seed_cluster
 
     run = flow.open_run(environment=ENVIRONMENT, topics=topics, group="cli", run_id=new_run_id(), home=home)
@@ -136,21 +103,20 @@ def _run_loop(
         for line in seed_cluster(run, cluster.bootstrap_servers, sorted(cluster.broker_ports)):
             _detail(line)
     with _step(3, "Comparing the specs with the live topics"):
-        plan = flow.make_plan(run, engine="spark").plan
+        plan = flow.make_plan(run).plan
     print_result(flow.render(plan, "text"))
     left = _left_held(plan)
     with _started_airflow(home, dags) as airflow:
         client = airflow.client()
         but = f" but that of {left.change.address}" if left else ""
         with _step(5, f"Running {PIPELINE} in Airflow, with this plan's digests{but} as approved"):
-            wait_gone(warm_up, timeout_s=WARM_UP_S)
             pipeline_run = _follow_pipeline(airflow, client, [g.digest for g in plan.changes if g is not left])
         report = flow.open_run(environment=ENVIRONMENT, topics=topics, group=PIPELINE, run_id=pipeline_run, home=home)
         succeeded = client.run_state(PIPELINE, pipeline_run) == "success"
         _show_report(report, client, pipeline_run, succeeded=succeeded)
         again = flow.open_run(environment=ENVIRONMENT, topics=topics, group="cli", run_id=new_run_id(), home=home)
         with _step(7, "Planning again"):
-            rest = flow.make_plan(again, engine="spark").plan
+            rest = flow.make_plan(again).plan
         print_result(flow.render(rest, "text"))
         asked = _question(client) if left and succeeded else None
         is_left_alone = [g.digest for g in rest.changes] == ([left.digest] if left else [])

@@ -1,4 +1,4 @@
-"""``topicops local``: the embedded cluster, and below it ``spark``. Results go to stdout, progress to stderr."""
+"""``topicops local``: the embedded cluster. Results go to stdout, progress to stderr."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Annotated, Literal, NotRequired, TypedDict
 import typer
 
 from topicops.cli.output import progress
-from topicops.features.sandbox.commands.spark import app as spark_app
 from topicops.features.sandbox.edges.cluster import ClusterStatus, LocalCluster, ProcessStatus
 from topicops.flow import home_folder
 from topicops.model.errors import UsageError
@@ -21,7 +20,6 @@ from topicops.model.release import USUAL
 from topicops.steps.reporting.json_text import json_text
 
 app = typer.Typer(no_args_is_help=True, help="A real ZooKeeper and three real Kafka brokers on this machine.")
-app.add_typer(spark_app, name="spark")
 
 
 class Format(StrEnum):

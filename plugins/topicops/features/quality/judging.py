@@ -1,0 +1,173 @@
+"""Data quality before and after the changes: may the inputs be trusted, and is the result healthy?"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from topicops.edges.home.audit_files import created_topics
+from topicops.edges.home.memories import IDENTITIES
+from topicops.features.quality.rows import Afterwards, RowKind, cluster_row, deletion_rows, inputs_row
+from topicops.features.quality.view_comparison import differing_topics
+from topicops.flow.audit_marks import note_reading
+from topicops.flow.runs.kept import keep_facts, load_snapshot, load_specs, snapshot_into
+from topicops.flow.runs.outcomes import read_outcomes
+from topicops.flow.runs.run import Run, audit_folder, now, read_environment
+from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.plans.changes import Action
+from topicops.model.ports import Clock
+from topicops.model.runs.results import OutcomeStatus, QualityReport, QualitySuite, quality_file
+from topicops.steps.facts import facts_of
+
+if TYPE_CHECKING:
+    from topicops.features.quality.edges.frames import Frames
+    from topicops.features.spark.edges.frames import RunTables
+
+DELETES: tuple[Action, ...] = ("delete",)
+
+
+@contextmanager
+def beside(run: Run) -> Iterator[None]:
+    """One Spark application for ``before`` and the steps after it in the same block.
+
+    A Spark of this machine starts while Great Expectations is imported; either takes seconds.
+    """
+    from topicops.features.spark.edges.session import spark_application, spark_session
+
+    with spark_application(connections=run.connections):
+        import_module("topicops.features.quality.edges.evaluation")
+        with spark_session(connections=run.connections):
+            yield
+
+
+def before(run: Run) -> QualityReport:
+    """``quality-before.json``: may the inputs be trusted, and is the cluster fit for changes?"""
+    from topicops.features.quality.edges.frames import listed_frames, rows_frame, spec_frames
+    from topicops.features.spark.edges.frames import RunTables
+    from topicops.features.spark.edges.session import spark_session
+
+    specs, snapshot = load_specs(run), load_snapshot(run)
+    live, desired = snapshot.live, specs.desired
+    inputs = inputs_row(live, specs.environment, snapshot.reading.topics_at_last_good_snapshot)
+    expected: Mapping[RowKind, int] = {"spec": len(desired.topics), "listed": len(live.topics), "inputs": 1}
+    with spark_session(connections=run.connections) as spark:
+        tables = RunTables(spark, run.known_tables(), live)
+        one_row = rows_frame(spark, "inputs", [inputs])
+        frames: Frames = {**spec_frames(tables), **listed_frames(tables), "inputs": one_row}
+        return _check_quality(run, "before", tables, frames, expected)
+
+
+def after(run: Run) -> QualityReport:
+    """``quality-after.json`` and ``facts-after.json``: is the cluster healthy? Over a fresh snapshot with states.
+
+    Rows that were wrong in the run's first snapshot already are counted apart from new ones.
+    """
+    from topicops.features.spark.edges.session import spark_application
+
+    with spark_application(connections=run.connections):
+        return _after(run)
+
+
+def _after(run: Run) -> QualityReport:
+    from topicops.edges.tables.live_topics import read_identities
+    from topicops.features.spark.edges.facts import count_partitions
+    from topicops.features.spark.edges.frames import RunTables
+    from topicops.features.spark.edges.session import spark_session
+
+    environment, folder = read_environment(run), run.known_tables().below("after")
+    note_reading(run, "after")
+    access = run.access(environment)
+    with access.reader() as reader, access.broker_views() as brokers:
+        live = access.with_broker_answers(snapshot_into(folder, reader, environment.spec.cluster.release, states=True))
+        differences = differing_topics(live, reader=reader, brokers=brokers, clock=Clock())
+    memory, identities = IDENTITIES.of(run.home, live.cluster_id), dict(read_identities(folder))
+    known_before = memory.read()
+    known = Afterwards(
+        managed=run.read_desired().topics.keys(),
+        unmanaged_percent=environment.spec.limits.unmanaged_percent,
+        deleted={o.topic for o in read_outcomes(run, DELETES) if o.status is OutcomeStatus.DONE},
+        known_identities=known_before,
+        own_topic_identities=created_topics(
+            audit_folder(run.home), run.environment, _new_identities(identities, known_before or {})
+        ),
+        differences=differences,
+    )
+    first = replace(run.read_live(), broker_defaults=live.broker_defaults, releases=live.releases)
+    was_so = replace(known, deleted=(), known_identities=None, differences=None)
+    with spark_session(connections=run.connections) as spark:
+        tables, earlier = RunTables(spark, folder, live), RunTables(spark, run.known_tables(), first)
+        found = _check_quality(
+            run,
+            "after",
+            tables,
+            frames_after(tables, known),
+            expected_after(live, differences),
+            earlier=partial(frames_after, earlier, was_so) if first.has_states else None,
+        )
+        keep_facts(run, "after", facts_of(count_partitions(tables), live), folder)
+    memory.write(identities)
+    return found
+
+
+def frames_after(tables: RunTables, known: Afterwards) -> Frames:
+    """The rows of the suite ``after``, by kind."""
+    from topicops.features.quality.edges.frames import partition_frames, rows_frame, topic_frames
+
+    small: dict[RowKind, Sequence[tuple[object, ...]]] = {
+        "deletion": deletion_rows(tables.head, known),
+        "cluster": [cluster_row(tables.head, known)],
+    }
+    if known.differences is not None:
+        small["difference"] = list(known.differences.items())
+    frames = {kind: rows_frame(tables.spark, kind, rows) for kind, rows in small.items()}
+    return {**partition_frames(tables), **topic_frames(tables, known), **frames}
+
+
+def expected_after(live: ClusterSnapshot, differences: Mapping[str, str]) -> Mapping[RowKind, int]:
+    """How many rows of a kind there must be, where that is known."""
+    going = sum(live.topics[name].partitions for name in live.deleting if name in live.topics)
+    return {
+        "partition": live.partitions - going,
+        "topic": len(live.topics),
+        "deletion": len(live.deleting),
+        "difference": len(differences),
+        "cluster": 1,
+    }
+
+
+def _new_identities(now: Mapping[str, str], before: Mapping[str, str]) -> set[str]:
+    """Identities of the topics that had another one when quality was last checked."""
+    return {identity for name, identity in now.items() if before.get(name, identity) != identity}
+
+
+def _check_quality(
+    run: Run,
+    suite: QualitySuite,
+    tables: RunTables,
+    frames: Frames,
+    expected: Mapping[RowKind, int],
+    *,
+    earlier: Callable[[], Frames] | None = None,
+) -> QualityReport:
+    from topicops.edges.tables.results import write_quality
+    from topicops.features.quality.edges.evaluation import check_quality
+
+    started = time.monotonic()
+    results = check_quality(tables.spark, suite, frames, expected=expected, earlier=earlier)
+    found = QualityReport(
+        suite=suite,
+        environment=run.environment,
+        cluster_id=tables.head.cluster_id,
+        run=run.name,
+        checked_at=now(),
+        seconds=round(time.monotonic() - started, 3),
+        results=results,
+    )
+    run.store.write_value(quality_file(suite), found)
+    write_quality(tables.folder, results)
+    return found

@@ -1,0 +1,17 @@
+"""The Quality tab of a run in Airflow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from topicops.on_airflow.pages.reading import RunOf
+
+
+def page_of(home: Path, run: RunOf) -> str:
+    """Give the page. What it needs is imported at its first request: each Airflow process imports this module."""
+    from topicops.features.quality.on_airflow.page import quality_page
+    from topicops.features.quality.on_airflow.reading import read_quality
+
+    return quality_page(read_quality(home, run))

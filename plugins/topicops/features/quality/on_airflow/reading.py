@@ -1,0 +1,64 @@
+"""Read what the Quality tab shows of one run from its artifacts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from topicops.features.quality.past_runs import RunQuality, quality_history, runs_without_rules
+from topicops.model.runs.facts import Facts, FactsWhen
+from topicops.model.runs.results import QualityReport, QualitySuite, quality_file
+from topicops.on_airflow.dag_ids import kind_of
+from topicops.on_airflow.pages.reading import RunOf, RunReading, opened
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QualityModel:
+    """The Quality tab."""
+
+    run: RunOf
+    before: QualityReport | None = None
+    after: QualityReport | None = None
+    facts: Facts | None = None
+    """Of the newest snapshot."""
+    facts_when: FactsWhen = "before"
+    """Which of the run's snapshots that is."""
+    history: tuple[RunQuality, ...] = ()
+    """The last runs of the DAG that evaluated a rule, newest first."""
+    without_rules: int = 0
+    """How many of its runs evaluated none."""
+    quiet: str = ""
+    """Why the run ended after its snapshot, if it did; one sentence."""
+    problems: tuple[str, ...] = ()
+    """Files that exist and cannot be read."""
+
+
+def suites_of(run: RunOf) -> tuple[QualitySuite, ...]:
+    """The suites of rules that a run of this DAG evaluates: an approval only sends, a drift run only looks."""
+    one: Mapping[str, tuple[QualitySuite, ...]] = {"approval": ("after",), "drift": ("before",)}
+    return one.get(kind_of(run.dag_id) or "", ("before", "after"))
+
+
+def read_quality(home: Path, run: RunOf) -> QualityModel:
+    """Each file is read on its own, so a damaged file does not hide the others."""
+    if run.environment is None:
+        return QualityModel(run=run)
+    reading = RunReading(opened(home, run.dag_id, run.run_id))
+    after = reading.facts("after")
+    return QualityModel(
+        run=run,
+        before=_report(reading, "before"),
+        after=_report(reading, "after"),
+        facts=after or reading.facts("before"),
+        facts_when="after" if after else "before",
+        history=quality_history(home, run.dag_id),
+        without_rules=runs_without_rules(home, run.dag_id),
+        quiet=reading.quiet(),
+        problems=tuple(reading.problems),
+    )
+
+
+def _report(reading: RunReading, suite: QualitySuite) -> QualityReport | None:
+    name = quality_file(suite)
+    return reading.value(name, lambda run: run.store.read_value(name, QualityReport))

@@ -1,0 +1,215 @@
+"""The kinds of rows that the quality rules check, and the rows that need no table."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from topicops.model.cluster.snapshot import STUCK_AFTER_MS, ClusterSnapshot
+from topicops.model.runs.partition_rows import PartitionRow
+from topicops.model.specs.environment import Environment
+
+RowKind = Literal[
+    "spec", "spec_config", "listed", "live_config", "inputs",
+    "partition", "topic", "broker", "deletion", "config_znode", "difference", "cluster",
+]  # fmt: skip
+
+
+class SpecRow(NamedTuple):
+    """One row per topic of the environment; key ``topic``."""
+
+    topic: str
+    file: str
+    owner: str
+    described: int
+    """How many specs name the topic."""
+
+
+class SpecConfigRow(NamedTuple):
+    """One row per config that a spec sets; key ``topic``, ``config``."""
+
+    topic: str
+    config: str
+    spec_problem: str
+    """Why a broker would refuse the value; empty when it accepts it."""
+
+
+class ListedTopicRow(NamedTuple):
+    """One row per topic that the cluster listed; key ``topic``."""
+
+    topic: str
+    listed_partitions: int
+    empty_partitions: int
+    """Partitions without any replica."""
+    offline_partitions: int
+    """Partitions without a live leader; 0 where states were not read, and of a topic that is being deleted."""
+    is_unstable: bool
+    """The topic kept changing while it was read."""
+
+
+class LiveConfigRow(NamedTuple):
+    """One row per override in the cluster; key ``topic``, ``config``."""
+
+    topic: str
+    config: str
+    live_problem: str
+    """Why brokers of the environment's release would refuse the value; empty when they accept it."""
+
+
+class InputsRow(NamedTuple):
+    """The state at the start of the run; exactly one row."""
+
+    topics: int
+    topics_last_good: int
+    """The number of topics now, where there is no last good snapshot."""
+    topics_at_least: int
+    """How many topics ``limits.shrinkPercent`` requires, from the last good number."""
+    live_brokers: int
+    min_live_brokers: int
+    brokers_without_rack: int
+    has_controller: bool
+    """A controller is elected and registered. Under KRaft it need not be a broker."""
+
+
+class TopicRow(NamedTuple):
+    """One row per live topic; key ``topic``."""
+
+    topic: str
+    is_managed: bool
+    """A spec names it."""
+    partitions: int
+    lowest_partition: int
+    highest_partition: int
+    fewest_replicas: int
+    most_replicas: int
+    min_insync_replicas: int
+    """The topic's value, else the default of the brokers."""
+    is_reassigning: bool
+    is_throttled: bool
+    """The topic has a list of throttled replicas."""
+    identity: str
+    """Topic id, else ``czxid:<n>``; the known identity where it is that of the same topic before it got an id."""
+    known_identity: str | None
+    """The identity that this name had at the last run; None when it is not known."""
+    is_own: bool
+    """The identity is not the known one, and this tool created the topic, by the audit log."""
+
+
+class BrokerRow(NamedTuple):
+    """One row per broker that is registered or preferred by a partition; key ``broker``."""
+
+    broker: int
+    preferred: int
+    """Partitions whose first replica is on this broker."""
+    led: int
+    """How many of these partitions the broker leads."""
+
+
+class DeletionRow(NamedTuple):
+    """One row per deletion marker; key ``topic``."""
+
+    topic: str
+    age_ms: int
+    stuck_from_ms: int
+    """The age from which the marker counts as stuck; 0 for a topic whose deletion this run has verified."""
+
+
+class ConfigZnodeRow(NamedTuple):
+    """One row per topic with overrides, and per config znode without a topic; key ``topic``."""
+
+    topic: str
+    has_topic: bool
+
+
+class DifferenceRow(NamedTuple):
+    """One row per topic that was compared between the source and the brokers; key ``topic``."""
+
+    topic: str
+    differences: str
+    """How the brokers differ from the source; empty when they agree."""
+
+
+class ClusterRow(NamedTuple):
+    """The cluster as a whole; exactly one row."""
+
+    live_topics: int
+    unmanaged: int
+    unmanaged_percent: int
+    """``limits.unmanagedPercent``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the rows of one kind look in a frame that holds several kinds."""
+
+    row: type[NamedTuple]
+    own: str
+    """A column that no other kind has, and that is never null."""
+    key: tuple[str, ...]
+    """What names a row; empty where there is only one."""
+
+
+LAYOUTS: Mapping[RowKind, Layout] = {
+    "spec": Layout(SpecRow, "described", ("topic", "file")),
+    "spec_config": Layout(SpecConfigRow, "spec_problem", ("topic", "config")),
+    "listed": Layout(ListedTopicRow, "listed_partitions", ("topic",)),
+    "live_config": Layout(LiveConfigRow, "live_problem", ("topic", "config")),
+    "inputs": Layout(InputsRow, "live_brokers", ()),
+    "partition": Layout(PartitionRow, "partition", ("topic", "partition")),
+    "topic": Layout(TopicRow, "identity", ("topic",)),
+    "broker": Layout(BrokerRow, "broker", ("broker",)),
+    "deletion": Layout(DeletionRow, "age_ms", ("topic",)),
+    "config_znode": Layout(ConfigZnodeRow, "has_topic", ("topic",)),
+    "difference": Layout(DifferenceRow, "differences", ("topic",)),
+    "cluster": Layout(ClusterRow, "unmanaged", ()),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Afterwards:
+    """What the rules after the changes need besides the snapshot."""
+
+    managed: Collection[str]
+    """Topics that a spec names."""
+    unmanaged_percent: int = 100
+    deleted: Collection[str] = ()
+    """Topics whose deletion this run has verified."""
+    known_identities: Mapping[str, str] | None = None
+    """The identity of each topic at the last run."""
+    own_topic_identities: Collection[str] = ()
+    """Of the identities that are not the known ones, those of topics that this tool created."""
+    differences: Mapping[str, str] | None = None
+    """How the brokers differ from the source, by topic; None when they were not asked."""
+
+
+def deletion_rows(live: ClusterSnapshot, afterwards: Afterwards) -> list[DeletionRow]:
+    return [
+        DeletionRow(name, age_ms, 0 if name in afterwards.deleted else STUCK_AFTER_MS)
+        for name, age_ms in live.deleting.items()
+    ]
+
+
+def topics_at_least(topics_last_good: int, shrink_percent: int) -> int:
+    """How many topics are required. Rounded up: at 10 % one of 15 topics may be missing, not two."""
+    return -(-topics_last_good * (100 - shrink_percent) // 100)
+
+
+def cluster_row(live: ClusterSnapshot, afterwards: Afterwards) -> ClusterRow:
+    unmanaged = sum(name not in afterwards.managed for name in live.topics)
+    return ClusterRow(len(live.topics), unmanaged, afterwards.unmanaged_percent)
+
+
+def inputs_row(live: ClusterSnapshot, environment: Environment, topics_last_good: int | None) -> InputsRow:
+    topics = len(live.topics)
+    topic_count = topics if topics_last_good is None else topics_last_good
+    has_controller = live.controller_id is not None and (live.source == "kafka" or live.controller_id in live.brokers)
+    return InputsRow(
+        topics=topics,
+        topics_last_good=topic_count,
+        topics_at_least=topics_at_least(topic_count, environment.spec.limits.shrink_percent),
+        live_brokers=len(live.brokers),
+        min_live_brokers=environment.spec.cluster.min_live_brokers,
+        brokers_without_rack=sum(rack is None for rack in live.racks.values()),
+        has_controller=has_controller,
+    )

@@ -1,0 +1,319 @@
+"""Spark's Java process: one for each Python process.
+
+Spark starts it. A driver on this machine gets a small JVM (C1 compiler, serial collector) and the class-data archive of
+``class_archive`` if there is one that fits (decision 0012). Without it the JVM loads its classes from the
+jars, only slower.
+"""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import os
+import pwd
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import TypeVar
+
+import psutil
+from py4j.java_gateway import JavaGateway  # type: ignore[import-untyped]
+from pyspark import __version__ as pyspark_version
+from pyspark.java_gateway import launch_gateway
+from pyspark.serializers import UTF8Deserializer, read_int
+
+from topicops.edges.durable_files import write_atomically
+from topicops.edges.java import class_archive_path, find_java, mark_used, pyspark_jars
+from topicops.edges.processes import last_lines
+from topicops.features.spark.settings import DEFAULT_MEMORY
+from topicops.model.errors import LocalClusterError, TopicopsError
+
+LOOPBACK = "127.0.0.1"
+_DRIVER_LOG = "driver.log"
+_POLL_S = 0.1
+_LOG4J2 = Path(__file__).with_name("log4j2.properties")
+_WARM_UP = Path(__file__).with_name("warm_up.py")
+_SMALL_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
+_FIRST_HEAP = "-Xms64m"
+"""Else a JVM begins with a 64th of the machine's memory, and fills it before it collects anything."""
+
+T = TypeVar("T")
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkDriver:
+    """A running Java process, and the folder of all files that it writes."""
+
+    gateway: JavaGateway
+    folder: Path
+
+    @property
+    def log(self) -> Path:
+        return self.folder / _DRIVER_LOG
+
+    def end(self, *, timeout_s: float) -> None:
+        """End the JVM, and wait until it has written its archive."""
+        self.gateway.proc.stdin.close()
+        self.gateway.proc.wait(timeout_s)
+
+
+_started: list[SparkDriver] = []
+"""The driver of this process, once it runs; pyspark allows one for each process."""
+_kept: set[Path] = set()
+"""Logs that an error has named, and that stay when this process ends."""
+
+
+def local_driver(*, memory: str | None = None) -> SparkDriver:
+    """The driver on this machine, started at the first call; it ends with this process.
+
+    Args:
+        memory: The heap limit, ``4g``; None: 1 GB.
+
+    Raises:
+        TopicopsError: There is no suitable Java, or the driver could not be started.
+    """
+    if not _started:
+        _started.append(_start_archived(driver_java(), _own_folder(), memory or DEFAULT_MEMORY))
+    return _started[0]
+
+
+def has_ended(*, wait_s: float = 0.0) -> bool:
+    """Whether Spark's Java process has ended, or ends within ``wait_s``: a new one needs a new Python process."""
+    for driver in _started:
+        with suppress(subprocess.TimeoutExpired):
+            driver.gateway.proc.wait(wait_s)
+            return True
+    return False
+
+
+def training_driver(archive: Path) -> SparkDriver:
+    """The driver of this process, which will write ``archive`` when it ends."""
+    options = (*local_options(folder := _own_folder()), f"-XX:ArchiveClassesAtExit={archive}")
+    _started.append(_start_local(driver_java(), folder, DEFAULT_MEMORY, options))
+    return _started[0]
+
+
+def cluster_driver(settings: Mapping[str, str]) -> SparkDriver:
+    """A driver for a cluster manager, started at the first call; it reads ``spark-defaults.conf`` and the like.
+
+    The settings go by a file that only this user can read, because every user sees a process's arguments.
+    """
+    if not _started:
+        folder = _own_folder()
+        file = folder / "settings.conf"
+        _write_properties(file, settings)
+        arguments = ["--load-spark-defaults", "--properties-file", str(file)]
+        home = Path(os.environ.get("SPARK_HOME") or pyspark_jars().parent)
+        _started.append(_start(home, arguments, folder, _java_first(driver_java())))
+    return _started[0]
+
+
+def kept_log() -> Path | None:
+    """The log of this process's driver, which then stays when this process ends; None: it says nothing."""
+    for driver in _started:
+        if driver.log.is_file() and driver.log.stat().st_size:
+            _kept.add(driver.log)
+            return driver.log
+    return None
+
+
+def awaited(start: Future[T], limit_s: float) -> T:
+    """Wait for the end of a start; when it takes too long from now on, kill the Java process.
+
+    Raises:
+        TopicopsError: It took longer than ``limit_s``.
+    """
+    try:
+        return start.result(limit_s)
+    except TimeoutError:
+        log = kept_log()
+        _kill_drivers()
+        where = f"; the driver's log is {log}" if log else ""
+        raise TopicopsError(f"Spark did not start within {limit_s:.0f} s{where}") from None
+
+
+def _kill_drivers() -> None:
+    """Kill this process's driver, and the scripts that start it: each is a session of its own."""
+    for child in psutil.Process().children():
+        with suppress(psutil.Error, OSError):
+            if os.getsid(child.pid) == child.pid and "pyspark-shell" in child.cmdline():
+                os.killpg(child.pid, signal.SIGKILL)
+
+
+def _write_properties(file: Path, settings: Mapping[str, str]) -> None:
+    """Write settings as Spark reads them, for this user alone."""
+    write_atomically(file, "".join(map(_property_line, settings.items())).encode(), mode=0o600, is_durable=False)
+
+
+def _property_line(setting: tuple[str, str]) -> str:
+    """A line of a Java property file."""
+    name, value = (text.replace("\\", "\\\\").replace("\n", "\\n") for text in setting)
+    return f"{name}={value}\n"
+
+
+def log4j2_flag() -> str:
+    return f"-Dlog4j2.configurationFile={_LOG4J2.as_uri()}"
+
+
+def archive_path(java: Path) -> Path:
+    """The path of the class-data archive for this Java, these jars and this warm-up, whether it exists or not."""
+    jars = sorted(pyspark_jars().glob("*.jar"))
+    # The archive has the classes that the warm-up loaded: one of an older warm-up lacks some.
+    warm_up = sha256(_WARM_UP.read_bytes()).hexdigest()
+    return class_archive_path(f"spark-{pyspark_version}", java, jars, (*_SMALL_JVM, warm_up))
+
+
+def _start_archived(java: Path, folder: Path, memory: str) -> SparkDriver:
+    """Start from the archive, if there is one. One that is so damaged that the JVM ends is removed."""
+    archive, options = archive_path(java), local_options(folder)
+    if not mark_used(archive):
+        return _start_local(java, folder, memory, options)
+    try:
+        return _start_local(java, folder, memory, (*options, *_archive_options(archive, folder / "archive.log")))
+    except TopicopsError:
+        _log.info("Spark's driver did not start from its class-data archive %s; it starts without", archive)
+    driver = _start_local(java, folder, memory, options)
+    archive.unlink(missing_ok=True)
+    return driver
+
+
+def _archive_options(archive: Path, log: Path) -> tuple[str, ...]:
+    """Flags to load classes from an archive; the log says whether it fits."""
+    return f"-XX:SharedArchiveFile={archive}", f"-Xlog:cds:file={log}"
+
+
+def _start_local(java: Path, folder: Path, memory: str, options: tuple[str, ...]) -> SparkDriver:
+    """Start a driver that takes no setting of another Spark or Hadoop on this machine."""
+    settings = {"spark.driver.memory": memory, "spark.driver.extraJavaOptions": shlex.join(options)}
+    arguments = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+    return _start(pyspark_jars().parent, arguments, folder, _local_environment(java, folder))
+
+
+def local_options(folder: Path) -> tuple[str, ...]:
+    """Flags of a small JVM that writes into ``folder`` alone."""
+    places = (f"-Djava.io.tmpdir={folder}", f"-Duser.home={folder}", f"-XX:ErrorFile={folder}/crash.log")
+    return (*_SMALL_JVM, _FIRST_HEAP, log4j2_flag(), *places)
+
+
+def _local_environment(java: Path, folder: Path) -> dict[str, str | None]:
+    """What Spark's scripts read, without the settings of another Spark or Hadoop on this machine; None removes one."""
+    return {
+        **_java_first(java),
+        "SPARK_HOME": str(pyspark_jars().parent),
+        "SPARK_CONF_DIR": str(folder / "no-settings"),
+        "SPARK_LOCAL_IP": LOOPBACK,
+        "SPARK_LAUNCHER_OPTS": " ".join(_SMALL_JVM),
+        # Spark would add these to the class path or the flags, and the archive might no longer fit.
+        **dict.fromkeys(("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH", "SPARK_SUBMIT_OPTS")),
+    }
+
+
+def _start(home: Path, arguments: Sequence[str], folder: Path, changed: Mapping[str, str | None]) -> SparkDriver:
+    """Start a JVM by ``spark-submit``, in a session of its own: Ctrl-C reaches this process alone.
+
+    The JVM ends when its stdin is closed, at the latest with this process.
+
+    Source: pyspark.java_gateway#launch_gateway (4.3), which takes the environment from this process alone.
+    """
+    _silence_py4j()
+    answer, log_file = folder / "gateway", folder / _DRIVER_LOG
+    own = {"SPARK_CONNECT_MODE": "0", "_PYSPARK_DRIVER_CONN_INFO_PATH": str(answer)}
+    environment = {name: text for name, text in {**os.environ, **changed, **own}.items() if text is not None}
+    command = [str(home / "bin" / "spark-submit"), *arguments, "pyspark-shell"]
+    with log_file.open("ab") as log:
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=log, stderr=log, env=environment, start_new_session=True
+        )
+    while process.poll() is None and not answer.is_file():
+        time.sleep(_POLL_S)
+    if not answer.is_file():
+        raise TopicopsError(f"Spark could not be started; the end of its log:\n{last_lines(log_file)}")
+    with answer.open("rb") as found:
+        port, secret = read_int(found), UTF8Deserializer().loads(found)  # type: ignore[no-untyped-call]
+    answer.unlink()
+    gateway = _connected(str(port), str(secret))
+    gateway.proc = process
+    return SparkDriver(gateway=gateway, folder=folder)
+
+
+def _connected(port: str, secret: str) -> JavaGateway:
+    """PySpark's connection to a JVM that runs: it finds port and secret in this process's environment alone.
+
+    They are there for this call. This is the only place that changes the environment of the process.
+    """
+    given = {"PYSPARK_GATEWAY_PORT": port, "PYSPARK_GATEWAY_SECRET": secret}
+    before = {name: os.environ.pop(name, None) for name in given}
+    os.environ.update(given)
+    try:
+        return launch_gateway()  # type: ignore[no-untyped-call]
+    finally:
+        for name, text in before.items():
+            if text is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = text
+
+
+def _silence_py4j() -> None:
+    """Keep tracebacks of lost connections out of the log, also those of the root logger: the error says it all."""
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    logging.getLogger("py4j.clientserver").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(_is_not_of_py4j)
+
+
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    return "py4j" not in record.pathname
+
+
+def driver_java() -> Path:
+    """The Java for a driver. Raises ``TopicopsError`` where none fits, or where Spark could not log in."""
+    _require_account_name()
+    try:
+        return find_java()
+    except LocalClusterError as error:
+        raise TopicopsError(f"Spark: {error}") from error
+
+
+def _require_account_name() -> None:
+    """Raise ``TopicopsError`` for a uid without a name, as OpenShift gives one to each container.
+
+    Source: com.sun.security.auth.module.UnixLoginModule, by which Hadoop logs in; it takes no user without a name.
+    """
+    try:
+        pwd.getpwuid(os.getuid())
+    except KeyError:
+        raise TopicopsError(
+            f"this account (uid {os.getuid()}) has no name in /etc/passwd, and Spark needs one; add it, or use "
+            "--engine python"
+        ) from None
+
+
+def _java_first(java: Path) -> dict[str, str | None]:
+    """The environment in which Spark's scripts take this Java, even where it is a script without a home."""
+    return {"JAVA_HOME": None, "PATH": f"{java.parent}{os.pathsep}{os.environ.get('PATH', '')}"}
+
+
+def _own_folder() -> Path:
+    folder = Path(tempfile.mkdtemp(prefix="topicops-spark-"))
+    atexit.register(_remove, folder)
+    return folder
+
+
+def _remove(folder: Path) -> None:
+    """Remove the folder, but for a log that an error has named."""
+    for file in folder.iterdir():
+        if file not in _kept:
+            shutil.rmtree(file) if file.is_dir() else file.unlink(missing_ok=True)
+    if not any(folder.iterdir()):
+        folder.rmdir()
