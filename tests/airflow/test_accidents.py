@@ -27,8 +27,7 @@ from topicops.edges.processes import kill
 from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.runs.results import OutcomeStatus
 
-pytestmark = pytest.mark.timeout(1800)
-soak = pytest.mark.soak
+pytestmark = [pytest.mark.timeout(1800), pytest.mark.soak]
 ACCIDENTS, ASKED = "accidents", "asked"
 SETTINGS = {
     ACCIDENTS: """\
@@ -169,7 +168,6 @@ def place(places: dict[str, Place]) -> Iterator[Place]:
 @pytest.mark.parametrize(
     ("what", "accident"), [("disk full", filled), ("home read-only", read_only)], ids=["full", "read-only"]
 )
-@soak
 def test_a_home_that_takes_nothing_is_told(place: Place, what: str, accident: Callable[[Path], ExitStack]) -> None:
     place.describe()
     with accident(place.home):
@@ -179,7 +177,6 @@ def test_a_home_that_takes_nothing_is_told(place: Place, what: str, accident: Ca
         place.watch.look()
 
 
-@soak
 def test_a_repository_that_is_gone_is_told(place: Place) -> None:
     story = place.story
     assert story.repository
@@ -197,7 +194,6 @@ def test_a_repository_that_is_gone_is_told(place: Place) -> None:
         away.rename(bare)
 
 
-@soak
 def test_an_environment_file_that_is_broken_is_told(place: Place) -> None:
     path = place.story.project.topics / f"environments/{ACCIDENTS}.yaml"
     good = path.read_text(encoding="utf-8")
@@ -214,7 +210,6 @@ def test_an_environment_file_that_is_broken_is_told(place: Place) -> None:
         place.story.project.publish()
 
 
-@soak
 def test_an_environment_file_that_is_gone_is_told(place: Place) -> None:
     path = place.story.project.topics / f"environments/{ACCIDENTS}.yaml"
     good = path.read_text(encoding="utf-8")
@@ -236,7 +231,6 @@ def test_a_run_that_is_marked_as_failed_is_told(place: Place) -> None:
     place.watch.look_after_the_end()
 
 
-@soak
 def test_a_worker_that_is_killed_again_and_again_is_told(place: Place) -> None:
     place.describe()
     since, run_id = time.monotonic(), place.trigger()
@@ -248,7 +242,6 @@ def test_a_worker_that_is_killed_again_and_again_is_told(place: Place) -> None:
     place.watch.look_after_the_end()
 
 
-@soak
 def test_what_a_run_did_while_the_api_server_was_away_is_told(place: Place) -> None:
     run_id = place.in_the_middle_of_create()
     since = time.monotonic()
@@ -278,7 +271,6 @@ def test_a_broker_that_is_dead_is_told_in_mode_plan(place: Place) -> None:
 # ---- nothing that is shown is false ----
 
 
-@soak
 def test_a_broker_that_is_killed_during_create(place: Place) -> None:
     broker = min(place.watch.cluster.broker_ports)
     run_id = place.in_the_middle_of_create()
@@ -290,7 +282,6 @@ def test_a_broker_that_is_killed_during_create(place: Place) -> None:
         place.watch.start_broker(broker)
 
 
-@soak
 def test_a_zookeeper_that_stops_for_forty_seconds_during_create(place: Place) -> None:
     run_id = place.in_the_middle_of_create()
     place.watch.cluster.pause_zookeeper()
@@ -302,7 +293,6 @@ def test_a_zookeeper_that_stops_for_forty_seconds_during_create(place: Place) ->
     place.watch.look_after_the_end()
 
 
-@soak
 def test_a_create_that_is_cleared_afterwards(place: Place) -> None:
     names = place.describe(3)
     run_id = place.trigger()
@@ -314,7 +304,6 @@ def test_a_create_that_is_cleared_afterwards(place: Place) -> None:
     assert sorted(done) == sorted(names)
 
 
-@soak
 def test_a_topic_file_in_a_wrong_folder(place: Place) -> None:
     wrong = place.story.project.topics / "tests/deeper/orders.yaml"
     wrong.parent.mkdir()
@@ -331,7 +320,6 @@ def test_a_topic_file_in_a_wrong_folder(place: Place) -> None:
         place.story.project.publish()
 
 
-@soak
 def test_params_without_sense_are_refused(place: Place) -> None:
     with pytest.raises(Exception, match="mode"):
         place.trigger(mode="perhaps")
@@ -342,7 +330,6 @@ def test_params_without_sense_are_refused(place: Place) -> None:
     place.watch.look_after_the_end()
 
 
-@soak
 def test_an_outdated_question_ends_and_only_the_newest_is_answered(places: dict[str, Place]) -> None:
     place = places[ASKED]
     one, two = place.describe(2)
