@@ -36,7 +36,7 @@ COMMANDS = {
     "validate": "files.validate:validate_command",
     "explain": "files.explain:explain_command",
     "code": "files.code:code_command",
-    "schema": "files.schema:schema_command",
+    "schema": ".features.schemas.commands:schema_command",
     "dags": "files.dags:dags_command",
     "fmt": ".features.formatting.commands:fmt_command",
     "new": "files.new:new_command",

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import msgspec
-
 import topicops.features.doctor.values
 import topicops.features.fleet.text
 import topicops.features.history.asking
@@ -15,9 +13,7 @@ import topicops.features.sandbox.commands.local
 import topicops.features.sandbox.commands.spark
 import topicops.features.undo.text
 import topicops.features.why.values
-from topicops.model.json_schema import Schema, as_object, written_schema
 from topicops.model.plans.plan_file import PlanFile
-from topicops.model.plans.plan_schema import plan_schema
 from topicops.model.runs.audit import AuditLine
 from topicops.model.runs.facts import Facts
 from topicops.model.runs.results import QualityReport
@@ -30,8 +26,6 @@ from topicops.steps.reporting.runs.run_report import ReportJson
 from topicops.steps.reporting.specs.diagnostics_text import DiagnosticsJson
 from topicops.steps.reporting.specs.explain_text import ExplanationJson
 from topicops.steps.reporting.specs.import_text import ImportJson
-
-PLAN = "plan"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +41,7 @@ class JsonOutput:
 
 
 OUTPUTS: Mapping[str, JsonOutput] = {
-    PLAN: JsonOutput(PlanFile, ("plan", "show"), ("plan.json",)),
+    "plan": JsonOutput(PlanFile, ("plan", "show"), ("plan.json",)),
     "report": JsonOutput(ReportJson, ("apply", "verify"), ("report.json",)),
     "fleet": JsonOutput(topicops.features.fleet.text.FleetJson, ("plan", "drift", "verify"), ("fleet.json",)),
     "drift": JsonOutput(DriftJson, ("drift",), ("drift.json",)),
@@ -76,27 +70,3 @@ OUTPUTS: Mapping[str, JsonOutput] = {
 
 Deleting a feature deletes its lines here.
 """
-
-
-def output_schema(name: str) -> Schema:
-    """The whole schema of one format; a key of ``OUTPUTS``. It accepts every minor version, as the plan's does."""
-    plan = plan_schema()
-    if name == PLAN:
-        return plan
-    of_plan = as_object(plan["$defs"])
-    return written_schema(
-        name,
-        OUTPUTS[name].kind,
-        lambda part, found: as_object(of_plan[part]) if part in of_plan else _with_all_required(found),
-    )
-
-
-def _with_all_required(schema: Schema) -> Schema:
-    """A field with a default is always written too."""
-    if "properties" not in schema:
-        return schema
-    fields = {name: as_object(field) for name, field in as_object(schema["properties"]).items()}
-    with_default = [name for name, field in fields.items() if "default" in field]
-    for name in with_default:
-        del fields[name]["default"]
-    return {**schema, "required": [*msgspec.convert(schema["required"], list[str]), *with_default]}
