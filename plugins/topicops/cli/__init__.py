@@ -34,8 +34,8 @@ logger = logging.getLogger(__name__)
 COMMANDS = {
     "init": "cluster.init:init_command",
     "validate": "files.validate:validate_command",
-    "explain": "files.explain:explain_command",
-    "code": "files.code:code_command",
+    "explain": ".features.explain.commands:explain_command",
+    "code": ".features.explain.commands:code_command",
     "schema": ".features.schemas.commands:schema_command",
     "dags": "files.dags:dags_command",
     "fmt": ".features.formatting.commands:fmt_command",

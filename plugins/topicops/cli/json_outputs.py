@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import topicops.features.doctor.values
+import topicops.features.explain.explanation
 import topicops.features.fleet.text
 import topicops.features.history.asking
 import topicops.features.history.lines
@@ -24,7 +25,6 @@ from topicops.steps.reporting.error_json import ErrorJson
 from topicops.steps.reporting.runs.audit_text import AuditedRunsJson, AuditLinesJson, VerificationJson
 from topicops.steps.reporting.runs.run_report import ReportJson
 from topicops.steps.reporting.specs.diagnostics_text import DiagnosticsJson
-from topicops.steps.reporting.specs.explain_text import ExplanationJson
 from topicops.steps.reporting.specs.import_text import ImportJson
 
 
@@ -46,7 +46,7 @@ OUTPUTS: Mapping[str, JsonOutput] = {
     "fleet": JsonOutput(topicops.features.fleet.text.FleetJson, ("plan", "drift", "verify"), ("fleet.json",)),
     "drift": JsonOutput(DriftJson, ("drift",), ("drift.json",)),
     "diagnostics": JsonOutput(DiagnosticsJson, ("validate", "ci validate")),
-    "explanation": JsonOutput(ExplanationJson, ("explain",)),
+    "explanation": JsonOutput(topicops.features.explain.explanation.Explanation, ("explain",)),
     "doctor": JsonOutput(topicops.features.doctor.values.DoctorReport, ("doctor",)),
     "why": JsonOutput(topicops.features.why.values.Why, ("why",)),
     "topics": JsonOutput(TopicsJson, ("topics",)),
