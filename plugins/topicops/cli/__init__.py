@@ -49,7 +49,7 @@ COMMANDS = {
     "verify": "cluster.verify:verify_command",
     "why": ".features.why.commands:why_command",
     "doctor": ".features.doctor.commands:doctor_command",
-    "topics": "cluster.topics:topics_command",
+    "topics": ".features.topics.commands:topics_command",
     "drift": "cluster.drift:drift_command",
     "history": ".features.history.commands:app",
     "import": "cluster.importing:import_command",

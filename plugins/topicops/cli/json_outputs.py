@@ -12,6 +12,7 @@ import topicops.features.history.asking
 import topicops.features.history.lines
 import topicops.features.sandbox.commands.local
 import topicops.features.sandbox.commands.spark
+import topicops.features.topics.listing
 import topicops.features.undo.text
 import topicops.features.why.values
 from topicops.model.plans.plan_file import PlanFile
@@ -20,7 +21,6 @@ from topicops.model.runs.facts import Facts
 from topicops.model.runs.results import QualityReport
 from topicops.steps.reporting.cluster.drift_text import DriftJson
 from topicops.steps.reporting.cluster.rehearsal_text import RackLossesJson, RehearsalJson
-from topicops.steps.reporting.cluster.topics_text import TopicsJson
 from topicops.steps.reporting.error_json import ErrorJson
 from topicops.steps.reporting.runs.audit_text import AuditedRunsJson, AuditLinesJson, VerificationJson
 from topicops.steps.reporting.runs.run_report import ReportJson
@@ -49,7 +49,7 @@ OUTPUTS: Mapping[str, JsonOutput] = {
     "explanation": JsonOutput(topicops.features.explain.explanation.Explanation, ("explain",)),
     "doctor": JsonOutput(topicops.features.doctor.values.DoctorReport, ("doctor",)),
     "why": JsonOutput(topicops.features.why.values.Why, ("why",)),
-    "topics": JsonOutput(TopicsJson, ("topics",)),
+    "topics": JsonOutput(topicops.features.topics.listing.Listing, ("topics",)),
     "rehearsal": JsonOutput(RehearsalJson, ("rehearse",)),
     "rack-losses": JsonOutput(RackLossesJson, ("rehearse",)),
     "import": JsonOutput(ImportJson, ("import",)),

@@ -25,7 +25,6 @@ from topicops.steps.planning.drift import drift as drift_step
 from topicops.steps.planning.only import needs_of
 from topicops.steps.reporting.cluster.drift_text import drift_lines, drift_summary, drift_values
 from topicops.steps.specs.needed import no_topic
-from topicops.steps.topic_listing import Listing, Wanted, list_topics
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,16 +33,6 @@ class DriftSummary(CountedSummary):
 
     summary: str
     differences: int
-
-
-def topics(run: Run, wanted: Wanted) -> Listing:
-    """The live topics that ``wanted`` lets through. Raises ``WrongTargetError`` for another cluster."""
-    environment, desired = read_needed_specs(run, no_topic).require()
-    access = run.access(environment)
-    live = read_live_topics(access, states=bool(wanted.partitions))
-    if wanted.partitions:
-        live = access.with_broker_answers(live)
-    return list_topics(live, wanted, environment=environment.name, managed=desired.topics.keys() | desired.left_out)
 
 
 def drift(run: Run, *, only: str | None = None) -> DriftReport:

@@ -13,10 +13,10 @@ from topicops.model.specs.topic_config import canonical_overrides
 from topicops.on_airflow.pages.topics_frame import broker_link, topics_document, words
 from topicops.on_airflow.pages.topics_reading import Indexed, TopicModel
 from topicops.plugged import CAUSES
+from topicops.steps.listed_partitions import ListedPartition, listed_partitions
 from topicops.steps.reporting.cluster.topic_health import health_lines
 from topicops.steps.reporting.markup import Html, lines, pill, table, tag, together
 from topicops.steps.reporting.plans.config_wording import in_units
-from topicops.steps.topic_listing import ListedPartition, listed_partitions
 from topicops.steps.why_commands import why_command
 
 PARTITIONS_SHOWN = 200

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 
 from topicops.model.cluster.health import PartitionHealth
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
-from topicops.steps.topic_listing import listed_partitions
+from topicops.steps.listed_partitions import listed_partitions
 from topicops.steps.verifying.observation import broker_names, partition_names
 
 
