@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +10,7 @@ from typing import Protocol
 
 import topicops.features.formatting.files
 import topicops.features.history.recording
+import topicops.features.history.text
 import topicops.features.history.trends_page
 import topicops.features.sandbox.addresses
 import topicops.features.why.causes
@@ -26,6 +27,14 @@ class AfterRun(Protocol):
     """Called once the steps of a run are done. It raises nothing."""
 
     def __call__(self, run: Run, results: RunResults, *, mode: RunMode | None) -> None: ...
+
+
+class DriftSince(Protocol):
+    """Returns when each difference of an environment began and ended, warnings, and whether a difference lasts."""
+
+    def __call__(
+        self, environment: str, since: str, only: str | None, *, as_json: bool
+    ) -> tuple[str, Sequence[str], bool]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +54,11 @@ AFTER_RUN: tuple[AfterRun, ...] = (
 PAGES: tuple[Page, ...] = (
     Page("trends", "Trends", topicops.features.history.trends_page.trends_page),
 )  # fmt: skip
+
+SINCE: tuple[DriftSince, ...] = (
+    topicops.features.history.text.shown_drift_since,
+)  # fmt: skip
+"""The first is used."""
 
 CAUSES: tuple[Callable[[ClusterSnapshot, LiveTopic], Iterable[tuple[str, str]]], ...] = (
     topicops.features.why.causes.causes_as_read,

@@ -50,7 +50,7 @@ COMMANDS = {
     "why": ".features.why.commands:why_command",
     "doctor": ".features.doctor.commands:doctor_command",
     "topics": ".features.topics.commands:topics_command",
-    "drift": "cluster.drift:drift_command",
+    "drift": ".features.drift.commands:drift_command",
     "history": ".features.history.commands:app",
     "import": "cluster.importing:import_command",
     "demo": ".features.sandbox.commands.demo:demo_command",

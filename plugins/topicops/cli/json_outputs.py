@@ -19,7 +19,7 @@ from topicops.model.plans.plan_file import PlanFile
 from topicops.model.runs.audit import AuditLine
 from topicops.model.runs.facts import Facts
 from topicops.model.runs.results import QualityReport
-from topicops.steps.reporting.cluster.drift_text import DriftJson
+from topicops.steps.planning.drift import DriftReport
 from topicops.steps.reporting.cluster.rehearsal_text import RackLossesJson, RehearsalJson
 from topicops.steps.reporting.error_json import ErrorJson
 from topicops.steps.reporting.runs.audit_text import AuditedRunsJson, AuditLinesJson, VerificationJson
@@ -44,7 +44,7 @@ OUTPUTS: Mapping[str, JsonOutput] = {
     "plan": JsonOutput(PlanFile, ("plan", "show"), ("plan.json",)),
     "report": JsonOutput(ReportJson, ("apply", "verify"), ("report.json",)),
     "fleet": JsonOutput(topicops.features.fleet.text.FleetJson, ("plan", "drift", "verify"), ("fleet.json",)),
-    "drift": JsonOutput(DriftJson, ("drift",), ("drift.json",)),
+    "drift": JsonOutput(DriftReport, ("drift",), ("drift.json",)),
     "diagnostics": JsonOutput(DiagnosticsJson, ("validate", "ci validate")),
     "explanation": JsonOutput(topicops.features.explain.explanation.Explanation, ("explain",)),
     "doctor": JsonOutput(topicops.features.doctor.values.DoctorReport, ("doctor",)),

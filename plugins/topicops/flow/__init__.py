@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from topicops.flow.applying import approved_digests
     from topicops.flow.authoring import import_topics, topic_id, topic_owners
-    from topicops.flow.inspecting import audit_files, drift, record_drift
+    from topicops.flow.inspecting import audit_files, record_drift
     from topicops.flow.planning import make_plan
     from topicops.flow.quality import one_application, quality_after, quality_before
     from topicops.flow.quiet import judged_by, look_for_quiet, note_good_run
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "applying": ("approved_digests",),
     "authoring": ("import_topics", "topic_id", "topic_owners"),
-    "inspecting": ("audit_files", "drift", "record_drift"),
+    "inspecting": ("audit_files", "record_drift"),
     "runs.outcomes": ("read_outcomes",),
     "planning": ("make_plan",),
     "quality": ("one_application", "quality_after", "quality_before"),
@@ -78,7 +78,6 @@ __all__ = [
     "check_topics",
     "diff",
     "diff_once",
-    "drift",
     "gate",
     "home_folder",
     "import_topics",
