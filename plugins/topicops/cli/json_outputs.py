@@ -15,13 +15,13 @@ import topicops.features.sandbox.commands.spark
 import topicops.features.topics.listing
 import topicops.features.undo.text
 import topicops.features.why.values
+from topicops.cli.error_json import Failed
 from topicops.model.plans.plan_file import PlanFile
 from topicops.model.runs.audit import AuditLine
 from topicops.model.runs.facts import Facts
 from topicops.model.runs.results import QualityReport
 from topicops.steps.planning.drift import DriftReport
 from topicops.steps.reporting.cluster.rehearsal_text import RackLossesJson, RehearsalJson
-from topicops.steps.reporting.error_json import ErrorJson
 from topicops.steps.reporting.runs.audit_text import AuditedRunsJson, AuditLinesJson, VerificationJson
 from topicops.steps.reporting.runs.run_report import ReportJson
 from topicops.steps.reporting.specs.diagnostics_text import DiagnosticsJson
@@ -60,7 +60,7 @@ OUTPUTS: Mapping[str, JsonOutput] = {
     "audit-check": JsonOutput(VerificationJson, ("audit verify",)),
     "local-status": JsonOutput(topicops.features.sandbox.commands.local.ClusterStatusJson, ("local status",)),
     "spark-status": JsonOutput(topicops.features.sandbox.commands.spark.SparkStatusJson, ("local spark status",)),
-    "error": JsonOutput(ErrorJson),
+    "error": JsonOutput(Failed),
     "quality": JsonOutput(QualityReport, files=("quality-before.json", "quality-after.json")),
     "facts": JsonOutput(Facts, files=("facts-before.json", "facts-after.json")),
     "audit-line": JsonOutput(AuditLine, files=("audit/<environment>.jsonl",)),

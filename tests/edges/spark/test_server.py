@@ -15,7 +15,7 @@ import pytest
 
 from topicops import cli
 from topicops.edges.processes import ProcessMark
-from topicops.edges.spark.server import SparkServer
+from topicops.features.sandbox.edges.spark_server import SparkServer
 from topicops.model.errors import LocalClusterError, UsageError
 
 TOKEN = "hunter2SECRET"

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Sequence
 from urllib.parse import quote, urlencode
 
+from topicops.model.cluster.health import PartitionHealth
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.runs.audit import AuditLine
 from topicops.model.runs.topic_index import IndexedTopic, PlannedChange
@@ -14,9 +16,9 @@ from topicops.on_airflow.pages.topics_frame import broker_link, topics_document,
 from topicops.on_airflow.pages.topics_reading import Indexed, TopicModel
 from topicops.plugged import CAUSES
 from topicops.steps.listed_partitions import ListedPartition, listed_partitions
-from topicops.steps.reporting.cluster.topic_health import health_lines
 from topicops.steps.reporting.markup import Html, lines, pill, table, tag, together
 from topicops.steps.reporting.plans.config_wording import in_units
+from topicops.steps.verifying.observation import broker_names, partition_names
 from topicops.steps.why_commands import why_command
 
 PARTITIONS_SHOWN = 200
@@ -76,6 +78,45 @@ def _health(indexed: Indexed, live: ClusterSnapshot, topic: IndexedTopic) -> Ite
         yield tag("p", f"… and {len(causes) - CAUSES_SHOWN:,} more causes", cls="muted")
     asked = "This is as it was read. What is so now, by each broker too, and the commands that lead out: "
     yield tag("p", asked, tag("code", why_command(topic.name, indexed.environment)))
+
+
+def health_lines(live: ClusterSnapshot, topic: LiveTopic) -> Iterator[str]:
+    """Yield a sentence for each cause, the gravest first; nothing for a healthy topic.
+
+    Args:
+        live: The snapshot that the topic is of; its own topics are not looked at.
+    """
+    if topic.states is None:
+        yield "Its partition states were not read."
+        return
+    causes: dict[tuple[int, str], list[int]] = defaultdict(list)
+    for partition in listed_partitions(live, topic):
+        for cause in _causes(live, partition.health):
+            causes[cause].append(partition.id)
+    for (_, sentence), partitions in sorted(causes.items()):
+        subject = partition_names(partitions)
+        yield f"{subject[0].upper()}{subject[1:]}: {sentence}."
+
+
+def _causes(live: ClusterSnapshot, health: PartitionHealth) -> Iterator[tuple[int, str]]:
+    if health.is_offline:
+        dead = f"{broker_names([health.leader])}, its leader, is not registered" if health.leader >= 0 else ""
+        yield 0, f"no leader, so nobody can read or write: {dead or 'no replica in sync is alive'}"
+    elif health.is_under_min_isr:
+        least = f"{len(health.isr)} in sync where min.insync.replicas asks for {health.min_isr}"
+        yield 1, f"{least}: producers with acks=all are refused"
+    if health.missing and health.isr and health.is_under_replicated:
+        yield 2, f"{_named(health.missing, live.brokers)} not in the ISR"
+
+
+def _named(missing: Collection[int], registered: Collection[int]) -> str:
+    gone = [broker for broker in missing if broker not in registered]
+    slow = [broker for broker in missing if broker in registered]
+    parts = [
+        f"{broker_names(gone)} (not registered)" if gone else "",
+        f"{broker_names(slow)} (registered, and behind)" if slow else "",
+    ]
+    return f"{' and '.join(filter(None, parts))} {'is' if len(missing) == 1 else 'are'}"
 
 
 def _planned(planned: Sequence[PlannedChange]) -> Iterator[Html]:

@@ -26,9 +26,9 @@ from topicops.model.release import NO_ZOOKEEPER, USUAL
 if TYPE_CHECKING:
     from topicops.edges.airflow_client import AirflowClient
     from topicops.edges.processes import ProcessMark
-    from topicops.edges.spark.server import SparkServer
     from topicops.features.sandbox.edges.airflow import LocalAirflow
     from topicops.features.sandbox.edges.cluster import LocalCluster
+    from topicops.features.sandbox.edges.spark_server import SparkServer
     from topicops.flow import Run
     from topicops.model.plans.plan import GatedChange, Plan
 
@@ -107,7 +107,7 @@ def _spark_server(home: Path) -> Iterator[tuple[SparkServer | None, Sequence[Pro
     Beside it stands the process that has it load what runs use, while the other steps go on.
     """
     from topicops.edges.processes import kill
-    from topicops.edges.spark.server import SparkServer
+    from topicops.features.sandbox.edges.spark_server import SparkServer
 
     if os.environ.get("TOPICOPS_SPARK"):
         yield None, ()

@@ -14,7 +14,7 @@ from topicops.model.exit_status import ExitStatus
 from topicops.steps.reporting.json_text import json_text
 
 if TYPE_CHECKING:
-    from topicops.edges.spark.server import SparkServer
+    from topicops.features.sandbox.edges.spark_server import SparkServer
 
 app = typer.Typer(no_args_is_help=True, help="A Spark server that stays up, so that plans and checks find it warm.")
 
@@ -30,7 +30,7 @@ def up(
     port: Annotated[int | None, typer.Option(help="By default the port of last time, or a free one.")] = None,
 ) -> None:
     """Start the server on 127.0.0.1 unless it runs, and have it load what runs use."""
-    from topicops.edges.spark.server import SparkServer
+    from topicops.features.sandbox.edges.spark_server import SparkServer
 
     server = SparkServer.spawn(home or home_folder(), port=port)
     server.warm_up(progress=progress)
@@ -40,7 +40,7 @@ def up(
 @app.command()
 def down(home: Home = None) -> None:
     """Stop the server that `up` started."""
-    from topicops.edges.spark.server import SparkServer
+    from topicops.features.sandbox.edges.spark_server import SparkServer
 
     server = SparkServer.find(home or home_folder())
     typer.echo("Stopped Spark." if server and server.stop() else "No Spark server is running.")
@@ -49,7 +49,7 @@ def down(home: Home = None) -> None:
 @app.command()
 def status(home: Home = None, output: TextOrJsonOption = "text") -> None:
     """Show whether the server runs, and how to use it. The exit status is 1 unless it answers."""
-    from topicops.edges.spark.server import SparkServer
+    from topicops.features.sandbox.edges.spark_server import SparkServer
 
     server = SparkServer.find(home or home_folder())
     if output == "json":

@@ -40,7 +40,7 @@ from topicops.model.errors import LocalClusterError, UsageError
 from topicops.model.json_errors import JsonError, json_errors
 from topicops.model.ports import ConnectionFields
 
-_MODULE = "topicops.edges.spark.server"
+_MODULE = "topicops.features.sandbox.edges.spark_server"
 _WARM_UP_LOG = "warm-up.log"
 _MAIN_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _STATE, _ADDRESS, _LOG, _LOCK, _SCRATCH = "server.json", "address", "server.log", "lock", "scratch"
