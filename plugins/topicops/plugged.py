@@ -10,6 +10,7 @@ from typing import Protocol
 
 import topicops.features.formatting.files
 import topicops.features.history.recording
+import topicops.features.history.text
 import topicops.features.history.trends_page
 import topicops.features.quality.judging
 import topicops.features.quiet.quiet
@@ -57,6 +58,14 @@ class Quality(Protocol):
         """Give the rules after the changes: is the result healthy?"""
 
 
+class DriftSince(Protocol):
+    """Returns when each difference of an environment began and ended, warnings, and whether a difference lasts."""
+
+    def __call__(
+        self, environment: str, since: str, only: str | None, *, as_json: bool
+    ) -> tuple[str, Sequence[str], bool]: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """A page of an environment."""
@@ -81,6 +90,11 @@ AFTER_READING: tuple[Callable[[Run], None], ...] = (
 PAGES: tuple[Page, ...] = (
     Page("trends", "Trends", topicops.features.history.trends_page.trends_page),
 )  # fmt: skip
+
+SINCE: tuple[DriftSince, ...] = (
+    topicops.features.history.text.shown_drift_since,
+)  # fmt: skip
+"""The first is used."""
 
 CAUSES: tuple[Callable[[ClusterSnapshot, LiveTopic], Iterable[tuple[str, str]]], ...] = (
     topicops.features.why.causes.causes_as_read,

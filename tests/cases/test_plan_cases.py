@@ -18,15 +18,15 @@ from jsonschema import Draft202012Validator
 
 from fixtures.zookeeper import Chroot
 from topicops.cli import run
-from topicops.model.plans.plan_file import plan_from_json, plan_to_json
-from topicops.model.plans.plan_schema import plan_schema
+from topicops.features.schemas.outputs import schema_of_output
+from topicops.model.plans.plan_file import PlanFile, plan_from_json, plan_to_json
 
 pytestmark = pytest.mark.edges
 
 TABLE = Path(os.environ.get("TOPICOPS_PLAN_CASES") or Path(__file__).parents[1] / "data" / "plan-cases.json")
 CORPUS = json.loads(TABLE.read_text(encoding="utf-8"))
 CASES: list[dict[str, Any]] = CORPUS["cases"]
-PLAN_SCHEMA = plan_schema()
+PLAN_SCHEMA = schema_of_output("plan", PlanFile)
 IN_A_PROCESS_OF_THEIR_OWN = CASES[:: max(1, len(CASES) // 6)][:6]
 ARGUMENTS = ["plan", "--environment", "local", "--format", "json", "--engine", "python"]
 HOSTS_IN_THE_TABLE = "127.0.0.1:2181/kafka"

@@ -12,9 +12,9 @@ from fixtures import pretended as pretended_file
 from fixtures.pretended import open_lease, open_source
 from fixtures.workspace import Workspace
 from topicops import cli
+from topicops.features.schemas.spec_files import schema_of
 from topicops.flow.runs.access import LEASES, READERS, Access
 from topicops.model import choices
-from topicops.steps.specs.json_schema import schema_of
 
 SANDBOX = {"class": "sandbox", "kafka": {"bootstrapServers": "127.0.0.1:1"}}
 

@@ -19,7 +19,6 @@ PACKAGE = ROOT / "plugins/topicops"
 FEATURES = sorted(folder.name for folder in (PACKAGE / "features").iterdir() if (folder / "__init__.py").exists())
 LISTS = (
     "cli/__init__.py",
-    "cli/cluster/drift.py",
     "cli/fleets.py",
     "cli/json_outputs.py",
     "on_airflow/dag_file.py",

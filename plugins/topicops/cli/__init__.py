@@ -34,9 +34,9 @@ logger = logging.getLogger(__name__)
 COMMANDS = {
     "init": ".features.authoring.commands:init_command",
     "validate": "files.validate:validate_command",
-    "explain": "files.explain:explain_command",
-    "code": "files.code:code_command",
-    "schema": "files.schema:schema_command",
+    "explain": ".features.explain.commands:explain_command",
+    "code": ".features.explain.commands:code_command",
+    "schema": ".features.schemas.commands:schema_command",
     "dags": ".features.authoring.commands:dags_command",
     "fmt": ".features.formatting.commands:fmt_command",
     "new": ".features.authoring.commands:new_command",
@@ -49,8 +49,8 @@ COMMANDS = {
     "verify": "cluster.verify:verify_command",
     "why": ".features.why.commands:why_command",
     "doctor": ".features.doctor.commands:doctor_command",
-    "topics": "cluster.topics:topics_command",
-    "drift": "cluster.drift:drift_command",
+    "topics": ".features.topics.commands:topics_command",
+    "drift": ".features.drift.commands:drift_command",
     "history": ".features.history.commands:app",
     "import": ".features.authoring.commands:import_command",
     "demo": ".features.sandbox.commands.demo:demo_command",
@@ -150,7 +150,7 @@ def _failed(
     """Print why the command ended: for people on stderr, and with ``--format json`` also as JSON on stdout."""
     print_error(text)
     if _is_json(words):
-        from topicops.steps.reporting.error_json import error_json
+        from topicops.cli.error_json import error_json
 
         print_result(error_json(status, code=code, message=message, diagnostics=diagnostics))
     return status

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from topicops.flow.applying import approved_digests
-    from topicops.flow.inspecting import drift, record_drift, topics
+    from topicops.flow.inspecting import record_drift
     from topicops.flow.planning import make_plan
     from topicops.flow.reporting import render, render_report, report_file, run_report, run_result, shown_report
     from topicops.flow.runs.outcomes import read_outcomes
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _NAMES = {
     "applying": ("approved_digests",),
-    "inspecting": ("drift", "record_drift", "topics"),
+    "inspecting": ("record_drift",),
     "runs.outcomes": ("read_outcomes",),
     "planning": ("make_plan",),
     "reporting": ("render", "render_report", "report_file", "run_report", "run_result", "shown_report"),
@@ -67,7 +67,6 @@ __all__ = [
     "check_topics",
     "diff",
     "diff_once",
-    "drift",
     "gate",
     "home_folder",
     "load_plan",
@@ -87,7 +86,6 @@ __all__ = [
     "save_plan",
     "shown_report",
     "snapshot",
-    "topics",
     "validate",
     "verify",
     "verify_cluster",

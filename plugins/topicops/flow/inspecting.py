@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from topicops.edges.home.audit_files import audited_environments, read_audit_log
 from topicops.flow.runs.access import Access
-from topicops.flow.runs.lost_topics import known_lost_topics
 from topicops.flow.runs.run import (
     DELTA_FILE,
     CountedSummary,
@@ -14,18 +13,13 @@ from topicops.flow.runs.run import (
     audit_folder,
     home_folder,
     read_environment,
-    read_needed_specs,
 )
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import UsageError
 from topicops.model.runs.audit import AuditFile
 from topicops.steps.planning.cluster_guard import require_cluster_id
-from topicops.steps.planning.drift import DriftReport, counted
-from topicops.steps.planning.drift import drift as drift_step
-from topicops.steps.planning.only import needs_of
-from topicops.steps.reporting.cluster.drift_text import drift_lines, drift_summary, drift_values
-from topicops.steps.specs.needed import no_topic
-from topicops.steps.topic_listing import Listing, Wanted, list_topics
+from topicops.steps.planning.drift import counted, drift
+from topicops.steps.reporting.cluster.drift_text import drift_lines, drift_summary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,37 +30,17 @@ class DriftSummary(CountedSummary):
     differences: int
 
 
-def topics(run: Run, wanted: Wanted) -> Listing:
-    """The live topics that ``wanted`` lets through. Raises ``WrongTargetError`` for another cluster."""
-    environment, desired = read_needed_specs(run, no_topic).require()
-    access = run.access(environment)
-    live = read_live_topics(access, states=bool(wanted.partitions))
-    if wanted.partitions:
-        live = access.with_broker_answers(live)
-    return list_topics(live, wanted, environment=environment.name, managed=desired.topics.keys() | desired.left_out)
-
-
-def drift(run: Run, *, only: str | None = None) -> DriftReport:
-    """Where the live cluster differs from the files. Raises ``SpecError`` or ``WrongTargetError``; writes nothing."""
-    run.progress(f"Reading {run.topics}")
-    environment, desired = read_needed_specs(run, needs_of(only) or no_topic).require()
-    run.progress(f"Reading the live topics of {run.environment}")
-    live = read_live_topics(run.access(environment))
-    live = replace(live, lost=known_lost_topics(run, live, desired))
-    return drift_step(desired, live, environment, only=only)
-
-
 def record_drift(run: Run, *, only: str | None = None) -> DriftSummary:
     """``drift.json``, and a line for each difference between the files and the snapshot of this run."""
     delta = run.read_delta() if run.store.has(DELTA_FILE) else None
-    found = drift_step(run.read_desired(), run.read_live(), read_environment(run), only=only, delta=delta)
-    for line in drift_lines(found.entries):
+    found = drift(run.read_desired(), run.read_live(), read_environment(run), only=only, delta=delta)
+    for line in drift_lines(found.drift):
         run.progress(line)
     summary = drift_summary(found)
     run.progress(summary)
-    path = run.store.write_json("drift.json", drift_values(found))
-    counts = {kind.value: number for kind, number in counted(found.entries).items()}
-    return DriftSummary(path=str(path), summary=summary, differences=len(found.entries), counts=counts)
+    path = run.store.write_json("drift.json", found)
+    counts = {kind.value: number for kind, number in counted(found.drift).items()}
+    return DriftSummary(path=str(path), summary=summary, differences=len(found.drift), counts=counts)
 
 
 def audit_files(environment: str | None) -> tuple[AuditFile, ...]:

@@ -1,4 +1,4 @@
-"""What the commands on spec files do: validate and explain specs. No connection is opened."""
+"""What the commands on spec files do: validate specs. No connection is opened."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from topicops.model.gc_pause import gc_paused
 from topicops.model.specs.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
-    from topicops.steps.specs.explain import Explanation
     from topicops.steps.specs.validate import Validated
 
 
@@ -37,13 +36,3 @@ def shown_diagnostics(diagnostics: Sequence[Diagnostic]) -> str:
     from topicops.steps.reporting.specs.diagnostics_text import diagnostics_text
 
     return diagnostics_text(diagnostics, source_lines)
-
-
-def explain(topics: Path, topic: str, environment: str) -> Explanation:
-    """Where each value of a topic comes from. Raises ``SpecError`` or ``UsageError``."""
-    from topicops.steps.specs.explain import explain as explain_step
-    from topicops.steps.specs.validate import validate
-
-    tree, now = read_tree(topics), datetime.now(UTC)
-    validate(tree, environment=environment, now=now).require()
-    return explain_step(tree, topic, environment, now=now)

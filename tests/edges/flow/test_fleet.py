@@ -17,6 +17,7 @@ from fixtures.fleet import KRAFT_CONTROLLER, NOWHERE, FleetFolder
 from fixtures.zookeeper import Chroot, start_zookeeper
 from topicops import cli, flow
 from topicops.edges.processes import stop
+from topicops.features.drift.reading import live_drift
 from topicops.features.fleet import fleet as fleet_steps
 from topicops.features.fleet.fleet import Fleet
 from topicops.features.fleet.values import EnvironmentResult, FleetReport, Standing
@@ -26,7 +27,7 @@ from topicops.flow.runs.run import Run
 from topicops.model.errors import TopicopsError
 from topicops.model.runs.results import QualityReport
 from topicops.plugged import ENGINES
-from topicops.steps.reporting.cluster.drift_text import drift_json
+from topicops.steps.reporting.json_text import json_text
 
 BROKEN = ("nowhere", "kraft", "shrunken", "dead")
 
@@ -179,7 +180,7 @@ def test_the_drift_of_a_fleet_is_that_of_each_environment_and_so_are_its_quality
         assert run.store.read_value("quality-before.json", QualityReport).results == wanted
         assert run.store.read_text("drift.json") == own.store.read_text("drift.json")
         assert json.loads(run.store.read_text("drift.json")) == json.loads(
-            drift_json(flow.drift(unrecorded(folder, environment)))
+            json_text(live_drift(unrecorded(folder, environment)))
         )
         assert run.store.has("plan.json")
 

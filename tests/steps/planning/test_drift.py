@@ -17,7 +17,7 @@ from topicops.model.plans.delta import desired_row, live_row
 from topicops.steps.planning.diff import diff
 from topicops.steps.planning.drift import drift
 from topicops.steps.planning.plan import plan
-from topicops.steps.reporting.cluster.drift_text import drift_summary, drift_text, drift_values
+from topicops.steps.reporting.cluster.drift_text import drift_lines, drift_summary
 
 
 def test_a_topic_that_is_being_deleted_has_its_own_word_and_no_other_difference() -> None:
@@ -32,22 +32,19 @@ def test_a_topic_that_is_being_deleted_has_its_own_word_and_no_other_difference(
     )
 
     report = drift(desired, live, environment())
-    entries = report.entries
 
-    assert [(entry.topic, entry.kind) for entry in entries] == [
+    assert [(entry.topic, entry.kind) for entry in report.drift] == [
         (name, "being deleted") for name in ("differs", "retired", "same", "unmanaged", "znode-is-gone")
     ]
     assert drift_summary(report) == "Drift, in topics: 5 being deleted."
-    assert drift_text(report).startswith(
-        "differs: being deleted: marked for deletion, and not gone yet (topics/shop/differs.yaml:4)\n"
+    assert next(drift_lines(report.drift)) == (
+        "differs: being deleted: marked for deletion, and not gone yet (topics/shop/differs.yaml:4)"
     )
-    found = drift_values(report)["drift"]
-    assert {entry["kind"] for entry in found} == {"being deleted"}
 
 
 def test_only_the_topics_that_are_asked_for_are_compared() -> None:
     live = snapshot(live_topic("a"), live_topic("b"), deleting={"a": 1, "b": 1})
-    entries = drift(desired_of(desired_topic("a"), desired_topic("b")), live, environment(), only="b").entries
+    entries = drift(desired_of(desired_topic("a"), desired_topic("b")), live, environment(), only="b").drift
     assert [entry.topic for entry in entries] == ["b"]
 
 
@@ -56,7 +53,7 @@ def test_where_nothing_was_compared_nothing_is_good() -> None:
 
     agreed = drift(one, live, environment())
     assert drift_summary(agreed) == "No drift: the cluster agrees with the files of 1 topic."
-    assert drift_values(agreed)["compared"] == 1
+    assert agreed.compared == 1
 
     missed = drift(one, live, environment(), only="shop")
     said = "Nothing was compared: no described topic matches shop; a glob is of the whole name."
@@ -71,9 +68,9 @@ def test_an_empty_list_of_throttled_replicas_is_no_override() -> None:
     for text in ("", " "):
         live = snapshot(live_topic("a", overrides={name: text, "retention.ms": "1000"}))
         spec = desired_of(desired_topic("a", configs={"retention.ms": "1000"}))
-        assert drift(spec, live, environment()).entries == ()
+        assert drift(spec, live, environment()).drift == ()
         delta = diff(map(desired_row, spec.topics.values()), map(live_row, live.topics.values()))
         planned = plan(spec, live, delta, environment(), now=datetime(2026, 1, 1, tzinfo=UTC))
         assert (planned.changes, planned.drift) == ((), ())
     throttled = snapshot(live_topic("a", overrides={name: "*", "retention.ms": "1000"}))
-    assert [entry.field for entry in drift(spec, throttled, environment()).entries] == [f"configs.{name}"]
+    assert [entry.field for entry in drift(spec, throttled, environment()).drift] == [f"configs.{name}"]

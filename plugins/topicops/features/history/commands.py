@@ -10,7 +10,6 @@ import typer
 from topicops.cli.output import print_result, print_warnings
 from topicops.cli.shared_options import (
     EnvironmentOption,
-    TextOrJson,
     TextOrJsonOption,
     TopicsOption,
     one_environment,
@@ -57,15 +56,3 @@ def quality_command(
     found = quality_since(one_environment(environment, topics), since)
     print_warnings(found.left_out)
     print_result(json_text(found) if output == "json" else spans_text(found, "failing rule"))
-
-
-def print_drift_since(environment: str, since: str, only: str | None, output: TextOrJson) -> bool:
-    """Print when each difference began and ended, for ``topicops drift --since``; gives whether one is still there."""
-    from topicops.features.history.asking import drift_since
-    from topicops.features.history.text import spans_text
-    from topicops.steps.reporting.json_text import json_text
-
-    found = drift_since(environment, since, only=only)
-    print_warnings(found.left_out)
-    print_result(json_text(found) if output == "json" else spans_text(found, "difference"))
-    return any(span.ended is None for span in found.spans)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
-from topicops.features.history.asking import History
+from topicops.features.history.asking import History, drift_since
 from topicops.features.history.lines import Difference, FailingRule, Trouble, UnhealthyTopic
 from topicops.features.history.spans import RunPoint, Span
 from topicops.model.plans.delta import TopicClass
 from topicops.model.printable import or_not_set, plural, printable
+from topicops.steps.reporting.json_text import json_text
 
 _AS_A_WHOLE = {
     TopicClass.MISSING.value: "described in a file, but not live",
@@ -22,6 +23,15 @@ def spans_text(found: History, noun: str) -> str:
     """Three lines for each trouble, then how many of ``noun`` there are."""
     lines = [line for span in found.spans for line in _span_lines(span)]
     return "\n".join([*lines, *([""] if lines else []), _counts(found, noun)])
+
+
+def shown_drift_since(
+    environment: str, since: str, only: str | None, *, as_json: bool
+) -> tuple[str, Sequence[str], bool]:
+    """Return when each difference began and ended, warnings, and whether a difference is still there."""
+    found = drift_since(environment, since, only=only)
+    text = json_text(found) if as_json else spans_text(found, "difference")
+    return text, found.left_out, any(span.ended is None for span in found.spans)
 
 
 def topic_text(found: History) -> str:

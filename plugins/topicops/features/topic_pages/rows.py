@@ -15,8 +15,8 @@ from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.runs.results import IN_PLACE, Outcome, OutcomeStatus
 from topicops.model.specs.desired import DesiredTopic, Lifecycle
 from topicops.model.topics_in_files import in_parts
+from topicops.steps.listed_partitions import ListedPartition, listed_partitions
 from topicops.steps.planning.diff import compare
-from topicops.steps.topic_listing import ListedPartition, listed_partitions
 
 T = TypeVar("T")
 TOPICS_AT_ONCE = 2_000

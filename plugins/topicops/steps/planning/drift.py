@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
 from topicops.model.cluster.snapshot import ClusterSnapshot, LastSeen, LiveTopic
+from topicops.model.json_types import FormatVersion
 from topicops.model.plans.delta import Delta, TopicClass, desired_row, live_row
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.diagnostics import Location
@@ -42,25 +43,28 @@ class DriftEntry:
 
     topic: str
     kind: DriftKind
-    field: str = ""
-    """``partitions``, ``replicationFactor``, ``assignment`` or ``configs.<key>``; empty: the topic as a whole."""
+    field: str | None = None
+    """``partitions``, ``replicationFactor``, ``assignment`` or ``configs.<key>``; None means the topic as a whole."""
     wanted: str | None = None
-    """As the file has it, in canonical text; None: no value."""
+    """Value of the file, in canonical text; None means no value."""
     live: str | None = None
-    location: Location | None = None
-    """The line of the file."""
+    file: str | None = None
+    line: int | None = None
     seen: LastSeen | None = None
-    """Of a missing topic that an earlier snapshot had and topicops did not delete."""
+    """Where an earlier snapshot had a missing topic that topicops did not delete."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DriftReport:
-    entries: tuple[DriftEntry, ...]
-    """All differences, by topic."""
+    """What ``drift`` prints, and ``drift.json`` holds."""
+
+    format_version: FormatVersion = "1.0"
     compared: int
-    """How many described topics were compared with the cluster."""
-    only: str | None = None
-    """The glob that left the others out."""
+    """Number of described topics that were compared with the cluster."""
+    only: str | None
+    """Glob that left the others out; None means that there was none."""
+    drift: tuple[DriftEntry, ...]
+    """All differences, by topic."""
 
 
 def drift(
@@ -86,7 +90,7 @@ def drift(
         hold(topics, [name for name, topic_class in names if topic_class in _COMPARED or name in live.deleting])
     entries = (entry for name, found in names for entry in _entries(found, name, desired, live, environment))
     compared = sum(only is None or fnmatchcase(name, only) for name in desired.topics)
-    return DriftReport(entries=tuple(entries), compared=compared, only=only)
+    return DriftReport(compared=compared, only=only, drift=tuple(entries))
 
 
 def counted(entries: Sequence[DriftEntry]) -> Mapping[DriftKind, int]:
@@ -104,10 +108,9 @@ def _entries(
     match topic_class:
         case TopicClass.MISSING:
             place, seen = desired.topics[name].location, live.lost.get(name)
-            yield DriftEntry(topic=name, kind=DriftKind.MISSING, location=place, seen=seen)
+            yield _entry(name, DriftKind.MISSING, place, seen=seen)
         case TopicClass.TOMBSTONED:
-            place = desired.topics[name].location_of("lifecycle.state")
-            yield DriftEntry(topic=name, kind=DriftKind.RETIRED, location=place)
+            yield _entry(name, DriftKind.RETIRED, desired.topics[name].location_of("lifecycle.state"))
         case TopicClass.UNMANAGED:
             if name not in desired.left_out and not environment.protecting_pattern(name):
                 yield DriftEntry(topic=name, kind=DriftKind.UNMANAGED)
@@ -122,7 +125,11 @@ def _being_deleted(name: str, desired: Desired, environment: Environment) -> Ite
     if topic is None and not environment.protecting_pattern(name):
         yield DriftEntry(topic=name, kind=DriftKind.BEING_DELETED)
     elif topic is not None and topic.lifecycle is not Lifecycle.PAUSED:
-        yield DriftEntry(topic=name, kind=DriftKind.BEING_DELETED, location=topic.location)
+        yield _entry(name, DriftKind.BEING_DELETED, topic.location)
+
+
+def _entry(name: str, kind: DriftKind, place: Location, *, seen: LastSeen | None = None) -> DriftEntry:
+    return DriftEntry(topic=name, kind=kind, file=place.file, line=place.line, seen=seen)
 
 
 def _numbers(desired: DesiredTopic, live: LiveTopic) -> Iterator[DriftEntry]:
@@ -154,12 +161,10 @@ def _configs(desired: DesiredTopic, live: LiveTopic) -> Iterator[DriftEntry]:
         if is_listed and wanted != found.get(name):
             yield _changed(desired, f"configs.{name}", wanted, found.get(name))
         elif not is_listed:
-            unlisted = DriftKind.UNLISTED
-            yield DriftEntry(
-                topic=live.name, kind=unlisted, field=f"configs.{name}", live=found[name], location=desired.location
-            )
+            unlisted = _entry(live.name, DriftKind.UNLISTED, desired.location)
+            yield replace(unlisted, field=f"configs.{name}", live=found[name])
 
 
 def _changed(desired: DesiredTopic, field: str, wanted: str | None, live: str | None) -> DriftEntry:
-    place = desired.location_of(field)
-    return DriftEntry(topic=desired.name, kind=DriftKind.CHANGED, field=field, wanted=wanted, live=live, location=place)
+    entry = _entry(desired.name, DriftKind.CHANGED, desired.location_of(field))
+    return replace(entry, field=field, wanted=wanted, live=live)

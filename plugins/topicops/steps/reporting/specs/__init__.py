@@ -1,1 +1,1 @@
-"""Spec files: diagnostics, explained values, codes, imported topics."""
+"""Spec files: diagnostics, imported topics."""

@@ -59,13 +59,14 @@ def test_json_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     answer = json.loads(capsys.readouterr().out)
     values = {value.pop("name"): value for value in answer.pop("values")}
     assert answer == {
-        "format_version": "1.1",
+        "format_version": "1.0",
         "topic": "clicks",
         "environment": "local",
         "state": "present",
         "file": "web/clicks.yaml",
         "line": 3,
         "kafka_version": "3.9",
+        "kafka_version_place": None,
     }
     assert values["configs.retention.ms"] == {
         "value": "604800000",

@@ -7,14 +7,10 @@ import json
 import pytest
 
 from fakes.builders import live_topic, partition_state, snapshot
+from topicops.features.topics.listing import Listing, PartitionFilter, Wanted, list_topics
+from topicops.features.topics.text import topics_summary, topics_text, topics_ways
 from topicops.model.cluster.snapshot import LiveTopic
-from topicops.steps.reporting.cluster.topics_text import topics_json, topics_summary, topics_text, topics_ways
-from topicops.steps.topic_listing import (
-    Listing,
-    PartitionFilter,
-    Wanted,
-    list_topics,
-)
+from topicops.steps.reporting.json_text import json_text
 
 MIN_ISR = "min.insync.replicas"
 
@@ -112,16 +108,16 @@ def test_topics_are_narrowed_to_those_with_overrides_and_without_a_file() -> Non
     wanted = Wanted(with_overrides=True, unmanaged=True)
     listing = list_topics(snapshot(*topics), wanted, environment="local", managed={"ours"})
 
-    assert [topic.live.name for topic in listing.topics] == ["theirs"]
+    assert [topic.name for topic in listing.topics] == ["theirs"]
 
 
 def test_the_json_has_partitions_only_where_they_were_filtered() -> None:
     plain = list_topics(snapshot(live_topic("orders")), Wanted(), environment="local", managed=())
     filtered = asked(one(1, min_isr=1), PartitionFilter.AT_MIN_ISR)
 
-    assert json.loads(topics_json(plain))["topics"][0]["matching_partitions"] is None
-    assert json.loads(topics_json(plain))["knows_broker_defaults"] is None
-    assert json.loads(topics_json(filtered))["topics"][0]["matching_partitions"] == [
+    assert json.loads(json_text(plain))["topics"][0]["matching_partitions"] is None
+    assert json.loads(json_text(plain))["knows_broker_defaults"] is None
+    assert json.loads(json_text(filtered))["topics"][0]["matching_partitions"] == [
         {"partition": 0, "leader": 1, "replicas": [1, 2], "isr": [1], "adding": [], "removing": [], "min_isr": 1}
     ]
 
@@ -130,13 +126,13 @@ def test_a_listed_topic_that_is_not_healthy_has_the_command_that_says_why() -> N
     ways = ["topicops why orders --environment local"]
     lagging = asked(one(1), PartitionFilter.UNDER_REPLICATED)
     assert topics_ways(lagging) == ways
-    assert json.loads(topics_json(lagging))["topics"][0]["why"] == ways[0]
+    assert json.loads(json_text(lagging))["topics"][0]["why"] == ways[0]
     assert topics_ways(asked(one(1, leader=-1), PartitionFilter.UNAVAILABLE)) == ways
 
 
 def test_a_topic_at_its_minimum_is_healthy_and_has_no_such_command() -> None:
     at_minimum = asked(one(1, 2, min_isr=2), PartitionFilter.AT_MIN_ISR)
     assert (len(at_minimum.topics), topics_ways(at_minimum)) == (1, [])
-    assert json.loads(topics_json(at_minimum))["topics"][0]["why"] is None
+    assert json.loads(json_text(at_minimum))["topics"][0]["why"] is None
     unfiltered = list_topics(snapshot(live_topic("orders")), Wanted(), environment="local", managed=())
     assert topics_ways(unfiltered) == []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TypedDict
+from dataclasses import dataclass
 
 from topicops.model.codes import Code
 from topicops.model.exit_status import ExitStatus
@@ -13,27 +13,24 @@ from topicops.model.specs.diagnostics import Diagnostic
 from topicops.steps.reporting.json_text import json_text
 from topicops.steps.reporting.specs.diagnostics_text import DiagnosticJson, diagnostic_values
 
-FORMAT_VERSION = "1.0"
 
-
-class ErrorFields(TypedDict):
+@dataclass(frozen=True, slots=True)
+class Failure:
     exit_status: int
     code: str | None
     message: str
     diagnostics: Sequence[DiagnosticJson]
 
 
-class ErrorJson(TypedDict):
-    format_version: FormatVersion
-    error: ErrorFields
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """What any command prints in the place of its result."""
+
+    format_version: FormatVersion = "1.0"
+    error: Failure
 
 
-def error_json(status: ExitStatus, *, code: Code | None, message: str, diagnostics: Sequence[Diagnostic] = ()) -> str:
-    errors = sum(found.is_error for found in diagnostics)
-    error: ErrorFields = {
-        "exit_status": int(status),
-        "code": code,
-        "message": printable(message or f"{errors} error(s) in the specs"),
-        "diagnostics": [diagnostic_values(found) for found in diagnostics],
-    }
-    return json_text(ErrorJson(format_version=FORMAT_VERSION, error=error))
+def error_json(status: ExitStatus, *, code: Code | None, message: str, diagnostics: Sequence[Diagnostic]) -> str:
+    sentence = message or f"{sum(found.is_error for found in diagnostics)} error(s) in the specs"
+    found = [diagnostic_values(diagnostic) for diagnostic in diagnostics]
+    return json_text(Failed(error=Failure(int(status), code, printable(sentence), found)))

@@ -3,35 +3,19 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Iterator
 
 from topicops.model.codes import CODES, Code
 from topicops.model.errors import UsageError
 
 
-def code_list(codes: Iterable[Code]) -> str:
-    """One line for each code."""
-    return "\n".join(f"{code}  {code.meaning}" for code in codes)
-
-
 def code_text(code: Code) -> str:
-    """One code with its cause, an example and the fix."""
-    return "\n".join(_lines(code))
-
-
-def _lines(code: Code) -> Iterator[str]:
-    yield f"{code}: {code.meaning}"
-    yield ""
-    yield f"  Cause:   {code.cause}"
-    if code.example:
-        yield f"  Example: {code.example}"
-    yield f"  Fix:     {code.fix}"
-    if page := code.page:
-        yield f"  More:    {page}"
+    """Return one code with its cause, an example and the fix."""
+    parts = {"Cause:": code.cause, "Example:": code.example, "Fix:": code.fix, "More:": code.page}
+    return "\n".join([f"{code}: {code.meaning}", "", *(f"  {part:<8} {text}" for part, text in parts.items() if text)])
 
 
 def find_code(text: str) -> Code:
-    """The code as people type it: ``TOP204``, ``top204``, ``204``, ``v08``.
+    """Return the code as people type it: ``TOP204``, ``top204``, ``204``, ``v08``.
 
     Raises:
         UsageError: There is no such code; the message names the nearest one.

@@ -13,6 +13,8 @@ from fixtures.znode_tree import BASE, CLUSTER_ID, config, lay, topic
 from fixtures.zookeeper import Chroot
 from topicops import flow
 
+pytestmark = pytest.mark.edges
+
 ROWS = {0: [1, 2, 3]}
 
 

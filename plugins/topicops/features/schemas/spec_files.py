@@ -15,9 +15,9 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import assert_never
 
+from topicops.features.schemas.config_words import CONFIG_WORDS
 from topicops.model.release import OLDEST
 from topicops.model.specs.config_checks import ranges_by_release
-from topicops.model.specs.config_docs import CONFIG_WORDS
 from topicops.model.specs.desired import API_VERSION
 from topicops.model.specs.environment import Written
 from topicops.model.specs.field_kinds import (
@@ -63,17 +63,14 @@ _LARGEST_EXACT = 2**53
 
 
 def schema_of(kind: str) -> Schema:
-    """The whole schema of one kind of file; a key of ``KINDS``."""
-    model = KINDS[kind]
+    """Return the whole schema of one kind of file; a key of ``KINDS``."""
     definitions: dict[str, Schema] = {}
-    root = _object(model, definitions, kind)
-    if kind == "topic":
-        root |= _TOMBSTONES
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:topicops:schema:{kind}:v1",
         "title": f"topicops {kind}, {API_VERSION}",
-        **root,
+        **_object(KINDS[kind], definitions, kind),
+        **(_TOMBSTONES if kind == "topic" else {}),
         "$defs": dict(sorted(definitions.items())),
     }
 
@@ -85,9 +82,7 @@ _TOMBSTONES: Schema = {
         },
         "required": ["lifecycle"],
     },
-    "then": {
-        "properties": {"spec": {"type": "null"}, "lifecycle": {"required": ["reason"]}},
-    },
+    "then": {"properties": {"spec": {"type": "null"}, "lifecycle": {"required": ["reason"]}}},
     "else": {"required": ["spec"]},
 }
 """A tombstone has no spec; every other topic has one."""
@@ -110,12 +105,8 @@ def _property(name: str, field: Field, words: str, definitions: dict[str, Schema
     fixed = {"apiVersion": API_VERSION, "kind": kind.capitalize()}.get(name)
     if fixed is not None:
         return {"const": fixed, "description": words}
-    schema = _schema(field.kind, definitions, kind)
-    if name == "name":
-        schema |= _NAME
-    if not field.is_required:
-        schema = _or_null(schema)
-    schema["description"] = words
+    schema = _schema(field.kind, definitions, kind) | (_NAME if name == "name" else {})
+    schema = {**(schema if field.is_required else _or_null(schema)), "description": words}
     default = _as_json(field.default)
     return schema if default is None else {**schema, "default": default}
 
@@ -141,15 +132,10 @@ def _or_null(schema: Schema) -> Schema:
     """Nothing behind the colon means that the field is not given."""
     if "$ref" in schema:
         return {"anyOf": [schema, {"type": "null"}]}
-    if "enum" in schema:
-        return {**schema, "enum": [*_list(schema["enum"]), None]}
-    if "anyOf" in schema:
-        return {**schema, "anyOf": [*_list(schema["anyOf"]), {"type": "null"}]}
-    return {**schema, "type": [*_list(schema["type"]), "null"]}
-
-
-def _list(value: object) -> list[object]:
-    return list(value) if isinstance(value, list | tuple) else [value]
+    nulls: Schema = {"enum": None, "anyOf": {"type": "null"}, "type": "null"}
+    name = next(name for name in nulls if name in schema)
+    found = schema[name]
+    return {**schema, name: [*(found if isinstance(found, list | tuple) else [found]), nulls[name]]}
 
 
 def _as_json(default: object) -> object:
@@ -182,33 +168,26 @@ def _schema(value: Kind, definitions: dict[str, Schema], kind: str) -> Schema:
         case ListKind():
             return {"type": "array", "items": _schema(value.item, definitions, kind)}
         case EntriesKind():
-            return _entries(value, definitions, kind)
+            names = {"propertyNames": {"pattern": f"^{value.key.pattern}$"}} if value.key.pattern else {}
+            found = _or_null(_schema(value.value, definitions, kind))
+            return {"type": "object", "additionalProperties": found, **names}
         case ConfigsKind():
-            definitions["configs"] = _configs()
+            properties = {name: _config(config) for name, config in sorted(TOPIC_CONFIGS.items())}
+            definitions["configs"] = {"type": "object", "properties": properties, "additionalProperties": False}
             return {"$ref": "#/$defs/configs"}
         case ModelKind():
-            return _reference(value.model, definitions, kind)
+            name = value.model.__name__
+            definitions[name] = definitions.get(name) or _object(value.model, definitions, kind)
+            return {"$ref": f"#/$defs/{name}"}
         case AsWrittenKind():
             return _assignment()
         case _:
             assert_never(value)
 
 
-def _reference(model: type[Written], definitions: dict[str, Schema], kind: str) -> Schema:
-    name = model.__name__
-    if name not in definitions:
-        definitions[name] = _object(model, definitions, kind)
-    return {"$ref": f"#/$defs/{name}"}
-
-
 def _bounds(value: IntegerKind) -> Schema:
     bounds = {"minimum": value.lowest, "maximum": value.highest}
     return {name: bound for name, bound in bounds.items() if bound is not None}
-
-
-def _entries(value: EntriesKind, definitions: dict[str, Schema], kind: str) -> Schema:
-    names = {"propertyNames": {"pattern": f"^{value.key.pattern}$"}} if value.key.pattern else {}
-    return {"type": "object", "additionalProperties": _or_null(_schema(value.value, definitions, kind)), **names}
 
 
 def _with_unit(unit: Unit, *, always: bool = False) -> str:
@@ -219,25 +198,12 @@ def _with_unit(unit: Unit, *, always: bool = False) -> str:
 def _assignment() -> Schema:
     broker: Schema = {"type": ["integer", "string"], "minimum": 0, "pattern": rf"^\s*\+?{_WHOLE}\s*$"}
     row: Schema = {"type": "array", "items": broker, "minItems": 1, "uniqueItems": True}
-    by_partition: Schema = {
-        "type": "object",
-        "propertyNames": {"pattern": "^(0|[1-9][0-9]*)$"},
-        "additionalProperties": row,
-        "minProperties": 1,
-    }
-    text: Schema = {"type": ["string", "integer"], "pattern": _TEXT_FORM_OF_ASSIGNMENT}
-    return {"anyOf": [by_partition, text]}
+    names = {"pattern": "^(0|[1-9][0-9]*)$"}
+    by_partition = {"type": "object", "propertyNames": names, "additionalProperties": row, "minProperties": 1}
+    return {"anyOf": [by_partition, {"type": ["string", "integer"], "pattern": _TEXT_FORM_OF_ASSIGNMENT}]}
 
 
 # ---- configs ----
-
-
-def _configs() -> Schema:
-    return {
-        "type": "object",
-        "properties": {name: _config(config) for name, config in sorted(TOPIC_CONFIGS.items())},
-        "additionalProperties": False,
-    }
 
 
 def _config(config: TopicConfig) -> Schema:

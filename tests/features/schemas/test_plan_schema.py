@@ -15,18 +15,19 @@ from jsonschema import Draft202012Validator
 from fakes.builders import configure_change, create_change, delete_change, expand_change
 from fixtures.any_plan import any_plans
 from fixtures.rich_plan import rich_plan
+from topicops.features.schemas.outputs import DESCRIPTIONS, VALUES_BY_ACTION, schema_of_output
 from topicops.model.plans.changes import ACTIONS, before_and_after
 from topicops.model.plans.plan import Plan
-from topicops.model.plans.plan_file import plan_from_json, plan_to_json
-from topicops.model.plans.plan_schema import DESCRIPTIONS, VALUES_BY_ACTION, plan_schema
+from topicops.model.plans.plan_file import PlanFile, plan_from_json, plan_to_json
 
 Json = dict[str, Any]
+PLAN_SCHEMA: Any = schema_of_output("plan", PlanFile)
 CHANGES = (create_change("a"), expand_change("b"), configure_change("c"), delete_change("d"))
 
 
 @cache
 def validator() -> Draft202012Validator:
-    return Draft202012Validator(plan_schema())
+    return Draft202012Validator(PLAN_SCHEMA)
 
 
 def complaints(document: Json) -> list[str]:
@@ -39,7 +40,7 @@ def rich_document() -> Json:
 
 
 def test_it_is_a_schema_of_2020_12() -> None:
-    Draft202012Validator.check_schema(plan_schema())
+    Draft202012Validator.check_schema(PLAN_SCHEMA)
 
 
 def test_a_plan_with_something_of_everything_is_taken() -> None:
@@ -132,7 +133,7 @@ def test_both_sides_of_every_action_are_known_to_the_schema() -> None:
 
 
 def test_every_field_of_a_plan_and_a_change_is_explained_and_no_other() -> None:
-    definitions: Any = plan_schema()["$defs"]
+    definitions = PLAN_SCHEMA["$defs"]
     shown = {f"{name}.{field}" for name in ("PlanFile", "GatedEntry") for field in definitions[name]["properties"]}
     assert shown == set(DESCRIPTIONS)
     assert set(rich_document()) == set(definitions["PlanFile"]["properties"])
@@ -150,7 +151,7 @@ def test_the_glob_is_written_only_for_a_plan_of_some_topics() -> None:
 
 
 def test_every_part_that_is_written_is_in_the_schema() -> None:
-    definitions: Any = plan_schema()["$defs"]
+    definitions = PLAN_SCHEMA["$defs"]
     document = rich_document()
     parts = {"Blocked": document["blocked"][0], "Drift": document["drift"][0], "Paused": document["paused"][0]}
     parts |= {

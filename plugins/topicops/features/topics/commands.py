@@ -26,9 +26,9 @@ def topics_command(
     output: TextOrJsonOption = "text",
 ) -> None:
     """List live topics, or the partitions that match Kafka's own filters. Nothing is written."""
-    from topicops import flow
-    from topicops.steps.reporting.cluster.topics_text import topics_json, topics_summary, topics_text, topics_ways
-    from topicops.steps.topic_listing import PartitionFilter, Wanted
+    from topicops.features.topics.listing import PartitionFilter, Wanted, read_topics
+    from topicops.features.topics.text import topics_summary, topics_text, topics_ways
+    from topicops.steps.reporting.json_text import json_text
 
     asked = {
         PartitionFilter.UNDER_REPLICATED: under_replicated,
@@ -38,9 +38,9 @@ def topics_command(
     }
     partitions = frozenset(name for name, is_asked in asked.items() if is_asked)
     wanted = Wanted(partitions=partitions, with_overrides=with_overrides, unmanaged=unmanaged)
-    listing = flow.topics(unrecorded_run(one_environment(environment, topics), topics), wanted)
+    listing = read_topics(unrecorded_run(one_environment(environment, topics), topics), wanted)
     if output == "json":
-        print_result(topics_json(listing))
+        print_result(json_text(listing))
         return
     if listing.topics:
         print_result(topics_text(listing))

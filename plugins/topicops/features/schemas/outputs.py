@@ -1,4 +1,4 @@
-"""JSON Schema 2020-12 of ``plan.json`` for other programs, made from the classes that read the file.
+"""JSON Schema 2020-12 of JSON that topicops writes for other programs, made from the type that is written.
 
 It accepts every minor version: it ignores unknown fields, and requires none that came later.
 """
@@ -7,9 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from topicops.model.json_schema import Schema, as_object, written_schema
+import msgspec
+
+from topicops.model.codes import Code
 from topicops.model.plans.changes import WORD_BEFORE_1_2, Action, GateWord
 from topicops.model.plans.plan_file import PlanFile
+
+Schema = dict[str, object]
 
 VALUES_BY_ACTION: Mapping[Action, tuple[Sequence[str] | None, Sequence[str] | None]] = {
     "create": (None, ("partitions", "replication_factor", "configs", "assignment")),
@@ -62,28 +66,70 @@ DESCRIPTIONS: Mapping[str, str] = {
 }
 
 _PARTITIONS: Schema = {"pattern": "^(0|[1-9][0-9]*)$"}
+_CODE: Schema = {"type": "string", "pattern": "^(TOP[1-8][0-9]{2}|[VQ][0-9]{2})$"}
+"""Codes are not listed: a program that reads them must take those of later versions too."""
 
 
-def plan_schema() -> Schema:
-    """The whole schema."""
-    return written_schema("plan", PlanFile, _definition)
+def schema_of_output(name: str, kind: type) -> Schema:
+    """Return the whole schema of ``kind``, the type that is dumped."""
+    root, parts = _components(kind)
+    _, of_plan = _components(PlanFile)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": f"urn:topicops:schema:{name}:v1",
+        "title": f"topicops {name}, format version 1",
+        **root,
+        "$defs": {
+            part: _part_of_plan(part, found) if part in of_plan else _with_all_required(found)
+            for part, found in sorted(parts.items())
+        },
+    }
 
 
-def _definition(name: str, schema: Schema) -> Schema:
-    properties = as_object(schema.get("properties", {}))
-    for field, found in properties.items():
-        text = DESCRIPTIONS.get(f"{name}.{field}")
-        properties[field] = {**as_object(found), **({"description": text} if text else {})}
+def _components(kind: type) -> tuple[Schema, dict[str, Schema]]:
+    """What msgspec says of a type, and of each class in it by name."""
+    (root,), parts = msgspec.json.schema_components([kind], schema_hook=_of_object)
+    return root, parts | ({Code.__name__: _CODE} if Code.__name__ in parts else {})
+
+
+def _of_object(kind: type) -> Schema:
+    """The schema of ``object``, the one type that msgspec does not know and that is dumped."""
+    if kind is not object:
+        raise NotImplementedError(kind)
+    return {"description": "Any value."}
+
+
+def _fields(schema: Schema) -> dict[str, Schema]:
+    return msgspec.convert(schema.get("properties", {}), dict[str, Schema])
+
+
+def _with_all_required(schema: Schema) -> Schema:
+    """A field with a default is always written too."""
+    if "properties" not in schema:
+        return schema
+    fields = _fields(schema)
+    with_default = [name for name, field in fields.items() if "default" in field]
+    for name in with_default:
+        del fields[name]["default"]
+    required = [*msgspec.convert(schema["required"], list[str]), *with_default]
+    return {**schema, "properties": fields, "required": required}
+
+
+def _part_of_plan(name: str, schema: Schema) -> Schema:
+    fields = _fields(schema)
+    for field, found in fields.items():
+        if text := DESCRIPTIONS.get(f"{name}.{field}"):
+            found["description"] = text
     match name:
         case "GatedEntry":
-            return {**schema, "allOf": [_of_action(action) for action in VALUES_BY_ACTION]}
+            return {**schema, "properties": fields, "allOf": [_of_action(action) for action in VALUES_BY_ACTION]}
         case "GateWord":
             return {**schema, "enum": [*GateWord, WORD_BEFORE_1_2]}
         case "TopicValues":
-            properties["assignment"] = {**as_object(properties["assignment"]), "propertyNames": _PARTITIONS}
+            fields["assignment"]["propertyNames"] = _PARTITIONS
         case "Blocked":
-            return {**schema, "properties": {"address": {"type": "string"}, **properties}}
-    return schema
+            fields = {"address": {"type": "string"}, **fields}
+    return {**schema, "properties": fields} if fields else schema
 
 
 def _of_action(action: Action) -> Schema:

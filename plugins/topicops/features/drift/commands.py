@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-import topicops.features.history.commands
 from topicops.cli.fleets import FLEETS, several
-from topicops.cli.output import print_result
+from topicops.cli.output import print_result, print_warnings
 from topicops.cli.runs import unrecorded_run
 from topicops.cli.shared_options import (
     DetailedExitcodeOption,
@@ -23,14 +21,6 @@ from topicops.cli.shared_options import (
 )
 from topicops.model.errors import UsageError
 from topicops.model.exit_status import ExitStatus
-
-SINCE: tuple[Callable[[str, str, str | None, TextOrJson], bool], ...] = (
-    topicops.features.history.commands.print_drift_since,
-)  # fmt: skip
-"""Functions that show the differences of an environment since a time, and say whether one lasts; the first is used.
-
-Deleting a feature deletes its lines here.
-"""
 
 
 def drift_command(
@@ -53,9 +43,7 @@ def drift_command(
     if since is not None:
         if named:
             raise UsageError("--since: name one environment")
-        if not SINCE:
-            raise UsageError("--since: this installation of topicops keeps no history")
-        is_there = SINCE[0](environments[0], since, only, output)
+        is_there = _differed_since(environments[0], since, only, output)
     elif named:
         FLEETS[0].drift(named, topics, engine=engine, only=only, detailed_exitcode=detailed_exitcode, output=output)
     else:
@@ -64,14 +52,27 @@ def drift_command(
         raise typer.Exit(ExitStatus.CHANGES_PENDING)
 
 
-def _differs_now(environment: str, topics: Path, only: str | None, output: TextOrJson) -> bool:
-    from topicops import flow
-    from topicops.steps.reporting.cluster.drift_text import drift_json, drift_text
+def _differed_since(environment: str, since: str, only: str | None, output: TextOrJson) -> bool:
+    from topicops.plugged import SINCE
 
-    found = flow.drift(unrecorded_run(environment, topics), only=only)
-    if only is not None and not found.compared and not found.entries:
+    if not SINCE:
+        raise UsageError("--since: this installation of topicops keeps no history")
+    found, warnings, is_there = SINCE[0](environment, since, only, as_json=output == "json")
+    print_warnings(warnings)
+    print_result(found)
+    return is_there
+
+
+def _differs_now(environment: str, topics: Path, only: str | None, output: TextOrJson) -> bool:
+    from topicops.features.drift.reading import live_drift
+    from topicops.steps.reporting.cluster.drift_text import drift_lines, drift_summary
+    from topicops.steps.reporting.json_text import json_text
+
+    found = live_drift(unrecorded_run(environment, topics), only=only)
+    if only is not None and not found.compared and not found.drift:
         raise UsageError(
             f"--only {only} matches no topic that the files describe or that is live; write *{only}* for a part"
         )
-    print_result(drift_json(found) if output == "json" else drift_text(found))
-    return bool(found.entries)
+    lines = [*drift_lines(found.drift), ""] if found.drift else []
+    print_result(json_text(found) if output == "json" else "\n".join([*lines, drift_summary(found)]))
+    return bool(found.drift)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from topicops.cli import run
-from topicops.cli.files.schema import output_files, render_schema, spec_files
+from topicops.features.schemas.commands import output_files, rendered, spec_files
 
 FILES = {**spec_files(), **output_files()}
 
@@ -19,7 +19,7 @@ def test_the_schema_of_the_package_is_current(kind: str) -> None:
     """Renew it: topicops schema KIND > FILE, as `topicops schema` names the file."""
     packaged = resources.files("topicops").joinpath("schema", FILES[kind]).read_text(encoding="utf-8")
 
-    assert packaged == render_schema(kind) + "\n"
+    assert packaged == rendered(kind) + "\n"
 
 
 def test_the_package_holds_no_other_schema() -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from itertools import chain
+from pathlib import Path
 
+from topicops.edges.specs.reader import read_tree
 from topicops.model.errors import UsageError
-from topicops.model.release import Release
+from topicops.model.json_types import FormatVersion
 from topicops.model.specs.config_checks import later_problem
-from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.document import Fields, Items, Node, Text, Tree
 from topicops.model.specs.files import TopicSpec
 from topicops.model.specs.spellings import human_unit
@@ -18,7 +19,7 @@ from topicops.model.specs.topic_config import TOPIC_CONFIGS, canonical_written
 from topicops.steps.specs.fields import Section, Value
 from topicops.steps.specs.layers import EnvironmentView, MergedTopic, TopicSource
 from topicops.steps.specs.suggestions import similar_word
-from topicops.steps.specs.validate import view_of
+from topicops.steps.specs.validate import validate, view_of
 
 _LAYERED = ("partitions", "replicationFactor")
 _ONLY_IN_THE_TOPIC = ("keyed", "placement", "rackAware")
@@ -28,64 +29,76 @@ _ONLY_IN_THE_TOPIC = ("keyed", "placement", "rackAware")
 class Given:
     """One value, as one layer gives it."""
 
+    written: str
+    """Text that stands in the file."""
     layer: str
     """``environment defaults``, ``profile durable``, ``topic``, ``assignment``, ``built in`` and so on."""
-    written: str
-    """As it stands in the file."""
-    location: Location | None
-    """None: it is a default of the model, and in no file."""
+    file: str | None = None
+    """None, as line and column, means that no file gives the value: it is a default of the model."""
+    line: int | None = None
+    column: int | None = None
+
+    @property
+    def place(self) -> str:
+        return f"{self.layer}, {self.file}:{self.line}" if self.file else self.layer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explained:
-    """One value of the topic after merging."""
+class Explained(Given):
+    """One value of the topic after merging, and what gives it."""
 
     name: str
     """``partitions``, ``configs.retention.ms``, ``labels.tier``."""
     value: str | None
-    """Canonical; None: no override may be live."""
-    human: str | None
-    """``7d`` for 604800000; None where no larger unit fits."""
-    later: str | None
-    """Why brokers of a later release refuse the value: ``Kafka 4.1 takes 1048576 or more``; None: none does."""
-    given: Given
+    """Canonical text; None means that no override may be live."""
+    human: str | None = None
+    """``7d`` for 604800000; None means that no larger unit fits."""
+    later: str | None = None
+    """Why brokers of a later release refuse the value: ``Kafka 4.1 takes 1048576 or more``; None means that none do."""
     overrode: tuple[Given, ...]
-    """The values of lower layers, the nearest first."""
+    """Values of lower layers, the nearest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
+    """What ``explain`` prints."""
+
+    format_version: FormatVersion = "1.0"
     topic: str
     environment: str
     state: str
     """``present``, ``absent`` or ``paused``."""
-    location: Location
-    release: Release
-    """By whose rules configs are checked."""
-    release_location: Location | None
-    """Of ``cluster.kafkaVersion``; None: it is not written."""
+    file: str
+    line: int
+    kafka_version: str
+    """Release by whose rules configs are checked."""
+    kafka_version_place: str | None
+    """Place of ``cluster.kafkaVersion``; None means that it is not written."""
     values: tuple[Explained, ...]
 
 
-def explain(tree: Tree, topic: str, environment: str, *, now: datetime) -> Explanation:
-    """All values of ``topic`` in ``environment``; the files are valid.
+def explain(topics: Path, topic: str, environment: str) -> Explanation:
+    """Read the files, and find where each value of a topic comes from.
 
     Raises:
-        UsageError: there is no such topic, or it is not for this environment.
+        SpecError: The files have errors.
+        UsageError: There is no such topic, or it is not for this environment.
     """
+    tree, now = read_tree(topics), datetime.now(UTC)
+    validate(tree, environment=environment, now=now).require()
     source, view = _source_of(tree, topic, environment, now)
-    merged = next(iter(view.merged), None)
-    parts = [_metadata(source), _lifecycle(source)]
-    if merged is not None:
+    parts = [_metadata(source), _below(source.body.section("lifecycle"), "lifecycle")]
+    for merged in view.merged:
         parts += [_settings(merged, view), _configs(merged, view)]
-    cluster = view.environment_spec.section("cluster")
+    cluster, place = view.environment_spec.section("cluster"), source.metadata.location("name")
     return Explanation(
         topic=topic,
         environment=environment,
         state=source.state or "present",
-        location=source.metadata.location("name"),
-        release=view.release,
-        release_location=cluster.location("kafkaVersion") if "kafkaVersion" in cluster else None,
+        file=place.file,
+        line=place.line,
+        kafka_version=str(view.release),
+        kafka_version_place=str(cluster.location("kafkaVersion")) if "kafkaVersion" in cluster else None,
         values=tuple(chain.from_iterable(parts)),
     )
 
@@ -109,15 +122,11 @@ def _source_of(tree: Tree, topic: str, environment: str, now: datetime) -> tuple
 
 
 def _metadata(source: TopicSource) -> Iterator[Explained]:
-    for name, value in source.metadata.values.items():
+    for name in source.metadata.values:
         if name == "labels":
             yield from _below(source.metadata.section(name), "labels")
         elif name != "name":
-            yield _explained(name, [_given("topic", source.metadata, value, name)])
-
-
-def _lifecycle(source: TopicSource) -> Iterator[Explained]:
-    yield from _below(source.body.section("lifecycle"), "lifecycle")
+            yield _explained(name, [_given("topic", source.metadata, name)])
 
 
 def _below(section: Section, prefix: str) -> Iterator[Explained]:
@@ -125,7 +134,7 @@ def _below(section: Section, prefix: str) -> Iterator[Explained]:
         if isinstance(value.value, Section):
             yield from _below(value.value, f"{prefix}.{name}")
         else:
-            yield _explained(f"{prefix}.{name}", [_given("topic", section, value, name)])
+            yield _explained(f"{prefix}.{name}", [_given("topic", section, name)])
 
 
 def _settings(topic: MergedTopic, view: EnvironmentView) -> Iterator[Explained]:
@@ -133,28 +142,29 @@ def _settings(topic: MergedTopic, view: EnvironmentView) -> Iterator[Explained]:
     spec = topic.source.spec
     for name in ("profile", "assignment"):
         if name in spec:
-            yield _explained(name, [_given("topic", spec, spec.values[name], name)])
-    by_hand = spec.values.get("assignment")
+            yield _explained(name, [_given("topic", spec, name)])
     for name in _LAYERED:
-        given = [_given(label, layer, layer.values[name], name) for label, layer in layers if name in layer]
-        if by_hand is not None:
-            place = spec.location("assignment")
-            given.append(Given(layer="assignment", written=str(topic.number(name)), location=place))
+        given = [_given(label, layer, name) for label, layer in layers if name in layer]
+        if "assignment" in spec:
+            given.append(replace(_given("assignment", spec, "assignment"), written=str(topic.number(name))))
         yield _explained(name, given)
     built_in = {info.alias or name: _written(info.default) for name, info in TopicSpec.model_fields.items()}
     for name in _ONLY_IN_THE_TOPIC:
-        given = [Given(layer="built in", written=built_in[name], location=None)]
-        if name in spec:
-            given = [_given("topic", spec, spec.values[name], name)]
-        yield _explained(name, given)
+        built = Given(layer="built in", written=built_in[name])
+        yield _explained(name, [_given("topic", spec, name) if name in spec else built])
 
 
 def _configs(topic: MergedTopic, view: EnvironmentView) -> Iterator[Explained]:
     layers = [(label, layer.section("configs")) for label, layer in _layers(topic, view)]
     for name in sorted(topic.configs):
-        given = [_given(label, layer, layer.values[name], name) for label, layer in layers if name in layer]
-        written = given[-1].written if topic.configs[name].value is not None else None
-        yield _explained_config(name, written, given, view.release)
+        given = [_given(label, layer, name) for label, layer in layers if name in layer]
+        found = _explained(f"configs.{name}", given)
+        if topic.configs[name].value is None:
+            yield replace(found, value=None)
+            continue
+        value = canonical_written(name, found.written)
+        human, later = human_unit(TOPIC_CONFIGS[name], value), later_problem(name, value, view.release) or None
+        yield replace(found, value=value, human=human, later=later)
 
 
 def _layers(topic: MergedTopic, view: EnvironmentView) -> list[tuple[str, Section]]:
@@ -175,26 +185,12 @@ def _layers(topic: MergedTopic, view: EnvironmentView) -> list[tuple[str, Sectio
 
 def _explained(name: str, given: Sequence[Given]) -> Explained:
     *lower, last = given
-    return Explained(name=name, value=last.written, human=None, later=None, given=last, overrode=tuple(reversed(lower)))
+    return Explained(**asdict(last), name=name, value=last.written, overrode=tuple(reversed(lower)))
 
 
-def _explained_config(name: str, written: str | None, given: Sequence[Given], release: Release) -> Explained:
-    value = canonical_written(name, written) if written is not None else None
-    human = human_unit(TOPIC_CONFIGS[name], value) if value is not None else None
-    later = later_problem(name, value, release) if value is not None else ""
-    *lower, last = given
-    return Explained(
-        name=f"configs.{name}",
-        value=value,
-        human=human,
-        later=later or None,
-        given=last,
-        overrode=tuple(reversed(lower)),
-    )
-
-
-def _given(layer: str, section: Section, value: Value, name: str) -> Given:
-    return Given(layer=layer, written=_written(value.value), location=section.location(name))
+def _given(layer: str, section: Section, name: str) -> Given:
+    place, written = section.location(name), _written(section.values[name].value)
+    return Given(layer=layer, written=written, file=place.file, line=place.line, column=place.column)
 
 
 def _written(value: object) -> str:

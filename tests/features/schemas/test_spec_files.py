@@ -14,6 +14,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from fixtures.spec_folder import LOCAL, configs, topic
+from topicops.features.schemas.spec_files import KINDS, schema_of
 from topicops.model.release import FIRST_REQUESTS
 from topicops.model.specs.config_checks import check_written
 from topicops.model.specs.topic_config import (
@@ -23,7 +24,6 @@ from topicops.model.specs.topic_config import (
     canonical_written,
     configs_of,
 )
-from topicops.steps.specs.json_schema import KINDS, schema_of
 
 ROOT = Path(__file__).parents[3]
 TOPICS = ROOT / "topics"

@@ -1,0 +1,1 @@
+"""``drift``: where the live cluster differs from the files now, or since when."""

@@ -1,0 +1,1 @@
+"""``explain`` and ``code``: where each value of a topic comes from, and what each code means."""
