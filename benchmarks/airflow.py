@@ -42,11 +42,11 @@ from benchmarks.apply import (
 )
 from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side
 from benchmarks.verify import local_cluster
-from topicops import flow
 from topicops.edges.airflow_client import RUN_ENDED, AirflowClient
 from topicops.features.sandbox.edges.airflow import start_airflow, wait_for_dags
 from topicops.features.sandbox.edges.cluster import LocalCluster
-from topicops.flow import read_outcomes
+from topicops.flow.runs.outcomes import read_outcomes
+from topicops.flow.runs.run import open_run
 from topicops.model.runs.results import OutcomeStatus
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -137,7 +137,7 @@ class Bench:
         return ended.timestamp()
 
     def _require_done(self, run_id: str, changes: int) -> None:
-        run = flow.open_run(
+        run = open_run(
             environment="bench",
             topics=self.project / "topics",
             group=PIPELINE,

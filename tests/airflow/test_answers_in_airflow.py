@@ -16,11 +16,12 @@ from confluent_kafka.admin import NewTopic
 from fixtures.airflow_story import RUN_S, Story, airflow_stories, remove_topics
 from fixtures.live import create_topics, until
 from fixtures.topic_project import TOMBSTONE, TOPIC
-from topicops import flow
 from topicops.edges.airflow_client import RUN_ENDED
 from topicops.edges.home.artifacts import ArtifactStore, runs_folder
 from topicops.edges.home.audit_files import read_audit_log
 from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops.flow import planning
+from topicops.flow.runs.run import open_run
 from topicops.model.runs.audit import AuditLine
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(2400)]
@@ -169,8 +170,8 @@ def test_each_role_may_do_with_a_question_what_the_how_to_says(story: Story, mon
     story.project.write("answers.asked", TOMBSTONE)
     for name, value in story.project.variables.items():
         monkeypatch.setenv(name, value)
-    review = flow.open_run(environment="answers", topics=story.project.topics, group="cli", run_id="review")
-    digests = [gated.digest for gated in flow.make_plan(review, engine="python", only="answers.asked").plan.changes]
+    review = open_run(environment="answers", topics=story.project.topics, group="cli", run_id="review")
+    digests = [gated.digest for gated in planning.make_plan(review, engine="python", only="answers.asked").plan.changes]
     story.wait_for_files()
     for role in sorted(ALLOWED):
         question = story.client.trigger(story.approval, {"digests": digests})

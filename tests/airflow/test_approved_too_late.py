@@ -17,9 +17,9 @@ from fixtures.answered_run import answered, approval_task, ask, run_of
 from fixtures.scripted_flow import DELETE, OTHER_DELETE, ScriptedFlow, digest
 from fixtures.scripted_flow import site as scripted_site
 from fixtures.scripted_task import ScriptedTask, context
-from topicops import flow as real_flow
 from topicops.edges.home.memories import HELD
 from topicops.features.history.file import read_history
+from topicops.flow import single_steps
 from topicops.flow.runs.run import Run, outcomes_file
 from topicops.flow.single_steps import ApplySummary, ReportSummary, apply_summary
 from topicops.model.plans.approval import Approval
@@ -65,7 +65,7 @@ class RefusingFlow(ScriptedFlow):
         return apply_summary(run, outcomes)
 
     def report(self, run: Run, *, failed_tasks: Sequence[str]) -> ReportSummary:
-        return real_flow.report(run, failed_tasks=failed_tasks)
+        return single_steps.report(run, failed_tasks=failed_tasks)
 
 
 class Heard(BaseNotifier):

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from airflow.sdk import ObjectStoragePath
 
-from topicops import flow
-from topicops.flow import Run
+from topicops.flow.runs.run import Run, open_run
 from topicops.model.runs.run_result import RunResult
 from topicops.on_airflow.artifact_copies import RESULT, copy_artifacts
 
@@ -20,7 +19,7 @@ RESULT_OF_RUN = RunResult(headline="Applied and verified: 3 done.", success=True
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     group, run_id = "topic_pipeline_local", "manual__2026-11-20T06:00"
-    run = flow.open_run(environment="local", topics=tmp_path, group=group, run_id=run_id, home=tmp_path / "home")
+    run = open_run(environment="local", topics=tmp_path, group=group, run_id=run_id, home=tmp_path / "home")
     run.store.write_text("plan.json", '{"plan": 1}')
     run.store.write_text("report.md", "# Applied and verified")
     run.store.write_text("live.json", "of no use elsewhere")

@@ -16,8 +16,9 @@ from fixtures.guarded_broker import GuardedBroker
 from fixtures.live import cluster_spec, look
 from fixtures.scripted_task import ScriptedRun, ScriptedTask, context
 from fixtures.spec_documents import write_environment, write_topic
-from topicops import flow
+from topicops.flow import single_steps
 from topicops.flow.engines import DiffEngine
+from topicops.flow.runs.run import Run, Summary
 from topicops.on_airflow import tasks
 from topicops.on_airflow.tasks import Site, XComValue
 
@@ -29,11 +30,11 @@ CLEARED = ScriptedTask(try_number=2, dag_run=ScriptedRun(clear_number=1))
 class PlainFlow:
     """The real steps, with a diff that needs no Spark."""
 
-    def diff(self, run: flow.Run, *, engine: DiffEngine) -> flow.Summary:
-        return flow.diff(run)
+    def diff(self, run: Run, *, engine: DiffEngine) -> Summary:
+        return single_steps.diff(run)
 
-    def __getattr__(self, step: str) -> Callable[..., flow.Summary]:
-        return getattr(flow, step)
+    def __getattr__(self, step: str) -> Callable[..., Summary]:
+        return getattr(single_steps, step)
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,10 @@ from fixtures.guarded_broker import GuardedBroker
 from fixtures.live import look
 from fixtures.quality import quality_report
 from fixtures.spec_documents import write_environment, write_topic
-from topicops import flow
 from topicops.features.quality import judging
+from topicops.flow import single_steps
 from topicops.flow.engines import DiffEngine
+from topicops.flow.runs.run import Run, open_run
 from topicops.flow.single_steps import DiffSummary
 from topicops.model.ports import ConnectionFields, ConnectionSource
 from topicops.model.runs.results import QualityReport
@@ -38,29 +39,29 @@ class WatchedFlow:
     asked: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """By task."""
 
-    def open_run(self, *, connections: ConnectionSource, **rest: Any) -> flow.Run:
+    def open_run(self, *, connections: ConnectionSource, **rest: Any) -> Run:
         def watched(connection_id: str) -> ConnectionFields:
             self.asked[get_current_context()["ti"].task_id].add(connection_id)
             return connections(connection_id)
 
-        return flow.open_run(connections=watched, **rest)
+        return open_run(connections=watched, **rest)
 
-    def diff(self, run: flow.Run, *, engine: DiffEngine) -> DiffSummary:
-        return flow.diff(run)
+    def diff(self, run: Run, *, engine: DiffEngine) -> DiffSummary:
+        return single_steps.diff(run)
 
-    def beside(self, run: flow.Run) -> AbstractContextManager[None]:
+    def beside(self, run: Run) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def before(self, run: flow.Run) -> QualityReport:
+    def before(self, run: Run) -> QualityReport:
         report = quality_report("before", ())
         run.store.write_value("quality-before.json", report)
         return report
 
-    def after(self, run: flow.Run) -> QualityReport:
+    def after(self, run: Run) -> QualityReport:
         return judging.after(run)
 
     def __getattr__(self, step: str) -> Callable[..., object]:
-        return getattr(flow, step)
+        return getattr(single_steps, step)
 
 
 @pytest.fixture

@@ -13,10 +13,9 @@ from airflow.sdk import BaseNotifier, Context
 from airflow.sdk.observability import stats
 
 from fixtures.scripted_task import ScriptedTask, context
-from topicops import flow
 from topicops.features.notify.on_airflow import notifiers_of_setting, tell
 from topicops.features.notify.telling import Telling, telling_of_answer
-from topicops.flow.runs.run import Run
+from topicops.flow.runs.run import Run, open_run
 from topicops.model.errors import UsageError
 from topicops.on_airflow.metrics import count
 
@@ -53,7 +52,7 @@ class Broken(Heard):
 
 @pytest.fixture
 def run(topicops_home: Path) -> Run:
-    return flow.open_run(environment="local", topics=Path("topics"), group="topic_approval_local", run_id="1")
+    return open_run(environment="local", topics=Path("topics"), group="topic_approval_local", run_id="1")
 
 
 def held(run: Run) -> Telling:

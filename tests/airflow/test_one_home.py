@@ -13,7 +13,8 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from fixtures.scripted_flow import ScriptedFlow, site
 from fixtures.scripted_task import ScriptedTask, context
-from topicops import flow
+from topicops.flow import single_steps
+from topicops.flow.runs.run import open_run
 from topicops.model.errors import ArtifactError
 from topicops.on_airflow import tasks
 from topicops.on_airflow.one_home import FIRST_TASKS, KEY
@@ -54,15 +55,15 @@ def test_a_run_that_does_not_say_where_it_began_goes_on(tmp_path: Path, handed_o
 
 
 def test_a_report_without_a_run_is_an_error_and_not_a_healthy_cluster(tmp_path: Path) -> None:
-    run = flow.open_run(environment="local", topics=tmp_path, group="g", run_id="r", home=tmp_path)
+    run = open_run(environment="local", topics=tmp_path, group="g", run_id="r", home=tmp_path)
 
     with pytest.raises(ArtifactError, match="there is no run to report"):
-        flow.report(run)
+        single_steps.report(run)
 
     assert not run.store.has("report.txt")
 
 
 def test_a_report_of_a_run_whose_first_task_failed_says_that(tmp_path: Path) -> None:
-    run = flow.open_run(environment="local", topics=tmp_path, group="g", run_id="r", home=tmp_path)
+    run = open_run(environment="local", topics=tmp_path, group="g", run_id="r", home=tmp_path)
 
-    assert not flow.report(run, failed_tasks=["validate"]).ok
+    assert not single_steps.report(run, failed_tasks=["validate"]).ok

@@ -18,11 +18,12 @@ from fixtures.git_bundle import Repository
 from fixtures.live import create_topics, look, until
 from fixtures.reviews import KEY, as_param, review_of, signed
 from fixtures.topic_project import TOMBSTONE, TOPIC, Project
-from topicops import flow
 from topicops.edges.airflow_client import AirflowClient
 from topicops.edges.home.audit_files import read_audit_log
 from topicops.features.sandbox.edges.airflow import start_airflow, wait_for_dags
 from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops.flow import planning
+from topicops.flow.runs.run import open_run
 from topicops.model.runs.run_result import RunResult
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1500)]
@@ -64,8 +65,8 @@ def story(local_cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactory)
 def digest_of_the_delete(story: Story, topic: str) -> str:
     """What CI finds when it plans the files of now."""
     home = story.airflow.folder / "ci"
-    run = flow.open_run(environment="pinned", topics=story.project.topics, group="cli", run_id=topic, home=home)
-    plan = flow.make_plan(run, engine="python").plan
+    run = open_run(environment="pinned", topics=story.project.topics, group="cli", run_id=topic, home=home)
+    plan = planning.make_plan(run, engine="python").plan
     return next(gated.digest for gated in plan.changes if gated.change.topic == topic)
 
 

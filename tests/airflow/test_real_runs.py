@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from fixtures.topic_project import TOMBSTONE, TOPIC, Project
-from topicops import flow
 from topicops.edges.zookeeper.reader import ZooKeeperReader
 from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops.flow import planning
+from topicops.flow.runs.run import open_run
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_from_json
@@ -81,8 +82,8 @@ def asset_events(topic: str) -> list[dict[str, object]]:
 
 def plan_of_a_pull_request(project: Project) -> Plan:
     """What a reviewer sees; made on the command line, whose runs the DAG knows nothing of."""
-    run = flow.open_run(environment=project.environment, topics=project.topics, group="cli", run_id="review")
-    return flow.make_plan(run, engine="python").plan
+    run = open_run(environment=project.environment, topics=project.topics, group="cli", run_id="review")
+    return planning.make_plan(run, engine="python").plan
 
 
 def read(folder: Path) -> str:

@@ -10,7 +10,7 @@ import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from fixtures.simulated import Simulated
-from topicops import flow
+from topicops.flow import verifying
 from topicops.model.errors import ArtifactError, ClusterUnreachableError, TopicopsError, WrongTargetError
 from topicops.on_airflow import KafkaTopicsHook, TopicHealthySensor
 
@@ -70,7 +70,7 @@ def test_the_sensor_waits_without_a_worker_until_the_topic_is_healthy(
 def test_what_waiting_cannot_mend_ends_it(
     hook: KafkaTopicsHook, monkeypatch: pytest.MonkeyPatch, problem: TopicopsError, ends: type[Exception]
 ) -> None:
-    monkeypatch.setattr(flow, "check_topics", raises(problem), raising=False)
+    monkeypatch.setattr(verifying, "check_topics", raises(problem))
     with pytest.raises(ends, match=str(problem)):
         sensor(hook).poke({})
 
@@ -78,7 +78,7 @@ def test_what_waiting_cannot_mend_ends_it(
 def test_a_cluster_that_does_not_answer_is_waited_for(
     hook: KafkaTopicsHook, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(flow, "check_topics", raises(ClusterUnreachableError("nobody answers")), raising=False)
+    monkeypatch.setattr(verifying, "check_topics", raises(ClusterUnreachableError("nobody answers")))
     with caplog.at_level(logging.INFO):
         assert not sensor(hook).poke({})
     assert f"{ORDERS}: nobody answers" in caplog.text

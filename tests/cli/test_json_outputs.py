@@ -13,11 +13,12 @@ from jsonschema import Draft202012Validator
 from fixtures.quality import quality_report
 from fixtures.simulated import Simulated
 from fixtures.workflow import git
-from topicops import flow
 from topicops.cli.json_outputs import OUTPUTS
 from topicops.edges.processes import ProcessMark
 from topicops.features.sandbox.edges.state import ClusterState, Server, write_state
 from topicops.features.schemas.outputs import schema_of_output
+from topicops.flow import single_steps
+from topicops.flow.runs.run import Run
 from topicops.model.runs.results import FailingRow, QualityResult
 from topicops.plugged import after_task
 
@@ -71,10 +72,10 @@ def lost(shop: Simulated) -> None:
 
 
 def compared(shop: Simulated) -> None:
-    flow.record_drift(shop.planned("2"))
+    single_steps.record_drift(shop.planned("2"))
 
 
-def applied(shop: Simulated) -> flow.Run:
+def applied(shop: Simulated) -> Run:
     run = shop.planned()
     shop.apply(run)
     return run
@@ -85,7 +86,7 @@ def reported(shop: Simulated) -> None:
     run = applied(shop)
     for suite in ("before", "after"):
         run.store.write_value(f"quality-{suite}.json", quality_report(suite, [FAILED]))
-    flow.report(run)
+    single_steps.report(run)
     after_task(run)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from topicops import cli, flow
+from topicops import cli
 from topicops.cli.output import shown_path
 
 ROOT_HELP = "Kafka topics as reviewed YAML"
@@ -144,16 +144,6 @@ def test_with_json_problems_of_files_are_diagnostics(
 
     found = json.loads(capsys.readouterr().out)["error"]["diagnostics"]
     assert {problem["file"] for problem in found} == {"topics/environments/local.yaml"}
-
-
-@pytest.mark.parametrize("name", flow.__all__)
-def test_each_name_that_flow_offers_is_in_one_of_its_modules(name: str) -> None:
-    assert getattr(flow, name) is not None
-
-
-def test_a_name_that_flow_does_not_offer_is_missing_as_in_any_module() -> None:
-    with pytest.raises(AttributeError, match="no attribute 'aply'"):
-        getattr(flow, "aply")  # noqa: B009 - a plain attribute would be an error of the type checker
 
 
 def test_planning_loads_nothing_that_only_other_commands_need() -> None:

@@ -10,8 +10,9 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from fixtures.admin import new_admin
 from fixtures.live import cluster_spec, create_topics, look, remove_topics, until
 from fixtures.workspace import Workspace
-from topicops import flow
 from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops.flow import planning, single_steps
+from topicops.flow.runs.run import Run, open_run
 from topicops.model.errors import UnrecordedError
 from topicops.model.runs.results import Outcome, OutcomeStatus
 
@@ -47,8 +48,8 @@ def live(local_cluster: LocalCluster, workspace: Workspace) -> Iterator[Workspac
     remove_topics(local_cluster, [name for name in look(local_cluster).topics if name.startswith("crash-")])
 
 
-def run_of(live: Workspace, say: Callable[[str], None] = print) -> flow.Run:
-    return flow.open_run(
+def run_of(live: Workspace, say: Callable[[str], None] = print) -> Run:
+    return open_run(
         environment="local", topics=live.folder / "topics", group="topic_pipeline_local", run_id="1", progress=say
     )
 
@@ -58,11 +59,11 @@ def test_a_crash_right_after_a_delete_is_made_good_by_running_again(
 ) -> None:
     create_topics(local_cluster.bootstrap_servers, NewTopic("crash-old", 1, 3))
     live.tombstone("crash-old")
-    flow.make_plan(run_of(live), engine="python")
+    planning.make_plan(run_of(live), engine="python")
 
     with pytest.raises(CrashError):
-        flow.apply(run_of(live, dies_at("delete crash-old: done")), actions=["delete"])
-    flow.apply(run_of(live), actions=["delete"], attempt=2)
+        single_steps.apply(run_of(live, dies_at("delete crash-old: done")), actions=["delete"])
+    single_steps.apply(run_of(live), actions=["delete"], attempt=2)
 
     (outcome,) = run_of(live).store.read_value("outcomes-delete.json", tuple[Outcome, ...])
     assert outcome.status is OutcomeStatus.ALREADY_SO
@@ -75,15 +76,15 @@ def test_a_try_that_slept_while_another_did_its_work_leaves_the_outcomes_of_that
     live.cluster |= {"lease": "none"}  # a session that ended says the same, half a minute later
     live.write_environment()
     live.topic("crash-asleep")
-    flow.make_plan(run_of(live), engine="python")
+    planning.make_plan(run_of(live), engine="python")
     said: list[str] = []
 
     def sleeps_at_done(line: str) -> None:
         said.append(line)
         if line.startswith("create crash-asleep: done"):
-            flow.apply(run_of(live), actions=["create"], attempt=2)
+            single_steps.apply(run_of(live), actions=["create"], attempt=2)
 
-    flow.apply(run_of(live, sleeps_at_done), actions=["create"])
+    single_steps.apply(run_of(live, sleeps_at_done), actions=["create"])
 
     (outcome,) = run_of(live).store.read_value("outcomes-create.json", tuple[Outcome, ...])
     assert outcome.status is OutcomeStatus.ALREADY_SO
@@ -95,10 +96,10 @@ def test_a_next_plan_after_such_a_crash_does_not_call_the_world_shrunken(
 ) -> None:
     create_topics(local_cluster.bootstrap_servers, NewTopic("crash-older", 1, 3))
     live.tombstone("crash-older")
-    flow.make_plan(run_of(live), engine="python")
+    planning.make_plan(run_of(live), engine="python")
 
     with pytest.raises(CrashError):
-        flow.apply(run_of(live, dies_at("delete crash-older: done")), actions=["delete"])
+        single_steps.apply(run_of(live, dies_at("delete crash-older: done")), actions=["delete"])
 
     planned = live.plan()
     assert planned.status == 0, planned.err
@@ -107,11 +108,11 @@ def test_a_next_plan_after_such_a_crash_does_not_call_the_world_shrunken(
 def test_changes_that_could_not_be_written_down_are_not_denied(live: Workspace) -> None:
     live.topic("crash-new")
     run = run_of(live)
-    flow.make_plan(run, engine="python")
+    planning.make_plan(run, engine="python")
     run.store.path("outcomes-create.json").mkdir()
 
     with pytest.raises(UnrecordedError, match="requests were sent before") as caught:
-        flow.apply(run)
+        single_steps.apply(run)
 
     assert caught.value.exit_status == 6
 
@@ -119,10 +120,10 @@ def test_changes_that_could_not_be_written_down_are_not_denied(live: Workspace) 
 def test_no_request_leaves_when_its_intent_cannot_be_written(live: Workspace, admin: AdminClient) -> None:
     live.topic("crash-unsent")
     run = run_of(live)
-    flow.make_plan(run, engine="python")
+    planning.make_plan(run, engine="python")
     run.store.path("journal-all-1.jsonl").mkdir()
 
-    flow.apply(run)
+    single_steps.apply(run)
 
     (outcome,) = run.store.read_value("outcomes-create.json", tuple[Outcome, ...])
     assert (outcome.status, outcome.sent) == (OutcomeStatus.NOT_SENT, False)

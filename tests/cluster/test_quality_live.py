@@ -10,12 +10,12 @@ from fixtures.admin import new_admin
 from fixtures.live import cluster_spec, create_topics, look, until
 from fixtures.store import s3_store
 from fixtures.workspace import Workspace
-from topicops import flow
 from topicops.features.quality import judging
 from topicops.features.quality.past_runs import quality_history
 from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.features.spark.engine import SPARK
-from topicops.flow.runs.run import Run
+from topicops.flow import single_steps
+from topicops.flow.runs.run import Run, open_run
 from topicops.model.runs.results import QualityReport
 
 NAME = "quality-live"
@@ -32,10 +32,10 @@ def remove_topic(cluster: LocalCluster) -> None:
 
 
 def opened(workspace: Workspace, run_id: str) -> Run:
-    run = flow.open_run(environment="local", topics=Path("topics"), group="topic_pipeline_local", run_id=run_id)
+    run = open_run(environment="local", topics=Path("topics"), group="topic_pipeline_local", run_id=run_id)
     workspace.write_environment()
-    flow.validate(run, as_tables=True)
-    flow.snapshot(run, states=True)
+    single_steps.validate(run, as_tables=True)
+    single_steps.snapshot(run, states=True)
     return run
 
 
@@ -77,8 +77,8 @@ def test_the_whole_loop_runs_with_its_tables_on_a_store(
             monkeypatch.setenv("TOPICOPS_TABLES", store.uri)
             run = opened(workspace, "store")
             assert judging.before(run).critical == []
-            flow.diff(run, engine=SPARK)
-            for step in (flow.plan, flow.gate, flow.apply, flow.verify):
+            single_steps.diff(run, engine=SPARK)
+            for step in (single_steps.plan, single_steps.gate, single_steps.apply, single_steps.verify):
                 step(run)
             assert judging.after(run).critical == []
             assert len(store.names()) >= 5

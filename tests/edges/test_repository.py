@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from topicops.edges.repository import folders_up, home_of, specs_root_of, topics_of
-from topicops.flow import home_folder
+from topicops.flow.runs.run import home_folder
 
 
 @pytest.fixture

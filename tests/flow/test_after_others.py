@@ -9,10 +9,10 @@ import pytest
 
 from fixtures.git_bundle import Repository
 from fixtures.simulated import Simulated, outcomes_of
-from topicops import flow
+from topicops.flow import planning, single_steps, whole_runs
 from topicops.flow.planning import gate_changes
 from topicops.flow.runs.newest_runs import write_verified
-from topicops.flow.runs.run import read_environment
+from topicops.flow.runs.run import Run, load_plan, open_run, read_environment
 from topicops.model.exit_status import ExitStatus
 from topicops.model.plans.changes import GateWord
 from topicops.model.runs.results import OutcomeStatus
@@ -40,14 +40,14 @@ def repository(simulated: Simulated, tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def staging_is_verified(simulated: Simulated, commit: str) -> None:
     topics = simulated.workspace.folder / "topics"
-    write_verified(flow.open_run(environment="staging", topics=topics, group="dag", run_id="1"), commit)
+    write_verified(open_run(environment="staging", topics=topics, group="dag", run_id="1"), commit)
 
 
-def words(run: flow.Run) -> list[GateWord]:
+def words(run: Run) -> list[GateWord]:
     return [gated.gate for gated in run.read_plan().changes]
 
 
-def reason(run: flow.Run) -> str:
+def reason(run: Run) -> str:
     (gated,) = run.read_plan().changes
     assert gated.gate is GateWord.SKIPPED
     (found,) = gated.reasons
@@ -92,7 +92,7 @@ def test_once_the_other_was_verified_at_the_same_commit_the_changes_are_sent(
 ) -> None:
     staging_is_verified(simulated, repository.head)
     run = simulated.planned()
-    flow.apply(run)
+    single_steps.apply(run)
     assert [outcome.status for outcome in outcomes_of(run)] == [OutcomeStatus.DONE]
 
 
@@ -101,7 +101,7 @@ def test_apply_asks_again_by_the_files_of_its_own_moment(simulated: Simulated, r
     run = simulated.planned()
     assert words(run) == [GateWord.RUN]
     repository.publish()
-    flow.apply(run)
+    single_steps.apply(run)
     (outcome,) = outcomes_of(run)
     assert outcome.status is OutcomeStatus.REFUSED
     assert "waits for staging: it was last verified at commit" in outcome.message
@@ -117,7 +117,7 @@ def test_a_pull_request_has_no_commit_to_wait_for(simulated: Simulated, reposito
 # ---- what counts as verified ----
 
 
-def verified_commit(run: flow.Run) -> str | None:
+def verified_commit(run: Run) -> str | None:
     path = run.home / "verified/local.json"
     return json.loads(path.read_text(encoding="utf-8"))["commit"] if path.exists() else None
 
@@ -131,10 +131,10 @@ def first(simulated: Simulated, repository: Repository) -> Repository:
     return repository
 
 
-def applied(simulated: Simulated, *, only: str | None = None, run_id: str = "1") -> tuple[flow.Run, ExitStatus]:
+def applied(simulated: Simulated, *, only: str | None = None, run_id: str = "1") -> tuple[Run, ExitStatus]:
     run = simulated.opened(run_id)
-    planned = flow.make_plan(run, engine="python", states=True, only=only)
-    return run, flow.apply_own_plan(run, planned).status
+    planned = planning.make_plan(run, engine="python", states=True, only=only)
+    return run, whole_runs.apply_own_plan(run, planned).status
 
 
 def test_a_run_that_put_everything_in_place_and_verified_it_is_remembered_and_so_is_an_empty_one_after_it(
@@ -175,7 +175,7 @@ def test_a_run_that_only_plans_remembers_nothing(simulated: Simulated, first: Re
 
 def test_a_saved_plan_that_was_applied_is_remembered_with_its_commit(simulated: Simulated, first: Repository) -> None:
     assert simulated.workspace.plan("--out", "../plan.json").status == 0
-    plan = flow.load_plan(simulated.workspace.folder.parent / "plan.json")
+    plan = load_plan(simulated.workspace.folder.parent / "plan.json")
     run = simulated.opened("2")
-    assert flow.apply_plan(run, plan).status is ExitStatus.SUCCESS
+    assert whole_runs.apply_plan(run, plan).status is ExitStatus.SUCCESS
     assert verified_commit(run) == first.head

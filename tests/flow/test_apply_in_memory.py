@@ -14,16 +14,15 @@ from fakes import builders
 from fakes.builders import NOW
 from fakes.fake_ports import FakeAuditLog
 from fixtures.simulated import CLUSTER_ID, Simulated, approval_of_all, outcomes_of
-from topicops import flow
 from topicops.edges.home.audit_files import read_audit_log
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog, log_path
 from topicops.edges.home.journal import FileJournal, open_intents, read_journal
 from topicops.edges.home.memories import keep_topic_count, topic_count
 from topicops.edges.home.open_journals import registered
-from topicops.flow import reporting, verifying
+from topicops.flow import planning, reporting, single_steps, verifying
 from topicops.flow.recovery import open_journals_folder
 from topicops.flow.runs.access import PORT_WRAPPERS, Access, PortWrappers
-from topicops.flow.runs.run import audit_folder, notes_of
+from topicops.flow.runs.run import Run, audit_folder, notes_of
 from topicops.model.errors import ArtifactError, ShrunkenWorldError, UsageError, WrongTargetError
 from topicops.model.exit_status import ExitStatus
 from topicops.model.plans.changes import ACTIONS, Action, CreateTopic, GateWord
@@ -36,7 +35,7 @@ from topicops.steps.planning.gate import gate
 DONE, REFUSED, NOT_SENT = OutcomeStatus.DONE, OutcomeStatus.REFUSED, OutcomeStatus.NOT_SENT
 
 
-def wants_a_create_and_a_delete(simulated: Simulated) -> flow.Run:
+def wants_a_create_and_a_delete(simulated: Simulated) -> Run:
     simulated.workspace.topic("orders")
     simulated.workspace.tombstone("old")
     simulated.cluster.put_topic("old", (1, 2, 3))
@@ -123,7 +122,7 @@ def test_nothing_is_planned_over_a_connection_that_cannot_be_used(
     simulated.workspace.topic("orders")
 
     with pytest.raises(UsageError, match=r"sasl\.jaas\.config is a property of Java clients"):
-        flow.make_plan(simulated.opened("1"), engine="python")
+        planning.make_plan(simulated.opened("1"), engine="python")
 
     assert simulated.events == []
 
@@ -273,7 +272,7 @@ def test_the_line_of_a_run_whose_clock_went_back_is_not_written_twice(simulated:
     assert audited_actions(run) == ["create", "delete"]
 
 
-def audit_create(run: flow.Run, *, at: datetime) -> None:
+def audit_create(run: Run, *, at: datetime) -> None:
     """The line for the create of this run, which was written at that time."""
     (created,) = [gated for gated in run.read_plan().changes if gated.change.action == "create"]
     mutation = Mutation(
@@ -288,11 +287,11 @@ def audit_create(run: flow.Run, *, at: datetime) -> None:
     FileAuditLog(audit_folder(run.home), origin_of(run), now=lambda: at).append([mutation])
 
 
-def audited_actions(run: flow.Run) -> list[str]:
+def audited_actions(run: Run) -> list[str]:
     return [line.action for line in read_audit_log(audit_folder(run.home), "local").lines]
 
 
-def origin_of(run: flow.Run) -> AuditOrigin:
+def origin_of(run: Run) -> AuditOrigin:
     return AuditOrigin(
         environment="local",
         run=run.name,
@@ -302,7 +301,7 @@ def origin_of(run: flow.Run) -> AuditOrigin:
     )
 
 
-def killed_after_its_create(simulated: Simulated, run: flow.Run, *, audit_lines: int = 0) -> None:
+def killed_after_its_create(simulated: Simulated, run: Run, *, audit_lines: int = 0) -> None:
     """What a run leaves whose process ended between its request and the answer."""
     plan = run.read_plan()
     journal = FileJournal(run.store.path("journal-all-1.jsonl"))
@@ -391,9 +390,9 @@ def test_an_author_does_not_approve_alone_what_is_too_risky_by_now(simulated: Si
     assert [gated.change.risk for gated in run.read_plan().changes] == [Risk.NOTICE]
     simulated.workspace.topic("clicks", partitions=2, keyed=True)
     approval = replace(approval_of_all(run), authors=frozenset({"bob"}))
-    flow.apply(run, approvals=[approval])
+    single_steps.apply(run, approvals=[approval])
     assert simulated.cluster.requests == []
-    flow.apply(run, approvals=[replace(approval, approver="ann")])
+    single_steps.apply(run, approvals=[replace(approval, approver="ann")])
     assert [outcome.status for outcome in outcomes_of(run)] == [DONE]
 
 
@@ -406,7 +405,7 @@ def test_each_line_of_the_audit_log_names_who_approved_its_own_change(simulated:
     run = simulated.planned()
     digests = {gated.change.topic: frozenset({gated.digest}) for gated in run.read_plan().changes}
     of_alice = replace(builders.approval(way="review"), digests=digests["old"], signature="alice (review)")
-    flow.apply(run, approvals=[of_alice, replace(builders.approval(), digests=digests["older"])])
+    single_steps.apply(run, approvals=[of_alice, replace(builders.approval(), digests=digests["older"])])
     lines = read_audit_log(audit_folder(run.home), "local").lines
     assert {line.topic: line.approver for line in lines} == {
         "orders": None,
@@ -435,7 +434,7 @@ def test_a_try_that_a_later_try_overtook_leaves_no_outcomes(simulated: Simulated
     run = wants_a_create_and_a_delete(simulated)
     later = run.store.path("journal-all-2.jsonl")
     simulated.cluster.before_next_request(lambda: later.write_text(""))
-    summary = flow.apply(run)
+    summary = single_steps.apply(run)
     assert (sum(summary.counts.values()), outcomes_of(run)) == (2, [])
 
 
@@ -545,7 +544,7 @@ def test_a_report_that_cannot_be_shown_leaves_the_exit_status(
     simulated: Simulated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     simulated.workspace.topic("orders")
-    monkeypatch.setattr(flow, "shown_report", no_thread)
+    monkeypatch.setattr(reporting, "shown_report", no_thread)
 
     ended = simulated.workspace.run("apply", "--environment", "local", "--yes")
 

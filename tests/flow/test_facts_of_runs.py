@@ -9,8 +9,9 @@ import pytest
 
 from fakes.resting_cluster import RestingCluster
 from fixtures.plan_bytes import cluster, planned, standing_in, write_topics
-from topicops import flow
+from topicops.flow import single_steps
 from topicops.flow.runs.kept import load_facts
+from topicops.flow.runs.run import Run
 from topicops.model.errors import ArtifactError
 from topicops.model.runs.facts import DRIFT_CLASSES
 
@@ -23,12 +24,12 @@ def live() -> Iterator[RestingCluster]:
 
 
 @pytest.fixture
-def run(live: RestingCluster, tmp_path: Path) -> flow.Run:
+def run(live: RestingCluster, tmp_path: Path) -> Run:
     write_topics(tmp_path)
     return planned(tmp_path, "python", "python", 1)
 
 
-def test_a_plan_s_facts_count_the_topics_that_differ(run: flow.Run) -> None:
+def test_a_plan_s_facts_count_the_topics_that_differ(run: Run) -> None:
     facts, delta = load_facts(run, "before"), run.read_delta()
 
     assert facts is not None
@@ -36,13 +37,13 @@ def test_a_plan_s_facts_count_the_topics_that_differ(run: flow.Run) -> None:
         assert sum(owned.topics for owned in facts.classes if owned.topic_class is name) == delta.counts[name]
 
 
-def test_a_comparison_is_not_repeated_until_the_cluster_is_read_again(run: flow.Run, live: RestingCluster) -> None:
-    kept = flow.diff_once(run).counts
+def test_a_comparison_is_not_repeated_until_the_cluster_is_read_again(run: Run, live: RestingCluster) -> None:
+    kept = single_steps.diff_once(run).counts
     live.put_topic("new.topic", (1, 2))
 
-    assert flow.diff_once(run).counts == kept
+    assert single_steps.diff_once(run).counts == kept
 
-    flow.snapshot(run, states=True)
+    single_steps.snapshot(run, states=True)
     with pytest.raises(ArtifactError, match=r"delta\.json: missing"):
         run.read_delta()
-    assert flow.diff_once(run).counts != kept
+    assert single_steps.diff_once(run).counts != kept

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.simulated import Simulated
-from topicops import flow
+from topicops.flow import single_steps
 from topicops.flow.runs.run import DIAGNOSTICS_FILE, diagnostics_named
 from topicops.model.errors import SpecError
 from topicops.model.specs.diagnostics import Diagnostic, Severity
@@ -20,12 +20,12 @@ def test_a_validate_that_fails_leaves_what_it_found_and_the_next_one_takes_it_aw
     simulated.workspace.topic("orders", partitions="six")
     run = simulated.opened("1")
     with pytest.raises(SpecError):
-        flow.validate(run)
+        single_steps.validate(run)
     (found,) = run.store.read_value(DIAGNOSTICS_FILE, tuple[Diagnostic, ...])
     assert found.file.endswith("topics/tests/orders.yaml")
     assert "six" in found.summary
     simulated.workspace.topic("orders", partitions=6)
-    flow.validate(run)
+    single_steps.validate(run)
     assert not run.store.has(DIAGNOSTICS_FILE)
 
 

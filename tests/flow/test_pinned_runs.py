@@ -12,9 +12,9 @@ import pytest
 from fixtures.git_bundle import Repository
 from fixtures.simulated import Simulated, outcomes_of
 from fixtures.workflow import git
-from topicops import flow
+from topicops.flow import single_steps, whole_runs
 from topicops.flow.runs.commits import MOST_READINGS, read_files, wait_for_pinned_files
-from topicops.flow.runs.run import notes_of
+from topicops.flow.runs.run import Run, load_plan, notes_of
 from topicops.model.errors import MovedFilesError
 from topicops.model.ports import Clock
 from topicops.model.runs.results import OutcomeStatus
@@ -33,14 +33,14 @@ def repository(simulated: Simulated, tmp_path: Path, monkeypatch: pytest.MonkeyP
     return repository
 
 
-def planned(simulated: Simulated, pinned: str | None = None) -> flow.Run:
+def planned(simulated: Simulated, pinned: str | None = None) -> Run:
     """Up to the gate, as the pipeline's tasks do it."""
     run = replace(simulated.opened("1"), pinned=pinned)
-    flow.validate(run)
-    flow.snapshot(run, states=True)
-    flow.diff(run)
-    flow.plan(run)
-    flow.gate(run)
+    single_steps.validate(run)
+    single_steps.snapshot(run, states=True)
+    single_steps.diff(run)
+    single_steps.plan(run)
+    single_steps.gate(run)
     simulated.events.clear()
     return run
 
@@ -49,7 +49,7 @@ def test_a_run_that_is_pinned_to_the_commit_of_the_files_sends_its_changes(
     simulated: Simulated, repository: Repository
 ) -> None:
     run = planned(simulated, repository.head)
-    flow.apply(run)
+    single_steps.apply(run)
     assert [outcome.status for outcome in outcomes_of(run)] == [OutcomeStatus.DONE]
     assert run.read_plan().change_set.source.commit == repository.head
 
@@ -78,9 +78,9 @@ def test_files_that_git_calls_clean_and_that_are_not_the_commit_have_none(
         planned(simulated, repository.head)
 
 
-@pytest.mark.parametrize("step", [flow.gate, flow.apply])
+@pytest.mark.parametrize("step", [single_steps.gate, single_steps.apply])
 def test_once_main_has_moved_a_pinned_run_sends_nothing_and_names_both_commits(
-    simulated: Simulated, repository: Repository, step: Callable[[flow.Run], object]
+    simulated: Simulated, repository: Repository, step: Callable[[Run], object]
 ) -> None:
     pinned = repository.head
     run = planned(simulated, pinned)
@@ -109,7 +109,7 @@ def test_a_history_that_is_rewritten_between_two_tasks_sends_nothing(
     run = planned(simulated)
     repository.rewrite(base)
     with pytest.raises(MovedFilesError, match="git's history was rewritten; nothing more is sent"):
-        flow.apply(run)
+        single_steps.apply(run)
     assert (simulated.cluster.requests, simulated.events) == ([], [])
 
 
@@ -119,7 +119,7 @@ def test_new_commits_between_two_tasks_are_judged_as_the_files_of_now(
     run = planned(simulated)
     simulated.workspace.tombstone("orders")
     repository.publish()
-    flow.apply(run)
+    single_steps.apply(run)
     (outcome,) = outcomes_of(run)
     assert (outcome.status, "TOP501" in outcome.message) == (OutcomeStatus.REFUSED, True)
 
@@ -132,11 +132,11 @@ def test_a_saved_plan_of_a_branch_is_applied_where_main_has_another_history(
     simulated.workspace.topic("clicks")
     repository.publish()
     assert simulated.workspace.plan().status == 0
-    plan = flow.load_plan(simulated.workspace.folder / "plan.json")
+    plan = load_plan(simulated.workspace.folder / "plan.json")
     (simulated.workspace.folder / "plan.json").unlink()
     repository.rewrite(base)
     run = simulated.opened("2")
-    flow.apply_plan(run, plan)
+    whole_runs.apply_plan(run, plan)
     assert {outcome.status for outcome in outcomes_of(run)} == {OutcomeStatus.DONE}
 
 
@@ -163,7 +163,7 @@ def test_a_pinned_run_waits_until_the_folder_is_at_its_commit(simulated: Simulat
     wait_for_pinned_files(run, patience_s=600.0, clock=waiting.clock)
     assert waiting.seconds == 4.0
     assert lines == [f"The files are of commit {before}; waiting up to 600 s for commit {wanted}"]
-    assert flow.validate(run).commit == wanted
+    assert single_steps.validate(run).commit == wanted
 
 
 def test_a_pinned_run_waits_no_longer_than_it_may(simulated: Simulated, repository: Repository) -> None:
@@ -172,7 +172,7 @@ def test_a_pinned_run_waits_no_longer_than_it_may(simulated: Simulated, reposito
     wait_for_pinned_files(run, patience_s=60.0, clock=waiting.clock)
     assert waiting.seconds == 60.0
     with pytest.raises(MovedFilesError, match=f"pinned to commit {GONE}"):
-        flow.validate(run)
+        single_steps.validate(run)
 
 
 @pytest.mark.parametrize("case", ["main has gone past the commit", "the files are of a fixed version"])

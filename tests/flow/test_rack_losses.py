@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from fixtures.simulated import Simulated
-from topicops import flow
+from topicops.flow import planning
 from topicops.model.plans.rack_losses import RackLossTable
 from topicops.steps.planning.only import Only
 
 
 def losses_of(shop: Simulated, *, states: bool = True, only: Only | None = None) -> RackLossTable | None:
     run = shop.opened("1")
-    flow.make_plan(run, engine="python", states=states, only=only)
+    planning.make_plan(run, engine="python", states=states, only=only)
     return run.read_plan().change_set.rack_losses
 
 

@@ -9,8 +9,8 @@ import pytest
 from fakes import builders
 from fixtures.git_bundle import Repository
 from fixtures.reviews import KEY, MERGED, as_param, review_of, signed
-from topicops import flow
 from topicops.flow.runs.reviews import approvals_of_reviews
+from topicops.flow.runs.run import Run, open_run
 from topicops.model.runs.review import REVIEW_KEY
 
 DELETE = builders.delete_change("tmp-import")
@@ -21,10 +21,8 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(REVIEW_KEY, KEY)
 
 
-def run_of(topics: Path, *, version: str | None = None) -> flow.Run:
-    return flow.open_run(
-        environment="local", topics=topics, group="dag", run_id="1", home=topics / "home", version=version
-    )
+def run_of(topics: Path, *, version: str | None = None) -> Run:
+    return open_run(environment="local", topics=topics, group="dag", run_id="1", home=topics / "home", version=version)
 
 
 def test_an_entry_that_is_no_review_fails_nothing_and_the_others_count(tmp_path: Path) -> None:
@@ -86,7 +84,7 @@ def test_a_review_counts_only_if_the_history_of_the_files_contains_its_merge(
 ) -> None:
     commits = {"before": repository.head, "of now": repository.publish()}
     review = signed(review_of(DELETE, merge_commit=commits.get(merged, merged)))
-    run = flow.open_run(
+    run = open_run(
         environment="local", topics=repository.work / "topics", group="dag", run_id="1", home=tmp_path / "home"
     )
     assert bool(approvals_of_reviews(run, as_param(review)).approvals) is counts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fixtures.simulated import Simulated
-from topicops import flow
+from topicops.flow import single_steps
 from topicops.flow.runs.unverified import note_not_sent, note_unverified, unverified, unverified_of
 from topicops.flow.verifying import verify_left
 
@@ -15,7 +15,7 @@ def test_what_was_sent_is_unverified_until_somebody_looked(simulated: Simulated)
     simulated.apply(first)
     assert sorted(unverified_of(first)) == ["items", "orders"]
     assert not unverified(first), "not of an earlier run"
-    flow.verify(first)
+    single_steps.verify(first)
     assert not unverified_of(first)
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fixtures.simulated import Simulated
-from topicops import flow
 from topicops.edges.home.artifacts import ArtifactStore
+from topicops.flow import reporting, single_steps
 from topicops.plugged import after_task
 
 
@@ -58,7 +58,7 @@ def test_a_report_reads_neither_the_comparison_nor_the_topics_and_what_follows_i
     for name in ("delta.json", "desired.json"):
         run.store.write_text(name, "{")
 
-    assert flow.report(run).ok
+    assert single_steps.report(run).ok
     after_task(run)
 
-    assert any(note.startswith("what follows a run is left out: ") for note in flow.run_report(run).notes)
+    assert any(note.startswith("what follows a run is left out: ") for note in reporting.run_report(run).notes)

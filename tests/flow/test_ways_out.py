@@ -23,7 +23,8 @@ from fakes.resting_cluster import (
     Fault,
 )
 from fixtures.simulated import Simulated, outcomes_of
-from topicops import flow
+from topicops.flow import reporting, single_steps, whole_runs
+from topicops.flow.runs.run import Run
 from topicops.model.exit_status import ExitStatus
 from topicops.model.ports import Clock
 from topicops.steps.reporting.runs.run_report import next_steps
@@ -51,7 +52,7 @@ class Story:
         self.runs = 0
         self.run = self._situation()
 
-    def _situation(self) -> flow.Run:
+    def _situation(self) -> Run:
         workspace, cluster = self.simulated.workspace, self.simulated.cluster
         workspace.policy["unattended"] = self.chance.choice(["safe", "notice", "destructive"])
         workspace.limits["deletesPerRun"] = self.chance.choice([0, 100])
@@ -70,9 +71,9 @@ class Story:
         self._apply(run)
         return run
 
-    def _apply(self, run: flow.Run, *, approved: bool = False) -> None:
+    def _apply(self, run: Run, *, approved: bool = False) -> None:
         self.simulated.apply(run, approved=approved)
-        flow.verify(run)
+        single_steps.verify(run)
 
     def _topic(self, name: str) -> None:
         workspace, cluster = self.simulated.workspace, self.simulated.cluster
@@ -102,7 +103,7 @@ class Story:
         else:
             cluster.set_configs(name, {"retention.ms": "1000"})
 
-    def _planned(self) -> flow.Run:
+    def _planned(self) -> Run:
         self.runs += 1
         return self.simulated.planned(str(self.runs))
 
@@ -114,7 +115,7 @@ class Story:
         return live, ended, self.lines()
 
     def lines(self) -> list[str]:
-        return list(next_steps(flow.run_report(self.run)))
+        return list(next_steps(reporting.run_report(self.run)))
 
     def follow(self, line: str) -> None:
         ways = [way for form, way in WAYS.items() if re.fullmatch(form, line)]
@@ -140,7 +141,7 @@ class Story:
             self.simulated.cluster.catch_up(broker)
         self.runs += 1
         run = self.simulated.opened(str(self.runs))
-        assert flow.verify_cluster(run).status == ExitStatus.SUCCESS, flow.render_report(run, "text")
+        assert whole_runs.verify_cluster(run).status == ExitStatus.SUCCESS, reporting.render_report(run, "text")
         self.plan_again()
 
     def merge_another_limit(self) -> None:

@@ -29,7 +29,7 @@ LISTS = (
 )
 """Files that name a feature, one line for each of its entries."""
 LOOP_TESTS = ["-m", "not soak", *(str(ROOT / "tests" / name) for name in ("model", "steps", "flow"))]
-NEEDS = {"quality": "spark"}
+ARROWS = ("quality -> spark",)
 """Features that import another, which is not deleted without them."""
 IMPORT_ALL = """
 import importlib, pkgutil, topicops
@@ -94,7 +94,7 @@ def test_lines_of_the_lists_alone_name_a_feature() -> None:
         place, text = file.relative_to(PACKAGE).as_posix(), file.read_text(encoding="utf-8")
         own = place.split("/")[1] if place.startswith("features/") else ""
         rest = without_lines(text, FEATURES) if place in LISTS else text
-        if named := {*names.findall(rest)} - {own, NEEDS.get(own)}:
+        if named := {name for name in names.findall(rest) if name != own and f"{own} -> {name}" not in ARROWS}:
             found[place] = named
     assert found == {}
 
@@ -107,7 +107,7 @@ def test_without_any_feature_the_loop_imports_and_has_its_own_commands(tmp_path:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("feature", FEATURES)
 def test_without_its_folder_and_its_lines_the_loop_passes_its_tests(feature: str, tmp_path: Path) -> None:
-    gone = [feature, *(name for name, needed in NEEDS.items() if needed == feature)]
+    gone = [feature, *(arrow.split()[0] for arrow in ARROWS if arrow.split()[-1] == feature)]
     folder = without(gone, tmp_path)
     rest_works(folder, gone)
 

@@ -8,20 +8,20 @@ from typing import TYPE_CHECKING
 from topicops.cli.output import new_run_id, progress, shown_path
 
 if TYPE_CHECKING:
-    from topicops.flow import Run
+    from topicops.flow.runs.run import Run
 
 
 def new_run(environment: str, topics: Path) -> Run:
     """A run whose progress goes to stderr."""
-    from topicops import flow
+    from topicops.flow.runs.run import open_run
 
-    run = flow.open_run(environment=environment, topics=topics, group="cli", run_id=new_run_id(), progress=progress)
+    run = open_run(environment=environment, topics=topics, group="cli", run_id=new_run_id(), progress=progress)
     progress(f"Keeping this run's files in {shown_path(run.store.folder)}")
     return run
 
 
 def unrecorded_run(environment: str, topics: Path) -> Run:
     """A run for a command that only reads and prints: its folder is never created."""
-    from topicops import flow
+    from topicops.flow.runs.run import open_run
 
-    return flow.open_run(environment=environment, topics=topics, group="cli", run_id=new_run_id(), progress=progress)
+    return open_run(environment=environment, topics=topics, group="cli", run_id=new_run_id(), progress=progress)

@@ -41,6 +41,7 @@ from topicops.flow.runs.run import (
     read_environment,
     read_specs,
 )
+from topicops.flow.runs.run import open_run as open_run
 from topicops.flow.runs.values import Specs
 from topicops.flow.verifying import verify_outcomes
 from topicops.model.errors import ArtifactError, SpecError
@@ -50,7 +51,9 @@ from topicops.model.plans.delta import Delta
 from topicops.model.plans.plan import Plan
 from topicops.model.ports import Clock
 from topicops.model.runs.results import Outcome, OutcomeStatus, Verdict
+from topicops.steps.planning.drift import counted, drift
 from topicops.steps.planning.only import Only, keep_held
+from topicops.steps.reporting.cluster.drift_text import drift_lines, drift_summary
 from topicops.steps.reporting.runs.run_report import headline
 from topicops.steps.verifying.observation import FindingKey
 
@@ -118,6 +121,14 @@ class ReportSummary(Summary):
     held: int
     skipped: int
     blocked: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriftSummary(CountedSummary):
+    """How many differences are of each kind."""
+
+    summary: str
+    differences: int
 
 
 def validate(run: Run, *, as_tables: bool = False, patience_s: float = 0.0) -> ValidateSummary:
@@ -317,3 +328,16 @@ def report(
 def note_verified(run: Run, *, failed_tasks: Sequence[str] = ()) -> None:
     """As ``reporting.note_verified``, of what the run has left in its folder."""
     note_verified_report(run, run_report(run, failed_tasks=failed_tasks))
+
+
+def record_drift(run: Run, *, only: str | None = None) -> DriftSummary:
+    """``drift.json``, and a line for each difference between the files and the snapshot of this run."""
+    delta = run.read_delta() if run.store.has(DELTA_FILE) else None
+    found = drift(run.read_desired(), run.read_live(), read_environment(run), only=only, delta=delta)
+    for line in drift_lines(found.drift):
+        run.progress(line)
+    summary = drift_summary(found)
+    run.progress(summary)
+    path = run.store.write_json("drift.json", found)
+    counts = {kind.value: number for kind, number in counted(found.drift).items()}
+    return DriftSummary(path=str(path), summary=summary, differences=len(found.drift), counts=counts)

@@ -37,7 +37,7 @@ from topicops.on_airflow.waiting import Patience, remind, replacement, withdraw
 if TYPE_CHECKING:
     from airflow.sdk.types import RuntimeTaskInstanceProtocol
 
-    from topicops.flow import Run
+    from topicops.flow.runs.run import Run
     from topicops.model.plans.approval import Approval
     from topicops.on_airflow.tellers import AnswerKind
 
@@ -406,6 +406,7 @@ def report(site: Site, context: Context) -> XComValue:
     Is skipped when an approval sent nothing because its set was replaced, or because the files do not ask for it any
     more: that is no failure, and it must not look like success.
     """
+    from topicops.flow.reporting import run_result
     from topicops.flow.runs.outcomes import read_outcomes
     from topicops.plugged import after_reading, after_task
 
@@ -428,7 +429,7 @@ def report(site: Site, context: Context) -> XComValue:
             tell_of_answer(run, site, context, unsent=unsent)
         if has_ended:
             after_reading(run)
-            tasks.hand_over(flow.run_result(run, remarks=remarks, headline=headline), context)
+            tasks.hand_over(run_result(run, remarks=remarks, headline=headline), context)
     if unsent:
         context["ti"].xcom_push(key="return_value", value=facts)  # Airflow keeps what a task returns that ends well
         skip(headline)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from airflow.sdk import ObjectStoragePath
 
-    from topicops.flow import Run
+    from topicops.flow.runs.run import Run
     from topicops.model.runs.run_result import RunResult
 
 log = logging.getLogger(__name__)

@@ -20,7 +20,7 @@ from airflow.sdk.configuration import conf
 from topicops.model.runs.results import IN_PLACE, Check, Outcome
 
 if TYPE_CHECKING:
-    from topicops.flow import Run
+    from topicops.flow.runs.run import Run
     from topicops.model.plans.changes import Action
 
 log = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ def announce_topics(run: Run, context: Context, *, first: int = 0) -> Sequence[S
     Returns:
         The argument ``first`` of each group that follows, each as a list of its own.
     """
-    from topicops.flow import read_outcomes
+    from topicops.flow.runs.outcomes import read_outcomes
 
     checks = run.store.read_value("checks.json", tuple[Check, ...])
     ready = ready_topics(read_outcomes(run), checks)

@@ -89,7 +89,7 @@ def problems_dag(problems: Sequence[str]) -> DAG:
 
 def say(problems: Sequence[str], run_id: str) -> None:
     """Tell the notifiers of the setting, once for the same problems, and fail."""
-    from topicops.flow import open_run
+    from topicops.flow.runs.run import open_run
 
     run = open_run(environment="all environments", topics=Path(), group=PROBLEMS_ID, run_id=run_id)
     for teller in TELLERS:

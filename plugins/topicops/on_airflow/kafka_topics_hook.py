@@ -29,18 +29,19 @@ class KafkaTopicsHook(BaseHook):
 
     def checks(self, topic: str) -> tuple[Check, ...]:
         """The result of each rule for this topic, as it is now: twice in a row, a moment apart, if it is healthy."""
-        from topicops import flow
+        from topicops.flow import verifying
+        from topicops.flow.runs.run import open_run
         from topicops.on_airflow.connections import from_airflow, mask_settings
 
         mask_settings()
-        run = flow.open_run(
+        run = open_run(
             environment=self.environment,
             topics=self.topics,
             group="hook",
             run_id=topic,
             connections=from_airflow,
         )
-        return flow.check_topics(run, [topic])
+        return verifying.check_topics(run, [topic])
 
     def problems(self, topic: str) -> tuple[str, ...]:
         """What is wrong with this topic, a sentence each; empty: it is there and healthy."""

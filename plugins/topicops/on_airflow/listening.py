@@ -69,14 +69,14 @@ def on_dag_run_failed(dag_run: DagRun, msg: str) -> None:
 def tell_of_end(environment: str, dag_id: str, run_id: str, reason: str) -> None:
     """Tell what the run has sent and what nobody verified, once its tasks have ended."""
     try:
-        from topicops import flow
+        from topicops.flow.runs.run import open_run
         from topicops.on_airflow.metrics import begin_metrics
         from topicops.on_airflow.tellers import TELLERS
 
         if "manually" in reason:
             time.sleep(TASKS_END_WITHIN_S)
         begin_metrics()
-        run = flow.open_run(environment=environment, topics=Path(), group=dag_id, run_id=run_id)
+        run = open_run(environment=environment, topics=Path(), group=dag_id, run_id=run_id)
         told = [teller.tell_setting_of_end(run, reason) for teller in TELLERS]
         if not_written := [remember for remember in told if remember]:
             _NOT_WRITTEN[dag_id] = not_written
@@ -94,7 +94,7 @@ def _look_at_files(dag_run: DagRun) -> None:
 def tell_of_files(dag_id: str, run_id: str) -> None:
     """Tell when Airflow has not fetched the files for too long, and when it fetches them again."""
     try:
-        from topicops import flow
+        from topicops.flow.runs.run import open_run
         from topicops.on_airflow.metrics import begin_metrics
         from topicops.on_airflow.pages.airflow_dag import not_fetched_since
         from topicops.on_airflow.pages.airflow_runs import dags_of
@@ -104,7 +104,7 @@ def tell_of_files(dag_id: str, run_id: str) -> None:
         if dag is None or dag.files_fetched_at is None:  # then nobody knows
             return
         begin_metrics()
-        run = flow.open_run(environment=environment_of(dag_id) or "", topics=Path(), group=dag_id, run_id=run_id)
+        run = open_run(environment=environment_of(dag_id) or "", topics=Path(), group=dag_id, run_id=run_id)
         for teller in TELLERS:
             teller.tell_setting_of_files(run, not_fetched_since(dag))
     except Exception:  # the scheduler must not end with it

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from airflow.sdk.types import RuntimeTaskInstanceProtocol
 
-    from topicops.flow import Run
+    from topicops.flow.runs.run import Run
 
 FIRST_TASKS = ("validate", "load")
 """Of the pipeline and the drift check, and of the approval."""

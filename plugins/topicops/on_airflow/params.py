@@ -18,7 +18,7 @@ from topicops.model.specs.topic_config import read_duration_ms
 from topicops.on_airflow.options import MODES
 
 if TYPE_CHECKING:
-    from topicops.flow import Run
+    from topicops.flow.runs.run import Run
     from topicops.model.plans.approval import Approval
     from topicops.steps.planning.signed_reviews import ReviewApprovals
 

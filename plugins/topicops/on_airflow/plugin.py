@@ -25,7 +25,7 @@ async def pages(scope: Scope, receive: Receive, send: Send) -> None:
 
 @cache
 def _pages() -> ASGIApp:
-    from topicops.flow import home_folder
+    from topicops.flow.runs.run import home_folder
     from topicops.on_airflow.pages.app import build_app
 
     return build_app(home_folder)

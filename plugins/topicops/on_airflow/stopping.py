@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from airflow.sdk.types import RuntimeTaskInstanceProtocol
 
-    from topicops.flow import Run
+    from topicops.flow.runs.run import Run
 
 log = logging.getLogger(__name__)
 

@@ -54,10 +54,9 @@ from topicops.on_airflow.stopping import stop_asked
 if TYPE_CHECKING:
     from airflow.sdk.types import RuntimeTaskInstanceProtocol
 
-    from topicops.flow import Run, Summary
     from topicops.flow.engines import DiffEngine
-    from topicops.flow.inspecting import DriftSummary
-    from topicops.flow.single_steps import ApplySummary, ReportSummary
+    from topicops.flow.runs.run import Run, Summary
+    from topicops.flow.single_steps import ApplySummary, DriftSummary, ReportSummary
     from topicops.model.plans.approval import Approval
     from topicops.model.plans.plan import Plan
     from topicops.model.ports import ConnectionSource
@@ -81,7 +80,7 @@ FAILED_STATES = ("failed", "upstream_failed")
 
 
 class Flow(Protocol):
-    """The functions of ``topicops.flow`` that the tasks use."""
+    """The functions of ``flow.single_steps`` that the tasks use: tests hand in others."""
 
     def open_run(
         self,
@@ -117,15 +116,12 @@ class Flow(Protocol):
     def verify(self, run: Run) -> Summary: ...
     def report(self, run: Run, *, failed_tasks: Sequence[str]) -> ReportSummary: ...
     def note_verified(self, run: Run, *, failed_tasks: Sequence[str]) -> None: ...
-    def run_result(
-        self, run: Run, *, failed_tasks: Sequence[str] = (), remarks: Sequence[str] = (), headline: str = ""
-    ) -> RunResult: ...
 
 
 def installed_flow() -> Flow:
-    from topicops import flow
+    from topicops.flow import single_steps
 
-    return flow
+    return single_steps
 
 
 def plugged_short_cuts() -> Sequence[ShortCut]:
@@ -285,6 +281,7 @@ def validate(site: Site, context: Context) -> XComValue:
 
 def snapshot(site: Site, context: Context) -> XComValue:
     """The live cluster with partition states. Where nothing differs from the last good run, the run ends here."""
+    from topicops.flow.reporting import run_result
     from topicops.plugged import after_reading
 
     with step(site, context) as (flow, run):
@@ -300,7 +297,7 @@ def snapshot(site: Site, context: Context) -> XComValue:
             note_newest_good(run, site.topics)
         if mode == "apply":
             note_plan_of(run, context)
-        result = flow.run_result(run, headline=quiet.sentence)
+        result = run_result(run, headline=quiet.sentence)
         hand_over(replace(result, commit=quiet.commit), context)
         return {**summary, QUIET: quiet.sentence}
 
@@ -564,6 +561,7 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
 
     The XCom ``result`` has the same for CI, also when the run fails.
     """
+    from topicops.flow.reporting import run_result
     from topicops.plugged import after_reading, after_task
 
     failed, is_whole = failed_tasks(context), "mode" in context["params"]  # an approval run is of a part
@@ -580,7 +578,7 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
         if is_whole and not failed:
             note_end(site, run)
         after_reading(run)
-        result = flow.run_result(run, failed_tasks=failed, remarks=remarks)
+        result = run_result(run, failed_tasks=failed, remarks=remarks)
         hand_over(result, context)
         copy_artifacts(run, result)
         tell_of_run(run, site, context, failed)
@@ -626,12 +624,12 @@ def tell_of_failure(site: Site, context: Context) -> None:
     The DAG processor calls it, also when no task could report. ``listening`` tells the notifiers of the setting: it
     needs neither the DAG file nor its bundle.
     """
-    from topicops import flow
+    from topicops.flow.runs.run import open_run
     from topicops.on_airflow.tellers import TELLERS
     from topicops.plugged import after_reading
 
     dag_run = context["dag_run"]
-    run = flow.open_run(environment=site.environment, topics=site.topics, group=dag_run.dag_id, run_id=dag_run.run_id)
+    run = open_run(environment=site.environment, topics=site.topics, group=dag_run.dag_id, run_id=dag_run.run_id)
     for teller in TELLERS:
         teller.tell_of_end(run, str(context.get("reason") or "a task failed"), site.options.notifiers, context)
     after_reading(run)
@@ -728,7 +726,7 @@ def not_to_run(plan: Plan) -> XComValue:
 
 def log_outcomes(run: Run, action: Action) -> None:
     """The last log entry of a task that sends: one row a change, as Markdown."""
-    from topicops.flow import read_outcomes
+    from topicops.flow.runs.outcomes import read_outcomes
     from topicops.steps.reporting.runs.run_report import outcome_table
 
     table = outcome_table(read_outcomes(run, (action,)))

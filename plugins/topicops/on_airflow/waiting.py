@@ -19,8 +19,8 @@ from topicops.on_airflow.params import answer_within, duration_of
 from topicops.on_airflow.tellers import TELLERS
 
 if TYPE_CHECKING:
-    from topicops.flow import Run
     from topicops.flow.runs.questions import Question
+    from topicops.flow.runs.run import Run
     from topicops.on_airflow.tasks import Site
 
 CHECK_EVERY, REMIND_AFTER = "5m", "1h"

@@ -113,9 +113,9 @@ def tell_late(*, environment: str, within: str, context: Mapping[str, Any]) -> N
     Args:
         context: What Airflow gives a Deadline alert: ``dag_run`` and ``deadline``, as JSON.
     """
-    from topicops import flow
+    from topicops.flow.runs.run import open_run
 
     dag_run = context["dag_run"]
-    run = flow.open_run(environment=environment, topics=Path(), group=dag_run["dag_id"], run_id=dag_run["dag_run_id"])
+    run = open_run(environment=environment, topics=Path(), group=dag_run["dag_id"], run_id=dag_run["dag_run_id"])
     for teller in TELLERS:
         teller.tell_setting_of_end(run, f"it has not ended within {within}")

@@ -14,16 +14,16 @@ from fakes import builders
 from fixtures.workspace import Workspace
 from fixtures.znode_tree import BASE, CLUSTER_ID, lay, state, topic
 from fixtures.zookeeper import Chroot
-from topicops import flow
 from topicops.edges.home.audit_log import AuditOrigin
 from topicops.edges.home.journal import FileJournal, open_intents, read_journal
 from topicops.edges.home.memories import keep_topic_count
 from topicops.edges.home.open_journals import registered
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.edges.zookeeper.lease import LEASE, ZooKeeperLease
+from topicops.flow import planning, reporting, single_steps
 from topicops.flow.applying import Applied
 from topicops.flow.runs.access import Access
-from topicops.flow.runs.run import read_environment
+from topicops.flow.runs.run import Run, open_run, read_environment
 from topicops.flow.verifying import record_baseline
 from topicops.flow.whole_runs import verify_or_fail
 from topicops.model.cluster.snapshot import LogDirectories
@@ -74,25 +74,25 @@ def plan_of(chroot: Chroot, *changes: Change) -> Plan:
     return gate(replace(found, target=target), OPEN)
 
 
-def run_of(world: Workspace, plan: Plan) -> flow.Run:
+def run_of(world: Workspace, plan: Plan) -> Run:
     """A run that came as far as its gate."""
-    run = flow.open_run(environment="local", topics=world.folder / "topics", group="topic_pipeline_local", run_id="1")
+    run = open_run(environment="local", topics=world.folder / "topics", group="topic_pipeline_local", run_id="1")
     run.store.write_text("plan.json", plan_to_json(plan))
     return run
 
 
-def planned_run(world: Workspace) -> flow.Run:
+def planned_run(world: Workspace) -> Run:
     """A run with a plan of the files and the cluster of now."""
-    run = flow.open_run(environment="local", topics=world.folder / "topics", group="topic_pipeline_local", run_id="1")
-    flow.make_plan(run, engine="python", states=True)
+    run = open_run(environment="local", topics=world.folder / "topics", group="topic_pipeline_local", run_id="1")
+    planning.make_plan(run, engine="python", states=True)
     return run
 
 
-def approval_of_all(run: flow.Run) -> Approval:
+def approval_of_all(run: Run) -> Approval:
     return replace(builders.approval(), digests=frozenset(gated.digest for gated in run.read_plan().changes))
 
 
-def outcomes_of(run: flow.Run, action: str) -> Sequence[Outcome]:
+def outcomes_of(run: Run, action: str) -> Sequence[Outcome]:
     return run.store.read_value(f"outcomes-{action}.json", tuple[Outcome, ...])
 
 
@@ -126,7 +126,7 @@ def test_an_environment_that_names_another_cluster_by_now_is_a_wrong_target(worl
     world.write_environment()
 
     with pytest.raises(WrongTargetError, match="x9ZkQ0mVTh2c7nUeYw1aBg"):
-        flow.apply(run)
+        single_steps.apply(run)
     assert chroot.client.exists("/topicops") is None
 
 
@@ -137,13 +137,13 @@ def test_a_world_that_shrank_since_the_plan_is_not_touched(world: Workspace, chr
     keep_topic_count(run.home, CLUSTER_ID, 40)
 
     with pytest.raises(ShrunkenWorldError, match="0 topics are live, 40 were"):
-        flow.apply(run)
+        single_steps.apply(run)
 
 
 def test_the_gate_looks_at_the_cluster_after_the_wait_for_the_lease(world: Workspace, chroot: Chroot) -> None:
     run = planned_run(world)
     with ZooKeeperLease(chroot.hosts, run="cli/other", operation="apply all"):
-        waiting = Thread(target=flow.apply, args=(run,), kwargs={"lock_timeout_s": 20})
+        waiting = Thread(target=single_steps.apply, args=(run,), kwargs={"lock_timeout_s": 20})
         waiting.start()
         time.sleep(1)  # long enough to have looked at three brokers, were it to look before
         chroot.client.delete("/brokers/ids/3")
@@ -158,7 +158,7 @@ def test_nothing_that_may_run_needs_neither_lease_nor_brokers(world: Workspace, 
     held = gate(plan_of(chroot, DELETE).change_set, builders.environment())
     assert [gated.gate for gated in held.changes] == [GateWord.HELD]
     with ZooKeeperLease(chroot.hosts, run="cli/other", operation="apply all"):
-        summary = flow.apply(run_of(world, held))
+        summary = single_steps.apply(run_of(world, held))
     assert summary.counts["not sent"] == 0
 
 
@@ -167,10 +167,10 @@ def test_an_environment_without_a_lease_is_told_in_the_report(world: Workspace, 
     world.write_environment()
     run = run_of(world, plan_of(chroot, CREATE, DELETE))
 
-    flow.apply(run, actions=["delete"])
-    flow.report(run)
+    single_steps.apply(run, actions=["delete"])
+    single_steps.report(run)
 
-    assert "no lease (cluster.lease, topics/environments/local.yaml:" in flow.render_report(run, "text")
+    assert "no lease (cluster.lease, topics/environments/local.yaml:" in reporting.render_report(run, "text")
     assert chroot.client.exists("/topicops") is None
 
 
@@ -182,17 +182,17 @@ def test_production_without_a_set_home_is_noted_in_the_report(
     world.write_environment()
     run = run_of(world, plan_of(chroot, CREATE, DELETE))
 
-    flow.apply(run, actions=["delete"])
-    flow.report(run)
+    single_steps.apply(run, actions=["delete"])
+    single_steps.report(run)
 
     note = "TOPICOPS_HOME is not set, in class production: each copy of the repository has its own audit log"
-    assert note in flow.render_report(run, "text")
+    assert note in reporting.render_report(run, "text")
     monkeypatch.setenv("TOPICOPS_HOME", str(run.home))
     again = run_of(world, plan_of(chroot, CREATE, DELETE))
     again.store.remove("notes.json")
-    flow.apply(again, actions=["delete"])
-    flow.report(again)
-    assert note not in flow.render_report(again, "text")
+    single_steps.apply(again, actions=["delete"])
+    single_steps.report(again)
+    assert note not in reporting.render_report(again, "text")
 
 
 def test_what_an_earlier_run_left_open_is_settled_and_told_before_anything_else(
@@ -201,10 +201,12 @@ def test_what_an_earlier_run_left_open_is_settled_and_told_before_anything_else(
     run = run_of(world, plan_of(chroot, CREATE, DELETE))
     leave_open(run)
 
-    flow.apply(run, actions=["delete"])
-    flow.report(run)
+    single_steps.apply(run, actions=["delete"])
+    single_steps.report(run)
 
-    assert "ended before it knew what came of create orders: it is not in effect" in flow.render_report(run, "text")
+    assert "ended before it knew what came of create orders: it is not in effect" in reporting.render_report(
+        run, "text"
+    )
     assert open_intents(read_journal(run.store.path("journal-create-1.jsonl"))) == ()
     assert list((run.home / "unsettled" / "local").iterdir()) == []
 
@@ -214,14 +216,14 @@ def test_an_intent_whose_plan_is_gone_is_told_and_stays_open(world: Workspace, c
     leave_open(run)
     run.store.write_text("plan.json", plan_to_json(plan_of(chroot, builders.create_change("another"), DELETE)))
 
-    flow.apply(run, actions=["delete"])
-    flow.report(run)
+    single_steps.apply(run, actions=["delete"])
+    single_steps.report(run)
 
-    assert "its requests cannot be checked" in flow.render_report(run, "text")
+    assert "its requests cannot be checked" in reporting.render_report(run, "text")
     assert len(list((run.home / "unsettled" / "local").iterdir())) == 1
 
 
-def leave_open(run: flow.Run) -> None:
+def leave_open(run: Run) -> None:
     """What a run leaves that was killed right after its intent to create."""
     journal = FileJournal(run.store.path("journal-create-1.jsonl"))
     origin = AuditOrigin(
@@ -245,7 +247,7 @@ def test_a_delete_whose_tombstone_was_taken_back_is_not_sent_and_says_why(
     run = planned_run(world)
     world.path_of("tmp-import").unlink()
 
-    flow.apply(run, actions=["delete"], approvals=[approval_of_all(run)])
+    single_steps.apply(run, actions=["delete"], approvals=[approval_of_all(run)])
 
     (outcome,) = outcomes_of(run, "delete")
     assert (outcome.status, outcome.sent) == (OutcomeStatus.REFUSED, False)
@@ -271,11 +273,11 @@ def test_an_approval_that_the_policy_of_now_does_not_count_leaves_the_change_hel
     world.write_environment()
     an_hour_ago = datetime.now(UTC) - timedelta(hours=1, seconds=1)
 
-    flow.apply(run, actions=["delete"], approvals=[replace(approval_of_all(run), given_at=an_hour_ago)])
-    flow.report(run)
+    single_steps.apply(run, actions=["delete"], approvals=[replace(approval_of_all(run), given_at=an_hour_ago)])
+    single_steps.report(run)
 
     assert outcomes_of(run, "delete") == ()
-    report = flow.render_report(run, "text")
+    report = reporting.render_report(run, "text")
     assert reason in report
     assert "1 held" in report
 
@@ -284,7 +286,7 @@ def test_deletes_wait_for_a_kind_that_was_to_run_and_left_no_outcome(world: Work
     lay(chroot.client, OLD_TOPIC)
     run = planned_run(world)
 
-    flow.apply(run, actions=["delete"], approvals=[approval_of_all(run)])
+    single_steps.apply(run, actions=["delete"], approvals=[approval_of_all(run)])
 
     (outcome,) = outcomes_of(run, "delete")
     assert (outcome.status, outcome.sent) == (OutcomeStatus.NOT_SENT, False)
@@ -299,9 +301,9 @@ def test_a_new_gate_forgets_what_an_earlier_try_of_the_run_did(world: Workspace,
     run.store.write_value("outcomes-create.json", (done,))
     run.store.write_value("checks.json", (Check(id="V02", topic="orders", verdict=Verdict.HEALTHY),))
 
-    flow.gate(run)
+    single_steps.gate(run)
 
-    report = flow.report(run)
+    report = single_steps.report(run)
     assert report.summary.startswith("Nothing was applied")
 
 
@@ -316,9 +318,9 @@ def test_changes_that_cannot_be_verified_end_as_applied_and_not_verified(world: 
 
     verify_or_fail(run, environment, plan, Applied(outcomes=(done,)), interrupted=lambda: False)
 
-    assert apply_exit_status(flow.run_report(run).summary) == 7
-    flow.report(run)
-    assert "nothing could be verified" in flow.render_report(run, "text")
+    assert apply_exit_status(reporting.run_report(run).summary) == 7
+    single_steps.report(run)
+    assert "nothing could be verified" in reporting.render_report(run, "text")
 
 
 def test_verifying_a_plan_for_another_cluster_is_a_wrong_target(world: Workspace) -> None:

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from fixtures.fleet import KRAFT_CONTROLLER, NOWHERE, FleetFolder
 from fixtures.zookeeper import Chroot, start_zookeeper
-from topicops import cli, flow
+from topicops import cli
 from topicops.edges.processes import stop
 from topicops.features.drift.reading import live_drift
 from topicops.features.fleet import fleet as fleet_steps
@@ -23,7 +23,8 @@ from topicops.features.fleet.fleet import Fleet
 from topicops.features.fleet.values import EnvironmentResult, FleetReport, Standing
 from topicops.features.quality import judging
 from topicops.features.spark.engine import SPARK
-from topicops.flow.runs.run import Run
+from topicops.flow import planning, single_steps
+from topicops.flow.runs.run import Run, open_run
 from topicops.model.errors import TopicopsError
 from topicops.model.runs.results import QualityReport
 from topicops.plugged import ENGINES
@@ -74,9 +75,9 @@ def new_fleet(folder: FleetFolder, *named: str, run_id: str = "fleet") -> Fleet:
 
 def alone(folder: FleetFolder, environment: str) -> bytes | str:
     """The plan of a run of that environment alone, or why it has none."""
-    run = flow.open_run(environment=environment, topics=folder.topics, group="cli", run_id=f"alone-{environment}")
+    run = open_run(environment=environment, topics=folder.topics, group="cli", run_id=f"alone-{environment}")
     try:
-        flow.make_plan(run, engine="python")
+        planning.make_plan(run, engine="python")
     except TopicopsError as error:
         return str(error)
     return run.store.path("plan.json").read_bytes()
@@ -167,16 +168,14 @@ def test_the_drift_of_a_fleet_is_that_of_each_environment_and_so_are_its_quality
         name: replace(result, path=by_environment(drift)[name].path) for name, result in by_environment(looked).items()
     }
     for environment in ("env-00", "env-01"):
-        own = flow.open_run(environment=environment, topics=folder.topics, group="cli", run_id=f"own-{environment}")
-        flow.validate(own, as_tables=True)
-        flow.snapshot(own, states=True)
+        own = open_run(environment=environment, topics=folder.topics, group="cli", run_id=f"own-{environment}")
+        single_steps.validate(own, as_tables=True)
+        single_steps.snapshot(own, states=True)
         judging.before(own)
         wanted = own.store.read_value("quality-before.json", QualityReport).results
-        flow.diff(own, engine=SPARK)
-        flow.record_drift(own)
-        run = flow.open_run(
-            environment=environment, topics=folder.topics, group="cli", run_id="looked", part=environment
-        )
+        single_steps.diff(own, engine=SPARK)
+        single_steps.record_drift(own)
+        run = open_run(environment=environment, topics=folder.topics, group="cli", run_id="looked", part=environment)
         assert run.store.read_value("quality-before.json", QualityReport).results == wanted
         assert run.store.read_text("drift.json") == own.store.read_text("drift.json")
         assert json.loads(run.store.read_text("drift.json")) == json.loads(
@@ -281,4 +280,4 @@ def test_verify_checks_each_cluster_as_alone(folder: FleetFolder, capsys: pytest
 
 
 def unrecorded(folder: FleetFolder, environment: str) -> Run:
-    return flow.open_run(environment=environment, topics=folder.topics, group="cli", run_id="never-made")
+    return open_run(environment=environment, topics=folder.topics, group="cli", run_id="never-made")

@@ -11,10 +11,11 @@ from pyspark.sql import SparkSession
 
 from fixtures.simulated import Simulated, outcomes_of
 from fixtures.store import SECRET, Store, s3_store
-from topicops import flow
 from topicops.features.quality import judging
 from topicops.features.spark.edges import tables as spark_tables
 from topicops.features.spark.engine import SPARK
+from topicops.flow import single_steps
+from topicops.flow.runs.run import Run, open_run
 from topicops.model.errors import ArtifactError
 from topicops.model.runs.results import OutcomeStatus
 
@@ -30,18 +31,18 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
         yield store
 
 
-def whole_run(simulated: Simulated, run_id: str) -> flow.Run:
+def whole_run(simulated: Simulated, run_id: str) -> Run:
     """From validate to quality_after, as the tasks of a DAG run do it."""
     simulated.workspace.write_environment()
-    run = flow.open_run(environment="local", topics=Path("topics"), group="topic_pipeline_local", run_id=run_id)
-    flow.validate(run, as_tables=True)
-    flow.snapshot(run, states=True)
+    run = open_run(environment="local", topics=Path("topics"), group="topic_pipeline_local", run_id=run_id)
+    single_steps.validate(run, as_tables=True)
+    single_steps.snapshot(run, states=True)
     assert judging.before(run).critical == []
-    flow.diff(run, engine=SPARK)
-    flow.plan(run)
-    flow.gate(run)
-    flow.apply(run)
-    flow.verify(run)
+    single_steps.diff(run, engine=SPARK)
+    single_steps.plan(run)
+    single_steps.gate(run)
+    single_steps.apply(run)
+    single_steps.verify(run)
     assert judging.after(run).critical == []
     return run
 
@@ -100,10 +101,10 @@ def test_a_store_that_goes_away_is_one_sentence_without_its_secret(
     store: Store, simulated: Simulated, spark: SparkSession
 ) -> None:
     simulated.workspace.write_environment()
-    run = flow.open_run(environment="local", topics=Path("topics"), group="cli", run_id="1")
-    flow.validate(run, as_tables=True)
+    run = open_run(environment="local", topics=Path("topics"), group="cli", run_id="1")
+    single_steps.validate(run, as_tables=True)
     store.end()
-    for step in (flow.snapshot, flow.diff, lambda run: flow.validate(run, as_tables=True)):
+    for step in (single_steps.snapshot, single_steps.diff, lambda run: single_steps.validate(run, as_tables=True)):
         with pytest.raises(ArtifactError, match=r"^s3://topicops/tables/cli/1/\w+\.parquet: cannot be ") as caught:
             step(run)
         assert "check the store" in str(caught.value)

@@ -9,20 +9,21 @@ from pathlib import Path
 import pytest
 
 from fixtures.simulated import Simulated
-from topicops import flow
 from topicops.edges.home.artifacts import runs_folder
 from topicops.edges.tables.table_folder import TableFolder
+from topicops.flow import single_steps
 from topicops.flow.runs import run as run_module
+from topicops.flow.runs.run import Run, open_run
 from topicops.model.errors import ArtifactError
 
 SETTING = "TOPICOPS_TABLES"
 
 
-def read(simulated: Simulated, run_id: str) -> flow.Run:
+def read(simulated: Simulated, run_id: str) -> Run:
     simulated.workspace.write_environment()
-    run = flow.open_run(environment="local", topics=Path("topics"), group="topic pipeline", run_id=run_id)
-    flow.validate(run, as_tables=True)
-    flow.snapshot(run)
+    run = open_run(environment="local", topics=Path("topics"), group="topic pipeline", run_id=run_id)
+    single_steps.validate(run, as_tables=True)
+    single_steps.snapshot(run)
     return run
 
 
@@ -76,10 +77,10 @@ def test_the_tables_of_a_run_of_many_environments_are_below_that_run(
     simulated: Simulated, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv(SETTING, str(tmp_path / "all"))
-    run = flow.open_run(environment="local", topics=Path("topics"), group="cli", run_id="1", part="local")
+    run = open_run(environment="local", topics=Path("topics"), group="cli", run_id="1", part="local")
     simulated.workspace.write_environment()
 
-    flow.validate(run, as_tables=True)
+    single_steps.validate(run, as_tables=True)
 
     assert run.store.folder == tmp_path / "home/runs/cli/1/local"
     assert (tmp_path / "all/cli/1/local/desired.parquet").is_file()

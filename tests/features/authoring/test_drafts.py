@@ -163,7 +163,7 @@ def test_what_drifts_afterwards_is_what_was_said(files: dict[str, str], live: Cl
     texts, result = adopted(files, live)
     environment, desired = validate(tree_of({**files, **texts}), environment="local", now=NOW).require()
 
-    entries = drift(desired, live, environment).entries
+    entries = drift(desired, live, environment).drift
 
     assert Counter((e.topic, e.field) for e in entries if e.kind is DriftKind.UNLISTED) == Counter(
         (override.topic, f"configs.{override.config}") for override in result.unsayable

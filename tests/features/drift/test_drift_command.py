@@ -11,7 +11,8 @@ import pytest
 from fixtures.workspace import Ended, Workspace
 from fixtures.znode_tree import BASE, CLUSTER_ID, config, lay, topic
 from fixtures.zookeeper import Chroot
-from topicops import flow
+from topicops.flow import single_steps
+from topicops.flow.runs.run import open_run
 
 pytestmark = pytest.mark.edges
 
@@ -153,14 +154,12 @@ def test_a_run_keeps_the_same_drift_and_says_a_line_for_each_difference(drifted:
     drifted.write_environment()
     said: list[str] = []
     topics = drifted.folder / "topics"
-    step = flow.open_run(
-        environment="local", topics=topics, group="topic_drift_local", run_id="1", progress=said.append
-    )
-    flow.validate(step)
-    flow.snapshot(step)
-    flow.diff(step)
+    step = open_run(environment="local", topics=topics, group="topic_drift_local", run_id="1", progress=said.append)
+    single_steps.validate(step)
+    single_steps.snapshot(step)
+    single_steps.diff(step)
 
-    summary = flow.record_drift(step).to_xcom()
+    summary = single_steps.record_drift(step).to_xcom()
 
     assert json.loads(step.store.read_text("drift.json"))["drift"] == found(drifted)
     assert (summary["differences"], summary["missing"], summary["unmanaged"], summary["changed"]) == (2, 1, 1, 0)
@@ -172,8 +171,8 @@ def test_the_drift_of_a_narrowed_run_is_that_of_its_topics(drifted: Workspace, c
     lay(chroot.client, {"/brokers/topics/stray": topic(ROWS)})
     drifted.write_environment()
     topics = drifted.folder / "topics"
-    step = flow.open_run(environment="local", topics=topics, group="topic_drift_local", run_id="1")
-    flow.validate(step)
-    flow.snapshot(step)
-    flow.diff(step)
-    assert flow.record_drift(step, only="other*").differences == 0
+    step = open_run(environment="local", topics=topics, group="topic_drift_local", run_id="1")
+    single_steps.validate(step)
+    single_steps.snapshot(step)
+    single_steps.diff(step)
+    assert single_steps.record_drift(step, only="other*").differences == 0

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from topicops import flow
 from topicops.features.notify.telling import Telling, telling_of_failure, telling_of_run
 from topicops.features.notify.values import Event
 from topicops.flow.reporting import note_problem, run_report
+from topicops.flow.runs.run import open_run
 from topicops.steps.reporting.runs.run_report import headline
 
 APPROVAL, PIPELINE = "topic_approval_local", "topic_pipeline_local"
@@ -25,7 +25,7 @@ class Chat:
         return [f"{event.kind}: {event.verdict}" for event in telling.tell("chat", _take)]
 
     def run(self, dag: str, run_id: str, *failed_tasks: str, is_whole: bool = True) -> list[str]:
-        run = flow.open_run(environment="local", topics=self.home, group=dag, run_id=run_id, home=self.home)
+        run = open_run(environment="local", topics=self.home, group=dag, run_id=run_id, home=self.home)
         mode = "approval" if dag == APPROVAL else "apply"
         return self.hears(
             telling_of_run(run, mode=mode, failed_tasks=failed_tasks, is_whole=is_whole, approval=APPROVAL)
@@ -33,7 +33,7 @@ class Chat:
 
     def broke(self, run_id: str) -> list[str]:
         """An approval run that ended before its report."""
-        run = flow.open_run(environment="local", topics=self.home, group=APPROVAL, run_id=run_id, home=self.home)
+        run = open_run(environment="local", topics=self.home, group=APPROVAL, run_id=run_id, home=self.home)
         return self.hears(telling_of_failure(run, "a task failed"))
 
 
@@ -93,7 +93,7 @@ def test_a_good_approval_does_not_end_what_failed_in_the_pipeline(chat: Chat) ->
 
 
 def test_why_a_task_failed_is_told_and_is_in_the_headline(chat: Chat) -> None:
-    run = flow.open_run(environment="local", topics=chat.home, group="topic_pipeline_local", run_id="1", home=chat.home)
+    run = open_run(environment="local", topics=chat.home, group="topic_pipeline_local", run_id="1", home=chat.home)
     note_problem(run, "snapshot", "ZooKeeper at zk:2181 does not answer.\nIt was asked three times.")
     told = chat.run("topic_pipeline_local", "1", "snapshot")
     assert told == ["failed: The run failed: ZooKeeper at zk:2181 does not answer; snapshot failed."]
@@ -102,7 +102,7 @@ def test_why_a_task_failed_is_told_and_is_in_the_headline(chat: Chat) -> None:
 
 
 def test_why_a_task_failed_and_nobody_can_read_it_is_told_so(chat: Chat) -> None:
-    run = flow.open_run(environment="local", topics=chat.home, group="topic_pipeline_local", run_id="1", home=chat.home)
+    run = open_run(environment="local", topics=chat.home, group="topic_pipeline_local", run_id="1", home=chat.home)
     note_problem(run, "snapshot", "ZooKeeper does not answer")
     run.store.path("problem-snapshot.txt").write_bytes(b"\xff")
     (told,) = chat.run("topic_pipeline_local", "1", "snapshot")
@@ -110,6 +110,6 @@ def test_why_a_task_failed_and_nobody_can_read_it_is_told_so(chat: Chat) -> None
 
 
 def test_why_a_task_failed_that_was_well_in_a_later_try_is_not_told(chat: Chat) -> None:
-    run = flow.open_run(environment="local", topics=chat.home, group="topic_pipeline_local", run_id="1", home=chat.home)
+    run = open_run(environment="local", topics=chat.home, group="topic_pipeline_local", run_id="1", home=chat.home)
     note_problem(run, "snapshot", "ZooKeeper does not answer")
     assert chat.run("topic_pipeline_local", "1", "create") == ["failed: The run failed: create failed."]

@@ -14,11 +14,12 @@ from fixtures.git_bundle import Repository
 from fixtures.scripted_flow import failed_rule, quality_rule
 from fixtures.simulated import Simulated
 from fixtures.whole_runs import WholeRuns
-from topicops import flow
 from topicops.edges.home.memories import HELD, MemoryFile
 from topicops.features.quiet import quiet
 from topicops.features.quiet.values import GoodRun, RunState
+from topicops.flow import single_steps
 from topicops.flow.recovery import open_journals_folder
+from topicops.flow.runs.run import open_run
 from topicops.flow.runs.unverified import note_unverified
 from topicops.model.runs.memories import HeldSet
 from topicops.model.runs.run_result import QUIET_FILE, Quiet
@@ -251,11 +252,11 @@ def test_who_asks_for_something_of_his_own_gets_a_full_run(runs: WholeRuns) -> N
 
 def test_each_dag_remembers_its_own_runs(runs: WholeRuns) -> None:
     runs.full()
-    other = flow.open_run(
+    other = open_run(
         environment="local", topics=runs.simulated.workspace.folder / "topics", group="topic_drift_local", run_id="1"
     )
-    flow.validate(other, as_tables=True)
-    flow.snapshot(other, states=True)
+    single_steps.validate(other, as_tables=True)
+    single_steps.snapshot(other, states=True)
     assert quiet.look_for_quiet(other, mode="apply") is None
 
 
@@ -268,7 +269,7 @@ def test_a_new_commit_of_the_same_files_is_verified_by_a_quiet_run(
     repository = Repository(runs.simulated.workspace.folder, tmp_path.parent / f"{tmp_path.name}.git")
     repository.publish()
     run = runs.full()
-    flow.note_verified(run)
+    single_steps.note_verified(run)
     (runs.simulated.workspace.folder / "README.md").write_text("Read.", encoding="utf-8")
     newer = repository.publish()
     _, ended = runs.start()

@@ -29,7 +29,7 @@ from topicops.model.printable import plural
 from topicops.model.unexpected import log_error, sentence
 
 if TYPE_CHECKING:
-    from topicops.flow import Run
+    from topicops.flow.runs.run import Run
     from topicops.flow.runs.values import Planned
     from topicops.steps.reporting.runs.run_report import RunReport
 
@@ -57,22 +57,23 @@ def apply_command(
     output: FormatOption = "text",
 ) -> None:
     """Apply a plan through Kafka's Admin API and verify every topic it touched; without PLAN, plan first and ask."""
-    from topicops import flow
+    from topicops.flow import whole_runs
+    from topicops.flow.runs.run import load_plan
     from topicops.plugged import after_run
 
     wait_s = seconds_of(lock_timeout)
     if plan is not None:
         if environment is not None or only is not None:
             raise UsageError("a plan has its environment and its topics: leave --environment and --only out")
-        saved = flow.load_plan(plan)
+        saved = load_plan(plan)
         run = new_run(saved.target.environment, topics)
         approvals = approvals_of(saved, approve)
-        work = partial(flow.apply_plan, run, saved, approvals=approvals, lock_timeout_s=wait_s)
+        work = partial(whole_runs.apply_plan, run, saved, approvals=approvals, lock_timeout_s=wait_s)
     else:
         require_answer(yes)
         run = new_run(one_environment(environment, topics), topics)
         planned, approvals = planned_and_confirmed(run, only=only, approve=approve, yes=yes, output=output)
-        work = partial(flow.apply_own_plan, run, planned, approvals=approvals, lock_timeout_s=wait_s)
+        work = partial(whole_runs.apply_own_plan, run, planned, approvals=approvals, lock_timeout_s=wait_s)
     with StopSignals() as stop:
         ended = stop.unless_stopped(lambda: work(interrupted=stop.is_asked))
     after_run(run, ended.results)
@@ -96,13 +97,13 @@ def planned_and_confirmed(
 
     Nothing is asked where nothing could be sent. Exits with status 1 unless the answer is yes.
     """
-    from topicops import flow
+    from topicops.flow import planning, reporting
     from topicops.plugged import ENGINES, after_run
 
-    planned = flow.make_plan(run, engines=ENGINES, states=True, only=only)
+    planned = planning.make_plan(run, engines=ENGINES, states=True, only=only)
     after_run(run, planned.results())
     plan = planned.plan
-    shown = flow.render(plan, "text", planned.comparison.facts)
+    shown = reporting.render(plan, "text", planned.comparison.facts)
     print_result(shown, output) if output == "text" else print_error(shown)
     approvals = approvals_of(plan, approve)
     ready, held = len(plan.with_gate(GateWord.RUN)), len(plan.held_for(command=True))
@@ -123,10 +124,10 @@ def planned_and_confirmed(
 
 def show_report(run: Run, report: RunReport, output: Format, *, own_plan: bool) -> None:
     """Print the report. An error on the way is printed instead: the exit status says what the run did."""
-    from topicops import flow
+    from topicops.flow import reporting
 
     try:
-        print_result(flow.shown_report(report, output), output, file=flow.report_file(run, output))
+        print_result(reporting.shown_report(report, output), output, file=reporting.report_file(run, output))
         if own_plan and report.plan is not None:
             show_own_plan(run, report.plan)
     except Exception as error:  # noqa: BLE001 - whatever it is, requests may have been sent
@@ -159,13 +160,13 @@ def asked(text: str) -> str:
 
 def approvals_of(saved: Plan, fingerprint: str | None) -> tuple[Approval, ...]:
     """``--approve``: by the policy an approval by parameter, whose author is the approver himself; empty without it."""
-    from topicops import flow
+    from topicops.flow import applying
 
     if not fingerprint:
         return ()
     name = user_name()
     approval = Approval(
-        digests=flow.approved_digests(saved, fingerprint),
+        digests=applying.approved_digests(saved, fingerprint),
         way="parameter",
         approver=name,
         signature=f"{name} with --approve",

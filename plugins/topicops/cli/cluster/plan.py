@@ -43,7 +43,8 @@ def plan_command(
     output: FormatOption = "text",
 ) -> None:
     """Compare the files with the live cluster and print the plan; nothing is written to the cluster."""
-    from topicops import flow
+    from topicops.flow import planning, reporting
+    from topicops.flow.runs.run import save_plan
     from topicops.plugged import ENGINES, after_run
 
     environments = all_environments(environment, topics)
@@ -59,12 +60,12 @@ def plan_command(
             output=output,
         )
     run = new_run(environments[0], topics)
-    planned = flow.make_plan(run, engine=engine, engines=ENGINES, states=states, only=only)
+    planned = planning.make_plan(run, engine=engine, engines=ENGINES, states=states, only=only)
     after_run(run, planned.results())
     plan = planned.plan
-    print_result(flow.render(plan, output, planned.comparison.facts), output, file=run.store.path("plan.json"))
+    print_result(reporting.render(plan, output, planned.comparison.facts), output, file=run.store.path("plan.json"))
     if out is not None:
-        flow.save_plan(plan, out)
+        save_plan(plan, out)
         progress(next_line(plan, out))
     if detailed_exitcode and not plan.is_empty:
         raise typer.Exit(ExitStatus.CHANGES_PENDING)

@@ -16,6 +16,7 @@ def show_command(
     output: FormatOption = "text",
 ) -> None:
     """Print a saved plan; no connection is made."""
-    from topicops import flow
+    from topicops.flow import reporting
+    from topicops.flow.runs.run import load_plan
 
-    print_result(flow.render(flow.load_plan(plan), output), output)
+    print_result(reporting.render(load_plan(plan), output), output)

@@ -14,11 +14,11 @@ def stop_command(environment: EnvironmentOption = None, topics: TopicsOption = P
 
     In Airflow and in the shell, wherever the run has the same TOPICOPS_HOME.
     """
-    from topicops import flow
+    from topicops.flow.runs.run import home_folder
     from topicops.flow.stopping import ask_to_stop
 
     name = one_environment(environment, topics)
-    sending = ask_to_stop(flow.home_folder(), name, by=getuser())
+    sending = ask_to_stop(home_folder(), name, by=getuser())
     lines = [f"Each run of {name} that has begun sends no further request. What it has sent stays: plan again."]
     lines += [f"Sending, or ended in the middle: {run}" for run in sending] or ["No run sends anything now."]
     print_result("\n".join(lines), "text")

@@ -21,7 +21,8 @@ def verify_command(
     output: FormatOption = "text",
 ) -> None:
     """Check leaders and ISRs in ZooKeeper and in the brokers' own metadata; nothing is written."""
-    from topicops import flow
+    from topicops.flow import reporting, whole_runs
+    from topicops.flow.runs.run import load_plan
     from topicops.plugged import after_run
 
     environments = all_environments(environment, topics)
@@ -30,7 +31,7 @@ def verify_command(
             raise UsageError("a plan is about one environment; name that one alone")
         FLEETS[0].verify(named, topics, output=output)
     run = new_run(environments[0], topics)
-    ended = flow.verify_plan(run, flow.load_plan(plan)) if plan else flow.verify_cluster(run)
+    ended = whole_runs.verify_plan(run, load_plan(plan)) if plan else whole_runs.verify_cluster(run)
     after_run(run, ended.results)
-    print_result(flow.shown_report(ended.report, output), output, file=flow.report_file(run, output))
+    print_result(reporting.shown_report(ended.report, output), output, file=reporting.report_file(run, output))
     raise typer.Exit(ended.status)

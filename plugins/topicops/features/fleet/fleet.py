@@ -19,7 +19,6 @@ from topicops.edges.home.artifacts import ArtifactStore
 from topicops.features.fleet.text import fleet_text, fleet_values
 from topicops.features.fleet.values import EnvironmentResult, Failure, FleetReport, Standing
 from topicops.flow.engines import DiffEngine, engine_for
-from topicops.flow.inspecting import record_drift
 from topicops.flow.planning import specs_of
 from topicops.flow.runs.kept import keep_specs, prune
 from topicops.flow.runs.run import (
@@ -31,7 +30,7 @@ from topicops.flow.runs.run import (
     open_run,
     read_environment,
 )
-from topicops.flow.single_steps import diff, gate, plan, snapshot
+from topicops.flow.single_steps import diff, gate, plan, record_drift, snapshot
 from topicops.flow.whole_runs import check_cluster
 from topicops.model.errors import TopicopsError, UsageError
 from topicops.model.exit_status import ExitStatus

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from topicops.flow import Run, validate
+from topicops.flow.runs.run import Run
+from topicops.flow.single_steps import validate
 from topicops.model.cluster.snapshot import Assignment
 from topicops.model.errors import ClusterError
 from topicops.model.plans.changes import CreateTopic, Precondition

@@ -26,9 +26,10 @@ def undo_command(
 
     Nothing is written to the cluster, and no tombstone is written.
     """
-    from topicops import flow
     from topicops.features.undo.text import undo_json, undo_text
     from topicops.features.undo.undoing import plan_undo, undo, write_undo
+    from topicops.flow import reporting
+    from topicops.flow.runs.run import save_plan
     from topicops.plugged import ENGINES, after_run
 
     found = undo(run, environment, topics)
@@ -44,6 +45,6 @@ def undo_command(
     if output == "json":
         print_result(undo_json(found, plan))
     elif plan is not None:
-        print_result(f"\n{flow.render(plan, 'text')}")
+        print_result(f"\n{reporting.render(plan, 'text')}")
     if plan is not None and out is not None:
-        flow.save_plan(plan, out)
+        save_plan(plan, out)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from topicops.edges.airflow_client import AirflowClient
     from topicops.features.sandbox.edges.airflow import LocalAirflow
     from topicops.features.sandbox.edges.cluster import LocalCluster
-    from topicops.flow import Run
+    from topicops.flow.runs.run import Run
     from topicops.model.plans.plan import GatedChange, Plan
 
 ENVIRONMENT = "local"
@@ -59,7 +59,7 @@ def demo_command(
     from topicops.features.sandbox.edges.cluster import LocalCluster
     from topicops.features.sandbox.edges.demo_files import copy_files, fit_to_kafka
     from topicops.features.sandbox.edges.jars import release_of, usual_version, version_of
-    from topicops.flow import home_folder
+    from topicops.flow.runs.run import home_folder
 
     require_extra("airflow")
     require_checkout(topics, dags)
@@ -95,29 +95,30 @@ def require_checkout(topics: Path, dags: Path) -> None:
 
 def _run_loop(home: Path, topics: Path, dags: Path, cluster: LocalCluster, started: float) -> bool:
     """Steps 2 to 7. Returns whether the run was verified and left nothing to do but the held change."""
-    from topicops import flow
     from topicops.features.sandbox.demo_topics import seed_cluster
+    from topicops.flow import planning, reporting
+    from topicops.flow.runs.run import open_run
 
-    run = flow.open_run(environment=ENVIRONMENT, topics=topics, group="cli", run_id=new_run_id(), home=home)
+    run = open_run(environment=ENVIRONMENT, topics=topics, group="cli", run_id=new_run_id(), home=home)
     with _step(2, "Putting topics on it, so that there is something to change"):
         for line in seed_cluster(run, cluster.bootstrap_servers, sorted(cluster.broker_ports)):
             _detail(line)
     with _step(3, "Comparing the specs with the live topics"):
-        plan = flow.make_plan(run).plan
-    print_result(flow.render(plan, "text"))
+        plan = planning.make_plan(run).plan
+    print_result(reporting.render(plan, "text"))
     left = _left_held(plan)
     with _started_airflow(home, dags) as airflow:
         client = airflow.client()
         but = f" but that of {left.change.address}" if left else ""
         with _step(5, f"Running {PIPELINE} in Airflow, with this plan's digests{but} as approved"):
             pipeline_run = _follow_pipeline(airflow, client, [g.digest for g in plan.changes if g is not left])
-        report = flow.open_run(environment=ENVIRONMENT, topics=topics, group=PIPELINE, run_id=pipeline_run, home=home)
+        report = open_run(environment=ENVIRONMENT, topics=topics, group=PIPELINE, run_id=pipeline_run, home=home)
         succeeded = client.run_state(PIPELINE, pipeline_run) == "success"
         _show_report(report, client, pipeline_run, succeeded=succeeded)
-        again = flow.open_run(environment=ENVIRONMENT, topics=topics, group="cli", run_id=new_run_id(), home=home)
+        again = open_run(environment=ENVIRONMENT, topics=topics, group="cli", run_id=new_run_id(), home=home)
         with _step(7, "Planning again"):
-            rest = flow.make_plan(again).plan
-        print_result(flow.render(rest, "text"))
+            rest = planning.make_plan(again).plan
+        print_result(reporting.render(rest, "text"))
         asked = _question(client) if left and succeeded else None
         is_left_alone = [g.digest for g in rest.changes] == ([left.digest] if left else [])
         verified = succeeded and is_left_alone and not rest.change_set.blocked
@@ -172,11 +173,11 @@ def _follow_pipeline(airflow: LocalAirflow, client: AirflowClient, approved: Seq
 
 
 def _show_report(run: Run, client: AirflowClient, run_id: str, *, succeeded: bool) -> None:
-    from topicops import flow
+    from topicops.flow import reporting
 
     _heading(6, "What the run did, and what was verified")
     try:
-        print_result(flow.render_report(run, "text"))
+        print_result(reporting.render_report(run, "text"))
     except ArtifactError as error:
         print_result(f"  the run left no report: {error}")
     if succeeded:

@@ -13,7 +13,7 @@ import typer
 
 from topicops.cli.output import progress
 from topicops.features.sandbox.edges.cluster import ClusterStatus, LocalCluster, ProcessStatus
-from topicops.flow import home_folder
+from topicops.flow.runs.run import home_folder
 from topicops.model.errors import UsageError
 from topicops.model.exit_status import ExitStatus
 from topicops.model.release import USUAL
