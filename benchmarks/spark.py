@@ -22,7 +22,7 @@ from benchmarks.plan import write_checkout
 from benchmarks.process_tree import Usage, run_measured
 from topicops.edges.processes import wait_gone
 from topicops.edges.spark.class_archive import train_archive
-from topicops.edges.spark.server import SparkServer
+from topicops.features.sandbox.edges.spark_server import SparkServer
 from topicops.model.plans.plan_file import plan_from_json
 
 ROOT = Path(__file__).resolve().parents[1]

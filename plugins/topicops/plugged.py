@@ -12,6 +12,7 @@ import topicops.features.formatting.files
 import topicops.features.history.recording
 import topicops.features.history.text
 import topicops.features.history.trends_page
+import topicops.features.pull_requests.signed_reviews
 import topicops.features.sandbox.addresses
 import topicops.features.why.causes
 from topicops.flow.runs.kept import load_all_results
@@ -19,6 +20,7 @@ from topicops.flow.runs.run import Run, note
 from topicops.flow.runs.values import RunMode, RunResults
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.errors import ArtifactError
+from topicops.model.runs.review import ReviewApprovals
 from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
 from topicops.steps.reporting.markup import Html
 
@@ -59,6 +61,11 @@ SINCE: tuple[DriftSince, ...] = (
     topicops.features.history.text.shown_drift_since,
 )  # fmt: skip
 """The first is used."""
+
+REVIEWS: tuple[Callable[[Run, Sequence[object]], ReviewApprovals], ...] = (
+    topicops.features.pull_requests.signed_reviews.approvals_of_reviews,
+)  # fmt: skip
+"""Functions that check the entries of the param ``reviews``, and give what they approve."""
 
 CAUSES: tuple[Callable[[ClusterSnapshot, LiveTopic], Iterable[tuple[str, str]]], ...] = (
     topicops.features.why.causes.causes_as_read,

@@ -10,7 +10,7 @@ from fakes import builders
 from fixtures.git_bundle import Repository
 from fixtures.reviews import KEY, MERGED, as_param, review_of, signed
 from topicops import flow
-from topicops.flow.runs.reviews import approvals_of_reviews
+from topicops.features.pull_requests.signed_reviews import approvals_of_reviews
 from topicops.model.runs.review import REVIEW_KEY
 
 DELETE = builders.delete_change("tmp-import")
