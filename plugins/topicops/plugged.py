@@ -12,6 +12,7 @@ import topicops.features.formatting.files
 import topicops.features.history.recording
 import topicops.features.history.text
 import topicops.features.history.trends_page
+import topicops.features.pull_requests.signed_reviews
 import topicops.features.quality.judging
 import topicops.features.quiet.quiet
 import topicops.features.sandbox.addresses
@@ -26,6 +27,7 @@ from topicops.flow.runs.values import RunMode, RunResults
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.errors import ArtifactError
 from topicops.model.runs.results import QualityReport
+from topicops.model.runs.review import ReviewApprovals
 from topicops.model.runs.run_result import Quiet
 from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
 from topicops.steps.reporting.markup import Html
@@ -95,6 +97,11 @@ SINCE: tuple[DriftSince, ...] = (
     topicops.features.history.text.shown_drift_since,
 )  # fmt: skip
 """The first is used."""
+
+REVIEWS: tuple[Callable[[Run, Sequence[object]], ReviewApprovals], ...] = (
+    topicops.features.pull_requests.signed_reviews.approvals_of_reviews,
+)  # fmt: skip
+"""Functions that check the entries of the param ``reviews``, and give what they approve."""
 
 CAUSES: tuple[Callable[[ClusterSnapshot, LiveTopic], Iterable[tuple[str, str]]], ...] = (
     topicops.features.why.causes.causes_as_read,

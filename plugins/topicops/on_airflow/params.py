@@ -7,20 +7,20 @@ import os
 from collections.abc import Mapping
 from datetime import timedelta
 from difflib import get_close_matches
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from airflow.sdk import Context, Param
 
 from topicops.model.errors import UsageError
 from topicops.model.printable import printable
-from topicops.model.runs.review import MOST_DIGESTS, MOST_REVIEWS
+from topicops.model.runs.review import MOST_DIGESTS, MOST_REVIEWS, ReviewApprovals
 from topicops.model.specs.topic_config import read_duration_ms
 from topicops.on_airflow.options import MODES
 
 if TYPE_CHECKING:
     from topicops.flow.runs.run import Run
     from topicops.model.plans.approval import Approval
-    from topicops.steps.planning.signed_reviews import ReviewApprovals
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ REVIEW_FIELDS: Mapping[str, object] = {
     "given_at": {"type": "string", "format": "date-time", "maxLength": 40},
     "digests": {"type": "array", "items": HEX_64, "maxItems": MOST_DIGESTS},
 }
-"""Of ``model.runs.review.ReviewApproval``."""
+"""Fields of a review, as CI signs it."""
 
 
 def pipeline_params(mode: str) -> dict[str, Param]:
@@ -94,7 +94,7 @@ def digests_param(title: str, description: str) -> Param:
 
 
 def reviews_param() -> Param:
-    """Entries are the JSON of ``model.runs.review.SignedReview``."""
+    """Entries are reviews with their signatures."""
     review = _object(REVIEW_FIELDS)
     return Param(
         [],
@@ -192,12 +192,13 @@ def approvals_by_parameter(context: Context) -> tuple[Approval, ...]:
 
 def approvals_by_review(run: Run, context: Context) -> ReviewApprovals:
     """What the run's param ``reviews`` approves; the log says why a review does not count."""
-    from topicops.flow.runs.reviews import approvals_of_reviews
+    from topicops.plugged import REVIEWS
 
-    found = approvals_of_reviews(run, context["params"].get("reviews") or ())
-    for objection in found.objections:
+    found = [approvals_of(run, context["params"].get("reviews") or ()) for approvals_of in REVIEWS]
+    objections = tuple(chain.from_iterable(each.objections for each in found))
+    for objection in objections:
         log.warning("%s", objection)
-    return found
+    return ReviewApprovals(approvals=tuple(chain.from_iterable(e.approvals for e in found)), objections=objections)
 
 
 def _object(fields: Mapping[str, object]) -> dict[str, object]:

@@ -18,9 +18,9 @@ from topicops.features.pull_requests.shown_record import (
     shown_from,
     with_record,
 )
+from topicops.features.pull_requests.signed_reviews import checked_key
 from topicops.features.pull_requests.values import About, Shown, ShownByDigest
 from topicops.model.errors import UsageError
-from topicops.steps.planning.signed_reviews import checked_key
 
 KEY = b"k" * 32
 HEAD, NEXT = "1" * 40, "2" * 40

@@ -17,12 +17,12 @@ from topicops.edges.airflow_client import AirflowError, NoSuchInAirflowError, Ta
 from topicops.features.pull_requests.comment_markdown import marker
 from topicops.features.pull_requests.edges.github import GitHub
 from topicops.features.pull_requests.shown_record import record_line, with_record
+from topicops.features.pull_requests.signed_reviews import SignedReview, is_genuine
 from topicops.features.pull_requests.triggering import Patience, Trigger
 from topicops.features.pull_requests.values import About, Shown, TriggeredRuns
 from topicops.model.errors import UsageError
-from topicops.model.runs.review import MOST_DIGESTS, SignedReview
+from topicops.model.runs.review import MOST_DIGESTS
 from topicops.model.runs.run_result import ChangeResult, RunResult
-from topicops.steps.planning.signed_reviews import is_genuine
 
 KEY = b"k" * 32
 DONE = RunResult(headline="Applied and verified: 1 done.", success=True, commit="c" * 40, changes=())

@@ -35,6 +35,7 @@ from topicops.features.pull_requests.shown_record import (
     shown_from,
     with_record,
 )
+from topicops.features.pull_requests.signed_reviews import checked_key
 from topicops.features.pull_requests.touched import overlaps
 from topicops.features.pull_requests.values import (
     About,
@@ -48,7 +49,6 @@ from topicops.features.pull_requests.values import (
 from topicops.model.errors import UsageError
 from topicops.model.plans.plan import GatedChange
 from topicops.model.runs.review import REVIEW_KEY
-from topicops.steps.planning.signed_reviews import checked_key
 
 MOST_OPEN = 50
 """Number of other open pull requests that are looked at; each costs a request, and a job has a thousand an hour."""

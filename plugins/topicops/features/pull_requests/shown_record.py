@@ -12,9 +12,9 @@ from datetime import datetime, timedelta
 
 import msgspec
 
+from topicops.features.pull_requests.signed_reviews import is_signed, signature_of
 from topicops.features.pull_requests.values import About, Shown, ShownByDigest, ShownChanges, ShownGroup
 from topicops.model.canonical import sha256_of
-from topicops.steps.planning.signed_reviews import is_signed, signature_of
 
 PURPOSE = "shown"
 """Of the signature."""

@@ -22,14 +22,14 @@ from topicops.features.pull_requests.edges.git_trees import fetch, is_ancestor
 from topicops.features.pull_requests.edges.surroundings import open_forge, surroundings_about
 from topicops.features.pull_requests.forge import Authors, Forge, ForgeError, PullRequest
 from topicops.features.pull_requests.reviewed import approved_digests
+from topicops.features.pull_requests.signed_reviews import ReviewApproval, SignedReview, checked_key, signed_review
 from topicops.features.pull_requests.touched import changed_topics
 from topicops.features.pull_requests.values import RUNS_FILE, RunState, TriggeredRun, TriggeredRuns
 from topicops.model.errors import TopicopsError, UsageError
 from topicops.model.printable import first_line, plural
-from topicops.model.runs.review import MOST_DIGESTS, MOST_REVIEWS, REVIEW_KEY, ReviewApproval, SignedReview
+from topicops.model.runs.review import MOST_DIGESTS, MOST_REVIEWS, REVIEW_KEY
 from topicops.model.runs.run_result import RESULT_KEY, RunResult
 from topicops.model.specs.topic_config import read_duration_ms
-from topicops.steps.planning.signed_reviews import checked_key, signed_review
 from topicops.steps.specs.needed import no_topic
 
 POLL_S = 2.0

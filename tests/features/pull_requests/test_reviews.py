@@ -9,7 +9,7 @@ import pytest
 from fakes import builders
 from fixtures.git_bundle import Repository
 from fixtures.reviews import KEY, MERGED, as_param, review_of, signed
-from topicops.flow.runs.reviews import approvals_of_reviews
+from topicops.features.pull_requests.signed_reviews import approvals_of_reviews
 from topicops.flow.runs.run import Run, open_run
 from topicops.model.runs.review import REVIEW_KEY
 

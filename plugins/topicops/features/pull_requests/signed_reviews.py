@@ -1,22 +1,65 @@
-"""Reviews that CI has signed, and their approvals. What is not genuine, or not for here, approves nothing."""
+"""Reviews that CI signs and hands to a run of Airflow. What is not genuine, or not for here, approves nothing.
+
+CI and Airflow share a key, ``TOPICOPS_REVIEW_KEY``. Whoever has no key can make neither a review nor a record of what
+a comment showed.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import hmac
+import os
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Annotated, Literal
 
 import msgspec
 
+from topicops.edges.specs.git import is_in_history
+from topicops.flow.runs.commits import commit_of_files
+from topicops.flow.runs.run import Run
 from topicops.model.canonical import canonical_json
 from topicops.model.errors import UsageError
+from topicops.model.json_types import known
 from topicops.model.plans.approval import Approval
 from topicops.model.printable import printable
-from topicops.model.runs.review import REVIEW_KEY, SHORTEST_KEY, ReviewApproval, SignedReview
+from topicops.model.runs.review import REVIEW_KEY, ReviewApprovals
 
+SHORTEST_KEY = 32
+"""Characters."""
 MARK_OF_COMMIT = 12
 """Number of characters of the merge commit in the signature of an approval."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewApproval:
+    """What one reviewer approved in one pull request, for one environment. ``signature_of`` signs all of it."""
+
+    format_version: Literal["1.0"] = "1.0"
+    repository: str
+    """``acme/topics``."""
+    pull_request: int
+    url: str
+    merge_commit: str
+    environment: str
+    reviewer: str
+    """Login on the forge."""
+    authors: tuple[str, ...]
+    """Who opened the pull request and wrote its commits, sorted."""
+    given_at: Annotated[datetime, msgspec.Meta(tz=True)]
+    """UTC."""
+    digests: tuple[str, ...]
+    """Of the approved changes, sorted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SignedReview:
+    """One entry of the pipeline's param ``reviews``."""
+
+    review: ReviewApproval
+    signature: str
+    """Hex HMAC-SHA256."""
 
 
 def checked_key(text: str | None) -> bytes | None:
@@ -56,11 +99,32 @@ def is_genuine(signed: SignedReview, key: bytes) -> bool:
     return is_signed(signed.review, signed.signature, key, purpose="review")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReviewApprovals:
-    approvals: tuple[Approval, ...] = ()
-    objections: tuple[str, ...] = ()
-    """Why the other reviews do not count: one sentence for each."""
+def approvals_of_reviews(run: Run, written: Sequence[object]) -> ReviewApprovals:
+    """The approvals in these entries of the param ``reviews``. No entry fails the run; a sentence says what is wrong.
+
+    Args:
+        written: JSON values of ``SignedReview``.
+    """
+    if not written:
+        return ReviewApprovals()
+    reviews, problems = list[SignedReview](), list[str]()
+    for n, entry in enumerate(written, 1):
+        try:
+            reviews.append(msgspec.convert(entry, type=known(SignedReview)))
+        except msgspec.ValidationError as error:
+            problems.append(f"Review {n} does not count: it is no review: {error}")
+    try:
+        key = checked_key(os.environ.get(REVIEW_KEY))
+    except UsageError as error:
+        return ReviewApprovals(objections=(*problems, f"No review counts: {error}"))
+    commit = commit_of_files(run)
+    found = review_approvals(
+        reviews,
+        key,
+        environment=run.environment,
+        is_in_files=lambda merged: is_in_history(run.topics, merged, of=commit) if commit else None,
+    )
+    return replace(found, objections=(*problems, *found.objections))
 
 
 def review_approvals(

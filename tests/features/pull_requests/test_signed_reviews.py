@@ -10,9 +10,9 @@ import pytest
 
 from fakes import builders
 from fixtures.reviews import KEY, MERGED, review_of, signed
+from topicops.features.pull_requests.signed_reviews import SignedReview, is_genuine, review_approvals, signed_review
 from topicops.model.plans.approval import Approval
-from topicops.model.runs.review import SignedReview
-from topicops.steps.planning.signed_reviews import ReviewApprovals, is_genuine, review_approvals, signed_review
+from topicops.model.runs.review import ReviewApprovals
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 DELETE = builders.delete_change("tmp-import")
