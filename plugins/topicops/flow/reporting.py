@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Literal, TypeVar
 
@@ -17,7 +16,6 @@ from topicops.model.errors import ArtifactError
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_to_json
 from topicops.model.runs.facts import Facts
-from topicops.model.runs.run_result import RunResult
 from topicops.steps.reporting.runs.run_report import (
     RunReport,
     carried_out,
@@ -109,20 +107,6 @@ def finish(
     run.store.write_text("report.md", report_markdown(found))
     run.store.write_json("report.json", report_json(found))
     return found
-
-
-def run_result(
-    run: Run, *, failed_tasks: Sequence[str] = (), remarks: Sequence[str] = (), headline: str = ""
-) -> RunResult:
-    """What CI shows of the run, from what it has left in its folder so far.
-
-    Args:
-        headline: Instead of that of the report, where the run has not come to one.
-    """
-    from topicops.steps.reporting.runs.run_result import run_result
-
-    found = run_result(run_report(run, failed_tasks=failed_tasks), remarks=remarks)
-    return replace(found, headline=headline) if headline else found
 
 
 def note_verified(run: Run, found: RunReport) -> None:

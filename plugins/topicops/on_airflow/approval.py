@@ -406,9 +406,10 @@ def report(site: Site, context: Context) -> XComValue:
     Is skipped when an approval sent nothing because its set was replaced, or because the files do not ask for it any
     more: that is no failure, and it must not look like success.
     """
-    from topicops.flow.reporting import run_result
+    from topicops.flow.reporting import run_report
     from topicops.flow.runs.outcomes import read_outcomes
     from topicops.plugged import after_reading, after_task
+    from topicops.steps.reporting.runs.run_result import run_result
 
     states = tasks.task_states(context)
     was_sent = any(states.get(action) == "success" for action in ACTIONS)
@@ -429,7 +430,7 @@ def report(site: Site, context: Context) -> XComValue:
             tell_of_answer(run, site, context, unsent=unsent)
         if has_ended:
             after_reading(run)
-            tasks.hand_over(run_result(run, remarks=remarks, headline=headline), context)
+            tasks.hand_over(run_result(run_report(run), remarks=remarks, headline=headline), context)
     if unsent:
         context["ti"].xcom_push(key="return_value", value=facts)  # Airflow keeps what a task returns that ends well
         skip(headline)

@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from topicops.model.runs.results import QualityReport
     from topicops.model.runs.run_result import RunResult
     from topicops.plugged import Quality, ShortCut
+    from topicops.steps.reporting.runs.run_report import RunReport
 
 log = logging.getLogger(__name__)
 
@@ -281,8 +282,9 @@ def validate(site: Site, context: Context) -> XComValue:
 
 def snapshot(site: Site, context: Context) -> XComValue:
     """The live cluster with partition states. Where nothing differs from the last good run, the run ends here."""
-    from topicops.flow.reporting import run_result
+    from topicops.flow.reporting import run_report
     from topicops.plugged import after_reading
+    from topicops.steps.reporting.runs.run_result import run_result
 
     with step(site, context) as (flow, run):
         summary = flow.snapshot(run, states=True).to_xcom()
@@ -297,7 +299,7 @@ def snapshot(site: Site, context: Context) -> XComValue:
             note_newest_good(run, site.topics)
         if mode == "apply":
             note_plan_of(run, context)
-        result = run_result(run, headline=quiet.sentence)
+        result = run_result(run_report(run), headline=quiet.sentence)
         hand_over(replace(result, commit=quiet.commit), context)
         return {**summary, QUIET: quiet.sentence}
 
@@ -561,8 +563,10 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
 
     The XCom ``result`` has the same for CI, also when the run fails.
     """
-    from topicops.flow.reporting import run_result
+    from topicops.flow.reporting import run_report
     from topicops.plugged import after_reading, after_task
+    from topicops.steps.reporting.runs.run_health import unhealthy_verdict
+    from topicops.steps.reporting.runs.run_result import run_result
 
     failed, is_whole = failed_tasks(context), "mode" in context["params"]  # an approval run is of a part
     with step(site, context) as (flow, run):
@@ -578,14 +582,15 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
         if is_whole and not failed:
             note_end(site, run)
         after_reading(run)
-        result = run_result(run, failed_tasks=failed, remarks=remarks)
+        found = run_report(run, failed_tasks=failed)
+        result = run_result(found, remarks=remarks)
         hand_over(result, context)
         copy_artifacts(run, result)
-        tell_of_run(run, site, context, failed)
+        tell_of_run(run, site, context, found)
     problems = [f"{name} failed" for name in failed]
     if not summary.ok:
         problems.append(f"the run is not good: {summary.summary}")
-    if "unhealthy" in site.options.fail_on and not problems and (sick := unhealthy_sentence(run)):
+    if "unhealthy" in site.options.fail_on and not problems and (sick := unhealthy_verdict(found)):
         problems.append(f"airflow.failOn: {sick}")
     if is_whole and not problems and only_of(context) is None:
         note_newest_good(run, site.topics)
@@ -595,9 +600,8 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
     return summary.to_xcom()
 
 
-def tell_of_run(run: Run, site: Site, context: Context, failed: Sequence[str]) -> None:
+def tell_of_run(run: Run, site: Site, context: Context, found: RunReport) -> None:
     """Tell the notifiers how the run ended, and set the gauges of a whole run."""
-    from topicops.flow.reporting import run_report
     from topicops.on_airflow.metrics import count
     from topicops.on_airflow.tellers import TELLERS
     from topicops.steps.reporting.runs.run_health import gauges_of
@@ -610,12 +614,12 @@ def tell_of_run(run: Run, site: Site, context: Context, failed: Sequence[str]) -
             site.options.notifiers,
             context,
             mode=mode,
-            failed_tasks=failed,
+            failed_tasks=found.failed_tasks,
             is_whole=is_whole,
             approval=site.approval_id,
         )
     if is_whole:
-        count(run.environment, gauges_of(run_report(run, failed_tasks=failed)))
+        count(run.environment, gauges_of(found))
 
 
 def tell_of_failure(site: Site, context: Context) -> None:
@@ -651,14 +655,6 @@ def verify_what_is_left(run: Run) -> Sequence[str]:
     for sentence in sentences:
         log.warning("%s", sentence)
     return sentences
-
-
-def unhealthy_sentence(run: Run) -> str:
-    """What is not healthy after the run; empty: nothing is, as far as it was looked at."""
-    from topicops.flow.reporting import run_report
-    from topicops.steps.reporting.runs.run_health import unhealthy_verdict
-
-    return unhealthy_verdict(run_report(run))
 
 
 def hand_over(result: RunResult, context: Context) -> None:

@@ -9,7 +9,8 @@ from topicops.model.plans.plan import GatedChange
 from topicops.model.printable import plural, printable
 from topicops.model.runs.results import IN_PLACE, Outcome, OutcomeStatus
 from topicops.model.runs.run_result import LONGEST_TEXT, MOST_CHANGES, MOST_NOTES, ChangeResult, RunResult
-from topicops.steps.reporting.runs.run_report import RunReport, failed_task_text, headline
+from topicops.steps.reporting.runs.run_report import RunReport, failed_task_text
+from topicops.steps.reporting.runs.run_report import headline as headline_of
 
 HELD, SKIPPED = GateWord.HELD.value, GateWord.SKIPPED.value
 GRAVITY = (
@@ -25,16 +26,17 @@ GRAVITY = (
 """Every status of a change, the gravest first."""
 
 
-def run_result(report: RunReport, *, remarks: Sequence[str] = ()) -> RunResult:
-    """What CI shows of the run.
+def run_result(report: RunReport, *, remarks: Sequence[str] = (), headline: str = "") -> RunResult:
+    """Give what CI shows of the run.
 
     Args:
         remarks: Sentences that come before the notes of the run.
+        headline: Instead of that of the report, where the run has not come to one.
     """
     found = sorted(_changes(report), key=lambda change: GRAVITY.index(change.status))
     plan = report.plan
     return RunResult(
-        headline=_short(headline(report)),
+        headline=headline or _short(headline_of(report)),
         success=report.is_success,
         commit=plan.change_set.source.commit if plan else None,
         changes=tuple(found[:MOST_CHANGES]),
