@@ -47,12 +47,12 @@ def test_the_rules_hold_on_a_healthy_cluster_and_find_a_topic_that_was_made_agai
     make_topic(local_cluster)
     try:
         first = opened(workspace, "first")
-        assert judging.before(first).critical == []
-        assert judging.after(first).critical == []
+        assert judging.before(first).critical == ()
+        assert judging.after(first).critical == ()
         remove_topic(local_cluster)
         make_topic(local_cluster)
         second = opened(workspace, "second")
-        assert judging.after(second).critical == ["Q24"]
+        assert judging.after(second).critical == ("Q24",)
     finally:
         remove_topic(local_cluster)
     found = second.store.read_value("quality-after.json", QualityReport)
@@ -76,11 +76,11 @@ def test_the_whole_loop_runs_with_its_tables_on_a_store(
         with s3_store(tmp_path) as store:
             monkeypatch.setenv("TOPICOPS_TABLES", store.uri)
             run = opened(workspace, "store")
-            assert judging.before(run).critical == []
+            assert judging.before(run).critical == ()
             single_steps.diff(run, engine=SPARK)
             for step in (single_steps.plan, single_steps.gate, single_steps.apply, single_steps.verify):
                 step(run)
-            assert judging.after(run).critical == []
+            assert judging.after(run).critical == ()
             assert len(store.names()) >= 5
         assert look(local_cluster).topics[NAME].partitions == 3
         assert not run.store.path("tables").exists()
