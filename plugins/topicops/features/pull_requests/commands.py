@@ -145,20 +145,19 @@ def status_command(
         set_pending_check,
         set_unplanned_check,
     )
-    from topicops.features.pull_requests.edges.surroundings import job_page
     from topicops.features.pull_requests.forge import CheckResult, ForgeError
     from topicops.features.pull_requests.planning import read_planned
 
     conversation = conversation_about(number, repository, progress=progress)
     try:
         if started:
-            check = set_pending_check(conversation, url=job_page())
+            check = set_pending_check(conversation)
         elif unplanned:
-            check = set_unplanned_check(unplanned, conversation, url=job_page())
+            check = set_unplanned_check(unplanned, conversation)
         else:
-            check = set_check(read_planned(folder), conversation, url=job_page())
+            check = set_check(read_planned(folder), conversation)
     except (ArtifactError, ForgeError) as error:  # the check reports in any case, because a merge may wait for it
-        check = set_failed_check(str(error), conversation, url=job_page())
+        check = set_failed_check(str(error), conversation)
     print_result(f"{check.result}: {check.title}")
     raise typer.Exit(ExitStatus.ERROR if check.result is CheckResult.FAILURE else ExitStatus.SUCCESS)
 
@@ -181,13 +180,15 @@ def trigger_command(
     wait_run: Annotated[str, typer.Option("--wait-run", help="How long a run may take: 90s, 2h.")] = "2h",
 ) -> None:
     """Hand the review's approvals to Airflow, start a run for each environment that the merge touches, follow it."""
+    from topicops.edges.home.artifacts import ArtifactStore
     from topicops.features.pull_requests.edges.surroundings import merge_to_trigger
-    from topicops.features.pull_requests.triggering import trigger_of, write_runs
+    from topicops.features.pull_requests.triggering import trigger_of
+    from topicops.features.pull_requests.values import RUNS_FILE
 
     merge = merge_to_trigger(commit=commit, before=before)
     trigger = trigger_of(topics, repository, wait_commit=wait_commit, wait_run=wait_run, progress=progress)
     runs = trigger.start(before=merge.base, merge_commit=merge.head)
-    write_runs(runs, folder)
+    ArtifactStore(folder).write_json(RUNS_FILE, runs)
     for run in runs.environments:
         print_result(f"{run.environment}: {run.state}: {run.sentence} {run.url}".rstrip())
     if not runs.environments:
@@ -199,16 +200,16 @@ def trigger_command(
 @app.command("report")
 def report_command(folder: FolderArgument = FOLDER, repository: RepositoryOption = None) -> None:
     """Write what `ci trigger` saw into the pull request: applied, verified, held or failed, with links to the runs."""
+    from topicops.edges.home.artifacts import ArtifactStore
     from topicops.features.pull_requests.commenting import conversation_about, report_runs
-    from topicops.features.pull_requests.edges.surroundings import job_page
-    from topicops.features.pull_requests.triggering import read_runs
+    from topicops.features.pull_requests.values import RUNS_FILE, TriggeredRuns
 
-    runs = read_runs(folder)
+    runs = ArtifactStore(folder).read_value(RUNS_FILE, TriggeredRuns)
     if runs.number is None:
         print_result("The commit came without a pull request; there is no comment to edit.")
         return
     conversation = conversation_about(runs.number, repository, progress=progress)
-    check = report_runs(runs, conversation, url=job_page())
+    check = report_runs(runs, conversation)
     print_result(f"{conversation.name}: {check.result}: {check.title}")
 
 

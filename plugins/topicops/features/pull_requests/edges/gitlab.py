@@ -65,7 +65,6 @@ class _References(msgspec.Struct):
 class _MergeRequest(msgspec.Struct):
     iid: int
     web_url: str
-    title: str
     state: str
     target_branch: str
     source_project_id: int | None = None
@@ -262,7 +261,6 @@ def _pull_request(request: _MergeRequest) -> PullRequest:
     return PullRequest(
         number=request.iid,
         url=request.web_url,
-        title=request.title,
         author=request.author.username if request.author else "",
         state="merged" if is_merged else "open" if request.state in ("opened", "locked") else "closed",
         base_branch=request.target_branch,
@@ -274,8 +272,7 @@ def _pull_request(request: _MergeRequest) -> PullRequest:
 
 
 def _comment(note: _Note) -> Comment:
-    at = utc(note.updated_at)
-    return Comment(id=str(note.id), author=note.author.username, body=note.body, updated_at=at)
+    return Comment(id=str(note.id), body=note.body, updated_at=utc(note.updated_at))
 
 
 def _reviews(notes: Sequence[_Note], standing: Mapping[str, datetime | None]) -> list[Review]:
