@@ -42,6 +42,8 @@ def test_a_genuine_review_is_an_approval_of_exactly_its_digests_and_names_review
     "changed",
     [
         pytest.param({"digests": ("0" * 64,)}, id="other changes"),
+        pytest.param({"digests": (*REVIEW.digests, "cd" * 32)}, id="more changes"),
+        pytest.param({"environment": "staging"}, id="another environment"),
         pytest.param({"reviewer": "mallory"}, id="another reviewer"),
         pytest.param({"authors": ()}, id="no author"),
         pytest.param({"given_at": datetime(2027, 1, 1, tzinfo=UTC)}, id="a later time"),
@@ -102,31 +104,6 @@ def test_a_review_is_genuine_after_a_journey_as_json() -> None:
     assert is_genuine(msgspec.convert(sent, SignedReview), BYTES)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"repository": "acme/others"},
-        {"pull_request": 13},
-        {"merge_commit": "2" * 40},
-        {"environment": "staging"},
-        {"reviewer": "mallory"},
-        {"authors": ()},
-        {"given_at": datetime(2026, 5, 2, 12, tzinfo=UTC)},
-        {"digests": ("cd" * 32,)},
-        {"digests": ("ab" * 32, "cd" * 32)},
-    ],
-    ids=lambda change: next(iter(change)),
-)
-def test_a_changed_review_is_not(change: dict[str, object]) -> None:
-    signed = signed_review(REVIEW, BYTES)
-
-    assert not is_genuine(replace(signed, review=replace(REVIEW, **change)), BYTES)  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize("signature", ["é", "", "\udcff", "ab" * 32], ids=["no ASCII", "empty", "no text", "made up"])
 def test_a_signature_that_is_none_is_not_genuine(signature: str) -> None:
     assert not is_genuine(replace(signed_review(REVIEW, BYTES), signature=signature), BYTES)
-
-
-def test_neither_is_one_that_another_key_has_signed() -> None:
-    assert not is_genuine(signed_review(REVIEW, b"x" * 32), BYTES)
