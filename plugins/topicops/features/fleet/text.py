@@ -11,12 +11,23 @@ from topicops.model.printable import markdown, printable
 from topicops.steps.reporting.json_text import json_text
 
 
+class EnvironmentJson(TypedDict):
+    environment: str
+    result: Standing
+    summary: str
+    code: str | None
+    exit_status: int
+    counts: Mapping[str, int]
+    path: str | None
+    fingerprint: str | None
+
+
 class FleetJson(TypedDict):
     format_version: FormatVersion
     summary: str
     counts: Mapping[Standing, int]
     exit_status: int
-    environments: Sequence[EnvironmentResult]
+    environments: Sequence[EnvironmentJson]
 
 
 def fleet_text(report: FleetReport) -> str:
@@ -51,10 +62,23 @@ def fleet_values(report: FleetReport) -> FleetJson:
         "summary": fleet_summary(report),
         "counts": report.counts,
         "exit_status": int(report.exit_status),
-        "environments": report.environments,
+        "environments": [_values(result) for result in report.environments],
     }
 
 
 def _result(result: EnvironmentResult) -> str:
     code = f"{result.code}: " if result.code else ""
     return f"{code}{result.summary.splitlines()[0] if result.summary else result.result.value}"
+
+
+def _values(result: EnvironmentResult) -> EnvironmentJson:
+    return {
+        "environment": result.environment,
+        "result": result.result,
+        "summary": result.summary,
+        "code": result.code,
+        "exit_status": int(result.exit_status),
+        "counts": dict(result.counts),
+        "path": result.path,
+        "fingerprint": result.fingerprint,
+    }
