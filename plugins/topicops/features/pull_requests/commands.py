@@ -180,15 +180,13 @@ def trigger_command(
     wait_run: Annotated[str, typer.Option("--wait-run", help="How long a run may take: 90s, 2h.")] = "2h",
 ) -> None:
     """Hand the review's approvals to Airflow, start a run for each environment that the merge touches, follow it."""
-    from topicops.edges.home.artifacts import ArtifactStore
     from topicops.features.pull_requests.edges.surroundings import merge_to_trigger
-    from topicops.features.pull_requests.triggering import trigger_of
-    from topicops.features.pull_requests.values import RUNS_FILE
+    from topicops.features.pull_requests.triggering import trigger_of, write_runs
 
     merge = merge_to_trigger(commit=commit, before=before)
     trigger = trigger_of(topics, repository, wait_commit=wait_commit, wait_run=wait_run, progress=progress)
     runs = trigger.start(before=merge.base, merge_commit=merge.head)
-    ArtifactStore(folder).write_json(RUNS_FILE, runs)
+    write_runs(runs, folder)
     for run in runs.environments:
         print_result(f"{run.environment}: {run.state}: {run.sentence} {run.url}".rstrip())
     if not runs.environments:
@@ -200,11 +198,10 @@ def trigger_command(
 @app.command("report")
 def report_command(folder: FolderArgument = FOLDER, repository: RepositoryOption = None) -> None:
     """Write what `ci trigger` saw into the pull request: applied, verified, held or failed, with links to the runs."""
-    from topicops.edges.home.artifacts import ArtifactStore
     from topicops.features.pull_requests.commenting import conversation_about, report_runs
-    from topicops.features.pull_requests.values import RUNS_FILE, TriggeredRuns
+    from topicops.features.pull_requests.triggering import read_runs
 
-    runs = ArtifactStore(folder).read_value(RUNS_FILE, TriggeredRuns)
+    runs = read_runs(folder)
     if runs.number is None:
         print_result("The commit came without a pull request; there is no comment to edit.")
         return

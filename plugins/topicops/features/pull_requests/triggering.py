@@ -13,6 +13,7 @@ from typing import Protocol
 import msgspec
 
 from topicops.edges.airflow_client import AirflowClient, AirflowError, NoSuchInAirflowError, TaskState
+from topicops.edges.home.artifacts import ArtifactStore
 from topicops.edges.specs.open_files import environment_files
 from topicops.features.pull_requests.branches import Branches, open_branches, reviewers_by_owner
 from topicops.features.pull_requests.commenting import Conversation
@@ -22,7 +23,7 @@ from topicops.features.pull_requests.forge import Forge, ForgeError, PullRequest
 from topicops.features.pull_requests.reviewed import approved_digests
 from topicops.features.pull_requests.signed_reviews import ReviewApproval, SignedReview, checked_key, signed_review
 from topicops.features.pull_requests.touched import changed_topics
-from topicops.features.pull_requests.values import RunState, TriggeredRun, TriggeredRuns
+from topicops.features.pull_requests.values import RUNS_FILE, RunState, TriggeredRun, TriggeredRuns
 from topicops.model.errors import TopicopsError, UsageError
 from topicops.model.printable import first_line, plural
 from topicops.model.runs.review import MOST_DIGESTS, MOST_REVIEWS, REVIEW_KEY
@@ -276,3 +277,12 @@ def _state(run_state: str, result: RunResult) -> RunState:
     if run_state != "success" or not result.success:
         return "failed"
     return "held" if any(change.status in ("held", "skipped") for change in result.changes) else "applied"
+
+
+def write_runs(runs: TriggeredRuns, folder: Path) -> None:
+    """Write ``runs.json``. Raises ``ArtifactError``."""
+    ArtifactStore(folder).write_json(RUNS_FILE, runs)
+
+
+def read_runs(folder: Path) -> TriggeredRuns:
+    return ArtifactStore(folder).read_value(RUNS_FILE, TriggeredRuns)
