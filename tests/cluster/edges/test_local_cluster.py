@@ -157,7 +157,7 @@ def test_a_crashed_cluster_can_be_put_down_and_comes_up_again_with_its_data(clus
     cluster.kill(1)
     found = LocalCluster.find(cluster_home)
     assert found is not None
-    assert found.status().stopped
+    assert not any(process.alive for process in found.status().processes)
     assert found.down() == ()
     assert LocalCluster.up(cluster_home, brokers=1).cluster_id == cluster_id
 
@@ -167,7 +167,7 @@ def test_brokers_whose_zookeeper_died_are_put_down_soon_and_fresh_forgets_their_
     cluster_id = cluster.cluster_id
     cluster.stop_zookeeper(now=True)
     assert cluster.down() == ("broker-1",)
-    assert cluster.status().stopped
+    assert not any(process.alive for process in cluster.status().processes)
     assert LocalCluster.up(cluster_home, brokers=1, fresh=True).cluster_id != cluster_id
 
 

@@ -99,7 +99,7 @@ def require_as_alone(folder: FleetFolder, report: FleetReport) -> None:
 def require_whole(report: FleetReport) -> None:
     """Raise unless exactly the four environments are broken, each with its own word."""
     found = by_environment(report)
-    assert {name: found[name].standing for name in BROKEN} == {
+    assert {name: found[name].result for name in BROKEN} == {
         "nowhere": Standing.WRONG_CLUSTER,
         "kraft": Standing.WRONG_CLUSTER,
         "shrunken": Standing.WRONG_CLUSTER,
@@ -125,7 +125,7 @@ def test_each_plan_is_that_of_its_own_run_and_a_broken_environment_stops_no_othe
 
     report = fleet_steps.plan_fleet(new_fleet(folder), engine="spark", engines=ENGINES)
 
-    assert [result.standing for result in report.broken] == [Standing.WRONG_CLUSTER]
+    assert [each.result for each in report.broken] == [Standing.WRONG_CLUSTER]
     assert report.exit_status == 8
     require_as_alone(folder, report)
 

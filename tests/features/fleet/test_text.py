@@ -7,10 +7,10 @@ import json
 from topicops.features.fleet.text import fleet_json, fleet_markdown, fleet_summary, fleet_text
 from topicops.features.fleet.values import EnvironmentResult, FleetReport, Standing
 
-QUIET = EnvironmentResult(environment="prod-eu", standing=Standing.UNCHANGED, summary="No changes.")
-HELD = EnvironmentResult(environment="a", standing=Standing.HELD, summary="Plan: 1 to create.", counts={"create": 1})
+QUIET = EnvironmentResult(environment="prod-eu", result=Standing.UNCHANGED, summary="No changes.")
+HELD = EnvironmentResult(environment="a", result=Standing.HELD, summary="Plan: 1 to create.", counts={"create": 1})
 DEAD = EnvironmentResult(
-    environment="b", standing=Standing.UNREACHABLE, summary="gone|\x1b[31m\nsecond line", code="TOP504", exit_status=1
+    environment="b", result=Standing.UNREACHABLE, summary="gone|\x1b[31m\nsecond line", code="TOP504", exit_status=1
 )
 REPORT = FleetReport(environments=(QUIET, HELD, DEAD))
 

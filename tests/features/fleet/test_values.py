@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from topicops.features.fleet.values import BROKEN, PENDING, EnvironmentResult, Failure, FleetReport, Standing, worst
+from topicops.features.fleet.values import BROKEN, PENDING, EnvironmentResult, FleetReport, Standing, worst
 from topicops.model.errors import (
     ClusterUnreachableError,
     LoginRefusedError,
@@ -17,7 +17,7 @@ from topicops.model.exit_status import ExitStatus
 
 
 def result(standing: Standing, exit_status: int = 0) -> EnvironmentResult:
-    return EnvironmentResult(environment=standing.value, standing=standing, summary="", exit_status=exit_status)
+    return EnvironmentResult(environment=standing.value, result=standing, summary="", exit_status=exit_status)
 
 
 @pytest.mark.parametrize(
@@ -36,9 +36,9 @@ def result(standing: Standing, exit_status: int = 0) -> EnvironmentResult:
 def test_each_error_is_a_standing_with_the_exit_status_of_its_own_run(
     error: Exception, standing: Standing, exit_status: int
 ) -> None:
-    failure = Failure.of(error)
-    assert (failure.standing, failure.exit_status) == (standing, exit_status)
-    assert str(error) in failure.message
+    failed = EnvironmentResult.failed("prod", error)
+    assert (failed.result, failed.exit_status) == (standing, exit_status)
+    assert str(error) in failed.summary
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_each_environment_is_counted_once_in_the_order_of_the_standings() -> Non
     found = (Standing.UNREACHABLE, Standing.HELD, Standing.UNCHANGED, Standing.HELD)
     report = FleetReport(environments=tuple(map(result, found)))
     assert list(report.counts.items()) == [(Standing.UNCHANGED, 1), (Standing.HELD, 2), (Standing.UNREACHABLE, 1)]
-    assert [broken.standing for broken in report.broken] == [Standing.UNREACHABLE]
+    assert [broken.result for broken in report.broken] == [Standing.UNREACHABLE]
     assert report.is_pending
 
 

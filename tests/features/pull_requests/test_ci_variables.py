@@ -164,7 +164,8 @@ def test_on_github_the_second_token_reads_teams_alone(tmp_path: Path) -> None:
         tokens = {"GITHUB_TOKEN": TOKEN, "TOPICOPS_FORGE_TOKEN": PERSONAL_TOKEN}
         forge = open_forge(replace(here, api_url=fake.url), tokens)
         forge.set_check(HEAD, Check(name="topicops", result=CheckResult.SUCCESS, title="t"))
-        assert forge.add_comment(1, "text").author == BOT
+        forge.add_comment(1, "text")
         assert [comment.body for comment in forge.own_comments(1)] == ["text"]
+        assert fake.pulls[1].comments[0].author == BOT
         assert fake.tokens == {TOKEN}
         assert forge.members("acme/shop") == {"alice"}

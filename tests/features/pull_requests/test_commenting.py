@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 
 import pytest
 
 from fakes import builders
 from fixtures.fake_forge import PERSONAL_TOKEN, REPOSITORY, TOKEN, FakeForge
-from topicops.features.pull_requests.checks import LABELS
 from topicops.features.pull_requests.comment_markdown import COMMENT_LIMIT
 from topicops.features.pull_requests.commenting import (
+    LABELS,
     Conversation,
     post_comments,
     report_runs,
@@ -36,7 +35,7 @@ from topicops.steps.planning.gate import gate
 from topicops.steps.reporting.plans.plan_markdown import change_name
 
 KEY = b"k" * 32
-RULES = ReviewRules(counts=True, place="local.yaml", author_approves=Risk.NOTICE, lasts=timedelta(days=7))
+RULES = ReviewRules(counts=True, place="local.yaml", author_approves=Risk.NOTICE)
 ENTRY = PlannedEnvironment(environment="local", own=("orders",), owners={"orders": "team-shop"}, rules=RULES)
 DOWN = "127.0.0.1:2181: ZooKeeper does not answer"
 HEAD = "b" * 40
@@ -236,13 +235,13 @@ def test_an_unplanned_pull_request_leaves_the_check_of_another_with_the_same_com
     talk.forge.open(author="mallory", head=HEAD, fork=True)
     from_fork = replace(talk.conversation, number=2)
 
-    set_unplanned_check("of a fork", from_fork, url="")
+    set_unplanned_check("of a fork", from_fork)
 
     found = talk.forge.check(HEAD)
     assert found is not None
     assert (found.result, found.title) == (failed.result, failed.title)
     talk.forge.pulls[1].is_closed = True
-    set_unplanned_check("of a fork", from_fork, url="")
+    set_unplanned_check("of a fork", from_fork)
     found = talk.forge.check(HEAD)
     assert found is not None
     assert (found.result, found.title) == ("neutral", "of a fork")
@@ -251,8 +250,8 @@ def test_an_unplanned_pull_request_leaves_the_check_of_another_with_the_same_com
 def test_while_the_plan_is_made_nobody_may_merge_whatever_an_earlier_check_said(talk: Talk) -> None:
     talk.forge.open(author="mallory", head=HEAD, fork=True)
     talk.forge.pulls[1].is_closed = True
-    set_unplanned_check("of a fork", replace(talk.conversation, number=2), url="")
-    set_pending_check(talk.conversation, url="")
+    set_unplanned_check("of a fork", replace(talk.conversation, number=2))
+    set_pending_check(talk.conversation)
     found = talk.forge.check(HEAD)
     assert found is not None
     assert found.result == "in_progress"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fakes.builders import change_set, create_change, delete_change, environment, location
-from topicops.features.pull_requests.checks import check_of, labels_of
+from topicops.features.pull_requests.commenting import check_of, labels_of
 from topicops.features.pull_requests.forge import CheckResult
 from topicops.features.pull_requests.values import CommentContent, ReviewState
 from topicops.model.plans.changes import Change

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import permutations
 
@@ -10,7 +11,7 @@ import pytest
 from fakes.builders import delete_change
 from fakes.changes import TARGET
 from topicops.features.pull_requests.forge import Authors, Review, ReviewVerdict
-from topicops.features.pull_requests.reviewed import ReviewFacts, approved_digests, review_states
+from topicops.features.pull_requests.reviewed import ReviewFacts, approved_digests, review_state
 from topicops.features.pull_requests.values import ReviewRules, Shown
 from topicops.model.plans.changes import GateWord, digest_of
 from topicops.model.plans.plan import GatedChange
@@ -89,45 +90,38 @@ def test_each_reviewer_approves_the_changes_of_his_owner_alone() -> None:
     assert {name: digests for name, (_, digests) in found.items()} == {"alice": (DIGEST,), "erin": ("cd" * 32,)}
 
 
-RULES = ReviewRules(
-    counts=True, place="policy.approvals, prod.yaml:9", author_approves=Risk.NOTICE, lasts=timedelta(hours=24)
+RULES = ReviewRules(counts=True, place="policy.approvals, prod.yaml:9", author_approves=Risk.NOTICE)
+CHANGE = delete_change("shop.orders")
+HELD = GatedChange(
+    change=CHANGE, digest=digest_of(CHANGE, TARGET), gate=GateWord.HELD, reasons=("risk",), approvable=True
 )
 
 
 @pytest.mark.parametrize(
-    ("facts_of_it", "rules", "has_key", "said"),
+    ("facts_of_it", "has_key", "said"),
     [
-        (facts(review("alice")), RULES, True, "approved by alice"),
-        (facts(), RULES, True, ""),
-        (facts(review("alice"), authors="alice"), RULES, True, "alice is an author, and above risk notice not alone"),
-        (facts(review("alice", at=EARLIER)), RULES, True, "alice approved before this comment showed the change"),
+        (facts(review("alice")), True, "approved by alice"),
+        (facts(), True, ""),
+        (facts(review("alice"), authors="alice"), True, "alice is an author, and above risk notice not alone"),
+        (facts(review("alice", at=EARLIER)), True, "alice approved before this comment showed the change"),
         (
             facts(review("alice", commit=OTHER)),
-            RULES,
             True,
             "alice approved commit 333333333333, which did not have the change as it is now; a new review is needed",
         ),
-        (facts(review("alice", commit="")), RULES, True, "alice approved and the forge does not say of which commit"),
+        (facts(review("alice", commit="")), True, "alice approved and the forge does not say of which commit"),
         (
             facts(review("alice"), unknown_commit=OTHER),
-            RULES,
             True,
             "commit 333333333333 is of no account, so alice may have made it, and above risk notice an author does not",
         ),
-        (facts(review("alice", WANTS_CHANGES)), RULES, True, "alice wants changes"),
-        (facts(review("mallory")), RULES, True, "mallory approved, and is no reviewer of team-shop"),
-        (facts(review("alice")), RULES, False, "TOPICOPS_REVIEW_KEY is not set in this job"),
+        (facts(review("alice", WANTS_CHANGES)), True, "alice wants changes"),
+        (facts(review("mallory")), True, "mallory approved, and is no reviewer of team-shop"),
+        (facts(review("alice")), False, "TOPICOPS_REVIEW_KEY is not set in this job"),
     ],
 )
-def test_a_held_change_says_how_far_it_is_approved(
-    facts_of_it: ReviewFacts, rules: ReviewRules, has_key: bool, said: str
-) -> None:
-    change = delete_change("shop.orders")
-    digest = digest_of(change, TARGET)
-    held = GatedChange(change=change, digest=digest, gate=GateWord.HELD, reasons=("risk",), approvable=True)
-    shown = {digest: SHOWN[DIGEST]}
-
-    state = review_states([held], {"shop.orders": "team-shop"}, shown, facts_of_it, rules, has_key=has_key)[digest]
+def test_a_held_change_says_how_far_it_is_approved(facts_of_it: ReviewFacts, has_key: bool, said: str) -> None:
+    state = review_state(HELD, "team-shop", SHOWN[DIGEST], facts_of_it, RULES, has_key=has_key)
 
     assert state.reviewers == ("alice", "acme/shop")
     assert (f"approved by {state.approved_by}" if state.approved_by else state.why_not).startswith(said)
@@ -136,13 +130,7 @@ def test_a_held_change_says_how_far_it_is_approved(
 
 
 def test_where_the_policy_counts_no_review_the_comment_says_where_it_says_so() -> None:
-    change = delete_change("shop.orders")
-    digest = digest_of(change, TARGET)
-    held = GatedChange(change=change, digest=digest, gate=GateWord.HELD, reasons=("risk",), approvable=True)
-    rules = ReviewRules(counts=False, place=RULES.place, author_approves=Risk.NOTICE, lasts=RULES.lasts)
-    owners = {"shop.orders": "team-shop"}
-
-    state = review_states([held], owners, {}, facts(review("alice")), rules, has_key=True)[digest]
+    state = review_state(HELD, "team-shop", None, facts(review("alice")), replace(RULES, counts=False), has_key=True)
 
     assert (
         state.why_not == "no review counts here (policy.approvals, prod.yaml:9): approve it in Airflow after the merge"

@@ -148,7 +148,6 @@ def pull(number: int) -> PullRequest:
     return PullRequest(
         number=number,
         url=f"https://forge.example/{number}",
-        title="",
         author="erin",
         state="open",
         base_branch="main",

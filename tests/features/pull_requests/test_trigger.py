@@ -18,7 +18,7 @@ from topicops.features.pull_requests.comment_markdown import marker
 from topicops.features.pull_requests.edges.github import GitHub
 from topicops.features.pull_requests.shown_record import record_line, with_record
 from topicops.features.pull_requests.signed_reviews import SignedReview, is_genuine
-from topicops.features.pull_requests.triggering import Patience, Trigger
+from topicops.features.pull_requests.triggering import Trigger
 from topicops.features.pull_requests.values import About, Shown, TriggeredRuns
 from topicops.model.errors import UsageError
 from topicops.model.runs.review import MOST_DIGESTS
@@ -96,7 +96,8 @@ class Merged:
             airflow=airflow,
             forge=GitHub(self.forge.url, REPOSITORY, TOKEN),
             key=key,
-            patience=Patience(for_commit_s=for_commit_s, for_run_s=5.0),
+            for_commit_s=for_commit_s,
+            for_run_s=5.0,
             progress=self.lines.append,
             sleep=lambda _: None,
         )

@@ -14,10 +14,9 @@ from fixtures.spec_folder import LOCAL, NOW, topic, write
 from topicops.edges.specs.open_files import regular_text
 from topicops.edges.specs.reader import read_tree
 from topicops.edges.specs.writer import document_of
-from topicops.features.undo.past_topics import past_topics
 from topicops.features.undo.taken_back import SpecFiles, Version, undo_of
 from topicops.features.undo.text import undo_text
-from topicops.features.undo.values import Undo
+from topicops.features.undo.values import Undo, past_topics
 from topicops.model.plans.changes import Action, Change, before_and_after
 from topicops.model.runs.audit import AuditLine
 from topicops.model.runs.results import OutcomeStatus

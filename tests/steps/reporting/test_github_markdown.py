@@ -63,8 +63,8 @@ def a_report() -> RunReport:
 def a_fleet() -> FleetReport:
     return FleetReport(
         environments=(
-            EnvironmentResult(environment="prod-eu", standing=Standing.UNCHANGED, summary="No changes."),
-            EnvironmentResult(environment="dev", standing=Standing.UNREACHABLE, summary="gone", code="TOP504"),
+            EnvironmentResult(environment="prod-eu", result=Standing.UNCHANGED, summary="No changes."),
+            EnvironmentResult(environment="dev", result=Standing.UNREACHABLE, summary="gone", code="TOP504"),
         )
     )
 

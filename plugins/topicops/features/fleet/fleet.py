@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeVar
 from topicops.edges.connections.lookup import from_environment
 from topicops.edges.home.artifacts import ArtifactStore
 from topicops.features.fleet.text import fleet_text, fleet_values
-from topicops.features.fleet.values import EnvironmentResult, Failure, FleetReport, Standing
+from topicops.features.fleet.values import EnvironmentResult, FleetReport, Standing
 from topicops.flow.engines import DiffEngine, engine_for
 from topicops.flow.planning import specs_of
 from topicops.flow.runs.kept import keep_specs, prune
@@ -138,7 +138,7 @@ class Steps:
 
     def __init__(self, fleet: Fleet) -> None:
         self.fleet = fleet
-        self.failures: dict[str, Failure] = {}
+        self.failures: dict[str, EnvironmentResult] = {}
 
     @property
     def going(self) -> list[Run]:
@@ -149,29 +149,28 @@ class Steps:
         runs = self.going
         found = map(partial(attempt, step), runs) if at_once == 1 else _side_by_side(step, runs, at_once=at_once)
         values = {run.environment: self.noted(run, value) for run, value in zip(runs, found, strict=True)}
-        return {environment: value for environment, value in values.items() if not isinstance(value, Failure)}
+        return {environment: value for environment, value in values.items() if not isinstance(value, Exception)}
 
     def take(self, run: Run, step: Callable[[Run], object]) -> None:
         """The step for one environment."""
         self.noted(run, attempt(step, run))
 
-    def noted(self, run: Run, found: T | Failure) -> T | Failure:
-        """What a step gave; a failure ends the environment."""
-        if isinstance(found, Failure):
-            self.failures[run.environment] = found
-            self.fleet.progress(f"{run.environment}: {found.message}")
+    def noted(self, run: Run, found: T | Exception) -> T | Exception:
+        """What a step gave; an error ends the environment."""
+        if isinstance(found, Exception):
+            failed = self.failures[run.environment] = EnvironmentResult.failed(run.environment, found)
+            self.fleet.progress(f"{run.environment}: {failed.summary}")
         return found
 
     def report(self, results: Mapping[str, EnvironmentResult]) -> FleetReport:
         """``fleet.json`` and ``fleet.txt``."""
-        failed = {name: EnvironmentResult.failed(name, failure) for name, failure in self.failures.items()}
-        report = FleetReport(environments=tuple({**results, **failed}[name] for name in self.fleet.runs))
+        report = FleetReport(environments=tuple({**results, **self.failures}[name] for name in self.fleet.runs))
         self.fleet.store.write_json("fleet.json", fleet_values(report))
         self.fleet.store.write_text("fleet.txt", f"{fleet_text(report)}\n")
         return report
 
 
-def _side_by_side(step: Callable[[Run], T], runs: Sequence[Run], *, at_once: int) -> Iterator[T | Failure]:
+def _side_by_side(step: Callable[[Run], T], runs: Sequence[Run], *, at_once: int) -> Iterator[T | Exception]:
     with ThreadPoolExecutor(at_once) as pool:
         try:
             yield from [future.result() for future in [pool.submit(copy_context().run, attempt, step, r) for r in runs]]
@@ -179,12 +178,12 @@ def _side_by_side(step: Callable[[Run], T], runs: Sequence[Run], *, at_once: int
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def attempt(step: Callable[[Run], T], run: Run) -> T | Failure:
+def attempt(step: Callable[[Run], T], run: Run) -> T | Exception:
     """What the step gives; its error as a value."""
     try:
         return step(run)
     except Exception as error:  # noqa: BLE001 - one environment's problem, whatever it is, stops no other
-        return Failure.of(error)
+        return error
 
 
 def plan_fleet(
@@ -317,11 +316,19 @@ def _planned(run: Run, *, only: str | None) -> EnvironmentResult:
     plan(run, only=only)
     gated = gate(run)
     found = run.read_plan()
+    change_set = found.change_set
     return EnvironmentResult(
         environment=run.environment,
-        standing=_standing_of(found),
+        result=_standing_of(found),
         summary=summary_line(found),
-        counts={**dict(found.action_counts.items()), **gated.counts, **_others(found)},
+        counts={
+            **dict(found.action_counts.items()),
+            **gated.counts,
+            "blocked": len(change_set.blocked),
+            "drift": len(change_set.drift),
+            "unmanaged": len(change_set.unmanaged),
+            "paused": len(change_set.paused),
+        },
         path=gated.path,
         fingerprint=gated.fingerprint,
     )
@@ -331,21 +338,11 @@ def _drifted(run: Run, *, only: str | None) -> EnvironmentResult:
     found = record_drift(run, only=only)
     return EnvironmentResult(
         environment=run.environment,
-        standing=Standing.DRIFT if found.differences else Standing.WITHOUT_DRIFT,
+        result=Standing.DRIFT if found.differences else Standing.WITHOUT_DRIFT,
         summary=found.summary,
         counts=found.counts,
         path=found.path,
     )
-
-
-def _others(found: Plan) -> dict[str, int]:
-    change_set = found.change_set
-    return {
-        "blocked": len(change_set.blocked),
-        "drift": len(change_set.drift),
-        "unmanaged": len(change_set.unmanaged),
-        "paused": len(change_set.paused),
-    }
 
 
 def _standing_of(found: Plan) -> Standing:
@@ -360,7 +357,7 @@ def _verified(run: Run) -> EnvironmentResult:
     ended = check_cluster(run, read_environment(run))
     return EnvironmentResult(
         environment=run.environment,
-        standing=Standing.HEALTHY if ended.status is ExitStatus.SUCCESS else Standing.UNHEALTHY,
+        result=Standing.HEALTHY if ended.status is ExitStatus.SUCCESS else Standing.UNHEALTHY,
         summary=headline(ended.report),
         path=str(run.store.path("report.txt")),
         exit_status=ended.status,

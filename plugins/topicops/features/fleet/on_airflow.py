@@ -75,7 +75,7 @@ def look(topics: Path, context: Context, look_at: LookAtFleet) -> XComValue:
     ti.xcom_push(key="fleet", value=fleet_markdown(report))
     found: XComValue = {
         "summary": fleet_summary(report),
-        "environments": {result.environment: result.standing.value for result in report.environments},
+        "environments": {each.environment: each.result.value for each in report.environments},
     }
     if report.broken:
         ti.xcom_push(key="environments", value=found)
@@ -113,5 +113,5 @@ def look_at_fleet(fleet: Fleet, only: str | None) -> FleetReport:
 def _failure(report: FleetReport) -> AirflowException:
     """With a retry only where another try may find a cluster that did not answer."""
     names = "; ".join(f"{result.environment}: {result.summary}" for result in report.broken)
-    may_heal = any(result.standing is Standing.UNREACHABLE for result in report.broken)
+    may_heal = any(each.result is Standing.UNREACHABLE for each in report.broken)
     return (AirflowException if may_heal else AirflowFailException)(f"{len(report.broken)} broken: {names}")

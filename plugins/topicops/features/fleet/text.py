@@ -68,13 +68,13 @@ def fleet_values(report: FleetReport) -> FleetJson:
 
 def _result(result: EnvironmentResult) -> str:
     code = f"{result.code}: " if result.code else ""
-    return f"{code}{result.summary.splitlines()[0] if result.summary else result.standing.value}"
+    return f"{code}{result.summary.splitlines()[0] if result.summary else result.result.value}"
 
 
 def _values(result: EnvironmentResult) -> EnvironmentJson:
     return {
         "environment": result.environment,
-        "result": result.standing,
+        "result": result.result,
         "summary": result.summary,
         "code": result.code,
         "exit_status": int(result.exit_status),

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Self
 
-from topicops.model.codes import Code
 from topicops.model.errors import ClusterUnreachableError, SpecError, TopicopsError, WrongTargetError
 from topicops.model.exit_status import ExitStatus
 
@@ -40,24 +39,6 @@ PENDING = frozenset({Standing.CHANGES, Standing.BLOCKED, Standing.HELD, Standing
 """What ``--detailed-exitcode`` shows."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
-    """Why an environment has no result: an error, as a value that can travel between processes."""
-
-    standing: Standing
-    message: str
-    code: Code | None = None
-    exit_status: int = ExitStatus.ERROR
-
-    @classmethod
-    def of(cls, error: Exception) -> Self:
-        if not isinstance(error, TopicopsError):
-            return cls(standing=Standing.FAILED, message=f"internal error: {type(error).__name__}: {error}")
-        return cls(
-            standing=_standing_of(error), message=str(error), code=error.code, exit_status=int(error.exit_status)
-        )
-
-
 def _standing_of(error: TopicopsError) -> Standing:
     match error:
         case SpecError():
@@ -75,27 +56,30 @@ class EnvironmentResult:
     """One environment of a fleet."""
 
     environment: str
-    standing: Standing
+    result: Standing
     summary: str
-    """One line: what was found, or the first line of why nothing was."""
+    """What was found, in one line, or why nothing was."""
+    code: str | None = None
+    exit_status: int = ExitStatus.SUCCESS
+    """As the command would end for this environment alone."""
     counts: Mapping[str, int] = field(default_factory=dict)
     """By what is counted: ``create``, ``held``, ``changed`` ..."""
     path: str | None = None
     """The artifact; None where there is none."""
     fingerprint: str | None = None
     """Of the plan."""
-    code: Code | None = None
-    exit_status: int = ExitStatus.SUCCESS
-    """As the command would end for this environment alone."""
 
     @classmethod
-    def failed(cls, environment: str, failure: Failure) -> Self:
+    def failed(cls, environment: str, error: Exception) -> Self:
+        if not isinstance(error, TopicopsError):
+            said = f"internal error: {type(error).__name__}: {error}"
+            return cls(environment=environment, result=Standing.FAILED, summary=said, exit_status=ExitStatus.ERROR)
         return cls(
             environment=environment,
-            standing=failure.standing,
-            summary=failure.message,
-            code=failure.code,
-            exit_status=failure.exit_status,
+            result=_standing_of(error),
+            summary=str(error),
+            code=error.code,
+            exit_status=error.exit_status,
         )
 
 
@@ -108,17 +92,17 @@ class FleetReport:
     @property
     def counts(self) -> Mapping[Standing, int]:
         """Of the standings that occur, in the order of ``Standing``."""
-        found = Counter(result.standing for result in self.environments)
+        found = Counter(each.result for each in self.environments)
         return {standing: found[standing] for standing in Standing if found[standing]}
 
     @property
     def broken(self) -> tuple[EnvironmentResult, ...]:
         """Those without a result."""
-        return tuple(result for result in self.environments if result.standing in BROKEN)
+        return tuple(each for each in self.environments if each.result in BROKEN)
 
     @property
     def is_pending(self) -> bool:
-        return any(result.standing in PENDING for result in self.environments)
+        return any(each.result in PENDING for each in self.environments)
 
     @property
     def exit_status(self) -> ExitStatus:

@@ -24,7 +24,7 @@ def fmt_command(
 ) -> None:
     """Write every file in its standard form: order, spelling, indentation. Values and comments stay. No connection."""
     from topicops.features.formatting.files import format_files
-    from topicops.features.formatting.text import format_text
+    from topicops.features.formatting.standard_form import format_text
     from topicops.flow.selected_files import selection_of
 
     selection = selection_of(paths or [default_topics()])

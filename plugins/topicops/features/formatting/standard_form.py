@@ -10,10 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from topicops.features.formatting.blanks import without_idle_blanks
+from topicops.features.formatting.arrangement import reindented, reordered, without_idle_blanks
 from topicops.features.formatting.field_order import LAYOUTS, Layout, canonical_value
-from topicops.features.formatting.indentation import reindented
-from topicops.features.formatting.order import reordered
 from topicops.features.formatting.spellings import respelled
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.document import Document, FileKind, Node, Tree
@@ -101,3 +99,13 @@ def _one_round(text: str, layout: Layout, parse: Parse) -> str:
 
 def _with_line_feeds(text: str, _root: Node, _layout: Layout) -> str:
     return text.replace("\r\n", "\n")
+
+
+def format_text(result: FormatResult, *, check: bool) -> str:
+    """One line for each file that has an error, then the counts."""
+    lines = [f"left alone: {file}:{d.line}: {d.code}: {d.summary}" for file, d in sorted(result.left_alone.items())]
+    if not result.files:
+        return "0 files: nothing was formatted"
+    counts = f"{len(result.edits)} of {result.files} file(s) {'would change' if check else 'changed'}"
+    rest = f", {len(result.left_alone)} left alone" if result.left_alone else ""
+    return "\n".join([*lines, f"{counts}{rest}"])

@@ -9,7 +9,7 @@ from contextlib import suppress
 
 from topicops.features.history.file import append
 from topicops.features.history.lines import HistoryLine, OwnerDifferences, PlanCounts, TopicOutcome
-from topicops.features.history.sight import Sight, sight_of, with_moves
+from topicops.features.history.sight import sight_of, with_moves
 from topicops.flow.runs.run import Run, note, now
 from topicops.flow.runs.values import RunMode, RunResults
 from topicops.model.errors import TopicopsError
@@ -32,7 +32,8 @@ def record(run: Run, results: RunResults, *, mode: RunMode | None) -> None:
     if results.environment is None and results.plan is None:
         return
     try:
-        line, sight = _line_of(run, results, mode or _mode_of(results)), _sight_of(results)
+        line = _line_of(run, results, mode or _mode_of(results))
+        sight = sight_of(results.delta, results.environment, results.left_out, _reports(results))
         append(run.home, run.environment, lambda before: with_moves(line, sight, before))
     except Exception as error:  # noqa: BLE001 - requests may have been sent, and the report must say so
         log_error(logger, "the history is not written", error, level=logging.INFO)
@@ -93,10 +94,6 @@ def _owners(facts: Facts | None) -> Iterator[OwnerDifferences]:
             counts[found.owner, found.topic_class] += found.topics
     for owner in sorted({owner for owner, _ in counts}):
         yield OwnerDifferences(owner=owner, **{name.value: counts[owner, name] for name in DRIFT_CLASSES})
-
-
-def _sight_of(results: RunResults) -> Sight:
-    return sight_of(results.delta, results.environment, results.left_out, _reports(results))
 
 
 def _reports(results: RunResults) -> Sequence[QualityReport]:

@@ -129,18 +129,15 @@ def telling_of_run(run: Run, *, mode: str, failed_tasks: Sequence[str], is_whole
     asked = rejected.union(gated.digest for gated in held if gated.approvable)
     found = tuple(run_events.events_of_run(report, mode=mode, asked=asked))
     if mode == "approval":
-        return Telling(run, report, _each_run(run, found), frozenset(("failed",)))
+        # Each question is another matter: the same failure of two of them has two causes.
+        each = [replace(event, cause=f"{event.cause} {run.name}") for event in found]
+        return Telling(run, report, each, frozenset(("failed",)))
     return Telling(run, report, found, run_events.judged_by(report) if is_whole else frozenset(), approval=approval)
-
-
-def _each_run(run: Run, found: Sequence[Event]) -> tuple[Event, ...]:
-    """Each question is another matter: the same failure of two of them has two causes."""
-    return tuple(replace(event, cause=f"{event.cause} {run.name}") for event in found)
 
 
 def telling_of_drift(run: Run, *, is_whole: bool) -> Telling:
     """At the end of a run of the drift DAG."""
-    report = RunReport(environment=run.environment, run=run.name)
+    report = _no_report(run)
     entries = run.store.read_value(DRIFT_FILE, _Drift).drift
     lines = [f"{entry.topic} {entry.field or ''}".rstrip() + f": {entry.kind}" for entry in entries]
     found = tuple(run_events.drift_event(report, lines))
@@ -149,16 +146,8 @@ def telling_of_drift(run: Run, *, is_whole: bool) -> Telling:
 
 def telling_of_answer(run: Run, *, kind: EventKind, verdict: str, changes: int) -> Telling:
     """While a person is asked, or after the answer: ``held``, ``approved``, ``rejected`` or ``withdrawn``."""
-    report = RunReport(environment=run.environment, run=run.name)
-    event = Event(
-        kind=kind,
-        environment=run.environment,
-        verdict=verdict,
-        counts={"changes": changes},
-        cause=verdict,
-        run=run.name,
-    )
-    return Telling(run, report, (event,), frozenset())
+    event = replace(_event(run, kind, verdict, cause=verdict), counts={"changes": changes})
+    return Telling(run, _no_report(run), (event,), frozenset())
 
 
 def note_end_told(run: Run) -> None:
@@ -176,15 +165,10 @@ def telling_of_failure(run: Run, reason: str) -> Telling:
     left, is_whole = _left_by(run), not run.name.startswith("topic_approval_")
     # A question is another matter each time, and so is what was sent.
     cause = reason if is_whole and left == NOTHING_SENT else f"{reason} {run.name}"
-    event = Event(
-        kind="failed",
-        environment=run.environment,
-        verdict=f"The run failed: run {run.name}: {reason.rstrip('.')}; {left}.",
-        cause=cause,
-        run=run.name,
-    )
-    report, found = RunReport(environment=run.environment, run=run.name), () if _is_end_told(run) else (event,)
-    return Telling(run, report, found, frozenset(("failed",)) if found else frozenset())
+    if _is_end_told(run):
+        return Telling(run, _no_report(run), (), frozenset())
+    event = _event(run, "failed", f"The run failed: run {run.name}: {reason.rstrip('.')}; {left}.", cause=cause)
+    return Telling(run, _no_report(run), (event,), frozenset(("failed",)))
 
 
 def telling_of_files(run: Run, fetched_at: datetime | None) -> Telling:
@@ -194,15 +178,17 @@ def telling_of_files(run: Run, fetched_at: datetime | None) -> Telling:
         fetched_at: When it did last, if that is too long ago; None: it does.
     """
     said = f"Airflow fetched the files last at {fetched_at:%Y-%m-%d %H:%M} UTC" if fetched_at else ""
-    event = Event(
-        kind="outdated",
-        environment=run.environment,
-        verdict=f"{said}: runs do not know what was changed since. See the log of the DAG processor.",
-        cause="not fetched",
-        run=run.name,
-    )
-    report, found = RunReport(environment=run.environment, run=run.name), (event,) if fetched_at else ()
-    return Telling(run, report, found, frozenset(("outdated",)), now_so="Airflow fetches the files again.")
+    verdict = f"{said}: runs do not know what was changed since. See the log of the DAG processor."
+    found = (_event(run, "outdated", verdict, cause="not fetched"),) if fetched_at else ()
+    return Telling(run, _no_report(run), found, frozenset(("outdated",)), now_so="Airflow fetches the files again.")
+
+
+def _no_report(run: Run) -> RunReport:
+    return RunReport(environment=run.environment, run=run.name)
+
+
+def _event(run: Run, kind: EventKind, verdict: str, *, cause: str) -> Event:
+    return Event(kind=kind, environment=run.environment, verdict=verdict, cause=cause, run=run.name)
 
 
 def _is_end_told(run: Run) -> bool:

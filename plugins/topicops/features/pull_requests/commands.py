@@ -145,20 +145,19 @@ def status_command(
         set_pending_check,
         set_unplanned_check,
     )
-    from topicops.features.pull_requests.edges.surroundings import job_page
     from topicops.features.pull_requests.forge import CheckResult, ForgeError
     from topicops.features.pull_requests.planning import read_planned
 
     conversation = conversation_about(number, repository, progress=progress)
     try:
         if started:
-            check = set_pending_check(conversation, url=job_page())
+            check = set_pending_check(conversation)
         elif unplanned:
-            check = set_unplanned_check(unplanned, conversation, url=job_page())
+            check = set_unplanned_check(unplanned, conversation)
         else:
-            check = set_check(read_planned(folder), conversation, url=job_page())
+            check = set_check(read_planned(folder), conversation)
     except (ArtifactError, ForgeError) as error:  # the check reports in any case, because a merge may wait for it
-        check = set_failed_check(str(error), conversation, url=job_page())
+        check = set_failed_check(str(error), conversation)
     print_result(f"{check.result}: {check.title}")
     raise typer.Exit(ExitStatus.ERROR if check.result is CheckResult.FAILURE else ExitStatus.SUCCESS)
 
@@ -200,7 +199,6 @@ def trigger_command(
 def report_command(folder: FolderArgument = FOLDER, repository: RepositoryOption = None) -> None:
     """Write what `ci trigger` saw into the pull request: applied, verified, held or failed, with links to the runs."""
     from topicops.features.pull_requests.commenting import conversation_about, report_runs
-    from topicops.features.pull_requests.edges.surroundings import job_page
     from topicops.features.pull_requests.triggering import read_runs
 
     runs = read_runs(folder)
@@ -208,7 +206,7 @@ def report_command(folder: FolderArgument = FOLDER, repository: RepositoryOption
         print_result("The commit came without a pull request; there is no comment to edit.")
         return
     conversation = conversation_about(runs.number, repository, progress=progress)
-    check = report_runs(runs, conversation, url=job_page())
+    check = report_runs(runs, conversation)
     print_result(f"{conversation.name}: {check.result}: {check.title}")
 
 

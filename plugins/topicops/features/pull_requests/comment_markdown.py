@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 
 from topicops.features.pull_requests.values import CommentContent, OtherPullRequest, ReviewState, TriggeredRun
 from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.printable import markdown, plural
-from topicops.model.runs.run_result import ChangeResult, RunResult
+from topicops.model.runs.run_result import RunResult
 from topicops.steps.reporting.fitting import Section, cells, size, words
 from topicops.steps.reporting.plans.losses_wording import LOSSES_TITLE, loss_remarks, loss_row, worst_losses
 from topicops.steps.reporting.plans.plan_markdown import (
@@ -130,7 +129,9 @@ def _split(content: CommentContent, plan: Plan, closing: Sequence[str]) -> PlanC
 
 def _opening(content: CommentContent, plan: Plan) -> list[str]:
     lines = [f"### {words(title(plan))}", ""]
-    lines += [f"**{markdown(summary_line(plan))}** {_whose(content, plan)}", ""]
+    mine = len(content.own_changes)
+    whose = f"{mine} of this pull request, {len(plan.changes) - mine} pending before." if plan.changes else ""
+    lines += [f"**{markdown(summary_line(plan))}** {whose}", ""]
     if final := final_line(replace(plan, changes=content.own_changes)):
         lines += [f"**{markdown(final)}**", ""]
     return [*lines, *_remark_lines(content)]
@@ -144,11 +145,6 @@ def _remark_lines(content: CommentContent) -> list[str]:
 def _commit_lines(content: CommentContent) -> list[str]:
     commits = f"Base {content.base_commit[:12]}, branch {content.head_commit[:12]}."
     return [commits, ""] if content.head_commit else []
-
-
-def _whose(content: CommentContent, plan: Plan) -> str:
-    mine = len(content.own_changes)
-    return f"{mine} of this pull request, {len(plan.changes) - mine} pending before." if plan.changes else ""
 
 
 def _fenced(text: str) -> Iterator[str]:
@@ -228,15 +224,12 @@ def _other_lines(others: Sequence[OtherPullRequest]) -> Iterator[str]:
     if others:
         yield "#### Open on the same topics"
         yield ""
-        yield from map(_other_line, others[-_OTHERS_SHOWN:])
+        for other in others[-_OTHERS_SHOWN:]:
+            by = f"{_link(other.mark, other.url)} by {words(other.author)}"
+            yield f"- {by}: {_some_topics(other.topics)}; the later merge is planned anew."
         if len(others) > _OTHERS_SHOWN:
             yield f"- and {len(others) - _OTHERS_SHOWN} more that were opened before these"
         yield ""
-
-
-def _other_line(other: OtherPullRequest) -> str:
-    topics = _some_topics(other.topics)
-    return f"- {_link(other.mark, other.url)} by {words(other.author)}: {topics}; the later merge is planned anew."
 
 
 def _some_topics(topics: Sequence[str]) -> str:
@@ -286,12 +279,9 @@ def _bar(value: int, most: int) -> str:
 
 def _digest_lines(content: CommentContent) -> list[str]:
     rows = [
-        cells(
-            change_name(gated),
-            gated.digest[:_DIGEST_SHOWN],
-            _since(content.shown_since.get(gated.digest)),
-        )
+        cells(change_name(gated), gated.digest[:_DIGEST_SHOWN], f"{at:{_MINUTE}}" if at else "now")
         for gated in content.own_changes
+        for at in (content.shown_since.get(gated.digest),)
         if gated.approvable
     ]
     if not rows:
@@ -299,10 +289,6 @@ def _digest_lines(content: CommentContent) -> list[str]:
     shown = rows[:_DIGESTS_SHOWN]
     more = [f"*and {len(rows) - len(shown)} more*", ""] if len(rows) > len(shown) else []
     return _folded(f"Digests of the held changes ({len(rows)})", [*_DIGESTS_TABLE, *shown, "", *more])
-
-
-def _since(at: datetime | None) -> str:
-    return f"{at:{_MINUTE}}" if at else "now"
 
 
 def _folded(summary: str, lines: Sequence[str]) -> list[str]:
@@ -328,7 +314,10 @@ def _result_lines(result: RunResult) -> list[str]:
     lines = [f"- {words(note)}" for note in result.notes]
     lines += [""] if lines else []
     room = COMMENT_LIMIT - size(lines) - 1000
-    rows = list(_fitting([_result_row(change) for change in result.changes], room))
+    found = [
+        cells(f"**{c.action}** {words(c.topic)}", f"**{words(c.status)}**", words(c.message)) for c in result.changes
+    ]
+    rows = list(_fitting(found, room))
     left_out = result.left_out + len(result.changes) - len(rows)
     lines += [*_RESULT_TABLE, *rows, ""] if rows else []
     return [*lines, f"*{plural(left_out, 'change')} more; the report of the run has all.*", ""] if left_out else lines
@@ -340,7 +329,3 @@ def _fitting(rows: Sequence[str], room: int) -> Iterator[str]:
         if room < 0:
             return
         yield row
-
-
-def _result_row(change: ChangeResult) -> str:
-    return cells(f"**{change.action}** {words(change.topic)}", f"**{words(change.status)}**", words(change.message))

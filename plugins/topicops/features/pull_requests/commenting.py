@@ -5,18 +5,10 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 
-from topicops.features.pull_requests.checks import (
-    check_of,
-    check_of_runs,
-    failed_check,
-    labels_of,
-    pending_check,
-    unplanned_check,
-)
 from topicops.features.pull_requests.comment_markdown import (
     NOTE,
     marked,
@@ -25,9 +17,9 @@ from topicops.features.pull_requests.comment_markdown import (
     result_note,
 )
 from topicops.features.pull_requests.edges.surroundings import open_forge, surroundings_about
-from topicops.features.pull_requests.forge import Authors, Check, Comment, Forge, ForgeError, PullRequest
+from topicops.features.pull_requests.forge import Authors, Check, CheckResult, Comment, Forge, ForgeError, PullRequest
 from topicops.features.pull_requests.planning import PlannedPullRequest
-from topicops.features.pull_requests.reviewed import Members, ReviewFacts, review_states
+from topicops.features.pull_requests.reviewed import Members, ReviewFacts, review_state
 from topicops.features.pull_requests.shown_record import (
     already_shown,
     read_record,
@@ -47,8 +39,11 @@ from topicops.features.pull_requests.values import (
     TriggeredRuns,
 )
 from topicops.model.errors import UsageError
+from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import GatedChange
+from topicops.model.printable import first_line_of, markdown, plural
 from topicops.model.runs.review import REVIEW_KEY
+from topicops.model.specs.environment import Risk
 
 MOST_OPEN = 50
 """Number of other open pull requests that are looked at; each costs a request, and a job has a thousand an hour."""
@@ -57,6 +52,10 @@ MOST_REVIEWED = 400
 NO_REVIEWS = ReviewFacts(reviews=(), authors=Authors(logins=frozenset()), reviewers={}, members=lambda _: frozenset())
 """Facts where no change needs a review."""
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_WRONG, _OPEN = frozenset({"failed", "not started"}), frozenset({"held", "waiting"})
+"""States of a run."""
+_NO_REVIEW = ReviewState(reviewers=(), can_be_reviewed=False)
+LABELS: Mapping[Risk, str] = {risk: f"topics:{risk}" for risk in Risk}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +67,8 @@ class Conversation:
     key: bytes | None
     """Key of the signatures. None means that no comment has a record, so no review counts."""
     progress: Callable[[str], None]
+    job_url: str = ""
+    """Page of this job, to which a check leads; empty outside of a CI."""
 
     @property
     def name(self) -> str:
@@ -78,6 +79,10 @@ class Conversation:
     def pull_request(self) -> PullRequest:
         """Pull request as the forge has it now. Raises ``ForgeError``."""
         return self.forge.pull_request(self.number)
+
+    def set_check(self, commit: str, check: Check) -> Check:
+        self.forge.set_check(commit, replace(check, url=self.job_url))
+        return check
 
     def our_comments(self, environments: Iterable[str]) -> dict[str, OurComments]:
         """Read our comments, by environment: of these, and of all others that have a comment.
@@ -129,6 +134,7 @@ def conversation_about(number: int | None, repository: str | None, *, progress: 
         number=number,
         key=checked_key(os.environ.get(REVIEW_KEY)),
         progress=progress,
+        job_url=found.job_url,
     )
 
 
@@ -203,13 +209,13 @@ def describe(
         comments: By environment, those of now.
         others: Open pull requests on the same topics.
     """
-    summary = planned.summary
+    summary, has_key = planned.summary, conversation.key is not None
     held = {entry.environment: _held(planned, entry) for entry in summary.environments}
     facts = conversation.review_facts(summary.reviewers) if any(held.values()) else NO_REVIEWS
     remarks = (*summary.remarks, *([facts.problem] if facts.problem else []))
     found = []
     for entry in summary.environments:
-        name, ours = entry.environment, comments[entry.environment]
+        name, ours, rules = entry.environment, comments[entry.environment], entry.rules
         owners = {gated.digest: entry.owners.get(gated.change.topic, "") for gated in held[name]}
         shown = already_shown(ours.record(), owners)
         content = CommentContent(
@@ -219,7 +225,13 @@ def describe(
             own=frozenset(entry.own),
             base_commit=summary.base_commit,
             head_commit=summary.head_commit,
-            reviews=_states(entry, held[name], shown, facts, has_key=conversation.key is not None),
+            reviews={
+                gated.digest: review_state(
+                    gated, owners[gated.digest], shown.get(gated.digest), facts, rules, has_key=has_key
+                )
+                for gated in held[name]
+                if rules
+            },
             shown_since={digest: known.since for digest, known in shown.items()},
             others=tuple(other for other in others if set(other.topics) & set(entry.own)),
             remarks=remarks,
@@ -233,12 +245,6 @@ def _held(planned: PlannedPullRequest, entry: PlannedEnvironment) -> list[GatedC
     plan = planned.plans.get(entry.environment)
     found = [gated for gated in plan.changes if gated.approvable and gated.change.topic in entry.own] if plan else []
     return found[:MOST_REVIEWED]
-
-
-def _states(
-    entry: PlannedEnvironment, held: Sequence[GatedChange], shown: ShownByDigest, facts: ReviewFacts, *, has_key: bool
-) -> Mapping[str, ReviewState]:
-    return review_states(held, entry.owners, shown, facts, entry.rules, has_key=has_key) if entry.rules else {}
 
 
 def _others(planned: PlannedPullRequest, conversation: Conversation) -> tuple[OtherPullRequest, ...]:
@@ -318,13 +324,12 @@ def _recorded(described: Described) -> Sequence[str]:
     return ()
 
 
-def report_runs(runs: TriggeredRuns, conversation: Conversation, *, url: str = "") -> Check:
+def report_runs(runs: TriggeredRuns, conversation: Conversation) -> Check:
     """Write what became of the changes below their plans, and set the check of the merge commit.
 
     Plan and record stay: where a run has failed, the job can be run again with the same approvals.
     """
-    check = check_of_runs(runs, url=url)
-    conversation.forge.set_check(runs.merge_commit, check)
+    check = conversation.set_check(runs.merge_commit, check_of_runs(runs))
     comments = conversation.our_comments(run.environment for run in runs.environments)
     for run in runs.environments:
         comments[run.environment].write_note(result_note(run))
@@ -334,44 +339,111 @@ def report_runs(runs: TriggeredRuns, conversation: Conversation, *, url: str = "
 # ---- check and labels ----
 
 
-def set_failed_check(problem: str, conversation: Conversation, *, commit: str = "", url: str) -> Check:
+def set_failed_check(problem: str, conversation: Conversation, *, commit: str = "") -> Check:
     """Of a pull request that could not be planned; the newest commit of its branch, where none is given."""
-    check = failed_check(problem, url=url)
-    conversation.forge.set_check(commit or conversation.pull_request.head_commit, check)
-    return check
+    check = Check(result=CheckResult.FAILURE, title=first_line_of(problem), summary=markdown(problem))
+    return conversation.set_check(commit or conversation.pull_request.head_commit, check)
 
 
-def set_pending_check(conversation: Conversation, *, url: str) -> Check:
+def set_pending_check(conversation: Conversation) -> Check:
     """Set before anything is planned: else an earlier check of this commit would let it be merged."""
-    check = pending_check(url=url)
-    conversation.forge.set_check(conversation.pull_request.head_commit, check)
-    return check
+    check = Check(result=CheckResult.PENDING, title="The plan is being made")
+    return conversation.set_check(conversation.pull_request.head_commit, check)
 
 
-def set_unplanned_check(reason: str, conversation: Conversation, *, url: str) -> Check:
+def set_unplanned_check(reason: str, conversation: Conversation) -> Check:
     """Of a pull request that is not planned on purpose: neutral.
 
     A check belongs to a commit. That of another open pull request with the same commit stays, since that is planned.
     """
-    check, this = unplanned_check(reason, url=url), conversation.pull_request
+    this = conversation.pull_request
+    check = Check(result=CheckResult.NEUTRAL, title=first_line_of(reason), summary=markdown(reason))
     others = conversation.forge.open_pull_requests_of(this.head_commit)
     if any(other.number != this.number and not other.is_from_fork for other in others):
         conversation.progress("The check stays as it is: it is that of another pull request with the same commit")
-    else:
-        conversation.forge.set_check(this.head_commit, check)
-    return check
+        return check
+    return conversation.set_check(this.head_commit, check)
 
 
-def set_check(planned: PlannedPullRequest, conversation: Conversation, *, url: str = "") -> Check:
+def set_check(planned: PlannedPullRequest, conversation: Conversation) -> Check:
     """The check on the newest commit of the branch, and the label of its risk."""
     summary = planned.summary
     if summary.problem:
         commit = summary.head_commit if _COMMIT.fullmatch(summary.head_commit) else ""
-        return set_failed_check(summary.problem, conversation, commit=commit, url=url)
+        return set_failed_check(summary.problem, conversation, commit=commit)
     comments = conversation.our_comments(entry.environment for entry in summary.environments)
     contents = [described.content for described in describe(planned, conversation, comments)]
-    check = check_of(contents, remarks=summary.remarks, url=url)
-    conversation.forge.set_check(summary.head_commit, check)
+    check = conversation.set_check(summary.head_commit, check_of(contents, remarks=summary.remarks))
     if all(content.plan for content in contents):  # else the risk is not known, and the label of before stays
         conversation.forge.set_labels(conversation.number, labels_of(contents))
     return check
+
+
+def check_of(contents: Sequence[CommentContent], *, remarks: Sequence[str] = ()) -> Check:
+    """``failure`` where something cannot be planned or done, ``neutral`` where something waits, else ``success``.
+
+    Args:
+        contents: Of each environment that the pull request touches; none: it touches no topic.
+        remarks: What a person has to know of the whole pull request, such as changed policy.
+    """
+    wrong = [line for content in contents for line in _wrong(content)]
+    waiting = [*(line for content in contents for line in _waiting(content)), *remarks]
+    result = CheckResult.FAILURE if wrong else CheckResult.NEUTRAL if waiting else CheckResult.SUCCESS
+    title = (wrong or waiting or [_all_well(contents)])[0]
+    lines = [f"- {markdown(line)}" for line in (*wrong, *waiting)] or [markdown(title)]
+    return Check(result=result, title=title, summary="\n".join(lines))
+
+
+def labels_of(contents: Sequence[CommentContent]) -> Mapping[str, bool]:
+    """Each of our labels, and whether it is the one of the highest risk; none is if nothing changes."""
+    risks = [gated.change.risk for content in contents for gated in content.own_changes]
+    highest = max(risks, key=lambda risk: risk.rank, default=None)
+    return {label: risk is highest for risk, label in LABELS.items()}
+
+
+def _wrong(content: CommentContent) -> Iterator[str]:
+    if content.problem:
+        yield f"{content.environment}: {first_line_of(content.problem)}"
+    if blocked := content.own_blocked:
+        reasons = blocked[0].reasons[0] if blocked[0].reasons else "see the comment"
+        yield f"{content.environment}: {plural(len(blocked), 'topic')} blocked; {blocked[0].topic}: {reasons}"
+
+
+def _waiting(content: CommentContent) -> Iterator[str]:
+    """What will not run by itself after the merge, and who can let it run."""
+    mine = content.own_changes
+    states = content.reviews
+    open_ones = [g for g in mine if g.approvable and not states.get(g.digest, _NO_REVIEW).approved_by]
+    if open_ones:
+        reviewable = [states[g.digest] for g in open_ones if states.get(g.digest, _NO_REVIEW).can_be_reviewed]
+        named = sorted({name for state in reviewable for name in state.reviewers})
+        who = f"a review by {', '.join(named)}, or " if named else ""
+        count = plural(len(open_ones), "change")
+        yield f"{content.environment}: {count} held: {who}the question in Airflow after the merge lets them run"
+    if final := [g for g in mine if g.gate is GateWord.HELD and not g.approvable]:
+        yield f"{content.environment}: {plural(len(final), 'change')} held by a limit that no approval lifts"
+    if skipped := [g for g in mine if g.gate is GateWord.SKIPPED]:
+        reason = skipped[0].reasons[0] if skipped[0].reasons else "see the comment"
+        yield f"{content.environment}: {plural(len(skipped), 'change')} skipped: {reason}"
+
+
+def _all_well(contents: Sequence[CommentContent]) -> str:
+    count = sum(len(content.own_changes) for content in contents)
+    if not count:
+        return "No topic changes"
+    return f"{plural(count, 'change')} after the merge, in {', '.join(c.environment for c in contents if c.own)}"
+
+
+def check_of_runs(runs: TriggeredRuns) -> Check:
+    """Make the check of a merge commit, with a line for each environment.
+
+    ``success`` if all is applied and verified, ``neutral`` if something waits, else ``failure``.
+    """
+    states = {run.state for run in runs.environments}
+    result = CheckResult.FAILURE if states & _WRONG else CheckResult.NEUTRAL if states & _OPEN else CheckResult.SUCCESS
+    lines = [
+        f"{run.environment}: {run.sentence}"
+        for run in sorted(runs.environments, key=lambda run: (run.state not in _WRONG, run.state not in _OPEN))
+    ]
+    title = lines[0] if lines else "The merge changes no topic"
+    return Check(result=result, title=title[:250], summary="\n".join(f"- {t}" for t in lines))

@@ -32,7 +32,6 @@ class PullRequest:
     """As people write it: ``#12``, GitLab's ``!12``."""
     url: str
     """The page that people open."""
-    title: str
     author: str
     """Login of the account that opened it."""
     state: Literal["open", "merged", "closed"]
@@ -48,8 +47,6 @@ class PullRequest:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comment:
     id: str
-    author: str
-    """Login."""
     body: str
     updated_at: datetime
     """Of its newest edit, by the forge's clock; UTC."""
@@ -90,7 +87,7 @@ class CheckResult(StrEnum):
 class Check:
     """The line about a commit that a forge shows beside its merge button."""
 
-    name: str
+    name: str = "topicops"
     result: CheckResult
     title: str
     """One sentence."""

@@ -37,7 +37,6 @@ from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_from_json, plan_to_json
 from topicops.model.ports import ConnectionSource
 from topicops.model.specs.desired import Desired
-from topicops.model.specs.environment import Environment
 from topicops.steps.reporting.specs.diagnostics_text import diagnostics_text
 
 GROUP = "ci"
@@ -210,7 +209,13 @@ def _plan_environment(
     except TopicopsError as error:
         return replace(entry, problem=branches.named_as_in_git(str(error))), None
     owners = _owners(branches, plan, before, after) if before and after else {}
-    return replace(entry, owners=owners, rules=rules_of(read_environment(run))), plan
+    policy = read_environment(run)
+    rules = ReviewRules(
+        counts="review" in policy.spec.approvals,
+        place=policy.place_of("policy.approvals"),
+        author_approves=policy.spec.author_approves,
+    )
+    return replace(entry, owners=owners, rules=rules), plan
 
 
 def _owners(branches: Branches, plan: Plan, before: Desired, after: Desired) -> dict[str, str]:
@@ -238,16 +243,6 @@ def _plan(run: Run, branches: Branches, own: Collection[str]) -> Plan:
     return plan
 
 
-def rules_of(environment: Environment) -> ReviewRules:
-    policy = environment.spec.policy
-    return ReviewRules(
-        counts="review" in environment.spec.approvals,
-        place=environment.place_of("policy.approvals"),
-        author_approves=environment.spec.author_approves,
-        lasts=policy.approval_lasts,
-    )
-
-
 # ---- the folder that later commands read ----
 
 
@@ -263,10 +258,8 @@ def read_planned(folder: Path) -> PlannedPullRequest:
     """What ``write_planned`` wrote. Raises ``ArtifactError``."""
     store = ArtifactStore(folder)
     summary = store.read_value(PULL_REQUEST_FILE, PullRequestPlan)
-    return PlannedPullRequest(summary=summary, plans=dict(_plans(store, summary)))
-
-
-def _plans(store: ArtifactStore, summary: PullRequestPlan) -> Iterator[tuple[str, Plan]]:
-    for entry in summary.environments:
-        if not entry.problem:
-            yield entry.environment, plan_from_json(store.read_text(plan_file_of(entry.environment)))
+    plans = {
+        name: plan_from_json(store.read_text(plan_file_of(name)))
+        for name in (entry.environment for entry in summary.environments if not entry.problem)
+    }
+    return PlannedPullRequest(summary=summary, plans=plans)

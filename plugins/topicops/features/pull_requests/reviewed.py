@@ -7,7 +7,7 @@ the reviewer may approve for their owner. The newest word of a reviewer counts.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -88,36 +88,14 @@ def _is_about(review: Review, entry: Shown) -> bool:
     return review.submitted_at > entry.since and (review.commit is None or review.commit in entry.heads)
 
 
-def review_states(
-    held: Iterable[GatedChange],
-    owners: Mapping[str, str],
-    shown: ShownByDigest,
-    facts: ReviewFacts,
-    rules: ReviewRules,
-    *,
-    has_key: bool,
-) -> Mapping[str, ReviewState]:
-    """By digest, how far each held change is approved.
+def review_state(
+    gated: GatedChange, owner: str, entry: Shown | None, facts: ReviewFacts, rules: ReviewRules, *, has_key: bool
+) -> ReviewState:
+    """How far one held change is approved.
 
     Args:
-        held: The changes that an approval could let run.
-        owners: By topic.
-        shown: What the comment showed before this plan, where it is still the same.
+        entry: What the comment showed of it before this plan, where it is still the same.
     """
-    return {
-        gated.digest: _state(gated, owners.get(gated.change.topic, ""), shown.get(gated.digest), facts, rules, has_key)
-        for gated in held
-    }
-
-
-def _state(
-    gated: GatedChange,
-    owner: str,
-    entry: Shown | None,
-    facts: ReviewFacts,
-    rules: ReviewRules,
-    has_key: bool,
-) -> ReviewState:
     reviewers = facts.reviewers.get(owner, ())
     if reason := _no_review_counts(owner, reviewers, rules, has_key):
         return ReviewState(reviewers=reviewers, why_not=reason, can_be_reviewed=False)

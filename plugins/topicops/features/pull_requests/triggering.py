@@ -6,10 +6,9 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import msgspec
 
@@ -20,7 +19,7 @@ from topicops.features.pull_requests.branches import Branches, open_branches, re
 from topicops.features.pull_requests.commenting import Conversation
 from topicops.features.pull_requests.edges.git_trees import fetch, is_ancestor
 from topicops.features.pull_requests.edges.surroundings import open_forge, surroundings_about
-from topicops.features.pull_requests.forge import Authors, Forge, ForgeError, PullRequest
+from topicops.features.pull_requests.forge import Forge, ForgeError, PullRequest
 from topicops.features.pull_requests.reviewed import approved_digests
 from topicops.features.pull_requests.signed_reviews import ReviewApproval, SignedReview, checked_key, signed_review
 from topicops.features.pull_requests.touched import changed_topics
@@ -37,16 +36,6 @@ AIRFLOW_URL, AIRFLOW_USER = "TOPICOPS_AIRFLOW_URL", "TOPICOPS_AIRFLOW_USER"
 AIRFLOW_PASSWORD, AIRFLOW_TOKEN = "TOPICOPS_AIRFLOW_PASSWORD", "TOPICOPS_AIRFLOW_TOKEN"
 AIRFLOW_PATIENCE_S = 60.0
 """How long Airflow may give no answer, as while its API server is started again, before a run is given up."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Patience:
-    """How long to wait, in seconds."""
-
-    for_commit_s: float
-    """Until Airflow has the merge commit."""
-    for_run_s: float
-    """Until a run has ended."""
 
 
 class Airflow(Protocol):
@@ -70,7 +59,10 @@ class Trigger:
     forge: Forge
     key: bytes | None
     """None: reviews approve nothing."""
-    patience: Patience
+    for_commit_s: float
+    """Seconds to wait until Airflow has the merge commit."""
+    for_run_s: float
+    """Seconds to wait until a run has ended."""
     progress: Callable[[str], None]
     sleep: Callable[[float], None] = time.sleep
 
@@ -88,26 +80,22 @@ class Trigger:
         with open_branches(self.topics, base=before, head=merge_commit, merge=False) as found:
             waits = _waits(found)
             touched = _with_those_before(_touched(found), waits)
-            reviews = self._reviews_or_none(found, pull_request, merge_commit, touched)
+            try:
+                reviews = self._reviews(found, pull_request, merge_commit, touched)
+            except ForgeError as error:
+                self.progress(f"No review is handed over, so what needs one is held: {error}")
+                reviews = {}
             runs: dict[str, TriggeredRun] = {}
             for environment in _in_order(touched, waits):
                 unmet = [name for name in waits[environment] if name in runs and runs[name].state != "applied"]
-                runs[environment] = (
-                    _waiting(environment, unmet)
-                    if unmet
-                    else self._run(environment, merge_commit, reviews.get(environment, ()))
+                if not unmet:
+                    runs[environment] = self._run(environment, merge_commit, reviews.get(environment, ()))
+                    continue
+                sentence = (
+                    f"waits for {' and '.join(unmet)} (policy.after): start it again once that is applied and verified"
                 )
+                runs[environment] = TriggeredRun(environment=environment, state="waiting", sentence=sentence)
             return TriggeredRuns(number=number, merge_commit=merge_commit, environments=tuple(runs.values()))
-
-    def _reviews_or_none(
-        self, branches: Branches, pull_request: PullRequest | None, merge_commit: str, environments: Sequence[str]
-    ) -> Mapping[str, tuple[SignedReview, ...]]:
-        """Without reviews the runs start as well: what needs an approval is held."""
-        try:
-            return self._reviews(branches, pull_request, merge_commit, environments)
-        except ForgeError as error:
-            self.progress(f"No review is handed over, so what needs one is held: {error}")
-            return {}
 
     def _reviews(
         self, branches: Branches, pull_request: PullRequest | None, merge_commit: str, environments: Sequence[str]
@@ -118,14 +106,28 @@ class Trigger:
         talk = Conversation(forge=self.forge, number=pull_request.number, key=self.key, progress=self.progress)
         # Who may approve is what the base branch says; after the merge that is the state before it.
         facts, comments = talk.review_facts(reviewers_by_owner(branches.before)), talk.our_comments(environments)
-        about = _About(self.forge.repository, pull_request, merge_commit, facts.authors)
         found = {}
         for environment in environments:
-            approved = approved_digests(comments[environment].record(), facts)
-            reviews = [
-                review for name, given in approved.items() for review in about.reviews(environment, name, *given)
-            ]
-            found[environment] = tuple(signed_review(review, self.key) for review in reviews[:MOST_REVIEWS])
+            reviews = list[SignedReview]()
+            for reviewer, (given_at, digests) in approved_digests(comments[environment].record(), facts).items():
+                # Where nobody knows who made a commit, the reviewer may have: the policy then says what an author
+                # approves.
+                authors = facts.authors.logins | ({reviewer} if facts.authors.unknown_commit else set())
+                review = ReviewApproval(
+                    repository=self.forge.repository,
+                    pull_request=pull_request.number,
+                    url=pull_request.url,
+                    merge_commit=merge_commit,
+                    environment=environment,
+                    reviewer=reviewer,
+                    authors=tuple(sorted(authors)),
+                    given_at=given_at,
+                    digests=digests,
+                )
+                # As several, where it approves more changes than one may name.
+                parts = [digests[first : first + MOST_DIGESTS] for first in range(0, len(digests), MOST_DIGESTS)]
+                reviews += [signed_review(replace(review, digests=part), self.key) for part in parts]
+            found[environment] = tuple(reviews[:MOST_REVIEWS])
         return found
 
     def _run(self, environment: str, merge_commit: str, reviews: Sequence[SignedReview]) -> TriggeredRun:
@@ -139,14 +141,14 @@ class Trigger:
             self.progress(
                 f"{environment}: run {run_id} on commit {commit[:12]}, {plural(len(reviews), 'review')}: {url}"
             )
-            run = replace(run, run_id=run_id, url=url, commit=commit, reviews=len(reviews), state="failed")
+            run = replace(run, run_id=run_id, url=url, commit=commit, state="failed")
             return self._followed(run)
         except TopicopsError as error:
             return replace(run, sentence=first_line(error))
 
     def _commit_in_airflow(self, dag_id: str, merge_commit: str) -> str:
         """The commit that Airflow has once that contains the merge. Raises ``AirflowError`` if it never does."""
-        deadline, version = time.monotonic() + self.patience.for_commit_s, None
+        deadline, version = time.monotonic() + self.for_commit_s, None
         self.progress(f"{dag_id}: waiting until Airflow has commit {merge_commit[:12]}")
         while time.monotonic() < deadline:
             try:
@@ -164,7 +166,7 @@ class Trigger:
             self.sleep(POLL_S)
         has = f"has commit {version[:12]}, which does not contain {merge_commit[:12]}" if version else "has no such DAG"
         raise AirflowError(
-            f"{dag_id}: after {self.patience.for_commit_s:.0f} s Airflow still {has}; see to its DAG bundle, then run "
+            f"{dag_id}: after {self.for_commit_s:.0f} s Airflow still {has}; see to its DAG bundle, then run "
             "topicops ci trigger again"
         )
 
@@ -177,7 +179,7 @@ class Trigger:
         return found
 
     def _followed(self, run: TriggeredRun) -> TriggeredRun:
-        for task in self.airflow.follow(run.dag_id, run.run_id, timeout_s=self.patience.for_run_s):
+        for task in self.airflow.follow(run.dag_id, run.run_id, timeout_s=self.for_run_s):
             self.progress(f"{run.environment}: {task.task_id} {task.state}")
         state = self.airflow.run_state(run.dag_id, run.run_id)
         try:
@@ -196,17 +198,10 @@ def trigger_of(
         airflow=_airflow(),
         forge=open_forge(surroundings_about(repository), os.environ),
         key=checked_key(os.environ.get(REVIEW_KEY)),
-        patience=Patience(
-            for_commit_s=_seconds(wait_commit, "--wait-commit"), for_run_s=_seconds(wait_run, "--wait-run")
-        ),
+        for_commit_s=_seconds(wait_commit, "--wait-commit"),
+        for_run_s=_seconds(wait_run, "--wait-run"),
         progress=progress,
     )
-
-
-class _Login(NamedTuple):
-    user: str
-    password: str
-    token: str
 
 
 def _airflow() -> AirflowClient:
@@ -214,14 +209,16 @@ def _airflow() -> AirflowClient:
     url = os.environ.get(AIRFLOW_URL, "").strip()
     if not url.startswith(("http://", "https://")):
         raise UsageError(f"{AIRFLOW_URL} is not set: the address of Airflow's API server, https://airflow.example.com")
-    login = _Login(*(os.environ.get(name, "").strip() for name in (AIRFLOW_USER, AIRFLOW_PASSWORD, AIRFLOW_TOKEN)))
-    if not all(text.isascii() and text.isprintable() and " " not in text for text in (login.token, login.user)):
+    user, password, token = (
+        os.environ.get(name, "").strip() for name in (AIRFLOW_USER, AIRFLOW_PASSWORD, AIRFLOW_TOKEN)
+    )
+    if not all(text.isascii() and text.isprintable() and " " not in text for text in (token, user)):
         raise UsageError(f"{AIRFLOW_TOKEN} or {AIRFLOW_USER} has characters that none has: copy it again")
-    if login.token:
-        return AirflowClient(url, token=login.token, through_proxies=True, patience_s=AIRFLOW_PATIENCE_S)
-    if not (login.user and login.password):
+    if token:
+        return AirflowClient(url, token=token, through_proxies=True, patience_s=AIRFLOW_PATIENCE_S)
+    if not (user and password):
         raise UsageError(f"{AIRFLOW_TOKEN} is not set, and neither are {AIRFLOW_USER} and {AIRFLOW_PASSWORD}")
-    client = AirflowClient(url, login.user, login.password, through_proxies=True, patience_s=AIRFLOW_PATIENCE_S)
+    client = AirflowClient(url, user, password, through_proxies=True, patience_s=AIRFLOW_PATIENCE_S)
     client.sign_in()
     return client
 
@@ -231,35 +228,6 @@ def _seconds(text: str, option: str) -> float:
         return read_duration_ms(text) / 1000
     except (ValueError, OverflowError) as error:
         raise UsageError(f"{option} {text!r}: {error}; write 90s, 15m or 2h") from error
-
-
-@dataclass(frozen=True, slots=True)
-class _About:
-    """What all reviews of a merge share."""
-
-    repository: str
-    pull_request: PullRequest
-    merge_commit: str
-    authors: Authors
-
-    def reviews(
-        self, environment: str, reviewer: str, given_at: datetime, digests: Sequence[str]
-    ) -> Iterator[ReviewApproval]:
-        """One review as several, where it approves more changes than one may name."""
-        # Where nobody knows who made a commit, the reviewer may have: the policy then says what an author approves.
-        authors = self.authors.logins | ({reviewer} if self.authors.unknown_commit else set())
-        for first in range(0, len(digests), MOST_DIGESTS):
-            yield ReviewApproval(
-                repository=self.repository,
-                pull_request=self.pull_request.number,
-                url=self.pull_request.url,
-                merge_commit=self.merge_commit,
-                environment=environment,
-                reviewer=reviewer,
-                authors=tuple(sorted(authors)),
-                given_at=given_at,
-                digests=tuple(digests[first : first + MOST_DIGESTS]),
-            )
 
 
 def _touched(branches: Branches) -> tuple[str, ...]:
@@ -303,14 +271,6 @@ def _in_order(environments: Sequence[str], waits: Mapping[str, tuple[str, ...]])
     except CycleError as error:
         raise UsageError("the environments wait for each other in a circle (policy.after)") from error
     return (name for name in ordered if name in environments)
-
-
-def _waiting(environment: str, unmet: Sequence[str]) -> TriggeredRun:
-    return TriggeredRun(
-        environment=environment,
-        state="waiting",
-        sentence=f"waits for {' and '.join(unmet)} (policy.after): start it again once that is applied and verified",
-    )
 
 
 def _state(run_state: str, result: RunResult) -> RunState:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Literal
 
 from topicops.model.plans.plan import Blocked, GatedChange, Plan
@@ -27,7 +27,6 @@ class ReviewRules:
     place: str
     """Place in the file that says so, for messages."""
     author_approves: Risk
-    lasts: timedelta
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,8 +184,6 @@ class TriggeredRun:
     url: str = ""
     commit: str = ""
     """Commit on which the run works."""
-    reviews: int = 0
-    """Number of reviews that Airflow got."""
     result: RunResult | None = None
 
 

@@ -27,8 +27,9 @@ def undo_command(
     Nothing is written to the cluster, and no tombstone is written.
     """
     from topicops.features.undo.text import undo_json, undo_text
-    from topicops.features.undo.undoing import plan_undo, undo, write_undo
+    from topicops.features.undo.undoing import undo, write_undo
     from topicops.flow import reporting
+    from topicops.flow.planning import make_plan
     from topicops.flow.runs.run import save_plan
     from topicops.plugged import ENGINES, after_run
 
@@ -39,7 +40,7 @@ def undo_command(
     plan = None
     if found.edits:
         made = new_run(found.environment, topics)
-        planned = plan_undo(made, found, ENGINES)
+        planned = make_plan(made, engines=ENGINES, only=found.topics)
         after_run(made, planned.results())
         plan = planned.plan
     if output == "json":

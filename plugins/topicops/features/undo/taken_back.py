@@ -10,8 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from topicops.features.undo.edited_config import with_config, written_value
-from topicops.features.undo.past_topics import PastTopic, past_topics
-from topicops.features.undo.values import FileEdit, Undo, UndoNote
+from topicops.features.undo.values import FileEdit, PastTopic, Undo, UndoNote, past_topics
 from topicops.model.errors import SpecError
 from topicops.model.printable import or_not_set
 from topicops.model.runs.audit import AuditLine

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from topicops.features.undo.past_topics import past_topics
-from topicops.features.undo.values import Undo
-from topicops.flow.engines import DiffEngine
+from topicops.edges.specs.git import versions_of
+from topicops.edges.specs.open_files import regular_text
+from topicops.edges.specs.reader import read_tree
+from topicops.edges.specs.writer import document_of, replace_text
+from topicops.features.undo.taken_back import SpecFiles, undo_of
+from topicops.features.undo.values import Undo, past_topics
 from topicops.flow.inspecting import audit_files
-from topicops.flow.planning import make_plan
-from topicops.flow.runs.run import Run, now
-from topicops.flow.runs.values import Planned
+from topicops.flow.runs.run import now
 from topicops.model.errors import UsageError
 from topicops.model.runs.audit import are_whole, in_order
-
-if TYPE_CHECKING:
-    from topicops.features.undo.taken_back import SpecFiles
-
+from topicops.steps.specs.validate import validate
 
 NOT_WHOLE = "the audit log is not whole, so this may not be all: see `topicops audit verify`"
 
@@ -36,8 +33,6 @@ def undo(run: str, environment: str | None, topics: Path) -> Undo:
         UsageError: The run changed nothing, or several environments.
         SpecError: The files are not valid.
     """
-    from topicops.features.undo.taken_back import undo_of
-
     logs = audit_files(environment)
     lines = [line for line in in_order(logs) if line.is_of_run(run)]
     changed = sorted({line.environment for line in lines})
@@ -53,12 +48,6 @@ def undo(run: str, environment: str | None, topics: Path) -> Undo:
 
 def _spec_files(topics: Path, environment: str, names: Container[str]) -> SpecFiles:
     """The files of now; those of other topics may be invalid."""
-    from topicops.edges.specs.git import versions_of
-    from topicops.edges.specs.open_files import regular_text
-    from topicops.edges.specs.reader import read_tree
-    from topicops.edges.specs.writer import document_of
-    from topicops.features.undo.taken_back import SpecFiles
-    from topicops.steps.specs.validate import validate
 
     def needs(name: str) -> bool:
         return name in names
@@ -78,12 +67,5 @@ def _spec_files(topics: Path, environment: str, names: Container[str]) -> SpecFi
 
 def write_undo(found: Undo) -> None:
     """Write the edits. Raises ``SpecFileError`` if a file changed meanwhile, or the disk refuses."""
-    from topicops.edges.specs.writer import replace_text
-
     for edit in found.edits:
         replace_text(Path(edit.file), edit.after, before=edit.before)
-
-
-def plan_undo(run: Run, found: Undo, engines: Sequence[DiffEngine]) -> Planned:
-    """The plan of the files of now, for the topics of the run that is taken back."""
-    return make_plan(run, engines=engines, only=found.topics)

@@ -1,8 +1,15 @@
-"""What takes a run back: edits of files, what only a person may do, and what cannot come back."""
+"""What a run did to each topic, by its lines of the audit log, and what takes that back."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+
+from topicops.model.runs.audit import AuditLine
+from topicops.model.runs.results import IN_PLACE, OutcomeStatus
+
+TOOK_EFFECT = (*IN_PLACE, OutcomeStatus.UNKNOWN)
+"""Outcomes of changes that took effect, or may have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,3 +53,57 @@ class Undo:
     done: tuple[UndoNote, ...] = ()
     """What the files of now ask for already."""
     notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PastTopic:
+    """All that one run did to one topic."""
+
+    topic: str
+    created: bool = False
+    deleted: bool = False
+    topic_id: str | None = None
+    """Of the topic that was deleted."""
+    partitions: tuple[int, int] | None = None
+    """Before and after an expansion."""
+    configs_before: Mapping[str, str | None] = field(default_factory=dict)
+    """Canonical value of each override that the run changed; None: it was not set."""
+    configs_after: Mapping[str, str | None] = field(default_factory=dict)
+    """Same keys."""
+    is_sure: bool = True
+    """False: a request was sent, and its outcome is not known."""
+
+
+def past_topics(lines: Iterable[AuditLine]) -> dict[str, PastTopic]:
+    """What took effect, by topic, sorted; a change that failed or was refused left nothing to take back."""
+    found: dict[str, PastTopic] = {}
+    for line in lines:
+        if line.outcome in TOOK_EFFECT:
+            found[line.topic] = _with_line(found.get(line.topic) or PastTopic(topic=line.topic), line)
+    return dict(sorted(found.items()))
+
+
+def _with_line(past: PastTopic, line: AuditLine) -> PastTopic:
+    before, after = _values(line.request.get("before")), _values(line.request.get("after"))
+    past = replace(past, is_sure=past.is_sure and line.outcome is not OutcomeStatus.UNKNOWN)
+    match line.action:
+        case "create":
+            return replace(past, created=True)
+        case "delete":
+            return replace(past, deleted=True, topic_id=line.topic_id_before)
+        case "expand":
+            return replace(past, partitions=(int(str(before["partitions"])), int(str(after["partitions"]))))
+        case "configure":
+            old, new = _texts(before.get("configs")), _texts(after.get("configs"))
+            # A later try sent the rest of the same change: the first reading of a value is the old one.
+            return replace(
+                past, configs_before={**old, **past.configs_before}, configs_after={**past.configs_after, **new}
+            )
+
+
+def _values(written: object) -> Mapping[str, object]:
+    return written if isinstance(written, Mapping) else {}
+
+
+def _texts(written: object) -> dict[str, str | None]:
+    return {str(name): None if value is None else str(value) for name, value in _values(written).items()}

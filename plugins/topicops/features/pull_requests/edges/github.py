@@ -67,7 +67,6 @@ class _Label(msgspec.Struct):
 class _Pull(msgspec.Struct):
     number: int
     html_url: str
-    title: str
     state: str
     head: _Branch
     base: _Branch
@@ -278,7 +277,6 @@ def _pull_request(pull: _Pull) -> PullRequest:
     return PullRequest(
         number=pull.number,
         url=pull.html_url,
-        title=pull.title,
         author=pull.user.login if pull.user else "",
         state="merged" if pull.merged_at else "open" if pull.state == "open" else "closed",
         base_branch=pull.base.ref,
@@ -291,9 +289,7 @@ def _pull_request(pull: _Pull) -> PullRequest:
 
 
 def _comment(comment: _IssueComment) -> Comment:
-    author = comment.user.login if comment.user else ""
-    at = utc(comment.updated_at)
-    return Comment(id=str(comment.id), author=author, body=comment.body or "", updated_at=at)
+    return Comment(id=str(comment.id), body=comment.body or "", updated_at=utc(comment.updated_at))
 
 
 def _reviews(reviews: Iterator[_Review]) -> Iterator[Review]:

@@ -65,7 +65,6 @@ class _References(msgspec.Struct):
 class _MergeRequest(msgspec.Struct):
     iid: int
     web_url: str
-    title: str
     state: str
     target_branch: str
     source_project_id: int | None = None
@@ -110,20 +109,9 @@ class _Committers(msgspec.Struct, rename="camel"):
     page_info: _Page
 
 
-class _RequestNode(msgspec.Struct):
-    committers: _Committers | None
-
-
-class _ProjectNode(msgspec.Struct, rename="camel"):
-    merge_request: _RequestNode | None
-
-
-class _Data(msgspec.Struct):
-    project: _ProjectNode | None
-
-
 class _GraphAnswer(msgspec.Struct):
-    data: _Data | None = None
+    data: dict[str, dict[str, dict[str, _Committers | None] | None] | None] | None = None
+    """As the query nests them: ``project``, ``mergeRequest``, ``committers``."""
 
 
 class GitLab:
@@ -188,13 +176,13 @@ class GitLab:
         project = request.references.full.rpartition("!")[0] if request.references else self.repository
         body = {"query": _COMMITTERS, "variables": {"project": project, "number": str(number)}}
         graph = self._session(self._url.removesuffix("/v4"))
-        data = graph.send("POST", "/graphql", _GraphAnswer, body).data
-        found = data.project.merge_request if data and data.project else None
-        if found is None or found.committers is None:
+        data = graph.send("POST", "/graphql", _GraphAnswer, body).data or {}
+        found = (data.get("project") or {}).get("mergeRequest") or {}
+        if (committers := found.get("committers")) is None:
             raise ForgeError(f"!{number}: GitLab does not say who made its commits; the token needs the scope api")
-        if found.committers.page_info.has_next_page:
+        if committers.page_info.has_next_page:
             raise ForgeError(f"!{number} has commits of more than 100 people: not all of its authors are known")
-        return {user.username for user in found.committers.nodes if user}
+        return {user.username for user in committers.nodes if user}
 
     def own_comments(self, number: int) -> Sequence[Comment]:
         notes = self._notes(number)
@@ -262,7 +250,6 @@ def _pull_request(request: _MergeRequest) -> PullRequest:
     return PullRequest(
         number=request.iid,
         url=request.web_url,
-        title=request.title,
         author=request.author.username if request.author else "",
         state="merged" if is_merged else "open" if request.state in ("opened", "locked") else "closed",
         base_branch=request.target_branch,
@@ -274,8 +261,7 @@ def _pull_request(request: _MergeRequest) -> PullRequest:
 
 
 def _comment(note: _Note) -> Comment:
-    at = utc(note.updated_at)
-    return Comment(id=str(note.id), author=note.author.username, body=note.body, updated_at=at)
+    return Comment(id=str(note.id), body=note.body, updated_at=utc(note.updated_at))
 
 
 def _reviews(notes: Sequence[_Note], standing: Mapping[str, datetime | None]) -> list[Review]:

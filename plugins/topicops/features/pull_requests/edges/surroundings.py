@@ -242,11 +242,6 @@ def default_format() -> Literal["text", "github"]:
     return "github" if os.environ.get("GITHUB_ACTIONS") == "true" else "text"
 
 
-def job_page() -> str:
-    """Where people see this job; empty outside of a CI."""
-    return surroundings_of(os.environ).job_url
-
-
 def surroundings_about(repository: str | None) -> Surroundings:
     """Give those of the job, with this repository where one is named.
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Literal, NotRequired, TypedDict
 
 import typer
 
 from topicops.cli.output import progress
+from topicops.cli.shared_options import TextOrJsonOption
 from topicops.features.sandbox.edges.cluster import ClusterStatus, LocalCluster, ProcessStatus
 from topicops.flow.runs.run import home_folder
 from topicops.model.errors import UsageError
@@ -20,11 +20,6 @@ from topicops.model.release import USUAL
 from topicops.steps.reporting.json_text import json_text
 
 app = typer.Typer(no_args_is_help=True, help="A real ZooKeeper and three real Kafka brokers on this machine.")
-
-
-class Format(StrEnum):
-    TEXT = "text"
-    JSON = "json"
 
 
 Home = Annotated[
@@ -77,12 +72,12 @@ def down(
 @app.command()
 def status(
     home: Home = None,
-    format_: Annotated[Format, typer.Option("--format", help="text or json.")] = Format.TEXT,
+    output: TextOrJsonOption = "text",
 ) -> None:
     """Show processes, ports, registered brokers and the controller. The exit status is 1 unless all of them run."""
     cluster = LocalCluster.find(home or home_folder())
     found = cluster.status() if cluster else None
-    if format_ is Format.JSON:
+    if output == "json":
         typer.echo(json_text(status_json(found)))
     else:
         typer.echo(status_text(found) if found else "No local cluster was started here; start one: topicops local up")

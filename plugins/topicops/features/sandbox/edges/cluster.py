@@ -25,8 +25,7 @@ from topicops.edges.file_locks import locked
 from topicops.edges.java import find_java
 from topicops.edges.processes import ProcessMark, kill, last_lines, pause, send_signal, spawn, stop, wait_port_free
 from topicops.features.sandbox.edges import server_files
-from topicops.features.sandbox.edges.jars import kafka_jars, sums_of, version_of
-from topicops.features.sandbox.edges.progress import Progress, quiet
+from topicops.features.sandbox.edges.jars import Progress, kafka_jars, quiet, sums_of, version_of
 from topicops.features.sandbox.edges.readiness import (
     BROKERS_START_S,
     ZOOKEEPER_START_S,
@@ -94,10 +93,6 @@ class ClusterStatus:
     def running(self) -> bool:
         """Whether every process is alive."""
         return all(process.alive for process in self.processes)
-
-    @property
-    def stopped(self) -> bool:
-        return not any(process.alive for process in self.processes)
 
 
 class LocalCluster:
@@ -223,7 +218,7 @@ class LocalCluster:
             zookeeper_hosts=None if state.kraft else self.zookeeper_hosts,
             bootstrap_servers=self.bootstrap_servers,
             logs=str(self.logs),
-            versions={server.role: server.kafka for server in state.servers},
+            versions=self.versions,
         )
 
     def down(self, *, now: bool = False) -> tuple[str, ...]:

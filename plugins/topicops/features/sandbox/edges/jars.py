@@ -20,10 +20,11 @@ from urllib.parse import urlsplit
 
 from topicops.edges.cache_folder import default_cache
 from topicops.edges.file_locks import locked
-from topicops.features.sandbox.edges.progress import Progress, quiet
 from topicops.model.errors import LocalClusterError, UsageError
 from topicops.model.release import USUAL, Release
 
+Progress = Callable[[str], None]
+"""Takes one line for a person."""
 MIRROR = "TOPICOPS_MAVEN_URL"
 MAVEN_CENTRAL = "https://repo1.maven.org/maven2"
 
@@ -37,6 +38,10 @@ _RETRIES = 2
 _PROGRESS_S = 5.0
 _NOT_FOUND = 404
 _PINNED_BY = "sha256"
+
+
+def quiet(_message: str) -> None:
+    """Progress that is not shown."""
 
 
 @dataclass(frozen=True, slots=True)

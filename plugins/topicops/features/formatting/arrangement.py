@@ -1,13 +1,13 @@
-"""Indent each level by two blanks, list items by two more than their key; comments move with their field."""
+"""Where the lines of a file stand: the order of its fields, their indentation, and the blanks between them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from topicops.features.formatting.field_order import Layout
-from topicops.model.specs.document import Fields, Items, Node
-from topicops.steps.authoring.yaml_blocks import indentation, is_block, last_line
+from topicops.model.specs.document import Entry, Fields, Items, Node, Text
+from topicops.steps.authoring.yaml_blocks import Chunk, chunks_of, end_of, indentation, is_block, last_line, lines_of
 
 _STEP = 2
 
@@ -24,6 +24,7 @@ class _UnusualError(Exception):
 
 
 def reindented(text: str, root: Node, _layout: Layout) -> str:
+    """Indent each level by two blanks, list items by two more than their key; comments move with their field."""
     lines = text.split("\n")
     if not is_block(root, lines):
         return text
@@ -111,3 +112,61 @@ class _Moves:
         if nearest is None:
             return old
         return nearest.new if nearest.old == old else nearest.new + _STEP
+
+
+def without_idle_blanks(text: str, root: Node, _layout: Layout) -> str:
+    """``text`` without needless blanks and with one line feed at its end; lines inside a value stay as they are."""
+    lines = text.split("\n")
+    kept = set(_lines_of_long_texts(root, lines))
+    found: list[str] = []
+    for number, line in enumerate(lines, 1):
+        shown = line if number in kept else line.rstrip(" \t")
+        if shown or number in kept or (found and found[-1]):
+            found.append(shown)
+    while found and not found[-1]:
+        found.pop()
+    return "\n".join([*found, ""])
+
+
+def _lines_of_long_texts(node: Node, lines: Sequence[str], below: int = 0, line: int = 1) -> Iterator[int]:
+    """The lines of each text that is longer than one line."""
+    match node:
+        case Text():
+            last = max(last_line(node, lines, below=below, line=line), node.span.end_line)
+            if last > node.span.line:
+                yield from range(node.span.line, last + 1)
+        case Items():
+            for item in node.items:
+                yield from _lines_of_long_texts(item, lines, node.span.column - 1, item.span.line)
+        case Fields():
+            for key, value in node.entries:
+                yield from _lines_of_long_texts(value, lines, key.span.column - 1, key.span.line)
+
+
+def reordered(text: str, root: Node, layout: Layout) -> str:
+    """Sort the fields of the block mappings of the layout, each with its comments; lines outside the fields stay."""
+    lines = text.split("\n")
+    if not isinstance(root, Fields) or not root.entries or not is_block(root, lines):
+        return text
+    first = root.entries[0][0].span.line
+    body = _in_order(root, layout, lines, start=first, end=len(lines) + 1)
+    return "\n".join([*lines[: first - 1], *body])
+
+
+def _in_order(fields: Fields, layout: Layout, lines: Sequence[str], *, start: int, end: int) -> list[str]:
+    tail = end_of(fields.entries[-1], lines, end=end)  # later lines belong to the mapping as a whole
+    chunks = chunks_of(fields, lines, start=start, end=tail)
+    place = {name: number for number, name in enumerate(layout.fields)}
+    pairs = sorted(zip(chunks, fields.entries, strict=True), key=lambda pair: place.get(pair[0].name, len(place)))
+    found = [line for chunk, entry in pairs for line in _lines(chunk, entry, layout, lines)]
+    return [*found, *lines[tail - 1 : end - 1]]
+
+
+def _lines(chunk: Chunk, entry: Entry, layout: Layout, lines: Sequence[str]) -> Iterator[str]:
+    key, value = entry
+    below = layout.below(key.text)
+    if below is None or not isinstance(value, Fields) or not value.entries or not is_block(value, lines):
+        yield from lines_of(chunk, lines)
+        return
+    yield from lines[chunk.start - 1 : key.span.line]
+    yield from _in_order(value, below, lines, start=key.span.line + 1, end=chunk.end)
