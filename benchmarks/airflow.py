@@ -42,9 +42,9 @@ from benchmarks.apply import (
 )
 from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side
 from benchmarks.verify import local_cluster
-from topicops.edges.airflow_client import RUN_ENDED, AirflowClient
 from topicops.features.sandbox.edges.airflow import start_airflow, wait_for_dags
 from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops.features.shared.airflow_client import RUN_ENDED, AirflowClient
 from topicops.flow.runs.outcomes import read_outcomes
 from topicops.flow.runs.run import open_run
 from topicops.model.runs.results import OutcomeStatus

@@ -42,7 +42,7 @@ from topicops.model.cluster.snapshot import LiveTopic, TopicTraces
 from topicops.model.plans.changes import ACTIONS, Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.runs.results import OutcomeStatus
-from topicops.steps.applying.batches import batches
+from topicops.steps.applying.apply import batches
 from topicops.steps.applying.precondition import Match, compare
 
 HEAP_MB = 512

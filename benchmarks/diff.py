@@ -12,7 +12,7 @@ import pyarrow as pa
 from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side, timed
 from topicops.edges.tables.schemas import SCHEMAS
 from topicops.edges.tables.table_folder import TableFolder
-from topicops.model.canonical import canonical_json
+from topicops.model.json_types import canonical_json
 from topicops.model.plans.delta import Delta, DesiredRow, LiveRow
 from topicops.steps.planning.diff import diff
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import median
 from typing import Literal
 
-from topicops.edges.java import find_java, java_version
+from topicops.features.shared.java import find_java, java_version
 
 Better = Literal["higher", "lower"]
 Side = Callable[[], float]

@@ -15,10 +15,10 @@ from typing import Any
 
 from kazoo.client import KazooClient
 
-from topicops.edges.java import find_java, pyspark_jars
-from topicops.edges.processes import ProcessMark, free_port, last_lines, spawn, stop
 from topicops.features.sandbox.edges import server_files
 from topicops.features.sandbox.edges.readiness import zookeeper_answers
+from topicops.features.shared.java import find_java, pyspark_jars
+from topicops.features.shared.processes import ProcessMark, free_port, last_lines, spawn, stop
 from topicops.model.errors import LocalClusterError
 
 BROKERS = 6

@@ -10,7 +10,7 @@ INTERRUPTED = 130
 
 def main() -> None:
     try:
-        from topicops.edges.standard_streams import make_unfailing
+        from topicops.cli.standard_streams import make_unfailing
 
         make_unfailing()
         from topicops.cli import run

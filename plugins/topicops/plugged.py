@@ -20,6 +20,7 @@ import topicops.features.spark.engine
 import topicops.features.spark.settings
 import topicops.features.topic_pages.indexing
 import topicops.features.why.causes
+from topicops.features.shared.markup import Html
 from topicops.flow.engines import PYTHON, DiffEngine
 from topicops.flow.runs.kept import load_all_results
 from topicops.flow.runs.run import Run, note
@@ -30,7 +31,6 @@ from topicops.model.runs.results import QualityReport
 from topicops.model.runs.review import ReviewApprovals
 from topicops.model.runs.run_result import Quiet
 from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
-from topicops.steps.reporting.markup import Html
 
 
 class AfterRun(Protocol):

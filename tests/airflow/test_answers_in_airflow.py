@@ -16,10 +16,10 @@ from confluent_kafka.admin import NewTopic
 from fixtures.airflow_story import RUN_S, Story, airflow_stories, remove_topics
 from fixtures.live import create_topics, until
 from fixtures.topic_project import TOMBSTONE, TOPIC
-from topicops.edges.airflow_client import RUN_ENDED
 from topicops.edges.home.artifacts import ArtifactStore, runs_folder
 from topicops.edges.home.audit_files import read_audit_log
 from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops.features.shared.airflow_client import RUN_ENDED
 from topicops.flow import planning
 from topicops.flow.runs.run import open_run
 from topicops.model.runs.audit import AuditLine

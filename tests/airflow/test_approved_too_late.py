@@ -22,8 +22,8 @@ from topicops.features.history.file import read_history
 from topicops.flow import single_steps
 from topicops.flow.runs.run import Run, outcomes_file
 from topicops.flow.single_steps import ApplySummary, ReportSummary, apply_summary
-from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import Action
+from topicops.model.plans.plan import Approval
 from topicops.model.runs.memories import HeldSet
 from topicops.model.runs.results import NO_TOMBSTONE, Outcome, OutcomeStatus
 from topicops.model.runs.run_result import RunResult

@@ -27,8 +27,7 @@ from topicops.features.topic_pages.on_airflow import VIEW
 from topicops.flow.runs.held_changes import note_answer
 from topicops.flow.runs.run import outcomes_file
 from topicops.model.plans.changes import GateWord, digest_of
-from topicops.model.plans.load_table import LoadTable
-from topicops.model.plans.plan import Plan
+from topicops.model.plans.plan import LoadTable, Plan
 from topicops.model.plans.plan_file import plan_to_json
 from topicops.model.runs.memories import HeldSet, Rejection
 from topicops.model.runs.results import FailingRow, Outcome, OutcomeStatus, QualityReport, quality_file

@@ -18,10 +18,10 @@ from fixtures.git_bundle import Repository
 from fixtures.live import create_topics, look, until
 from fixtures.reviews import KEY, as_param, review_of, signed
 from fixtures.topic_project import TOMBSTONE, TOPIC, Project
-from topicops.edges.airflow_client import AirflowClient
 from topicops.edges.home.audit_files import read_audit_log
 from topicops.features.sandbox.edges.airflow import start_airflow, wait_for_dags
 from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops.features.shared.airflow_client import AirflowClient
 from topicops.flow import planning
 from topicops.flow.runs.run import open_run
 from topicops.model.runs.run_result import RunResult

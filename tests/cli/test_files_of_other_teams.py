@@ -194,7 +194,7 @@ def fingerprint(shop: Simulated) -> str:
 
 
 def with_checksum(document: dict[str, object]) -> str:
-    from topicops.model.canonical import sha256_of
+    from topicops.model.json_types import sha256_of
 
     document.pop("checksum")
     return json.dumps({**document, "checksum": sha256_of(document)})

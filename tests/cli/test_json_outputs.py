@@ -14,9 +14,9 @@ from fixtures.quality import quality_report
 from fixtures.simulated import Simulated
 from fixtures.workflow import git
 from topicops.cli.json_outputs import OUTPUTS
-from topicops.edges.processes import ProcessMark
 from topicops.features.sandbox.edges.state import ClusterState, Server, write_state
 from topicops.features.schemas.outputs import schema_of_output
+from topicops.features.shared.processes import ProcessMark
 from topicops.flow import single_steps
 from topicops.flow.runs.run import Run
 from topicops.model.runs.results import FailingRow, QualityResult

@@ -13,7 +13,7 @@ import pytest
 from fixtures.simulated import Simulated
 from topicops.cli.cluster.apply import StopSignals
 from topicops.cli.output import progress
-from topicops.model.exit_status import ExitStatus
+from topicops.model.errors import ExitStatus
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer

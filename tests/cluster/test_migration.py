@@ -9,8 +9,8 @@ import pytest
 
 from fixtures.migration import ready_brokers, start_controller, wait_for_hand_over
 from fixtures.workspace import Workspace
-from topicops.edges.processes import free_port, stop
 from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops.features.shared.processes import free_port, stop
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from topicops.edges.airflow_client import AirflowClient, AirflowError, NoSuchInAirflowError
+from topicops.features.shared.airflow_client import AirflowClient, AirflowError, NoSuchInAirflowError
 
 
 @dataclass

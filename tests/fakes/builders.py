@@ -20,7 +20,6 @@ from topicops.model.cluster.snapshot import (
     PartitionState,
 )
 from topicops.model.codes import Code
-from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import (
     Change,
     ConfigureTopic,
@@ -31,9 +30,9 @@ from topicops.model.plans.changes import (
     Target,
     digest_of,
 )
-from topicops.model.plans.plan import ChangeSet, ClusterState, PlanSource
+from topicops.model.plans.plan import Approval, ChangeSet, ClusterState, PlanSource
 from topicops.model.release import USUAL, Releases
-from topicops.model.runs.reading import Reading
+from topicops.model.runs.facts import Reading
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import ApprovalWay, Cluster, Environment, EnvironmentSpec, Limits, Policy, Risk

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from topicops.model.canonical import assignment_digest
 from topicops.model.cluster.snapshot import Assignment, LiveTopic
 from topicops.model.codes import Code
+from topicops.model.json_types import assignment_digest
 from topicops.model.plans.changes import (
     Change,
     ConfigureTopic,

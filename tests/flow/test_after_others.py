@@ -13,7 +13,7 @@ from topicops.flow import planning, single_steps, whole_runs
 from topicops.flow.planning import gate_changes
 from topicops.flow.runs.newest_runs import write_verified
 from topicops.flow.runs.run import Run, load_plan, open_run, read_environment
-from topicops.model.exit_status import ExitStatus
+from topicops.model.errors import ExitStatus
 from topicops.model.plans.changes import GateWord
 from topicops.model.runs.results import OutcomeStatus
 

@@ -23,8 +23,7 @@ from topicops.flow import planning, reporting, single_steps, verifying
 from topicops.flow.recovery import open_journals_folder
 from topicops.flow.runs.access import PORT_WRAPPERS, Access, PortWrappers
 from topicops.flow.runs.run import Run, audit_folder, notes_of
-from topicops.model.errors import ArtifactError, ShrunkenWorldError, UsageError, WrongTargetError
-from topicops.model.exit_status import ExitStatus
+from topicops.model.errors import ArtifactError, ExitStatus, ShrunkenWorldError, UsageError, WrongTargetError
 from topicops.model.plans.changes import ACTIONS, Action, CreateTopic, GateWord
 from topicops.model.plans.plan_file import plan_to_json
 from topicops.model.ports import AuditLog, Lease

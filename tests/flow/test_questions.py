@@ -24,7 +24,7 @@ from topicops.flow.runs.questions import (
     write_question,
 )
 from topicops.flow.runs.run import Run, open_run
-from topicops.model.plans.approval import Approval
+from topicops.model.plans.plan import Approval
 from topicops.model.plans.plan_file import plan_to_json
 from topicops.model.runs.memories import HeldSet
 from topicops.steps.planning.gate import gate

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fixtures.simulated import Simulated
 from topicops.flow import planning
-from topicops.model.plans.rack_losses import RackLossTable
+from topicops.model.plans.plan import RackLossTable
 from topicops.steps.planning.only import Only
 
 

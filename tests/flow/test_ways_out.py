@@ -25,7 +25,7 @@ from fakes.resting_cluster import (
 from fixtures.simulated import Simulated, outcomes_of
 from topicops.flow import reporting, single_steps, whole_runs
 from topicops.flow.runs.run import Run
-from topicops.model.exit_status import ExitStatus
+from topicops.model.errors import ExitStatus
 from topicops.model.ports import Clock
 from topicops.steps.reporting.runs.run_report import next_steps
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from topicops.model.canonical import assignment_digest, sha256_of
+from topicops.model.json_types import assignment_digest, sha256_of
 
 ROWS = st.lists(st.integers(0, 2**31 - 1), max_size=5)
 

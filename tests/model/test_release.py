@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from topicops.model.errors import OldBrokersError
-from topicops.model.exit_status import ExitStatus
+from topicops.model.errors import ExitStatus, OldBrokersError
 from topicops.model.ports import supported
 from topicops.model.release import FIRST_REQUESTS, NEWEST, OLDEST, SETTING_OF_3_4, Release, Releases, release_of
 

@@ -6,7 +6,7 @@ import errno
 
 import pytest
 
-from topicops.model.unexpected import sentence
+from topicops.model.errors import sentence
 
 
 @pytest.mark.parametrize(

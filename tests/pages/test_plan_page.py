@@ -19,8 +19,7 @@ from topicops.features.quality.on_airflow.reading import read_quality
 from topicops.flow.runs.held_changes import question_name
 from topicops.flow.runs.questions import Answer, write_answer, write_question
 from topicops.flow.runs.run import COMMIT_ADDRESS, DIAGNOSTICS_FILE, open_run, outcomes_file
-from topicops.model.plans.plan import Plan
-from topicops.model.plans.rack_losses import Loss, RackLossRow, RackLossTable
+from topicops.model.plans.plan import Loss, Plan, RackLossRow, RackLossTable
 from topicops.model.runs.memories import HeldSet, Rejection
 from topicops.model.runs.results import NO_FILE, Outcome, OutcomeStatus
 from topicops.model.runs.run_result import QUIET_FILE, Quiet

@@ -31,7 +31,7 @@ from topicops.features.doctor.rules import RULES as DOCTOR_RULES
 from topicops.features.quality.rules import RULES as QUALITY_RULES
 from topicops.features.why.causes import RULES as WHY_RULES
 from topicops.model.codes import Code
-from topicops.model.exit_status import ExitStatus
+from topicops.model.errors import ExitStatus
 from topicops.model.plans.plan_file import plan_to_json
 from topicops.model.specs.environment import EnvironmentSpec, Written
 from topicops.model.specs.files import TopicMetadata, TopicSpec, WrittenLifecycle

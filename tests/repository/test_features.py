@@ -16,7 +16,7 @@ from topicops.cli import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "plugins/topicops"
-FEATURES = sorted(folder.name for folder in (PACKAGE / "features").iterdir() if (folder / "__init__.py").exists())
+FEATURES = sorted(file.parent.name for file in PACKAGE.glob("features/*/__init__.py") if file.parent.name != "shared")
 LISTS = (
     "cli/__init__.py",
     "cli/fleets.py",

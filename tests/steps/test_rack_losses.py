@@ -9,7 +9,7 @@ from fakes.changes import configure_topic, create_topic, delete_topic, expand_to
 from topicops.model.cluster.elections import elects_unclean
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.plans.changes import Change
-from topicops.model.plans.rack_losses import RackLossTable
+from topicops.model.plans.plan import RackLossTable
 from topicops.steps.rack_losses import planned_losses, topic_after
 
 RACKS = {1: "r1", 2: "r2", 3: "r3"}

@@ -21,9 +21,9 @@ from fixtures.migration import (
 )
 from fixtures.summaries import UPGRADE
 from fixtures.workspace import Workspace
-from topicops.edges.processes import ProcessMark, free_port, stop
 from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.features.sandbox.edges.jars import pinned_versions, usual_version
+from topicops.features.shared.processes import ProcessMark, free_port, stop
 from topicops.model.release import NEWEST
 
 TOPICS = {

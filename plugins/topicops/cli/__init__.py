@@ -18,10 +18,8 @@ import typer
 from topicops import __version__
 from topicops.cli.output import print_error, print_result, progress
 from topicops.model.codes import Code
-from topicops.model.errors import SpecError, TopicopsError
-from topicops.model.exit_status import ExitStatus
+from topicops.model.errors import ExitStatus, SpecError, TopicopsError, known_cause, sentence
 from topicops.model.printable import printable
-from topicops.model.unexpected import known_cause, sentence
 from topicops.model.waits import told_waits
 
 if TYPE_CHECKING:
@@ -110,7 +108,7 @@ def run(arguments: list[str] | None = None) -> int:
         with told_waits(progress):
             return _command(_named(words))(words, standalone_mode=False) or ExitStatus.SUCCESS
     except SpecError as error:
-        from topicops.flow.spec_files import shown_diagnostics
+        from topicops.flow.selected_files import shown_diagnostics
 
         return _failed(words, error.exit_status, shown_diagnostics(error.diagnostics), diagnostics=error.diagnostics)
     except TopicopsError as error:

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from topicops.model.codes import Code
-from topicops.model.exit_status import ExitStatus
-from topicops.model.json_types import FormatVersion
+from topicops.model.errors import ExitStatus
+from topicops.model.json_types import FormatVersion, json_text
 from topicops.model.printable import printable
 from topicops.model.specs.diagnostics import Diagnostic
-from topicops.steps.reporting.json_text import json_text
 from topicops.steps.reporting.specs.diagnostics_text import DiagnosticJson, diagnostic_values
 
 

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
+from topicops.cli.standard_streams import taken_loss
 from topicops.cli.terminal import for_terminal
-from topicops.edges.standard_streams import taken_loss
 from topicops.model.printable import printable, printable_lines
 
 

@@ -1,4 +1,4 @@
-"""Every write that must survive a crash: whole files that replace others, and files that grow by whole lines."""
+"""Every write that must survive a crash: files that replace others, files that grow by whole lines, and errors."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from topicops.model.errors import ArtifactError
 
 
 def write_atomically(path: Path, content: bytes, *, mode: int = 0o644, is_durable: bool = True) -> None:
@@ -122,3 +124,12 @@ def sync_folder(folder: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+@contextmanager
+def as_artifact_error(path: Path, problem: str, advice: str = "") -> Iterator[None]:
+    """Raise an ``OSError`` of the block as ``ArtifactError``: ``<path>: <problem>: <what the disk says><advice>``."""
+    try:
+        yield
+    except OSError as error:
+        raise ArtifactError(f"{path}: {problem}: {error.strerror or error}{advice}") from error

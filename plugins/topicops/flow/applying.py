@@ -21,6 +21,7 @@ from topicops.flow.runs.guards import (
     require_same_cluster,
     require_whole,
 )
+from topicops.flow.runs.newest_runs import note_not_sent, note_unverified
 from topicops.flow.runs.outcomes import (
     count_applied_deletes,
     count_planned_deletes,
@@ -32,14 +33,12 @@ from topicops.flow.runs.outcomes import (
     write_outcomes,
 )
 from topicops.flow.runs.run import Notes, Run, audit_folder, read_specs, safety_notes
-from topicops.flow.runs.unverified import note_not_sent, note_unverified
 from topicops.flow.verifying import record_baseline
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.codes import Code
 from topicops.model.errors import ArtifactError, ClusterError, UsageError
-from topicops.model.plans.approval import Approval, may_run
 from topicops.model.plans.changes import ACTIONS, Action, GateWord
-from topicops.model.plans.plan import GatedChange, Plan
+from topicops.model.plans.plan import Approval, GatedChange, Plan, may_run
 from topicops.model.ports import ApplyPorts, Clock, LiveReader, ServerTime
 from topicops.model.runs.results import IN_PLACE, Outcome
 from topicops.steps.applying.apply import apply as apply_step

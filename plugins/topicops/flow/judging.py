@@ -8,15 +8,13 @@ from datetime import datetime
 
 from topicops.flow.runs.access import Access, with_broker_answers, with_log_directories
 from topicops.flow.runs.commits import commit_of_files
-from topicops.flow.runs.guards import counted_signatures
-from topicops.flow.runs.lost_topics import known_lost_topics, known_past_deletes
+from topicops.flow.runs.guards import counted_signatures, known_lost_topics, known_past_deletes
 from topicops.flow.runs.newest_runs import waits_for
 from topicops.flow.runs.run import Notes, Run
 from topicops.model.cluster.snapshot import ClusterSnapshot
-from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.plans.delta import Delta, desired_row, live_row
-from topicops.model.plans.plan import ChangeSet, Plan
+from topicops.model.plans.plan import Approval, ChangeSet, Plan
 from topicops.model.ports import Clock, ServerTime
 from topicops.model.specs.desired import Desired, Lifecycle
 from topicops.model.specs.environment import Environment, Risk

@@ -13,11 +13,11 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from topicops.edges.home.memories import keep_topic_count, topic_count
-from topicops.flow.audit_marks import note_reading
 from topicops.flow.engines import DiffEngine, engine_for, topics_to_compare
+from topicops.flow.inspecting import note_reading
 from topicops.flow.runs.access import Access, with_broker_answers, with_log_directories
 from topicops.flow.runs.commits import commit_notes, commit_of_files, require_pinned_files
-from topicops.flow.runs.guards import counted_signatures
+from topicops.flow.runs.guards import counted_signatures, known_past_deletes, place_of, remember_topics
 from topicops.flow.runs.kept import (
     keep_changes,
     keep_comparison,
@@ -28,32 +28,28 @@ from topicops.flow.runs.kept import (
     live_snapshot,
     prune,
 )
-from topicops.flow.runs.lost_topics import known_past_deletes, remember_topics
 from topicops.flow.runs.newest_runs import waits_for
-from topicops.flow.runs.one_home import place_of
 from topicops.flow.runs.run import EngineChoice, Notes, Run, now, read_needed_specs, safety_notes
 from topicops.flow.runs.values import Comparison, Planned, Snapshot, Specs
 from topicops.model.cluster.broker_defaults import without_answer
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ClusterError
-from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import CreateTopic
 from topicops.model.plans.delta import Delta, TopicClass, TopicDelta
-from topicops.model.plans.plan import ChangeSet, Plan, TopicActivity
+from topicops.model.plans.plan import Approval, ChangeSet, Plan, TopicActivity
 from topicops.model.ports import Clock, ServerTime
-from topicops.model.runs.reading import Reading
+from topicops.model.runs.facts import Reading
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
 from topicops.model.topics_in_files import WithNewer, hold
 from topicops.steps.clocks import NO_SERVER_TIME, difference_text, passed_by_both
 from topicops.steps.log_directories import not_checked
-from topicops.steps.planning.cluster_guard import require_cluster_id, require_not_shrunken
+from topicops.steps.planning.cluster_guard import release_warnings, require_cluster_id, require_not_shrunken
 from topicops.steps.planning.diff import check_conserved
 from topicops.steps.planning.gate import gate as gate_step
 from topicops.steps.planning.only import Only, keep_only, needs_of
 from topicops.steps.planning.plan import plan as plan_step
 from topicops.steps.planning.plan import topics_with_rising_min_isr
-from topicops.steps.planning.releases import release_warnings
 from topicops.steps.rack_losses import planned_losses
 
 if TYPE_CHECKING:

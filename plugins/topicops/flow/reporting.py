@@ -19,11 +19,11 @@ from topicops.model.runs.facts import Facts
 from topicops.steps.reporting.runs.run_report import (
     RunReport,
     carried_out,
+    is_verified_whole,
     report_json,
     report_markdown,
     report_text,
 )
-from topicops.steps.reporting.runs.verified_whole import is_verified_whole
 
 T = TypeVar("T")
 Format = Literal["text", "json", "markdown"]

@@ -1,16 +1,30 @@
-"""The files that a command line names: a folder of specs, or files and domains of one."""
+"""Spec files: those that a command line names, their problems, and what an environment's file says of its DAGs."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from topicops.edges.repository import is_specs_root, specs_root_of
-from topicops.edges.specs.open_files import shown_folder, walk
+from topicops.edges.specs.open_files import shown_folder, source_lines, walk
+from topicops.edges.specs.reader import read_tree
 from topicops.model.errors import UsageError
+from topicops.model.gc_pause import gc_paused
 from topicops.model.specs.diagnostics import Diagnostic
+
+if TYPE_CHECKING:
+    from topicops.steps.specs.validate import Validated
+from collections.abc import Mapping
+
+from topicops.edges.specs.nodes import read_document
+from topicops.edges.specs.open_files import open_regular
+from topicops.edges.specs.problems import ReadingError, UnreadableError
+from topicops.model.errors import SpecFileError
+from topicops.model.specs.document import Fields, Items, Node, Text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,3 +75,65 @@ def _root_of(path: Path) -> Path:
     if found := specs_root_of(path):
         return Path(os.path.relpath(found))
     return path if path.is_dir() else path.parent.parent
+
+
+@gc_paused()
+def validate_files(topics: Path, *, environment: str | None) -> Validated:
+    """Find every problem of every file.
+
+    Args:
+        environment: None means that the topics of every environment are checked.
+
+    Raises:
+        UsageError: There is no such folder, or no such environment.
+    """
+    from topicops.steps.specs.validate import validate
+
+    return validate(read_tree(topics), environment=environment, now=datetime.now(UTC))
+
+
+def shown_diagnostics(diagnostics: Sequence[Diagnostic]) -> str:
+    """Diagnostics as text, each with its source line."""
+    from topicops.steps.reporting.specs.diagnostics_text import diagnostics_text
+
+    return diagnostics_text(diagnostics, source_lines)
+
+
+def airflow_part(file: Path) -> Mapping[str, str]:
+    """Return the plain texts of ``spec.airflow``, by field; ``failOn`` is joined with commas, a null is left out.
+
+    The file is opened and read as ``validate`` does: no link, no pipe, nothing above the limits.
+
+    Raises:
+        SpecFileError: The file cannot be read, or ``spec.airflow`` is no mapping of texts.
+    """
+    try:
+        root = read_document(open_regular(file), str(file))
+    except UnreadableError as error:
+        raise SpecFileError(str(error)) from error
+    except ReadingError as error:
+        raise SpecFileError(f"{file}: {error}") from error
+    part = _field(_field(root, "spec"), "airflow")
+    if part is None or (isinstance(part, Text) and part.is_null):
+        return {}
+    if not isinstance(part, Fields):
+        raise SpecFileError(f"{file}:{part.span.line}: spec.airflow is no mapping")
+    written = [(name.text, value) for name, value in part.entries if not (isinstance(value, Text) and value.is_null)]
+    texts = {name: _text(value, may_be_list=name == "failOn") for name, value in written}
+    if None in texts.values():
+        raise SpecFileError(f"{file}:{part.span.line}: spec.airflow is no mapping of texts")
+    return {name: text for name, text in texts.items() if text is not None}
+
+
+def _text(value: Node, *, may_be_list: bool) -> str | None:
+    """Of a text, or of a list of texts; None: it is something else."""
+    if isinstance(value, Text):
+        return value.text
+    if may_be_list and isinstance(value, Items) and all(isinstance(item, Text) for item in value.items):
+        return ",".join(item.text for item in value.items if isinstance(item, Text))
+    return None
+
+
+def _field(node: Node | None, name: str) -> Node | None:
+    entries = node.entries if isinstance(node, Fields) else ()
+    return next((value for key, value in entries if key.text == name), None)

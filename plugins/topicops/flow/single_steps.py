@@ -45,10 +45,9 @@ from topicops.flow.runs.run import open_run as open_run
 from topicops.flow.runs.values import Specs
 from topicops.flow.verifying import verify_outcomes
 from topicops.model.errors import ArtifactError, SpecError
-from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import ACTIONS, Action, GateWord
 from topicops.model.plans.delta import Delta
-from topicops.model.plans.plan import Plan
+from topicops.model.plans.plan import Approval, Plan
 from topicops.model.ports import Clock
 from topicops.model.runs.results import Outcome, OutcomeStatus, Verdict
 from topicops.steps.planning.drift import counted, drift

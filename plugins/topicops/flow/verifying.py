@@ -10,8 +10,8 @@ from math import inf
 from topicops.edges.home.journal import intended_topics
 from topicops.flow.runs.access import Access
 from topicops.flow.runs.kept import keep_checks
+from topicops.flow.runs.newest_runs import note_verified_topics, unverified
 from topicops.flow.runs.run import Run, baseline_file, read_needed_specs
-from topicops.flow.runs.unverified import note_verified_topics, unverified
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.plans.plan import Plan
 from topicops.model.ports import Clock

@@ -21,20 +21,17 @@ from topicops.flow.runs.values import Planned, RunResults
 from topicops.flow.stopping import note_begin, stop_reason
 from topicops.flow.verifying import still_absent, verify_outcomes
 from topicops.model.codes import Code
-from topicops.model.errors import TopicopsError
-from topicops.model.exit_status import ExitStatus
-from topicops.model.plans.approval import Approval
+from topicops.model.errors import ExitStatus, TopicopsError, log_error, sentence
 from topicops.model.plans.changes import GateWord
-from topicops.model.plans.plan import Plan
+from topicops.model.plans.plan import Approval, Plan
 from topicops.model.plans.plan_file import plan_to_json
 from topicops.model.printable import plural
 from topicops.model.runs.results import Check, Verdict
 from topicops.model.specs.environment import Environment
-from topicops.model.unexpected import log_error, sentence
 from topicops.steps.facts import facts_of, partition_counts
 from topicops.steps.planning.only import needs_again
-from topicops.steps.reporting.runs.exit_status import apply_exit_status, verify_exit_status
 from topicops.steps.reporting.runs.run_report import RunReport
+from topicops.steps.reporting.runs.run_result import apply_exit_status, verify_exit_status
 from topicops.steps.verifying.cluster_health import verify_cluster as verify_cluster_step
 
 logger = logging.getLogger(__name__)

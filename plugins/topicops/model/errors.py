@@ -9,10 +9,44 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 from topicops.model.codes import Code
-from topicops.model.exit_status import ExitStatus
 
 if TYPE_CHECKING:
     from topicops.model.specs.diagnostics import Diagnostic
+import errno
+import logging
+from enum import IntEnum
+
+from topicops.model.printable import printable
+
+
+class ExitStatus(IntEnum):
+    SUCCESS = 0
+    """For ``apply``: all that may run has run, or there was nothing to do."""
+    ERROR = 1
+    """Invalid specs, wrong usage, a cluster that cannot be reached. ``apply``: it stopped before it sent anything."""
+    CHANGES_PENDING = 2
+    """``--detailed-exitcode``: there are changes, blocked topics or differences."""
+    NOTHING_MAY_RUN = 3
+    """``apply``: every change is held, skipped or blocked."""
+    NOTHING_SENT = 4
+    """``apply``: nothing was sent, because topics changed or are in use."""
+    LEASE_HELD = 5
+    """Another run holds the lease."""
+    PARTLY_DONE = 6
+    """``apply``: requests were sent, and not everything is known to be in effect."""
+    NOT_VERIFIED = 7
+    """``apply``: applied, but not verified; ``verify``: not healthy."""
+    WRONG_CLUSTER = 8
+    """The cluster is not the one that the environment or the plan names, too many topics are gone, or it is KRaft."""
+    INTERRUPTED = 130
+    """Ctrl-C."""
+    TERMINATED = 143
+    """SIGTERM."""
+
+
+def status_after_signal(number: int) -> int:
+    """Give the status of a process that a signal ended: 128 + its number, as shells count."""
+    return 128 + number
 
 
 class TopicopsError(Exception):
@@ -165,3 +199,42 @@ class DiffError(TopicopsError):
 
 class LocalClusterError(TopicopsError):
     """The embedded cluster could not be started, found or stopped."""
+
+
+_AROUND, _SHOWN = 20, 60
+"""Characters of a text around what is wrong with it, and of a long name."""
+
+
+def sentence(error: Exception) -> str:
+    """The text of a ``TopicopsError``; of any other error its known cause, or its type and text."""
+    if isinstance(error, TopicopsError):
+        return str(error)
+    return known_cause(error) or f"internal error: {type(error).__name__}: {error}"
+
+
+def known_cause(error: Exception) -> str:
+    """Return what the surroundings do not give, or what is wrong with a name; empty for any other error."""
+    if isinstance(error, MemoryError) or "can't start new thread" in str(error):
+        return "no memory or no thread is left for this command; raise the container's limit, or ulimit -v and -u"
+    if isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE):
+        return "this command may open no more files; raise ulimit -n"
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        return f"{_beginning(str(error.filename or ''))}: this name is too long for the file system; give a shorter one"
+    if isinstance(error, UnicodeEncodeError):
+        where = error.object[max(0, error.start - _AROUND) : error.end + _AROUND]
+        return f"{printable(where)}: this name or text is not UTF-8; rename the file, or write the text as UTF-8"
+    return ""
+
+
+def _beginning(name: str) -> str:
+    return printable(name if len(name) <= _SHOWN else f"{name[:_SHOWN]}...")
+
+
+def log_error(logger: logging.Logger, what: str, error: Exception, *, level: int = logging.ERROR) -> None:
+    """Log ``what`` with the error's sentence; with the traceback too where the level INFO is logged.
+
+    The traceback of a ``TopicopsError``, whose text explains all, is only for the level DEBUG.
+    """
+    traced = logging.DEBUG if isinstance(error, TopicopsError) else logging.INFO
+    traceback = error if logger.isEnabledFor(traced) else None
+    logger.log(level, "%s: %s", what, printable(sentence(error)), exc_info=traceback)

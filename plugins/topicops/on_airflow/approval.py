@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from airflow.sdk.types import RuntimeTaskInstanceProtocol
 
     from topicops.flow.runs.run import Run
-    from topicops.model.plans.approval import Approval
+    from topicops.model.plans.plan import Approval
     from topicops.on_airflow.tellers import AnswerKind
 
 

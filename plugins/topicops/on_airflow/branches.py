@@ -13,8 +13,7 @@ from airflow.sdk import Context
 from topicops.model.plans.changes import ACTIONS, Action
 
 if TYPE_CHECKING:
-    from topicops.model.plans.approval import Approval
-    from topicops.model.plans.plan import Plan
+    from topicops.model.plans.plan import Approval, Plan
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +81,7 @@ def unneeded_steps(
 
 def kinds_to_send(plan: Plan, approvals: Sequence[Approval]) -> frozenset[Action]:
     """The kinds of which a change may be sent."""
-    from topicops.model.plans.approval import may_run
+    from topicops.model.plans.plan import may_run
 
     return frozenset(gated.change.action for gated in plan.changes if may_run(gated, approvals))
 

@@ -19,7 +19,7 @@ def keep_to_one_home(run: Run, ti: RuntimeTaskInstanceProtocol) -> None:
     """Raise ``UsageError`` when ``TOPICOPS_HOME`` here is not that of the run's first task."""
     import msgspec
 
-    from topicops.flow.runs.one_home import place_of, require_same_home
+    from topicops.flow.runs.guards import place_of, require_same_home
 
     if ti.task_id in FIRST_TASKS:
         ti.xcom_push(key=KEY, value=msgspec.to_builtins(place_of(run.home)))

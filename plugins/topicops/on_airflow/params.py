@@ -20,7 +20,7 @@ from topicops.on_airflow.options import MODES
 
 if TYPE_CHECKING:
     from topicops.flow.runs.run import Run
-    from topicops.model.plans.approval import Approval
+    from topicops.model.plans.plan import Approval
 
 log = logging.getLogger(__name__)
 
@@ -173,7 +173,7 @@ def approvals_by_parameter(context: Context) -> tuple[Approval, ...]:
 
     The author of the run's changes is not known any better: he who triggers it is taken for the author too.
     """
-    from topicops.model.plans.approval import Approval
+    from topicops.model.plans.plan import Approval
 
     digests = frozenset(context["params"].get("approved") or ())
     if not digests:

@@ -11,8 +11,8 @@ from topicops.model.plans.changes import Change, DeleteTopic
 from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.printable import bold, markdown, plural, printable
 from topicops.model.runs.memories import Rejection
+from topicops.on_airflow.pages.plan_rows import differences
 from topicops.steps.planning.choices import AS_THE_BUTTON, COMMENT, REJECT_FIELD, REJECTED, title_of
-from topicops.steps.reporting.plans.differences import differences
 from topicops.steps.reporting.plans.plan_wording import some, traffic_text, why_final
 
 MOST_ROWS = 200

@@ -57,8 +57,7 @@ if TYPE_CHECKING:
     from topicops.flow.engines import DiffEngine
     from topicops.flow.runs.run import Run, Summary
     from topicops.flow.single_steps import ApplySummary, DriftSummary, ReportSummary
-    from topicops.model.plans.approval import Approval
-    from topicops.model.plans.plan import Plan
+    from topicops.model.plans.plan import Approval, Plan
     from topicops.model.ports import ConnectionSource
     from topicops.model.runs.memories import HeldSet
     from topicops.model.runs.results import QualityReport
@@ -683,7 +682,7 @@ def task_states(context: Context) -> Mapping[str, str | None]:
 
 def show_quality(found: QualityReport, run: Run, context: Context) -> XComValue:
     """What fails in the log, the table of all rules in XCom ``quality``; fails on a critical rule."""
-    from topicops.steps.reporting.runs.quality_markdown import quality_markdown
+    from topicops.on_airflow.pages.quality_markdown import quality_markdown
 
     for result in found.failed:
         log.warning("FAILED %s (%s): %s", result.rule, result.severity, result.title)

@@ -16,7 +16,7 @@ from topicops.model.cluster.elections import UNCLEAN_ELECTION, after_loss, elect
 from topicops.model.cluster.health import PartitionHealth
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic, PartitionState
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
-from topicops.model.plans.rack_losses import Loss, RackLossRow, RackLossTable
+from topicops.model.plans.plan import Loss, RackLossRow, RackLossTable
 from topicops.model.specs.topic_config import MIN_ISR, min_insync_replicas, needed_in_sync
 from topicops.model.topics_in_files import in_parts
 

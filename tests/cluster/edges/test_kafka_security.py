@@ -10,7 +10,7 @@ from topicops.edges.kafka.admin import KafkaAdmin
 from topicops.edges.kafka.clients.usable import require_clients
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.edges.kafka.questions.broker_views import BrokerViews
-from topicops.edges.processes import free_port
+from topicops.features.shared.processes import free_port
 from topicops.model.errors import (
     CertificateError,
     ClusterError,

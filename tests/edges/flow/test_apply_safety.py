@@ -28,14 +28,13 @@ from topicops.flow.verifying import record_baseline
 from topicops.flow.whole_runs import verify_or_fail
 from topicops.model.cluster.snapshot import LogDirectories
 from topicops.model.errors import ShrunkenWorldError, WrongTargetError
-from topicops.model.plans.approval import Approval
 from topicops.model.plans.changes import ACTIONS, Change, GateWord
-from topicops.model.plans.plan import Plan
+from topicops.model.plans.plan import Approval, Plan
 from topicops.model.plans.plan_file import changes_to_json, plan_to_json
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
 from topicops.model.specs.environment import Limits, Policy, Risk, ZooKeeperEndpoint
 from topicops.steps.planning.gate import gate
-from topicops.steps.reporting.runs.exit_status import apply_exit_status
+from topicops.steps.reporting.runs.run_result import apply_exit_status
 
 OPEN = builders.environment(
     limits=Limits(deletes_per_run=9, deletes_percent=100), policy=Policy(unattended=Risk.DESTRUCTIVE)

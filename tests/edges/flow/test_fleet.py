@@ -16,19 +16,19 @@ from pyspark.sql import SparkSession
 from fixtures.fleet import KRAFT_CONTROLLER, NOWHERE, FleetFolder
 from fixtures.zookeeper import Chroot, start_zookeeper
 from topicops import cli
-from topicops.edges.processes import stop
 from topicops.features.drift.reading import live_drift
 from topicops.features.fleet import fleet as fleet_steps
 from topicops.features.fleet.fleet import Fleet
 from topicops.features.fleet.values import EnvironmentResult, FleetReport, Standing
 from topicops.features.quality import judging
+from topicops.features.shared.processes import stop
 from topicops.features.spark.engine import SPARK
 from topicops.flow import planning, single_steps
 from topicops.flow.runs.run import Run, open_run
 from topicops.model.errors import TopicopsError
+from topicops.model.json_types import json_text
 from topicops.model.runs.results import QualityReport
 from topicops.plugged import ENGINES
-from topicops.steps.reporting.json_text import json_text
 
 BROKEN = ("nowhere", "kraft", "shrunken", "dead")
 

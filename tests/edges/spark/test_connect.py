@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from fixtures.killable import with_tests_on_path
-from topicops.edges.java import find_java, pyspark_jars
-from topicops.edges.processes import free_port
+from topicops.features.shared.java import find_java, pyspark_jars
+from topicops.features.shared.processes import free_port
 from topicops.features.spark.edges.driver import archive_path
 
 SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData"

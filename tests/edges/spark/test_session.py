@@ -15,8 +15,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from topicops.edges.connections.lookup import from_environment
-from topicops.edges.java import find_java
 from topicops.edges.threads import run_in_thread
+from topicops.features.shared.java import find_java
 from topicops.features.spark.edges import driver
 from topicops.features.spark.edges import session as module
 from topicops.features.spark.edges.class_archive import train_archive

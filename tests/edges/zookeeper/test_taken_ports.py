@@ -7,7 +7,7 @@ import pytest
 
 from fixtures import zookeeper
 from fixtures.zookeeper import start_zookeeper
-from topicops.edges.processes import free_port, stop
+from topicops.features.shared.processes import free_port, stop
 
 NETTY = {"serverCnxnFactory": "org.apache.zookeeper.server.NettyServerCnxnFactory"}
 """A secure port needs it. The other case runs on ZooKeeper's default, whose error is another one."""

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakes.builders import NOW, live_topic, round_robin, snapshot
-from topicops.edges.specs.writer import document_of
 from topicops.features.authoring.drafts import ImportInputs, ImportOptions, ImportResult, draft_import
 from topicops.features.authoring.owners import TopicOwners
+from topicops.features.shared.writer import document_of
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
 from topicops.model.errors import SpecError
 from topicops.model.plans.delta import desired_row, live_row

@@ -35,8 +35,8 @@ from topicops.features.doctor.values import (
 from topicops.model.abilities import LOG_DIRECTORIES
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, LogDirectories
 from topicops.model.errors import WrongTargetError
+from topicops.model.json_types import json_text
 from topicops.model.release import Release
-from topicops.steps.reporting.json_text import json_text
 
 SETTINGS = {
     "auto.create.topics.enable": "false",

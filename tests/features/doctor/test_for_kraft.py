@@ -33,8 +33,8 @@ from topicops.features.doctor.values import (
 )
 from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.errors import UnsupportedTargetError, WrongTargetError
+from topicops.model.json_types import json_text
 from topicops.model.release import BRIDGE, Release
-from topicops.steps.reporting.json_text import json_text
 
 SETTINGS = {
     "broker.id": "1",

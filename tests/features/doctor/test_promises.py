@@ -11,7 +11,7 @@ from topicops.features.doctor.rules import RULES, Rule, examine
 from topicops.features.doctor.text import doctor_text
 from topicops.features.doctor.values import NOTICE, DoctorFacts, Finding, needed
 from topicops.features.doctor.wording import found
-from topicops.steps.reporting.json_text import json_text
+from topicops.model.json_types import json_text
 
 
 def topics_have_short_names(facts: DoctorFacts) -> Iterator[Finding]:

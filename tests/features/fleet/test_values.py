@@ -7,13 +7,13 @@ import pytest
 from topicops.features.fleet.values import BROKEN, PENDING, EnvironmentResult, FleetReport, Standing, worst
 from topicops.model.errors import (
     ClusterUnreachableError,
+    ExitStatus,
     LoginRefusedError,
     ShrunkenWorldError,
     SpecError,
     UndecodableZnodeError,
     UnsupportedTargetError,
 )
-from topicops.model.exit_status import ExitStatus
 
 
 def result(standing: Standing, exit_status: int = 0) -> EnvironmentResult:

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 
 from fixtures.spec_styles import styled, topics
-from topicops.edges.specs.writer import node_of
 from topicops.features.formatting.field_order import LAYOUTS, ORDERS, canonical_value
 from topicops.features.formatting.standard_form import formatted
+from topicops.features.shared.writer import node_of
 from topicops.model.specs.document import FileKind, Node
 from topicops.model.specs.environment import Written
 

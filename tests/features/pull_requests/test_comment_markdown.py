@@ -22,8 +22,7 @@ from topicops.features.pull_requests.comment_markdown import (
 )
 from topicops.features.pull_requests.values import CommentContent, OtherPullRequest, ReviewState
 from topicops.model.plans.changes import Change
-from topicops.model.plans.plan import GatedChange, Plan
-from topicops.model.plans.rack_losses import Loss, RackLossRow, RackLossTable
+from topicops.model.plans.plan import GatedChange, Loss, Plan, RackLossRow, RackLossTable
 from topicops.model.runs.run_result import ChangeResult
 from topicops.steps.planning.gate import gate
 from topicops.steps.reporting.plans.plan_wording import effect_lines, is_grave, risk_text

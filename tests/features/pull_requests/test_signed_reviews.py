@@ -20,7 +20,7 @@ from topicops.features.pull_requests.signed_reviews import (
     signed_review,
 )
 from topicops.flow.runs.run import Run, open_run
-from topicops.model.plans.approval import Approval
+from topicops.model.plans.plan import Approval
 from topicops.model.runs.review import REVIEW_KEY, ReviewApprovals
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)

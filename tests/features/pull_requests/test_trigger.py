@@ -13,13 +13,13 @@ import pytest
 from fixtures.fake_forge import BOT, REPOSITORY, TOKEN, FakeForge
 from fixtures.spec_folder import LOCAL, topic
 from fixtures.workflow import git
-from topicops.edges.airflow_client import AirflowError, NoSuchInAirflowError, TaskState
 from topicops.features.pull_requests.comment_markdown import marker
 from topicops.features.pull_requests.edges.github import GitHub
 from topicops.features.pull_requests.shown_record import record_line, with_record
 from topicops.features.pull_requests.signed_reviews import SignedReview, is_genuine
 from topicops.features.pull_requests.triggering import Trigger
 from topicops.features.pull_requests.values import About, Shown, TriggeredRuns
+from topicops.features.shared.airflow_client import AirflowError, NoSuchInAirflowError, TaskState
 from topicops.model.errors import UsageError
 from topicops.model.runs.review import MOST_DIGESTS
 from topicops.model.runs.run_result import ChangeResult, RunResult

@@ -19,8 +19,8 @@ from topicops.features.quiet import quiet
 from topicops.features.quiet.values import GoodRun, RunState
 from topicops.flow import single_steps
 from topicops.flow.recovery import open_journals_folder
+from topicops.flow.runs.newest_runs import note_unverified
 from topicops.flow.runs.run import open_run
-from topicops.flow.runs.unverified import note_unverified
 from topicops.model.runs.memories import HeldSet
 from topicops.model.runs.run_result import QUIET_FILE, Quiet
 

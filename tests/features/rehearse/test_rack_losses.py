@@ -11,7 +11,7 @@ from fixtures.random_worlds import World
 from topicops.features.rehearse.each_rack import RackLosses, without_each_rack
 from topicops.features.rehearse.played import after_plan
 from topicops.model.plans.delta import desired_row, live_row
-from topicops.model.plans.rack_losses import Loss
+from topicops.model.plans.plan import Loss
 from topicops.steps.planning.diff import diff
 from topicops.steps.planning.plan import plan
 from topicops.steps.rack_losses import planned_losses

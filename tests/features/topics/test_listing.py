@@ -10,7 +10,7 @@ from fakes.builders import live_topic, partition_state, snapshot
 from topicops.features.topics.listing import Listing, PartitionFilter, Wanted, list_topics
 from topicops.features.topics.text import topics_summary, topics_text, topics_ways
 from topicops.model.cluster.snapshot import LiveTopic
-from topicops.steps.reporting.json_text import json_text
+from topicops.model.json_types import json_text
 
 MIN_ISR = "min.insync.replicas"
 

@@ -13,7 +13,7 @@ from fakes.builders import configure_change, create_change, delete_change, expan
 from fixtures.spec_folder import LOCAL, NOW, topic, write
 from topicops.edges.specs.open_files import regular_text
 from topicops.edges.specs.reader import read_tree
-from topicops.edges.specs.writer import document_of
+from topicops.features.shared.writer import document_of
 from topicops.features.undo.taken_back import SpecFiles, Version, undo_of
 from topicops.features.undo.text import undo_text
 from topicops.features.undo.values import Undo, past_topics

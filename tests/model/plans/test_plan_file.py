@@ -18,10 +18,24 @@ from fakes.builders import (
 from fixtures.rich_plan import resealed
 from topicops.model.errors import ArtifactError, FormatVersionError
 from topicops.model.plans.changes import GateWord, digest_of
-from topicops.model.plans.load_table import BrokerLoad, LoadTable, RackLoad, Share
-from topicops.model.plans.plan import Blocked, ChangeSet, Drift, GatedChange, GroupUse, Paused, Plan, TopicActivity
+from topicops.model.plans.plan import (
+    Blocked,
+    BrokerLoad,
+    ChangeSet,
+    Drift,
+    GatedChange,
+    GroupUse,
+    LoadTable,
+    Loss,
+    Paused,
+    Plan,
+    RackLoad,
+    RackLossRow,
+    RackLossTable,
+    Share,
+    TopicActivity,
+)
 from topicops.model.plans.plan_file import changes_from_json, changes_to_json, plan_from_json, plan_to_json
-from topicops.model.plans.rack_losses import Loss, RackLossRow, RackLossTable
 from topicops.model.specs.environment import Risk
 
 DATA = Path(__file__).parents[2] / "data"

@@ -7,7 +7,7 @@ from fakes.resting_cluster import RestingCluster
 from topicops.model.plans.changes import Change
 from topicops.model.plans.plan import GatedChange
 from topicops.model.specs.environment import Apply
-from topicops.steps.applying.batches import batches
+from topicops.steps.applying.apply import batches
 
 
 def cut(changes: list[Change], **limits: int) -> list[list[GatedChange]]:

@@ -6,8 +6,8 @@ import pytest
 
 from fakes.builders import live_topic, round_robin, topic_id
 from fakes.changes import configure_topic, create_topic, delete_topic, expand_topic
-from topicops.model.canonical import assignment_digest
 from topicops.model.cluster.snapshot import LiveTopic, TopicTraces
+from topicops.model.json_types import assignment_digest
 from topicops.model.plans.changes import Change, ExpandTopic
 from topicops.steps.applying.precondition import Match, compare
 

@@ -8,8 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from fakes import builders
-from topicops.model.plans.approval import Approval
-from topicops.model.plans.plan import GatedChange
+from topicops.model.plans.plan import Approval, GatedChange
 from topicops.model.specs.environment import Policy, Risk
 from topicops.steps.planning.approval_rules import Counted, counted
 from topicops.steps.planning.gate import gate

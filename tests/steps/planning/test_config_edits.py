@@ -8,7 +8,7 @@ from fakes.builders import desired_topic, live_topic
 from topicops.model.plans.delta import TopicClass, desired_row, live_row
 from topicops.model.specs.environment import Policy
 from topicops.model.specs.topic_config import THROTTLE_LISTS, TOPIC_CONFIGS, TopicConfig
-from topicops.steps.planning.config_edits import ConfigEdits, config_edits
+from topicops.steps.planning.blocking import ConfigEdits, config_edits
 from topicops.steps.planning.diff import diff
 
 REPORT, REMOVE = Policy(), Policy(unlisted_configs="remove")

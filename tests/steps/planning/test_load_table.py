@@ -10,7 +10,7 @@ from fakes.builders import (
     live_topic,
     snapshot,
 )
-from topicops.model.plans.load_table import BrokerLoad, LoadTable, RackLoad, Share
+from topicops.model.plans.plan import BrokerLoad, LoadTable, RackLoad, Share
 from topicops.model.plans.plan_file import changes_to_json
 from topicops.steps.planning.placement.load_table import load_table
 

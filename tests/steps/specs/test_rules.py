@@ -17,7 +17,6 @@ from topicops.steps.specs.rules import (
     Rule,
     assignments,
     config_combinations,
-    environment_order,
     environments,
     lifecycles,
     name_clashes,
@@ -765,7 +764,7 @@ ROWS = [
     ),
     rows(
         "after an environment that has no file",
-        environment_order.environments_come_after_others,
+        environments.environments_come_after_others,
         "TOP333",
         "environments/local.yaml",
         "qa",
@@ -774,7 +773,7 @@ ROWS = [
     ),
     rows(
         "after itself",
-        environment_order.environments_come_after_others,
+        environments.environments_come_after_others,
         "TOP333",
         "environments/local.yaml",
         "local",
@@ -783,7 +782,7 @@ ROWS = [
     ),
     rows(
         "a circle",
-        environment_order.environments_come_after_others,
+        environments.environments_come_after_others,
         "TOP333",
         "environments/local.yaml",
         "staging",

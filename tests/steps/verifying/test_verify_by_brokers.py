@@ -9,13 +9,13 @@ import pytest
 from fakes.changes import create_topic, delete_topic, plan_of
 from fakes.fake_ports import FakeClock
 from fakes.resting_cluster import RestingCluster
-from topicops.model.exit_status import ExitStatus
+from topicops.model.errors import ExitStatus
 from topicops.model.plans.changes import Change
 from topicops.model.ports import Clock
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
 from topicops.model.specs.environment import Verify
-from topicops.steps.reporting.runs.exit_status import verify_exit_status
 from topicops.steps.reporting.runs.run_report import RunReport, report_json, report_text, verdict_table
+from topicops.steps.reporting.runs.run_result import verify_exit_status
 from topicops.steps.verifying.checks import RULES
 from topicops.steps.verifying.cluster_health import verify_cluster
 from topicops.steps.verifying.verify import verify

@@ -20,13 +20,10 @@ import typer
 from topicops.cli.output import print_error, print_result, progress, shown_path
 from topicops.cli.runs import new_run
 from topicops.cli.shared_options import EnvironmentOption, Format, FormatOption, TopicsOption, one_environment
-from topicops.model.errors import UsageError
-from topicops.model.exit_status import ExitStatus, status_after_signal
-from topicops.model.plans.approval import Approval
+from topicops.model.errors import ExitStatus, UsageError, log_error, sentence, status_after_signal
 from topicops.model.plans.changes import GateWord
-from topicops.model.plans.plan import Plan
+from topicops.model.plans.plan import Approval, Plan
 from topicops.model.printable import plural
-from topicops.model.unexpected import log_error, sentence
 
 if TYPE_CHECKING:
     from topicops.flow.runs.run import Run

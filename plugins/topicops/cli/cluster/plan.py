@@ -19,7 +19,7 @@ from topicops.cli.shared_options import (
     TopicsOption,
     all_environments,
 )
-from topicops.model.exit_status import ExitStatus
+from topicops.model.errors import ExitStatus
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Plan
 

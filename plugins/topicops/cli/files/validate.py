@@ -10,7 +10,7 @@ import typer
 
 from topicops.cli.output import print_error, print_result
 from topicops.cli.shared_options import default_topics
-from topicops.model.exit_status import ExitStatus
+from topicops.model.errors import ExitStatus
 from topicops.model.printable import plural
 
 
@@ -28,8 +28,7 @@ def validate_command(
     ] = "text",
 ) -> None:
     """Check every file and show all problems at once. Opens no connection."""
-    from topicops.flow.selected_files import selection_of
-    from topicops.flow.spec_files import shown_diagnostics, validate_files
+    from topicops.flow.selected_files import selection_of, shown_diagnostics, validate_files
     from topicops.steps.reporting.specs.diagnostics_text import annotation, counts_line, diagnostics_json
 
     started = time.monotonic()

@@ -24,7 +24,7 @@ from topicops.edges.connections.client_properties import (
 from topicops.model.addresses import bracketed
 from topicops.model.codes import Code
 from topicops.model.errors import UnknownConnectionError, UsageError
-from topicops.model.json_errors import json_errors
+from topicops.model.json_types import json_errors
 from topicops.model.ports import ConnectionFields, ConnectionSource
 from topicops.model.printable import printable
 from topicops.model.specs.environment import Environment, KafkaEndpoint, ZooKeeperEndpoint

@@ -17,11 +17,9 @@ from typing import TypeVar
 import msgspec
 from pydantic import BaseModel
 
-from topicops.edges.durable_files import write_atomically
-from topicops.edges.home.disk_errors import as_artifact_error
+from topicops.edges.durable_files import as_artifact_error, write_atomically
 from topicops.model.errors import ArtifactError
-from topicops.model.json_errors import JsonError, json_errors
-from topicops.model.json_types import known
+from topicops.model.json_types import JsonError, json_errors, known
 from topicops.model.runs.run_result import QUIET_FILE
 
 T = TypeVar("T")

@@ -13,10 +13,9 @@ from pathlib import Path
 
 import msgspec
 
-from topicops.edges.home.disk_errors import as_artifact_error
+from topicops.edges.durable_files import as_artifact_error
 from topicops.model.cluster.snapshot import PastDelete
-from topicops.model.json_errors import JsonError, json_errors
-from topicops.model.json_types import known
+from topicops.model.json_types import JsonError, json_errors, known
 from topicops.model.plans.changes import Action
 from topicops.model.runs.audit import NO_LINES, AuditEntry, AuditFile, AuditHead, AuditLine, hash_of, head_of
 from topicops.model.runs.results import IN_PLACE

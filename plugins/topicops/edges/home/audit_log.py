@@ -17,7 +17,7 @@ from pathlib import Path
 
 import msgspec
 
-from topicops.edges.durable_files import append_whole, make_folder, sync_folder, write_atomically
+from topicops.edges.durable_files import append_whole, as_artifact_error, make_folder, sync_folder, write_atomically
 from topicops.edges.file_locks import is_file_at, locked
 from topicops.edges.home.audit_files import (
     full_files,
@@ -32,7 +32,6 @@ from topicops.edges.home.audit_files import (
     torn_path,
     unfinished,
 )
-from topicops.edges.home.disk_errors import as_artifact_error
 from topicops.model.errors import ArtifactError, UsageError
 from topicops.model.plans.changes import Action, Change, ConfigureTopic, DeleteTopic, before_and_after
 from topicops.model.runs.audit import NO_LINES, AuditHead, AuditLine, chain_problems, hash_of

@@ -9,11 +9,9 @@ from typing import Literal
 
 import msgspec
 
-from topicops.edges.durable_files import DurableLines
-from topicops.edges.home.disk_errors import as_artifact_error
+from topicops.edges.durable_files import DurableLines, as_artifact_error
 from topicops.model.errors import ArtifactError
-from topicops.model.json_errors import JsonError, json_errors
-from topicops.model.json_types import known
+from topicops.model.json_types import JsonError, json_errors, known
 from topicops.model.plans.changes import Action
 from topicops.model.plans.plan import GatedChange
 from topicops.model.runs.results import Outcome, OutcomeStatus

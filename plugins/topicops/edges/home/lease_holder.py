@@ -9,8 +9,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from topicops import __version__
-from topicops.model.json_errors import JsonError, json_errors
-from topicops.model.json_types import known
+from topicops.model.json_types import JsonError, json_errors, known
 from topicops.model.printable import printable
 
 

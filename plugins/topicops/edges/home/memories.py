@@ -9,12 +9,10 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from topicops.edges.durable_files import create_atomically, write_atomically
+from topicops.edges.durable_files import as_artifact_error, create_atomically, write_atomically
 from topicops.edges.home.artifacts import name_on_disk
-from topicops.edges.home.disk_errors import as_artifact_error
 from topicops.model.errors import ArtifactError
-from topicops.model.json_errors import JsonError, json_errors
-from topicops.model.json_types import known
+from topicops.model.json_types import JsonError, json_errors, known
 from topicops.model.runs.memories import (
     HeldSet,
     HomeMark,

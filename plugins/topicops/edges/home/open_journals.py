@@ -14,14 +14,12 @@ from pathlib import Path
 
 import msgspec
 
-from topicops.edges.durable_files import write_atomically
+from topicops.edges.durable_files import as_artifact_error, write_atomically
 from topicops.edges.file_locks import locked, try_lock
 from topicops.edges.home.audit_log import AuditOrigin
-from topicops.edges.home.disk_errors import as_artifact_error
 from topicops.edges.home.journal import open_intents, read_journal
 from topicops.model.errors import ArtifactError
-from topicops.model.json_errors import JsonError, json_errors
-from topicops.model.json_types import known
+from topicops.model.json_types import JsonError, json_errors, known
 
 _TO_LOCK = os.O_RDWR
 """NFS locks a file exclusively only over a descriptor that may write. Source: flock(2), "NFS details"."""

@@ -9,9 +9,8 @@ from collections.abc import Container, Iterable, Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
 
-from topicops.edges.durable_files import write_atomically
+from topicops.edges.durable_files import as_artifact_error, write_atomically
 from topicops.edges.home.artifacts import name_on_disk
-from topicops.edges.home.disk_errors import as_artifact_error
 from topicops.model.cluster.snapshot import LastSeen
 from topicops.model.errors import ArtifactError
 

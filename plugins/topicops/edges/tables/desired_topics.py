@@ -9,8 +9,7 @@ from itertools import islice
 import msgspec
 import pyarrow as pa
 
-from topicops.edges.tables.columns import problems_of, record_batch
-from topicops.edges.tables.rows_by_topic import RowsByTopic
+from topicops.edges.tables.rows_by_topic import RowsByTopic, problems_of, record_batch
 from topicops.edges.tables.schemas import DESIRED
 from topicops.edges.tables.table_folder import TableFolder
 from topicops.model.json_types import known

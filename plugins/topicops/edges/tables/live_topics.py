@@ -9,8 +9,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from topicops.edges.tables.columns import problems_of, record_batch
-from topicops.edges.tables.rows_by_topic import RowsByTopic
+from topicops.edges.tables.rows_by_topic import RowsByTopic, problems_of, record_batch
 from topicops.edges.tables.schemas import PARTITIONS, TOPICS
 from topicops.edges.tables.table_folder import NewTable, TableFolder
 from topicops.model.cluster.snapshot import Assignment, LiveTopic, PartitionState, Tally, Totals, identity_of

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, ItemsView, Iterable, Iterator, Mapping, ValuesView
+from collections.abc import Callable, Collection, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from typing import Generic, TypeVar, cast
+
+import pyarrow as pa
 
 Value = TypeVar("Value")
 ReadTopics = Callable[[Collection[str]], Iterable[tuple[str, Value]]]
@@ -53,3 +55,16 @@ class RowsByTopic(Mapping[str, Value], Generic[Value]):
         missing = [name for name in names if name in self._found and self._found[name] is None]
         if missing:
             self._found.update(self._read(missing))
+
+
+def record_batch(columns: Mapping[str, Sequence[object]], schema: pa.Schema) -> pa.RecordBatch:
+    """A batch of all columns of the schema."""
+    arrays = [pa.array(columns[field.name], type=field.type) for field in schema]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)
+
+
+def problems_of(configs: Mapping[str, str | None], problem_of: Callable[[str, str], str]) -> list[tuple[str, str]]:
+    """Why brokers would refuse a value, by config; only those that they would refuse."""
+    return [
+        (name, problem) for name, text in configs.items() if text is not None and (problem := problem_of(name, text))
+    ]

@@ -10,8 +10,7 @@ import typer
 
 from topicops.cli.output import print_error, print_result
 from topicops.cli.shared_options import TextOrJsonOption
-from topicops.model.errors import UsageError
-from topicops.model.exit_status import ExitStatus
+from topicops.model.errors import ExitStatus, UsageError
 
 if TYPE_CHECKING:
     from topicops.features.audit.values import AuditedLines
@@ -92,7 +91,7 @@ def verify_command(
     from topicops.features.audit.text import checked_text
     from topicops.features.audit.values import CheckedLogs
     from topicops.flow.inspecting import audit_files
-    from topicops.steps.reporting.json_text import json_text
+    from topicops.model.json_types import json_text
 
     files = audit_files(environment)
     checked = CheckedLogs.of(files, _noted_head(head, files))
@@ -109,8 +108,8 @@ def _print_lines(files: Sequence[AuditFile], found: AuditedLines, output: str, a
 
 def _print(files: Sequence[AuditFile], found: object, text: str, output: str, nothing: str) -> None:
     """Print JSON, or the text; ``nothing`` stands for an empty text."""
+    from topicops.model.json_types import json_text
     from topicops.model.runs.audit import are_whole
-    from topicops.steps.reporting.json_text import json_text
 
     if output == "json":
         print_result(json_text(found))

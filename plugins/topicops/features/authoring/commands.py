@@ -253,7 +253,7 @@ def import_command(
     from topicops.features.authoring.importing import import_topics, topic_owners
     from topicops.features.authoring.owners import checked_domain
     from topicops.features.authoring.text import import_text
-    from topicops.steps.reporting.json_text import json_text
+    from topicops.model.json_types import json_text
 
     options = ImportOptions(
         owners=topic_owners(topics, owners, otherwise=owner),

@@ -23,6 +23,8 @@ from topicops.features.authoring.importable import (
 )
 from topicops.features.authoring.owners import TopicOwners, domain_of
 from topicops.features.authoring.shared_profiles import SpecValues, new_profiles, profile_text, shared_profiles
+from topicops.features.shared.document_values import field_of
+from topicops.features.shared.yaml_text import Content, document_text
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.codes import Code
 from topicops.model.json_types import FormatVersion
@@ -30,9 +32,7 @@ from topicops.model.plans.delta import desired_row, live_row
 from topicops.model.release import Release
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.document import Document, Fields, Span, Tree
-from topicops.model.specs.document_values import field_of
 from topicops.model.specs.environment import Environment
-from topicops.steps.authoring.yaml_text import Content, document_text
 from topicops.steps.planning.diff import diff
 from topicops.steps.planning.plan import plan
 from topicops.steps.specs.findings import Finding

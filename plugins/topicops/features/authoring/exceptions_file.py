@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from topicops.features.shared.document_values import PlainValue, field_of, plain_value
+from topicops.features.shared.yaml_text import document_text, text_of
 from topicops.model.codes import Code
 from topicops.model.errors import UsageError
 from topicops.model.specs.document import Document, Fields, Items, Node, Text
-from topicops.model.specs.document_values import PlainValue, field_of, plain_value
-from topicops.steps.authoring.yaml_text import document_text, text_of
 
 Read = Callable[[str, str], Document]
 """Reads a file that need not exist yet, from its path below ``topics/`` and its text."""

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
-from topicops.edges.specs.writer import write_new
+from topicops.features.shared.writer import write_new
+from topicops.features.shared.yaml_text import scalar
 from topicops.model.errors import SpecFileError
 from topicops.model.printable import plural, printable
 from topicops.model.specs.desired import API_VERSION
 from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
-from topicops.steps.authoring.yaml_text import scalar
 
 REPOSITORY = "topicops/topicops"
 """The repository of topicops itself on GitHub, with its action and its reusable workflow."""

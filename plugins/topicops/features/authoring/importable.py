@@ -14,7 +14,7 @@ from topicops.model.specs.config_checks import config_problem
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
 from topicops.model.specs.topic_config import THROTTLE_LISTS, TOPIC_CONFIGS, canonical, canonical_overrides, configs_of
-from topicops.steps.planning.config_edits import config_edits
+from topicops.steps.planning.blocking import config_edits
 from topicops.steps.specs.rules.names import name_problem
 
 

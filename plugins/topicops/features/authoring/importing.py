@@ -7,10 +7,10 @@ from pathlib import Path
 
 from topicops.edges.specs.open_files import OWNERS_FILE, ROOM_FOR_MANY, regular_text
 from topicops.edges.specs.reader import read_tree
-from topicops.edges.specs.writer import document_of, replace_text, root_of, shown, write_new
 from topicops.features.authoring.drafts import ImportInputs, ImportOptions, ImportResult, draft_import
 from topicops.features.authoring.exceptions_file import exceptions_file
 from topicops.features.authoring.owners import TopicOwners, checked_owner, owner_patterns
+from topicops.features.shared.writer import document_of, replace_text, root_of, shown, write_new
 from topicops.flow.inspecting import read_live_topics
 from topicops.flow.runs.run import Run, now
 from topicops.model.errors import SpecError, UsageError

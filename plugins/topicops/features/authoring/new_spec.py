@@ -10,13 +10,13 @@ from functools import reduce
 from pathlib import Path
 
 from topicops.edges.specs.reader import read_tree
-from topicops.edges.specs.writer import document_of, require_free, shown, write_new
 from topicops.features.authoring.first_environment import SCHEMAS, schema_line
 from topicops.features.authoring.owners import checked_name, domain_of
+from topicops.features.shared.writer import document_of, require_free, shown, write_new
+from topicops.features.shared.yaml_text import Content, document_text
 from topicops.model.errors import SpecError, UsageError
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.document import Document, Tree
-from topicops.steps.authoring.yaml_text import Content, document_text
 from topicops.steps.specs.rules.numbers import not_given
 from topicops.steps.specs.validate import validate
 

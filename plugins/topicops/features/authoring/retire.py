@@ -10,15 +10,15 @@ from pathlib import Path
 
 from topicops.edges.specs.open_files import regular_text
 from topicops.edges.specs.reader import read_tree
-from topicops.edges.specs.writer import document_of, replace_text, shown
 from topicops.features.authoring.exceptions_file import Read
 from topicops.features.authoring.new_spec import require_sound
+from topicops.features.shared.document_values import field_of, plain_value
+from topicops.features.shared.writer import document_of, replace_text, shown
+from topicops.features.shared.yaml_blocks import chunks_of, is_block, lines_of
+from topicops.features.shared.yaml_text import Content, text_of
 from topicops.flow.runs.run import Run, read_specs
 from topicops.model.errors import UsageError
 from topicops.model.specs.document import Document, Fields, Tree
-from topicops.model.specs.document_values import field_of, plain_value
-from topicops.steps.authoring.yaml_blocks import chunks_of, is_block, lines_of
-from topicops.steps.authoring.yaml_text import Content, text_of
 from topicops.steps.planning.cluster_guard import require_cluster_id
 from topicops.steps.specs.suggestions import similar_word
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from topicops.steps.authoring.yaml_text import Content, config_content, document_text
+from topicops.features.shared.yaml_text import Content, config_content, document_text
 from topicops.steps.specs.layers import EnvironmentView, Layer, layer_of
 
 Configs = Mapping[str, str | None]

@@ -10,7 +10,7 @@ import typer
 from topicops.cli.output import print_result
 from topicops.cli.runs import unrecorded_run
 from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, TopicsOption, one_environment
-from topicops.model.exit_status import ExitStatus
+from topicops.model.errors import ExitStatus
 
 
 def doctor_command(
@@ -24,8 +24,8 @@ def doctor_command(
     """Find what would stop an apply: versions, permissions, settings, clocks and metadata. Nothing is written."""
     from topicops.features.doctor.reading import doctor, doctor_for_kraft
     from topicops.features.doctor.text import doctor_text
+    from topicops.model.json_types import json_text
     from topicops.plugged import ENGINES
-    from topicops.steps.reporting.json_text import json_text
 
     run = unrecorded_run(one_environment(environment, topics), topics)
     if for_kraft:

@@ -19,8 +19,7 @@ from topicops.cli.shared_options import (
     TopicsOption,
     all_environments,
 )
-from topicops.model.errors import UsageError
-from topicops.model.exit_status import ExitStatus
+from topicops.model.errors import ExitStatus, UsageError
 
 
 def drift_command(
@@ -65,8 +64,8 @@ def _differed_since(environment: str, since: str, only: str | None, output: Text
 
 def _differs_now(environment: str, topics: Path, only: str | None, output: TextOrJson) -> bool:
     from topicops.features.drift.reading import live_drift
+    from topicops.model.json_types import json_text
     from topicops.steps.reporting.cluster.drift_text import drift_lines, drift_summary
-    from topicops.steps.reporting.json_text import json_text
 
     found = live_drift(unrecorded_run(environment, topics), only=only)
     if only is not None and not found.compared and not found.drift:

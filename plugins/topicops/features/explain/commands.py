@@ -20,7 +20,7 @@ def explain_command(
     """Show where each value of a topic comes from, and what it overrode. Opens no connection."""
     from topicops.features.explain.explanation import explain
     from topicops.features.explain.text import explain_text
-    from topicops.steps.reporting.json_text import json_text
+    from topicops.model.json_types import json_text
 
     found = explain(topics, topic, one_environment(environment, topics))
     print_result(json_text(found) if output == "json" else explain_text(found))

@@ -12,8 +12,7 @@ import typer
 from topicops.cli.output import new_run_id, print_result, progress, shown_path
 from topicops.cli.shared_options import Format
 from topicops.features.fleet.values import FleetReport
-from topicops.model.errors import ArtifactError
-from topicops.model.exit_status import ExitStatus
+from topicops.model.errors import ArtifactError, ExitStatus
 
 if TYPE_CHECKING:
     from topicops.features.fleet.fleet import Fleet

@@ -32,8 +32,7 @@ from topicops.flow.runs.run import (
 )
 from topicops.flow.single_steps import diff, gate, plan, record_drift, snapshot
 from topicops.flow.whole_runs import check_cluster
-from topicops.model.errors import TopicopsError, UsageError
-from topicops.model.exit_status import ExitStatus
+from topicops.model.errors import ExitStatus, TopicopsError, UsageError
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Plan
 from topicops.model.ports import ConnectionSource

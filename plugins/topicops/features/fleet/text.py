@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TypedDict
 
 from topicops.features.fleet.values import FORMAT_VERSION, EnvironmentResult, FleetReport, Standing
-from topicops.model.json_types import FormatVersion
+from topicops.model.json_types import FormatVersion, json_text
 from topicops.model.printable import markdown, printable
-from topicops.steps.reporting.json_text import json_text
 
 
 class EnvironmentJson(TypedDict):

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Self
 
-from topicops.model.errors import ClusterUnreachableError, SpecError, TopicopsError, WrongTargetError
-from topicops.model.exit_status import ExitStatus
+from topicops.model.errors import ClusterUnreachableError, ExitStatus, SpecError, TopicopsError, WrongTargetError
 
 FORMAT_VERSION = "1.0"
 

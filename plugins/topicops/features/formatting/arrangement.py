@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from topicops.features.formatting.field_order import Layout
+from topicops.features.shared.yaml_blocks import Chunk, chunks_of, end_of, indentation, is_block, last_line, lines_of
 from topicops.model.specs.document import Entry, Fields, Items, Node, Text
-from topicops.steps.authoring.yaml_blocks import Chunk, chunks_of, end_of, indentation, is_block, last_line, lines_of
 
 _STEP = 2
 

@@ -9,7 +9,7 @@ import typer
 
 from topicops.cli.output import print_error, print_result
 from topicops.cli.shared_options import default_topics
-from topicops.model.exit_status import ExitStatus
+from topicops.model.errors import ExitStatus
 from topicops.model.printable import printable
 
 

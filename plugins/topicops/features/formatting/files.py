@@ -23,8 +23,8 @@ def format_files(selection: Selection, *, check: bool, on_change: Callable[[str]
     Args:
         on_change: Takes the name of each file that is changed, or would be.
     """
-    from topicops.edges.specs.writer import replace_text
     from topicops.features.formatting.standard_form import format_tree
+    from topicops.features.shared.writer import replace_text
     from topicops.steps.specs.validate import validate
 
     tree = read_tree(selection.topics)
@@ -49,6 +49,6 @@ def _text_of(document: Document) -> str | None:
 
 
 def _parse(kind: FileKind, text: str) -> Node | None:
-    from topicops.edges.specs.writer import node_of
+    from topicops.features.shared.writer import node_of
 
     return node_of(text, room=room_of(kind))

@@ -8,6 +8,8 @@ from datetime import timedelta
 from typing import NamedTuple
 
 from topicops.features.formatting.field_order import Layout
+from topicops.features.shared.yaml_blocks import source_at
+from topicops.features.shared.yaml_text import MISREAD_WORDS, scalar
 from topicops.model.specs.document import Entry, Fields, Items, Node, Span, Text
 from topicops.model.specs.spellings import human_unit, largest_unit
 from topicops.model.specs.topic_config import (
@@ -17,8 +19,6 @@ from topicops.model.specs.topic_config import (
     canonical_written,
     read_duration_ms,
 )
-from topicops.steps.authoring.yaml_blocks import source_at
-from topicops.steps.authoring.yaml_text import MISREAD_WORDS, scalar
 from topicops.steps.specs.fields import WHOLE_NUMBER
 
 _NUMBERLIKE = re.compile(r"[-+.]?[0-9].*")

@@ -32,7 +32,7 @@ def topic_command(
     """Print all differences of a topic, the quality rules that it broke, and the changes that runs made."""
     from topicops.features.history.asking import topic_history
     from topicops.features.history.text import topic_text
-    from topicops.steps.reporting.json_text import json_text
+    from topicops.model.json_types import json_text
 
     found = topic_history(one_environment(environment, topics), name)
     print_warnings(found.left_out)
@@ -51,7 +51,7 @@ def quality_command(
     """Print when each quality rule began to fail, and when it held again."""
     from topicops.features.history.asking import quality_since
     from topicops.features.history.text import spans_text
-    from topicops.steps.reporting.json_text import json_text
+    from topicops.model.json_types import json_text
 
     found = quality_since(one_environment(environment, topics), since)
     print_warnings(found.left_out)

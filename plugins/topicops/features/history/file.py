@@ -10,14 +10,12 @@ from typing import TypeVar
 
 import msgspec
 
-from topicops.edges.durable_files import append_whole, make_folder, sync_folder
+from topicops.edges.durable_files import append_whole, as_artifact_error, make_folder, sync_folder
 from topicops.edges.file_locks import locked
 from topicops.edges.home.audit_files import unfinished
-from topicops.edges.home.disk_errors import as_artifact_error
 from topicops.features.history.lines import HistoryLine, Moves
 from topicops.model.errors import UsageError
-from topicops.model.json_errors import JsonError, json_errors
-from topicops.model.json_types import known
+from topicops.model.json_types import JsonError, json_errors, known
 from topicops.model.printable import first_line
 
 T = TypeVar("T", bound=Moves)

@@ -12,13 +12,12 @@ from topicops.features.history.lines import HistoryLine, OwnerDifferences, PlanC
 from topicops.features.history.sight import sight_of, with_moves
 from topicops.flow.runs.run import Run, note, now
 from topicops.flow.runs.values import RunMode, RunResults
-from topicops.model.errors import TopicopsError
+from topicops.model.errors import TopicopsError, log_error, sentence
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.delta import TopicClass
 from topicops.model.plans.plan import Plan
 from topicops.model.runs.facts import DRIFT_CLASSES, Facts
 from topicops.model.runs.results import IN_PLACE, QualityReport
-from topicops.model.unexpected import log_error, sentence
 
 logger = logging.getLogger(__name__)
 

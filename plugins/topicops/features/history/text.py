@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from topicops.features.history.asking import History, drift_since
 from topicops.features.history.lines import Difference, FailingRule, Trouble, UnhealthyTopic
 from topicops.features.history.spans import RunPoint, Span
+from topicops.model.json_types import json_text
 from topicops.model.plans.delta import TopicClass
 from topicops.model.printable import or_not_set, plural, printable
-from topicops.steps.reporting.json_text import json_text
 
 _AS_A_WHOLE = {
     TopicClass.MISSING.value: "described in a file, but not live",

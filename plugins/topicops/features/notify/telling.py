@@ -13,9 +13,9 @@ from topicops.features.notify import events as run_events
 from topicops.features.notify.values import Event, EventKind, Told
 from topicops.flow.reporting import run_report
 from topicops.flow.runs.held_changes import read_rejections
+from topicops.flow.runs.newest_runs import unverified, unverified_of
 from topicops.flow.runs.outcomes import outcomes_so_far
 from topicops.flow.runs.run import Run
-from topicops.flow.runs.unverified import unverified, unverified_of
 from topicops.model.errors import ArtifactError, TopicopsError
 from topicops.model.plans.changes import GateWord
 from topicops.model.printable import plural

@@ -14,7 +14,7 @@ import msgspec
 
 from topicops.features.pull_requests.signed_reviews import is_signed, signature_of
 from topicops.features.pull_requests.values import About, Shown, ShownByDigest, ShownChanges, ShownGroup
-from topicops.model.canonical import sha256_of
+from topicops.model.json_types import sha256_of
 
 PURPOSE = "shown"
 """Of the signature."""

@@ -19,10 +19,9 @@ import msgspec
 from topicops.edges.specs.git import is_in_history
 from topicops.flow.runs.commits import commit_of_files
 from topicops.flow.runs.run import Run
-from topicops.model.canonical import canonical_json
 from topicops.model.errors import UsageError
-from topicops.model.json_types import known
-from topicops.model.plans.approval import Approval
+from topicops.model.json_types import canonical_json, known
+from topicops.model.plans.plan import Approval
 from topicops.model.printable import printable
 from topicops.model.runs.review import REVIEW_KEY, ReviewApprovals
 

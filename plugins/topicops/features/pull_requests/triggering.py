@@ -12,7 +12,6 @@ from typing import Protocol
 
 import msgspec
 
-from topicops.edges.airflow_client import AirflowClient, AirflowError, NoSuchInAirflowError, TaskState
 from topicops.edges.home.artifacts import ArtifactStore
 from topicops.edges.specs.open_files import environment_files
 from topicops.features.pull_requests.branches import Branches, open_branches, reviewers_by_owner
@@ -24,6 +23,12 @@ from topicops.features.pull_requests.reviewed import approved_digests
 from topicops.features.pull_requests.signed_reviews import ReviewApproval, SignedReview, checked_key, signed_review
 from topicops.features.pull_requests.touched import changed_topics
 from topicops.features.pull_requests.values import RUNS_FILE, RunState, TriggeredRun, TriggeredRuns
+from topicops.features.shared.airflow_client import (
+    AirflowClient,
+    AirflowError,
+    NoSuchInAirflowError,
+    TaskState,
+)
 from topicops.model.errors import TopicopsError, UsageError
 from topicops.model.printable import first_line, plural
 from topicops.model.runs.review import MOST_DIGESTS, MOST_REVIEWS, REVIEW_KEY

@@ -23,9 +23,8 @@ from topicops.edges.home.memories import Memory, MemoryFile
 from topicops.features.quiet.values import GoodRun, RunState
 from topicops.flow.recovery import open_journals_folder
 from topicops.flow.runs.held_changes import read_held
-from topicops.flow.runs.newest_runs import write_verified
+from topicops.flow.runs.newest_runs import unverified, write_verified
 from topicops.flow.runs.run import ENVIRONMENT_FILE, TABLES_FILE, Run, now, read_environment
-from topicops.flow.runs.unverified import unverified
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError
 from topicops.model.plans.plan import Plan

@@ -36,7 +36,7 @@ def rehearse_command(
     from topicops.features.rehearse import text as texts
     from topicops.features.rehearse.rehearsing import lose_each_rack, rehearse_plan
     from topicops.flow.runs.run import load_plan
-    from topicops.steps.reporting.json_text import json_text
+    from topicops.model.json_types import json_text
 
     lost = bool(without_broker or without_rack)
     if without_each_rack and (lost or step is not None):

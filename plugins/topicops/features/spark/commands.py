@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from topicops.cli.output import print_error
-from topicops.model.exit_status import ExitStatus
+from topicops.model.errors import ExitStatus
 
 app = typer.Typer(no_args_is_help=True, help="Prepare Spark on this machine.")
 

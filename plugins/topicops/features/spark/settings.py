@@ -16,7 +16,7 @@ from urllib.parse import quote, unquote
 
 from topicops.model.addresses import address, bracketed
 from topicops.model.errors import UsageError
-from topicops.model.json_errors import json_errors
+from topicops.model.json_types import json_errors
 from topicops.model.ports import ConnectionFields, ConnectionSource
 from topicops.model.printable import printable
 

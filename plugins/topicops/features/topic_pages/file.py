@@ -38,8 +38,7 @@ from topicops.features.topic_pages.values import (
     later_words,
 )
 from topicops.model.errors import ArtifactError
-from topicops.model.json_errors import JsonError, json_errors
-from topicops.model.json_types import known
+from topicops.model.json_types import JsonError, json_errors, known
 from topicops.model.runs.results import IN_PLACE, OutcomeStatus
 
 T = TypeVar("T")

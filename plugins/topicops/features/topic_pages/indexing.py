@@ -9,12 +9,12 @@ from pathlib import Path
 
 import msgspec
 
+from topicops.edges.durable_files import as_artifact_error
 from topicops.edges.home.audit_files import full_files, line_of, log_path, read_audit_log
-from topicops.edges.home.disk_errors import as_artifact_error
 from topicops.features.topic_pages.file import TopicIndex
 from topicops.features.topic_pages.rows import indexed_topics, planned_changes
 from topicops.features.topic_pages.values import IndexHead, LastChange, PlannedChange
-from topicops.flow.audit_marks import reading_marks
+from topicops.flow.inspecting import reading_marks
 from topicops.flow.runs.held_changes import read_rejections
 from topicops.flow.runs.kept import load_reading
 from topicops.flow.runs.outcomes import outcomes_so_far

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Literal, TypeVar
 
+from topicops.features.shared.listed_partitions import ListedPartition, listed_partitions
 from topicops.features.topic_pages.values import BrokerShare, IndexedTopic, LastChange, PlannedChange, Word
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.plans.changes import GateWord
@@ -15,7 +16,6 @@ from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.runs.results import IN_PLACE, Outcome, OutcomeStatus
 from topicops.model.specs.desired import DesiredTopic, Lifecycle
 from topicops.model.topics_in_files import in_parts
-from topicops.steps.listed_partitions import ListedPartition, listed_partitions
 from topicops.steps.planning.diff import compare
 
 T = TypeVar("T")

@@ -28,7 +28,7 @@ def topics_command(
     """List live topics, or the partitions that match Kafka's own filters. Nothing is written."""
     from topicops.features.topics.listing import PartitionFilter, Wanted, read_topics
     from topicops.features.topics.text import topics_summary, topics_text, topics_ways
-    from topicops.steps.reporting.json_text import json_text
+    from topicops.model.json_types import json_text
 
     asked = {
         PartitionFilter.UNDER_REPLICATED: under_replicated,

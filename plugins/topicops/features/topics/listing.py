@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from topicops.features.shared.listed_partitions import ListedPartition, listed_partitions
 from topicops.flow.inspecting import read_live_topics
 from topicops.flow.runs.run import Run, read_needed_specs
 from topicops.model.cluster.broker_defaults import is_known
@@ -16,7 +17,6 @@ from topicops.model.cluster.health import PartitionHealth
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.json_types import FormatVersion
 from topicops.model.specs.topic_config import MIN_ISR
-from topicops.steps.listed_partitions import ListedPartition, listed_partitions
 from topicops.steps.specs.needed import no_topic
 from topicops.steps.why_commands import why_command
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from topicops.features.shared.document_values import field_of
+from topicops.features.shared.yaml_blocks import is_block, last_line
+from topicops.features.shared.yaml_text import config_content, text_of
 from topicops.model.specs.document import Entry, Fields, Node, Span, Text
-from topicops.model.specs.document_values import field_of
 from topicops.model.specs.topic_config import TOPIC_CONFIGS
-from topicops.steps.authoring.yaml_blocks import is_block, last_line
-from topicops.steps.authoring.yaml_text import config_content, text_of
 
 
 def with_config(root: Node | None, text: str, name: str, value: str | None) -> str | None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from topicops.features.shared.document_values import field_of, plain_value
 from topicops.features.undo.edited_config import with_config, written_value
 from topicops.features.undo.values import FileEdit, PastTopic, Undo, UndoNote, past_topics
 from topicops.model.errors import SpecError
@@ -16,7 +17,6 @@ from topicops.model.printable import or_not_set
 from topicops.model.runs.audit import AuditLine
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.document import Document, Node, Tree
-from topicops.model.specs.document_values import field_of, plain_value
 from topicops.model.specs.environment import Risk
 from topicops.steps.planning.risk import config_risk
 from topicops.steps.specs.needed import Needs

@@ -8,11 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TypedDict
 
 from topicops.features.undo.values import Undo, UndoNote
-from topicops.model.json_types import FormatVersion
+from topicops.model.json_types import FormatVersion, json_text
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import PlanFile, plan_to_json
 from topicops.model.printable import plural, printable, printable_lines
-from topicops.steps.reporting.json_text import json_text
 
 FORMAT_VERSION = "1.0"
 

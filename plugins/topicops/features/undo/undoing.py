@@ -10,7 +10,7 @@ from pathlib import Path
 from topicops.edges.specs.git import versions_of
 from topicops.edges.specs.open_files import regular_text
 from topicops.edges.specs.reader import read_tree
-from topicops.edges.specs.writer import document_of, replace_text
+from topicops.features.shared.writer import document_of, replace_text
 from topicops.features.undo.taken_back import SpecFiles, undo_of
 from topicops.features.undo.values import Undo, past_topics
 from topicops.flow.inspecting import audit_files

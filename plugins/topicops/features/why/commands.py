@@ -21,7 +21,7 @@ def why_command(
     """Say why a topic is stuck or unhealthy, from its znodes and its brokers' answers; nothing is written."""
     from topicops.features.why.reading import why
     from topicops.features.why.text import why_text
-    from topicops.steps.reporting.json_text import json_text
+    from topicops.model.json_types import json_text
 
     found = why(unrecorded_run(one_environment(environment, topics), topics), topic)
     print_result(json_text(found) if output == "json" else why_text(found))

@@ -1,21 +1,29 @@
-"""Checks before anything is sent: the cluster is the planned one and whole, and there are files."""
+"""Checks before anything is sent: the right cluster, whole, with files, one home; and which topics are lost."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import socket
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
 
-from topicops.edges.home.memories import topic_count
-from topicops.flow.runs.run import Run
-from topicops.model.cluster.snapshot import ClusterSnapshot
+import msgspec
+
+from topicops.edges.home.audit_files import audited_environments, deleted_topics, past_deletes
+from topicops.edges.home.memories import mark_of, read_mark, topic_count
+from topicops.edges.home.seen_topics import SeenTopics
+from topicops.flow.runs.run import Run, audit_folder
+from topicops.model.cluster.snapshot import ClusterSnapshot, LastSeen, PastDelete
 from topicops.model.errors import UsageError, WrongTargetError
-from topicops.model.plans.approval import Approval
-from topicops.model.plans.plan import GatedChange, Plan
+from topicops.model.json_types import JsonError, json_errors
+from topicops.model.plans.plan import Approval, GatedChange, Plan
 from topicops.model.ports import Clock, ServerTime
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
 from topicops.steps.clocks import difference_text, reached_by_either
 from topicops.steps.planning.approval_rules import Counted, counted
 from topicops.steps.planning.cluster_guard import require_not_shrunken
+from topicops.steps.planning.drift import lost_topics
 
 
 def require_planned_target(plan: Plan, cluster_id: str, chroot: str) -> None:
@@ -75,3 +83,86 @@ def counted_signatures(
     for objection in found.objections:
         run.progress(objection)
     return found
+
+
+HOME_PAGE = "docs/how-to/run-in-airflow.md#several-workers"
+
+
+class HomePlace(msgspec.Struct, frozen=True):
+    """Where a run began."""
+
+    host: str
+    folder: str
+    """The path of the home on that host."""
+    token: str
+    """Of the home; no other folder has it."""
+
+
+def place_of(home: Path) -> HomePlace:
+    """The home on this host, which gets its token here if it has none. Raises ``ArtifactError``."""
+    return HomePlace(host=socket.gethostname(), folder=str(home), token=mark_of(home))
+
+
+def require_same_home(home: Path, began: object) -> None:
+    """Raise ``UsageError`` when the run began in another folder.
+
+    Args:
+        began: As JSON, the ``HomePlace`` in which it began; None or something else: not known, and nothing is raised.
+    """
+    try:
+        with json_errors():
+            first = msgspec.convert(began, HomePlace)
+    except JsonError:
+        return
+    here = socket.gethostname()
+    if read_mark(home) != first.token:
+        raise UsageError(
+            f"this run's folder is on host {first.host}, below {first.folder}; {home} on host {here} is "
+            "another TOPICOPS_HOME, or was emptied since: it must be one folder that all workers share, see "
+            f"{HOME_PAGE}"
+        )
+
+
+def remember_topics(
+    run: Run, live: ClusterSnapshot, desired: Desired | None, *, at: datetime
+) -> Mapping[str, LastSeen]:
+    """The lost topics; they and all live ones are remembered for later runs. Raises ``ArtifactError``.
+
+    A run without desired topics, as one that applies or verifies, does not know which are lost, and forgets none;
+    nor does a run forget a topic whose file it has left out because of errors.
+
+    Args:
+        at: When the snapshot was read.
+    """
+    seen = SeenTopics(run.home, run.environment, live.cluster_id)
+    missing = seen.missing(live.topics)
+    lost = {} if desired is None else _lost(run, missing, desired)
+    unknown = missing.keys() if desired is None else missing.keys() & desired.left_out
+    missed = {**lost, **{name: missing[name] for name in sorted(unknown)}}
+    seen.write(_identities(run, live), at=f"{at:%Y-%m-%dT%H:%M:%SZ}", missed=missed)
+    return lost
+
+
+def known_lost_topics(run: Run, live: ClusterSnapshot, desired: Desired) -> Mapping[str, LastSeen]:
+    """The lost topics as the last snapshot found them; nothing new is remembered. Raises ``ArtifactError``."""
+    return _lost(run, SeenTopics(run.home, run.environment, live.cluster_id).missing(live.topics), desired)
+
+
+def known_past_deletes(run: Run, topics: Collection[str]) -> Mapping[str, PastDelete]:
+    """Which of these topics a run of this environment has deleted: they come back empty. Raises ``ArtifactError``."""
+    return past_deletes(audit_folder(run.home), run.environment, topics)
+
+
+def _lost(run: Run, missing: Mapping[str, LastSeen], desired: Desired) -> Mapping[str, LastSeen]:
+    folder, identities = audit_folder(run.home), {seen.identity for seen in missing.values()}
+    logs = audited_environments(folder) if missing else ()
+    deleted = {found for name in logs for found in deleted_topics(folder, name, identities)}
+    return lost_topics(missing, desired, deleted=deleted)
+
+
+def _identities(run: Run, live: ClusterSnapshot) -> Iterable[tuple[str, str]]:
+    if live.totals is None or (tables := run.tables()) is None:
+        return ((name, topic.identity) for name, topic in live.topics.items())
+    from topicops.edges.tables.live_topics import read_identities
+
+    return read_identities(tables)

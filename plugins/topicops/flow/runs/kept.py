@@ -45,8 +45,7 @@ from topicops.model.plans.plan import ChangeSet, Plan
 from topicops.model.plans.plan_file import changes_to_json, plan_to_json
 from topicops.model.ports import LiveReader
 from topicops.model.release import Release
-from topicops.model.runs.facts import Facts, FactsWhen, facts_file
-from topicops.model.runs.reading import Reading
+from topicops.model.runs.facts import Facts, FactsWhen, Reading, facts_file
 from topicops.model.runs.results import Check, QualityReport, quality_file
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.diagnostics import Diagnostic

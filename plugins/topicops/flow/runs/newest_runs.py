@@ -7,11 +7,11 @@ versions of the bundle.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 
-from topicops.edges.home.memories import LATEST_PLAN, NEWEST_GOOD, VERIFIED
+from topicops.edges.home.memories import LATEST_PLAN, NEWEST_GOOD, UNVERIFIED, VERIFIED, MemoryFile
 from topicops.flow.runs.commits import named_commit
 from topicops.flow.runs.run import Run, now
 from topicops.model.errors import ArtifactError
@@ -80,3 +80,41 @@ def waits_for(run: Run, environment: Environment, commit: str | None) -> Iterato
         elif found.commit != commit:
             last, these = found.commit[:SHOWN], commit[:SHOWN]
             yield f"waits for {name}: it was last verified at commit {last}, these files are of {these} ({place})"
+
+
+def note_unverified(run: Run, topics: Collection[str]) -> None:
+    """Before anything is sent. Raises ``ArtifactError``; then nothing may be sent."""
+    memory = _memory(run)
+    memory.write({**dict.fromkeys(topics, run.name), **(memory.read() or {})})
+
+
+def note_not_sent(run: Run, topics: Collection[str]) -> None:
+    """Nothing was sent to these after all; what an earlier run left stays."""
+    note_verified_topics(run, set(topics) & {*unverified_of(run)})
+
+
+def note_verified_topics(run: Run, topics: Collection[str]) -> None:
+    """After each of these was looked at, whatever was found."""
+    memory = _memory(run)
+    before = memory.read() or {}
+    if not before:
+        return
+    if left := {topic: by for topic, by in before.items() if topic not in topics}:
+        memory.write(left)
+    else:
+        memory.remove()
+
+
+def unverified(run: Run) -> Mapping[str, str]:
+    """Of earlier runs: the run by topic. Raises ``ArtifactError``."""
+    found = _memory(run).read() or {}
+    return {topic: by for topic, by in found.items() if by != run.name}
+
+
+def unverified_of(run: Run) -> Collection[str]:
+    """Topics of this run, and of no earlier one."""
+    return [topic for topic, by in (_memory(run).read() or {}).items() if by == run.name]
+
+
+def _memory(run: Run) -> MemoryFile[dict[str, str]]:
+    return UNVERIFIED.of(run.home, run.environment)

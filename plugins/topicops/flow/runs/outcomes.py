@@ -10,12 +10,11 @@ from topicops.edges.home.journal import journal_entries
 from topicops.edges.home.memories import keep_topic_count
 from topicops.flow.runs.run import PLAN_FILE, Notes, Run, outcomes_file
 from topicops.model.cluster.snapshot import ClusterSnapshot
-from topicops.model.errors import ArtifactError, UnrecordedError
+from topicops.model.errors import ArtifactError, UnrecordedError, log_error, sentence
 from topicops.model.plans.changes import ACTIONS, Action
 from topicops.model.plans.plan import GatedChange
 from topicops.model.printable import printable
 from topicops.model.runs.results import IN_PLACE, Outcome, OutcomeStatus
-from topicops.model.unexpected import log_error, sentence
 
 LOST = "its task ended before it could say what came of it: the next run reads it"
 logger = logging.getLogger(__name__)

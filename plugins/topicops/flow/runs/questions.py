@@ -13,9 +13,8 @@ from datetime import datetime
 
 from topicops.flow.runs.held_changes import read_held
 from topicops.flow.runs.run import Run, now
-from topicops.model.canonical import sha256_of
-from topicops.model.plans.approval import Approval
-from topicops.model.plans.plan import Plan
+from topicops.model.json_types import sha256_of
+from topicops.model.plans.plan import Approval, Plan
 from topicops.steps.planning.choices import fields_of, marked, title_of
 
 ASKED_SET, QUESTION, ANSWER = "asked-set.json", "question.json", "answer.json"

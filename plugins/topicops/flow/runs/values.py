@@ -8,8 +8,7 @@ from typing import Literal
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.plans.delta import Delta
 from topicops.model.plans.plan import ChangeSet, Plan
-from topicops.model.runs.facts import Facts
-from topicops.model.runs.reading import Reading
+from topicops.model.runs.facts import Facts, Reading
 from topicops.model.runs.results import Check, Outcome, QualityReport
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.diagnostics import Diagnostic

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar, Literal, assert_never
 
-from topicops.model.canonical import sha256_of
 from topicops.model.cluster.broker_defaults import Default, DefaultOnBrokers
 from topicops.model.cluster.snapshot import Assignment
 from topicops.model.codes import Code
+from topicops.model.json_types import sha256_of
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Risk
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, NamedTuple
 
-from topicops.model.canonical import assignment_digest, canonical_json
 from topicops.model.cluster.snapshot import LiveTopic
+from topicops.model.json_types import assignment_digest, canonical_json
 from topicops.model.specs.desired import DesiredTopic, Lifecycle
 from topicops.model.specs.topic_config import canonical_overrides
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import assert_never
 
 import msgspec
 
-from topicops.model.canonical import sha256_of
 from topicops.model.cluster.broker_defaults import default_text
 from topicops.model.codes import Code
+from topicops.model.json_types import sha256_of
 from topicops.model.plans.changes import (
     ACTIONS,
     Action,
@@ -22,10 +23,84 @@ from topicops.model.plans.changes import (
     GateWord,
     Target,
 )
-from topicops.model.plans.load_table import LoadTable
-from topicops.model.plans.rack_losses import RackLossTable
 from topicops.model.specs.diagnostics import Location
-from topicops.model.specs.environment import Risk
+from topicops.model.specs.environment import ApprovalWay, Risk
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loss:
+    """Partitions that are well while the rack is there."""
+
+    offline: int
+    """Without a leader then."""
+    below_min_isr: int
+    """With a leader then that refuses records with ``acks=all``."""
+    moved_leaders: int
+    """Led by another broker then."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RackLossRow:
+    """All live brokers of one rack, lost at once."""
+
+    rack: str
+    brokers: int
+    before: Loss
+    after: Loss
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RackLossTable:
+    """Empty of racks where the loss of one leaves no broker: none is named, or all brokers are on the same."""
+
+    racks: tuple[RackLossRow, ...] = ()
+    """By name."""
+    only_rack: str | None = None
+    """The rack of all brokers."""
+    brokers_without_rack: tuple[int, ...] = ()
+    """They stay, whichever rack is lost."""
+    knows_broker_defaults: bool = True
+    """False: a topic without ``min.insync.replicas`` of its own was taken to have Kafka's default, 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """What a broker or a rack holds of the cluster."""
+
+    replicas: int
+    leaders: int
+    """First replicas: the preferred leaders, wherever the leader is right now."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerLoad:
+    """One live broker."""
+
+    broker: int
+    rack: str | None
+    before: Share
+    after: Share
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RackLoad:
+    """All live brokers of one rack."""
+
+    rack: str
+    brokers: int
+    before: Share
+    after: Share
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadTable:
+    """Empty when a plan places nothing."""
+
+    brokers: tuple[BrokerLoad, ...] = ()
+    """By id."""
+    racks: tuple[RackLoad, ...] = ()
+    """By name; brokers without a rack are in none."""
+
 
 FORMAT_VERSION = "1.8"
 """An older reader must refuse another major version; of another minor version it may ignore unknown fields."""
@@ -258,3 +333,26 @@ def _beside_digest(change: Change) -> Mapping[str, object]:
         case DeleteTopic():
             return {}
     assert_never(change)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approval:
+    """One person's word on exactly these changes. Whether it counts, the environment's policy says."""
+
+    digests: frozenset[str]
+    way: ApprovalWay
+    approver: str | None
+    """Airflow's user name, the account that runs the command, or the reviewer's login; None: not known."""
+    signature: str
+    """The approver as the audit log names him: ``admin (id 1)``, ``carol (by parameter)``, or a review."""
+    given_at: datetime
+    authors: frozenset[str] = frozenset()
+    """Who started the runs that found these changes or asked about them, or who wrote the pull request."""
+    comment: str = ""
+    """What the approver wrote beside it."""
+
+
+def may_run(gated: GatedChange, approvals: Sequence[Approval]) -> bool:
+    """Whether the gate may let the change run: only an approval can soften the gate's first word."""
+    is_named = any(gated.digest in approval.digests for approval in approvals)
+    return gated.gate is GateWord.RUN or (gated.approvable and is_named)

@@ -13,12 +13,10 @@ from typing import Annotated, TypedDict, TypeVar, assert_never
 
 import msgspec
 
-from topicops.model.canonical import sha256_of
 from topicops.model.cluster.broker_defaults import DefaultOnBrokers
 from topicops.model.codes import Code
 from topicops.model.errors import ArtifactError, FormatVersionError
-from topicops.model.json_errors import JsonError, json_errors
-from topicops.model.json_types import FormatVersion, known
+from topicops.model.json_types import FormatVersion, JsonError, json_errors, known, sha256_of
 from topicops.model.plans.changes import (
     Action,
     Change,
@@ -32,7 +30,6 @@ from topicops.model.plans.changes import (
     before_and_after,
     digest_of,
 )
-from topicops.model.plans.load_table import LoadTable
 from topicops.model.plans.plan import (
     FORMAT_VERSION,
     Blocked,
@@ -40,12 +37,13 @@ from topicops.model.plans.plan import (
     ClusterState,
     Drift,
     GatedChange,
+    LoadTable,
     Paused,
     Plan,
     PlanSource,
+    RackLossTable,
     TopicActivity,
 )
-from topicops.model.plans.rack_losses import RackLossTable
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Risk
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from fnmatch import fnmatchcase
 
-from topicops.model.canonical import sha256_of
-from topicops.model.json_types import FormatVersion
+from topicops.model.json_types import FormatVersion, sha256_of
 from topicops.model.printable import printable
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from topicops.model.plans.approval import Approval
+    from topicops.model.plans.plan import Approval
 
 REVIEW_KEY = "TOPICOPS_REVIEW_KEY"
 """Name of the environment variable that holds the key of CI and Airflow, which signs reviews."""

@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from urllib.parse import quote
 
-from topicops.model.plans.load_table import Share
-from topicops.model.plans.plan import GatedChange, Plan
-from topicops.model.plans.rack_losses import RackLossRow, RackLossTable
+from topicops.features.shared.markup import Html, document, lines, number, table, tag, together
+from topicops.model.plans.plan import GatedChange, Plan, RackLossRow, RackLossTable, Share
 from topicops.model.printable import plural
 from topicops.model.runs.facts import DRIFT_CLASSES, Facts
 from topicops.model.runs.results import IN_PLACE, OutcomeStatus
@@ -19,7 +18,6 @@ from topicops.on_airflow.pages.plan_rows import BLOCKED, TONES, blocked_row, cha
 from topicops.on_airflow.pages.reading import Answered, PlanModel, Question
 from topicops.on_airflow.routes import STATIC
 from topicops.steps.reporting.facts_wording import OWNERS_HEAD, OWNERS_TITLE, owners_with_drift
-from topicops.steps.reporting.markup import Html, document, lines, number, table, tag, together
 from topicops.steps.reporting.plans.losses_wording import LOSSES_TITLE, loss_remarks, worst_losses
 from topicops.steps.reporting.plans.plan_wording import (
     final_hold_line,
@@ -30,7 +28,7 @@ from topicops.steps.reporting.plans.plan_wording import (
     some,
     summary_line,
 )
-from topicops.steps.reporting.runs.outcome_reasons import reasons_of
+from topicops.steps.reporting.runs.run_report import reasons_of
 
 CHANGES_SHOWN = 500
 """More would make the page slow; the plan file has all changes."""

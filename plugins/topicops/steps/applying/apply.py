@@ -6,21 +6,18 @@ Every change that was to run ends with exactly one outcome, whatever happens on 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
-from topicops.model.plans.changes import ACTIONS, Action, DeleteTopic, GateWord
+from topicops.model.errors import ClusterError, log_error, sentence
+from topicops.model.plans.changes import ACTIONS, Action, Change, CreateTopic, DeleteTopic, ExpandTopic, GateWord
 from topicops.model.plans.plan import GatedChange, Plan
-from topicops.model.ports import ApplyPorts, Clock, ServerTime
-from topicops.model.runs.results import Outcome
+from topicops.model.ports import Answer, AnswerKind, ApplyPorts, Clock, ServerTime
+from topicops.model.runs.results import Outcome, OutcomeStatus
 from topicops.model.specs.environment import EnvironmentSpec
-from topicops.model.unexpected import log_error, sentence
-from topicops.steps.applying.batches import batches
 from topicops.steps.applying.delete_waves import run_deletes
-from topicops.steps.applying.disks import Disks
-from topicops.steps.applying.dry_run import fail_rejected
 from topicops.steps.applying.in_use import TopicsInUse
 from topicops.steps.applying.ledger import Ledger
-from topicops.steps.applying.sending import Sender, StopError
+from topicops.steps.applying.sending import RETRY_WAITS_S, Disks, Sender, StopError
 
 logger = logging.getLogger(__name__)
 
@@ -79,3 +76,66 @@ def _run(to_run: Sequence[GatedChange], sender: Sender, environment: Environment
     for batch in batches(sender.ledger.undecided(growing), environment):
         sender.send_until_decided(batch)
     run_deletes(deletes, sender, limit_s=environment.verify.deletes.total_seconds())
+
+
+def batches(gated_changes: Sequence[GatedChange], environment: EnvironmentSpec) -> Iterator[list[GatedChange]]:
+    """Split into requests of one kind each, within the environment's topics and partitions a request.
+
+    The order is kept. A change that is larger than the limit goes alone.
+    """
+    batch: list[GatedChange] = []
+    for gated in gated_changes:
+        if batch and not _fits(batch, gated, environment):
+            yield batch
+            batch = []
+        batch.append(gated)
+    if batch:
+        yield batch
+
+
+def _fits(batch: Sequence[GatedChange], gated: GatedChange, environment: EnvironmentSpec) -> bool:
+    limits = environment.apply
+    partitions = sum(_new_partitions(other.change) for other in (*batch, gated))
+    same_kind = batch[0].change.action == gated.change.action
+    return same_kind and len(batch) < limits.topics_per_request and partitions <= limits.partitions_per_request
+
+
+def _new_partitions(change: Change) -> int:
+    return len(change.assignment) if isinstance(change, CreateTopic | ExpandTopic) else 0
+
+
+MOST_S = 60.0
+"""How long a dry run without an answer is asked for again; one that times out takes so long by itself."""
+
+
+def fail_rejected(batch: Sequence[GatedChange], sender: Sender) -> None:
+    """Decide the changes that the brokers' dry run rejects; nothing is sent for them."""
+    sender.stop_if_interrupted()
+    answers = _final_answers(batch, sender)
+    rejected = {g.digest: a for g, a in zip(batch, answers, strict=True) if a.kind is not AnswerKind.ACCEPTED}
+    # Another program may be the reason: then the topic has changed, and that is the better answer.
+    for gated in sender.recheck([gated for gated in batch if gated.digest in rejected]):
+        message = f"the brokers' dry run answered {rejected[gated.digest].error}; nothing was sent"
+        sender.ledger.decide(gated, OutcomeStatus.FAILED, message)
+    sender.ledger.write()
+
+
+def _final_answers(batch: Sequence[GatedChange], sender: Sender) -> list[Answer]:
+    """Answers to the dry run; it changes nothing, so that an answer which may pass is asked for again."""
+    until = sender.clock.now() + MOST_S
+    answers = _answers(batch, sender)
+    for wait in RETRY_WAITS_S:
+        again = [i for i, a in enumerate(answers) if a.kind not in (AnswerKind.ACCEPTED, AnswerKind.FAILED)]
+        if not again or sender.clock.now() >= until:
+            break
+        sender.pause(wait)
+        for index, answer in zip(again, _answers([batch[i] for i in again], sender), strict=True):
+            answers[index] = answer
+    return answers
+
+
+def _answers(batch: Sequence[GatedChange], sender: Sender) -> list[Answer]:
+    try:
+        return list(sender.ports.admin.validate([gated.change for gated in batch]))
+    except ClusterError as error:
+        return [Answer(AnswerKind.UNCLEAR, str(error))] * len(batch)

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import assert_never
 
 from topicops.model.codes import Code
+from topicops.model.errors import log_error, sentence
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.ports import Answer, ApplyPorts
 from topicops.model.printable import printable
 from topicops.model.runs.results import Mutation, Outcome, OutcomeStatus
-from topicops.model.unexpected import log_error, sentence
 
 logger = logging.getLogger(__name__)
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
 
-from topicops.model.canonical import assignment_digest
 from topicops.model.cluster.snapshot import Assignment, LiveTopic, TopicTraces
 from topicops.model.codes import Code
+from topicops.model.json_types import assignment_digest
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.printable import or_not_set
 from topicops.model.specs.topic_config import canonical_overrides

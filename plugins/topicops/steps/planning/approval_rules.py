@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from topicops.model.plans.approval import Approval
-from topicops.model.plans.plan import GatedChange
+from topicops.model.plans.plan import Approval, GatedChange
 from topicops.model.printable import plural
 from topicops.model.specs.environment import Environment, Risk
 

@@ -27,14 +27,53 @@ from topicops.model.plans.plan import ActivityOfHiddenGroups, TopicActivity
 from topicops.model.release import REASSIGNMENTS_IN_TOPICS, Release
 from topicops.model.specs.config_checks import config_problem
 from topicops.model.specs.desired import DesiredTopic
-from topicops.model.specs.environment import Environment
-from topicops.model.specs.topic_config import MIN_ISR, ConfigValueError, configs_of, parse
+from topicops.model.specs.environment import Environment, Policy
+from topicops.model.specs.topic_config import (
+    MIN_ISR,
+    THROTTLE_LISTS,
+    ConfigValueError,
+    canonical_overrides,
+    configs_of,
+    parse,
+)
 from topicops.steps.log_directories import REPAIR, delete_obstacles, failed_by_broker
 from topicops.steps.log_directories import named as named_directories
-from topicops.steps.planning.config_edits import ConfigEdits, config_edits
 from topicops.steps.specs.rules.names import folded
 from topicops.steps.topic_activity import CHECK_BY_HAND, HIDDEN_GROUPS, STOP_CLIENTS, recent_record, use_by_groups
 from topicops.steps.why_commands import why_command
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigEdits:
+    """Sorted by name throughout."""
+
+    before: Mapping[str, str | None]
+    """Canonical value of each override that changes; None: not set."""
+    after: Mapping[str, str | None]
+    """Same keys; None removes the override."""
+    unlisted: Mapping[str, str]
+    """Live overrides that no spec names and that are kept; raw text as stored."""
+
+
+def config_edits(wanted: Mapping[str, str | None], overrides: Mapping[str, str], policy: Policy) -> ConfigEdits:
+    """Compare wanted with live overrides, in canonical form. The throttle lists are never changed."""
+    live = canonical_overrides(overrides)
+    unlisted = sorted(live.keys() - wanted.keys())
+    removed = {name for name in unlisted if _is_removed(name, policy)}
+    after = {**wanted, **dict.fromkeys(removed)}
+    names = sorted(name for name in after if name not in THROTTLE_LISTS and after[name] != live.get(name))
+    return ConfigEdits(
+        before={name: live.get(name) for name in names},
+        after={name: after[name] for name in names},
+        unlisted={name: overrides[name] for name in unlisted if name not in removed},
+    )
+
+
+def _is_removed(name: str, policy: Policy) -> bool:
+    if policy.unlisted_configs != "remove" or name in THROTTLE_LISTS:
+        return False
+    return policy.alterable_configs is None or name in policy.alterable_configs
+
 
 ZNODE_LIMIT_BYTES = 800_000
 """ZooKeeper closes a connection that writes 1 MiB; a reassignment writes some rows twice."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from topicops.model.errors import ShrunkenWorldError, WrongTargetError
 from topicops.model.printable import plural, printable
+from topicops.model.release import Releases
 from topicops.model.specs.environment import Environment
 
 
@@ -36,4 +39,16 @@ def require_not_shrunken(topics_now: int, topics_last: int | None, shrink_percen
         f"{topics_last} were at the last good snapshot: "
         f"more than limits.shrinkPercent ({shrink_percent}) are gone, so nothing is planned; "
         "find out why; if it is intended, remove the cluster's file in $TOPICOPS_HOME/last-good"
+    )
+
+
+def release_warnings(environment: Environment, releases: Releases | None) -> Iterator[str]:
+    """A sentence if the environment names another release than the brokers run; none where that is not known."""
+    written = environment.spec.cluster.release
+    if releases is None or releases.oldest.may_be(written):
+        return
+    place = environment.place_of("cluster.kafkaVersion")
+    yield (
+        f"the brokers run Kafka {releases}, and the files were checked by the rules of {written} ({place}): "
+        f'write kafkaVersion: "{releases.oldest}"'
     )

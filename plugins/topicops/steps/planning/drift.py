@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fnmatch import fnmatchcase
 
-from topicops.model.cluster.snapshot import ClusterSnapshot, LastSeen, LiveTopic
+from topicops.model.cluster.snapshot import ClusterSnapshot, LastSeen, LiveTopic, PastDelete
+from topicops.model.codes import Code
 from topicops.model.json_types import FormatVersion
 from topicops.model.plans.delta import Delta, TopicClass, desired_row, live_row
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
@@ -168,3 +169,38 @@ def _configs(desired: DesiredTopic, live: LiveTopic) -> Iterator[DriftEntry]:
 def _changed(desired: DesiredTopic, field: str, wanted: str | None, live: str | None) -> DriftEntry:
     entry = _entry(desired.name, DriftKind.CHANGED, desired.location_of(field))
     return replace(entry, field=field, wanted=wanted, live=live)
+
+
+LOST_CODE = Code.LOST_TOPIC
+DELETED_CODE = Code.COMES_BACK_EMPTY
+
+
+def lost_topics(missing: Mapping[str, LastSeen], desired: Desired, *, deleted: Collection[str]) -> dict[str, LastSeen]:
+    """Those of the missing topics that files still ask for and that topicops did not delete, by name.
+
+    Args:
+        missing: Topics of earlier snapshots that are not live.
+        deleted: Identities of the topics that topicops has deleted.
+    """
+    described = sorted(missing.keys() & desired.topics.keys())
+    hold(desired.topics, described)
+    return {
+        name: missing[name]
+        for name in described
+        if desired.topics[name].lifecycle is not Lifecycle.ABSENT and missing[name].identity not in deleted
+    }
+
+
+def deleted_note(past: PastDelete) -> str:
+    """What a reviewer must know before the topic is created again, as after the revert of a tombstone."""
+    return (
+        f"the run {past.run} deleted a topic of this name on {past.at}: it comes back empty, without offsets of groups"
+    )
+
+
+def lost_note(seen: LastSeen) -> str:
+    """What a reviewer must know before the topic is created again."""
+    return (
+        f"the topic lived at an earlier snapshot (id {seen.identity}, seen at {seen.at}), and was deleted outside git; "
+        "its records are gone"
+    )

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import assert_never
 
 from topicops.model.abilities import SINGLE_OVERRIDES
-from topicops.model.canonical import assignment_digest
 from topicops.model.cluster.broker_defaults import Default, DefaultOnBrokers, agreed, not_given, possible
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
 from topicops.model.codes import Code
 from topicops.model.errors import DiffError
+from topicops.model.json_types import assignment_digest
 from topicops.model.plans.changes import (
     ACTIONS,
     Action,
@@ -27,9 +27,8 @@ from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Risk
 from topicops.model.specs.topic_config import canonical_overrides
 from topicops.steps.log_directories import delete_doubts
-from topicops.steps.planning.blocking import NO_TOPIC_ID, Situation, raised_min_isr
-from topicops.steps.planning.config_edits import ConfigEdits
-from topicops.steps.planning.lost_topics import DELETED_CODE, LOST_CODE, deleted_note, lost_note
+from topicops.steps.planning.blocking import NO_TOPIC_ID, ConfigEdits, Situation, raised_min_isr
+from topicops.steps.planning.drift import DELETED_CODE, LOST_CODE, deleted_note, lost_note
 from topicops.steps.planning.placement import place
 from topicops.steps.planning.placement.request import Load, PlacementRequest
 from topicops.steps.planning.renames import rename_notes

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import chain
 
-from topicops.model.canonical import assignment_digest, sha256_of
 from topicops.model.codes import Code
 from topicops.model.errors import SpecError, UsageError
 from topicops.model.gc_pause import gc_paused
+from topicops.model.json_types import assignment_digest, sha256_of
 from topicops.model.specs.desired import API_VERSION, Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.diagnostics import Diagnostic, Location, Severity
 from topicops.model.specs.document import Fields, FileKind, Tree

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
-from topicops.model.canonical import assignment_digest
 from topicops.model.cluster.health import PartitionHealth
 from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.codes import Code
+from topicops.model.json_types import assignment_digest
 from topicops.model.printable import or_not_set
 from topicops.model.runs.results import Check, Verdict
 from topicops.model.specs.topic_config import MIN_ISR, canonical_overrides, min_insync_replicas, needed_in_sync

@@ -11,8 +11,17 @@ from fakes.changes import configure_topic, create_topic, delete_topic, expand_to
 from fakes.resting_cluster import RestingCluster
 from topicops.model.cluster.broker_defaults import DefaultOnBrokers
 from topicops.model.plans.changes import ACTIONS, ExpandTopic, GateWord
-from topicops.model.plans.load_table import BrokerLoad, LoadTable, RackLoad, Share
-from topicops.model.plans.plan import Blocked, Drift, Paused, Plan, TopicActivity
+from topicops.model.plans.plan import (
+    Blocked,
+    BrokerLoad,
+    Drift,
+    LoadTable,
+    Paused,
+    Plan,
+    RackLoad,
+    Share,
+    TopicActivity,
+)
 from topicops.model.printable import printable
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Risk

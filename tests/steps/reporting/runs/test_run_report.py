@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 
 from fakes.changes import create_topic, plan_of
+from topicops.model.json_types import json_text
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Plan
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, QualityResult, Verdict
-from topicops.steps.reporting.json_text import json_text
 from topicops.steps.reporting.runs.run_report import (
     EXAMPLES,
     RunReport,

@@ -25,7 +25,7 @@ from topicops.edges.zookeeper.session import Znode, ZooKeeperSession
 from topicops.features.doctor.values import Migration, ZooKeeperFacts, ZooKeeperServer
 from topicops.model.addresses import address
 from topicops.model.errors import ClusterError, UndecodableZnodeError
-from topicops.model.json_errors import JsonError, json_errors
+from topicops.model.json_types import JsonError, json_errors
 from topicops.model.printable import printable
 
 T = TypeVar("T")

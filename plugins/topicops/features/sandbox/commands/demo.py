@@ -18,15 +18,14 @@ from typing import TYPE_CHECKING, Annotated, NoReturn
 import typer
 
 from topicops.cli.output import new_run_id, print_result
-from topicops.model.errors import ArtifactError, TopicopsError, UsageError
-from topicops.model.exit_status import ExitStatus, status_after_signal
+from topicops.model.errors import ArtifactError, ExitStatus, TopicopsError, UsageError, status_after_signal
 from topicops.model.plans.changes import GateWord
 from topicops.model.release import NO_ZOOKEEPER, USUAL
 
 if TYPE_CHECKING:
-    from topicops.edges.airflow_client import AirflowClient
     from topicops.features.sandbox.edges.airflow import LocalAirflow
     from topicops.features.sandbox.edges.cluster import LocalCluster
+    from topicops.features.shared.airflow_client import AirflowClient
     from topicops.flow.runs.run import Run
     from topicops.model.plans.plan import GatedChange, Plan
 
@@ -190,7 +189,7 @@ def _show_report(run: Run, client: AirflowClient, run_id: str, *, succeeded: boo
 
 def _question(client: AirflowClient) -> str:
     """The run of the approval DAG that waits for an answer. Raises ``AirflowError`` when none asks in time."""
-    from topicops.edges.airflow_client import AirflowError
+    from topicops.features.shared.airflow_client import AirflowError
 
     deadline = time.monotonic() + QUESTION_S
     while not (runs := client.runs(APPROVAL)) and time.monotonic() < deadline:

@@ -14,10 +14,9 @@ from topicops.cli.output import progress
 from topicops.cli.shared_options import TextOrJsonOption
 from topicops.features.sandbox.edges.cluster import ClusterStatus, LocalCluster, ProcessStatus
 from topicops.flow.runs.run import home_folder
-from topicops.model.errors import UsageError
-from topicops.model.exit_status import ExitStatus
+from topicops.model.errors import ExitStatus, UsageError
+from topicops.model.json_types import json_text
 from topicops.model.release import USUAL
-from topicops.steps.reporting.json_text import json_text
 
 app = typer.Typer(no_args_is_help=True, help="A real ZooKeeper and three real Kafka brokers on this machine.")
 

@@ -17,9 +17,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from topicops.edges.airflow_client import POLL_S, AirflowClient, AirflowError
 from topicops.edges.durable_files import write_atomically
-from topicops.edges.processes import (
+from topicops.features.shared.airflow_client import POLL_S, AirflowClient, AirflowError
+from topicops.features.shared.processes import (
     ProcessMark,
     free_port,
     kill,

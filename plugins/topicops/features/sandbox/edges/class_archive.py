@@ -11,12 +11,12 @@ import tempfile
 from pathlib import Path
 
 from topicops.edges.durable_files import write_atomically
-from topicops.edges.java import created_archive, find_java
-from topicops.edges.processes import stop
 from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.features.sandbox.edges.jars import Progress, kafka_jars, quiet
 from topicops.features.sandbox.edges.server_files import class_archive
 from topicops.features.sandbox.edges.state import Server, broker_role
+from topicops.features.shared.java import created_archive, find_java
+from topicops.features.shared.processes import stop
 from topicops.model.errors import LocalClusterError
 
 _BROKER = 1

@@ -22,8 +22,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from topicops.edges.file_locks import locked
-from topicops.edges.java import find_java
-from topicops.edges.processes import ProcessMark, kill, last_lines, pause, send_signal, spawn, stop, wait_port_free
 from topicops.features.sandbox.edges import server_files
 from topicops.features.sandbox.edges.jars import Progress, kafka_jars, quiet, sums_of, version_of
 from topicops.features.sandbox.edges.readiness import (
@@ -42,6 +40,17 @@ from topicops.features.sandbox.edges.state import (
     planned_state,
     read_state,
     write_state,
+)
+from topicops.features.shared.java import find_java
+from topicops.features.shared.processes import (
+    ProcessMark,
+    kill,
+    last_lines,
+    pause,
+    send_signal,
+    spawn,
+    stop,
+    wait_port_free,
 )
 from topicops.model.errors import ClusterError, ClusterUnreachableError, LocalClusterError, UsageError
 

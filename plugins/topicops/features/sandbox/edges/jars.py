@@ -18,8 +18,8 @@ from functools import cache as cached
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from topicops.edges.cache_folder import default_cache
 from topicops.edges.file_locks import locked
+from topicops.features.shared.java import default_cache
 from topicops.model.errors import LocalClusterError, UsageError
 from topicops.model.release import USUAL, Release
 

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from topicops.edges.java import class_archive_path, mark_used
+from topicops.features.shared.java import class_archive_path, mark_used
 
 CHROOT = "/kafka"
 SESSION_TIMEOUT_MS = 6000

@@ -12,7 +12,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from topicops.edges.java import created_archive
+from topicops.features.shared.java import created_archive
 from topicops.features.spark.edges.driver import archive_path, driver_java
 from topicops.features.spark.settings import DEFAULT, SETTING
 from topicops.model.errors import TopicopsError

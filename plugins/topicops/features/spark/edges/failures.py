@@ -9,7 +9,7 @@ from py4j.java_gateway import JavaObject  # type: ignore[import-untyped]
 from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
-from topicops.edges.java import noexec_problem
+from topicops.features.shared.java import noexec_problem
 
 _MOST_CHARACTERS = 500
 _PACKAGE = re.compile(r"^(?:[a-z]\w*\.)+(?=[A-Z])")

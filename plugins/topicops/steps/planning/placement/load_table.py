@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.plans.changes import Change, CreateTopic, DeleteTopic, ExpandTopic
-from topicops.model.plans.load_table import BrokerLoad, LoadTable, RackLoad, Share
+from topicops.model.plans.plan import BrokerLoad, LoadTable, RackLoad, Share
 from topicops.steps.planning.placement.request import Load
 
 NOTHING = Load()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from topicops.model.plans.rack_losses import RackLossRow, RackLossTable
+from topicops.model.plans.plan import RackLossRow, RackLossTable
 
 LOSSES_TITLE = "If a rack is lost after the plan has run"
 

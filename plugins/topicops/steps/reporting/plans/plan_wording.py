@@ -7,8 +7,7 @@ from typing import assert_never
 
 from topicops.model.cluster.snapshot import Assignment
 from topicops.model.plans.changes import Action, Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic, GateWord
-from topicops.model.plans.load_table import Share
-from topicops.model.plans.plan import NO_RECORD, Drift, GatedChange, Paused, Plan, TopicActivity
+from topicops.model.plans.plan import NO_RECORD, Drift, GatedChange, Paused, Plan, Share, TopicActivity
 from topicops.model.printable import plural, printable
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Risk

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import NotRequired, TypedDict
@@ -36,8 +38,47 @@ from topicops.steps.reporting.facts_wording import (
 )
 from topicops.steps.reporting.fitting import MARKDOWN_LIMIT, cells, clipped, words
 from topicops.steps.reporting.plans.plan_wording import PARTICIPLES, command_lines, final_hold_line, summary_line
-from topicops.steps.reporting.runs.outcome_reasons import reasons_of
 from topicops.steps.why_commands import why_command, why_commands
+
+_WHOLE_NAME = re.compile(r"[\w.-]+")
+"""What may be a topic's name, with a full stop that may follow it."""
+_ORDER = (OutcomeStatus.UNKNOWN, OutcomeStatus.FAILED, OutcomeStatus.REFUSED, OutcomeStatus.NOT_SENT)
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why some changes are not in place."""
+
+    status: OutcomeStatus
+    message: str
+    """Without the topic's name, where it is in it."""
+    outcomes: tuple[Outcome, ...]
+
+    def __str__(self) -> str:
+        why = f": {self.message}" if self.message else ""
+        return f"{len(self.outcomes)} {self.status}{why}"
+
+
+def reasons_of(outcomes: Iterable[Outcome]) -> list[Reason]:
+    """The gravest first, and of these the one with most changes."""
+    groups: dict[tuple[OutcomeStatus, str], list[Outcome]] = defaultdict(list)
+    for outcome in outcomes:
+        if outcome.status not in IN_PLACE:
+            groups[outcome.status, _without_name(outcome)].append(outcome)
+    found = [Reason(status, message, tuple(each)) for (status, message), each in groups.items()]
+    return sorted(found, key=lambda reason: (_ORDER.index(reason.status), -len(reason.outcomes)))
+
+
+def _without_name(outcome: Outcome) -> str:
+    """Only the whole name is replaced: ``test`` is a part of other words and of other names."""
+
+    def replaced(found: re.Match[str]) -> str:
+        name = found[0].rstrip(".")
+        is_topic = name.removeprefix("topic.") == outcome.topic or name == outcome.topic
+        return f"the topic{found[0][len(name) :]}" if is_topic else found[0]
+
+    return _WHOLE_NAME.sub(replaced, outcome.message)
+
 
 FORMAT_VERSION = "1.4"
 """1.1 renamed ``summary.dropped`` to ``summary.skipped``; 1.2 added ``facts``; 1.3 added ``why``."""
@@ -547,3 +588,16 @@ def _summary_json(report: RunReport) -> SummaryJson:
         "blocked": summary.blocked,
         "unmanaged": len(plan.change_set.unmanaged) if plan else 0,
     }
+
+
+def is_verified_whole(report: RunReport) -> bool:
+    """A plan of all topics, of which every change is in place and none is blocked; an empty one counts too.
+
+    Paused topics and differences that the policy only reports do not count: no change is planned for them.
+    """
+    plan = report.plan
+    if plan is None or plan.change_set.source.only is not None or plan.change_set.blocked:
+        return False
+    done = {outcome.digest for outcome in report.outcomes}
+    is_checked = bool(report.checks) or not report.outcomes
+    return report.is_success and is_checked and all(gated.digest in done for gated in plan.changes)

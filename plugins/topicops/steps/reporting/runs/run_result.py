@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from topicops.model.errors import ExitStatus
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import GatedChange
 from topicops.model.printable import plural, printable
-from topicops.model.runs.results import IN_PLACE, Outcome, OutcomeStatus
+from topicops.model.runs.results import IN_PLACE, Outcome, OutcomeStatus, RunSummary
 from topicops.model.runs.run_result import LONGEST_TEXT, MOST_CHANGES, MOST_NOTES, ChangeResult, RunResult
 from topicops.steps.reporting.runs.run_report import RunReport, failed_task_text
 from topicops.steps.reporting.runs.run_report import headline as headline_of
@@ -97,3 +98,39 @@ def _notes(sentences: Sequence[str]) -> tuple[str, ...]:
 def _short(text: str) -> str:
     line = printable(text)
     return line if len(line) <= LONGEST_TEXT else f"{line[: LONGEST_TEXT - 1]}…"
+
+
+_NOT_IN_PLACE = (OutcomeStatus.REFUSED, OutcomeStatus.FAILED, OutcomeStatus.UNKNOWN, OutcomeStatus.NOT_SENT)
+
+
+def apply_exit_status(summary: RunSummary) -> ExitStatus:
+    """Give the exit status of ``apply``.
+
+    A run that sent nothing never ends with ``PARTLY_DONE``, so the status always agrees with what was changed.
+    ``ERROR`` then means that the run stopped early, or that the brokers' dry run rejected every change.
+    """
+    if summary.interrupted:
+        return ExitStatus.INTERRUPTED
+    if not summary.outcomes and not summary.unhealthy:
+        waits = summary.held or summary.skipped or summary.blocked
+        return ExitStatus.NOTHING_MAY_RUN if waits else ExitStatus.SUCCESS
+    if summary.count(*_NOT_IN_PLACE):
+        return _partial_status(summary)
+    return _health_status(summary)
+
+
+def verify_exit_status(summary: RunSummary) -> ExitStatus:
+    """Give the exit status of ``verify`` alone."""
+    return ExitStatus.INTERRUPTED if summary.interrupted else _health_status(summary)
+
+
+def _health_status(summary: RunSummary) -> ExitStatus:
+    return ExitStatus.NOT_VERIFIED if summary.unhealthy else ExitStatus.SUCCESS
+
+
+def _partial_status(summary: RunSummary) -> ExitStatus:
+    if summary.count(*IN_PLACE) or any(outcome.sent for outcome in summary.outcomes):
+        return ExitStatus.PARTLY_DONE
+    if summary.count(OutcomeStatus.FAILED, OutcomeStatus.UNKNOWN):
+        return ExitStatus.ERROR
+    return ExitStatus.NOTHING_SENT if summary.count(OutcomeStatus.REFUSED) else ExitStatus.ERROR

@@ -7,10 +7,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TypedDict
 
-from topicops.model.json_types import FormatVersion
+from topicops.model.json_types import FormatVersion, json_text
 from topicops.model.printable import plural, printable
 from topicops.model.specs.diagnostics import Diagnostic, Note, Severity
-from topicops.steps.reporting.json_text import json_text
 
 FORMAT_VERSION = "1.0"
 _WIDEST_LINE = 160

@@ -12,7 +12,6 @@ from topicops.steps.specs.layers import EnvironmentView
 from topicops.steps.specs.rules import (
     assignments,
     config_combinations,
-    environment_order,
     environments,
     lifecycles,
     name_clashes,
@@ -67,5 +66,5 @@ RULES: tuple[Rule, ...] = (
     environments.schedules_are_readable,
     environments.owner_can_be_shown,
     environments.exceptions_are_current,
-    environment_order.environments_come_after_others,
+    environments.environments_come_after_others,
 )

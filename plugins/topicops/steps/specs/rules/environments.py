@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from topicops.model.codes import CODES, Code
@@ -13,6 +13,7 @@ from topicops.model.specs.schedules import FORMS, schedule_problem
 from topicops.steps.specs.fields import Section
 from topicops.steps.specs.findings import Finding
 from topicops.steps.specs.layers import CLUSTER_DEFAULTS, EnvironmentView
+from topicops.steps.specs.suggestions import meant
 
 
 def production_names_its_cluster(view: EnvironmentView) -> Iterator[Finding]:
@@ -144,3 +145,42 @@ def written_exceptions(view: EnvironmentView) -> Iterator[Section]:
     if view.exceptions is not None:
         lists.append(view.exceptions.spec.items("exceptions"))
     return (item.value for items in lists for item in items if isinstance(item.value, Section))
+
+
+def environments_come_after_others(view: EnvironmentView) -> Iterator[Finding]:
+    own, after = view.environment_name, _after_by_name(view)
+    if own is None:
+        return
+    policy = view.environment_spec.section("policy")
+    for item in policy.items("after"):
+        name = item.value
+        if not isinstance(name, str):
+            continue
+        if name not in view.environment_names:
+            others = view.environment_names - {own}
+            remedy = meant(name, others, f"there are: {', '.join(sorted(others)) or 'no others'}")
+            summary = f"no environment is called {name!r}"
+            yield Finding(Code.ENVIRONMENT_ORDER, policy.file, item.span, summary, remedy)
+        elif circle := _way(name, own, after):
+            summary = f"{own} comes after {', which comes after '.join(circle)}: nothing would ever be sent"
+            yield Finding(
+                Code.ENVIRONMENT_ORDER, policy.file, item.span, summary, "take one of the names out of policy.after"
+            )
+
+
+def _after_by_name(view: EnvironmentView) -> Mapping[str, tuple[str, ...]]:
+    files = (file for file in view.environments if file.document.kind == "Environment")
+    return {file.document.stem: file.spec.section("policy").texts("after") for file in files}
+
+
+def _way(start: str, end: str, after: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+    """The names from ``start`` to ``end``, each after the next one; empty: there is no way."""
+    ways: list[tuple[str, ...]] = [(start,)]
+    seen = {start}
+    while ways:
+        way = ways.pop()
+        if way[-1] == end:
+            return way
+        ways += [(*way, name) for name in after.get(way[-1], ()) if name not in seen]
+        seen.update(after.get(way[-1], ()))
+    return ()

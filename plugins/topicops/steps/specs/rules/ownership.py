@@ -3,16 +3,44 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import lru_cache
+from typing import Annotated
+
+from pydantic import StringConstraints, TypeAdapter, ValidationError
+from pydantic_core import SchemaError
 
 from topicops.model.codes import Code
 from topicops.model.specs.document import Span
-from topicops.model.specs.name_pattern import whole_match
 from topicops.steps.specs.fields import Section
 from topicops.steps.specs.findings import Finding, note_at
 from topicops.steps.specs.layers import EnvironmentView, MergedTopic, TopicSource
 from topicops.steps.specs.suggestions import meant
+
+
+@lru_cache(maxsize=64)
+def whole_match(pattern: str) -> Callable[[str], bool]:
+    """Whether a whole text matches ``pattern``, in the syntax of Rust's regex crate, which pydantic brings.
+
+    Raises:
+        ValueError: It is no such expression; the text says why, in one line.
+    """
+    try:
+        adapter = TypeAdapter(Annotated[str, StringConstraints(pattern=rf"\A(?:{pattern})\z")])
+    except SchemaError as error:
+        last_line = str(error).strip().splitlines()[-1]
+        raise ValueError(last_line.partition(": ")[2] or last_line) from error
+
+    def matches(text: str) -> bool:
+        try:
+            adapter.validate_python(text)
+        except ValidationError:
+            return False
+        return True
+
+    return matches
+
 
 _LARGEST_SHOWN = 3
 

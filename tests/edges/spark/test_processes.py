@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from topicops.edges.processes import (
+from topicops.features.shared.processes import (
     ProcessMark,
     kill,
     mark_of,

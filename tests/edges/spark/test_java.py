@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from topicops.edges import java as subject
-from topicops.edges.processes import last_lines
 from topicops.features.sandbox.edges import server_files
+from topicops.features.shared import java as subject
+from topicops.features.shared.processes import last_lines
 from topicops.features.spark.edges.failures import reason_of
 from topicops.model.errors import LocalClusterError
 

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from topicops.edges.cache_folder import default_cache
+from topicops.features.shared.java import default_cache
 
 
 def test_the_cache_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

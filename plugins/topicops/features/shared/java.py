@@ -14,7 +14,6 @@ from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
-from topicops.edges.cache_folder import default_cache
 from topicops.model.errors import LocalClusterError, TopicopsError
 
 JAVA_VERSIONS = (17, 21)
@@ -115,3 +114,11 @@ def _remove_unused(archive: Path) -> None:
             times = other.stat()
             if other != archive and max(times.st_atime, times.st_mtime) < time.time() - _UNUSED_S:
                 other.unlink()
+
+
+def default_cache() -> Path:
+    """``$TOPICOPS_CACHE``, else ``$XDG_CACHE_HOME/topicops``, else ``~/.cache/topicops``."""
+    if own := os.environ.get("TOPICOPS_CACHE"):
+        return Path(own).absolute()
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base).absolute() if base else Path.home() / ".cache") / "topicops"

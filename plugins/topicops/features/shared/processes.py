@@ -15,7 +15,7 @@ from pathlib import Path
 
 import psutil
 
-from topicops.edges.java import noexec_problem
+from topicops.features.shared.java import noexec_problem
 from topicops.model.errors import LocalClusterError
 
 _POLL_S = 0.02

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from topicops.edges.specs.writer import document_of, node_of, replace_text, write_new
+from topicops.features.shared.writer import document_of, node_of, replace_text, write_new
 from topicops.model.errors import SpecError, SpecFileError
 
 
