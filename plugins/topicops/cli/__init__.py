@@ -108,7 +108,7 @@ def run(arguments: list[str] | None = None) -> int:
         with told_waits(progress):
             return _command(_named(words))(words, standalone_mode=False) or ExitStatus.SUCCESS
     except SpecError as error:
-        from topicops.flow.selected_files import shown_diagnostics
+        from topicops.flow.spec_files import shown_diagnostics
 
         return _failed(words, error.exit_status, shown_diagnostics(error.diagnostics), diagnostics=error.diagnostics)
     except TopicopsError as error:

@@ -5,18 +5,17 @@ Every message contains the place, the problem and the next step. ``exit_status``
 
 from __future__ import annotations
 
+import errno
+import logging
 from collections.abc import Sequence
+from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar
 
 from topicops.model.codes import Code
+from topicops.model.printable import printable
 
 if TYPE_CHECKING:
     from topicops.model.specs.diagnostics import Diagnostic
-import errno
-import logging
-from enum import IntEnum
-
-from topicops.model.printable import printable
 
 
 class ExitStatus(IntEnum):

@@ -91,7 +91,7 @@ def read_airflow_part(file: Path) -> Mapping[str, str]:
 
     ``validate`` reports the others, and a file that cannot be read; with such a part nothing is sent.
     """
-    from topicops.flow.selected_files import airflow_part
+    from topicops.flow.spec_files import airflow_part
 
     try:
         part = airflow_part(file)

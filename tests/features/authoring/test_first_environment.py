@@ -13,7 +13,7 @@ import yaml
 from topicops.edges.specs.reader import read_tree
 from topicops.features.authoring.first_environment import FirstEnvironment, editor_settings, environment_text
 from topicops.features.formatting.files import format_files
-from topicops.flow.selected_files import Selection
+from topicops.flow.spec_files import Selection
 from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
 from topicops.steps.specs.validate import validate
 

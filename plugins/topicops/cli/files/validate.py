@@ -28,7 +28,7 @@ def validate_command(
     ] = "text",
 ) -> None:
     """Check every file and show all problems at once. Opens no connection."""
-    from topicops.flow.selected_files import selection_of, shown_diagnostics, validate_files
+    from topicops.flow.spec_files import selection_of, shown_diagnostics, validate_files
     from topicops.steps.reporting.specs.diagnostics_text import annotation, counts_line, diagnostics_json
 
     started = time.monotonic()

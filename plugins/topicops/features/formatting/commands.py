@@ -25,7 +25,7 @@ def fmt_command(
     """Write every file in its standard form: order, spelling, indentation. Values and comments stay. No connection."""
     from topicops.features.formatting.files import format_files
     from topicops.features.formatting.standard_form import format_text
-    from topicops.flow.selected_files import selection_of
+    from topicops.flow.spec_files import selection_of
 
     selection = selection_of(paths or [default_topics()])
     result = format_files(selection, check=check, on_change=lambda file: print_result(printable(file)))

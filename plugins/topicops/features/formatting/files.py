@@ -14,7 +14,7 @@ from topicops.model.specs.document import Document, FileKind, Node
 
 if TYPE_CHECKING:
     from topicops.features.formatting.standard_form import FormatResult
-    from topicops.flow.selected_files import Selection
+    from topicops.flow.spec_files import Selection
 
 
 def format_files(selection: Selection, *, check: bool, on_change: Callable[[str], None]) -> FormatResult:

@@ -22,7 +22,7 @@ from topicops.features.pull_requests.edges.git_trees import (
 )
 from topicops.features.pull_requests.touched import Claims, is_policy, is_topic_file, new_diagnostics
 from topicops.flow.runs.run import now
-from topicops.flow.selected_files import validate_files
+from topicops.flow.spec_files import validate_files
 from topicops.model.errors import UsageError
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.diagnostics import Diagnostic

@@ -48,7 +48,7 @@ def validate_command(
     """Check every file. What the branch brings is shown in full; what was wrong before is counted. No connection."""
     from topicops.features.pull_requests.branches import validate_change
     from topicops.features.pull_requests.edges.surroundings import base_of_the_branch, default_format
-    from topicops.flow.selected_files import shown_diagnostics
+    from topicops.flow.spec_files import shown_diagnostics
     from topicops.steps.reporting.specs.diagnostics_text import annotation, counts_line, diagnostics_json
 
     started = time.monotonic()

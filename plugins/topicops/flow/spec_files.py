@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from topicops.edges.repository import is_specs_root, specs_root_of
-from topicops.edges.specs.open_files import shown_folder, source_lines, walk
+from topicops.edges.specs.nodes import read_document
+from topicops.edges.specs.open_files import open_regular, shown_folder, source_lines, walk
+from topicops.edges.specs.problems import ReadingError, UnreadableError
 from topicops.edges.specs.reader import read_tree
-from topicops.model.errors import UsageError
+from topicops.model.errors import SpecFileError, UsageError
 from topicops.model.gc_pause import gc_paused
 from topicops.model.specs.diagnostics import Diagnostic
+from topicops.model.specs.document import Fields, Items, Node, Text
 
 if TYPE_CHECKING:
     from topicops.steps.specs.validate import Validated
-from collections.abc import Mapping
-
-from topicops.edges.specs.nodes import read_document
-from topicops.edges.specs.open_files import open_regular
-from topicops.edges.specs.problems import ReadingError, UnreadableError
-from topicops.model.errors import SpecFileError
-from topicops.model.specs.document import Fields, Items, Node, Text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
