@@ -161,7 +161,6 @@ def test_planning_loads_nothing_that_only_other_commands_need() -> None:
             "topicops.edges.kafka.clients.broker_connections",
             "topicops.features.sandbox.edges.cluster",
             "topicops.flow.applying",
-            "topicops.flow.inspecting",
             "topicops.flow.verifying",
         }
     )

@@ -9,7 +9,7 @@ import pytest
 from fixtures.html_seen import Seen
 from topicops.features.shared.markup import tag
 from topicops.on_airflow import topic_pages
-from topicops.plugged import Page
+from topicops.on_airflow.plugged import Page
 
 
 @pytest.fixture(autouse=True)

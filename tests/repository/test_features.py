@@ -23,6 +23,7 @@ LISTS = (
     "cli/json_outputs.py",
     "on_airflow/dag_file.py",
     "on_airflow/pages/tabs.py",
+    "on_airflow/plugged.py",
     "on_airflow/tellers.py",
     "on_airflow/topic_pages.py",
     "plugged.py",

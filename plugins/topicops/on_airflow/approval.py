@@ -408,7 +408,8 @@ def report(site: Site, context: Context) -> XComValue:
     """
     from topicops.flow.reporting import run_report
     from topicops.flow.runs.outcomes import read_outcomes
-    from topicops.plugged import after_reading, after_task
+    from topicops.on_airflow.plugged import after_reading
+    from topicops.plugged import after_task
     from topicops.steps.reporting.runs.run_result import run_result
 
     states = tasks.task_states(context)

@@ -192,7 +192,7 @@ def approvals_by_parameter(context: Context) -> tuple[Approval, ...]:
 
 def approvals_by_review(run: Run, context: Context) -> ReviewApprovals:
     """What the run's param ``reviews`` approves; the log says why a review does not count."""
-    from topicops.plugged import REVIEWS
+    from topicops.on_airflow.plugged import REVIEWS
 
     found = [approvals_of(run, context["params"].get("reviews") or ()) for approvals_of in REVIEWS]
     objections = tuple(chain.from_iterable(each.objections for each in found))

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from topicops.model.runs.memories import HeldSet
     from topicops.model.runs.results import QualityReport
     from topicops.model.runs.run_result import RunResult
-    from topicops.plugged import Quality, ShortCut
+    from topicops.on_airflow.plugged import Quality, ShortCut
     from topicops.steps.reporting.runs.run_report import RunReport
 
 log = logging.getLogger(__name__)
@@ -125,13 +125,13 @@ def installed_flow() -> Flow:
 
 
 def plugged_short_cuts() -> Sequence[ShortCut]:
-    from topicops.plugged import SHORT_CUTS
+    from topicops.on_airflow.plugged import SHORT_CUTS
 
     return SHORT_CUTS
 
 
 def installed_quality() -> Sequence[Quality]:
-    from topicops.plugged import QUALITY
+    from topicops.on_airflow.plugged import QUALITY
 
     return QUALITY
 
@@ -282,7 +282,7 @@ def validate(site: Site, context: Context) -> XComValue:
 def snapshot(site: Site, context: Context) -> XComValue:
     """The live cluster with partition states. Where nothing differs from the last good run, the run ends here."""
     from topicops.flow.reporting import run_report
-    from topicops.plugged import after_reading
+    from topicops.on_airflow.plugged import after_reading
     from topicops.steps.reporting.runs.run_result import run_result
 
     with step(site, context) as (flow, run):
@@ -335,7 +335,7 @@ def quality_before(site: Site, context: Context) -> XComValue:
 
     Then Spark compares files and cluster too, for the task diff: to start Spark again costs more than both.
     """
-    from topicops.plugged import TASK_ENGINE
+    from topicops.on_airflow.plugged import TASK_ENGINE
 
     with step(site, context) as (flow, run), ExitStack() as stack:
         shown: XComValue = {}
@@ -348,7 +348,7 @@ def quality_before(site: Site, context: Context) -> XComValue:
 
 def diff(site: Site, context: Context) -> XComValue:
     """The differences between files and cluster, which Spark has found in the task quality_before."""
-    from topicops.plugged import TASK_ENGINE
+    from topicops.on_airflow.plugged import TASK_ENGINE
 
     with step(site, context) as (flow, run):
         return flow.diff_once(run, engine=TASK_ENGINE).to_xcom()
@@ -381,7 +381,7 @@ def gate(site: Site, context: Context) -> XComValue:
     from topicops.flow.runs.held_changes import keep_held, read_held, read_rejections, resting_lines
     from topicops.flow.runs.run import note
     from topicops.model.runs.memories import HeldSet
-    from topicops.plugged import after_reading
+    from topicops.on_airflow.plugged import after_reading
 
     with step(site, context) as (flow, run):
         if mode_of(context) == "apply":
@@ -437,7 +437,7 @@ def listed(digests: Sequence[str]) -> list[str]:
 
 def plan_to_look_at(site: Site, context: Context) -> XComValue:
     """The ordered changes, and the gate's word on each. Asks nobody, and leaves the held set as it is."""
-    from topicops.plugged import after_reading
+    from topicops.on_airflow.plugged import after_reading
 
     with step(site, context) as (flow, run):
         planned = flow.plan(run, only=only_of(context))
@@ -451,8 +451,9 @@ def plan_to_look_at(site: Site, context: Context) -> XComValue:
 def drift(site: Site, context: Context) -> XComValue:
     """One log line for each difference between cluster and files, and counts. A difference fails nothing."""
     from topicops.on_airflow.metrics import count
+    from topicops.on_airflow.plugged import after_reading
     from topicops.on_airflow.tellers import TELLERS
-    from topicops.plugged import after_reading, after_task
+    from topicops.plugged import after_task
 
     with step(site, context) as (flow, run):
         found = flow.record_drift(run, only=only_of(context))
@@ -563,7 +564,8 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
     The XCom ``result`` has the same for CI, also when the run fails.
     """
     from topicops.flow.reporting import run_report
-    from topicops.plugged import after_reading, after_task
+    from topicops.on_airflow.plugged import after_reading
+    from topicops.plugged import after_task
     from topicops.steps.reporting.runs.run_health import unhealthy_verdict
     from topicops.steps.reporting.runs.run_result import run_result
 
@@ -628,8 +630,8 @@ def tell_of_failure(site: Site, context: Context) -> None:
     needs neither the DAG file nor its bundle.
     """
     from topicops.flow.runs.run import open_run
+    from topicops.on_airflow.plugged import after_reading
     from topicops.on_airflow.tellers import TELLERS
-    from topicops.plugged import after_reading
 
     dag_run = context["dag_run"]
     run = open_run(environment=site.environment, topics=site.topics, group=dag_run.dag_id, run_id=dag_run.run_id)

@@ -13,7 +13,7 @@ from topicops.on_airflow.routes import STATIC
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-    from topicops.plugged import Page
+    from topicops.on_airflow.plugged import Page
 
 
 class TopicPages(Protocol):

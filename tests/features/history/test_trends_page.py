@@ -16,7 +16,7 @@ from topicops.features.quality.rules import RULES
 from topicops.features.shared.markup import together
 from topicops.features.topic_pages.on_airflow.frame import framed
 from topicops.model.plans.delta import TopicClass
-from topicops.plugged import PAGES
+from topicops.on_airflow.plugged import PAGES
 
 
 def a_run(name: str, *, hours: int = 0, rules: Mapping[str, int] | None = None, **values: Any) -> HistoryLine:

@@ -101,7 +101,8 @@ def open_fleet(topics: Path, context: Context) -> Fleet:
 
 def look_at_fleet(fleet: Fleet, only: str | None) -> FleetReport:
     from topicops.features.fleet import fleet as steps
-    from topicops.plugged import QUALITY, TASK_ENGINE, after_task
+    from topicops.on_airflow.plugged import QUALITY, TASK_ENGINE
+    from topicops.plugged import after_task
 
     judges = [quality.before for quality in QUALITY]
     report = steps.look_at_fleet(fleet, engine=TASK_ENGINE, judges=judges, only=only)

@@ -19,8 +19,8 @@ from topicops.on_airflow.pages.plan_filter import Filter
 from topicops.on_airflow.pages.plan_page import plan_page
 from topicops.on_airflow.pages.reading import PlanModel, RunOf, read_plan, without_persons
 from topicops.on_airflow.pages.tabs import TABS, Tab
+from topicops.on_airflow.plugged import PAGES, Page
 from topicops.on_airflow.topic_pages import TOPIC_PAGES, framed
-from topicops.plugged import PAGES, Page
 
 STATIC_FILES: Mapping[str, str] = {"pages.css": "text/css", "pages.js": "text/javascript"}
 _STATIC_FOLDER = Path(__file__).parent / "static"

@@ -109,9 +109,20 @@ class _Committers(msgspec.Struct, rename="camel"):
     page_info: _Page
 
 
+class _RequestNode(msgspec.Struct):
+    committers: _Committers | None
+
+
+class _ProjectNode(msgspec.Struct, rename="camel"):
+    merge_request: _RequestNode | None
+
+
+class _Data(msgspec.Struct):
+    project: _ProjectNode | None
+
+
 class _GraphAnswer(msgspec.Struct):
-    data: dict[str, dict[str, dict[str, _Committers | None] | None] | None] | None = None
-    """As the query nests them: ``project``, ``mergeRequest``, ``committers``."""
+    data: _Data | None = None
 
 
 class GitLab:
@@ -176,13 +187,13 @@ class GitLab:
         project = request.references.full.rpartition("!")[0] if request.references else self.repository
         body = {"query": _COMMITTERS, "variables": {"project": project, "number": str(number)}}
         graph = self._session(self._url.removesuffix("/v4"))
-        data = graph.send("POST", "/graphql", _GraphAnswer, body).data or {}
-        found = (data.get("project") or {}).get("mergeRequest") or {}
-        if (committers := found.get("committers")) is None:
+        data = graph.send("POST", "/graphql", _GraphAnswer, body).data
+        found = data.project.merge_request if data and data.project else None
+        if found is None or found.committers is None:
             raise ForgeError(f"!{number}: GitLab does not say who made its commits; the token needs the scope api")
-        if committers.page_info.has_next_page:
+        if found.committers.page_info.has_next_page:
             raise ForgeError(f"!{number} has commits of more than 100 people: not all of its authors are known")
-        return {user.username for user in committers.nodes if user}
+        return {user.username for user in found.committers.nodes if user}
 
     def own_comments(self, number: int) -> Sequence[Comment]:
         notes = self._notes(number)

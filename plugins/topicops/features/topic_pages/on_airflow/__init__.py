@@ -13,7 +13,7 @@ from topicops.on_airflow.routes import BELOW
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-    from topicops.plugged import Page
+    from topicops.on_airflow.plugged import Page
 
 VIEW = {"name": "Topics", "href": f"{BELOW}topics", "destination": "nav", "url_route": "topicops-topics"}
 

@@ -20,7 +20,7 @@ from topicops.model.runs.audit import AuditLine
 from topicops.model.specs.desired import DesiredTopic
 from topicops.model.specs.topic_config import canonical_overrides
 from topicops.on_airflow.pages.forge_links import line_address
-from topicops.plugged import CAUSES
+from topicops.on_airflow.plugged import CAUSES
 from topicops.steps.reporting.plans.config_wording import in_units
 from topicops.steps.verifying.observation import broker_names, partition_names
 from topicops.steps.why_commands import why_command
