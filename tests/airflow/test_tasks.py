@@ -31,7 +31,6 @@ from fixtures.scripted_flow import (
     site,
 )
 from fixtures.scripted_task import ScriptedRun, ScriptedTask, context
-from topicops import plugged
 from topicops.edges.home.journal import FileJournal
 from topicops.edges.home.memories import HELD, MemoryFile
 from topicops.features.history.file import read_history
@@ -58,7 +57,7 @@ from topicops.model.runs.review import MOST_DIGESTS, REVIEW_KEY
 from topicops.model.runs.run_result import Quiet, RunResult
 from topicops.model.specs.diagnostics import Diagnostic, Severity
 from topicops.model.specs.environment import Risk
-from topicops.on_airflow import approval, tasks
+from topicops.on_airflow import approval, plugged, tasks
 from topicops.on_airflow.waiting import patience
 
 PATIENCE = patience()
