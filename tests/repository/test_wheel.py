@@ -69,7 +69,7 @@ def test_the_base_install_validates_writes_files_and_gets_as_far_as_the_cluster(
     assert run(topicops, "--version", cwd=tmp_path) == f"{__version__}\n"
     assert "0 errors" in run(topicops, "validate", cwd=tmp_path)
     assert "written" in run(topicops, "dags", "--write", "dags", cwd=tmp_path)
-    assert "AIRFLOW_CONN_KAFKA_ZOOKEEPER_LOCAL" in run(
+    assert "AIRFLOW_CONN_KAFKA_LOCAL" in run(
         topicops, "plan", "--environment", "local", "--engine", "python", cwd=tmp_path, status=1
     )
 
