@@ -75,6 +75,7 @@ def world(guarded_broker: GuardedBroker, tmp_path: Path, topicops_home: Path) ->
     guarded_broker.clear()
 
 
+@pytest.mark.soak
 def test_a_task_that_is_tried_again_after_its_change_took_effect_sends_nothing_more(world: World) -> None:
     world.plan()
     world.send("create")
@@ -135,6 +136,7 @@ def test_a_cleared_change_task_refuses_a_topic_whose_file_was_rewritten_since_th
     assert world.send("expand", CLEARED)["done"] == 1  # its file is as it was
 
 
+@pytest.mark.soak
 def test_a_run_that_is_cleared_as_a_whole_plans_what_is_due_by_then(world: World) -> None:
     world.plan()
     world.send("create")

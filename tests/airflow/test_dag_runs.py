@@ -157,6 +157,7 @@ def test_after_a_failed_create_the_siblings_run_the_delete_does_not_and_the_run_
     assert flow.failed_tasks == ["create"]
 
 
+@pytest.mark.soak
 def test_a_critical_rule_before_the_plan_stops_everything_but_the_report(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, rules_before=(failed_rule("critical"),))
     state, tasks = run_pipeline(flow)
@@ -167,6 +168,7 @@ def test_a_critical_rule_before_the_plan_stops_everything_but_the_report(tmp_pat
     assert flow.failed_tasks == ["quality_before"]
 
 
+@pytest.mark.soak
 def test_a_verify_that_cannot_look_fails_the_run_and_the_rules_are_evaluated_all_the_same(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE,), problem_of_verify=WrongTargetError("another cluster answers"))
     state, tasks = run_pipeline(flow)
@@ -183,6 +185,7 @@ def test_a_critical_rule_after_the_changes_fails_the_run(tmp_path: Path) -> None
     assert tasks["quality_after"] == "failed"
 
 
+@pytest.mark.soak
 def test_an_unhealthy_check_fails_the_run_although_no_task_did(tmp_path: Path) -> None:
     state, tasks = run_pipeline(ScriptedFlow(tmp_path, report_summary=report_of(ok=False)))
     assert state == "failed"
@@ -260,6 +263,7 @@ def test_an_approval_of_a_part_sends_that_part_and_the_next_run_asks_nobody_abou
     assert len(asked()) == len(before) + 1
 
 
+@pytest.mark.soak
 def test_no_answer_in_time_sends_nothing_and_fails_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOPICOPS_ANSWER_WITHIN", "1s")
     flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
@@ -308,6 +312,7 @@ def test_a_drift_run_tells_what_differs_sends_nothing_and_ends_well(tmp_path: Pa
     assert not HELD.of(tmp_path, "local").path.exists()
 
 
+@pytest.mark.soak
 def test_a_drift_run_whose_inputs_cannot_be_trusted_is_failed_and_tells_no_drift(tmp_path: Path) -> None:
     run = drift_dag(site(ScriptedFlow(tmp_path, rules_before=(failed_rule("critical"),)))).test()
     states = {ti.task_id: ti.state for ti in run.get_task_instances()}

@@ -333,6 +333,7 @@ def test_the_plugin_loader_runs_none_of_our_modules_under_a_bare_name() -> None:
     assert load_plugins(REPOSITORY / "plugins") == "['topicops'] {} []"
 
 
+@pytest.mark.soak
 def test_without_the_ignore_file_the_plugin_loader_would_run_them(tmp_path: Path) -> None:
     (tmp_path / "topicops").mkdir()
     (tmp_path / "topicops/canonical.py").write_text("", encoding="utf-8")

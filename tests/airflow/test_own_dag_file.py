@@ -69,6 +69,7 @@ def test_tasks_of_ones_own_stand_around_ours_and_change_nothing_between(own: Dag
     assert all("gate" in pipeline.get_task(change).upstream_task_ids for change in CHANGES)
 
 
+@pytest.mark.soak
 @pytest.mark.usefixtures("airflow_database", "topicops_home")
 def test_after_a_task_of_ones_own_that_fails_nothing_runs_but_the_report(tmp_path: Path) -> None:
     pipeline = environment_dags("local", topics_with(tmp_path, local="{}")).pipeline

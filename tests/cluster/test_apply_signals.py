@@ -68,7 +68,7 @@ def audited() -> list[str]:
     return [line.topic for line in file.lines]
 
 
-@pytest.mark.parametrize(("action", "status"), [("int", 130), ("term", 143)])
+@pytest.mark.parametrize(("action", "status"), [("int", 130), pytest.param("term", 143, marks=pytest.mark.soak)])
 def test_the_first_signal_finishes_the_request_in_flight_and_reports(live: Workspace, action: str, status: int) -> None:
     out, err = (ended := start("during request create #2", action)).communicate(timeout=120)
 

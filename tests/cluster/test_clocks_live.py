@@ -51,7 +51,7 @@ def shift(monkeypatch: pytest.MonkeyPatch) -> Shift:
     return by
 
 
-@pytest.fixture(params=["zookeeper", "kraft"])
+@pytest.fixture(params=["zookeeper", pytest.param("kraft", marks=pytest.mark.soak)])
 def live(workspace: Workspace, request: pytest.FixtureRequest) -> Iterator[Workspace]:
     """With the topic ``clocks.busy``, which has a record of now, and its tombstone."""
     cluster: LocalCluster = request.getfixturevalue(
@@ -214,7 +214,12 @@ def activity(cluster: LocalCluster, topic: str) -> TopicActivity:
     ("configs", "kept_ms"),
     [
         pytest.param({"retention.ms": "1000"}, 1000, id="by age"),
-        pytest.param({"retention.ms": "1000", "cleanup.policy": "compact,delete"}, 1000, id="compacted, and by age"),
+        pytest.param(
+            {"retention.ms": "1000", "cleanup.policy": "compact,delete"},
+            1000,
+            id="compacted, and by age",
+            marks=pytest.mark.soak,
+        ),
         pytest.param({"retention.bytes": "0"}, None, id="by size"),
     ],
 )

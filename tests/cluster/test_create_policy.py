@@ -59,6 +59,7 @@ def policed(cluster_home: Path) -> LocalCluster:
     return PolicedCluster.up(cluster_home, brokers=1, broker_properties={"create.topic.policy.class.name": "NoTmp"})
 
 
+@pytest.mark.soak
 def test_what_the_clusters_policy_refuses_is_told_before_the_first_request(
     policed: LocalCluster, workspace: Workspace
 ) -> None:

@@ -32,7 +32,7 @@ HOURS = {1: "168", 2: "1", 3: "1"}
 """``log.retention.hours`` of each broker."""
 
 
-@pytest.fixture(params=["local_cluster", "kraft_cluster"])
+@pytest.fixture(params=["local_cluster", pytest.param("kraft_cluster", marks=pytest.mark.soak)])
 def cluster(request: pytest.FixtureRequest, topic: str) -> Iterator[LocalCluster]:
     found: LocalCluster = request.getfixturevalue(request.param)
     yield found

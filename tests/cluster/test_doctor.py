@@ -230,6 +230,7 @@ AUTHORIZER = {
 }
 
 
+@pytest.mark.soak
 def test_rights_that_the_brokers_do_not_grant_are_told_without_trying(cluster_home: Path, workspace: Workspace) -> None:
     cluster = LocalCluster.up(cluster_home, brokers=1, broker_properties=AUTHORIZER)
     workspace.cluster = cluster_spec(cluster)

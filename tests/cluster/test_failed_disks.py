@@ -133,6 +133,7 @@ def test_a_failed_disk_of_a_live_broker(half_dead: HalfDead) -> None:
     assert "orders" in new_admin(half_dead.cluster.bootstrap_servers).list_topics(timeout=10).topics
 
 
+@pytest.mark.soak
 def test_a_delete_that_somebody_else_sent_waits_for_the_disk_and_ends_with_a_new_one(
     cluster_home: Path, workspace: Workspace
 ) -> None:

@@ -41,6 +41,7 @@ def live(local_cluster: LocalCluster, far: BrokerProxies, workspace: Workspace) 
     remove_topics(local_cluster, TOPICS)
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("far", [0.5], indirect=True)
 def test_who_uses_a_topic_is_known_also_where_brokers_are_far(live: Workspace, far: BrokerProxies) -> None:
     with closing(BrokerQuestions({"bootstrap.servers": far.bootstrap_servers})) as questions:

@@ -68,7 +68,7 @@ def by_hand(cluster: LocalCluster, name: str, **configs: str) -> None:
     until(lambda: known(cluster, name) == {broker: {name: frozenset({0, 1})} for broker in BROKERS}, timeout_s=30)
 
 
-@pytest.mark.parametrize("lease", ["file", "none"])
+@pytest.mark.parametrize("lease", ["file", pytest.param("none", marks=pytest.mark.soak)])
 def test_changes_of_all_kinds_are_applied_and_verified_by_metadata_and_log_directories(
     live: Workspace, cluster: LocalCluster, lease: str
 ) -> None:

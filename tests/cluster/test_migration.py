@@ -52,6 +52,7 @@ def test_zookeeper_as_the_source_is_refused(live: Workspace) -> None:
     assert "source: kafka" in refused.err
 
 
+@pytest.mark.soak
 def test_a_migration_that_has_begun_is_no_finding(live: Workspace) -> None:
     ended = live.run("doctor", "--for-kraft", "--environment", "local")
 

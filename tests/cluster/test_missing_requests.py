@@ -98,6 +98,7 @@ def test_without_log_directories_all_else_is_verified_and_the_rest_is_said_not_t
 LOGS_UNSEEN = "verify cannot see the logs on their disks, and says that it did not check them"
 
 
+@pytest.mark.soak
 def test_a_broker_that_offers_log_directories_and_gives_none_is_not_healthy(live: Workspace, behind: Behind) -> None:
     live.topic("lean.silent")
     with behind({}, swallow="DescribeLogDirs"):

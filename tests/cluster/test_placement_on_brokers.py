@@ -132,7 +132,7 @@ def assert_nothing_is_left_to_do(workspace: Workspace) -> None:
     ("rows", "size"),
     [
         pytest.param([(1, 2, 3), (1, 3, 2), (1, 2, 3)], 2, id="fewer"),
-        pytest.param([(1,), (1,), (1,)], 2, id="more"),
+        pytest.param([(1,), (1,), (1,)], 2, id="more", marks=pytest.mark.soak),
     ],
 )
 def test_the_reassignment_that_a_plan_carries_brings_the_replication_factor(
@@ -150,6 +150,7 @@ def test_the_reassignment_that_a_plan_carries_brings_the_replication_factor(
     assert_nothing_is_left_to_do(live)
 
 
+@pytest.mark.soak
 def test_the_reassignment_that_a_plan_carries_brings_the_replicas_that_a_file_names(
     live: Workspace, local_cluster: LocalCluster
 ) -> None:

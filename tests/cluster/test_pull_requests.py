@@ -93,6 +93,7 @@ def test_a_second_push_edits_the_comment_and_an_environment_without_changes_lose
     assert (check.result, check.title) == ("success", "No topic changes")
 
 
+@pytest.mark.soak
 def test_what_cannot_be_planned_fails_the_check_and_says_why(repository: TeamRepository) -> None:
     with repository.branch("change"):
         repository.describe("orders", partitions=-1)
@@ -150,6 +151,7 @@ def test_a_fork_is_validated_and_its_check_says_that_it_is_not_planned(repositor
     assert repository.forge.bodies(pull.number) == []
 
 
+@pytest.mark.soak
 def test_another_owner_alone_changes_nothing_and_waits_for_a_person(repository: TeamRepository) -> None:
     """Else its reviewers would approve the next pull request, and nobody had seen why."""
     repository.describe("orders", owner="team-tests")
@@ -251,6 +253,7 @@ def test_each_environment_has_a_comment_of_its_own_and_its_own_topics(repository
 HOSTILE = "**bold** | <script>alert(1)</script> @everyone #1 `$(touch ran)` ~~x~~ </details> <!-- topicops:record x -->"
 
 
+@pytest.mark.soak
 def test_a_hostile_branch_reads_no_secret_runs_nothing_and_lifts_no_limit(
     repository: TeamRepository, local_cluster: LocalCluster
 ) -> None:

@@ -39,6 +39,7 @@ def opened(workspace: Workspace, run_id: str) -> Run:
     return run
 
 
+@pytest.mark.soak
 def test_the_rules_hold_on_a_healthy_cluster_and_find_a_topic_that_was_made_again_by_hand(
     local_cluster: LocalCluster, workspace: Workspace, spark: SparkSession
 ) -> None:

@@ -127,6 +127,7 @@ def stage(local_cluster: LocalCluster, workspace: Workspace, place: Path) -> Ite
     remove_topics(local_cluster, [name for name in look(local_cluster).topics if name.startswith(PREFIX)])
 
 
+@pytest.mark.soak
 def test_in_some_surroundings_each_command_ends_as_usual_or_before_it_changed_anything(stage: Stage) -> None:
     assert "\n".join(problem for seed in range(5) for problem in stage.problems(seed)) == ""
 

@@ -57,6 +57,7 @@ def by_hand(
     create_topics(cluster.bootstrap_servers, *new)
 
 
+@pytest.mark.soak
 def test_a_hundred_changes_of_all_kinds_are_applied_and_verified_and_nothing_is_left(
     live: Workspace, cluster: LocalCluster
 ) -> None:

@@ -77,6 +77,7 @@ def not_the_controller(cluster: LocalCluster) -> int:
     return next(broker for broker in sorted(cluster.broker_ports, reverse=True) if broker != controller)
 
 
+@pytest.mark.soak
 def test_a_delete_waits_for_the_broker_that_died_under_it_and_is_healthy_once_that_is_back(
     live: Workspace, cluster: LocalCluster
 ) -> None:

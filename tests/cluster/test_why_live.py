@@ -312,6 +312,7 @@ def test_6_a_reassignment_to_a_broker_that_is_not_there_is_taken_back(asked: Ask
     assert broker != other
 
 
+@pytest.mark.soak
 def test_7_a_config_that_was_written_by_hand_is_in_force_once_the_brokers_are_told(asked: Asked) -> None:
     broker, other = asked.not_controller()
     asked.make("quiet", (other, broker))

@@ -251,6 +251,7 @@ def test_dry_run_judges_each_change_in_its_place_and_changes_nothing(workbench: 
     assert workbench.live(live.name) == live
 
 
+@pytest.mark.soak
 def test_a_controller_that_dies_leaves_no_change_undone_or_unknown(
     local_cluster: LocalCluster, workbench: Workbench
 ) -> None:

@@ -150,6 +150,7 @@ def test_a_cleanly_stopped_broker_is_gone_at_once_and_up_starts_only_that_one(lo
     assert local_cluster.broker_pids == after
 
 
+@pytest.mark.soak
 def test_a_crashed_cluster_can_be_put_down_and_comes_up_again_with_its_data(cluster_home: Path) -> None:
     cluster = LocalCluster.up(cluster_home, brokers=1)
     cluster_id = cluster.cluster_id
@@ -162,6 +163,7 @@ def test_a_crashed_cluster_can_be_put_down_and_comes_up_again_with_its_data(clus
     assert LocalCluster.up(cluster_home, brokers=1).cluster_id == cluster_id
 
 
+@pytest.mark.soak
 def test_brokers_whose_zookeeper_died_are_put_down_soon_and_fresh_forgets_their_data(cluster_home: Path) -> None:
     cluster = LocalCluster.up(cluster_home, brokers=1)
     cluster_id = cluster.cluster_id

@@ -53,6 +53,7 @@ def test_one_server_after_the_other_moves_to_a_newer_kafka_and_the_status_names_
     assert [answer and answer.brokers for answer in answers] == [frozenset({1, 2})] * 2
 
 
+@pytest.mark.soak
 def test_the_newest_kafka_runs_as_a_quorum_without_being_told(cluster_home: Path) -> None:
     with stopped_at_the_end(cluster_home):
         cluster = LocalCluster.up(cluster_home, brokers=1, kafka=str(NEWEST))

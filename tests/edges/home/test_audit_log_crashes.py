@@ -91,7 +91,9 @@ def crashed(folder: Path, make: Callable[[Path], FileAuditLog], when: str) -> It
 
 
 @pytest.mark.parametrize("when", STEPS)
-@pytest.mark.parametrize("kind", LOGS)
+@pytest.mark.parametrize(
+    "kind", ["full and torn", *(pytest.param(kind, marks=pytest.mark.soak) for kind in LOGS if kind != "full and torn")]
+)
 def test_a_crash_at_each_step_of_an_append_loses_no_line(fast_folder: Path, kind: str, when: str) -> None:
     make, before = LOGS[kind]
     for folder in crashed(fast_folder / f"{kind}-{when}", make, when):

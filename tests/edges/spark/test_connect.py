@@ -118,6 +118,7 @@ def test_the_quality_rules_run_on_spark_connect_as_they_are(connect_server: str)
     ]
 
 
+@pytest.mark.soak
 def test_a_setting_that_a_running_server_cannot_take_is_named_with_where_it_comes_from(
     connect_server: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

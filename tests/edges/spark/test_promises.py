@@ -25,6 +25,7 @@ NEW = Rule(
 )
 
 
+@pytest.mark.soak
 def test_a_rule_that_is_added_to_the_list_is_checked_on_spark_and_names_its_rows(
     spark: SparkSession, check_quality: Callable[..., tuple[QualityResult, ...]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

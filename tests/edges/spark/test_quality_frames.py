@@ -17,7 +17,7 @@ from topicops.features.quality.edges.frames import listed_frames, partition_fram
 from topicops.features.quality.rows import Afterwards, RowKind
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 
-WORLDS = range(6)
+WORLDS = [pytest.param(seed, marks=[pytest.mark.soak] if seed > 1 else []) for seed in range(6)]
 
 
 def rows_of(frame: DataFrame, like: Sequence[tuple[object, ...]]) -> Counter[object]:

@@ -123,6 +123,7 @@ def test_a_damaged_archive_is_removed_and_the_process_stays_quiet_and_leaves_not
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.soak
 def test_a_local_driver_takes_no_setting_of_another_spark_on_this_machine(tmp_path: Path) -> None:
     (tmp_path / "spark-env.sh").write_text("exit 7\n")
     (tmp_path / "spark-defaults.conf").write_text("spark.driver.extraClassPath /tmp\n")

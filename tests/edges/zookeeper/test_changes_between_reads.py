@@ -58,7 +58,14 @@ def reset(client: KazooClient) -> None:
     znode_tree.lay_topics(client, TOPICS, retention_ms="1")
 
 
-@pytest.mark.parametrize("change", [create, delete, expand, configure, expand_and_configure])
+@pytest.mark.parametrize(
+    "change",
+    [
+        create,
+        delete,
+        *(pytest.param(change, marks=pytest.mark.soak) for change in (expand, configure, expand_and_configure)),
+    ],
+)
 def test_a_change_between_any_two_reads_leaves_no_topic_half_old(
     chroot: Chroot, change: Callable[[KazooClient], None]
 ) -> None:

@@ -13,7 +13,7 @@ NETTY = {"serverCnxnFactory": "org.apache.zookeeper.server.NettyServerCnxnFactor
 """A secure port needs it. The other case runs on ZooKeeper's default, whose error is another one."""
 
 
-@pytest.mark.parametrize("which", ["client", "secure"])
+@pytest.mark.parametrize("which", ["client", pytest.param("secure", marks=pytest.mark.soak)])
 def test_a_server_whose_port_is_taken_starts_on_another_one(
     which: str, fast_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
