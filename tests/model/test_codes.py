@@ -7,6 +7,7 @@ import json
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -51,8 +52,13 @@ def test_every_code_is_used() -> None:
     assert [code for code in Code if code.name not in used] == []
 
 
-def nodes_of(file: Path) -> Iterator[ast.AST]:
+@cache
+def nodes_of(file: Path) -> tuple[ast.AST, ...]:
     """The syntax of a module without its docstrings and without the sets that only look codes up."""
+    return tuple(walked(file))
+
+
+def walked(file: Path) -> Iterator[ast.AST]:
     left: list[ast.AST] = [ast.parse(file.read_text(encoding="utf-8"))]
     while left:
         node = left.pop()

@@ -78,7 +78,7 @@ def test_the_notes_say_what_no_change_says() -> None:
     )
 
 
-@pytest.mark.parametrize("message", ["x" * 10_000, "ü\n" * 5_000])
+@pytest.mark.parametrize("message", ["x" * 10_000, "ü\n" * 500])
 def test_a_result_is_small_whatever_the_run_did(message: str) -> None:
     plan = planned(*(f"{n:04}{'t' * 245}" for n in range(MOST_CHANGES + 7)))
     report = RunReport(
