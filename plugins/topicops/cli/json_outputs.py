@@ -12,7 +12,7 @@ import topicops.features.explain.explanation
 import topicops.features.fleet.text
 import topicops.features.history.asking
 import topicops.features.history.lines
-import topicops.features.rehearse.each_rack
+import topicops.features.rehearse.losses
 import topicops.features.rehearse.played
 import topicops.features.sandbox.commands.local
 import topicops.features.topics.listing
@@ -51,7 +51,7 @@ OUTPUTS: Mapping[str, JsonOutput] = {
     "why": JsonOutput(topicops.features.why.values.Why, ("why",)),
     "topics": JsonOutput(topicops.features.topics.listing.Listing, ("topics",)),
     "rehearsal": JsonOutput(topicops.features.rehearse.played.Rehearsal, ("rehearse",)),
-    "rack-losses": JsonOutput(topicops.features.rehearse.each_rack.RackLosses, ("rehearse",)),
+    "rack-losses": JsonOutput(topicops.features.rehearse.losses.RackLosses, ("rehearse",)),
     "import": JsonOutput(topicops.features.authoring.drafts.ImportResult, ("import",)),
     "undo": JsonOutput(topicops.features.undo.text.UndoJson, ("undo",)),
     "history": JsonOutput(topicops.features.history.asking.History, ("drift", "history topic", "history quality")),

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from topicops.features.rehearse.controller.context import ControllerSettings
-from topicops.features.rehearse.controller.played_cluster import PlayedCluster
-from topicops.features.rehearse.controller.znodes import TopicPartition, Znodes
+from fakes.controller.context import ControllerSettings
+from fakes.controller.played_cluster import PlayedCluster
+from fakes.controller.znodes import TopicPartition, Znodes
 from topicops.model.cluster.elections import UNCLEAN_ELECTION
 from topicops.model.release import Release
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from topicops.features.rehearse.controller.context import ControllerSettings
-from topicops.features.rehearse.controller.controller import Controller
-from topicops.features.rehearse.controller.elections import Election
-from topicops.features.rehearse.controller.messages import (
+from fakes.controller.context import ControllerSettings
+from fakes.controller.controller import Controller
+from fakes.controller.elections import Election
+from fakes.controller.messages import (
     BrokersChanged,
     DeletionsMarked,
     ElectionsAsked,
@@ -22,8 +22,8 @@ from topicops.features.rehearse.controller.messages import (
     StopReplica,
     UncleanElectionAllowed,
 )
-from topicops.features.rehearse.controller.played_cluster import PlayedCluster
-from topicops.features.rehearse.controller.znodes import ReplicaAssignment, TopicPartition, TopicZnode, Znodes
+from fakes.controller.played_cluster import PlayedCluster
+from fakes.controller.znodes import ReplicaAssignment, TopicPartition, TopicZnode, Znodes
 from topicops.model.cluster.elections import UNCLEAN_ELECTION
 from topicops.model.cluster.snapshot import PartitionState
 from topicops.model.release import Release

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from topicops.features.rehearse.controller.context import ControllerContext
-from topicops.features.rehearse.controller.states import ReplicaStatus, replica_may_become
-from topicops.features.rehearse.controller.znodes import Replica
+from fakes.controller.context import ControllerContext
+from fakes.controller.states import ReplicaStatus, replica_may_become
+from fakes.controller.znodes import Replica
 from topicops.model.cluster.elections import without_replica
 from topicops.model.release import DELETES_NEVER_LED, KEEPS_LAST_IN_ISR, SHRINKS_AT_FAILOVER
 

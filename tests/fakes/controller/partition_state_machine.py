@@ -7,15 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from topicops.features.rehearse.controller.context import ControllerContext
-from topicops.features.rehearse.controller.elections import (
+from fakes.controller.context import ControllerContext
+from fakes.controller.elections import (
     Election,
     controlled_shutdown_election,
     preferred_election,
     reassignment_election,
 )
-from topicops.features.rehearse.controller.states import PartitionStatus, partition_may_become
-from topicops.features.rehearse.controller.znodes import TopicPartition
+from fakes.controller.states import PartitionStatus, partition_may_become
+from fakes.controller.znodes import TopicPartition
 from topicops.model.cluster.elections import Elected, first_state, offline_election, with_leader
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import assert_never
 
-from topicops.features.rehearse.controller.context import ControllerContext, ControllerSettings
-from topicops.features.rehearse.controller.deletion import OFFLINE_REPLICAS, REASSIGNMENT, TopicDeletion
-from topicops.features.rehearse.controller.elections import Election, altered_by_leader
-from topicops.features.rehearse.controller.messages import (
+from fakes.controller.context import ControllerContext, ControllerSettings
+from fakes.controller.deletion import OFFLINE_REPLICAS, REASSIGNMENT, TopicDeletion
+from fakes.controller.elections import Election, altered_by_leader
+from fakes.controller.messages import (
     BrokerRequest,
     BrokersChanged,
     DeletionsMarked,
@@ -26,11 +26,11 @@ from topicops.features.rehearse.controller.messages import (
     TopicsChanged,
     UncleanElectionAllowed,
 )
-from topicops.features.rehearse.controller.partition_state_machine import PartitionStateMachine
-from topicops.features.rehearse.controller.reassignment import Reassignments
-from topicops.features.rehearse.controller.replica_state_machine import ReplicaStateMachine
-from topicops.features.rehearse.controller.states import PartitionStatus, ReplicaStatus
-from topicops.features.rehearse.controller.znodes import Replica, TopicPartition, Znodes
+from fakes.controller.partition_state_machine import PartitionStateMachine
+from fakes.controller.reassignment import Reassignments
+from fakes.controller.replica_state_machine import ReplicaStateMachine
+from fakes.controller.states import PartitionStatus, ReplicaStatus
+from fakes.controller.znodes import Replica, TopicPartition, Znodes
 from topicops.model.release import (
     ALTERS_ISRS,
     KNOWS_BOUNCED_BROKERS,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from topicops.features.rehearse.controller.states import (
+from fakes.controller.states import (
     PartitionStatus,
     ReplicaStatus,
     partition_may_become,
@@ -16,7 +16,7 @@ from topicops.features.rehearse.controller.states import (
 )
 from topicops.model.release import NO_ZOOKEEPER, OLDEST, Release
 
-TABLE = Path(__file__).parents[2] / "data" / "controller-states.json"
+TABLE = Path(__file__).parents[1] / "data" / "controller-states.json"
 VALID_BEFORE = {
     release: group["valid_before"]
     for group in json.loads(TABLE.read_text(encoding="utf-8"))["groups"]

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from topicops.features.rehearse.controller.context import ControllerContext
-from topicops.features.rehearse.controller.deletion import REASSIGNMENT, TopicDeletion
-from topicops.features.rehearse.controller.elections import Election
-from topicops.features.rehearse.controller.partition_state_machine import PartitionStateMachine
-from topicops.features.rehearse.controller.replica_state_machine import ReplicaStateMachine
-from topicops.features.rehearse.controller.states import ReplicaStatus
-from topicops.features.rehearse.controller.znodes import Replica, ReplicaAssignment, TopicPartition
+from fakes.controller.context import ControllerContext
+from fakes.controller.deletion import REASSIGNMENT, TopicDeletion
+from fakes.controller.elections import Election
+from fakes.controller.partition_state_machine import PartitionStateMachine
+from fakes.controller.replica_state_machine import ReplicaStateMachine
+from fakes.controller.states import ReplicaStatus
+from fakes.controller.znodes import Replica, ReplicaAssignment, TopicPartition
 from topicops.model.cluster.elections import with_leader
 from topicops.model.release import REASSIGNMENTS_IN_TOPICS
 

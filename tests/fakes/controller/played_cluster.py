@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from topicops.features.rehearse.controller.context import ControllerSettings
-from topicops.features.rehearse.controller.controller import Controller
-from topicops.features.rehearse.controller.elections import Election
-from topicops.features.rehearse.controller.messages import (
+from fakes.controller.context import ControllerSettings
+from fakes.controller.controller import Controller
+from fakes.controller.elections import Election
+from fakes.controller.messages import (
     BrokersChanged,
     DeletionsMarked,
     DeletionsOutbox,
@@ -28,7 +28,7 @@ from topicops.features.rehearse.controller.messages import (
     TopicsChanged,
     UncleanElectionAllowed,
 )
-from topicops.features.rehearse.controller.znodes import ReplicaAssignment, TopicPartition, TopicZnode, Znodes
+from fakes.controller.znodes import ReplicaAssignment, TopicPartition, TopicZnode, Znodes
 from topicops.model.cluster.elections import UNCLEAN_ELECTION, elects_unclean
 from topicops.model.release import ELECTS_WHEN_ALLOWED
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from topicops.features.rehearse.controller.elections import Election
-from topicops.features.rehearse.controller.znodes import TopicPartition
+from fakes.controller.elections import Election
+from fakes.controller.znodes import TopicPartition
 from topicops.model.cluster.snapshot import PartitionState
 
 

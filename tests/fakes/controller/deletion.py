@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from topicops.features.rehearse.controller.context import ControllerContext
-from topicops.features.rehearse.controller.partition_state_machine import PartitionStateMachine
-from topicops.features.rehearse.controller.replica_state_machine import ReplicaStateMachine
-from topicops.features.rehearse.controller.states import PartitionStatus, ReplicaStatus
-from topicops.features.rehearse.controller.znodes import Replica
+from fakes.controller.context import ControllerContext
+from fakes.controller.partition_state_machine import PartitionStateMachine
+from fakes.controller.replica_state_machine import ReplicaStateMachine
+from fakes.controller.states import PartitionStatus, ReplicaStatus
+from fakes.controller.znodes import Replica
 
 OFFLINE_REPLICAS = "offline replicas"
 REASSIGNMENT = "topic reassignment in progress"
