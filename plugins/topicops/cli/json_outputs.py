@@ -14,7 +14,6 @@ import topicops.features.history.asking
 import topicops.features.history.lines
 import topicops.features.rehearse.losses
 import topicops.features.rehearse.played
-import topicops.features.sandbox.commands.local
 import topicops.features.topics.listing
 import topicops.features.undo.text
 import topicops.features.why.values
@@ -58,7 +57,6 @@ OUTPUTS: Mapping[str, JsonOutput] = {
     "audit-runs": JsonOutput(topicops.features.audit.values.AuditedRuns, ("audit runs",)),
     "audit-lines": JsonOutput(topicops.features.audit.values.AuditedLines, ("audit topic", "audit run")),
     "audit-check": JsonOutput(topicops.features.audit.values.CheckedLogs, ("audit verify",)),
-    "local-status": JsonOutput(topicops.features.sandbox.commands.local.ClusterStatusJson, ("local status",)),
     "error": JsonOutput(Failed),
     "quality": JsonOutput(QualityReport, files=("quality-before.json", "quality-after.json")),
     "facts": JsonOutput(Facts, files=("facts-before.json", "facts-after.json")),

@@ -1,6 +1,6 @@
 """Create the class-data archive (CDS) from which the servers of the local cluster start with half the work.
 
-``python -m topicops.features.sandbox.edges.class_archive`` creates it where none fits: 42 MB in the cache folder, in
+``python -m topicops_local.class_archive`` creates it where none fits: 42 MB in the cache folder, in
 about ten seconds. Decision 0012 has the gain.
 """
 
@@ -11,13 +11,13 @@ import tempfile
 from pathlib import Path
 
 from topicops.edges.durable_files import write_atomically
-from topicops.features.sandbox.edges.cluster import LocalCluster
-from topicops.features.sandbox.edges.jars import Progress, kafka_jars, quiet
-from topicops.features.sandbox.edges.server_files import class_archive
-from topicops.features.sandbox.edges.state import Server, broker_role
 from topicops.features.shared.java import created_archive, find_java
-from topicops.features.shared.processes import stop
 from topicops.model.errors import LocalClusterError
+from topicops_local.cluster import LocalCluster
+from topicops_local.jars import Progress, kafka_jars, quiet
+from topicops_local.processes import stop
+from topicops_local.server_files import class_archive
+from topicops_local.state import Server, broker_role
 
 _BROKER = 1
 _WRITING_S = 120.0

@@ -23,11 +23,11 @@ from topicops.model.plans.changes import GateWord
 from topicops.model.release import NO_ZOOKEEPER, USUAL
 
 if TYPE_CHECKING:
-    from topicops.features.sandbox.edges.airflow import LocalAirflow
-    from topicops.features.sandbox.edges.cluster import LocalCluster
     from topicops.features.shared.airflow_client import AirflowClient
     from topicops.flow.runs.run import Run
     from topicops.model.plans.plan import GatedChange, Plan
+    from topicops_local.airflow import LocalAirflow
+    from topicops_local.cluster import LocalCluster
 
 ENVIRONMENT = "local"
 PIPELINE, APPROVAL = f"topic_pipeline_{ENVIRONMENT}", f"topic_approval_{ENVIRONMENT}"
@@ -55,10 +55,10 @@ def demo_command(
     all else was verified.
     """
     from topicops.edges.extras import require_extra
-    from topicops.features.sandbox.edges.cluster import LocalCluster
-    from topicops.features.sandbox.edges.demo_files import copy_files, fit_to_kafka
-    from topicops.features.sandbox.edges.jars import release_of, usual_version, version_of
     from topicops.flow.runs.run import home_folder
+    from topicops_local.cluster import LocalCluster
+    from topicops_local.demo_files import copy_files, fit_to_kafka
+    from topicops_local.jars import release_of, usual_version, version_of
 
     require_extra("airflow")
     require_checkout(topics, dags)
@@ -94,9 +94,9 @@ def require_checkout(topics: Path, dags: Path) -> None:
 
 def _run_loop(home: Path, topics: Path, dags: Path, cluster: LocalCluster, started: float) -> bool:
     """Steps 2 to 7. Returns whether the run was verified and left nothing to do but the held change."""
-    from topicops.features.sandbox.demo_topics import seed_cluster
     from topicops.flow import planning, reporting
     from topicops.flow.runs.run import open_run
+    from topicops_local.demo_topics import seed_cluster
 
     run = open_run(environment=ENVIRONMENT, topics=topics, group="cli", run_id=new_run_id(), home=home)
     with _step(2, "Putting topics on it, so that there is something to change"):
@@ -147,7 +147,7 @@ def _variables(home: Path, cluster: LocalCluster) -> Mapping[str, str]:
 
 @contextmanager
 def _started_airflow(home: Path, dags: Path) -> Iterator[LocalAirflow]:
-    from topicops.features.sandbox.edges.airflow import start_airflow, wait_for_dags
+    from topicops_local.airflow import start_airflow, wait_for_dags
 
     with _step(4, "Starting Airflow"):
         airflow = start_airflow(home / "airflow", dags=dags, environment={})

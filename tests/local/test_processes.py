@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from topicops.features.shared.processes import (
+from topicops_local.processes import (
     ProcessMark,
     kill,
     mark_of,

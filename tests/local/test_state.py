@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from topicops.features.sandbox.edges.jars import usual_version, version_of
-from topicops.features.sandbox.edges.server_files import kraft_properties, log_settings, properties_text
-from topicops.features.sandbox.edges.state import (
+from topicops.model.errors import UsageError
+from topicops_local.jars import usual_version, version_of
+from topicops_local.server_files import kraft_properties, log_settings, properties_text
+from topicops_local.state import (
     ClusterRequest,
     ClusterState,
     Server,
@@ -18,7 +19,6 @@ from topicops.features.sandbox.edges.state import (
     read_state,
     write_state,
 )
-from topicops.model.errors import UsageError
 
 KRAFT = ClusterRequest(kraft=True)
 

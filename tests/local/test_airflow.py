@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from topicops.features.sandbox.edges.airflow import WAIT_FOR_WRITER_S, LocalAirflow, airflow_variables, sqlite_address
 from topicops.features.shared.airflow_client import AirflowError
-from topicops.features.shared.processes import ProcessMark, kill, spawn, wait_gone
+from topicops_local.airflow import WAIT_FOR_WRITER_S, LocalAirflow, airflow_variables, sqlite_address
+from topicops_local.processes import ProcessMark, kill, spawn, wait_gone
 
 
 @pytest.mark.parametrize("is_there", [False, True], ids=["new", "of an earlier start, readable by all"])

@@ -19,16 +19,8 @@ from typing import Self
 
 from topicops.edges.durable_files import write_atomically
 from topicops.features.shared.airflow_client import POLL_S, AirflowClient, AirflowError
-from topicops.features.shared.processes import (
-    ProcessMark,
-    free_port,
-    kill,
-    last_lines,
-    members_of_session,
-    spawn,
-    stop,
-    wait_gone,
-)
+from topicops.features.shared.java import last_lines
+from topicops_local.processes import ProcessMark, free_port, kill, members_of_session, spawn, stop, wait_gone
 
 USER = "admin"
 SERVICES: Mapping[str, tuple[str, ...]] = {

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import psutil
 
-from topicops.features.shared.java import noexec_problem
 from topicops.model.errors import LocalClusterError
 
 _POLL_S = 0.02
@@ -175,13 +174,3 @@ def free_port(taken: frozenset[int] = frozenset()) -> int:
         if port not in taken and port_is_free(port):
             return port
     raise LocalClusterError(f"no free port between {_PORTS.start} and {_PORTS.stop} on 127.0.0.1; give the ports")
-
-
-def last_lines(log: Path, lines: int = 15) -> str:
-    """The end of a log, indented; a sentence when there is no log."""
-    try:
-        text = log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:]
-    except OSError:
-        return "  (no log was written)"
-    problem = noexec_problem("\n".join(text))
-    return "\n".join(f"  {line}" for line in [*text, *filter(None, [problem])]) or "  (the log is empty)"

@@ -22,16 +22,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from topicops.edges.file_locks import locked
-from topicops.features.sandbox.edges import server_files
-from topicops.features.sandbox.edges.jars import Progress, kafka_jars, quiet, sums_of, version_of
-from topicops.features.sandbox.edges.readiness import (
+from topicops.features.shared.java import find_java, last_lines
+from topicops.model.errors import ClusterError, ClusterUnreachableError, LocalClusterError, UsageError
+from topicops_local import server_files
+from topicops_local.jars import Progress, kafka_jars, quiet, sums_of, version_of
+from topicops_local.processes import ProcessMark, kill, pause, send_signal, spawn, stop, wait_port_free
+from topicops_local.readiness import (
     BROKERS_START_S,
     ZOOKEEPER_START_S,
     ask_broker,
     wait_until_ready,
     zookeeper_answers,
 )
-from topicops.features.sandbox.edges.state import (
+from topicops_local.state import (
     ZOOKEEPER,
     ClusterRequest,
     ClusterState,
@@ -41,18 +44,6 @@ from topicops.features.sandbox.edges.state import (
     read_state,
     write_state,
 )
-from topicops.features.shared.java import find_java
-from topicops.features.shared.processes import (
-    ProcessMark,
-    kill,
-    last_lines,
-    pause,
-    send_signal,
-    spawn,
-    stop,
-    wait_port_free,
-)
-from topicops.model.errors import ClusterError, ClusterUnreachableError, LocalClusterError, UsageError
 
 if TYPE_CHECKING:
     from kazoo.client import KazooClient

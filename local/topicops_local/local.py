@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal, NotRequired, TypedDict
+from typing import Annotated
 
+import msgspec
 import typer
 
 from topicops.cli.output import progress
 from topicops.cli.shared_options import TextOrJsonOption
-from topicops.features.sandbox.edges.cluster import ClusterStatus, LocalCluster, ProcessStatus
 from topicops.flow.runs.run import home_folder
 from topicops.model.errors import ExitStatus, UsageError
 from topicops.model.json_types import json_text
 from topicops.model.release import USUAL
+from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
+from topicops_local.cluster import ClusterStatus, LocalCluster
 
 app = typer.Typer(no_args_is_help=True, help="A real ZooKeeper and three real Kafka brokers on this machine.")
 
@@ -77,47 +79,17 @@ def status(
     cluster = LocalCluster.find(home or home_folder())
     found = cluster.status() if cluster else None
     if output == "json":
-        typer.echo(json_text(status_json(found)))
+        typer.echo(status_json(found))
     else:
         typer.echo(status_text(found) if found else "No local cluster was started here; start one: topicops local up")
     if found is None or not found.running:
         raise typer.Exit(ExitStatus.ERROR)
 
 
-class ClusterStatusJson(TypedDict):
-    """The fields of ``ClusterStatus`` are there once a cluster was started."""
-
-    format_version: Literal[1]
-    running: bool
-    """All processes run."""
-    processes: NotRequired[Sequence[ProcessStatus]]
-    registered_brokers: NotRequired[Sequence[int]]
-    controller: NotRequired[int | None]
-    cluster_id: NotRequired[str | None]
-    kraft: NotRequired[bool]
-    zookeeper_hosts: NotRequired[str | None]
-    bootstrap_servers: NotRequired[str]
-    logs: NotRequired[str]
-    versions: NotRequired[Mapping[str, str]]
-    """The version of Kafka that each process runs, by role; topicops of before tells none."""
-
-
-def status_json(found: ClusterStatus | None) -> ClusterStatusJson:
-    if found is None:
-        return {"format_version": 1, "running": False}
-    return {
-        "format_version": 1,
-        "running": found.running,
-        "processes": found.processes,
-        "registered_brokers": found.registered_brokers,
-        "controller": found.controller,
-        "cluster_id": found.cluster_id,
-        "kraft": found.kraft,
-        "zookeeper_hosts": found.zookeeper_hosts,
-        "bootstrap_servers": found.bootstrap_servers,
-        "logs": found.logs,
-        "versions": found.versions,
-    }
+def status_json(found: ClusterStatus | None) -> str:
+    """Write ``format_version`` and ``running``; the rest is there once a cluster was started."""
+    fields = {} if found is None else {"running": found.running, **msgspec.to_builtins(found)}
+    return json_text({"format_version": 1, "running": False, **fields})
 
 
 def status_text(found: ClusterStatus) -> str:
@@ -165,6 +137,16 @@ def lines_to_paste(found: ClusterStatus, home: Path | None) -> list[str]:
 
 def _export(connection: str, fields: Mapping[str, object]) -> str:
     return f"  export AIRFLOW_CONN_{connection}={shlex.quote(json.dumps(fields))}"
+
+
+def local_addresses() -> tuple[ZooKeeperEndpoint | None, KafkaEndpoint]:
+    """Give the addresses of the cluster that ``topicops local up`` started. Raises ``UsageError`` if none runs."""
+    cluster = LocalCluster.find(home_folder())
+    status = cluster.status() if cluster else None
+    if status is None or not status.running:
+        raise UsageError(f"no local cluster runs in {home_folder()}; start one: topicops local up")
+    zookeeper = ZooKeeperEndpoint(hosts=status.zookeeper_hosts) if status.zookeeper_hosts else None
+    return zookeeper, KafkaEndpoint(bootstrap_servers=status.bootstrap_servers)
 
 
 def _ports(text: str | None) -> tuple[int, ...] | None:

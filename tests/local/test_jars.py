@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from topicops.features.sandbox.edges import jars as subject
-from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.errors import LocalClusterError, UsageError
 from topicops.model.release import NEWEST, NO_ZOOKEEPER, OLDEST
+from topicops_local import jars as subject
+from topicops_local.cluster import LocalCluster
 
 CONTENT = b"a jar"
 PATH = "org/apache/kafka/kafka/1.0/kafka.jar"

@@ -7,7 +7,7 @@ from typing import NoReturn, cast
 from kazoo.client import KazooClient
 from kazoo.exceptions import SessionExpiredError
 
-from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops_local.cluster import LocalCluster
 
 
 class Expired:

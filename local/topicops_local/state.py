@@ -12,11 +12,11 @@ from pathlib import Path
 import msgspec
 
 from topicops.edges.durable_files import write_atomically
-from topicops.features.sandbox.edges.jars import release_of, usual_version
-from topicops.features.shared.processes import ProcessMark, free_port, port_is_free
 from topicops.model.errors import LocalClusterError, UsageError
 from topicops.model.json_types import JsonError, json_errors
 from topicops.model.release import KRAFT, NO_ZOOKEEPER
+from topicops_local.jars import release_of, usual_version
+from topicops_local.processes import ProcessMark, free_port, port_is_free
 
 ZOOKEEPER = "zookeeper"
 _STATE_FILE = "state.json"
