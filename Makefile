@@ -71,8 +71,9 @@ check: setup site  ## Lint, types, import contracts, dependencies, the site
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	PYTHONPATH=plugins $(BIN)/lint-imports
+	PYTHONPATH=plugins:local $(BIN)/lint-imports
 	$(BIN)/deptry plugins
+	cd local && $(abspath $(BIN))/deptry topicops_local
 
 format: setup  ## Format, and mend what the linter can
 	$(BIN)/ruff check --fix .
@@ -118,7 +119,7 @@ pin-images:  ## Write the digest of today beside each image's tag in Dockerfile 
 clean:  ## Remove what was built or cached; a running local cluster is stopped first
 	@[ ! -x $(BIN)/topicops ] || $(BIN)/topicops local down
 	rm -rf $(VENV) .topicops dist .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
-	find plugins dags tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find plugins local dags tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 java:
 	@java="$${JAVA_HOME:+$$JAVA_HOME/bin/}java"; \
@@ -128,18 +129,18 @@ java:
 	  *) echo "topicops needs Java 17 or 21, found $${major:-none}: install one (Debian: openjdk-17-jre-headless) or point JAVA_HOME at it" >&2; exit 1 ;; \
 	esac
 
-$(INSTALLED): requirements.lock requirements-uv.txt pyproject.toml
+$(INSTALLED): requirements.lock requirements-uv.txt pyproject.toml local/pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' \
 	  || { echo "topicops needs Python 3.11 to 3.13: run make with PYTHON=python3.11" >&2; exit 1; }
 	@echo "Installing into $(VENV)" >&2
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements-uv.txt
 	@$(BIN)/uv pip install --python $(BIN)/python --require-hashes --compile-bytecode -r requirements.lock
-	@$(BIN)/uv pip install --python $(BIN)/python --quiet --no-deps --no-build-isolation --editable .
+	@$(BIN)/uv pip install --python $(BIN)/python --quiet --no-deps --no-build-isolation --editable . --editable ./local
 	@touch $@
 
 $(ARCHIVES): $(INSTALLED)
 	@echo "Preparing the class archives of Spark and Kafka, once for each version: about two minutes" >&2
 	@$(BIN)/topicops spark archive || true
-	@$(BIN)/python -m topicops.features.sandbox.edges.class_archive
+	@$(BIN)/python -m topicops_local.class_archive
 	@touch $@

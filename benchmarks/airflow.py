@@ -42,12 +42,12 @@ from benchmarks.apply import (
 )
 from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side
 from benchmarks.verify import local_cluster
-from topicops.features.sandbox.edges.airflow import start_airflow, wait_for_dags
-from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.features.shared.airflow_client import RUN_ENDED, AirflowClient
 from topicops.flow.runs.outcomes import read_outcomes
 from topicops.flow.runs.run import open_run
 from topicops.model.runs.results import OutcomeStatus
+from topicops_local.airflow import start_airflow, wait_for_dags
+from topicops_local.cluster import LocalCluster
 
 ROOT = Path(__file__).resolve().parents[1]
 PIPELINE = "topic_pipeline_bench"

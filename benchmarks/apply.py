@@ -34,7 +34,6 @@ from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side, time
 from benchmarks.verify import local_cluster, wait_until
 from fakes.changes import sandbox
 from topicops.edges.zookeeper.reader import ZooKeeperReader
-from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.flow import planning, single_steps
 from topicops.flow.runs.outcomes import read_outcomes
 from topicops.flow.runs.run import Run, open_run
@@ -44,6 +43,7 @@ from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.runs.results import OutcomeStatus
 from topicops.steps.applying.apply import batches
 from topicops.steps.applying.precondition import Match, compare
+from topicops_local.cluster import LocalCluster
 
 HEAP_MB = 512
 BROKERS = {"log.segment.delete.delay.ms": "1000"}

@@ -15,11 +15,11 @@ from typing import Any
 
 from kazoo.client import KazooClient
 
-from topicops.features.sandbox.edges import server_files
-from topicops.features.sandbox.edges.readiness import zookeeper_answers
-from topicops.features.shared.java import find_java, pyspark_jars
-from topicops.features.shared.processes import ProcessMark, free_port, last_lines, spawn, stop
+from topicops.features.shared.java import find_java, last_lines, pyspark_jars
 from topicops.model.errors import LocalClusterError
+from topicops_local import server_files
+from topicops_local.processes import ProcessMark, free_port, spawn, stop
+from topicops_local.readiness import zookeeper_answers
 
 BROKERS = 6
 PARTITIONS = 20

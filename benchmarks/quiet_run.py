@@ -47,9 +47,9 @@ from benchmarks.apply import (
 from benchmarks.harness import BenchmarkError, machine
 from benchmarks.process_cpu import Cost, counted
 from benchmarks.verify import local_cluster
-from topicops.features.sandbox.edges.airflow import LocalAirflow, start_airflow, wait_for_dags
-from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.features.shared.airflow_client import RUN_ENDED, AirflowClient, NotNowError
+from topicops_local.airflow import LocalAirflow, start_airflow, wait_for_dags
+from topicops_local.cluster import LocalCluster
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = Path(__file__).parent / "results"

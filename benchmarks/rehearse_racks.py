@@ -20,8 +20,7 @@ from typing import NamedTuple
 
 from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side
 from fakes.builders import live_topic, partition_state, snapshot
-from topicops.features.rehearse.each_rack import EXAMPLES, RackLoss, RackLosses, without_each_rack
-from topicops.features.rehearse.partitions import PartitionName
+from topicops.features.rehearse.losses import EXAMPLES, PartitionName, RackLoss, RackLosses, without_each_rack
 from topicops.model.cluster.elections import UNCLEAN_ELECTION
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, PartitionState
 

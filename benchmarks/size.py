@@ -127,7 +127,8 @@ def main(arguments: Iterable[str]) -> int:
     root = Path(next(iter(arguments), ROOT))
     package, found = root / "plugins" / "topicops", rooms(root / "plugins" / "topicops")
     totals = sums(found)
-    sizes = {**found, **totals, "tests": sum(rooms(root / "tests").values(), Size())}
+    others = {name: sum(rooms(root / name).values(), Size()) for name in ("local", "tests")}
+    sizes = {**found, **totals, **others}
     problems = list(passed(totals, crowded(package)))
     print("\n".join([*table(sizes), "", *problems]))
     return 1 if problems else 0

@@ -26,7 +26,6 @@ from topicops.edges.kafka.admin import KafkaAdmin
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.edges.kafka.questions.broker_views import BrokerViews
 from topicops.edges.zookeeper.reader import ZooKeeperReader
-from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.plans.plan import Plan
@@ -37,6 +36,7 @@ from topicops.steps.verifying.broker_questions import log_questions, merged
 from topicops.steps.verifying.checks import findings
 from topicops.steps.verifying.observation import Expectation, Observation
 from topicops.steps.verifying.verify import verify
+from topicops_local.cluster import LocalCluster
 
 MEMORY = Path("/dev/shm")
 PARTITIONS = 6

@@ -9,14 +9,12 @@ from typing import Protocol
 import topicops.features.formatting.files
 import topicops.features.history.recording
 import topicops.features.history.text
-import topicops.features.sandbox.addresses
 import topicops.features.spark.engine
 from topicops.flow.engines import DiffEngine
 from topicops.flow.runs.kept import load_all_results
 from topicops.flow.runs.run import Run, note
 from topicops.flow.runs.values import RunMode, RunResults
 from topicops.model.errors import ArtifactError
-from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
 
 
 class AfterRun(Protocol):
@@ -49,11 +47,6 @@ NEW_FILE: tuple[Callable[[str], str], ...] = (
     topicops.features.formatting.files.formatted_topic,
 )  # fmt: skip
 """Functions that take the text of a new topic's file, and give what is written in its place."""
-
-LOCAL_CLUSTER: tuple[Callable[[], tuple[ZooKeeperEndpoint | None, KafkaEndpoint]], ...] = (
-    topicops.features.sandbox.addresses.local_addresses,
-)  # fmt: skip
-"""Functions that give the addresses of a cluster on this machine; the first is used."""
 
 
 def after_run(run: Run, results: RunResults, *, mode: RunMode | None = None) -> None:

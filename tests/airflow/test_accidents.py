@@ -22,10 +22,10 @@ from fixtures.live import until
 from fixtures.small_disk import filled, may_mount, read_only, small_disk
 from fixtures.stopped_runs import AIRFLOW_SETTINGS
 from fixtures.topic_project import TOMBSTONE, TOPIC
-from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.features.shared.airflow_client import ENDED
-from topicops.features.shared.processes import kill
 from topicops.model.runs.results import OutcomeStatus
+from topicops_local.cluster import LocalCluster
+from topicops_local.processes import kill
 
 pytestmark = [pytest.mark.timeout(1800), pytest.mark.soak]
 ACCIDENTS, ASKED = "accidents", "asked"

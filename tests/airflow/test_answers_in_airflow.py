@@ -18,11 +18,11 @@ from fixtures.live import create_topics, until
 from fixtures.topic_project import TOMBSTONE, TOPIC
 from topicops.edges.home.artifacts import ArtifactStore, runs_folder
 from topicops.edges.home.audit_files import read_audit_log
-from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.features.shared.airflow_client import RUN_ENDED
 from topicops.flow import planning
 from topicops.flow.runs.run import open_run
 from topicops.model.runs.audit import AuditLine
+from topicops_local.cluster import LocalCluster
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(2400)]
 

@@ -9,9 +9,9 @@ import pytest
 
 from fixtures.live import look
 from fixtures.topic_project import TOPIC, Project
-from topicops.features.sandbox.edges.airflow import start_airflow, wait_for_dags
-from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.features.shared.airflow_client import AirflowClient
+from topicops_local.airflow import start_airflow, wait_for_dags
+from topicops_local.cluster import LocalCluster
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
 

@@ -11,8 +11,8 @@ import pytest
 from fixtures.airflow_story import Story
 from fixtures.live import remove_topics
 from fixtures.topic_project import TOPIC, Project
-from topicops.features.sandbox.edges.airflow import start_airflow, wait_for_dags
-from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops_local.airflow import start_airflow, wait_for_dags
+from topicops_local.cluster import LocalCluster
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1500)]
 

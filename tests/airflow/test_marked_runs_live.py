@@ -14,7 +14,7 @@ import pytest
 
 from fixtures.live import until
 from fixtures.stopped_runs import PIPELINE, Stage, stage_for_kills
-from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops_local.cluster import LocalCluster
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
 

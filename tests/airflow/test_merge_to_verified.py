@@ -23,8 +23,8 @@ from fixtures.live import create_topics, look, remove_topics, until
 from fixtures.team_repository import AIRFLOW, READER, REVIEW_KEY, TeamRepository, team_repository
 from fixtures.workflow import Ended
 from topicops.features.authoring.first_environment import REPOSITORY, dag_file, filled
-from topicops.features.sandbox.edges.airflow import LocalAirflow, start_airflow, wait_for_dags
-from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops_local.airflow import LocalAirflow, start_airflow, wait_for_dags
+from topicops_local.cluster import LocalCluster
 
 pytestmark = [pytest.mark.soak, pytest.mark.usefixtures("spark")]
 logger = logging.getLogger(__name__)

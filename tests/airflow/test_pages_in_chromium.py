@@ -22,7 +22,6 @@ from fixtures.run_pages import HOSTILE, write_run
 from fixtures.topic_index import write_index
 from topicops.edges.home.artifacts import ArtifactStore
 from topicops.edges.home.memories import HELD
-from topicops.features.sandbox.edges.airflow import LocalAirflow, start_airflow, wait_for_dags
 from topicops.features.topic_pages.on_airflow import VIEW
 from topicops.flow.runs.held_changes import note_answer
 from topicops.flow.runs.run import outcomes_file
@@ -32,6 +31,7 @@ from topicops.model.plans.plan_file import plan_to_json
 from topicops.model.runs.memories import HeldSet, Rejection
 from topicops.model.runs.results import FailingRow, Outcome, OutcomeStatus, QualityReport, quality_file
 from topicops.on_airflow.routes import PLAN_ROUTE, PREFIX, QUALITY_ROUTE
+from topicops_local.airflow import LocalAirflow, start_airflow, wait_for_dags
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PIPELINE = "topic_pipeline_local"

@@ -19,12 +19,12 @@ from fixtures.live import create_topics, look, until
 from fixtures.reviews import KEY, as_param, review_of, signed
 from fixtures.topic_project import TOMBSTONE, TOPIC, Project
 from topicops.edges.home.audit_files import read_audit_log
-from topicops.features.sandbox.edges.airflow import start_airflow, wait_for_dags
-from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.features.shared.airflow_client import AirflowClient
 from topicops.flow import planning
 from topicops.flow.runs.run import open_run
 from topicops.model.runs.run_result import RunResult
+from topicops_local.airflow import start_airflow, wait_for_dags
+from topicops_local.cluster import LocalCluster
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1500)]
 

@@ -12,7 +12,6 @@ import pytest
 
 from fixtures.topic_project import TOMBSTONE, TOPIC, Project
 from topicops.edges.zookeeper.reader import ZooKeeperReader
-from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.flow import planning
 from topicops.flow.runs.run import open_run
 from topicops.model.plans.changes import GateWord
@@ -21,6 +20,7 @@ from topicops.model.plans.plan_file import plan_from_json
 from topicops.on_airflow import topic_asset
 from topicops.on_airflow.dags import drift_dag, pipeline_dag
 from topicops.on_airflow.tasks import Site
+from topicops_local.cluster import LocalCluster
 
 pytestmark = pytest.mark.usefixtures("airflow_database", "spark")
 

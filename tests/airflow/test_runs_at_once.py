@@ -12,8 +12,8 @@ import pytest
 from fixtures.airflow_story import RUN_S, Story, airflow_stories, remove_topics
 from fixtures.postgresql import NO_POSTGRESQL, postgresql
 from fixtures.topic_project import TOPIC
-from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.features.shared.airflow_client import AirflowClient, AirflowError
+from topicops_local.cluster import LocalCluster
 
 logger = logging.getLogger(__name__)
 

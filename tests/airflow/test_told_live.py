@@ -14,10 +14,10 @@ from confluent_kafka import ElectionType
 from fixtures.admin import new_admin
 from fixtures.live import look, until
 from fixtures.topic_project import TOPIC, Project
-from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.on_airflow.dags import pipeline_dag
 from topicops.on_airflow.options import Options
 from topicops.on_airflow.tasks import Site
+from topicops_local.cluster import LocalCluster
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(900), pytest.mark.usefixtures("airflow_database", "spark")]
 logger = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ import pytest
 from fixtures.airflow_watch import Watch
 from fixtures.stopped_runs import ENVIRONMENT, PIPELINE, TOPIC, Stage, stage_for_kills
 from fixtures.topic_project import TOMBSTONE
-from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops_local.cluster import LocalCluster
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
 RUN_S = 600.0

@@ -14,9 +14,7 @@ from fixtures.quality import quality_report
 from fixtures.simulated import Simulated
 from fixtures.workflow import git
 from topicops.cli.json_outputs import OUTPUTS
-from topicops.features.sandbox.edges.state import ClusterState, Server, write_state
 from topicops.features.schemas.outputs import schema_of_output
-from topicops.features.shared.processes import ProcessMark
 from topicops.flow import single_steps
 from topicops.flow.runs.run import Run
 from topicops.model.runs.results import FailingRow, QualityResult
@@ -114,13 +112,6 @@ def spoiled_since_a_commit(_: Simulated) -> None:
     git(Path(), "commit", "-qm", "An environment")
 
 
-def servers_ended(shop: Simulated) -> None:
-    """A local cluster that an earlier command started."""
-    gone = ProcessMark(pid=2**22, started="long ago")
-    broker = Server(role="broker-1", port=1, process=gone, broker=1, controller_port=1)
-    write_state(Path("home/cluster"), ClusterState(servers=(broker,)))
-
-
 def verified(shop: Simulated) -> None:
     a_broker_stopped(shop)
     shop.workspace.run("verify", "--environment", "local")
@@ -157,8 +148,6 @@ PRINTED: Sequence[tuple[str, Before, str]] = [
     ("audit-lines", applied, "audit topic bills"),
     ("audit-lines", nothing, "audit run 1"),
     ("audit-check", applied, "audit verify"),
-    ("local-status", nothing, "local status"),
-    ("local-status", servers_ended, "local status"),
     ("error", nothing, "drift --environment nowhere"),
     ("error", spoiled, "plan --environment local"),
 ]
@@ -230,11 +219,11 @@ LATER = {"AuditLine", "ReportJson"}
 """Parts with fields that came with a later minor version of their format."""
 
 
-def test_each_field_is_required_but_those_of_a_cluster_that_was_never_started() -> None:
-    """And those that a later minor version adds: a file of an earlier one still fits."""
+def test_each_field_is_required_but_those_that_a_later_minor_version_adds() -> None:
+    """A file of an earlier one still fits."""
     parts = {name: part for schema in SCHEMAS.values() for name, part in schema["$defs"].items()}
     optional = {n for n, part in parts.items() if set(part.get("properties", ())) > set(part.get("required", ()))}
-    assert optional - PART_OF_A_PLAN == {"ClusterStatusJson", *LATER}
+    assert optional - PART_OF_A_PLAN == LATER
 
 
 @pytest.mark.parametrize("kind", OUTPUTS)

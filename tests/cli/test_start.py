@@ -149,7 +149,7 @@ def test_with_json_problems_of_files_are_diagnostics(
 def test_planning_loads_nothing_that_only_other_commands_need() -> None:
     program = (
         "import sys; from topicops.cli import run; run(['plan', '--environment', 'x']); "
-        "print(*[name for name in sys.modules if name.startswith('topicops.')])"
+        "print(*[name for name in sys.modules if name.startswith('topicops')])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     loaded = set(done.stdout.split())
@@ -159,7 +159,7 @@ def test_planning_loads_nothing_that_only_other_commands_need() -> None:
             "topicops.cli.cluster.apply",
             "topicops.edges.kafka.clients.confluent",
             "topicops.edges.kafka.clients.broker_connections",
-            "topicops.features.sandbox.edges.cluster",
+            "topicops_local",
             "topicops.flow.applying",
             "topicops.flow.verifying",
         }

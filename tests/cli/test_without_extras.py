@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -22,9 +23,10 @@ OF_EXTRAS = (
     "py4j",
     "pyarrow",
     "pyspark",
+    "topicops_local",
 )
 SPARK = "topicops: Spark is not installed: run pip install 'topicops[spark]'"
-AIRFLOW = "topicops: Airflow is not installed: run pip install 'topicops[airflow]'"
+LOCAL = "topicops: The local cluster is not installed: run pip install 'topicops[local]'"
 
 RUN = """
 import contextlib, io, json, os, sys
@@ -89,10 +91,22 @@ def test_what_needs_an_extra_says_in_one_sentence_which_one(folder: Path) -> Non
     commands = {
         ("plan", "--environment", "local", "--engine", "spark"): SPARK,
         ("spark", "archive"): SPARK,
-        ("demo",): AIRFLOW,
+        ("demo", "--kafka", "2.5"): LOCAL,
+        ("local",): LOCAL,
+        ("local", "up", "--fresh"): LOCAL,
+        ("init", "--local"): LOCAL,
     }
     for (words, sentence), (status, shown) in zip(commands.items(), answers(*commands, folder=folder), strict=True):
         assert (status, shown.splitlines()[-1]) == (1, sentence), words
+
+
+def test_commands_of_an_extra_that_is_missing_are_listed_with_what_installs_them(folder: Path) -> None:
+    [(status, shown)] = answers(["--help"], folder=folder)
+    assert status == 0
+    for name in ("local", "demo"):
+        assert re.search(
+            rf"^\W*{name} +The local cluster is not installed: run pip install\W+'topicops\[local\]'", shown, re.MULTILINE
+        )
 
 
 def test_without_extras_files_are_checked_and_a_plan_gets_as_far_as_the_connection(folder: Path) -> None:

@@ -10,11 +10,11 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from fixtures.admin import new_admin
 from fixtures.live import cluster_spec, create_topics, look, remove_topics, until
 from fixtures.workspace import Workspace
-from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.flow import planning, single_steps
 from topicops.flow.runs.run import Run, open_run
 from topicops.model.errors import UnrecordedError
 from topicops.model.runs.results import Outcome, OutcomeStatus
+from topicops_local.cluster import LocalCluster
 
 
 class CrashError(BaseException):

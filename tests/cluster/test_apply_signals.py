@@ -21,8 +21,8 @@ from fixtures.workspace import Workspace
 from topicops.edges.home.audit_files import read_audit_log
 from topicops.edges.home.journal import open_intents, read_journal
 from topicops.edges.zookeeper.reader import ZooKeeperReader
-from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.runs.audit import chain_problems
+from topicops_local.cluster import LocalCluster
 
 TOPICS = ("signal-a", "signal-b", "signal-c")
 

@@ -19,10 +19,10 @@ from fixtures.workspace import Ended, Workspace
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.edges.kafka.reader import KafkaReader
 from topicops.edges.zookeeper.lease import ZooKeeperLease
-from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.plans.plan import NO_RECORD, TopicActivity
 from topicops.model.ports import Clock
 from topicops.steps.clocks import ahead_of
+from topicops_local.cluster import LocalCluster
 
 CLOCKS = ("topicops.model.ports", "topicops.flow.runs.run", "topicops.cli.cluster.apply")
 """The modules that ask for this host's time where a plan is applied."""

@@ -13,8 +13,8 @@ from confluent_kafka.admin import NewTopic
 from fixtures.live import cluster_spec, create_topics, look, remove_topics
 from fixtures.workspace import Ended, Workspace
 from topicops import cli
-from topicops.features.sandbox.edges.cluster import LocalCluster
-from topicops.features.shared.processes import free_port
+from topicops_local.cluster import LocalCluster
+from topicops_local.processes import free_port
 
 OF_CONSUMERS = {
     "group.id": "group_1",

@@ -11,10 +11,10 @@ import pytest
 from fixtures.live import cluster_spec, look
 from fixtures.request_log import RequestLog
 from fixtures.workspace import Workspace
-from topicops.features.sandbox.edges.cluster import LocalCluster
-from topicops.features.sandbox.edges.jars import kafka_jars
-from topicops.features.sandbox.edges.state import Server
 from topicops.features.shared.java import find_java
+from topicops_local.cluster import LocalCluster
+from topicops_local.jars import kafka_jars
+from topicops_local.state import Server
 
 SENTENCE = "topics whose name ends in -tmp are not wanted here"
 POLICY = f"""

@@ -21,8 +21,8 @@ from topicops.edges.kafka.clients.broker_connections import BrokerConnections
 from topicops.edges.kafka.clients.settings import Deadline
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.edges.kafka.questions.consumer_groups import ConsumerGroups
-from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.errors import ClusterUnreachableError
+from topicops_local.cluster import LocalCluster
 
 DAY_MS = 86_400_000
 MANY = 10_000

@@ -17,10 +17,10 @@ from fixtures.edited_plans import edit_plan
 from fixtures.live import cluster_spec, create_topics, until
 from fixtures.workspace import Workspace
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
-from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import GatedChange
 from topicops.model.specs.environment import Risk
+from topicops_local.cluster import LocalCluster
 
 WEEK_MS, HOUR_MS = 7 * 24 * 3_600_000, 3_600_000
 PARTITIONS = (0, 1, 2)

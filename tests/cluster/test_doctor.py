@@ -23,8 +23,8 @@ from kazoo.security import make_acl
 from fixtures.admin import new_admin
 from fixtures.live import cluster_spec, create_topics, look, tree_of, until, zookeeper
 from fixtures.workspace import Ended, Workspace
-from topicops.features.sandbox.edges.cluster import LocalCluster
-from topicops.features.sandbox.edges.state import read_state, write_state
+from topicops_local.cluster import LocalCluster
+from topicops_local.state import read_state, write_state
 
 NOBODY = 9
 """A broker id that no broker has."""

@@ -15,11 +15,11 @@ from confluent_kafka.admin import NewTopic
 from fixtures.adversary import Anew, Case, Edit, Tried, edits_of, is_readable, planned_anew, problems_of
 from fixtures.live import cluster_spec, create_topics, look, remove_topics
 from fixtures.workspace import Workspace
-from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.flow.runs.access import PORT_WRAPPERS, PortWrappers
 from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.ports import Answer, TopicAdmin
+from topicops_local.cluster import LocalCluster
 
 TRIES = 50
 SHORT = 3

@@ -17,8 +17,8 @@ from fixtures.admin import new_admin
 from fixtures.live import cluster_spec, look, until
 from fixtures.workspace import Ended, Workspace
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
-from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.cluster.snapshot import LogDirectories
+from topicops_local.cluster import LocalCluster
 
 pytestmark = pytest.mark.cluster
 KINDS = [

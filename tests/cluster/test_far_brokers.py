@@ -14,7 +14,7 @@ from fixtures.live import cluster_spec, create_topics, remove_topics
 from fixtures.proxy import BrokerProxies, Fate
 from fixtures.workspace import Workspace
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
-from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops_local.cluster import LocalCluster
 
 TOPICS = ("far-old", "far-kept")
 

@@ -14,7 +14,7 @@ from kazoo.client import KazooClient
 from fixtures.admin import new_admin
 from fixtures.live import cluster_spec, look, until, zookeeper
 from fixtures.workspace import Ended, Workspace
-from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops_local.cluster import LocalCluster
 
 NOBODY = 9
 """A broker id that no broker has."""

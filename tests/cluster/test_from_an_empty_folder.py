@@ -15,7 +15,7 @@ from fixtures.live import create_topics
 from fixtures.page_commands import blocks_of, without_comment
 from fixtures.terminal import Terminal
 from fixtures.wheel import clean_environment, run
-from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops_local.cluster import LocalCluster
 
 pytestmark = pytest.mark.soak
 

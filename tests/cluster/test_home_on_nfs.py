@@ -15,7 +15,7 @@ from fixtures import kill_points
 from fixtures.killable import with_tests_on_path
 from fixtures.live import cluster_spec, look, remove_topics
 from fixtures.workspace import Workspace
-from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops_local.cluster import LocalCluster
 
 LOCKS = Path(__file__).parents[1] / "fixtures" / "nfs_locks"
 NEW, OLD = ("on-nfs-a", "on-nfs-b"), "on-nfs-old"

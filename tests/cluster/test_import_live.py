@@ -11,7 +11,7 @@ from confluent_kafka.admin import NewTopic
 
 from fixtures.live import cluster_spec, create_topics, remove_topics
 from fixtures.workspace import Workspace
-from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops_local.cluster import LocalCluster
 
 ROWS = {"adopt.single": [[1]], "adopt.wide": [[1, 2, 3], [2, 3, 1]], "adopt.tight": [[3, 1]]}
 CONFIGS = {

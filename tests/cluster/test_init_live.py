@@ -15,7 +15,7 @@ from fixtures.admin import new_admin
 from fixtures.live import create_topics, remove_topics
 from topicops import cli
 from topicops.features.authoring.first_environment import FIRST_TOPICS
-from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops_local.cluster import LocalCluster
 
 
 @pytest.fixture

@@ -15,10 +15,10 @@ from fixtures.live import until
 from fixtures.workspace import Workspace
 from topicops.edges.kafka.questions.broker_views import BrokerViews
 from topicops.edges.kafka.reader import KafkaReader
-from topicops.features.sandbox.commands import local as cli
-from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.ports import BrokerLogs, BrokerView, LogQuestions
+from topicops_local import local as cli
+from topicops_local.cluster import LocalCluster
 
 BROKERS = (1, 2, 3)
 

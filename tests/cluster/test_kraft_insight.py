@@ -15,7 +15,7 @@ from fixtures.admin import new_admin
 from fixtures.kafka_tool import described_topics
 from fixtures.live import create_topics
 from fixtures.workspace import Workspace
-from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops_local.cluster import LocalCluster
 
 STOPPED = 3
 ROWS = {"thin": [1, STOPPED], "under-min": [2, 1, STOPPED], "gone": [STOPPED]}

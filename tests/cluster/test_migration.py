@@ -9,8 +9,8 @@ import pytest
 
 from fixtures.migration import ready_brokers, start_controller, wait_for_hand_over
 from fixtures.workspace import Workspace
-from topicops.features.sandbox.edges.cluster import LocalCluster
-from topicops.features.shared.processes import free_port, stop
+from topicops_local.cluster import LocalCluster
+from topicops_local.processes import free_port, stop
 
 
 @pytest.fixture(scope="module")

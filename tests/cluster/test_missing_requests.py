@@ -13,7 +13,7 @@ from fixtures.admin import new_admin
 from fixtures.live import cluster_spec, create_topics, look, remove_topics
 from fixtures.proxy import BrokerProxies, Fate
 from fixtures.workspace import Workspace
-from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops_local.cluster import LocalCluster
 
 pytestmark = pytest.mark.filterwarnings("ignore:alter_configs has been deprecated")  # what such brokers have
 

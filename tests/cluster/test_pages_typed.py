@@ -10,7 +10,7 @@ import pytest
 from fixtures.live import look, remove_topics
 from fixtures.page_reader import Reader
 from fixtures.page_stories import STORIES
-from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops_local.cluster import LocalCluster
 
 pytestmark = pytest.mark.soak
 

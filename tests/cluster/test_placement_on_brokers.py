@@ -13,8 +13,8 @@ from fixtures.admin import new_admin
 from fixtures.kafka_tool import kafka_reassign_partitions
 from fixtures.live import cluster_spec, create_topics, look, until
 from fixtures.workspace import Workspace
-from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.cluster.snapshot import Assignment
+from topicops_local.cluster import LocalCluster
 
 Rows = Mapping[int, Sequence[int]]
 

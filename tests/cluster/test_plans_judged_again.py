@@ -15,11 +15,11 @@ from fixtures.admin import new_admin
 from fixtures.edited_plans import edit_plan, resealed
 from fixtures.live import cluster_spec, create_topics, look, remove_topics
 from fixtures.workspace import Ended, Workspace
-from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.plans.changes import ConfigureTopic, CreateTopic, GateWord
 from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.specs.environment import Risk
+from topicops_local.cluster import LocalCluster
 
 WEEK_MS = str(7 * 24 * 3600 * 1000)
 OTHER_ID = "AAAAAAAAAAAAAAAAAAAAAQ"

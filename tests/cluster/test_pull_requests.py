@@ -17,7 +17,7 @@ from fixtures.workflow import git
 from topicops import cli
 from topicops.features.authoring.first_environment import REPOSITORY, filled
 from topicops.features.pull_requests.comment_markdown import marked
-from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops_local.cluster import LocalCluster
 
 TEMPLATE = Path(__file__).parents[2] / "plugins/topicops/features/authoring/first_files/workflow.yml"
 EXAMPLE = filled(

@@ -12,11 +12,11 @@ from fixtures.store import s3_store
 from fixtures.workspace import Workspace
 from topicops.features.quality import judging
 from topicops.features.quality.past_runs import quality_history
-from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.features.spark.engine import SPARK
 from topicops.flow import single_steps
 from topicops.flow.runs.run import Run, open_run
 from topicops.model.runs.results import QualityReport
+from topicops_local.cluster import LocalCluster
 
 NAME = "quality-live"
 

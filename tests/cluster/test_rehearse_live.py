@@ -15,10 +15,10 @@ from fixtures.live import look, remove_topics, until, zookeeper
 from fixtures.workspace import Workspace
 from topicops.edges.kafka.admin import KafkaAdmin
 from topicops.features.rehearse.played import Effect, Rehearsal, rehearse
-from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.ports import Answer, AnswerKind
+from topicops_local.cluster import LocalCluster
 
 pytestmark = pytest.mark.cluster
 BROKERS = (1, 2, 3)

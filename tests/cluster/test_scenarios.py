@@ -10,7 +10,7 @@ import pytest
 from fakes.scenarios import SCENARIOS, ClusterUnderTest
 from fixtures.live import remove_topics
 from fixtures.real_scenarios import under_test
-from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops_local.cluster import LocalCluster
 
 
 @pytest.fixture

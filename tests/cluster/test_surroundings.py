@@ -14,7 +14,7 @@ from kazoo.client import KazooClient
 from fixtures.live import cluster_spec, look, remove_topics
 from fixtures.surroundings import Command, ForkedCommands, Surroundings
 from fixtures.workspace import Workspace
-from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops_local.cluster import LocalCluster
 
 PREFIX = "surroundings."
 COMMANDS = (

@@ -13,8 +13,8 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 from fixtures.admin import new_admin
 from fixtures.live import cluster_spec, create_topics, look, remove_topics, until
 from fixtures.workspace import Workspace
-from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.cluster.snapshot import LiveTopic
+from topicops_local.cluster import LocalCluster
 
 KINDS = {"growing": 20, "drifting": 20, "going": 10}
 """Topics that are there before the hundred changes."""

@@ -13,7 +13,7 @@ from kazoo.client import KazooClient
 from fixtures.kafka_tool import described_topics
 from fixtures.live import cluster_spec, create_topics, look, remove_topics, until
 from fixtures.workspace import Workspace
-from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops_local.cluster import LocalCluster
 
 STOPPED = 3
 ROWS = {

@@ -14,7 +14,7 @@ from confluent_kafka.admin import NewTopic
 from fixtures.git_bundle import WHO
 from fixtures.live import cluster_spec, create_topics, look, remove_topics
 from fixtures.workspace import Workspace
-from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops_local.cluster import LocalCluster
 
 pytestmark = pytest.mark.soak
 NAMES = ("undo-bills", "undo-grown", "undo-old", "undo-new")

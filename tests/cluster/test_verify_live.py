@@ -25,7 +25,6 @@ from fixtures.workspace import Workspace
 from topicops.edges.kafka.admin import KafkaAdmin
 from topicops.edges.kafka.questions.broker_views import BrokerViews
 from topicops.edges.zookeeper.reader import ZooKeeperReader
-from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.flow.runs.access import PORT_WRAPPERS, PortWrappers
 from topicops.model.plans.changes import Change, DeleteTopic
 from topicops.model.plans.plan import Plan
@@ -33,6 +32,7 @@ from topicops.model.ports import Answer, Clock, TopicAdmin
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus
 from topicops.model.specs.environment import Verify
 from topicops.steps.verifying.verify import FIRST_WAIT_S, verify
+from topicops_local.cluster import LocalCluster
 
 NOBODY = 9
 """No broker has this id."""

@@ -23,11 +23,11 @@ from fixtures.kafka_tool import FLAGS
 from fixtures.live import cluster_spec, look, until, zookeeper
 from fixtures.workspace import Workspace
 from topicops.edges.kafka.questions.broker_views import BrokerViews
-from topicops.features.sandbox.edges.cluster import LocalCluster
-from topicops.features.sandbox.edges.jars import kafka_jars
 from topicops.features.shared.java import find_java
 from topicops.model.cluster.health import health_of
 from topicops.model.ports import BrokerView
+from topicops_local.cluster import LocalCluster
+from topicops_local.jars import kafka_jars
 
 pytestmark = pytest.mark.cluster
 UNKNOWN = 9

@@ -13,8 +13,8 @@ import pytest
 from fixtures.live import cluster_spec, zookeeper
 from fixtures.workspace import Workspace
 from topicops import cli
-from topicops.features.sandbox.edges.cluster import LocalCluster
-from topicops.features.shared.processes import free_port
+from topicops_local.cluster import LocalCluster
+from topicops_local.processes import free_port
 
 NAME = "kafka-1.kafka-headless.data.svc:9092"
 SENTENCE = f"broker 1 advertises {NAME}, which this host cannot resolve; the bootstrap address works. Name a listener"

@@ -1,4 +1,4 @@
 """Fakes of the outside systems and builders of values, held to the real systems by shared scenarios.
 
-Imports ``model`` and ``controller`` only.
+Imports ``model`` alone of the package.
 """

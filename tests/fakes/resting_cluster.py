@@ -10,13 +10,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from fakes.controller.context import ControllerSettings
+from fakes.controller.znodes import TopicPartition
 from fakes.request_checks import IS_MOVING
 from fakes.simulation.admin import ACCEPTED, SimulatedBrokersApi
 from fakes.simulation.cluster import THREE_RACKS, SimulatedCluster
 from fakes.simulation.ports import CLUSTER_ID, SimulatedPorts
 from fakes.simulation.world import World
-from topicops.features.rehearse.controller.context import ControllerSettings
-from topicops.features.rehearse.controller.znodes import TopicPartition
 from topicops.model.abilities import MissingRequests
 from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.cluster.snapshot import ClusterSnapshot, DirectoriesByBroker, LiveTopic, LogDirectories

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from fakes.changes import create_topic
+from fakes.controller.znodes import TopicPartition
 from fakes.simulation.admin import CLIENT_TIMEOUT_S, LATEST_S, Mishap, SimulatedBrokersApi
 from fakes.simulation.cluster import LAG_S, SimulatedCluster
 from fakes.simulation.world import World
-from topicops.features.rehearse.controller.znodes import TopicPartition
 from topicops.model.ports import AnswerKind
 
 TP = TopicPartition("t", 0)

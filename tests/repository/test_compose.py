@@ -94,7 +94,7 @@ def test_the_pipeline_uses_the_spark_service() -> None:
 
 
 def test_tasks_start_from_a_process_that_has_imported_the_large_packages() -> None:
-    from topicops.features.sandbox.edges.airflow import PRELOADED
+    from topicops_local.airflow import PRELOADED
 
     environment = SERVICES["airflow-scheduler"]["environment"]
     assert environment["AIRFLOW__CORE__MP_START_METHOD"] == "forkserver"

@@ -79,7 +79,7 @@ def test_the_base_install_validates_writes_files_and_gets_as_far_as_the_cluster(
     [
         ("plan --environment local --engine spark", "Spark is not installed: run pip install 'topicops[spark]'"),
         ("spark archive", "Spark is not installed: run pip install 'topicops[spark]'"),
-        ("demo", "Airflow is not installed: run pip install 'topicops[airflow]'"),
+        ("local up", "The local cluster is not installed: run pip install 'topicops[local]'"),
     ],
 )
 def test_what_needs_an_extra_names_it(installed: Path, words: str, sentence: str, tmp_path: Path) -> None:
@@ -99,5 +99,4 @@ def test_the_wheel_has_the_first_files_and_the_schemas(wheel: Path) -> None:
         "topicops/features/authoring/first_files/topicops_dags.py",
         "topicops/schema/topic.v1.json",
         "topicops/schema/outputs/report.v1.json",
-        "topicops/features/sandbox/edges/releases/kafka-3.9.2.sha256",
     } <= names

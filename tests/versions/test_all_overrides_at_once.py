@@ -9,7 +9,7 @@ import pytest
 
 from fixtures.live import cluster_spec, look, remove_topics, zookeeper
 from fixtures.workspace import Ended, Workspace
-from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops_local.cluster import LocalCluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 RELEASES = ("1.0.2", "1.1.1", "2.2.2")

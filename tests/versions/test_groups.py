@@ -23,8 +23,8 @@ from topicops.edges.kafka.clients.broker_connections import BrokerConnections
 from topicops.edges.kafka.clients.settings import Deadline
 from topicops.edges.kafka.questions import broker_questions, group_requests
 from topicops.edges.kafka.questions.consumer_groups import ConsumerGroups
-from topicops.features.sandbox.edges.cluster import LocalCluster
-from topicops.features.sandbox.edges.jars import kafka_jars
+from topicops_local.cluster import LocalCluster
+from topicops_local.jars import kafka_jars
 
 OLDER, NEWEST = "4.0.2", "4.4.0"
 ONE_BROKER = {"share.coordinator.state.topic.replication.factor": "1", "share.coordinator.state.topic.min.isr": "1"}

@@ -21,10 +21,10 @@ from fixtures.migration import (
 )
 from fixtures.summaries import UPGRADE
 from fixtures.workspace import Workspace
-from topicops.features.sandbox.edges.cluster import LocalCluster
-from topicops.features.sandbox.edges.jars import pinned_versions, usual_version
-from topicops.features.shared.processes import ProcessMark, free_port, stop
 from topicops.model.release import NEWEST
+from topicops_local.cluster import LocalCluster
+from topicops_local.jars import pinned_versions, usual_version
+from topicops_local.processes import ProcessMark, free_port, stop
 
 TOPICS = {
     "plain": {"partitions": 6},

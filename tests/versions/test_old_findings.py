@@ -16,7 +16,7 @@ from fixtures.real_scenarios import under_test
 from fixtures.workspace import Workspace
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.edges.zookeeper.reader import CONTROLLER, REASSIGNMENT
-from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops_local.cluster import LocalCluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
 AUTHORIZER = {

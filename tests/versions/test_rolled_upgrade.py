@@ -15,7 +15,7 @@ from fixtures.endless_loop import EndlessLoop
 from fixtures.live import cluster_spec, look
 from fixtures.summaries import UPGRADE
 from fixtures.workspace import Workspace
-from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops_local.cluster import LocalCluster
 
 RELEASES = ("2.5.1", "2.8.2", "3.9.2")
 PROTOCOL = "inter.broker.protocol.version"

@@ -18,7 +18,7 @@ import typer
 from topicops import __version__
 from topicops.cli.output import print_error, print_result, progress
 from topicops.model.codes import Code
-from topicops.model.errors import ExitStatus, SpecError, TopicopsError, known_cause, sentence
+from topicops.model.errors import ExitStatus, MissingExtraError, SpecError, TopicopsError, known_cause, sentence
 from topicops.model.printable import printable
 from topicops.model.waits import told_waits
 
@@ -51,11 +51,11 @@ COMMANDS = {
     "drift": ".features.drift.commands:drift_command",
     "history": ".features.history.commands:app",
     "import": ".features.authoring.commands:import_command",
-    "demo": ".features.sandbox.commands.demo:demo_command",
+    "demo": "local:demo_command",
     "ci": ".features.pull_requests.commands:app",
     "audit": ".features.audit.commands:app",
     "undo": ".features.undo.commands:undo_command",
-    "local": ".features.sandbox.commands.local:app",
+    "local": "local:app",
     "spark": ".features.spark.commands:app",
 }
 """Module of this package and name in it, in the order in which the help shows them.
@@ -77,12 +77,25 @@ def app_of(names: Iterable[str]) -> typer.Typer:
     app.callback(invoke_without_command=True)(options)
     for name in names:
         module, _, attribute = COMMANDS[name].partition(":")
-        command = getattr(import_module(f".{module}", __name__), attribute)
+        try:
+            command = getattr(import_module(f".{module}", __name__), attribute)
+        except MissingExtraError as error:
+            any_words = {"allow_extra_args": True, "ignore_unknown_options": True}
+            shown = f"{error}.".replace("[", "\\[")  # else it begins a style
+            app.command(name, help=shown, context_settings=any_words)(_raising(error))
+            continue
         if isinstance(command, typer.Typer):
             app.add_typer(command, name=name)
         else:
             app.command(name)(command)
     return app
+
+
+def _raising(error: MissingExtraError) -> Callable[[], None]:
+    def command() -> None:
+        raise error
+
+    return command
 
 
 def options(

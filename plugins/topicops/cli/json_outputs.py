@@ -12,9 +12,8 @@ import topicops.features.explain.explanation
 import topicops.features.fleet.text
 import topicops.features.history.asking
 import topicops.features.history.lines
-import topicops.features.rehearse.each_rack
+import topicops.features.rehearse.losses
 import topicops.features.rehearse.played
-import topicops.features.sandbox.commands.local
 import topicops.features.topics.listing
 import topicops.features.undo.text
 import topicops.features.why.values
@@ -51,14 +50,13 @@ OUTPUTS: Mapping[str, JsonOutput] = {
     "why": JsonOutput(topicops.features.why.values.Why, ("why",)),
     "topics": JsonOutput(topicops.features.topics.listing.Listing, ("topics",)),
     "rehearsal": JsonOutput(topicops.features.rehearse.played.Rehearsal, ("rehearse",)),
-    "rack-losses": JsonOutput(topicops.features.rehearse.each_rack.RackLosses, ("rehearse",)),
+    "rack-losses": JsonOutput(topicops.features.rehearse.losses.RackLosses, ("rehearse",)),
     "import": JsonOutput(topicops.features.authoring.drafts.ImportResult, ("import",)),
     "undo": JsonOutput(topicops.features.undo.text.UndoJson, ("undo",)),
     "history": JsonOutput(topicops.features.history.asking.History, ("drift", "history topic", "history quality")),
     "audit-runs": JsonOutput(topicops.features.audit.values.AuditedRuns, ("audit runs",)),
     "audit-lines": JsonOutput(topicops.features.audit.values.AuditedLines, ("audit topic", "audit run")),
     "audit-check": JsonOutput(topicops.features.audit.values.CheckedLogs, ("audit verify",)),
-    "local-status": JsonOutput(topicops.features.sandbox.commands.local.ClusterStatusJson, ("local status",)),
     "error": JsonOutput(Failed),
     "quality": JsonOutput(QualityReport, files=("quality-before.json", "quality-after.json")),
     "facts": JsonOutput(Facts, files=("facts-before.json", "facts-after.json")),

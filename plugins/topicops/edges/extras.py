@@ -1,4 +1,4 @@
-"""The parts of an install: the base alone, or with Spark, data quality and Airflow.
+"""The parts of an install: the base alone, or with Spark, data quality, Airflow and servers of this machine.
 
 ``pyproject.toml`` names the packages of each extra. Only this module knows how to find out which are installed.
 """
@@ -11,14 +11,20 @@ from typing import Literal
 
 from topicops.model.errors import MissingExtraError
 
-Extra = Literal["spark", "quality", "airflow"]
+Extra = Literal["spark", "quality", "airflow", "local"]
 _MODULES: Mapping[Extra, tuple[str, ...]] = {
     "spark": ("pyspark", "pyarrow"),
     "quality": ("great_expectations", "pyspark", "pyarrow"),
     "airflow": ("airflow", "great_expectations", "pyspark", "pyarrow"),
+    "local": ("topicops_local",),
 }
 """Found: the extra is installed. Their own dependencies come with them."""
-_TITLES: Mapping[Extra, str] = {"spark": "Spark", "quality": "Great Expectations", "airflow": "Airflow"}
+_TITLES: Mapping[Extra, str] = {
+    "spark": "Spark",
+    "quality": "Great Expectations",
+    "airflow": "Airflow",
+    "local": "The local cluster",
+}
 
 
 def has_extra(extra: Extra) -> bool:

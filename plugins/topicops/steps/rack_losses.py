@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from topicops.model.cluster.broker_defaults import is_known
 from topicops.model.cluster.elections import UNCLEAN_ELECTION, after_loss, elects_unclean, first_state
-from topicops.model.cluster.health import PartitionHealth
+from topicops.model.cluster.health import NO_STATE, PartitionHealth
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic, PartitionState
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.plans.plan import Loss, RackLossRow, RackLossTable
@@ -134,26 +134,47 @@ def topic_after(topic: LiveTopic | None, change: Change, brokers: Collection[int
 
     It stays as it is where the change needs a broker that is not live: apply refuses that.
     """
+    if not brokers_needed(topic, change).issubset(brokers):
+        return topic
     match change:
-        case CreateTopic() if _all_live(change.assignment, brokers):
+        case CreateTopic():
             states = _first_states(change.assignment)
             return LiveTopic(
                 name=change.topic, topic_id=None, assignment=change.assignment, overrides=change.configs, states=states
             )
-        case ExpandTopic() if topic and _all_live(change.assignment, brokers):
+        case ExpandTopic() if topic:
             states = {**(topic.states or {}), **_first_states(change.assignment)}
             return replace(topic, assignment={**topic.assignment, **change.assignment}, states=states)
         case ConfigureTopic() if topic:
             merged = {**topic.overrides, **change.configs}
             return replace(topic, overrides={name: value for name, value in merged.items() if value is not None})
-        case DeleteTopic() if topic and _all_live(topic.assignment, brokers):
+        case DeleteTopic():
             return None
         case _:
             return topic
 
 
-def _all_live(rows: Assignment, brokers: Collection[int]) -> bool:
-    return all(broker in brokers for row in rows.values() for broker in row)
+def brokers_needed(topic: LiveTopic | None, change: Change) -> set[int]:
+    """Give the brokers of a change's new replicas, and for a delete all that hold the topic."""
+    rows: Assignment = {}
+    if isinstance(change, CreateTopic | ExpandTopic):
+        rows = change.assignment
+    elif isinstance(change, DeleteTopic) and topic:
+        rows = topic.assignment
+    return {broker for row in rows.values() for broker in row}
+
+
+def topic_on(live: ClusterSnapshot, topic: LiveTopic, brokers: Collection[int]) -> LiveTopic:
+    """Give a topic of a snapshot once only these brokers are live; new partitions have got their first leaders."""
+    states = {}
+    for p, kind in kinds_of(live, topic):
+        there = [broker for broker in kind.replicas if broker in brokers]
+        if not kind.has_state and there:
+            states[p] = first_state(there)
+        elif kind.has_state:
+            fate = fate_of(kind, brokers)
+            states[p] = replace(NO_STATE, leader=-1 if fate.leader is None else fate.leader, isr=fate.isr)
+    return replace(topic, states=states)
 
 
 def _first_states(rows: Assignment) -> dict[int, PartitionState]:

@@ -10,8 +10,8 @@ from kafka.protocol.metadata import MetadataRequest
 
 from fixtures.proxy import BrokerProxies
 from topicops.edges.kafka.clients.broker_connections import BrokerConnections
-from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.errors import ClusterUnreachableError
+from topicops_local.cluster import LocalCluster
 
 LACKING = {1: {35: -1, 1: 12, 2: 6}, 2: {3: 8}}
 """By broker: one without DescribeLogDirs that looks older than the others; one with Metadata up to version 8."""

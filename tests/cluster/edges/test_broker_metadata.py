@@ -19,9 +19,9 @@ from fixtures.proxy import BrokerProxies
 from topicops.edges.kafka.admin import KafkaAdmin
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.edges.kafka.questions.broker_views import BrokerViews
-from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.plans.plan import NO_RECORD, GroupUse, TopicActivity
 from topicops.model.ports import BrokerLogs, BrokerView, LogQuestions, PartitionView
+from topicops_local.cluster import LocalCluster
 
 NOBODY = {"bootstrap.servers": "127.0.0.1:1"}
 EVERYONE = (1, 2, 3)

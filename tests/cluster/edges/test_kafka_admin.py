@@ -26,7 +26,6 @@ from topicops.edges.kafka.clients.settings import CLIENT_ID
 from topicops.edges.kafka.controller_watch import ControllerWatch
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.edges.zookeeper.reader import ZooKeeperReader
-from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.errors import ClusterUnreachableError
 from topicops.model.plans.changes import Change
@@ -35,6 +34,7 @@ from topicops.model.ports import Answer, AnswerKind, ApplyPorts, Clock
 from topicops.model.runs.results import Outcome, OutcomeStatus
 from topicops.model.specs.environment import Apply, Policy
 from topicops.steps.applying.apply import apply
+from topicops_local.cluster import LocalCluster
 
 DONE = OutcomeStatus.DONE
 NO_BROKER = {"bootstrap.servers": "127.0.0.1:1"}

@@ -19,11 +19,11 @@ from topicops.edges.kafka.questions.broker_views import BrokerViews
 from topicops.edges.kafka.questions.quorum import quorum_of
 from topicops.edges.kafka.reader import ClusterHeader, Description, KafkaReader
 from topicops.edges.zookeeper.reader import ZooKeeperReader
-from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.cluster.snapshot import Broker, ClusterSnapshot, LiveTopic, PartitionState, TopicTraces
 from topicops.model.errors import ClusterError, ClusterUnreachableError, UsageError
 from topicops.model.ports import BrokerView
 from topicops.model.specs.topic_config import canonical_overrides
+from topicops_local.cluster import LocalCluster
 
 CONVERGENCE_S = 30.0
 CONFIGS = {"retention.ms": "3600000", "cleanup.policy": "compact, delete", "min.insync.replicas": "2"}

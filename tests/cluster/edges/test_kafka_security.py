@@ -10,7 +10,6 @@ from topicops.edges.kafka.admin import KafkaAdmin
 from topicops.edges.kafka.clients.usable import require_clients
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.edges.kafka.questions.broker_views import BrokerViews
-from topicops.features.shared.processes import free_port
 from topicops.model.errors import (
     CertificateError,
     ClusterError,
@@ -20,6 +19,7 @@ from topicops.model.errors import (
     UsageError,
 )
 from topicops.model.ports import AnswerKind, BrokerView
+from topicops_local.processes import free_port
 
 WRONG_PASSWORD = "wr0ng-pa55"
 

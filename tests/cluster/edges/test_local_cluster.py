@@ -12,15 +12,15 @@ from pathlib import Path
 import psutil
 import pytest
 
-from topicops.features.sandbox.edges import server_files
-from topicops.features.sandbox.edges.class_archive import train_archive
-from topicops.features.sandbox.edges.cluster import LocalCluster
-from topicops.features.sandbox.edges.jars import kafka_jars
-from topicops.features.sandbox.edges.readiness import ask_broker
-from topicops.features.sandbox.edges.state import ClusterState, Server, read_state, write_state
 from topicops.features.shared.java import find_java
-from topicops.features.shared.processes import ProcessMark, free_port, mark_of, spawn, stop
 from topicops.model.errors import LocalClusterError, UsageError
+from topicops_local import server_files
+from topicops_local.class_archive import train_archive
+from topicops_local.cluster import LocalCluster
+from topicops_local.jars import kafka_jars
+from topicops_local.processes import ProcessMark, free_port, mark_of, spawn, stop
+from topicops_local.readiness import ask_broker
+from topicops_local.state import ClusterState, Server, read_state, write_state
 
 ALL = frozenset({1, 2, 3})
 
@@ -221,7 +221,7 @@ def test_down_wakes_a_paused_process_so_that_it_can_stop(cluster_home: Path, sle
 
 
 def test_a_process_is_known_by_pid_and_start_time_from_any_process(sleeper: ProcessMark) -> None:
-    script = f"from topicops.features.shared.processes import mark_of; print(mark_of({sleeper.pid}).started)"
+    script = f"from topicops_local.processes import mark_of; print(mark_of({sleeper.pid}).started)"
     seen = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert seen.stdout.strip() == sleeper.started
     stop([sleeper], grace_s=5)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from topicops.features.sandbox.commands import local as cli
-from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops_local import local as cli
+from topicops_local.cluster import LocalCluster
 
 
 def test_the_status_command_shows_processes_ports_brokers_and_controller(local_cluster: LocalCluster) -> None:
@@ -24,7 +24,7 @@ def test_the_status_command_shows_processes_ports_brokers_and_controller(local_c
 
 
 def test_the_commands_leave_the_cluster_running_between_them_and_keep_its_data(cluster_home: Path) -> None:
-    script = "import sys; from topicops.features.sandbox.commands.local import app; app(sys.argv[1:])"
+    script = "import sys; from topicops_local.local import app; app(sys.argv[1:])"
 
     def command(*arguments: str) -> str:
         done = subprocess.run(

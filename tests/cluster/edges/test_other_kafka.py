@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from topicops.features.sandbox.commands import local as cli
-from topicops.features.sandbox.edges.cluster import LocalCluster
-from topicops.features.sandbox.edges.jars import pinned_versions, usual_version
-from topicops.features.sandbox.edges.readiness import ask_broker
 from topicops.model.errors import UsageError
 from topicops.model.release import KRAFT, NEWEST, NO_ZOOKEEPER, TOPIC_IDS, Release
+from topicops_local import local as cli
+from topicops_local.cluster import LocalCluster
+from topicops_local.jars import pinned_versions, usual_version
+from topicops_local.readiness import ask_broker
 
 OLD = pinned_versions()[TOPIC_IDS]
 PROTOCOL = {"inter.broker.protocol.version": str(TOPIC_IDS)}

@@ -6,8 +6,8 @@ import time
 from contextlib import closing
 
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
-from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.release import USUAL
+from topicops_local.cluster import LocalCluster
 
 
 def test_a_silent_broker_delays_the_answer_of_the_others_by_two_seconds_a_question(local_cluster: LocalCluster) -> None:

@@ -9,10 +9,10 @@ from fakes.changes import create_topic, expand_topic
 from fixtures.admin import new_admin
 from fixtures.live import look
 from topicops.edges.kafka.admin import KafkaAdmin
-from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.ports import AnswerKind
 from topicops.steps.planning.blocking import Situation, estimated_znode_bytes
+from topicops_local.cluster import LocalCluster
 
 
 def test_a_large_assignment_takes_as_many_bytes_as_the_plan_says(local_cluster: LocalCluster) -> None:

@@ -13,7 +13,7 @@ from fixtures.fault_runs import SEED, FaultRun
 from fixtures.request_log import RequestLog
 from fixtures.summaries import FAULT_RUN
 from fixtures.workspace import Workspace
-from topicops.features.sandbox.edges.cluster import LocalCluster
+from topicops_local.cluster import LocalCluster
 
 
 @pytest.fixture(scope="session")

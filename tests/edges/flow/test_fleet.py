@@ -21,7 +21,6 @@ from topicops.features.fleet import fleet as fleet_steps
 from topicops.features.fleet.fleet import Fleet
 from topicops.features.fleet.values import EnvironmentResult, FleetReport, Standing
 from topicops.features.quality import judging
-from topicops.features.shared.processes import stop
 from topicops.features.spark.engine import SPARK
 from topicops.flow import planning, single_steps
 from topicops.flow.runs.run import Run, open_run
@@ -29,6 +28,7 @@ from topicops.model.errors import TopicopsError
 from topicops.model.json_types import json_text
 from topicops.model.runs.results import QualityReport
 from topicops.plugged import ENGINES
+from topicops_local.processes import stop
 
 BROKEN = ("nowhere", "kraft", "shrunken", "dead")
 

@@ -14,11 +14,11 @@ from topicops.edges.home.journal import read_journal
 from topicops.edges.home.lease_holder import holder_text
 from topicops.edges.home.memories import topic_count
 from topicops.edges.home.open_journals import abandoned
-from topicops.features.sandbox.edges.state import read_state
 from topicops.flow.runs.run import load_plan
 from topicops.model.errors import TopicopsError
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
+from topicops_local.state import read_state
 
 DEPTHS = (*range(850, 1010, 4), 100_000)
 """Python gives up at about a thousand; how deep exactly depends on where the reader is called."""

@@ -9,10 +9,10 @@ import pytest
 from fixtures.config_edges import codes_of, edge_values
 from fixtures.log_config import LogConfig
 from fixtures.summaries import CONFIG_EDGES
-from topicops.features.sandbox.edges.jars import pinned_versions
 from topicops.model.release import ONE_MESSAGE_FORMAT, Release
 from topicops.model.specs.config_checks import config_problem
 from topicops.model.specs.topic_config import THROTTLE_LISTS, TOPIC_CONFIGS
+from topicops_local.jars import pinned_versions
 
 NOT_FOR_FILES = THROTTLE_LISTS | {"message.format.version"}
 """No file may name them, or not from ``ONE_MESSAGE_FORMAT`` on: only the check of live values speaks of them."""

@@ -11,8 +11,8 @@ import pytest
 
 from fixtures.killable import with_tests_on_path
 from topicops.features.shared.java import find_java, pyspark_jars
-from topicops.features.shared.processes import free_port
 from topicops.features.spark.edges.driver import archive_path
+from topicops_local.processes import free_port
 
 SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData"
 

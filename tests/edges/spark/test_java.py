@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from topicops.features.sandbox.edges import server_files
 from topicops.features.shared import java as subject
-from topicops.features.shared.processes import last_lines
+from topicops.features.shared.java import last_lines
 from topicops.features.spark.edges.failures import reason_of
 from topicops.model.errors import LocalClusterError
+from topicops_local import server_files
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 
 from fixtures import zookeeper
 from fixtures.zookeeper import start_zookeeper
-from topicops.features.shared.processes import free_port, stop
+from topicops_local.processes import free_port, stop
 
 NETTY = {"serverCnxnFactory": "org.apache.zookeeper.server.NettyServerCnxnFactory"}
 """A secure port needs it. The other case runs on ZooKeeper's default, whose error is another one."""

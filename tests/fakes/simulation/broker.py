@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from topicops.features.rehearse.controller.messages import LeaderAndIsr, StopReplica
-from topicops.features.rehearse.controller.znodes import TopicPartition
+from fakes.controller.messages import LeaderAndIsr, StopReplica
+from fakes.controller.znodes import TopicPartition
 from topicops.model.ports import PartitionView
 
 

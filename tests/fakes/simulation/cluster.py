@@ -8,12 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from fakes.simulation.broker import KnownPartition, Message, MetadataUpdate, SimulatedBroker
-from fakes.simulation.world import World
-from fakes.simulation.zookeeper import SimulatedZooKeeper, WriterDiedError
-from topicops.features.rehearse.controller.context import ControllerSettings
-from topicops.features.rehearse.controller.controller import Controller
-from topicops.features.rehearse.controller.messages import (
+from fakes.controller.context import ControllerSettings
+from fakes.controller.controller import Controller
+from fakes.controller.messages import (
     BrokerRequest,
     BrokersChanged,
     DeletionsMarked,
@@ -31,7 +28,10 @@ from topicops.features.rehearse.controller.messages import (
     TopicsChanged,
     UpdateMetadata,
 )
-from topicops.features.rehearse.controller.znodes import TopicPartition
+from fakes.controller.znodes import TopicPartition
+from fakes.simulation.broker import KnownPartition, Message, MetadataUpdate, SimulatedBroker
+from fakes.simulation.world import World
+from fakes.simulation.zookeeper import SimulatedZooKeeper, WriterDiedError
 from topicops.model.cluster.snapshot import Broker, LiveTopic, PartitionState
 from topicops.model.plans.plan import GroupUse
 from topicops.model.ports import PartitionView

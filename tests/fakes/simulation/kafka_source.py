@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from fakes.controller.znodes import TopicPartition
 from fakes.simulation.broker import KnownPartition
 from fakes.simulation.process import SimulatedProcess
-from topicops.features.rehearse.controller.znodes import TopicPartition
 from topicops.model.cluster.snapshot import (
     Assignment,
     ClusterSnapshot,

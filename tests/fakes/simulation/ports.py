@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
+from fakes.controller.znodes import TopicPartition
 from fakes.simulation.cluster import SimulatedCluster
-from topicops.features.rehearse.controller.znodes import TopicPartition
 from topicops.model.abilities import MissingRequests, missing_requests, of_release
 from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.cluster.snapshot import (

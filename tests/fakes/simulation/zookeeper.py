@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from topicops.features.rehearse.controller.znodes import (
+from fakes.controller.znodes import (
     ReplicaAssignment,
     TopicPartition,
     TopicZnode,

@@ -1,22 +1,30 @@
-"""The shortcut for one partition ends as the whole model does."""
+"""The rules of a loss, and of a rehearsal, end as the played controller does."""
 
 from __future__ import annotations
 
-import random
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
 
 import pytest
 
-from topicops.features.rehearse.controller.context import ControllerSettings
-from topicops.features.rehearse.controller.played_cluster import PlayedCluster
-from topicops.features.rehearse.controller.znodes import TopicPartition, Znodes
-from topicops.model.cluster.elections import after_loss
+from fakes.builders import live_topic, partition_state, snapshot
+from fakes.changes import configure_topic, create_topic, delete_topic, expand_topic
+from fakes.controller.context import ControllerSettings
+from fakes.controller.played_cluster import PlayedCluster
+from fakes.controller.znodes import TopicPartition, Znodes
+from topicops.features.rehearse.played import RehearsedChange, rehearse
+from topicops.model.cluster.elections import UNCLEAN_ELECTION, after_loss
+from topicops.model.cluster.health import NO_STATE
+from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
+from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 
 BROKERS = range(1, 7)
 
 
 @pytest.mark.parametrize("seed", range(200))
 def test_a_loss_ends_as_the_played_cluster_does(seed: int) -> None:
-    chance = random.Random(seed)
+    chance = Random(seed)
     unclean = chance.random() < 0.3
     settings = ControllerSettings(unclean_leader_election_enable=unclean)
     cluster = PlayedCluster(Znodes(brokers=dict.fromkeys(BROKERS, 1), controller=1), settings=settings)
@@ -41,3 +49,93 @@ def test_a_loss_ends_as_the_played_cluster_does(seed: int) -> None:
     assert {TopicPartition("orders", p) for p in rows} - before.keys() == {
         TopicPartition("orders", p) for p in rows
     } - theirs.keys()
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_the_topics_of_a_plan_end_as_the_played_cluster_shows_them(seed: int) -> None:
+    chance = Random(seed)
+    topics = [_some_topic(chance, f"t{number}") for number in range(8)]
+    live = snapshot(*topics, racks=dict.fromkeys(BROKERS[:-1], "r1"), deleting={"t7": 1})
+    live = replace(live, broker_defaults={1: {UNCLEAN_ELECTION: chance.choice(["true", "false"])}})
+    changes = _some_changes(chance, topics)
+    lost = chance.sample(sorted(live.brokers), chance.randint(0, len(live.brokers) - 1))
+    step, is_kraft = chance.randint(0, len(changes)), chance.random() < 0.3
+
+    found = rehearse(live, changes, environment="e", lost=lost, step=step, is_kraft=is_kraft)
+
+    cluster = _played(live, changes, found.changes, lost=lost, step=step, is_kraft=is_kraft)
+    znodes = cluster.znodes
+    theirs = {
+        topic.name: {
+            p: (state.leader, set(state.isr) & znodes.brokers.keys())
+            for p in topic.assignment
+            for state in [(topic.states or {}).get(p, NO_STATE)]
+        }
+        for topic in map(znodes.topic, znodes.topics.keys() - znodes.markers.keys())
+    }
+    ours = {
+        topic.topic: {p.partition: (-1 if p.leader is None else p.leader, set(p.isr)) for p in topic.partitions}
+        for topic in found.topics
+        if topic.partitions
+    }
+    assert ours == theirs
+    assert {topic.topic for topic in found.topics if topic.is_deleting} == znodes.markers.keys()
+
+
+def _some_topic(chance: Random, name: str) -> LiveTopic:
+    """A topic of which some followers lag, some leaders are dead, and some partitions are too new to have one."""
+    rows = {p: tuple(chance.sample(BROKERS, chance.randint(1, 3))) for p in range(3)}
+    isrs = {p: chance.sample(row, chance.randint(1, len(row))) for p, row in rows.items()}
+    overrides = {UNCLEAN_ELECTION: chance.choice(["true", "false"])} if chance.random() < 0.5 else {}
+    states = {p: partition_state(isr, leader=chance.choice(isr)) for p, isr in isrs.items() if chance.random() < 0.9}
+    return live_topic(name, assignment=rows, states=states, overrides=overrides)
+
+
+def _some_changes(chance: Random, topics: Sequence[LiveTopic]) -> list[Change]:
+    row = [tuple(chance.sample(BROKERS[:-1], 2)) for _ in range(4)]
+    unclean = {UNCLEAN_ELECTION: chance.choice(["true", "false"])}
+    return [
+        create_topic("new0", row[0]),
+        create_topic("new1", row[1], configs={UNCLEAN_ELECTION: "true"}),
+        *(expand_topic(topic, row[number]) for number, topic in enumerate(topics[:4])),
+        *(configure_topic(topic, unclean) for topic in topics[3:5]),
+        *(delete_topic(topic) for topic in topics[5:]),
+    ]
+
+
+def _played(
+    live: ClusterSnapshot,
+    changes: Sequence[Change],
+    told: Sequence[RehearsedChange],
+    *,
+    lost: Sequence[int],
+    step: int,
+    is_kraft: bool,
+) -> PlayedCluster:
+    """Play those changes that a rehearsal says are sent, and the loss."""
+    there = {change.topic: live.topics[change.topic] for change in changes if change.topic in live.topics}
+    unclean = (live.broker_defaults or {})[1][UNCLEAN_ELECTION] == "true"
+    cluster = PlayedCluster(Znodes.of(live, there), settings=ControllerSettings(unclean_leader_election_enable=unclean))
+    cluster.slow |= live.brokers.keys()  # followers that are not in sync stay so
+    for number, (change, found) in enumerate(zip(changes, told, strict=True)):
+        if number == step:
+            cluster.stop(sorted(lost))
+        if found.effect == "skewed" or (found.effect == "done" and found.reason != "already so"):
+            _send(cluster, change, is_kraft=is_kraft)
+    if step == len(changes):
+        cluster.stop(sorted(lost))
+    return cluster
+
+
+def _send(cluster: PlayedCluster, change: Change, *, is_kraft: bool) -> None:
+    match change:
+        case CreateTopic():
+            cluster.create(change.topic, change.assignment, change.configs)
+        case ExpandTopic():
+            cluster.expand(change.topic, change.assignment)
+        case ConfigureTopic():
+            cluster.configure(change.topic, change.configs)
+        case DeleteTopic() if is_kraft:
+            cluster.remove(change.topic)
+        case DeleteTopic():
+            cluster.delete(change.topic)

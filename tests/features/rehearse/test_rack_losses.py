@@ -8,7 +8,7 @@ import pytest
 
 from fakes.builders import NOW, healthy_states
 from fixtures.random_worlds import World
-from topicops.features.rehearse.each_rack import RackLosses, without_each_rack
+from topicops.features.rehearse.losses import RackLosses, without_each_rack
 from topicops.features.rehearse.played import after_plan
 from topicops.model.plans.delta import desired_row, live_row
 from topicops.model.plans.plan import Loss

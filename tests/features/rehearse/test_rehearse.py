@@ -8,8 +8,7 @@ import pytest
 
 from fakes.builders import healthy_states, live_topic, partition_state, snapshot
 from fakes.changes import configure_topic, create_topic, delete_topic, expand_topic
-from topicops.features.rehearse.each_rack import without_each_rack
-from topicops.features.rehearse.partitions import PartitionName
+from topicops.features.rehearse.losses import PartitionName, without_each_rack
 from topicops.features.rehearse.played import Effect, Rehearsal, after_plan, rehearse
 from topicops.features.rehearse.text import racks_markdown, rehearsal_markdown, rehearsal_text
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic

@@ -61,19 +61,16 @@ def init_command(
     from topicops.features.authoring.init import Start, start
     from topicops.features.authoring.owners import checked_owner
     from topicops.features.authoring.text import init_text
-    from topicops.plugged import LOCAL_CLUSTER
 
     given = (zookeeper, bootstrap_servers, zookeeper_connection, kafka_connection)
     if local and any(given):
         raise UsageError("--local names the cluster already: leave out the addresses and connections")
-    if local and not LOCAL_CLUSTER:
-        raise UsageError("--local: this installation of topicops has no local cluster")
     asks = not local and not any(given)
     if asks and not sys.stdin.isatty():
         raise UsageError("name the cluster: --zookeeper or --bootstrap-servers, a connection's id, or --local")
     named = _endpoints(*given)
     name = name or (LOCAL if local else _asked_name())
-    zookeeper_endpoint, kafka_endpoint = LOCAL_CLUSTER[0]() if local else _asked_addresses() if asks else named
+    zookeeper_endpoint, kafka_endpoint = _local_addresses() if local else _asked_addresses() if asks else named
     owner = owner or (typer.prompt("Owner of the live topics", default=DEFAULT_OWNER) if asks else DEFAULT_OWNER)
     wanted = Start(
         name=_checked_name(name),
@@ -91,6 +88,12 @@ def _asked_name() -> str:
     if not sys.stdin.isatty():
         raise UsageError("give the environment a name, as in: --name prod")
     return str(typer.prompt("Name of the environment", default="prod"))
+
+
+def _local_addresses() -> tuple[ZooKeeperEndpoint | None, KafkaEndpoint]:
+    from topicops.cli.local import local_addresses
+
+    return local_addresses()
 
 
 def _asked_addresses() -> tuple[ZooKeeperEndpoint | None, KafkaEndpoint | None]:

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import assert_never
 
-from topicops.features.rehearse.controller.context import ControllerSettings
-from topicops.features.rehearse.controller.played_cluster import PlayedCluster
-from topicops.features.rehearse.controller.znodes import Znodes
-from topicops.features.rehearse.partitions import PartitionKinds, PartitionName
+from topicops.features.rehearse.losses import PartitionKinds, PartitionName
 from topicops.model.cluster.health import health_of
-from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
+from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.codes import Code
 from topicops.model.errors import UsageError
 from topicops.model.json_types import FormatVersion
-from topicops.model.plans.changes import Action, Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
+from topicops.model.plans.changes import Action, Change, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.printable import plural
-from topicops.model.release import USUAL
 from topicops.steps.applying.precondition import Match, compare
-from topicops.steps.rack_losses import Fate, Kind, elects_unclean_by_default, fate_of, kinds_of
+from topicops.steps.rack_losses import Fate, Kind, brokers_needed, fate_of, kinds_of, topic_after, topic_on
 
 
 class Effect(StrEnum):
@@ -136,8 +130,7 @@ def rehearse(
     played += [stage.play(change) for change in changes[step:]]
     before = PartitionKinds.of(live, live.topics.values())
     others = PartitionKinds.of(live, [topic for name, topic in live.topics.items() if name not in touched])
-    brokers = set(stage.brokers)
-    after = replace(live, topics=stage.topics, deleting=dict.fromkeys(stage.deleting, 0))
+    brokers, after = stage.brokers, stage.after({})
     made = PartitionKinds.of(after, after.topics.values())
     offline, below = (now + new for now, new in zip(others.troubled(brokers), made.troubled(brokers), strict=True))
     offline_before, below_before = before.troubled(live.brokers.keys())
@@ -159,38 +152,34 @@ def rehearse(
 
 def after_plan(live: ClusterSnapshot, changes: Sequence[Change], *, is_kraft: bool = False) -> ClusterSnapshot:
     """The snapshot once all these changes are done; arguments as for ``rehearse``."""
-    stage = Stage(live, {change.topic for change in changes}, is_kraft=is_kraft)
+    touched = {change.topic for change in changes}
+    stage = Stage(live, touched, is_kraft=is_kraft)
     for change in changes:
         stage.play(change)
-    others = {name: topic for name, topic in live.topics.items() if name not in stage.touched}
-    deleting = {name: age for name, age in live.deleting.items() if name in others or name in stage.deleting}
-    return replace(live, topics={**others, **stage.topics}, deleting=deleting)
+    return stage.after({name: topic for name, topic in live.topics.items() if name not in touched})
 
 
 class Stage:
-    """The topics of a plan on a played cluster, and the brokers that are left."""
+    """The topics of a plan, and the brokers that are left. Followers that are not in sync stay so."""
 
     def __init__(self, live: ClusterSnapshot, touched: Collection[str], *, is_kraft: bool = False) -> None:
         self.live = live
         self._is_kraft = is_kraft
-        self.touched = touched
-        self.there = {name: live.topics[name] for name in sorted(touched) if name in live.topics}
-        self.cluster = PlayedCluster(Znodes.of(live, self.there), settings=_settings(live))
-        self.cluster.slow |= live.brokers.keys()  # followers that are not in sync now stay so
-
-    @property
-    def brokers(self) -> AbstractSet[int]:
-        return self.cluster.znodes.brokers.keys()
+        self.brokers = set(live.brokers)
+        there = (name for name in sorted(touched) if name in live.topics and not _ends_deleted(live, name))
+        self.topics = {name: live.topics[name] for name in there}
+        self.lose(())  # brokers that are dead already may lead still, in a snapshot of just before the election
 
     def lose(self, brokers: Collection[int]) -> None:
-        self.cluster.stop(sorted(brokers))
+        self.brokers -= set(brokers)
+        self.topics = {name: topic_on(self.live, topic, self.brokers) for name, topic in self.topics.items()}
 
     def play(self, change: Change) -> RehearsedChange:
         """Do what the brokers would do, unless apply would not ask them: then the cluster stays as it is."""
-        found = self._unsent(change)
-        if found is None:
-            self._send(change)
-        effect, reason = found or (Effect.DONE, "")
+        effect, reason = self._unsent(change) or (Effect.DONE, "")
+        if not reason:
+            topic = topic_after(self.topics.pop(change.topic, None), change, self.brokers)
+            self.topics |= {change.topic: topic} if topic else {}
         return RehearsedChange(topic=change.topic, action=change.action, effect=effect, reason=reason)
 
     def _unsent(self, change: Change) -> tuple[Effect, str] | None:
@@ -200,48 +189,27 @@ class Stage:
             return Effect.DONE, "already so"
         if comparison.match is Match.CHANGED:
             return Effect.REFUSED, comparison.refusal
-        missing = sorted(self._brokers_of(change) - self.brokers)
+        missing = sorted(brokers_needed(self.topics.get(change.topic), change) - self.brokers)
         if not missing:
             return None
         names = ", ".join(f"broker {broker}" for broker in missing)
-        if isinstance(change, DeleteTopic) and self._is_kraft:
+        if not isinstance(change, DeleteTopic):
+            return Effect.REFUSED, f"it has new replicas on {names}; apply refuses it ({Code.ASSIGNED_BROKER_DOWN})"
+        if self._is_kraft:
             return Effect.REFUSED, f"it has replicas on {names}; apply refuses it ({Code.BROKER_DOWN})"
-        if isinstance(change, DeleteTopic):
-            return Effect.HANGS, f"it waits for {names}; apply does not begin it ({Code.BROKER_DOWN})"
-        return Effect.REFUSED, f"it has new replicas on {names}; apply refuses it ({Code.ASSIGNED_BROKER_DOWN})"
+        return Effect.HANGS, f"it waits for {names}; apply does not begin it ({Code.BROKER_DOWN})"
 
-    def _brokers_of(self, change: Change) -> set[int]:
-        """The brokers that a change needs: those of its new replicas, and of a delete all that hold the topic."""
-        rows: Assignment = {}
-        if isinstance(change, CreateTopic | ExpandTopic):
-            rows = change.assignment
-        elif isinstance(change, DeleteTopic):
-            rows = self.there[change.topic].assignment
-        return {broker for row in rows.values() for broker in row}
+    def after(self, others: Mapping[str, LiveTopic]) -> ClusterSnapshot:
+        """Give a snapshot of the plan's topics as they are now, and of these others as they were."""
+        topics = {**others, **self.topics}
+        deleting = {name: age for name, age in self.live.deleting.items() if name in topics}
+        return replace(self.live, topics=topics, deleting=deleting)
 
-    def _send(self, change: Change) -> None:
-        match change:
-            case CreateTopic():
-                self.cluster.create(change.topic, change.assignment, change.configs)
-            case ExpandTopic():
-                self.cluster.expand(change.topic, change.assignment)
-            case ConfigureTopic():
-                self.cluster.configure(change.topic, change.configs)
-            case DeleteTopic() if self._is_kraft:
-                self.cluster.remove(change.topic)
-            case DeleteTopic():
-                self.cluster.delete(change.topic)
-            case _:
-                assert_never(change)
 
-    @property
-    def topics(self) -> dict[str, LiveTopic]:
-        """The topics of the plan as they are now."""
-        return {name: self.cluster.znodes.topic(name) for name in self.cluster.znodes.topics}
-
-    @property
-    def deleting(self) -> Collection[str]:
-        return self.cluster.znodes.markers.keys()
+def _ends_deleted(live: ClusterSnapshot, name: str) -> bool:
+    """Whether the topic is marked for deletion, and no dead broker holds that up."""
+    holders = {broker for row in live.topics[name].assignment.values() for broker in row}
+    return name in live.deleting and holders <= live.brokers.keys()
 
 
 def _checked_step(live: ClusterSnapshot, changes: Sequence[Change], lost: Collection[int], step: int | None) -> int:
@@ -254,13 +222,6 @@ def _checked_step(live: ClusterSnapshot, changes: Sequence[Change], lost: Collec
         may_run = f"{plural(len(changes), 'change')} of the plan may run"
         raise UsageError(f"step {step}: {may_run}; name 0 to {len(changes)}")
     return len(changes) if step is None or not lost else step
-
-
-def _settings(live: ClusterSnapshot) -> ControllerSettings:
-    return ControllerSettings(
-        release=live.releases.oldest if live.releases else USUAL,
-        unclean_leader_election_enable=elects_unclean_by_default(live),
-    )
 
 
 def _with_skew(
@@ -288,7 +249,7 @@ def _topic(stage: Stage, after: ClusterSnapshot, name: str, brokers: Collection[
     is_deleting = name in after.deleting
     if topic is None or is_deleting:
         return RehearsedTopic(topic=name, is_deleting=is_deleting, partitions=())
-    earlier = stage.there.get(name)
+    earlier = stage.live.topics.get(name)
     return RehearsedTopic(
         topic=name,
         is_deleting=False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from topicops.features.rehearse.each_rack import RackLosses, without_each_rack
+from topicops.features.rehearse.losses import RackLosses, without_each_rack
 from topicops.features.rehearse.played import Rehearsal, after_plan, rehearse
 from topicops.flow.inspecting import read_live_topics
 from topicops.flow.runs.guards import require_planned_target

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from topicops.features.rehearse.each_rack import RackLoss, RackLosses
-from topicops.features.rehearse.partitions import PartitionName
+from topicops.features.rehearse.losses import PartitionName, RackLoss, RackLosses
 from topicops.features.rehearse.played import (
     Effect,
     Rehearsal,

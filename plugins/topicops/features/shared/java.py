@@ -66,6 +66,16 @@ def noexec_problem(text: str) -> str:
     return ""
 
 
+def last_lines(log: Path, lines: int = 15) -> str:
+    """The end of a log, indented; a sentence when there is no log."""
+    try:
+        text = log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:]
+    except OSError:
+        return "  (no log was written)"
+    problem = noexec_problem("\n".join(text))
+    return "\n".join(f"  {line}" for line in [*text, *filter(None, [problem])]) or "  (the log is empty)"
+
+
 def pyspark_jars() -> Path:
     """The folder of jars inside the installed pyspark, found without importing it."""
     spec = importlib.util.find_spec("pyspark")

@@ -32,8 +32,7 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.serializers import UTF8Deserializer, read_int
 
 from topicops.edges.durable_files import write_atomically
-from topicops.features.shared.java import class_archive_path, find_java, mark_used, pyspark_jars
-from topicops.features.shared.processes import last_lines
+from topicops.features.shared.java import class_archive_path, find_java, last_lines, mark_used, pyspark_jars
 from topicops.features.spark.settings import DEFAULT_MEMORY
 from topicops.model.errors import LocalClusterError, TopicopsError
 

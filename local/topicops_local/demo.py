@@ -1,0 +1,270 @@
+"""``topicops demo``: the whole loop on a real cluster and a real Airflow, on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from topicops.cli.output import new_run_id, print_result
+from topicops.model.errors import ArtifactError, ExitStatus, TopicopsError, UsageError, status_after_signal
+from topicops.model.plans.changes import GateWord
+from topicops.model.release import NO_ZOOKEEPER, USUAL
+
+if TYPE_CHECKING:
+    from topicops.features.shared.airflow_client import AirflowClient
+    from topicops.flow.runs.run import Run
+    from topicops.model.plans.plan import GatedChange, Plan
+    from topicops_local.airflow import LocalAirflow
+    from topicops_local.cluster import LocalCluster
+
+ENVIRONMENT = "local"
+PIPELINE, APPROVAL = f"topic_pipeline_{ENVIRONMENT}", f"topic_approval_{ENVIRONMENT}"
+PLAN_TAB = "plugin/topicops-plan"
+STEPS = 7
+RUN_TIMEOUT_S = 900.0
+QUESTION_S = 180.0
+"""How long Airflow may take to ask about the held change."""
+LOOK_S = 5.0
+"""Between two looks at Airflow's services."""
+ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+
+def demo_command(
+    topics: Annotated[Path, typer.Option("--topics", help="The folder of specs.")] = Path("topics"),
+    dags: Annotated[Path, typer.Option("--dags", help="The folder of DAG files.")] = Path("dags"),
+    kafka: Annotated[
+        str | None, typer.Option("--kafka", help=f"A release of Kafka, or a patch version of one. [default: {USUAL}]")
+    ] = None,
+) -> None:
+    """Start a cluster and Airflow, plan, apply and verify the topics of this checkout, and plan again.
+
+    One held change is left to you: Airflow asks about it. With --kafka it uses a copy of the specs whose environment
+    names that Kafka. On a terminal both stay up until Ctrl-C, otherwise they are stopped. The exit status is 0 only if
+    all else was verified.
+    """
+    from topicops.edges.extras import require_extra
+    from topicops.flow.runs.run import home_folder
+    from topicops_local.cluster import LocalCluster
+    from topicops_local.demo_files import copy_files, fit_to_kafka
+    from topicops_local.jars import release_of, usual_version, version_of
+
+    require_extra("airflow")
+    require_checkout(topics, dags)
+    version = usual_version() if kafka is None else version_of(kafka)
+    kraft = release_of(version) >= NO_ZOOKEEPER
+    for number in ENDING:
+        signal.signal(number, _end)
+    home = home_folder() / "demo"
+    shutil.rmtree(home / "airflow", ignore_errors=True)
+    for folder in ("runs", "last-good", "held"):
+        shutil.rmtree(home / folder, ignore_errors=True)
+    started = time.monotonic()
+    with _step(1, f"Starting {'' if kraft else 'ZooKeeper and '}three brokers of Kafka {version}"):
+        if kafka is not None:
+            topics, dags = copy_files(topics, dags, home / "files")
+            for line in fit_to_kafka(topics, ENVIRONMENT, release_of(version), kraft=kraft):
+                _detail(line)
+        cluster = LocalCluster.up(home, kafka=version, fresh=True, progress=_detail)
+    try:
+        os.environ.update(_variables(home, cluster))
+        verified = _run_loop(home, topics.absolute(), dags.absolute(), cluster, started)
+    finally:
+        cluster.down(now=True)  # the data is not needed: the next demo starts with an empty cluster
+    raise typer.Exit(ExitStatus.SUCCESS if verified else ExitStatus.ERROR)
+
+
+def require_checkout(topics: Path, dags: Path) -> None:
+    """Raise ``UsageError`` when the specs or the DAG files are missing."""
+    for folder, option in ((topics, "--topics"), (dags, "--dags")):
+        if not folder.is_dir():
+            raise UsageError(f"{folder}: no such folder; run the demo in a checkout, or name the folder with {option}")
+
+
+def _run_loop(home: Path, topics: Path, dags: Path, cluster: LocalCluster, started: float) -> bool:
+    """Steps 2 to 7. Returns whether the run was verified and left nothing to do but the held change."""
+    from topicops.flow import planning, reporting
+    from topicops.flow.runs.run import open_run
+    from topicops_local.demo_topics import seed_cluster
+
+    run = open_run(environment=ENVIRONMENT, topics=topics, group="cli", run_id=new_run_id(), home=home)
+    with _step(2, "Putting topics on it, so that there is something to change"):
+        for line in seed_cluster(run, cluster.bootstrap_servers, sorted(cluster.broker_ports)):
+            _detail(line)
+    with _step(3, "Comparing the specs with the live topics"):
+        plan = planning.make_plan(run).plan
+    print_result(reporting.render(plan, "text"))
+    left = _left_held(plan)
+    with _started_airflow(home, dags) as airflow:
+        client = airflow.client()
+        but = f" but that of {left.change.address}" if left else ""
+        with _step(5, f"Running {PIPELINE} in Airflow, with this plan's digests{but} as approved"):
+            pipeline_run = _follow_pipeline(airflow, client, [g.digest for g in plan.changes if g is not left])
+        report = open_run(environment=ENVIRONMENT, topics=topics, group=PIPELINE, run_id=pipeline_run, home=home)
+        succeeded = client.run_state(PIPELINE, pipeline_run) == "success"
+        _show_report(report, client, pipeline_run, succeeded=succeeded)
+        again = open_run(environment=ENVIRONMENT, topics=topics, group="cli", run_id=new_run_id(), home=home)
+        with _step(7, "Planning again"):
+            rest = planning.make_plan(again).plan
+        print_result(reporting.render(rest, "text"))
+        asked = _question(client) if left and succeeded else None
+        is_left_alone = [g.digest for g in rest.changes] == ([left.digest] if left else [])
+        verified = succeeded and is_left_alone and not rest.change_set.blocked
+        words = "The cluster is as the specs say, and verified" if verified else "The demo did not end verified"
+        waits = f"; {left.change.action} {left.change.address} waits for an answer" if left and asked else ""
+        print_result(f"\n{words}{waits} ({time.monotonic() - started:.0f} s).")
+        if sys.stdout.isatty():
+            _show_places(airflow, client, cluster, pipeline_run=pipeline_run, asked=asked)
+            _wait_for_interrupt(airflow)
+    return verified
+
+
+def _variables(home: Path, cluster: LocalCluster) -> Mapping[str, str]:
+    """The connections of the environment file, for this process and for Airflow."""
+    kafka = {"conn_type": "kafka", "extra": {"bootstrap.servers": cluster.bootstrap_servers}}
+    variables = {
+        "TOPICOPS_HOME": str(home),
+        "TOPICOPS_MODE": "apply",
+        "AIRFLOW_CONN_KAFKA_LOCAL": json.dumps(kafka),
+    }
+    if hosts := cluster.status().zookeeper_hosts:
+        host, chroot = hosts.split("/", 1)
+        zookeeper = {"conn_type": "zookeeper", "host": host, "extra": {"chroot": f"/{chroot}"}}
+        variables["AIRFLOW_CONN_KAFKA_ZOOKEEPER_LOCAL"] = json.dumps(zookeeper)
+    return variables
+
+
+@contextmanager
+def _started_airflow(home: Path, dags: Path) -> Iterator[LocalAirflow]:
+    from topicops_local.airflow import start_airflow, wait_for_dags
+
+    with _step(4, "Starting Airflow"):
+        airflow = start_airflow(home / "airflow", dags=dags, environment={})
+    with airflow:
+        wait_for_dags(airflow.client(), [PIPELINE])
+        yield airflow
+
+
+def _left_held(plan: Plan) -> GatedChange | None:
+    """The held change that the demo leaves to its user: the last one of those that an approval lets run."""
+    held = [gated for gated in plan.with_gate(GateWord.HELD) if gated.approvable]
+    return held[-1] if held else None
+
+
+def _follow_pipeline(airflow: LocalAirflow, client: AirflowClient, approved: Sequence[str]) -> str:
+    """Trigger the pipeline, print each task when it ends, and return the run's id."""
+    run_id = client.trigger(PIPELINE, {"mode": "apply", "approved": approved})
+    for task in client.follow(PIPELINE, run_id, timeout_s=RUN_TIMEOUT_S, each_time=airflow.require_alive):
+        seconds = "" if task.duration is None else f" ({task.duration:.1f} s)"
+        _detail(f"{task.task_id}: {task.state}{seconds}")
+    return run_id
+
+
+def _show_report(run: Run, client: AirflowClient, run_id: str, *, succeeded: bool) -> None:
+    from topicops.flow import reporting
+
+    _heading(6, "What the run did, and what was verified")
+    try:
+        print_result(reporting.render_report(run, "text"))
+    except ArtifactError as error:
+        print_result(f"  the run left no report: {error}")
+    if succeeded:
+        return
+    for task in client.tasks(PIPELINE, run_id).values():
+        if task.state == "failed":
+            print_result(f"  {task.task_id} failed; the end of its log:")
+            print_result(_last_lines(client.log(PIPELINE, run_id, task.task_id, task.try_number)))
+
+
+def _question(client: AirflowClient) -> str:
+    """The run of the approval DAG that waits for an answer. Raises ``AirflowError`` when none asks in time."""
+    from topicops.features.shared.airflow_client import AirflowError
+
+    deadline = time.monotonic() + QUESTION_S
+    while not (runs := client.runs(APPROVAL)) and time.monotonic() < deadline:
+        time.sleep(1)
+    if not runs:
+        raise AirflowError(f"{APPROVAL} has not been started within {QUESTION_S:.0f} s")
+    run_id = list(runs)[-1]
+    client.wait_for_task(APPROVAL, run_id, "approve", "awaiting_input", timeout_s=QUESTION_S)
+    return run_id
+
+
+def _show_places(
+    airflow: LocalAirflow, client: AirflowClient, cluster: LocalCluster, *, pipeline_run: str, asked: str | None
+) -> None:
+    print_result(f"\nAirflow: {airflow.url}  login: {airflow.username}  password: {airflow.password}")
+    if asked:
+        print_result(f"  approve or reject: {client.run_page(APPROVAL, asked)}/tasks/approve/required_actions")
+    for name, page in client.pages_in_the_bar("topicops").items():
+        print_result(f"  {name}, in the left bar: {page}")
+    print_result(f"  what the run did:  {client.run_page(PIPELINE, pipeline_run)}/{PLAN_TAB}")
+    zookeeper = cluster.status().zookeeper_hosts or "none"
+    print_result(f"Brokers: {cluster.bootstrap_servers}  ZooKeeper: {zookeeper}")
+    print_result("Both stay up until Ctrl-C.")
+
+
+def _wait_for_interrupt(airflow: LocalAirflow) -> None:
+    """Until Ctrl-C; says once of each service of Airflow that it has ended."""
+    said: set[str] = set()
+    try:
+        while True:
+            for service, log in airflow.ended().items():
+                if service not in said:
+                    print_result(f"\nAirflow's {service} has ended; its log is {log}. Start the demo again.")
+                    said.add(service)
+            time.sleep(LOOK_S)
+    except KeyboardInterrupt:
+        print_result("\nStopping Airflow and the cluster: about 10 s")
+
+
+def _last_lines(text: str, count: int = 20) -> str:
+    return "\n".join(f"    {line}" for line in text.splitlines()[-count:])
+
+
+def _heading(number: int, text: str) -> None:
+    print(f"\n[{number}/{STEPS}] {text}", flush=True)
+
+
+def _detail(text: str) -> None:
+    print(f"  {text}", flush=True)
+
+
+@contextmanager
+def _step(number: int, text: str) -> Iterator[None]:
+    """Print the step, its running time every ten seconds, and how long it took."""
+    _heading(number, text)
+    started, ended = time.monotonic(), threading.Event()
+
+    def show_time() -> None:
+        while not ended.wait(10):
+            _detail(f"... {time.monotonic() - started:.0f} s")
+
+    watcher = threading.Thread(target=show_time, daemon=True)
+    watcher.start()
+    try:
+        yield
+    except TopicopsError:
+        _detail(f"failed after {time.monotonic() - started:.1f} s")
+        raise
+    finally:
+        ended.set()
+        watcher.join()
+    _detail(f"done in {time.monotonic() - started:.1f} s")
+
+
+def _end(number: int, _: FrameType | None) -> NoReturn:
+    for ending in ENDING:
+        signal.signal(ending, signal.SIG_IGN)  # a second signal must not interrupt the stop
+    raise SystemExit(status_after_signal(number))

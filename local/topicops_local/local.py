@@ -1,0 +1,161 @@
+"""``topicops local``: the embedded cluster. Results go to stdout, progress to stderr."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from topicops.cli.output import progress
+from topicops.cli.shared_options import TextOrJsonOption
+from topicops.flow.runs.run import home_folder
+from topicops.model.errors import ExitStatus, UsageError
+from topicops.model.json_types import json_text
+from topicops.model.release import USUAL
+from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
+from topicops_local.cluster import ClusterStatus, LocalCluster
+
+app = typer.Typer(no_args_is_help=True, help="A real ZooKeeper and three real Kafka brokers on this machine.")
+
+
+Home = Annotated[
+    Path | None,
+    typer.Option(help="The folder of the cluster's state, data and logs. [default: $TOPICOPS_HOME, else .topicops]"),
+]
+
+
+@app.command()
+def up(
+    home: Home = None,
+    zookeeper_port: Annotated[int | None, typer.Option(help="By default the port of last time, or a free one.")] = None,
+    broker_ports: Annotated[str | None, typer.Option(help="Three ports: 9092,9093,9094.")] = None,
+    kafka: Annotated[
+        str | None,
+        typer.Option(help=f"A release of Kafka, or a patch version. [default: that of the data, else {USUAL}]"),
+    ] = None,
+    kraft: Annotated[bool, typer.Option("--kraft", help="The brokers are controllers too, without ZooKeeper.")] = False,
+    upgrade: Annotated[
+        bool, typer.Option("--upgrade", help="Let a newer Kafka start on the data of an older one.")
+    ] = False,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Delete the data of an earlier cluster first.")] = False,
+) -> None:
+    """Start what is not running, and wait until every broker answers and knows every broker."""
+    cluster = LocalCluster.up(
+        home or home_folder(),
+        zookeeper_port=zookeeper_port,
+        broker_ports=_ports(broker_ports),
+        kafka=kafka,
+        kraft=kraft or None,
+        upgrade=upgrade,
+        fresh=fresh,
+        progress=progress,
+    )
+    found = cluster.status()
+    typer.echo("\n".join([status_text(found), "", *lines_to_paste(found, home)]))
+
+
+@app.command()
+def down(
+    home: Home = None,
+    now: Annotated[bool, typer.Option("--now", help="Kill the processes instead of asking them to stop.")] = False,
+) -> None:
+    """Stop the processes that `up` started; data and logs are kept."""
+    cluster = LocalCluster.find(home or home_folder(), progress=progress)
+    stopped = cluster.down(now=now) if cluster else ()
+    typer.echo(f"Stopped {', '.join(stopped)}." if stopped else "No local cluster is running.")
+
+
+@app.command()
+def status(
+    home: Home = None,
+    output: TextOrJsonOption = "text",
+) -> None:
+    """Show processes, ports, registered brokers and the controller. The exit status is 1 unless all of them run."""
+    cluster = LocalCluster.find(home or home_folder())
+    found = cluster.status() if cluster else None
+    if output == "json":
+        typer.echo(status_json(found))
+    else:
+        typer.echo(status_text(found) if found else "No local cluster was started here; start one: topicops local up")
+    if found is None or not found.running:
+        raise typer.Exit(ExitStatus.ERROR)
+
+
+def status_json(found: ClusterStatus | None) -> str:
+    """Write ``format_version`` and ``running``; the rest is there once a cluster was started."""
+    fields = {} if found is None else {"running": found.running, **msgspec.to_builtins(found)}
+    return json_text({"format_version": 1, "running": False, **fields})
+
+
+def status_text(found: ClusterStatus) -> str:
+    """The status in lines for a person."""
+    lines = [f"{'process':<10} {'pid':>8} {'port':>6}  state"]
+    for process in found.processes:
+        state = "running" if process.alive else "not running"
+        lines.append(f"{process.role:<10} {process.pid or '-':>8} {process.port:>6}  {state}")
+    registered = ", ".join(map(str, found.registered_brokers)) or "none"
+    lines += [
+        "",
+        f"registered brokers: {registered}",
+        f"controller:         {'none' if found.controller is None else f'broker {found.controller}'}",
+        f"cluster id:         {found.cluster_id or 'not known yet'}",
+        f"Kafka:              {_kafka_text(found)}",
+        f"ZooKeeper:          {found.zookeeper_hosts or 'none: the brokers are a KRaft quorum'}",
+        f"bootstrap servers:  {found.bootstrap_servers}",
+        f"logs:               {found.logs}",
+    ]
+    return "\n".join(lines)
+
+
+def _kafka_text(found: ClusterStatus) -> str:
+    """``2.8.2``; with several versions, who runs which: ``2.5.1 (zookeeper, broker-1), 2.8.2 (broker-2)``."""
+    roles: dict[str, list[str]] = {}
+    for role, version in found.versions.items():
+        roles.setdefault(version, []).append(role)
+    if len(roles) == 1:
+        return next(iter(roles))
+    return ", ".join(f"{version} ({', '.join(names)})" for version, names in roles.items())
+
+
+def lines_to_paste(found: ClusterStatus, home: Path | None) -> list[str]:
+    """The commands that use this cluster; ``home`` as it was given to ``up``."""
+    lines = [] if home is None else [f"  export TOPICOPS_HOME={shlex.quote(str(home.absolute()))}"]
+    lines = ["Use it, in an empty folder:", *lines, "  topicops init --local"]
+    lines += ["or, where the environment file names the connections kafka_zookeeper_local and kafka_local:"]
+    if found.zookeeper_hosts:
+        hosts, _, chroot = found.zookeeper_hosts.partition("/")
+        zookeeper = {"conn_type": "zookeeper", "host": hosts, "extra": {"chroot": f"/{chroot}"}}
+        lines.append(_export("KAFKA_ZOOKEEPER_LOCAL", zookeeper))
+    kafka = {"conn_type": "kafka", "extra": {"bootstrap.servers": found.bootstrap_servers}}
+    return [*lines, _export("KAFKA_LOCAL", kafka)]
+
+
+def _export(connection: str, fields: Mapping[str, object]) -> str:
+    return f"  export AIRFLOW_CONN_{connection}={shlex.quote(json.dumps(fields))}"
+
+
+def local_addresses() -> tuple[ZooKeeperEndpoint | None, KafkaEndpoint]:
+    """Give the addresses of the cluster that ``topicops local up`` started. Raises ``UsageError`` if none runs."""
+    cluster = LocalCluster.find(home_folder())
+    status = cluster.status() if cluster else None
+    if status is None or not status.running:
+        raise UsageError(f"no local cluster runs in {home_folder()}; start one: topicops local up")
+    zookeeper = ZooKeeperEndpoint(hosts=status.zookeeper_hosts) if status.zookeeper_hosts else None
+    return zookeeper, KafkaEndpoint(bootstrap_servers=status.bootstrap_servers)
+
+
+def _ports(text: str | None) -> tuple[int, ...] | None:
+    if text is None:
+        return None
+    try:
+        ports = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        raise UsageError(f"--broker-ports {text}: give numbers with commas, for example 9092,9093,9094") from None
+    if not all(0 < port < 65536 for port in ports):
+        raise UsageError(f"--broker-ports {text}: a port is a number from 1 to 65535")
+    return ports

@@ -1,1 +1,0 @@
-"""Servers of this machine: the local cluster, and the demo with its Airflow."""

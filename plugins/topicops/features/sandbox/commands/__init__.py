@@ -1,1 +1,0 @@
-"""Commands that start servers on this machine: the local cluster and the demo."""

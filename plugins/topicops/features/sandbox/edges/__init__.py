@@ -1,1 +1,0 @@
-"""The local cluster and the demo's Airflow: jars, server files, state, processes, readiness."""
