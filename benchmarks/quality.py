@@ -16,8 +16,7 @@ from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side, time
 from fakes import builders
 from topicops.edges.tables.live_topics import LiveTables
 from topicops.edges.tables.table_folder import TableFolder
-from topicops.features.quality.rows import LAYOUTS, Afterwards
-from topicops.features.quality.rules import AFTER
+from topicops.features.quality.rules import AFTER, LAYOUTS, Afterwards
 from topicops.model.cluster.snapshot import ClusterSnapshot
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
-from topicops.features.quality.rows import LAYOUTS, Afterwards, RowKind
+from topicops.features.quality.rules import LAYOUTS, Afterwards, RowKind
 from topicops.features.spark.edges.frames import RunTables, least_in_sync, with_health
 from topicops.features.spark.edges.session import arrow_frame
 from topicops.model.runs.partition_rows import PartitionRow
