@@ -83,7 +83,7 @@ def after(run: Run) -> QualityReport:
 
 
 def _after(run: Run) -> QualityReport:
-    from topicops.edges.tables.live_topics import read_identities
+    from topicops.edges.tables.topics import read_identities
     from topicops.features.spark.edges.facts import count_partitions
     from topicops.features.spark.edges.frames import RunTables
     from topicops.features.spark.edges.session import spark_session
