@@ -11,7 +11,7 @@ from fixtures.live import cluster_spec, create_topics, look, until
 from fixtures.store import s3_store
 from fixtures.workspace import Workspace
 from topicops.features.quality import judging
-from topicops.features.quality.on_airflow.reading import quality_history
+from topicops.features.quality.past_runs import quality_history
 from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.features.spark.engine import SPARK
 from topicops.flow import single_steps

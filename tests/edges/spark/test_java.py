@@ -9,7 +9,7 @@ import pytest
 from topicops.features.sandbox.edges import server_files
 from topicops.features.shared import java as subject
 from topicops.features.shared.processes import last_lines
-from topicops.features.spark.edges.failures import reason_of
+from topicops.features.spark.edges.session import reason_of
 from topicops.model.errors import LocalClusterError
 
 

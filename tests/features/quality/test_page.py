@@ -15,7 +15,8 @@ from fixtures.rich_plan import rich_plan
 from fixtures.run_pages import HOSTILE, results, some_facts, write_run
 from topicops.edges.home.artifacts import ArtifactStore, runs_folder
 from topicops.features.quality.on_airflow.page import quality_page
-from topicops.features.quality.on_airflow.reading import QualityModel, quality_history, read_quality
+from topicops.features.quality.on_airflow.reading import QualityModel, read_quality
+from topicops.features.quality.past_runs import quality_history
 from topicops.features.quality.rules import RULES
 from topicops.model.runs.facts import CAUSES, facts_file
 from topicops.model.runs.results import QualityReport, QualityResult, QualitySuite, quality_file

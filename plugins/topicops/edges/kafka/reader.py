@@ -18,22 +18,17 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
-from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re-exports without saying so
-    AdminClient,
-    ConfigResource,
-    ResourceType,
-)
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType  # type: ignore[attr-defined]  # its stub re-exports without saying so
 from kafka.protocol.admin import ListPartitionReassignmentsRequest
 
-from topicops.edges.kafka.clients.advertised import address_problem, answering_brokers
 from topicops.edges.kafka.clients.broker_connections import BrokerConnections
 from topicops.edges.kafka.clients.confluent import Confluent
+from topicops.edges.kafka.clients.diagnosis import address_problem, answering_brokers
+from topicops.edges.kafka.clients.requests import is_override
 from topicops.edges.kafka.clients.settings import Deadline, error_text, named, wait_all
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.edges.kafka.questions.broker_views import BrokerViews
-from topicops.edges.kafka.questions.config_sources import is_override
-from topicops.edges.kafka.questions.quorum import ask_quorum
-from topicops.edges.kafka.questions.releases import ask_offered
+from topicops.edges.kafka.questions.cluster import ask_offered, ask_quorum
 from topicops.model.abilities import GIVE_TOPIC_IDS, REASSIGNMENTS
 from topicops.model.addresses import address
 from topicops.model.cluster.snapshot import (

@@ -15,28 +15,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from confluent_kafka import KafkaError
-from confluent_kafka.admin import ResourceType  # type: ignore[attr-defined]  # its stub re-exports without saying so
 from kafka.errors import IncompatibleBrokerVersion
 from kafka.errors import KafkaError as KafkaPythonError
 from kafka.net.compat import KafkaNetClient
-from kafka.protocol.admin import DescribeConfigsRequest
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
 from topicops.edges.connections.client_properties import KAFKA_PYTHON
-from topicops.edges.kafka.clients.diagnosis import LIMIT
-from topicops.edges.kafka.clients.settings import (
-    kafka_python_settings,
-    unusable,
-    wait_all,
-)
+from topicops.edges.kafka.clients.requests import settings_request
+from topicops.edges.kafka.clients.settings import LIMIT, kafka_python_settings, unusable, wait_all
 from topicops.edges.threads import run_in_thread
 from topicops.model.addresses import address
-from topicops.model.errors import (
-    CertificateError,
-    ClusterError,
-    ClusterUnreachableError,
-    LoginRefusedError,
-)
+from topicops.model.errors import CertificateError, ClusterError, ClusterUnreachableError, LoginRefusedError
 from topicops.model.ports import Unoffered
 from topicops.model.waits import waiting_for
 
@@ -49,11 +38,7 @@ def identity_requests(broker: int) -> tuple[Any, Any]:
     Source: kafka.server.ConfigHelper#describeConfigs (3.9), AdminManager before 2.7: a broker refuses with
     INVALID_REQUEST a question about the settings of another broker's id, and names its own.
     """
-    resource = DescribeConfigsRequest.DescribeConfigsResource(
-        resource_type=ResourceType.BROKER.value, resource_name=str(broker), configuration_keys=["broker.id"]
-    )
-    settings = DescribeConfigsRequest(resources=[resource], include_synonyms=False, include_documentation=False)
-    return settings, MetadataRequest(topics=[])
+    return settings_request(broker, ["broker.id"]), MetadataRequest(topics=[])
 
 
 def other_identity(answers: Sequence[Any], cluster_id: str | None) -> str:

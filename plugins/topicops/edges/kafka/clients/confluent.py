@@ -10,20 +10,12 @@ from collections.abc import Mapping
 from confluent_kafka import KafkaError, KafkaException, ThrottleEvent
 from confluent_kafka.admin import AdminClient
 
+from topicops.edges.connections.lookup import ADDRESSES
 from topicops.edges.connections.port_probe import error_of
+from topicops.edges.kafka.clients.broker_connections import BrokerConnections
 from topicops.edges.kafka.clients.diagnosis import diagnosis
-from topicops.edges.kafka.clients.settings import (
-    PATIENCE_S,
-    REFUSALS,
-    confluent_settings,
-    unusable,
-    without_values,
-)
-from topicops.model.errors import (
-    ClusterError,
-    ClusterUnreachableError,
-    LoginRefusedError,
-)
+from topicops.edges.kafka.clients.settings import PATIENCE_S, REFUSALS, confluent_settings, unusable, without_values
+from topicops.model.errors import ClusterError, ClusterUnreachableError, LoginRefusedError
 
 ERRORS_KEPT = 3
 """How many of the client's own errors a message repeats."""
@@ -121,3 +113,13 @@ class Confluent:
             )
         except KafkaException as error:
             raise unusable(self._properties, error.args[0].str()) from None  # the cause contains values
+
+
+def require_clients(properties: Mapping[str, str]) -> None:
+    """Make both clients of a connection, and ask no broker anything.
+
+    Raises:
+        UsageError: One of the clients refuses a property.
+    """
+    Confluent({name: text for name, text in properties.items() if name not in ADDRESSES}).client()
+    BrokerConnections(properties).close()

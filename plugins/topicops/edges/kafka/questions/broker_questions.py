@@ -10,18 +10,20 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from confluent_kafka import KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re-exports without saying so
-    AclOperation,
-    OffsetSpec,
-)
+from confluent_kafka.admin import AclOperation, OffsetSpec  # type: ignore[attr-defined]  # its stub re-exports without saying so
 
 from topicops.edges.kafka.clients.broker_connections import FIRST_ANSWER_S, TRIPS_A_QUESTION, BrokerConnections
 from topicops.edges.kafka.clients.confluent import Confluent
+from topicops.edges.kafka.clients.requests import (
+    directories_request,
+    settings_of,
+    settings_request,
+    told_directories,
+    topic_configs_request,
+)
 from topicops.edges.kafka.clients.settings import Deadline, named, wait_all
-from topicops.edges.kafka.questions.broker_views import topic_configs_request
+from topicops.edges.kafka.questions.cluster import ANSWER_S, ask_offered, ask_releases
 from topicops.edges.kafka.questions.consumer_groups import ConsumerGroups, GroupOnTopic, GroupsByTopic
-from topicops.edges.kafka.questions.log_directories import directories_request, told_directories
-from topicops.edges.kafka.questions.releases import ANSWER_S, ask_offered, ask_releases, settings_of, settings_request
 from topicops.model.abilities import MissingRequests, lacking, missing_requests
 from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.cluster.snapshot import DirectoriesByBroker

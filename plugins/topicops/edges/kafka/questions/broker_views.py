@@ -8,15 +8,18 @@ from typing import Any
 from uuid import UUID
 
 from confluent_kafka import KafkaError
-from confluent_kafka.admin import ResourceType  # type: ignore[attr-defined]  # its stub re-exports without saying so
-from kafka.protocol.admin import DescribeConfigsRequest
 from kafka.protocol.consumer import ListOffsetsRequest
-from kafka.protocol.metadata import MetadataRequest
 
 from topicops.edges.kafka.clients.broker_connections import BrokerConnections
+from topicops.edges.kafka.clients.requests import (
+    directories_of,
+    directories_request,
+    is_override,
+    metadata_request,
+    partitions_of,
+    topic_configs_request,
+)
 from topicops.edges.kafka.clients.settings import named
-from topicops.edges.kafka.questions.config_sources import is_override
-from topicops.edges.kafka.questions.log_directories import directories_of, directories_request, partitions_of
 from topicops.model.errors import ClusterError, UsageError
 from topicops.model.ports import BrokerLogs, BrokerView, LogQuestions, PartitionView, Unoffered
 
@@ -45,7 +48,7 @@ class BrokerViews:
 
     def views(self, brokers: Sequence[int], topics: Sequence[str] | None) -> Mapping[int, BrokerView | str]:
         """Each broker's own view; a sentence instead of a view where it gave none within its deadline."""
-        replies = self._replies({broker: _metadata_request(topics) for broker in brokers})
+        replies = self._replies({broker: metadata_request(topics) for broker in brokers})
         return {broker: _view_or_problem(broker, reply) for broker, reply in replies.items()}
 
     def logs(self, questions: Mapping[int, LogQuestions]) -> Mapping[int, BrokerLogs | str]:
@@ -103,11 +106,6 @@ class BrokerViews:
 
 def _of_broker(broker: int, problem: str) -> str:
     return (Unoffered if isinstance(problem, Unoffered) else str)(f"broker {broker} {problem}")
-
-
-def _metadata_request(topics: Sequence[str] | None) -> Any:
-    named = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=topic) for topic in topics]
-    return MetadataRequest(topics=named, allow_auto_topic_creation=False)
 
 
 def _view_or_problem(broker: int, reply: Any) -> BrokerView | str:
@@ -181,17 +179,6 @@ def _unread(reply: Any) -> dict[str, dict[int, str]]:
         if errors := {p.partition_index: named(p.error_code) for p in topic.partitions if p.error_code}:
             found[topic.name] = errors
     return found
-
-
-def topic_configs_request(topics: Sequence[str], names: Sequence[str] | None = None) -> Any:
-    """What asks a broker for these configs of topics; for all of them if ``names`` is None."""
-    resources = [
-        DescribeConfigsRequest.DescribeConfigsResource(
-            resource_type=ResourceType.TOPIC.value, resource_name=topic, configuration_keys=names
-        )
-        for topic in topics
-    ]
-    return DescribeConfigsRequest(resources=resources, include_synonyms=False, include_documentation=False)
 
 
 def _overrides_or_problem(result: Any) -> Mapping[str, str] | str:

@@ -17,18 +17,12 @@ from typing import Any
 from confluent_kafka import KafkaError
 from kafka.protocol.admin import ListGroupsRequest
 from kafka.protocol.consumer import OffsetFetchRequest
-from kafka.protocol.metadata import MetadataRequest
 
 from topicops.edges.kafka.clients.broker_connections import BrokerConnections
+from topicops.edges.kafka.clients.requests import metadata_request
 from topicops.edges.kafka.clients.settings import Deadline, named
 from topicops.edges.kafka.questions.group_requests import DescribeShareGroupOffsetsRequest
-from topicops.edges.kafka.questions.group_types import (
-    SHARE,
-    TYPES,
-    ChangingGroupError,
-    ListedGroup,
-    UnreadGroupError,
-)
+from topicops.edges.kafka.questions.group_types import SHARE, TYPES, ChangingGroupError, ListedGroup, UnreadGroupError
 from topicops.model.errors import ClusterError, ClusterUnreachableError
 
 GROUPS_A_REQUEST = 500
@@ -161,7 +155,7 @@ class ConsumerGroups:
             ClusterError: A broker does not tell.
             _NotYetError: Some brokers know of no groups at all, and others do.
         """
-        replies = self._replies({broker: _metadata_of_groups() for broker in brokers})
+        replies = self._replies({broker: metadata_request([OFFSETS]) for broker in brokers})
         told = {broker: topic for broker, reply in replies.items() for topic in reply.topics}
         unknowing = {b for b, topic in told.items() if topic.error_code == KafkaError.UNKNOWN_TOPIC_OR_PART}
         for broker in replies.keys() - unknowing:
@@ -192,11 +186,7 @@ class ConsumerGroups:
         yield from self._answers([g for g in committing if not takes_many[g.broker]], _commits_of_one, size=1)
 
     def _answers(
-        self,
-        groups: Iterable[ListedGroup],
-        request_of: Callable[[list[str]], Any],
-        *,
-        size: int = GROUPS_A_REQUEST,
+        self, groups: Iterable[ListedGroup], request_of: Callable[[list[str]], Any], *, size: int = GROUPS_A_REQUEST
     ) -> Iterator[tuple[ListedGroup, Any]]:
         """The answer about each group, None where there is none; one part of each broker's groups at a time."""
         parts: dict[int, list[list[ListedGroup]]] = {}
@@ -223,11 +213,6 @@ class ConsumerGroups:
             if isinstance(reply, str):
                 raise ClusterUnreachableError(f"broker {broker} {reply}")
         return replies
-
-
-def _metadata_of_groups() -> Any:
-    topic = MetadataRequest.MetadataRequestTopic(name=OFFSETS)
-    return MetadataRequest(topics=[topic], allow_auto_topic_creation=False)
 
 
 def _commits_of_many(groups: list[str]) -> Any:

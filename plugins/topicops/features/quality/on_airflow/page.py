@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from urllib.parse import quote
 
-from topicops.features.quality.on_airflow.reading import QualityModel, RunQuality, suites_of
+from topicops.features.quality.on_airflow.reading import QualityModel, suites_of
+from topicops.features.quality.past_runs import RunQuality
 from topicops.features.shared.markup import Html, document, lines, pill, table, tag, together
 from topicops.model.codes import Code
 from topicops.model.printable import plural
