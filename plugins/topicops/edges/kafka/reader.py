@@ -9,11 +9,10 @@ topic.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing, suppress
 from functools import partial
-from itertools import islice
 from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -21,7 +20,7 @@ from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType  # type: ignore[attr-defined]  # its stub re-exports without saying so
 from kafka.protocol.admin import ListPartitionReassignmentsRequest
 
-from topicops.edges.kafka.clients.broker_connections import BrokerConnections
+from topicops.edges.kafka.clients.broker_connections import Reconnecting
 from topicops.edges.kafka.clients.confluent import Confluent
 from topicops.edges.kafka.clients.diagnosis import address_problem, answering_brokers
 from topicops.edges.kafka.clients.requests import is_override
@@ -133,7 +132,7 @@ class KafkaReader:
         self._properties = dict(properties)
         self._timeout_s = timeout_s
         self._confluent = Confluent(properties)
-        self._connections: BrokerConnections | None = None
+        self._connections = Reconnecting(properties, request_timeout_s=timeout_s)
         self._views = BrokerViews(properties, timeout_s=VIEW_TIMEOUT_S)
 
     def __enter__(self) -> Self:
@@ -143,7 +142,7 @@ class KafkaReader:
             ClusterError: No broker answers; the text has the cause for each server.
         """
         with suppress(UsageError):
-            answering_brokers(self._connected(), self._properties)
+            answering_brokers(self._connections(), self._properties)
         return self
 
     def __exit__(
@@ -155,7 +154,7 @@ class KafkaReader:
         """Close all connections; safe to call twice."""
         self._confluent.discard()
         self._views.close()
-        self._forget_connections()
+        self._connections.close()
 
     def cluster_id(self) -> str:
         """Id of the cluster, as the brokers know it. Raises ``ClusterUnreachableError``."""
@@ -210,7 +209,7 @@ class KafkaReader:
 
     def server_time(self) -> ServerTime | None:
         """By the clock of the quorum's leader; None where ZooKeeper controls the brokers: they do not tell it."""
-        quorum = ask_quorum(self._connected())
+        quorum = ask_quorum(self._connections())
         return None if quorum is None else quorum.time
 
     def brokers(self) -> Mapping[int, Broker]:
@@ -219,7 +218,7 @@ class KafkaReader:
 
     def controller_epoch(self) -> int | None:
         """The epoch of the quorum's leader; None where ZooKeeper controls the brokers: only ZooKeeper knows it."""
-        quorum = ask_quorum(self._connected())
+        quorum = ask_quorum(self._connections())
         return None if quorum is None else quorum.epoch
 
     def controller_id(self) -> int | None:
@@ -228,7 +227,7 @@ class KafkaReader:
 
     def _header(self) -> ClusterHeader:
         cluster_id, brokers, controller_id = self._described_cluster()
-        quorum = ask_quorum(self._connected())
+        quorum = ask_quorum(self._connections())
         if quorum is None:
             return ClusterHeader(cluster_id, brokers, controller_id, None)
         # A KRaft cluster names any broker as its controller, and another one the next time.
@@ -296,7 +295,7 @@ class KafkaReader:
         )
 
     def _views_of(self, topics: Sequence[str]) -> list[BrokerView]:
-        brokers = sorted(self._connected().brokers())[:BROKERS_COMPARED]
+        brokers = sorted(self._connections().brokers())[:BROKERS_COMPARED]
         return [view for view in self._views.views(brokers, topics).values() if isinstance(view, BrokerView)]
 
     def _descriptions(self, names: Sequence[str]) -> dict[str, Description]:
@@ -311,7 +310,7 @@ class KafkaReader:
         return found
 
     def _way_without_ids(self) -> str:
-        needed, offered = GIVE_TOPIC_IDS, ask_offered(self._connected(), Deadline(self._timeout_s))
+        needed, offered = GIVE_TOPIC_IDS, ask_offered(self._connections(), Deadline(self._timeout_s))
         last = {broker: requests.get(needed.key, -1) for broker, requests in offered.items()}
         if old := {broker: version for broker, version in last.items() if version < needed.version}:
             return (
@@ -329,39 +328,51 @@ class KafkaReader:
 
     def _overrides(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
         """What is set on each topic itself, as the brokers write it; without topics that are gone."""
-        found = self._in_batches(names, self._describe_configs)
-        return {name: _set_on_topic(entries) for name, entries in found.items()}
+        return {
+            topic: {
+                name: entry.value or ""
+                for name, entry in sorted(entries.items())
+                if is_override(entry.source, is_default=entry.is_default)
+            }
+            for topic, entries in self._in_batches(names, self._describe_configs).items()
+        }
 
     def _describe_configs(self, client: AdminClient, names: Sequence[str]) -> Mapping[str, Future[Any]]:
         resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
-        futures: Mapping[ConfigResource, Future[Any]] = client.describe_configs(
-            resources, request_timeout=self._timeout_s
-        )
+        futures = client.describe_configs(resources, request_timeout=self._timeout_s)
         return {str(resource.name): future for resource, future in futures.items()}
 
     def _reassignments(self) -> dict[str, Reassignment]:
         """All running reassignments by topic, from the controller; confluent-kafka has no call for it."""
-        connections = self._connected()
+        connections = self._connections()
         controller = connections.controller()
         request = ListPartitionReassignmentsRequest(timeout_ms=int(self._timeout_s * 1000), topics=None)
         reply = connections.ask({controller: request}, timeout_s=self._timeout_s)[controller]
         if isinstance(reply, Unoffered):
             raise ClusterError(f"{self._servers}: broker {controller} {reply}: {REASSIGNMENTS.cost}")
         if isinstance(reply, str):
-            self._forget_connections()
+            self._connections.close()
             raise ClusterUnreachableError(f"{self._servers}: reassignments: broker {controller} {reply}")
         error = KafkaError(reply.error_code)
         if _is_transport(error):
             raise ClusterUnreachableError(f"{self._servers}: reassignments: {named(error.code())}; try again")
         if error.code() != KafkaError.NO_ERROR:
             raise self._refusal("reassignments", error)
-        return {topic.name: _reassignment(topic.partitions) for topic in reply.topics}
+        return {
+            topic.name: Reassignment(
+                adding={p.partition_index: tuple(p.adding_replicas) for p in topic.partitions if p.adding_replicas},
+                removing={
+                    p.partition_index: tuple(p.removing_replicas) for p in topic.partitions if p.removing_replicas
+                },
+            )
+            for topic in reply.topics
+        }
 
     def _in_batches(self, names: Sequence[str], call: BatchCall) -> dict[str, Any]:
         """Results by name, without unknown topics. Raises ``ClusterError`` for any other refusal."""
         found: dict[str, Any] = {}
-        for batch in _batches(names, TOPICS_PER_REQUEST):
-            found |= self._call(partial(self._batch, call, batch))
+        for start in range(0, len(names), TOPICS_PER_REQUEST):
+            found |= self._call(partial(self._batch, call, names[start : start + TOPICS_PER_REQUEST]))
         return found
 
     def _batch(self, call: BatchCall, names: Sequence[str], client: AdminClient) -> dict[str, Any]:
@@ -386,46 +397,31 @@ class KafkaReader:
     def _call(self, call: Callable[[AdminClient], T]) -> T:
         """Call, and after a failure once more with a new client: the old one may keep asking a broker that is gone."""
         with waiting_for(f"an answer of {self._servers}", limit_s=2 * (self._timeout_s + GRACE_S)):
-            return self._called(call)
+            try:
+                return call(self._confluent.client())
+            except (KafkaException, TimeoutError) as error:
+                self._confluent.discard()
+                self._require_reachable(error)
+            try:
+                return call(self._confluent.client())
+            except (KafkaException, TimeoutError) as error:
+                failure = self._confluent.failure(f"{self._servers}: {error_text(error)}")
+                self._confluent.discard()
+                raise failure from error
 
-    def _called(self, call: Callable[[AdminClient], T]) -> T:
-        try:
-            return call(self._confluent.client())
-        except (KafkaException, TimeoutError) as error:
-            self._confluent.discard()
-            if problem := self._address_problem():
-                raise ClusterUnreachableError(problem) from error
-        try:
-            return call(self._confluent.client())
-        except (KafkaException, TimeoutError) as error:
-            raise self._unreachable(error) from error
-
-    def _address_problem(self) -> str:
-        """Why librdkafka reaches no broker, or not the controller, although the bootstrap address works."""
+    def _require_reachable(self, error: Exception) -> None:
+        """Raise where librdkafka reaches no broker, or not the controller, although the bootstrap address works."""
+        problem = ""
         with suppress(UsageError, ClusterError):
-            return address_problem(self._connected().brokers())
-        return ""
-
-    def _unreachable(self, error: KafkaException | TimeoutError) -> ClusterError:
-        failure = self._confluent.failure(f"{self._servers}: {error_text(error)}")
-        self._confluent.discard()
-        return failure
+            problem = address_problem(self._connections().brokers())
+        if problem:
+            raise ClusterUnreachableError(problem) from error
 
     def _refusal(self, what: str, reason: KafkaError) -> ClusterError:
         return ClusterError(
             f"{self._servers}: {what}: {error_text(KafkaException(reason))}; a snapshot must be "
             "complete: the reader needs Describe on the cluster, and Describe and DescribeConfigs on all topics"
         )
-
-    def _connected(self) -> BrokerConnections:
-        if self._connections is None:
-            self._connections = BrokerConnections(self._properties, request_timeout_s=self._timeout_s)
-        return self._connections
-
-    def _forget_connections(self) -> None:
-        if self._connections is not None:
-            self._connections.close()
-        self._connections = None
 
     @property
     def _servers(self) -> str:
@@ -450,12 +446,6 @@ class KafkaReader:
         )
 
 
-def _batches(names: Iterable[str], size: int) -> Iterator[list[str]]:
-    rest = iter(names)
-    while batch := list(islice(rest, size)):
-        yield batch
-
-
 def _stamp(descriptions: Mapping[str, Description], name: str) -> object:
     return descriptions[name].stamp if name in descriptions else None
 
@@ -463,7 +453,8 @@ def _stamp(descriptions: Mapping[str, Description], name: str) -> object:
 def _description(described: Any) -> Description:
     partitions = sorted(described.partitions, key=lambda partition: int(partition.id))
     return Description(
-        topic_id=_url_safe(str(described.topic_id)),
+        # As Kafka and its znodes write it; librdkafka uses the alphabet of plain base64.
+        topic_id=str(described.topic_id).rstrip("=").replace("+", "-").replace("/", "_"),
         assignment={p.id: tuple(node.id for node in p.replicas) for p in partitions},
         states={p.id: _state(p) for p in partitions},
     )
@@ -475,11 +466,6 @@ def _rows(view: BrokerView, topic: str) -> Assignment | None:
     return None if partitions is None else {p: seen.replicas for p, seen in partitions.items()}
 
 
-def _url_safe(topic_id: str) -> str:
-    """As Kafka and its znodes write a topic id; librdkafka uses the alphabet of plain base64."""
-    return topic_id.rstrip("=").replace("+", "-").replace("/", "_")
-
-
 def _state(partition: Any) -> PartitionState:
     return PartitionState(
         leader=-1 if partition.leader is None else partition.leader.id,
@@ -487,23 +473,6 @@ def _state(partition: Any) -> PartitionState:
         leader_epoch=None,
         controller_epoch=None,
         version=None,
-    )
-
-
-def _set_on_topic(entries: Mapping[str, Any]) -> dict[str, str]:
-    """Overrides only, without values from the brokers' settings or defaults."""
-    return {
-        name: entry.value or ""
-        for name, entry in sorted(entries.items())
-        if is_override(entry.source, is_default=entry.is_default)
-    }
-
-
-def _reassignment(partitions: Iterable[Any]) -> Reassignment:
-    rows = list(partitions)
-    return Reassignment(
-        adding={p.partition_index: tuple(p.adding_replicas) for p in rows if p.adding_replicas},
-        removing={p.partition_index: tuple(p.removing_replicas) for p in rows if p.removing_replicas},
     )
 
 

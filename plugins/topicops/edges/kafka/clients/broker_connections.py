@@ -12,7 +12,7 @@ import logging
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from confluent_kafka import KafkaError
 from kafka.errors import IncompatibleBrokerVersion
@@ -58,8 +58,6 @@ def other_identity(answers: Sequence[Any], cluster_id: str | None) -> str:
     return f"broker {own[1]}" if own else "another broker"
 
 
-T = TypeVar("T")
-
 MOST_IN_FLIGHT = 100
 """Requests without an answer to one broker, before kafka-python refuses more: questions to a slow broker add up."""
 FIRST_ANSWER_S = 6.0
@@ -76,8 +74,8 @@ GRACE_S = 1.0
 LATE = "gave no answer in time"
 
 
-async def _begun() -> None:
-    """Does nothing: who waits for it knows that kafka-python's own thread runs."""
+async def _nothing() -> None:
+    """Do nothing."""
 
 
 class BrokerConnections:
@@ -111,8 +109,8 @@ class BrokerConnections:
         """The connections of which it was asked who answers, by broker."""
         self._cluster_id: str | None = None
         self._net_client._net.start()  # noqa: SLF001
-        # A loop that is told to end before its thread has begun runs on, and whoever ended it waits for ever (3.0.12).
-        self._manager.run(_begun)
+        # Its thread runs from now on: a loop that is told to end before that runs on, and its end is never (3.0.12).
+        self._manager.run(_nothing)
 
     def brokers(self) -> dict[int, str]:
         """``host:port`` of each broker by id, as the first broker that answers gives them.
@@ -130,7 +128,9 @@ class BrokerConnections:
             raise _no_answer(sorted(set(map(str, answers.values()))))
         node, answer = next(iter(found.items()))
         if self._answer_s is None:
-            self._answer_s = self._measured_s(node)
+            began = time.monotonic()
+            self.ask({node: MetadataRequest(topics=[])}, timeout_s=self._request_timeout_s)
+            self._answer_s = time.monotonic() - began
         self._manager.cluster.update_metadata(answer)
         self._cluster_id = self._cluster_id or answer.cluster_id
         return {broker.node_id: address(broker.host, broker.port) for broker in answer.brokers}
@@ -144,11 +144,6 @@ class BrokerConnections:
     def patience_s(self, least_s: float, *, round_trips: int = TRIPS_A_REQUEST) -> float:
         """How long to wait for so many answers, one after another: ``least_s``, or longer where the brokers are far."""
         return max(least_s, min(round_trips * (self._answer_s or 0.0), LONGEST_PATIENCE_S))
-
-    def _measured_s(self, node: Any) -> float:
-        began = time.monotonic()
-        self.ask({node: MetadataRequest(topics=[])}, timeout_s=self._request_timeout_s)
-        return time.monotonic() - began
 
     def controller(self) -> int:
         """Id of the controller, as the brokers know it. Raises ``ClusterUnreachableError``."""
@@ -265,6 +260,25 @@ class BrokerConnections:
 
     def _known(self) -> list[int]:
         return [broker.node_id for broker in self._manager.cluster.brokers()]
+
+
+class Reconnecting:
+    """Connections as ``BrokerConnections``, which are made when they are asked for first, and anew after ``close``."""
+
+    def __init__(self, properties: Mapping[str, str], *, request_timeout_s: float = 5.0) -> None:
+        self._properties, self._request_timeout_s = properties, request_timeout_s
+        self.current: BrokerConnections | None = None
+
+    def __call__(self) -> BrokerConnections:
+        """The connections. Raises ``UsageError`` as ``BrokerConnections``."""
+        if self.current is None:
+            self.current = BrokerConnections(self._properties, request_timeout_s=self._request_timeout_s)
+        return self.current
+
+    def close(self) -> None:
+        if self.current is not None:
+            self.current.close()
+        self.current = None
 
 
 def _may_stop_waiting(futures: Any, enough: int) -> bool:
