@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from topicops.edges.connections.lookup import Tls
 from topicops.edges.connections.port_probe import (
@@ -140,9 +140,4 @@ def _speaks_plainly(host: str, port: int) -> bool:
 def _answer(host: str, port: int, context: ssl.SSLContext | None) -> bytes:
     with opened(host, port, context) as connection:
         connection.sendall(QUESTION)
-        return b"".join(_chunks(connection))
-
-
-def _chunks(connection: socket.socket) -> Iterable[bytes]:
-    while chunk := connection.recv(4096):
-        yield chunk
+        return b"".join(iter(lambda: connection.recv(4096), b""))

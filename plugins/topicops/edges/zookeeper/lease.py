@@ -97,7 +97,6 @@ class ZooKeeperLease:
         self.session.__enter__()
         try:
             self._session_id = self.session.session_id
-            self._require_cluster()
             self._make_root()
             self._acquire()
         except BaseException:
@@ -164,15 +163,13 @@ class ZooKeeperLease:
         )
         raise LeaseLostError(self._lost) from cause
 
-    def _require_cluster(self) -> None:
+    def _make_root(self) -> None:
+        """Make ``/topicops`` unless it exists: an administrator may have made it, and not let us ``create`` it."""
         if self.session.get(CLUSTER_ID) is None:
             raise WrongTargetError(
                 f"{self.session.hosts}: there is no {CLUSTER_ID} here: wrong chroot {self.session.chroot or '/'!r}? "
                 "Nothing was created; compare with the brokers' zookeeper.connect"
             )
-
-    def _make_root(self) -> None:
-        """Make ``/topicops`` unless it exists: an administrator may have made it, and not let us ``create`` it."""
         if self.session.get(ROOT) is not None:
             return
         try:
