@@ -76,7 +76,7 @@ class KafkaAdmin:
 
     Args:
         applier: Librdkafka's properties of the identity that creates, expands and configures.
-        deleter: Properties of the identity that deletes; by default the applier.
+        deleter: Those of the identity that deletes; by default the applier's.
         operation_timeout_s: How long a broker may take over one request.
         request_timeout_s: How long one request may take in all; a quota mutes a connection for tens of seconds.
         interrupted: Once true, waits end early; what became of a request that was sent is then read back.
@@ -106,28 +106,21 @@ class KafkaAdmin:
         self._connections = Reconnecting(self._deleter_properties)
         self._operation_timeout_s = operation_timeout_s
         self._request_timeout_s = request_timeout_s
+        self._timeouts = {"operation_timeout": operation_timeout_s, "request_timeout": request_timeout_s}
 
     def cluster_id(self) -> str:
-        """Id of the cluster, as the brokers know it.
-
-        Raises:
-            ConnectionSecurityError: The brokers refuse this identity, or this client does not trust them.
-            ClusterUnreachableError: No broker answers.
-        """
+        """Id of the cluster. Raises ``ConnectionSecurityError`` or ``ClusterUnreachableError``."""
         deadline = Deadline(self._request_timeout_s / 4)
         with waiting_for("the brokers' cluster id", limit_s=deadline.left_s):
-            return self._cluster_id(deadline)
-
-    def _cluster_id(self, deadline: Deadline) -> str:
-        while True:
-            try:
-                return cluster_id_of(self._applier.client(), timeout_s=min(1.0, deadline.left_s))
-            except KafkaException as error:
-                # Librdkafka waits for the whole timeout although the login was refused.
-                if deadline.is_over or self._interrupted() or self._applier.is_refused():
-                    failure = self._applier.failure("the brokers do not give their cluster id")
-                    self._applier.discard()
-                    raise failure from error
+            while True:
+                try:
+                    return cluster_id_of(self._applier.client(), timeout_s=min(1.0, deadline.left_s))
+                except KafkaException as error:
+                    # Librdkafka waits for the whole timeout although the login was refused.
+                    if deadline.is_over or self._interrupted() or self._applier.is_refused():
+                        failure = self._applier.failure("the brokers do not give their cluster id")
+                        self._applier.discard()
+                        raise failure from error
 
     def validate(self, changes: Sequence[Change]) -> Sequence[Answer]:
         """The answer of the brokers' dry run to each change; never unclear, since a dry run changes nothing."""
@@ -180,9 +173,8 @@ class KafkaAdmin:
 
     def _dry_run(self, changes: Sequence[Any], call: Callable[[Sequence[Any]], Futures]) -> list[Answer]:
         answers = self._answers(changes, call)
-        if any(answer.kind is AnswerKind.SEND_ALONE for answer in answers):
-            return [answer for change in changes for answer in self._answers([change], call)]
-        return answers
+        is_alone = any(answer.kind is AnswerKind.SEND_ALONE for answer in answers)
+        return [answer for c in changes for answer in self._answers([c], call)] if is_alone else answers
 
     def _may_send(self, forget: Callable[[], None]) -> bool:
         """Whether there is a controller; asks only where no ``get_ready`` came before."""
@@ -237,9 +229,8 @@ class KafkaAdmin:
 
     def _checked_for_successor(self, answers: Sequence[Answer]) -> list[Answer]:
         """After an unclear answer the controller may be dead: wait until another broker takes over."""
-        if not any(answer.kind is AnswerKind.UNCLEAR for answer in answers):
-            return list(answers)
-        successor = self._watch.awaited_successor()
+        is_unclear = any(answer.kind is AnswerKind.UNCLEAR for answer in answers)
+        successor = self._watch.awaited_successor() if is_unclear else ""
         if not successor:
             return list(answers)
         return [controller_moved(a, successor) if a.kind is AnswerKind.UNCLEAR else a for a in answers]
@@ -344,10 +335,6 @@ class KafkaAdmin:
         kind = AnswerKind.RETRY if code == KafkaError.NOT_CONTROLLER else answer_kind(code)
         answer = Answer(kind, f"{error.name()} ({code}): {message or error.str()}", wait_s)
         return with_missing_right(answer, code, change, self._deleter_properties)
-
-    @property
-    def _timeouts(self) -> dict[str, float]:
-        return {"operation_timeout": self._operation_timeout_s, "request_timeout": self._request_timeout_s}
 
 
 def _rows(change: CreateTopic | ExpandTopic) -> list[list[int]]:

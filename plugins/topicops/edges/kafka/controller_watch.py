@@ -22,10 +22,8 @@ WATCH_S = 1.0
 class ControllerWatch:
     """Asks the brokers again and again which of them is the controller.
 
-    Librdkafka asks once: after that broker died, it waits for it until the request's time is up.
-
-    Args:
-        interrupted: Once true, no election is waited for.
+    Librdkafka asks once: after that broker died, it waits for it until the request's time is up. Once ``interrupted``
+    is true, no election is waited for.
     """
 
     def __init__(self, properties: Mapping[str, str], interrupted: Callable[[], bool] = lambda: False) -> None:

@@ -9,11 +9,10 @@ topic.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing, suppress
 from functools import partial
-from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
@@ -86,15 +85,6 @@ class Description(NamedTuple):
     assignment: Assignment
     states: Mapping[int, PartitionState]
 
-    @property
-    def stamp(self) -> tuple[str, Assignment]:
-        """Equal in two descriptions if the topic did not change between them; a new leader is no change."""
-        return self.topic_id, self.assignment
-
-
-FindDisagreements = Callable[[Mapping[str, Description | None]], frozenset[str]]
-"""Takes descriptions, None for an absent topic; gives the names of which some broker knows something else."""
-
 
 class Reassignment(NamedTuple):
     """The replicas that a running reassignment adds and removes, by partition."""
@@ -114,13 +104,9 @@ class TopicsRead(NamedTuple):
 
 
 class KafkaReader:
-    """Fills ``model.ports.LiveReader`` from the Admin API; a context manager.
+    """Fills ``model.ports.LiveReader`` from the Admin API; a context manager. Each answer is waited for ``timeout_s``.
 
     It sees the topics that its identity may describe, and, under ZooKeeper, no topic that is being deleted.
-
-    Args:
-        properties: Librdkafka's properties of the reader.
-        timeout_s: The longest wait for each answer.
     """
 
     chroot = ""
@@ -138,16 +124,13 @@ class KafkaReader:
     def __enter__(self) -> Self:
         """Ask for the list of brokers first: librdkafka goes on asking a port that will never answer.
 
-        Raises:
-            ClusterError: No broker answers; the text has the cause for each server.
+        Raises ``ClusterError`` where no broker answers; the text has the cause for each server.
         """
         with suppress(UsageError):
             answering_brokers(self._connections(), self._properties)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -163,9 +146,8 @@ class KafkaReader:
     def snapshot(self, *, states: bool = False, into: TopicSink | None = None) -> ClusterSnapshot:
         """Read the whole cluster, and the brokers' defaults.
 
-        Raises:
-            ClusterUnreachableError: No broker answers in time.
-            ClusterError: A broker refuses an answer, or brokers or controller change each time.
+        Raises ``ClusterUnreachableError`` where no broker answers in time, and ``ClusterError`` where one refuses, or
+        where brokers or controller change each time.
         """
         with gc_paused():
             for _ in range(MOST_SNAPSHOTS):
@@ -184,7 +166,7 @@ class KafkaReader:
         A topic on which the brokers do not come to agree is unstable, also if one of them does not know it at all.
         """
         names = sorted(set(topics))
-        found = self._read(names, find_disagreements=self._disagreements)
+        found = self._read(names, by_all_brokers=True)
         lives = {name: _live_topic(name, found, states=states) for name in found.descriptions}
         lives |= self._known_to_some(sorted(found.unstable - found.descriptions.keys()))
         return {name: TopicTraces(live=lives.get(name), has_config_znode=False, is_deleting=False) for name in names}
@@ -193,11 +175,10 @@ class KafkaReader:
         """Topics that the broker which was asked does not know, as the first broker knows them that does."""
         found: dict[str, LiveTopic] = {}
         for view in self._views_of(topics) if topics else ():
-            for name, rows in ((name, _rows(view, name)) for name in topics):
-                if rows is not None and name not in found:
-                    found[name] = LiveTopic(
-                        name=name, topic_id=view.topic_ids.get(name), assignment=rows, unstable=True
-                    )
+            for name in topics:
+                if (rows := _rows(view, name)) is not None and name not in found:
+                    topic_id = view.topic_ids.get(name)
+                    found[name] = LiveTopic(name=name, topic_id=topic_id, assignment=rows, unstable=True)
         return found
 
     def require_describable(self, topics: Sequence[str]) -> None:
@@ -260,14 +241,8 @@ class KafkaReader:
         # Without names: librdkafka lets a broker create a topic that is asked for by name.
         return sorted(self._call(lambda client: client.list_topics(timeout=self._timeout_s)).topics)
 
-    def _read(
-        self, names: Sequence[str], *, find_disagreements: FindDisagreements = lambda _: frozenset()
-    ) -> TopicsRead:
-        """Describe, read the configs, describe again, until two descriptions of each topic agree.
-
-        Args:
-            find_disagreements: Called with the topics whose two descriptions agree.
-        """
+    def _read(self, names: Sequence[str], *, by_all_brokers: bool = False) -> TopicsRead:
+        """Describe, read the configs, describe again, until two descriptions of each topic agree, or all brokers."""
         descriptions, overrides = self._descriptions(names), dict[str, dict[str, str]]()
         unstable = frozenset(names)
         reassignments: Mapping[str, Reassignment] = {}
@@ -279,20 +254,16 @@ class KafkaReader:
             again = self._descriptions(sorted(unstable))
             changed = frozenset(name for name in unstable if _stamp(descriptions, name) != _stamp(again, name))
             descriptions = {name: d for name, d in descriptions.items() if name not in unstable} | again
-            unstable = changed | find_disagreements({name: again.get(name) for name in unstable - changed})
+            unstable = changed | self._disagreements(again, unstable - changed) if by_all_brokers else changed
             if not unstable:
                 break
         return TopicsRead(descriptions, overrides, reassignments, unstable)
 
-    def _disagreements(self, described: Mapping[str, Description | None]) -> frozenset[str]:
-        if not described:
-            return frozenset()
-        views = self._views_of(sorted(described))
-        return frozenset(
-            name
-            for name, found in described.items()
-            if any(_rows(view, name) != (found.assignment if found else None) for view in views)
-        )
+    def _disagreements(self, found: Mapping[str, Description], names: Collection[str]) -> frozenset[str]:
+        """Names of which some broker knows something else."""
+        rows = {name: found[name].assignment if name in found else None for name in names}
+        views = self._views_of(sorted(rows)) if rows else []
+        return frozenset(name for name in rows if any(_rows(view, name) != rows[name] for view in views))
 
     def _views_of(self, topics: Sequence[str]) -> list[BrokerView]:
         brokers = sorted(self._connections().brokers())[:BROKERS_COMPARED]
@@ -447,7 +418,8 @@ class KafkaReader:
 
 
 def _stamp(descriptions: Mapping[str, Description], name: str) -> object:
-    return descriptions[name].stamp if name in descriptions else None
+    """Equal in two descriptions if the topic did not change between them; a new leader is no change."""
+    return (descriptions[name].topic_id, descriptions[name].assignment) if name in descriptions else None
 
 
 def _description(described: Any) -> Description:
@@ -456,7 +428,16 @@ def _description(described: Any) -> Description:
         # As Kafka and its znodes write it; librdkafka uses the alphabet of plain base64.
         topic_id=str(described.topic_id).rstrip("=").replace("+", "-").replace("/", "_"),
         assignment={p.id: tuple(node.id for node in p.replicas) for p in partitions},
-        states={p.id: _state(p) for p in partitions},
+        states={
+            p.id: PartitionState(
+                leader=-1 if p.leader is None else p.leader.id,
+                isr=tuple(node.id for node in p.isr),
+                leader_epoch=None,
+                controller_epoch=None,
+                version=None,
+            )
+            for p in partitions
+        },
     )
 
 
@@ -464,16 +445,6 @@ def _rows(view: BrokerView, topic: str) -> Assignment | None:
     """The topic's replicas as one broker knows them; None: the broker does not know the topic."""
     partitions = view.topics.get(topic)
     return None if partitions is None else {p: seen.replicas for p, seen in partitions.items()}
-
-
-def _state(partition: Any) -> PartitionState:
-    return PartitionState(
-        leader=-1 if partition.leader is None else partition.leader.id,
-        isr=tuple(node.id for node in partition.isr),
-        leader_epoch=None,
-        controller_epoch=None,
-        version=None,
-    )
 
 
 def _live_topic(name: str, found: TopicsRead, *, states: bool) -> LiveTopic:

@@ -65,11 +65,7 @@ def require_folder(topics: Path) -> None:
 
 
 def folder_below(files: Iterable[str]) -> str | None:
-    """The folder that has the environments, where these files are not themselves those of a folder of topics.
-
-    Args:
-        files: Paths below some folder, relative to it, with ``/``.
-    """
+    """The folder that has the environments, among paths with ``/``; None where these are those of topics themselves."""
     holders = {path.rpartition("/")[0] for path in files if path.endswith(".yaml")}
     found = sorted(holder for holder in holders if holder.rpartition("/")[2] == _ENVIRONMENTS)
     return None if not found or _ENVIRONMENTS in found else found[0].rpartition("/")[0]

@@ -59,11 +59,7 @@ _UTF_16_OR_32 = re.compile(rb"\xff\xfe|\xfe\xff|\x00.|.\x00", re.DOTALL)
 
 
 def read_tree(topics: Path) -> Tree:
-    """Every file below ``topics``, each with what it says or with the reason why it cannot be read.
-
-    Raises:
-        UsageError: there is no such folder.
-    """
+    """Every file below ``topics``, with what it says or why it cannot be read. Raises ``UsageError`` for no folder."""
     require_folder(topics)
     with gc_paused():
         read = [_read_place(place) for place in walk(topics)]
@@ -87,14 +83,7 @@ def _read_place(place: Place) -> tuple[Document | None, Diagnostic | None]:
 
 
 def read_document(data: bytes, *, room: int = 1) -> Node:
-    """What the bytes of one file say.
-
-    Args:
-        room: How many times as many nodes as in other files there may be.
-
-    Raises:
-        ReadingError: with the one problem that ends the file.
-    """
+    """What the bytes of a file say, in ``room`` times as many nodes as others may have. Raises ``ReadingError``."""
     text = _decoded(data)
     if "\t" not in text and "\r" not in text:
         simple = read_simple(text, deepest=DEEPEST, most_nodes=MOST_NODES)

@@ -30,11 +30,7 @@ def write_cluster(folder: TableFolder, live: ClusterSnapshot) -> None:
 
 
 def read_cluster(folder: TableFolder, before: ClusterSnapshot, topics: Mapping[str, LiveTopic]) -> ClusterSnapshot:
-    """The snapshot that these tables are of.
-
-    Args:
-        before: An earlier one of the same cluster, for what no table has.
-    """
+    """The snapshot that these tables are of; ``before`` is an earlier one, for what no table has."""
     (head,) = folder.read("cluster").to_pylist()
     rows = folder.read("brokers").to_pylist()
     brokers = [Broker(id=b["broker"], rack=b["rack"], endpoints=tuple(b["endpoints"]), epoch=b["epoch"]) for b in rows]

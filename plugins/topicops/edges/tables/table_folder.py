@@ -124,9 +124,8 @@ class TableFolder:
     ) -> pa.Table:
         """A table, or some of its columns, or its rows of these topics alone.
 
-        Raises:
-            FormatVersionError: Another topicops wrote it, with other columns.
-            ArtifactError: It is missing or damaged.
+        Raises ``FormatVersionError`` where another topicops wrote it, with other columns, and ``ArtifactError`` where
+        it is missing or damaged.
         """
         file, wanted = self.file(name), None if columns is None else list(columns)
         with self.errors(name, "cannot be read"), self.filesystem.open_input_file(file) as source:
@@ -258,19 +257,14 @@ def without_secret(uri: str) -> str:
 
 
 def place_of_tables(uri: str | None, run_folder: Path) -> str:
-    """The place of a run's tables, as the run writes it down: without keys and passwords.
-
-    Args:
-        uri: The value of ``TOPICOPS_TABLES``.
-    """
+    """The place of a run's tables below ``TOPICOPS_TABLES``, as the run writes it down: without keys and passwords."""
     return "/".join((without_secret(uri).rstrip("/"), *_names(run_folder))) if uri else OWN_FOLDER
 
 
 def tables_at(place: str, uri: str | None, run_folder: Path) -> TableFolder:
     """The tables of a run, by the place that it wrote down.
 
-    Raises:
-        ArtifactError: ``TOPICOPS_TABLES`` names another place by now, or one that cannot be opened.
+    Raises ``ArtifactError`` where ``TOPICOPS_TABLES`` names another place by now, or one that cannot be opened.
     """
     if place == OWN_FOLDER:
         return TableFolder.at(run_folder / OWN_FOLDER)

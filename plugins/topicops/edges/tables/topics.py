@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, ItemsView, Iterable, Iterator, Mapping, Sequence, ValuesView
 from functools import partial
 from itertools import islice
-from types import TracebackType
 from typing import Any, Generic, Self, TypeVar, cast
 
 import msgspec
@@ -125,9 +124,7 @@ class LiveTables:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._discard()
 
     def begin(self) -> None:

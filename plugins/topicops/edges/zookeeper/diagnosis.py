@@ -30,20 +30,14 @@ QUESTION = b"srvr"
 
 
 def diagnosis(servers: Sequence[tuple[str, int]], context: ssl.SSLContext | None) -> list[PortProblem]:
-    """One problem for each server that has one; problems to be fixed in the connection come first.
-
-    Args:
-        servers: Host, as the connection names it, and port.
-        context: For TLS; None: plain text.
-    """
+    """One problem for each server that has one; those to be fixed in the connection come first. No context: plain text."""
     return port_problems(servers, lambda host, port: _examine(host, port, context))
 
 
 def tls_context(tls: Tls) -> ssl.SSLContext:
     """The settings for TLS: the server's chain and host name are checked, versions older than 1.2 are refused.
 
-    Raises:
-        ConnectionSecurityError: A file cannot be used; the text names the field.
+    Raises ``ConnectionSecurityError`` for a file that cannot be used; the text names the field.
     """
     try:
         context = verified_tls(ca_file=tls.ca_file)

@@ -11,7 +11,6 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import TracebackType
 from typing import ClassVar, NamedTuple, Self, TypeVar
 
 from topicops.edges.connections.lookup import ZooKeeperAddress
@@ -117,17 +116,19 @@ class ZooKeeperReader:
         address: Or only its hosts, ``host:port,host:port/chroot``.
         timeout_s: The longest wait for the connection and for each answer.
 
-    Raises:
-        ConnectionSecurityError: On entering: wrong credentials, certificates or kind of port.
-        ClusterUnreachableError: On entering, and whenever the connection is lost.
+    Raises ``ConnectionSecurityError`` on entering, and ``ClusterUnreachableError`` then and whenever the connection is
+    lost.
     """
 
     request: ClassVar[type[MultiRead]] = MultiRead
     """The bulk request to try; a server that does not know it is read one request a znode."""
+    lag_s = 0.0
+    """No lag: each reading begins with a ``sync``."""
 
     def __init__(self, address: ZooKeeperAddress | str, *, timeout_s: float = 10.0) -> None:
         self.session = ZooKeeperSession(address, timeout_s=timeout_s)
-        self._knows_multi_read = True
+        self.knows_multi_read = True
+        """Whether the server reads many znodes in one request; else each znode is a request."""
         self._session_id: int | None = None
         self._lease: Lease | None = None
 
@@ -141,25 +142,13 @@ class ZooKeeperReader:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.session.close()
-
-    @property
-    def lag_s(self) -> float:
-        """None: each reading begins with a ``sync``."""
-        return 0.0
 
     @property
     def chroot(self) -> str:
         """``/kafka``, or empty for the root."""
         return self.session.chroot
-
-    @property
-    def knows_multi_read(self) -> bool:
-        """Whether the server reads many znodes in one request; else each znode is a request."""
-        return self._knows_multi_read
 
     def server_time(self) -> None:
         """None: only a write shows ZooKeeper's clock, as that of the lease does."""
@@ -308,7 +297,7 @@ class ZooKeeperReader:
             read_batched(self.session, [CLUSTER_ID], request=self.request)
         except UnknownRequestError:
             logger.debug("%s: no multiRead; one request a znode", self.session.hosts)
-            self._knows_multi_read = False
+            self.knows_multi_read = False
             if not self.session.reconnected():
                 raise ClusterUnreachableError(
                     f"{self.session.hosts}: {CLUSTER_ID}: the server closed the connection on multiRead, and no other "
@@ -316,7 +305,7 @@ class ZooKeeperReader:
                 ) from None
 
     def _read(self, paths: Sequence[str], *, meanwhile: Meanwhile = nothing) -> list[Znode | None]:
-        if self._knows_multi_read:
+        if self.knows_multi_read:
             return read_batched(self.session, paths, request=self.request, meanwhile=meanwhile)
         return read_pipelined(self.session, paths, meanwhile=meanwhile)
 

@@ -45,8 +45,8 @@ def other_identity(answers: Sequence[Any], cluster_id: str | None) -> str:
     """Who answers instead of the broker that was asked; empty: itself, or it does not say.
 
     Args:
-        answers: To ``identity_requests``; None for one without an answer. A reader that lacks DescribeConfigs on the
-            cluster gets no number, so that its brokers' addresses are believed.
+        answers: To ``identity_requests``; None for one without an answer. A reader that lacks DescribeConfigs gets no
+            number, so that its brokers' addresses are believed.
         cluster_id: The id of the cluster that was asked first.
     """
     settings, metadata = answers
@@ -115,9 +115,7 @@ class BrokerConnections:
     def brokers(self) -> dict[int, str]:
         """``host:port`` of each broker by id, as the first broker that answers gives them.
 
-        Raises:
-            ConnectionSecurityError: Every broker refuses this identity, or none is trusted, if kafka-python says so.
-            ClusterUnreachableError: None of the known brokers answers.
+        Raises ``ConnectionSecurityError``, as far as kafka-python says so, or ``ClusterUnreachableError``.
         """
         known = [*self._known(), *(broker.node_id for broker in self._manager.cluster.bootstrap_brokers())]
         first_s = min(3 * self._request_timeout_s, FIRST_ANSWER_S) if self._answer_s is None else 0.0
@@ -167,14 +165,13 @@ class BrokerConnections:
     ) -> dict[Any, Any]:
         """Ask brokers at the same time; give each one's answer, or a sentence where none came within ``timeout_s``.
 
-        A request that its broker does not offer is not sent; the sentence is an ``Unoffered`` then.
-        A sentence also takes the place of an answer that another broker than the one that was asked has given, unless
-        ``enough`` says that anybody's answer will do.
+        A request that its broker does not offer is not sent; the sentence is an ``Unoffered`` then. A sentence also
+        takes the place of the answer of another broker than the one that was asked, unless ``enough`` is given.
 
         Args:
             requests: By broker id; no two of them the same object.
             timeout_s: For all of them together.
-            enough: Stop waiting after so many answers.
+            enough: Stop waiting after so many answers, of anybody.
         """
         limit_s = timeout_s or self.patience_s(self._request_timeout_s)
         deadline = time.monotonic() + limit_s
@@ -187,8 +184,7 @@ class BrokerConnections:
     def offers(self, broker: int, request: Any, version: int = 0) -> bool:
         """Whether a broker takes this version of a request or a later one, by its own ApiVersions answer.
 
-        Raises:
-            ClusterUnreachableError: The broker gives no such answer, so that nothing is known.
+        Raises ``ClusterUnreachableError`` where it gives no such answer, so that nothing is known.
         """
         offered = self.offered([broker])[broker]
         if isinstance(offered, str):

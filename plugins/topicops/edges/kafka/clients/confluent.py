@@ -48,9 +48,7 @@ class _Reports:
 
 
 class Confluent:
-    """One confluent-kafka AdminClient, created at the first call and again after the transport failed.
-
-    A client may keep asking a broker that has stopped; a new client works at once.
+    """One AdminClient, made at the first call, and again after a failure: it may keep asking a broker that has stopped.
 
     Args:
         patience_s: How long one broker may take to answer at all before the client turns to the next.
@@ -93,7 +91,7 @@ class Confluent:
     def failure(self, text: str) -> ClusterError:
         """The error for a call of this client that failed for good, of the fitting class; ``text`` begins its message.
 
-        Connects to each bootstrap server to find the reason, which can take some seconds.
+        It connects to each bootstrap server to find the reason, which can take some seconds.
         """
         reported = self.recent_errors()
         kind = next(
@@ -116,10 +114,6 @@ class Confluent:
 
 
 def require_clients(properties: Mapping[str, str]) -> None:
-    """Make both clients of a connection, and ask no broker anything.
-
-    Raises:
-        UsageError: One of the clients refuses a property.
-    """
+    """Make both clients of a connection, and ask no broker. Raises ``UsageError`` where one refuses a property."""
     Confluent({name: text for name, text in properties.items() if name not in ADDRESSES}).client()
     BrokerConnections(properties).close()

@@ -203,22 +203,14 @@ def address_problem(addresses: Mapping[int, str], *, works: str = "; the bootstr
 
 
 def require_reachable(connections: Sequence[Mapping[str, str]]) -> None:
-    """Raise ``ClusterUnreachableError`` where this host cannot use the addresses that brokers advertise.
-
-    Args:
-        connections: Librdkafka's properties, once each.
-    """
+    """Raise ``ClusterUnreachableError`` where this host cannot use the addresses that brokers advertise."""
     for properties in connections:
         with closing(BrokerConnections(properties)) as brokers:
             reachable_brokers(brokers, properties)
 
 
 def reachable_brokers(connections: BrokerConnections, properties: Mapping[str, str]) -> dict[int, str]:
-    """``host:port`` of each broker by id, of which a request can be relied on.
-
-    Raises:
-        ClusterError: As ``answering_brokers``; or ``address_problem`` has one.
-    """
+    """``host:port`` of each broker by id, of which a request can be relied on. Raises ``ClusterError``."""
     addresses = answering_brokers(connections, properties)
     if problem := address_problem(addresses):
         raise ClusterUnreachableError(problem)

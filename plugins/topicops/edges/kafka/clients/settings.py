@@ -54,11 +54,7 @@ def confluent_settings(properties: Mapping[str, str], *, patience_s: float = PAT
 
 
 def kafka_python_settings(properties: Mapping[str, str]) -> dict[str, object]:
-    """kafka-python's settings with the meaning of librdkafka's ``properties``.
-
-    Raises:
-        UsageError: A file of TLS cannot be used; the message names the property, but no value.
-    """
+    """kafka-python's settings of librdkafka's ``properties``. Raises ``UsageError`` as ``tls_context``."""
     settings: dict[str, object] = {"reconnect_backoff_max_ms": 1000}
     settings |= {
         KAFKA_PYTHON[name]: _translated(name, text) for name, text in properties.items() if name in KAFKA_PYTHON
@@ -164,8 +160,7 @@ def whole_number(properties: Mapping[str, str], name: str, *, default: int = MIN
 def tls_context(properties: Mapping[str, str]) -> ssl.SSLContext:
     """TLS with the authorities, the certificate and the checks that ``properties`` ask for.
 
-    Raises:
-        UsageError: A file or a text cannot be used; the message names the properties, and no value.
+    Raises ``UsageError`` for a file or a text that cannot be used; it names the properties, and no value.
     """
     with _naming(properties, "ssl.ca.location", "ssl.ca.pem"):
         context = trusting(properties)

@@ -64,10 +64,9 @@ class HiddenGroupsError(Exception):
 
 
 class BrokerQuestions:
-    """Fills ``ClusterQuestions``.
+    """Fills ``ClusterQuestions``, as the reader.
 
     Args:
-        properties: Librdkafka's properties of the reader.
         timeout_s: The least time for one question with all its requests; it is longer where the brokers are far.
     """
 
@@ -93,11 +92,7 @@ class BrokerQuestions:
         return self._asked("broker defaults", ask) or {}
 
     def releases(self) -> Releases | None:
-        """Of the brokers that answer in time; None if none did.
-
-        Raises:
-            OldBrokersError: A broker's release is below ``OLDEST``.
-        """
+        """Of the brokers that answer in time; None if none did. Raises ``OldBrokersError`` for one below ``OLDEST``."""
         offered = self._requests()
         by_broker = self._asked("releases", lambda found, deadline: ask_releases(found, deadline, offered))
         found = Releases.of((by_broker or {}).values())
@@ -250,12 +245,9 @@ class BrokerQuestions:
     def _require_right_to_all_groups(self, deadline: Deadline) -> None:
         """Raise where brokers may leave groups out of their list, which they do without an error.
 
-        Raises:
-            PermissionError: The reader lacks the right.
-            HiddenGroupsError: The brokers do not tell whether it has the right.
-            ClusterUnreachableError: A broker did not answer.
-
-        Source: kafka.server.KafkaApis#handleListGroupsRequest (3.9): Describe on the cluster gives all groups.
+        ``PermissionError`` without the right, ``HiddenGroupsError`` where they do not tell, ``ClusterUnreachableError``
+        where one does not answer. Source: kafka.server.KafkaApis#handleListGroupsRequest (3.9): Describe on the cluster
+        gives all.
         """
         future = self._confluent.client().describe_cluster(
             include_authorized_operations=True, request_timeout=deadline.left_s

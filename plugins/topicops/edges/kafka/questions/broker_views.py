@@ -34,9 +34,7 @@ ANY_EPOCH = -1
 class BrokerViews:
     """Fills ``BrokerMetadata``: asks each broker over a connection of its own, all at the same time.
 
-    Args:
-        properties: Librdkafka's properties of the reader.
-        timeout_s: The longest time for one round of questions.
+    Each round of questions takes at most ``timeout_s``.
     """
 
     def __init__(self, properties: Mapping[str, str], *, timeout_s: float = 3.0) -> None:

@@ -50,11 +50,8 @@ def quorum_of(properties: Mapping[str, str], *, timeout_s: float = 3.0) -> Quoru
 def ask_quorum(connections: BrokerConnections) -> Quorum | None:
     """The quorum as the brokers describe it; None: ZooKeeper controls them, or a migration to KRaft is not over.
 
-    Raises:
-        ClusterUnreachableError: No broker answers.
-        ClusterError: The brokers refuse an answer.
-
-    Source: a broker offers DescribeQuorum exactly when it runs with KRaft (DescribeQuorumRequest.json, 3.9).
+    Raises ``ClusterUnreachableError`` where no broker answers, ``ClusterError`` where they refuse. Source: a broker
+    offers DescribeQuorum exactly when it runs with KRaft (DescribeQuorumRequest.json, 3.9).
     """
     answering = _answered(connections, lambda: ApiVersionsRequest(version=0), connections.brokers())
     if not connections.offers(next(iter(answering)), DescribeQuorumRequest):
@@ -99,8 +96,7 @@ def _decoded(answers: Mapping[int, Any], asked_at: float, answered_at: float) ->
 def ask_offered(connections: BrokerConnections, deadline: Deadline) -> dict[int, Mapping[int, int]]:
     """The requests that each broker takes, of those that answer within ``ANSWER_S`` and before the deadline.
 
-    Raises:
-        ClusterUnreachableError: No broker gives the list of brokers.
+    Raises ``ClusterUnreachableError`` where no broker gives the list of brokers.
     """
     brokers, patience_s = sorted(connections.brokers()), connections.patience_s(ANSWER_S)
     answers = connections.offered(brokers, timeout_s=min(patience_s, deadline.left_s))

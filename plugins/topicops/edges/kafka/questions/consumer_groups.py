@@ -94,9 +94,8 @@ class ConsumerGroups:
     def on(self, topics: Collection[str]) -> GroupsByTopic:
         """The groups of each topic; a group that cannot be read is on each of them.
 
-        Raises:
-            ClusterError: A broker could not be read: any group may use any topic.
-            TimeoutError: The coordinator of a group was moving until the deadline.
+        Raises ``ClusterError`` where a broker could not be read, since any group may use any topic then, and
+        ``TimeoutError`` where the coordinator of a group was moving until the deadline.
         """
         found, reason = None, "no time was left to ask"
         while not self.deadline.is_over:
@@ -150,10 +149,8 @@ class ConsumerGroups:
     def _require_coordinators(self, brokers: Collection[int]) -> None:
         """Raise where a coordinator is missing, whose groups no broker lists, and where that is not known.
 
-        Raises:
-            ClusterUnreachableError: A partition of the groups has no leader among these brokers.
-            ClusterError: A broker does not tell.
-            _NotYetError: Some brokers know of no groups at all, and others do.
+        ``ClusterUnreachableError``: a partition has no leader among these brokers; ``ClusterError``: a broker does not
+        tell; ``_NotYetError``: some brokers know of no groups at all, and others do.
         """
         replies = self._replies({broker: metadata_request([OFFSETS]) for broker in brokers})
         told = {broker: topic for broker, reply in replies.items() for topic in reply.topics}
@@ -239,10 +236,8 @@ def _by_group(asked: list[ListedGroup], reply: Any, *, one: bool) -> Mapping[str
 def _readable(group: ListedGroup, answer: Any) -> Any:
     """The answer about a group, if it is one.
 
-    Raises:
-        ChangingGroupError: The group has gone, or has another type now.
-        UnreadGroupError: The broker refuses, or gives nothing.
-        _NotYetError: The group has another coordinator now.
+    Raises ``UnreadGroupError`` where there is none, ``ChangingGroupError`` where the group has gone or has another type
+    now, and ``_NotYetError`` where it has another coordinator now.
     """
     if answer is None:
         raise UnreadGroupError(f"broker {group.broker} does not tell all that it uses")

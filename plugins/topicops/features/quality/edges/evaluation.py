@@ -42,8 +42,7 @@ def check_quality(
         expected: How many rows of a kind Spark must have looked at, where Python knows it.
         earlier: Gives the rows before the changes; called only when a rule fails. None: they are not known.
 
-    Raises:
-        TopicopsError: Spark or Great Expectations failed; there is no result.
+    Raises ``TopicopsError`` where Spark or Great Expectations failed.
     """
     rules = rules_of(suite)
     kinds: Frames = {rule.kind: frames.get(rule.kind, rows_frame(spark, rule.kind, ())) for rule in rules}

@@ -21,12 +21,7 @@ _COUNTED_ONLY = (TopicClass.SAME, TopicClass.RETIRED)
 def spark_diff(desired: DataFrame, live: DataFrame) -> tuple[Delta, list[OwnedTopics]]:
     """How desired and live topics differ, and how many of each owner and domain are in each class, in one action.
 
-    Args:
-        desired: With at least the columns of ``DesiredRow`` and ``domain``.
-        live: With at least the columns of ``LiveRow``.
-
-    Raises:
-        TopicopsError: Spark failed.
+    The frames have the columns of ``DesiredRow`` with ``domain``, and of ``LiveRow``. Raises ``TopicopsError``.
     """
     with spark_errors("diff"):
         classes = by_class(compare(desired, live, beside=OWNER), beside=OWNER)

@@ -75,13 +75,9 @@ _kept: set[Path] = set()
 
 
 def local_driver(*, memory: str | None = None) -> SparkDriver:
-    """The driver on this machine, started at the first call; it ends with this process.
+    """The driver on this machine, started at the first call; it ends with this process. Its heap is 1 GB by default.
 
-    Args:
-        memory: The heap limit, ``4g``; None: 1 GB.
-
-    Raises:
-        TopicopsError: There is no suitable Java, or the driver could not be started.
+    Raises ``TopicopsError`` where there is no suitable Java, or the driver could not be started.
     """
     if not _started:
         _started.append(_start_archived(driver_java(), _own_folder(), memory or DEFAULT_MEMORY))
@@ -132,11 +128,7 @@ def kept_log() -> Path | None:
 
 
 def awaited(start: Future[T], limit_s: float) -> T:
-    """Wait for the end of a start; when it takes too long from now on, kill the Java process.
-
-    Raises:
-        TopicopsError: It took longer than ``limit_s``.
-    """
+    """Wait for the end of a start. When it takes ``limit_s``, kill the Java process, and raise ``TopicopsError``."""
     try:
         return start.result(limit_s)
     except TimeoutError:

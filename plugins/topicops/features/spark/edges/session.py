@@ -100,12 +100,7 @@ def spark_session(
     An active session of this process is reused and left running, that of ``spark_application`` too. A new session is
     stopped at the end; its Java process is kept for the next session, until this process ends.
 
-    Args:
-        connections: Finds the connection that the setting names.
-
-    Raises:
-        UsageError: A setting cannot be used.
-        TopicopsError: There is no suitable Java, or Spark could not be started or reached.
+    Raises ``UsageError`` for a setting, and ``TopicopsError`` where Spark could not be started or reached.
     """
     place = spark_place(setting, connections)
     running = _running()
@@ -129,10 +124,7 @@ def spark_application(*, connections: ConnectionSource = from_environment) -> It
     """One application for all of a block: each ``spark_session`` in it has the same session.
 
     A Spark of this machine starts beside the block's other work, and the first session waits for it. Elsewhere an
-    application takes resources, so it starts when it is needed.
-
-    Raises:
-        UsageError: A setting cannot be used.
+    application takes resources, so it starts when it is needed. Raises ``UsageError`` for a setting.
     """
     place = spark_place(None, connections)
     if place.kind != "local" or _applications or _running() is not None:
