@@ -24,8 +24,8 @@ LARGE = 50_000
 @contextmanager
 def sides(topics: int) -> Iterator[Mapping[str, Side]]:
     from topicops.features.spark.edges.diff import spark_diff
+    from topicops.features.spark.edges.frames import table_frame
     from topicops.features.spark.edges.session import spark_session
-    from topicops.features.spark.edges.tables import table_frame
 
     desired, live = rows(topics)
     with tempfile.TemporaryDirectory(prefix="topicops-bench-") as folder, spark_session("local[*]") as spark:

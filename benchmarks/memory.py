@@ -19,11 +19,11 @@ from pathlib import Path
 from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side
 from benchmarks.lone_zookeeper import connected, lay_cluster, lay_states, lone_server
 from benchmarks.process_tree import Usage, run_measured
-from topicops.edges.tables.live_topics import read_live_topics
 from topicops.edges.tables.table_folder import TableFolder
+from topicops.edges.tables.topics import read_live_topics
 from topicops.edges.zookeeper.reader import ZooKeeperReader
-from topicops.features.quality.rows import Afterwards
-from topicops.features.quality.view_comparison import differing_topics
+from topicops.features.quality.judging import differing_topics
+from topicops.features.quality.rules import Afterwards
 from topicops.flow.runs.kept import snapshot_into
 from topicops.model.ports import BrokerView, Clock, PartitionView
 

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 
 from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side, timed
 from fakes import builders
-from topicops.edges.tables.live_topics import LiveTables
 from topicops.edges.tables.table_folder import TableFolder
-from topicops.features.quality.rows import LAYOUTS, Afterwards
-from topicops.features.quality.rules import AFTER
+from topicops.edges.tables.topics import LiveTables
+from topicops.features.quality.rules import AFTER, LAYOUTS, Afterwards
 from topicops.model.cluster.snapshot import ClusterSnapshot
 
 if TYPE_CHECKING:

@@ -498,7 +498,7 @@ class LocalCluster:
         return (tuple(sorted(answer.brokers)) if answer else (), self._quorum_leader() if answer else None)
 
     def _quorum_leader(self) -> int | None:
-        from topicops.edges.kafka.questions.quorum import quorum_of
+        from topicops.edges.kafka.questions.cluster import quorum_of
 
         try:
             quorum = quorum_of({"bootstrap.servers": self.bootstrap_servers})

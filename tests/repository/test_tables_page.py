@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from fakes.builders import live_topic
-from topicops.edges.tables.live_topics import LiveTables
 from topicops.edges.tables.schemas import FORMAT_KEY, FORMAT_VERSION, SCHEMAS
 from topicops.edges.tables.table_folder import TableFolder
+from topicops.edges.tables.topics import LiveTables
 from topicops.model.release import USUAL
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "artifacts.md").read_text(encoding="utf-8")

@@ -11,7 +11,7 @@ import topicops
 PACKAGE = Path(topicops.__file__).parent
 READERS = {
     "edges/specs/fast_path.py": "events, which are counted",
-    "edges/specs/nodes.py": "events, which are limited",
+    "edges/specs/reader.py": "events, which are limited",
 }
 """Modules that may import yaml, and what they use it for."""
 LOADERS = {"load", "load_all", "safe_load", "safe_load_all", "full_load", "unsafe_load", "compose", "compose_all"}

@@ -10,10 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from topicops.edges.repository import is_specs_root, specs_root_of
-from topicops.edges.specs.nodes import read_document
-from topicops.edges.specs.open_files import open_regular, shown_folder, source_lines, walk
-from topicops.edges.specs.problems import ReadingError, UnreadableError
-from topicops.edges.specs.reader import read_tree
+from topicops.edges.specs.open_files import ReadingError, open_regular, shown_folder, source_lines, walk
+from topicops.edges.specs.reader import read_document, read_tree
 from topicops.model.errors import SpecFileError, UsageError
 from topicops.model.gc_pause import gc_paused
 from topicops.model.specs.diagnostics import Diagnostic
@@ -104,11 +102,13 @@ def airflow_part(file: Path) -> Mapping[str, str]:
         SpecFileError: The file cannot be read, or ``spec.airflow`` is no mapping of texts.
     """
     try:
-        root = read_document(open_regular(file), str(file))
-    except UnreadableError as error:
-        raise SpecFileError(str(error)) from error
+        data = open_regular(file)
     except ReadingError as error:
         raise SpecFileError(f"{file}: {error}") from error
+    try:
+        root = read_document(data)
+    except ReadingError as error:
+        raise SpecFileError(f"{file}:{error.span.line}: {error}") from error
     part = _field(_field(root, "spec"), "airflow")
     if part is None or (isinstance(part, Text) and part.is_null):
         return {}

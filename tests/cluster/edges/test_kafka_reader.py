@@ -16,7 +16,7 @@ from fixtures.live import create_topics, look, until
 from fixtures.workspace import Workspace
 from topicops.edges.kafka.clients.broker_connections import BrokerConnections
 from topicops.edges.kafka.questions.broker_views import BrokerViews
-from topicops.edges.kafka.questions.quorum import quorum_of
+from topicops.edges.kafka.questions.cluster import quorum_of
 from topicops.edges.kafka.reader import ClusterHeader, Description, KafkaReader
 from topicops.edges.zookeeper.reader import ZooKeeperReader
 from topicops.model.cluster.snapshot import Broker, ClusterSnapshot, LiveTopic, PartitionState, TopicTraces

@@ -7,7 +7,7 @@ import pytest
 from fakes.changes import create_topic
 from fixtures.secured_broker import KEY_PASSWORD, PASSWORD, PROTOCOLS, SecuredBroker
 from topicops.edges.kafka.admin import KafkaAdmin
-from topicops.edges.kafka.clients.usable import require_clients
+from topicops.edges.kafka.clients.confluent import require_clients
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.edges.kafka.questions.broker_views import BrokerViews
 from topicops.model.errors import (

@@ -23,10 +23,9 @@ from topicops.edges.connections.lookup import (
     principal_of,
     zookeeper_address,
 )
-from topicops.edges.kafka.clients.confluent import Confluent
+from topicops.edges.kafka.clients.confluent import Confluent, require_clients
 from topicops.edges.kafka.clients.diagnosis import diagnosis
 from topicops.edges.kafka.clients.settings import without_values
-from topicops.edges.kafka.clients.usable import require_clients
 from topicops.edges.zookeeper.session import ZooKeeperSession
 from topicops.model.errors import TopicopsError
 from topicops.model.specs.diagnostics import Location

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from topicops.edges.kafka.clients.advertised import address_problem
-from topicops.edges.kafka.clients.diagnosis import diagnosis
+from topicops.edges.kafka.clients.diagnosis import address_problem, diagnosis
 from topicops.edges.zookeeper.diagnosis import diagnosis as zookeeper_diagnosis
 
 DEAD = "127.0.0.1:1"

@@ -22,10 +22,9 @@ from topicops.edges.kafka.answers import (
     answer_kind,
 )
 from topicops.edges.kafka.clients.broker_connections import BrokerConnections, _answer_or_problem
-from topicops.edges.kafka.clients.confluent import Confluent
+from topicops.edges.kafka.clients.confluent import Confluent, require_clients
+from topicops.edges.kafka.clients.requests import metadata_request
 from topicops.edges.kafka.clients.settings import confluent_settings, kafka_python_settings
-from topicops.edges.kafka.clients.usable import require_clients
-from topicops.edges.kafka.questions.broker_views import _metadata_request
 from topicops.model.errors import ClusterUnreachableError, UsageError
 from topicops.model.gc_pause import gc_paused
 from topicops.model.ports import AnswerKind
@@ -229,7 +228,7 @@ def test_a_connection_cannot_turn_topic_creation_by_asking_on() -> None:
     settings = confluent_settings({"bootstrap.servers": "a:1", "allow.auto.create.topics": "true", "client.id": "x"})
 
     assert (settings["allow.auto.create.topics"], settings["client.id"]) == ("false", "topicops")
-    assert _metadata_request(["t"]).allow_auto_topic_creation is False
+    assert metadata_request(["t"]).allow_auto_topic_creation is False
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,7 @@ with spark_session() as spark:
 QUALITY = """
 from fixtures.spark_rows import check_rows
 from topicops.features.spark.edges.session import spark_session
-from topicops.features.quality.rows import DeletionRow
+from topicops.features.quality.rules import DeletionRow
 from topicops.model.runs.partition_rows import PartitionRow
 
 healthy = PartitionRow("orders", 0, 1, True, (1, 2, 3), (1, 2, 3), (), (), 2, 3, 3)

@@ -10,8 +10,7 @@ from pyspark.sql import SparkSession
 from fakes import builders
 from fixtures.quality_rows import rows_after
 from topicops.features.quality import rules as quality_rules
-from topicops.features.quality.rows import Afterwards
-from topicops.features.quality.rules import RULES, Rule
+from topicops.features.quality.rules import RULES, Afterwards, Rule
 from topicops.model.codes import Code
 from topicops.model.runs.results import FailingRow, QualityResult
 
@@ -21,7 +20,7 @@ NEW = Rule(
     suite="after",
     kind="topic",
     holds="partitions <= 1",
-    shows=("partitions", "partitions - 1 AS too_many"),
+    shows="partitions, partitions - 1 AS too_many",
 )
 
 

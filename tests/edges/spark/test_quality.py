@@ -9,8 +9,7 @@ from pyspark.sql import SparkSession
 
 from fakes import builders
 from fixtures.quality_rows import rows_after, rows_before
-from topicops.features.quality.rows import LAYOUTS, Afterwards
-from topicops.features.quality.rules import AFTER, BEFORE, RULES, Rule
+from topicops.features.quality.rules import AFTER, BEFORE, LAYOUTS, RULES, Afterwards, Rule
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic, PartitionState
 from topicops.model.runs.results import FailingRow, QualityResult
 from topicops.model.specs.desired import Desired
@@ -177,7 +176,8 @@ def test_a_rule_fails_on_its_planted_fault_and_names_just_those_rows(sick: Resul
     result = sick[rule.id]
     assert not result.success
     assert [key_of(rule, example) for example in result.examples] == FAULTS[rule.id]
-    assert all(example.row.keys() >= set(rule.shown) for example in result.examples)
+    shown = {column.rpartition(" AS ")[2] for column in rule.shows.split(", ")} - {""}
+    assert all(example.row.keys() >= shown for example in result.examples)
 
 
 def test_a_rule_says_how_many_rows_it_looked_at(healthy: Results) -> None:

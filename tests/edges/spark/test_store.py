@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from fixtures.simulated import Simulated, outcomes_of
 from fixtures.store import SECRET, Store, s3_store
 from topicops.features.quality import judging
-from topicops.features.spark.edges import tables as spark_tables
+from topicops.features.spark.edges import frames as spark_tables
 from topicops.features.spark.engine import SPARK
 from topicops.flow import single_steps
 from topicops.flow.runs.run import Run, open_run

@@ -7,9 +7,9 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from fakes.builders import desired_topic
-from topicops.edges.tables.desired_topics import write_desired_topics
 from topicops.edges.tables.table_folder import TableFolder
-from topicops.features.spark.edges.tables import table_frame
+from topicops.edges.tables.topics import write_desired_topics
+from topicops.features.spark.edges.frames import table_frame
 from topicops.model.release import USUAL
 
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from cases.test_bad_inputs import CASES
 from topicops.edges.specs.fast_path import read_simple
-from topicops.edges.specs.nodes import DEEPEST, MOST_NODES, nodes_of_events
+from topicops.edges.specs.reader import DEEPEST, MOST_NODES, nodes_of_events
 from topicops.model.specs.document import Node
 
 KEYS = ("a", "b", "retention.ms", "1", "null", "~", "a b", "é", "<<")

@@ -6,7 +6,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from topicops.edges.specs.nodes import FORBIDDEN, read_document
+from topicops.edges.specs.reader import FORBIDDEN, read_document
 from topicops.features.shared.document_values import plain_value
 from topicops.features.shared.yaml_text import config_content, scalar, text_of
 
@@ -33,8 +33,8 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"])).filter(
 def test_a_text_stays_the_same_text_for_every_reader(text: str) -> None:
     in_block, inside = f"a: {scalar(text)}\n", f"a: [{scalar(text, inside=True)}, b]\n"
 
-    assert plain_value(read_document(in_block.encode(), "f")) == {"a": text}
-    assert plain_value(read_document(inside.encode(), "f")) == {"a": [text, "b"]}
+    assert plain_value(read_document(in_block.encode())) == {"a": text}
+    assert plain_value(read_document(inside.encode())) == {"a": [text, "b"]}
     assert yaml.safe_load(in_block) == {"a": text}
     assert yaml.safe_load(inside) == {"a": [text, "b"]}
 

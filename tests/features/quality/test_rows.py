@@ -5,7 +5,7 @@ import pytest
 from fakes import builders
 from fakes.builders import USUAL_RELEASES, alike
 from fixtures.quality_rows import broker_rows, rows_after, rows_before, spec_rows
-from topicops.features.quality.rows import (
+from topicops.features.quality.rules import (
     LAYOUTS,
     Afterwards,
     BrokerRow,

@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fixtures.spec_folder import LOCAL, NOW
-from topicops.edges.specs.nodes import read_document
-from topicops.edges.specs.problems import UnreadableError
+from topicops.edges.specs.open_files import ReadingError
+from topicops.edges.specs.reader import read_document
 from topicops.model.codes import Code
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.document import Document, FileKind, Tree
@@ -81,9 +81,9 @@ def tree_with(text: str, kind: FileKind, file: str, stem: str) -> Tree:
 
 def document_of(text: str, kind: FileKind, file: str, stem: str) -> tuple[Document, tuple[Diagnostic, ...]]:
     try:
-        root = read_document(text.encode(), file)
-    except UnreadableError as error:
-        return Document(file=file, kind=kind, stem=stem, root=None), (error.diagnostic,)
+        root = read_document(text.encode())
+    except ReadingError as error:
+        return Document(file=file, kind=kind, stem=stem, root=None), (error.diagnostic(file),)
     return Document(file=file, kind=kind, stem=stem, root=root), ()
 
 
@@ -124,7 +124,7 @@ def test_any_of_many_strings_of_bytes_gives_nodes_or_one_diagnostic(data: bytes)
 
 def first_code(data: bytes) -> str | None:
     try:
-        read_document(data, "x.yaml")
-    except UnreadableError as error:
-        return error.diagnostic.code
+        read_document(data)
+    except ReadingError as error:
+        return error.code
     return None

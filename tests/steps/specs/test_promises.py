@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from topicops.edges.specs.nodes import read_document
+from topicops.edges.specs.reader import read_document
 from topicops.model.choices import PLACEMENTS
 from topicops.model.codes import Code
 from topicops.model.specs.document import Document, FileKind, Tree
@@ -40,7 +40,7 @@ def tree(spec: str) -> Tree:
     }
     return Tree(
         documents=tuple(
-            Document(file=file, kind=kind, stem=stem, root=read_document(text.encode(), file))
+            Document(file=file, kind=kind, stem=stem, root=read_document(text.encode()))
             for file, (kind, stem, text) in files.items()
         ),
         files=len(files),

@@ -86,9 +86,8 @@ class ZooKeeperAddress:
 def from_environment(connection_id: str) -> ConnectionFields:
     """The connection of the variable ``AIRFLOW_CONN_<ID>``, or of the line of that name in ``TOPICOPS_CONNECTIONS``.
 
-    Raises:
-        UsageError: The variable is not set or cannot be read; the text never shows its value.
-    Source: airflow.secrets.base_secrets.BaseSecretsBackend#deserialize_connection (3.3).
+    Raises ``UsageError`` where it is not set or cannot be read; the text never shows its value. Source:
+    airflow.secrets.base_secrets.BaseSecretsBackend#deserialize_connection (3.3).
     """
     variable = VARIABLE_PREFIX + connection_id.upper()
     text = os.environ.get(variable, "").strip() or _listed(variable)
@@ -112,11 +111,7 @@ def _listed(variable: str) -> str:
 
 
 def zookeeper_address(environment: Environment, source: ConnectionSource = from_environment) -> ZooKeeperAddress:
-    """Hosts and login of an environment's ZooKeeper.
-
-    Raises:
-        UsageError: The environment names no ZooKeeper, or its connection cannot be used.
-    """
+    """Hosts and login of an environment's ZooKeeper. Raises ``UsageError`` where it has none that can be used."""
     endpoint = environment.spec.cluster.zookeeper or ZooKeeperEndpoint()
     if endpoint.hosts:
         _require_plain(endpoint.hosts, f"{environment.place_of('cluster.zookeeper.hosts')}: the text")
@@ -136,15 +131,15 @@ def kafka_properties(
 ) -> dict[str, str]:
     """Librdkafka's properties for one role, ``bootstrap.servers`` among them, without those that no client needs.
 
-    Raises:
-        UsageError: The environment names no brokers; or the connection has properties that cannot be used: the message
-            names all of them, and what to write instead.
+    Raises ``UsageError`` without brokers, and for properties that cannot be used: it names all, and what to write
+    instead.
     """
     endpoint = environment.spec.cluster.kafka or KafkaEndpoint()
     written, connection_id = _connection_of(endpoint, role)
     if connection_id is None:
         return {BOOTSTRAP_SERVERS: _bootstrap_servers(environment, endpoint)}
     place = environment.place_of(f"cluster.kafka.{written}")
+    which = f"{place}: connection {connection_id!r}"
     extra = _found(connection_id, place, source, KAFKA_EXAMPLE).extra
     properties = {
         name: _property_text(name, value, place)
@@ -152,22 +147,26 @@ def kafka_properties(
         if value is not None and not is_ignored(name)
     }
     if endpoint.bootstrap_servers and not properties.get(BOOTSTRAP_SERVERS):
-        _require_no_login(properties, f"{place}: connection {connection_id!r}")
+        if login := sorted(name for name in properties if name.startswith("sasl.")):
+            raise UsageError(
+                f"{which} has a login ({', '.join(login)}) and no {BOOTSTRAP_SERVERS}; add them to its extra: "
+                "a file does not choose which servers are sent a login"
+            )
         properties[BOOTSTRAP_SERVERS] = endpoint.bootstrap_servers
     if not properties.get(BOOTSTRAP_SERVERS):
-        raise UsageError(f"{place}: connection {connection_id!r} has no {BOOTSTRAP_SERVERS}; add it to its extra")
+        raise UsageError(f"{which} has no {BOOTSTRAP_SERVERS}; add it to its extra")
     for name in ADDRESSES.intersection(properties):
-        _require_plain(properties[name], f"{place}: connection {connection_id!r}: {name}")
+        _require_plain(properties[name], f"{which}: {name}")
     if environment.spec.cluster.cluster_class == "production":
-        _require_checked_servers(properties, f"{place}: connection {connection_id!r}")
+        _require_checked_servers(properties, which)
     if has_readable_password(properties) and environment.spec.readable_passwords == "refuse":
         raise UsageError(
-            f"{place}: connection {connection_id!r} sends its password without TLS ({Code.READABLE_PASSWORD}): "
+            f"{which} sends its password without TLS ({Code.READABLE_PASSWORD}): "
             "write security.protocol: SASL_SSL, or use SCRAM; "
             f"or allow it ({environment.place_of('policy.readablePasswords')})"
         )
     if found := list(problems(properties)):
-        raise UsageError(f"{place}: connection {connection_id!r} cannot be used: {'; '.join(found)}")
+        raise UsageError(f"{which} cannot be used: {'; '.join(found)}")
     return used(properties)
 
 
@@ -204,22 +203,10 @@ def _require_checked_servers(properties: Mapping[str, str], where: str) -> None:
             )
 
 
-def _require_no_login(properties: Mapping[str, str], where: str) -> None:
-    """Raise ``UsageError`` if a connection without servers has a login: who writes a file would choose who gets it."""
-    if login := sorted(name for name in properties if name.startswith("sasl.")):
-        raise UsageError(
-            f"{where} has a login ({', '.join(login)}) and no {BOOTSTRAP_SERVERS}; add them to its extra: "
-            "a file does not choose which servers are sent a login"
-        )
-
-
 def _connection_of(endpoint: KafkaEndpoint, role: Role) -> tuple[str, str | None]:
     """The field that this role uses, and the connection id in it."""
-    if role == "applier" and endpoint.applier:
-        return "applier", endpoint.applier
-    if role == "deleter" and endpoint.deleter:
-        return "deleter", endpoint.deleter
-    return "connection", endpoint.connection
+    own = {"applier": endpoint.applier, "deleter": endpoint.deleter}.get(role)
+    return (role, own) if own else ("connection", endpoint.connection)
 
 
 def _bootstrap_servers(environment: Environment, endpoint: KafkaEndpoint) -> str:
@@ -330,15 +317,8 @@ class _FieldError(ValueError):
 
 def _from_json(text: str) -> ConnectionFields:
     written = _object(text)
-    return ConnectionFields(
-        conn_type=_text(written, "conn_type"),
-        host=_text(written, "host"),
-        port=_port(written.get("port")),
-        login=_text(written, "login"),
-        password=_text(written, "password"),
-        schema=_text(written, "schema"),
-        extra=_extra(written.get("extra")),
-    )
+    texts = {name: _text(written, name) for name in ("conn_type", "host", "login", "password", "schema")}
+    return ConnectionFields(**texts, port=_port(written.get("port")), extra=_extra(written.get("extra")))
 
 
 def _text(written: Mapping[str, object], name: str) -> str:

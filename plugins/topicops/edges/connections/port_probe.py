@@ -95,13 +95,9 @@ def speaks_tls(host: str, port: int) -> bool:
 def verified_tls(*, ca_file: str | None = None, ca_pem: str | None = None) -> ssl.SSLContext:
     """A context that checks the server's chain and host name, by the system's authorities if none is given.
 
-    ``ca_file`` may be a folder of certificates, as OpenSSL's ``c_rehash`` makes it.
-
-    It takes the certificates that librdkafka takes. From Python 3.13 on, the default refuses an authority that does not
-    name its key usage, as many companies' own do not.
-
-    Raises:
-        OSError: The file cannot be read, or holds no certificate (``ssl.SSLError``).
+    ``ca_file`` may be a folder of certificates, as OpenSSL's ``c_rehash`` makes it. Raises ``OSError`` where it cannot
+    be read, or holds no certificate. It takes the certificates that librdkafka takes: from Python 3.13 on, the default
+    refuses an authority that does not name its key usage, as many companies' own do not.
     """
     folder = ca_file if ca_file and Path(ca_file).is_dir() else None
     context = ssl.create_default_context(cafile=None if folder else ca_file, capath=folder, cadata=ca_pem)

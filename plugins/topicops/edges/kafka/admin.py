@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
@@ -39,7 +39,7 @@ from topicops.edges.kafka.answers import (
     with_missing_right,
     without_repeat,
 )
-from topicops.edges.kafka.clients.broker_connections import BrokerConnections
+from topicops.edges.kafka.clients.broker_connections import Reconnecting
 from topicops.edges.kafka.clients.confluent import Confluent
 from topicops.edges.kafka.clients.settings import Deadline, error_text, wait_all
 from topicops.edges.kafka.controller_watch import WATCH_S, ControllerWatch
@@ -76,7 +76,7 @@ class KafkaAdmin:
 
     Args:
         applier: Librdkafka's properties of the identity that creates, expands and configures.
-        deleter: Properties of the identity that deletes; by default the applier.
+        deleter: Those of the identity that deletes; by default the applier's.
         operation_timeout_s: How long a broker may take over one request.
         request_timeout_s: How long one request may take in all; a quota mutes a connection for tens of seconds.
         interrupted: Once true, waits end early; what became of a request that was sent is then read back.
@@ -103,39 +103,39 @@ class KafkaAdmin:
         """The controller that ``get_ready`` found for the next delete by id, or why there is none; None: not asked."""
         self._deletes_resume_at = 0.0
         """When a quota lets the next delete by id through; nothing is sent before."""
-        self._connections: BrokerConnections | None = None
+        self._connections = Reconnecting(self._deleter_properties)
         self._operation_timeout_s = operation_timeout_s
         self._request_timeout_s = request_timeout_s
+        self._timeouts = {"operation_timeout": operation_timeout_s, "request_timeout": request_timeout_s}
 
     def cluster_id(self) -> str:
-        """Id of the cluster, as the brokers know it.
-
-        Raises:
-            ConnectionSecurityError: The brokers refuse this identity, or this client does not trust them.
-            ClusterUnreachableError: No broker answers.
-        """
+        """Id of the cluster. Raises ``ConnectionSecurityError`` or ``ClusterUnreachableError``."""
         deadline = Deadline(self._request_timeout_s / 4)
         with waiting_for("the brokers' cluster id", limit_s=deadline.left_s):
-            return self._cluster_id(deadline)
-
-    def _cluster_id(self, deadline: Deadline) -> str:
-        while True:
-            try:
-                return cluster_id_of(self._applier.client(), timeout_s=min(1.0, deadline.left_s))
-            except KafkaException as error:
-                # Librdkafka waits for the whole timeout although the login was refused.
-                if deadline.is_over or self._interrupted() or self._applier.is_refused():
-                    failure = self._applier.failure("the brokers do not give their cluster id")
-                    self._applier.discard()
-                    raise failure from error
+            while True:
+                try:
+                    return cluster_id_of(self._applier.client(), timeout_s=min(1.0, deadline.left_s))
+                except KafkaException as error:
+                    # Librdkafka waits for the whole timeout although the login was refused.
+                    if deadline.is_over or self._interrupted() or self._applier.is_refused():
+                        failure = self._applier.failure("the brokers do not give their cluster id")
+                        self._applier.discard()
+                        raise failure from error
 
     def validate(self, changes: Sequence[Change]) -> Sequence[Answer]:
         """The answer of the brokers' dry run to each change; never unclear, since a dry run changes nothing."""
         answers: dict[int, Answer] = {}
-        for kind, send in self._dry_runs():
+        requests: Mapping[type[Change], Any] = {
+            CreateTopic: self._create,
+            ExpandTopic: self._expand,
+            ConfigureTopic: self._configure,
+        }
+        for kind, request in requests.items():
             chosen = [index for index, change in enumerate(changes) if isinstance(change, kind)]
-            answers |= zip(chosen, send([changes[index] for index in chosen]), strict=True)
-        return [dry_run_answer(answers[index]) for index in range(len(changes))]
+            dry_run = partial(request, validate_only=True)
+            answers |= zip(chosen, self._dry_run([changes[index] for index in chosen], dry_run), strict=True)
+        # A delete has no dry run.
+        return [dry_run_answer(answers.get(index, ACCEPTED)) for index in range(len(changes))]
 
     def get_ready(self, change: Change) -> None:
         """Wait for a controller, and connect to it, so that the next request of this kind goes out at once."""
@@ -168,20 +168,13 @@ class KafkaAdmin:
         """Close all connections; safe to call twice."""
         self._applier.discard()
         self._deleter.discard()
-        self._drop_connections()
+        self._connections.close()
         self._watch.close()
 
-    def _dry_runs(self) -> Iterator[tuple[type[Change], Callable[[Any], Sequence[Answer]]]]:
-        yield CreateTopic, lambda changes: self._dry_run(changes, partial(self._create, validate_only=True))
-        yield ExpandTopic, lambda changes: self._dry_run(changes, partial(self._expand, validate_only=True))
-        yield ConfigureTopic, lambda changes: self._dry_run(changes, partial(self._configure, validate_only=True))
-        yield DeleteTopic, lambda changes: [ACCEPTED] * len(changes)  # a delete has no dry run
-
-    def _dry_run(self, changes: Sequence[AnyChange], call: Callable[[Sequence[AnyChange]], Futures]) -> list[Answer]:
+    def _dry_run(self, changes: Sequence[Any], call: Callable[[Sequence[Any]], Futures]) -> list[Answer]:
         answers = self._answers(changes, call)
-        if any(answer.kind is AnswerKind.SEND_ALONE for answer in answers):
-            return [answer for change in changes for answer in self._answers([change], call)]
-        return answers
+        is_alone = any(answer.kind is AnswerKind.SEND_ALONE for answer in answers)
+        return [answer for c in changes for answer in self._answers([c], call)] if is_alone else answers
 
     def _may_send(self, forget: Callable[[], None]) -> bool:
         """Whether there is a controller; asks only where no ``get_ready`` came before."""
@@ -189,12 +182,12 @@ class KafkaAdmin:
         return self._watch.has_controller(forget) if known is None else known
 
     def _create(self, changes: Sequence[CreateTopic], *, validate_only: bool = False) -> Futures:
-        topics = [_new_topic(change) for change in changes]
+        topics = [NewTopic(c.topic, c.partitions, replica_assignment=_rows(c), config=dict(c.configs)) for c in changes]
         futures: Futures = self._applier.client().create_topics(topics, **self._timeouts, validate_only=validate_only)
         return futures
 
     def _expand(self, changes: Sequence[ExpandTopic], *, validate_only: bool = False) -> Futures:
-        partitions = [_new_partitions(change) for change in changes]
+        partitions = [NewPartitions(c.topic, c.partitions, replica_assignment=_rows(c)) for c in changes]
         futures: Futures = self._applier.client().create_partitions(
             partitions, **self._timeouts, validate_only=validate_only
         )
@@ -204,7 +197,11 @@ class KafkaAdmin:
         """One request for the changes of single overrides, and one for those that replace all of a topic."""
         client = self._applier.client()
         single = [_config_resource(change) for change in changes if not change.precondition.all_overrides]
-        whole = [_whole_resource(change) for change in changes if change.precondition.all_overrides]
+        whole = [
+            ConfigResource(ResourceType.TOPIC, change.topic, set_config=dict(change.all_configs))
+            for change in changes
+            if change.precondition.all_overrides
+        ]
         options = {"request_timeout": self._request_timeout_s, "validate_only": validate_only}
         futures: dict[ConfigResource, Future[Any]] = {}
         if single:
@@ -232,9 +229,8 @@ class KafkaAdmin:
 
     def _checked_for_successor(self, answers: Sequence[Answer]) -> list[Answer]:
         """After an unclear answer the controller may be dead: wait until another broker takes over."""
-        if not any(answer.kind is AnswerKind.UNCLEAR for answer in answers):
-            return list(answers)
-        successor = self._watch.awaited_successor()
+        is_unclear = any(answer.kind is AnswerKind.UNCLEAR for answer in answers)
+        successor = self._watch.awaited_successor() if is_unclear else ""
         if not successor:
             return list(answers)
         return [controller_moved(a, successor) if a.kind is AnswerKind.UNCLEAR else a for a in answers]
@@ -295,19 +291,16 @@ class KafkaAdmin:
     def _found_delete_target(self) -> int | Answer:
         """The controller, over an open connection; or the answer to a delete that cannot be sent to any."""
         try:
-            if not self._watch.has_controller(self._drop_connections):
+            if not self._watch.has_controller(self._connections.close):
                 return NO_CONTROLLER
-            return self._controller_for(self._connected())
+            # The broker just seen, if its address is known: it refuses if it is no longer the controller.
+            seen, connections = self._watch.just_seen, self._connections()
+            return seen if seen is not None and connections.knows_address_of(seen) else connections.controller()
         except ClusterError as error:
-            self._drop_connections()
+            self._connections.close()
             return Answer(AnswerKind.RETRY, str(error), left=False)
         except UsageError as error:
             return Answer(AnswerKind.FAILED, str(error), left=False)
-
-    def _controller_for(self, connections: BrokerConnections) -> int:
-        """The broker just seen as controller, if its address is known; it refuses if it is no longer the controller."""
-        seen = self._watch.just_seen
-        return seen if seen is not None and connections.knows_address_of(seen) else connections.controller()
 
     def _delete_at(self, controller: int, change: DeleteTopic, topic_id: uuid.UUID) -> Answer:
         request = DeleteTopicsRequest(
@@ -315,11 +308,11 @@ class KafkaAdmin:
             timeout_ms=int(self._operation_timeout_s * 1000),
             min_version=DELETE_BY_ID_VERSION,
         )
-        connections = self._connected()
+        connections = self._connections()
         future = run_in_thread(lambda: connections.ask({controller: request}, timeout_s=self._request_timeout_s))
         successor = self._await([future])
         if not future.done():
-            self._connections = None  # closing it would wait for the broker that is silent
+            self._connections.current = None  # closing it would wait for the broker that is silent
             return no_answer(successor)
         [answer] = self._checked_for_successor([self._answer_of_reply(future.result()[controller], controller, change)])
         return answer
@@ -328,7 +321,7 @@ class KafkaAdmin:
         if isinstance(reply, Unoffered):
             return Answer(AnswerKind.FAILED, f"broker {controller} {reply}", left=False)
         if isinstance(reply, str):
-            self._drop_connections()
+            self._connections.close()
             return Answer(AnswerKind.UNCLEAR, f"broker {controller} {reply}")
         wait_s = reply.throttle_time_ms / 1000
         self._deletes_resume_at = time.monotonic() + wait_s
@@ -336,51 +329,25 @@ class KafkaAdmin:
         if code == KafkaError.NO_ERROR:
             return replace(ACCEPTED, wait_s=wait_s)
         if code in TRANSPORT_CODES:
-            self._drop_connections()
+            self._connections.close()
         error = KafkaError(code)
         # The request was sent once, so a broker that is not the controller has surely done nothing.
         kind = AnswerKind.RETRY if code == KafkaError.NOT_CONTROLLER else answer_kind(code)
         answer = Answer(kind, f"{error.name()} ({code}): {message or error.str()}", wait_s)
         return with_missing_right(answer, code, change, self._deleter_properties)
 
-    def _connected(self) -> BrokerConnections:
-        if self._connections is None:
-            self._connections = BrokerConnections(self._deleter_properties)
-        return self._connections
 
-    def _drop_connections(self) -> None:
-        if self._connections is not None:
-            self._connections.close()
-        self._connections = None
-
-    @property
-    def _timeouts(self) -> dict[str, float]:
-        return {"operation_timeout": self._operation_timeout_s, "request_timeout": self._request_timeout_s}
-
-
-def _new_topic(change: CreateTopic) -> NewTopic:
-    rows = [list(change.assignment[partition]) for partition in sorted(change.assignment)]
-    return NewTopic(change.topic, change.partitions, replica_assignment=rows, config=dict(change.configs))
-
-
-def _new_partitions(change: ExpandTopic) -> NewPartitions:
-    rows = [list(change.assignment[partition]) for partition in sorted(change.assignment)]
-    return NewPartitions(change.topic, change.partitions, replica_assignment=rows)
+def _rows(change: CreateTopic | ExpandTopic) -> list[list[int]]:
+    return [list(change.assignment[partition]) for partition in sorted(change.assignment)]
 
 
 def _config_resource(change: ConfigureTopic) -> ConfigResource:
+    remove, put = AlterConfigOpType.DELETE, AlterConfigOpType.SET
     entries = [
-        ConfigEntry(name, value, incremental_operation=_operation(value)) for name, value in change.configs.items()
+        ConfigEntry(name, value, incremental_operation=remove if value is None else put)
+        for name, value in change.configs.items()
     ]
     return ConfigResource(ResourceType.TOPIC, change.topic, incremental_configs=entries)
-
-
-def _whole_resource(change: ConfigureTopic) -> ConfigResource:
-    return ConfigResource(ResourceType.TOPIC, change.topic, set_config=dict(change.all_configs))
-
-
-def _operation(value: str | None) -> AlterConfigOpType:
-    return AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
 
 
 def _refusal(error: BaseException, client: Confluent) -> Answer:

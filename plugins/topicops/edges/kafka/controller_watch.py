@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from kafka.protocol.metadata import MetadataRequest
 
-from topicops.edges.kafka.clients.broker_connections import BrokerConnections
+from topicops.edges.kafka.clients.broker_connections import Reconnecting
 from topicops.edges.kafka.clients.settings import Deadline
 from topicops.model.errors import ClusterError
 from topicops.model.waits import waiting_for
@@ -22,16 +22,13 @@ WATCH_S = 1.0
 class ControllerWatch:
     """Asks the brokers again and again which of them is the controller.
 
-    Librdkafka asks once: after that broker died, it waits for it until the request's time is up.
-
-    Args:
-        interrupted: Once true, no election is waited for.
+    Librdkafka asks once: after that broker died, it waits for it until the request's time is up. Once ``interrupted``
+    is true, no election is waited for.
     """
 
     def __init__(self, properties: Mapping[str, str], interrupted: Callable[[], bool] = lambda: False) -> None:
-        self._properties = properties
         self._interrupted = interrupted
-        self._connections: BrokerConnections | None = None
+        self._connections = Reconnecting(properties, request_timeout_s=WATCH_S)
         self._controller: int | None = None
         """At the last request."""
         self.just_seen: int | None = None
@@ -71,21 +68,18 @@ class ControllerWatch:
 
     def _answers(self) -> bool:
         """Whether the controller answers; True where it is not known, since no election can be waited for then."""
-        if self._controller is None or self._connections is None:
+        if self._controller is None or self._connections.current is None:
             return True
-        answers = self._connections.ask({self._controller: MetadataRequest(topics=[])})
+        answers = self._connections.current.ask({self._controller: MetadataRequest(topics=[])})
         return not isinstance(answers[self._controller], str)
 
     def close(self) -> None:
-        if self._connections is not None:
-            self._connections.close()
-        self._connections = None
+        self._connections.close()
 
     def _find(self) -> int | None:
         """Id of the controller; ``NO_CONTROLLER_ID`` while there is none; None: not known."""
         try:
-            self._connections = self._connections or BrokerConnections(self._properties, request_timeout_s=WATCH_S)
-            found = self._connections.controller_or_none()
+            found = self._connections().controller_or_none()
         except ClusterError:
             self.close()
             return None

@@ -9,31 +9,24 @@ topic.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing, suppress
 from functools import partial
-from itertools import islice
-from types import TracebackType
 from typing import Any, NamedTuple, Self, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
-from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re-exports without saying so
-    AdminClient,
-    ConfigResource,
-    ResourceType,
-)
+from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType  # type: ignore[attr-defined]  # its stub re-exports without saying so
 from kafka.protocol.admin import ListPartitionReassignmentsRequest
 
-from topicops.edges.kafka.clients.advertised import address_problem, answering_brokers
-from topicops.edges.kafka.clients.broker_connections import BrokerConnections
+from topicops.edges.kafka.clients.broker_connections import Reconnecting
 from topicops.edges.kafka.clients.confluent import Confluent
+from topicops.edges.kafka.clients.diagnosis import address_problem, answering_brokers
+from topicops.edges.kafka.clients.requests import is_override
 from topicops.edges.kafka.clients.settings import Deadline, error_text, named, wait_all
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.edges.kafka.questions.broker_views import BrokerViews
-from topicops.edges.kafka.questions.config_sources import is_override
-from topicops.edges.kafka.questions.quorum import ask_quorum
-from topicops.edges.kafka.questions.releases import ask_offered
+from topicops.edges.kafka.questions.cluster import ask_offered, ask_quorum
 from topicops.model.abilities import GIVE_TOPIC_IDS, REASSIGNMENTS
 from topicops.model.addresses import address
 from topicops.model.cluster.snapshot import (
@@ -92,15 +85,6 @@ class Description(NamedTuple):
     assignment: Assignment
     states: Mapping[int, PartitionState]
 
-    @property
-    def stamp(self) -> tuple[str, Assignment]:
-        """Equal in two descriptions if the topic did not change between them; a new leader is no change."""
-        return self.topic_id, self.assignment
-
-
-FindDisagreements = Callable[[Mapping[str, Description | None]], frozenset[str]]
-"""Takes descriptions, None for an absent topic; gives the names of which some broker knows something else."""
-
 
 class Reassignment(NamedTuple):
     """The replicas that a running reassignment adds and removes, by partition."""
@@ -120,13 +104,9 @@ class TopicsRead(NamedTuple):
 
 
 class KafkaReader:
-    """Fills ``model.ports.LiveReader`` from the Admin API; a context manager.
+    """Fills ``model.ports.LiveReader`` from the Admin API; a context manager. Each answer is waited for ``timeout_s``.
 
     It sees the topics that its identity may describe, and, under ZooKeeper, no topic that is being deleted.
-
-    Args:
-        properties: Librdkafka's properties of the reader.
-        timeout_s: The longest wait for each answer.
     """
 
     chroot = ""
@@ -138,29 +118,26 @@ class KafkaReader:
         self._properties = dict(properties)
         self._timeout_s = timeout_s
         self._confluent = Confluent(properties)
-        self._connections: BrokerConnections | None = None
+        self._connections = Reconnecting(properties, request_timeout_s=timeout_s)
         self._views = BrokerViews(properties, timeout_s=VIEW_TIMEOUT_S)
 
     def __enter__(self) -> Self:
         """Ask for the list of brokers first: librdkafka goes on asking a port that will never answer.
 
-        Raises:
-            ClusterError: No broker answers; the text has the cause for each server.
+        Raises ``ClusterError`` where no broker answers; the text has the cause for each server.
         """
         with suppress(UsageError):
-            answering_brokers(self._connected(), self._properties)
+            answering_brokers(self._connections(), self._properties)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
         """Close all connections; safe to call twice."""
         self._confluent.discard()
         self._views.close()
-        self._forget_connections()
+        self._connections.close()
 
     def cluster_id(self) -> str:
         """Id of the cluster, as the brokers know it. Raises ``ClusterUnreachableError``."""
@@ -169,9 +146,8 @@ class KafkaReader:
     def snapshot(self, *, states: bool = False, into: TopicSink | None = None) -> ClusterSnapshot:
         """Read the whole cluster, and the brokers' defaults.
 
-        Raises:
-            ClusterUnreachableError: No broker answers in time.
-            ClusterError: A broker refuses an answer, or brokers or controller change each time.
+        Raises ``ClusterUnreachableError`` where no broker answers in time, and ``ClusterError`` where one refuses, or
+        where brokers or controller change each time.
         """
         with gc_paused():
             for _ in range(MOST_SNAPSHOTS):
@@ -190,7 +166,7 @@ class KafkaReader:
         A topic on which the brokers do not come to agree is unstable, also if one of them does not know it at all.
         """
         names = sorted(set(topics))
-        found = self._read(names, find_disagreements=self._disagreements)
+        found = self._read(names, by_all_brokers=True)
         lives = {name: _live_topic(name, found, states=states) for name in found.descriptions}
         lives |= self._known_to_some(sorted(found.unstable - found.descriptions.keys()))
         return {name: TopicTraces(live=lives.get(name), has_config_znode=False, is_deleting=False) for name in names}
@@ -199,11 +175,10 @@ class KafkaReader:
         """Topics that the broker which was asked does not know, as the first broker knows them that does."""
         found: dict[str, LiveTopic] = {}
         for view in self._views_of(topics) if topics else ():
-            for name, rows in ((name, _rows(view, name)) for name in topics):
-                if rows is not None and name not in found:
-                    found[name] = LiveTopic(
-                        name=name, topic_id=view.topic_ids.get(name), assignment=rows, unstable=True
-                    )
+            for name in topics:
+                if (rows := _rows(view, name)) is not None and name not in found:
+                    topic_id = view.topic_ids.get(name)
+                    found[name] = LiveTopic(name=name, topic_id=topic_id, assignment=rows, unstable=True)
         return found
 
     def require_describable(self, topics: Sequence[str]) -> None:
@@ -215,7 +190,7 @@ class KafkaReader:
 
     def server_time(self) -> ServerTime | None:
         """By the clock of the quorum's leader; None where ZooKeeper controls the brokers: they do not tell it."""
-        quorum = ask_quorum(self._connected())
+        quorum = ask_quorum(self._connections())
         return None if quorum is None else quorum.time
 
     def brokers(self) -> Mapping[int, Broker]:
@@ -224,7 +199,7 @@ class KafkaReader:
 
     def controller_epoch(self) -> int | None:
         """The epoch of the quorum's leader; None where ZooKeeper controls the brokers: only ZooKeeper knows it."""
-        quorum = ask_quorum(self._connected())
+        quorum = ask_quorum(self._connections())
         return None if quorum is None else quorum.epoch
 
     def controller_id(self) -> int | None:
@@ -233,7 +208,7 @@ class KafkaReader:
 
     def _header(self) -> ClusterHeader:
         cluster_id, brokers, controller_id = self._described_cluster()
-        quorum = ask_quorum(self._connected())
+        quorum = ask_quorum(self._connections())
         if quorum is None:
             return ClusterHeader(cluster_id, brokers, controller_id, None)
         # A KRaft cluster names any broker as its controller, and another one the next time.
@@ -266,14 +241,8 @@ class KafkaReader:
         # Without names: librdkafka lets a broker create a topic that is asked for by name.
         return sorted(self._call(lambda client: client.list_topics(timeout=self._timeout_s)).topics)
 
-    def _read(
-        self, names: Sequence[str], *, find_disagreements: FindDisagreements = lambda _: frozenset()
-    ) -> TopicsRead:
-        """Describe, read the configs, describe again, until two descriptions of each topic agree.
-
-        Args:
-            find_disagreements: Called with the topics whose two descriptions agree.
-        """
+    def _read(self, names: Sequence[str], *, by_all_brokers: bool = False) -> TopicsRead:
+        """Describe, read the configs, describe again, until two descriptions of each topic agree, or all brokers."""
         descriptions, overrides = self._descriptions(names), dict[str, dict[str, str]]()
         unstable = frozenset(names)
         reassignments: Mapping[str, Reassignment] = {}
@@ -285,23 +254,19 @@ class KafkaReader:
             again = self._descriptions(sorted(unstable))
             changed = frozenset(name for name in unstable if _stamp(descriptions, name) != _stamp(again, name))
             descriptions = {name: d for name, d in descriptions.items() if name not in unstable} | again
-            unstable = changed | find_disagreements({name: again.get(name) for name in unstable - changed})
+            unstable = changed | self._disagreements(again, unstable - changed) if by_all_brokers else changed
             if not unstable:
                 break
         return TopicsRead(descriptions, overrides, reassignments, unstable)
 
-    def _disagreements(self, described: Mapping[str, Description | None]) -> frozenset[str]:
-        if not described:
-            return frozenset()
-        views = self._views_of(sorted(described))
-        return frozenset(
-            name
-            for name, found in described.items()
-            if any(_rows(view, name) != (found.assignment if found else None) for view in views)
-        )
+    def _disagreements(self, found: Mapping[str, Description], names: Collection[str]) -> frozenset[str]:
+        """Names of which some broker knows something else."""
+        rows = {name: found[name].assignment if name in found else None for name in names}
+        views = self._views_of(sorted(rows)) if rows else []
+        return frozenset(name for name in rows if any(_rows(view, name) != rows[name] for view in views))
 
     def _views_of(self, topics: Sequence[str]) -> list[BrokerView]:
-        brokers = sorted(self._connected().brokers())[:BROKERS_COMPARED]
+        brokers = sorted(self._connections().brokers())[:BROKERS_COMPARED]
         return [view for view in self._views.views(brokers, topics).values() if isinstance(view, BrokerView)]
 
     def _descriptions(self, names: Sequence[str]) -> dict[str, Description]:
@@ -316,7 +281,7 @@ class KafkaReader:
         return found
 
     def _way_without_ids(self) -> str:
-        needed, offered = GIVE_TOPIC_IDS, ask_offered(self._connected(), Deadline(self._timeout_s))
+        needed, offered = GIVE_TOPIC_IDS, ask_offered(self._connections(), Deadline(self._timeout_s))
         last = {broker: requests.get(needed.key, -1) for broker, requests in offered.items()}
         if old := {broker: version for broker, version in last.items() if version < needed.version}:
             return (
@@ -334,39 +299,51 @@ class KafkaReader:
 
     def _overrides(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
         """What is set on each topic itself, as the brokers write it; without topics that are gone."""
-        found = self._in_batches(names, self._describe_configs)
-        return {name: _set_on_topic(entries) for name, entries in found.items()}
+        return {
+            topic: {
+                name: entry.value or ""
+                for name, entry in sorted(entries.items())
+                if is_override(entry.source, is_default=entry.is_default)
+            }
+            for topic, entries in self._in_batches(names, self._describe_configs).items()
+        }
 
     def _describe_configs(self, client: AdminClient, names: Sequence[str]) -> Mapping[str, Future[Any]]:
         resources = [ConfigResource(ResourceType.TOPIC, name) for name in names]
-        futures: Mapping[ConfigResource, Future[Any]] = client.describe_configs(
-            resources, request_timeout=self._timeout_s
-        )
+        futures = client.describe_configs(resources, request_timeout=self._timeout_s)
         return {str(resource.name): future for resource, future in futures.items()}
 
     def _reassignments(self) -> dict[str, Reassignment]:
         """All running reassignments by topic, from the controller; confluent-kafka has no call for it."""
-        connections = self._connected()
+        connections = self._connections()
         controller = connections.controller()
         request = ListPartitionReassignmentsRequest(timeout_ms=int(self._timeout_s * 1000), topics=None)
         reply = connections.ask({controller: request}, timeout_s=self._timeout_s)[controller]
         if isinstance(reply, Unoffered):
             raise ClusterError(f"{self._servers}: broker {controller} {reply}: {REASSIGNMENTS.cost}")
         if isinstance(reply, str):
-            self._forget_connections()
+            self._connections.close()
             raise ClusterUnreachableError(f"{self._servers}: reassignments: broker {controller} {reply}")
         error = KafkaError(reply.error_code)
         if _is_transport(error):
             raise ClusterUnreachableError(f"{self._servers}: reassignments: {named(error.code())}; try again")
         if error.code() != KafkaError.NO_ERROR:
             raise self._refusal("reassignments", error)
-        return {topic.name: _reassignment(topic.partitions) for topic in reply.topics}
+        return {
+            topic.name: Reassignment(
+                adding={p.partition_index: tuple(p.adding_replicas) for p in topic.partitions if p.adding_replicas},
+                removing={
+                    p.partition_index: tuple(p.removing_replicas) for p in topic.partitions if p.removing_replicas
+                },
+            )
+            for topic in reply.topics
+        }
 
     def _in_batches(self, names: Sequence[str], call: BatchCall) -> dict[str, Any]:
         """Results by name, without unknown topics. Raises ``ClusterError`` for any other refusal."""
         found: dict[str, Any] = {}
-        for batch in _batches(names, TOPICS_PER_REQUEST):
-            found |= self._call(partial(self._batch, call, batch))
+        for start in range(0, len(names), TOPICS_PER_REQUEST):
+            found |= self._call(partial(self._batch, call, names[start : start + TOPICS_PER_REQUEST]))
         return found
 
     def _batch(self, call: BatchCall, names: Sequence[str], client: AdminClient) -> dict[str, Any]:
@@ -391,46 +368,31 @@ class KafkaReader:
     def _call(self, call: Callable[[AdminClient], T]) -> T:
         """Call, and after a failure once more with a new client: the old one may keep asking a broker that is gone."""
         with waiting_for(f"an answer of {self._servers}", limit_s=2 * (self._timeout_s + GRACE_S)):
-            return self._called(call)
+            try:
+                return call(self._confluent.client())
+            except (KafkaException, TimeoutError) as error:
+                self._confluent.discard()
+                self._require_reachable(error)
+            try:
+                return call(self._confluent.client())
+            except (KafkaException, TimeoutError) as error:
+                failure = self._confluent.failure(f"{self._servers}: {error_text(error)}")
+                self._confluent.discard()
+                raise failure from error
 
-    def _called(self, call: Callable[[AdminClient], T]) -> T:
-        try:
-            return call(self._confluent.client())
-        except (KafkaException, TimeoutError) as error:
-            self._confluent.discard()
-            if problem := self._address_problem():
-                raise ClusterUnreachableError(problem) from error
-        try:
-            return call(self._confluent.client())
-        except (KafkaException, TimeoutError) as error:
-            raise self._unreachable(error) from error
-
-    def _address_problem(self) -> str:
-        """Why librdkafka reaches no broker, or not the controller, although the bootstrap address works."""
+    def _require_reachable(self, error: Exception) -> None:
+        """Raise where librdkafka reaches no broker, or not the controller, although the bootstrap address works."""
+        problem = ""
         with suppress(UsageError, ClusterError):
-            return address_problem(self._connected().brokers())
-        return ""
-
-    def _unreachable(self, error: KafkaException | TimeoutError) -> ClusterError:
-        failure = self._confluent.failure(f"{self._servers}: {error_text(error)}")
-        self._confluent.discard()
-        return failure
+            problem = address_problem(self._connections().brokers())
+        if problem:
+            raise ClusterUnreachableError(problem) from error
 
     def _refusal(self, what: str, reason: KafkaError) -> ClusterError:
         return ClusterError(
             f"{self._servers}: {what}: {error_text(KafkaException(reason))}; a snapshot must be "
             "complete: the reader needs Describe on the cluster, and Describe and DescribeConfigs on all topics"
         )
-
-    def _connected(self) -> BrokerConnections:
-        if self._connections is None:
-            self._connections = BrokerConnections(self._properties, request_timeout_s=self._timeout_s)
-        return self._connections
-
-    def _forget_connections(self) -> None:
-        if self._connections is not None:
-            self._connections.close()
-        self._connections = None
 
     @property
     def _servers(self) -> str:
@@ -455,22 +417,27 @@ class KafkaReader:
         )
 
 
-def _batches(names: Iterable[str], size: int) -> Iterator[list[str]]:
-    rest = iter(names)
-    while batch := list(islice(rest, size)):
-        yield batch
-
-
 def _stamp(descriptions: Mapping[str, Description], name: str) -> object:
-    return descriptions[name].stamp if name in descriptions else None
+    """Equal in two descriptions if the topic did not change between them; a new leader is no change."""
+    return (descriptions[name].topic_id, descriptions[name].assignment) if name in descriptions else None
 
 
 def _description(described: Any) -> Description:
     partitions = sorted(described.partitions, key=lambda partition: int(partition.id))
     return Description(
-        topic_id=_url_safe(str(described.topic_id)),
+        # As Kafka and its znodes write it; librdkafka uses the alphabet of plain base64.
+        topic_id=str(described.topic_id).rstrip("=").replace("+", "-").replace("/", "_"),
         assignment={p.id: tuple(node.id for node in p.replicas) for p in partitions},
-        states={p.id: _state(p) for p in partitions},
+        states={
+            p.id: PartitionState(
+                leader=-1 if p.leader is None else p.leader.id,
+                isr=tuple(node.id for node in p.isr),
+                leader_epoch=None,
+                controller_epoch=None,
+                version=None,
+            )
+            for p in partitions
+        },
     )
 
 
@@ -478,38 +445,6 @@ def _rows(view: BrokerView, topic: str) -> Assignment | None:
     """The topic's replicas as one broker knows them; None: the broker does not know the topic."""
     partitions = view.topics.get(topic)
     return None if partitions is None else {p: seen.replicas for p, seen in partitions.items()}
-
-
-def _url_safe(topic_id: str) -> str:
-    """As Kafka and its znodes write a topic id; librdkafka uses the alphabet of plain base64."""
-    return topic_id.rstrip("=").replace("+", "-").replace("/", "_")
-
-
-def _state(partition: Any) -> PartitionState:
-    return PartitionState(
-        leader=-1 if partition.leader is None else partition.leader.id,
-        isr=tuple(node.id for node in partition.isr),
-        leader_epoch=None,
-        controller_epoch=None,
-        version=None,
-    )
-
-
-def _set_on_topic(entries: Mapping[str, Any]) -> dict[str, str]:
-    """Overrides only, without values from the brokers' settings or defaults."""
-    return {
-        name: entry.value or ""
-        for name, entry in sorted(entries.items())
-        if is_override(entry.source, is_default=entry.is_default)
-    }
-
-
-def _reassignment(partitions: Iterable[Any]) -> Reassignment:
-    rows = list(partitions)
-    return Reassignment(
-        adding={p.partition_index: tuple(p.adding_replicas) for p in rows if p.adding_replicas},
-        removing={p.partition_index: tuple(p.removing_replicas) for p in rows if p.removing_replicas},
-    )
 
 
 def _live_topic(name: str, found: TopicsRead, *, states: bool) -> LiveTopic:

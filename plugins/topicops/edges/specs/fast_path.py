@@ -57,10 +57,9 @@ class _NotSimpleError(Exception):
 
 
 def read_simple(text: str, *, deepest: int, most_nodes: int) -> Fields | None:
-    """The nodes of ``text``; None: the general reader must read it.
+    """The nodes of ``text``, which has no tab and no hidden character; None: the general reader must read it.
 
     Args:
-        text: Without tabs, carriage returns and hidden characters.
         deepest: How many mappings and lists may stand in each other.
         most_nodes: How many nodes there may be; a file that comes near is left to the general reader.
     """

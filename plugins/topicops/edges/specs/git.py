@@ -69,11 +69,7 @@ def checkout_of(topics: Path) -> Checkout:
 
 
 def _difference(topics: Path, tree: Mapping[str, tuple[str, str]]) -> str:
-    """Say how the files differ from those of a tree, by the first path; empty: they are the same.
-
-    Args:
-        tree: Mode and blob id by path, relative to ``topics``.
-    """
+    """Say how the files differ from those of a tree, its mode and blob id by path; empty: they are the same."""
     shown = name_in_repository(topics)
     for path, (mode, _) in sorted(tree.items()):
         if mode in _NO_FILES:
@@ -102,8 +98,7 @@ def _files_below(folder: Path) -> Iterator[str]:
 def _blob_id(file: Path, digits: int) -> str:
     """Return the id that git gives to these bytes; empty where the file cannot be read.
 
-    Args:
-        digits: Of the repository's ids: 40 for SHA-1, 64 for SHA-256. Source: gitformat-pack(5), *object names*.
+    It has 40 digits for SHA-1, 64 for SHA-256. Source: gitformat-pack(5), *object names*.
     """
     try:
         content = file.read_bytes()
@@ -131,12 +126,9 @@ def is_in_history(folder: Path, earlier: str, *, of: str) -> bool | None:
 
 
 def versions_of(file: Path, *, most: int = 50) -> Iterator[tuple[str, str]]:
-    """Yield commit and text of a file as the commits of this branch have it, newest first; none where git has none.
+    """Yield commit and text of a file as ``most`` commits of this branch have it, newest first; none where git has none.
 
     The file of before a move is the same file.
-
-    Args:
-        most: How many of the commits that changed it are asked for.
     """
     form = ("--follow", "--name-only", "-z", "--format=%H")
     answer = _ask(file.parent, "log", *form, f"--max-count={most}", "--", f"./{file.name}") or ""
@@ -162,8 +154,7 @@ def name_in_repository(folder: Path) -> str:
 def folder_in_repository(topics: Path) -> str:
     """``topics``: the folder of topics from the repository's root, without a slash at its end.
 
-    Raises:
-        UsageError: It is the root itself. Other files are there too, such as those of the forge.
+    Raises ``UsageError`` where it is the root itself, in which the files of the forge are, too.
     """
     folder = name_in_repository(topics).rstrip("/")
     if not folder:

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from topicops.edges.specs.problems import ReadingError
 from topicops.model.codes import Code
 from topicops.model.errors import UsageError
-from topicops.model.specs.document import START, FileKind
+from topicops.model.specs.diagnostics import Diagnostic, Note, Severity
+from topicops.model.specs.document import START, FileKind, Span
 
 LARGEST_FILE = 64 * 1024
 ROOM_FOR_MANY = 16
@@ -25,6 +25,32 @@ _ENVIRONMENTS = "environments"
 LEGAL_STEM = re.compile(r"[A-Za-z0-9._-]+")
 _IGNORED = re.compile(r"\..*|.*\.md", re.IGNORECASE)
 """Files that are surely not specs; a dot file that ends in ``.yaml`` is one all the same."""
+
+
+class ReadingError(Exception):
+    """The first problem of a file, at which its reading stops; its name is added later, by ``diagnostic``."""
+
+    def __init__(self, code: Code, span: Span, summary: str, remedy: str = "") -> None:
+        super().__init__(summary)
+        self.code, self.span, self.summary, self.remedy = code, span, summary, remedy
+        self.other: tuple[Span, str] | None = None
+        """A second place of the file, and what stands there."""
+
+    def diagnostic(self, file: str) -> Diagnostic:
+        note = self.other and Note(file=file, text=self.other[1], **_places(self.other[0]))
+        return Diagnostic(
+            code=self.code,
+            severity=Severity.ERROR,
+            file=file,
+            summary=self.summary,
+            help=self.remedy,
+            note=note,
+            **_places(self.span),
+        )
+
+
+def _places(span: Span) -> dict[str, int]:
+    return {"line": span.line, "column": span.column, "end_line": span.end_line, "end_column": span.end_column}
 
 
 def require_folder(topics: Path) -> None:
@@ -39,11 +65,7 @@ def require_folder(topics: Path) -> None:
 
 
 def folder_below(files: Iterable[str]) -> str | None:
-    """The folder that has the environments, where these files are not themselves those of a folder of topics.
-
-    Args:
-        files: Paths below some folder, relative to it, with ``/``.
-    """
+    """The folder that has the environments, among paths with ``/``; None where these are those of topics themselves."""
     holders = {path.rpartition("/")[0] for path in files if path.endswith(".yaml")}
     found = sorted(holder for holder in holders if holder.rpartition("/")[2] == _ENVIRONMENTS)
     return None if not found or _ENVIRONMENTS in found else found[0].rpartition("/")[0]
@@ -140,12 +162,8 @@ def check_place(place: Place, kind: FileKind, stem: str) -> None:
         )
     if len(place.folders) != 1 and kind != "Owners":
         where = "/".join((*place.folders, name))
-        raise ReadingError(
-            Code.MISPLACED_FILE,
-            START,
-            f"{where} is not directly in a folder of its kind",
-            "use <domain>/<topic name>.yaml",
-        )
+        what = f"{where} is not directly in a folder of its kind"
+        raise ReadingError(Code.MISPLACED_FILE, START, what, "use <domain>/<topic name>.yaml")
     if not LEGAL_STEM.fullmatch(stem) or (kind in ("Environment", "Exceptions") and "." in stem):
         raise ReadingError(
             Code.MISPLACED_FILE,
@@ -162,18 +180,18 @@ _WITH_CARE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_N
 def open_regular(path: str | Path, *, room: int = 1) -> bytes:
     """The bytes of a regular file of at most ``room`` times 64 KiB; no link is followed, no pipe waited for."""
     try:
-        descriptor = os.open(path, _WITH_CARE)  # closed below
+        descriptor = os.open(path, _WITH_CARE)
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise _not_regular("not a regular file")
+            return _all_of(descriptor, status.st_size, room * LARGEST_FILE)
+        finally:
+            os.close(descriptor)
     except OSError as error:
-        raise _cannot_open(error) from error
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise _not_regular("not a regular file")
-        return _all_of(descriptor, status.st_size, room * LARGEST_FILE)
-    except OSError as error:
-        raise _cannot_open(error) from error
-    finally:
-        os.close(descriptor)
+        is_link = error.errno == errno.ELOOP
+        why = "a link, and links are not followed" if is_link else f"cannot be read: {error.strerror}"
+        raise _not_regular(why) from error
 
 
 def _all_of(descriptor: int, size: int, largest: int) -> bytes:
@@ -188,12 +206,6 @@ def _all_of(descriptor: int, size: int, largest: int) -> bytes:
     raise ReadingError(
         Code.FILE_TOO_LARGE, START, f"more than {largest:,} bytes", "one topic a file; shorten the comments"
     )
-
-
-def _cannot_open(error: OSError) -> ReadingError:
-    if error.errno == errno.ELOOP:
-        return _not_regular("a link, and links are not followed")
-    return _not_regular(f"cannot be read: {error.strerror}")
 
 
 def _not_regular(why: str) -> ReadingError:

@@ -1,12 +1,21 @@
-"""Reads ``topics/`` as a tree of documents, each with its nodes or with the reason why it cannot be read."""
+"""Reads ``topics/`` as a tree of documents, each with nodes: mappings, lists and texts, and nothing else of YAML.
+
+They are made from libyaml's events. Its composer is not used, because a deeply nested file can crash it. Anchors, tags,
+merge keys, directives and second documents are refused, so that a diff in git shows every change of meaning.
+"""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
-from topicops.edges.specs.nodes import nodes_of
+import yaml
+
+from topicops.edges.specs.fast_path import read_simple
 from topicops.edges.specs.open_files import (
     Place,
+    ReadingError,
     check_place,
     kind_and_stem,
     open_regular,
@@ -14,19 +23,43 @@ from topicops.edges.specs.open_files import (
     room_of,
     walk,
 )
-from topicops.edges.specs.problems import ReadingError
 from topicops.model.codes import Code
 from topicops.model.gc_pause import gc_paused
 from topicops.model.specs.diagnostics import Diagnostic
-from topicops.model.specs.document import Document, Tree
+from topicops.model.specs.document import START, Document, Entry, Fields, Items, Node, Span, Text, Tree
+
+Event = Any
+"""An event of libyaml. The stubs have every mark optional; a parser's events have both, and speed counts here."""
+Mark = Any
+
+DEEPEST = 16
+MOST_NODES = 2_000
+WRITE_LESS = (
+    "write what topics share into a profile or the environment's defaults, exceptions into "
+    "environments/NAME.exceptions.yaml, and leave assignments out"
+)
+"""No file of any kind can be cut in two."""
+
+_HIDDEN = (
+    "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029"
+    # Unicode's Default_Ignorable_Code_Point without the two selectors of emoji style, and its other format characters
+    "\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u08e2\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    "\u2060-\u206f\u3164\ufe00-\ufe0d\ufeff\uffa0\ufff0-\ufffb\ufffe\uffff"
+    "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
+)
+FORBIDDEN = re.compile(f"\r(?!\n)|[{_HIDDEN}]")
+"""Characters that hide, turn the direction of text, or end a line for some readers only."""
+_SUSPECT = re.compile(f"[\r{_HIDDEN}]")
+"""One class of characters, which is found an order of magnitude sooner."""
+_HARMLESS = bytes((*b"\n", *range(0x20, 0x7F)))
+
+_DIRECTIVE = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*(?=%)")
+_UTF_16_OR_32 = re.compile(rb"\xff\xfe|\xfe\xff|\x00.|.\x00", re.DOTALL)
+"""A mark, or a zero byte among the first two. Source: YAML 1.2, section 5.2."""
 
 
 def read_tree(topics: Path) -> Tree:
-    """Every file below ``topics``, each with what it says or with the reason why it cannot be read.
-
-    Raises:
-        UsageError: there is no such folder.
-    """
+    """Every file below ``topics``, with what it says or why it cannot be read. Raises ``UsageError`` for no folder."""
     require_folder(topics)
     with gc_paused():
         read = [_read_place(place) for place in walk(topics)]
@@ -41,9 +74,231 @@ def _read_place(place: Place) -> tuple[Document | None, Diagnostic | None]:
     room = room_of(kind)
     try:
         check_place(place, kind, stem)
-        root = nodes_of(open_regular(place.path, room=room), room=room)
+        root = read_document(open_regular(place.path, room=room), room=room)
     except ReadingError as found:
         known = found.code not in (Code.MISPLACED_FILE, Code.WRONG_EXTENSION)
         unread = Document(file=place.file, kind=kind, stem=stem, root=None) if known else None
         return unread, found.diagnostic(place.file)
     return Document(file=place.file, kind=kind, stem=stem, root=root), None
+
+
+def read_document(data: bytes, *, room: int = 1) -> Node:
+    """What the bytes of a file say, in ``room`` times as many nodes as others may have. Raises ``ReadingError``."""
+    text = _decoded(data)
+    if "\t" not in text and "\r" not in text:
+        simple = read_simple(text, deepest=DEEPEST, most_nodes=MOST_NODES)
+        if simple is not None:
+            return simple
+    return nodes_of_events(text, most_nodes=room * MOST_NODES)
+
+
+def nodes_of_events(text: str, *, most_nodes: int = MOST_NODES) -> Node:
+    """What libyaml's events say, whatever the file looks like; or ``ReadingError``."""
+    return _EventReader(text, most_nodes).document()
+
+
+def _decoded(data: bytes) -> str:
+    if not data.translate(None, _HARMLESS):
+        return data.decode("ascii")
+    if _UTF_16_OR_32.match(data):
+        raise ReadingError(Code.UTF16, START, "UTF-16 or UTF-32", "save the file as UTF-8")
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode()
+        span = _place(before, len(before), width=1)
+        raise ReadingError(
+            Code.NOT_UTF8, span, f"byte 0x{data[error.start]:02X} is not UTF-8", "save as UTF-8"
+        ) from error
+    found = FORBIDDEN.search(text) if _SUSPECT.search(text) else None
+    if found:
+        span, name = _place(text, found.start(), width=1), f"U+{ord(found[0]):04X}"
+        raise ReadingError(
+            Code.HIDDEN_CHARACTER,
+            span,
+            f"the character {name} is hidden or ends a line for some readers only",
+            "delete it, or write it as an escape in double quotes",
+        )
+    return text
+
+
+def _place(text: str, index: int, *, width: int) -> Span:
+    line = text.count("\n", 0, index) + 1
+    column = index - (text.rfind("\n", 0, index) + 1) + 1
+    return Span(line, column, line, column + width)
+
+
+_NODE_MARKS = {"&": "an anchor", "*": "an alias", "!": "a tag"}
+
+
+class _EventReader:
+    """One pass over the events of one file."""
+
+    def __init__(self, text: str, most_nodes: int = MOST_NODES) -> None:
+        self.text = text
+        self.most_nodes = most_nodes
+        self.nodes = 0
+        self.has_tabs = "\t" in text
+
+    def document(self) -> Node:
+        if found := _DIRECTIVE.match(self.text):
+            span = _place(self.text, found.end(), width=1)
+            raise ReadingError(Code.TAG, span, "a directive is not read", "delete the line")
+        loader = yaml.CSafeLoader(self.text)
+        try:
+            return self._only_document(loader)
+        except yaml.MarkedYAMLError as error:
+            raise self._syntax(error) from error
+        except yaml.YAMLError as error:
+            raise ReadingError(Code.YAML_SYNTAX, START, f"not YAML: {error}") from error
+        finally:
+            loader.dispose()
+
+    def _only_document(self, loader: yaml.CSafeLoader) -> Node:
+        loader.get_event()  # stream start
+        start: Event = loader.get_event()
+        if isinstance(start, yaml.StreamEndEvent):
+            raise _empty()
+        root = self._node(loader, loader.get_event(), depth=1)
+        loader.get_event()  # document end
+        behind = loader.get_event()
+        if isinstance(behind, yaml.DocumentStartEvent):
+            raise self._second_document(behind)
+        if isinstance(root, Text) and root.is_null:
+            raise _empty()
+        return root
+
+    def _node(self, loader: yaml.CSafeLoader, event: Event, *, depth: int) -> Node:
+        mark = event.start_mark
+        first = self.text[mark.index : mark.index + 1]
+        if first in _NODE_MARKS and not (isinstance(event, yaml.ScalarEvent) and event.start_mark == event.end_mark):
+            raise self._refused_mark(first, mark)
+        self._count()
+        if self.has_tabs:
+            self._refuse_tab_before(mark)
+        if isinstance(event, yaml.ScalarEvent):
+            return Text(event.value, not event.style, _span(event))
+        if depth > DEEPEST:
+            raise ReadingError(
+                Code.NESTED_TOO_DEEP, _span(event), f"nested deeper than {DEEPEST}", "no field needs that"
+            )
+        if isinstance(event, yaml.SequenceStartEvent):
+            return self._items(loader, event, depth)
+        return self._fields(loader, event, depth)
+
+    def _items(self, loader: yaml.CSafeLoader, start: Event, depth: int) -> Items:
+        items = []
+        while not isinstance(event := loader.get_event(), yaml.SequenceEndEvent):
+            items.append(self._node(loader, event, depth=depth + 1))
+        return Items(tuple(items), _until(start, event))
+
+    def _fields(self, loader: yaml.CSafeLoader, start: Event, depth: int) -> Fields:
+        entries: list[Entry] = []
+        seen: dict[str, Span] = {}
+        while not isinstance(event := loader.get_event(), yaml.MappingEndEvent):
+            key = self._key(self._node(loader, event, depth=depth + 1), seen)
+            seen[key.text] = key.span
+            entries.append((key, self._node(loader, loader.get_event(), depth=depth + 1)))
+        return Fields(tuple(entries), _until(start, event))
+
+    def _key(self, key: Node, seen: dict[str, Span]) -> Text:
+        if not isinstance(key, Text) or key.is_null:
+            raise ReadingError(
+                Code.KEY_NOT_PLAIN, key.span, "this key is not plain text", "a key is the name of a field"
+            )
+        if key.plain and key.text == "<<":
+            raise ReadingError(
+                Code.MERGE_KEY, key.span, "merge keys are not read", "write the fields out, or use a profile"
+            )
+        if key.text in seen:
+            first = seen[key.text].line
+            summary = f"{key.text} stands twice; the first is on line {first}"
+            twice = ReadingError(Code.DUPLICATE_KEY, key.span, summary, "keep one")
+            twice.other = (seen[key.text], "the first one")
+            raise twice
+        return key
+
+    def _count(self) -> None:
+        self.nodes += 1
+        if self.nodes > self.most_nodes:
+            raise ReadingError(Code.TOO_MANY_VALUES, START, f"more than {self.most_nodes:,} values", WRITE_LESS)
+
+    def _refused_mark(self, first: str, mark: Mark) -> ReadingError:
+        code = Code.TAG if first == "!" else Code.ANCHOR
+        span = Span(mark.line + 1, mark.column + 1, mark.line + 1, mark.column + 2)
+        return ReadingError(code, span, f"{_NODE_MARKS[first]} is not read", "write the value out, or quote the text")
+
+    def _refuse_tab_before(self, mark: Mark) -> None:
+        indentation = self.text[mark.index - mark.column : mark.index]
+        if "\t" in indentation and not indentation.strip(" \t"):
+            raise self._tab(mark.index - mark.column + indentation.index("\t"))
+
+    def _tab(self, index: int) -> ReadingError:
+        return ReadingError(
+            Code.TAB_INDENTATION, _place(self.text, index, width=1), "a tab is used as indentation", "use blanks"
+        )
+
+    def _second_document(self, start: Event) -> ReadingError:
+        end = start.end_mark
+        has_dashes = self.text[end.index - 3 : end.index] == "---"
+        mark_column = end.column - 2 if has_dashes else start.start_mark.column + 1
+        line = end.line + 1 if has_dashes else start.start_mark.line + 1
+        span = Span(line, mark_column, line, mark_column + 3)
+        return ReadingError(Code.SECOND_DOCUMENT, span, "a second document starts here", "one topic a file")
+
+    def _syntax(self, error: yaml.MarkedYAMLError) -> ReadingError:
+        """The complaint of libyaml at its own mark; a quote or bracket that nothing closes, where it opens."""
+        mark = error.problem_mark or error.context_mark
+        if mark is None:
+            return ReadingError(Code.YAML_SYNTAX, START, f"not YAML: {error.problem}")
+        if self.text[mark.index : mark.index + 1] == "\t":
+            return self._tab(mark.index)
+        opening = error.context_mark
+        if opening is not None and self._is_unclosed(opening.index):
+            quoted = self.text[opening.index]
+            span = Span(opening.line + 1, opening.column + 1, opening.line + 1, opening.column + 2)
+            return ReadingError(Code.YAML_SYNTAX, span, f"nothing closes this {quoted}", "close it, or quote the text")
+        span = Span(mark.line + 1, mark.column + 1, mark.line + 1, mark.column + 2)
+        context = f" {error.context}" if error.context else ""
+        return ReadingError(Code.YAML_SYNTAX, span, f"not YAML{context}: {error.problem}", "see the line above as well")
+
+    def _is_unclosed(self, index: int) -> bool:
+        opening = self.text[index : index + 1]
+        if opening in ("'", '"'):
+            return True
+        return opening in ("[", "{") and not _closes(self.text, index)
+
+
+def _empty() -> ReadingError:
+    return ReadingError(Code.EMPTY_DOCUMENT, START, "the file says nothing", "describe a topic, or delete the file")
+
+
+_TOKEN = re.compile(
+    r"""(?<=[\s\[{,:])'(?:[^']|'')*' | (?<=[\s\[{,:])"(?:[^"\\]|\\.)*" | (?<=\s)\#[^\n]* | [\[\]{}]""",
+    re.DOTALL | re.VERBOSE,
+)
+_CLOSERS = {"[": "]", "{": "}"}
+
+
+def _closes(text: str, index: int) -> bool:
+    """Whether the bracket at ``index`` has its partner, by eye: quotes and comments are skipped."""
+    expected: list[str] = []
+    for found in _TOKEN.finditer(text, index):
+        token = found[0]
+        if token in _CLOSERS:
+            expected.append(_CLOSERS[token])
+        elif token in _CLOSERS.values():
+            if expected.pop() != token:
+                return False
+            if not expected:
+                return True
+    return False
+
+
+def _span(event: Event) -> Span:
+    start, end = event.start_mark, event.end_mark
+    return Span(start.line + 1, start.column + 1, end.line + 1, end.column + 1)
+
+
+def _until(start: Event, end: Event) -> Span:
+    return Span(start.start_mark.line + 1, start.start_mark.column + 1, end.end_mark.line + 1, end.end_mark.column + 1)

@@ -16,140 +16,61 @@ FORMAT_VERSION = "1.0"
 FORMAT_KEY = "topicops.format_version"
 """Where a file's footer has the version."""
 
-_BROKERS = pa.list_(pa.int32())
-_TEXTS = pa.map_(pa.string(), pa.string())
-_TEXT_LIST = pa.list_(pa.string())
+_TYPES: Mapping[str, pa.DataType] = {
+    "bool": pa.bool_(),
+    "int": pa.int32(),
+    "long": pa.int64(),
+    "text": pa.string(),
+    "ints": pa.list_(pa.int32()),
+    "texts": pa.list_(pa.string()),
+    "text_by_name": pa.map_(pa.string(), pa.string()),
+    "long_by_name": pa.map_(pa.string(), pa.int64()),
+}
 
-TOPICS = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("topic_id", pa.string()),
-        ("czxid", pa.int64()),
-        ("mzxid", pa.int64()),
-        ("partitions", pa.int32()),
-        ("replication_factor_min", pa.int32()),
-        ("replication_factor_max", pa.int32()),
-        ("lowest_partition", pa.int32()),
-        ("highest_partition", pa.int32()),
-        ("empty_partitions", pa.int32()),
-        ("assignment_digest", pa.string()),
-        ("configs", pa.string()),
-        ("min_insync_replicas", pa.int32()),
-        ("overrides", _TEXTS),
-        ("config_problems", _TEXTS),
-        ("is_reassigning", pa.bool_()),
-        ("is_unstable", pa.bool_()),
-        ("has_states", pa.bool_()),
-    ]
+
+def _schema(columns: str) -> pa.Schema:
+    """The schema of ``name type, name type``, as SQL writes columns."""
+    pairs = (column.split() for column in columns.split(","))
+    return pa.schema([(name, _TYPES[kind]) for name, kind in pairs])
+
+
+TOPICS = _schema(
+    "topic text, topic_id text, czxid long, mzxid long, partitions int, replication_factor_min int, "
+    "replication_factor_max int, lowest_partition int, highest_partition int, empty_partitions int, "
+    "assignment_digest text, configs text, min_insync_replicas int, overrides text_by_name, "
+    "config_problems text_by_name, is_reassigning bool, is_unstable bool, has_states bool"
 )
-PARTITIONS = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("replicas", _BROKERS),
-        ("adding", _BROKERS),
-        ("removing", _BROKERS),
-        ("leader", pa.int32()),
-        ("isr", _BROKERS),
-        ("leader_epoch", pa.int32()),
-        ("controller_epoch", pa.int32()),
-        ("version", pa.int32()),
-    ]
+PARTITIONS = _schema(
+    "topic text, partition int, replicas ints, adding ints, removing ints, leader int, isr ints, leader_epoch int, "
+    "controller_epoch int, version int"
 )
-DESIRED = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("lifecycle", pa.string()),
-        ("partitions", pa.int32()),
-        ("replication_factor", pa.int32()),
-        ("assignment_digest", pa.string()),
-        ("configs", pa.string()),
-        ("config_problems", _TEXTS),
-        ("owner", pa.string()),
-        ("domain", pa.string()),
-        ("file", pa.string()),
-        ("line", pa.int32()),
-        ("spec", pa.string()),
-    ]
+DESIRED = _schema(
+    "topic text, lifecycle text, partitions int, replication_factor int, assignment_digest text, configs text, "
+    "config_problems text_by_name, owner text, domain text, file text, line int, spec text"
 )
-BROKERS = pa.schema([("broker", pa.int32()), ("rack", pa.string()), ("endpoints", _TEXT_LIST), ("epoch", pa.int64())])
-CLUSTER = pa.schema(
-    [
-        ("cluster_id", pa.string()),
-        ("chroot", pa.string()),
-        ("source", pa.string()),
-        ("controller_id", pa.int32()),
-        ("controller_epoch", pa.int32()),
-        ("deleting", pa.map_(pa.string(), pa.int64())),
-        ("reassigning", _TEXT_LIST),
-        ("orphan_configs", _TEXT_LIST),
-    ]
-)
-DELTA = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("presence", pa.string()),
-        ("topic_class", pa.string()),
-        ("changed", _TEXT_LIST),
-        ("desired", pa.struct([DESIRED.field(name) for name in DesiredRow._fields])),
-        ("live", pa.struct([TOPICS.field(name) for name in LiveRow._fields])),
-    ]
-)
-CLASSES = pa.schema(
-    [("owner", pa.string()), ("domain", pa.string()), ("topic_class", pa.string()), ("topics", pa.int64())]
-)
-RULE_COUNTS = pa.schema(
-    [
-        ("rule", pa.string()),
-        ("title", pa.string()),
-        ("severity", pa.string()),
-        ("success", pa.bool_()),
-        ("rows_checked", pa.int64()),
-        ("rows_failed", pa.int64()),
-        ("rows_failed_before", pa.int64()),
-    ]
-)
-BAD_ROWS = pa.schema(
-    [
-        ("rule", pa.string()),
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        ("broker", pa.int32()),
-        ("row", pa.string()),
-        ("was_so_before", pa.bool_()),
-    ]
-)
-LOAD = pa.schema(
-    [
-        ("broker", pa.int32()),
-        ("rack", pa.string()),
-        ("is_live", pa.bool_()),
-        ("partitions", pa.int64()),
-        ("replicas", pa.int64()),
-        ("preferred_leaders", pa.int64()),
-        ("leaders", pa.int64()),
-    ]
-)
-UNHEALTHY = pa.schema(
-    [
-        ("broker", pa.int32()),
-        ("rack", pa.string()),
-        ("rule", pa.string()),
-        ("cause", pa.string()),
-        ("partitions", pa.int64()),
-    ]
-)
+_COMPARED = {
+    "desired": pa.struct([DESIRED.field(name) for name in DesiredRow._fields]),
+    "live": pa.struct([TOPICS.field(name) for name in LiveRow._fields]),
+}
 SCHEMAS: Mapping[str, pa.Schema] = {
     "desired": DESIRED,
     "topics": TOPICS,
     "partitions": PARTITIONS,
-    "brokers": BROKERS,
-    "cluster": CLUSTER,
-    "delta": DELTA,
-    "classes": CLASSES,
-    "rule_counts": RULE_COUNTS,
-    "bad_rows": BAD_ROWS,
-    "load": LOAD,
-    "unhealthy": UNHEALTHY,
+    "brokers": _schema("broker int, rack text, endpoints texts, epoch long"),
+    "cluster": _schema(
+        "cluster_id text, chroot text, source text, controller_id int, controller_epoch int, deleting long_by_name, "
+        "reassigning texts, orphan_configs texts"
+    ),
+    "delta": pa.schema([*_schema("topic text, presence text, topic_class text, changed texts"), *_COMPARED.items()]),
+    "classes": _schema("owner text, domain text, topic_class text, topics long"),
+    "rule_counts": _schema(
+        "rule text, title text, severity text, success bool, rows_checked long, rows_failed long, "
+        "rows_failed_before long"
+    ),
+    "bad_rows": _schema("rule text, topic text, partition int, broker int, row text, was_so_before bool"),
+    "load": _schema(
+        "broker int, rack text, is_live bool, partitions long, replicas long, preferred_leaders long, leaders long"
+    ),
+    "unhealthy": _schema("broker int, rack text, rule text, cause text, partitions long"),
 }
 """By the name of the table."""

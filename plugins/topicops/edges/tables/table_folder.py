@@ -1,5 +1,7 @@
 """Where the tables of a run are: one Parquet file for each, on a disk, an object store or HDFS.
 
+Each run's are in its own folder, or all are below the URI that ``TOPICOPS_TABLES`` gives.
+
 A file is complete, or does not exist: it is written under a hidden name, and takes its own name at the end.
 """
 
@@ -9,7 +11,7 @@ import hashlib
 import os
 import secrets
 from bisect import bisect_left
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
@@ -26,6 +28,10 @@ from topicops.edges.tables.schemas import FORMAT_KEY, FORMAT_VERSION
 from topicops.model.errors import ArtifactError, FormatVersionError
 from topicops.model.printable import first_line
 
+RUNS = "runs"
+"""The folder of all runs."""
+OWN_FOLDER = "tables"
+"""The place of tables that are in the run's own folder."""
 _UNWRITTEN = "cannot be written"
 _MAJOR = FORMAT_VERSION.partition(".")[0]
 
@@ -65,20 +71,15 @@ class TableFolder:
 
     def uri(self, name: str) -> str:
         """As Spark reads it; Hadoop's name of ``s3://`` is ``s3a://``."""
-        scheme = {"s3": "s3a"}.get(self.scheme, self.scheme)
-        return f"{scheme}://{self.file(name)}"
+        return f"{'s3a' if self.scheme == 's3' else self.scheme}://{self.file(name)}"
 
     def copy(self, name: str, into: Path) -> TableFolder:
         """Copy a table into a folder of this disk, which it makes."""
         copy = TableFolder.at(into)
         copy.make()
         with self.errors(name, "cannot be read"):
-            fs.copy_files(
-                self.file(name),
-                copy.file(name),
-                source_filesystem=self.filesystem,
-                destination_filesystem=copy.filesystem,
-            )
+            source, target = self.filesystem, copy.filesystem
+            fs.copy_files(self.file(name), copy.file(name), source_filesystem=source, destination_filesystem=target)
         return copy
 
     def has(self, name: str) -> bool:
@@ -104,6 +105,16 @@ class TableFolder:
         with _as_artifact_error(self._shown(self.path), "cannot be removed"), suppress(FileNotFoundError):
             self.filesystem.delete_dir(self.path)
 
+    def write(self, name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
+        """Write a whole table, or leave nothing behind."""
+        table = self.new_table(name, schema)
+        try:
+            for batch in batches:
+                table.write(batch)
+            table.keep()
+        finally:
+            table.discard()
+
     def new_table(self, name: str, schema: pa.Schema) -> NewTable:
         """A table to be written; any table of that name stays until the new one is kept."""
         return NewTable(self, name, schema)
@@ -113,9 +124,8 @@ class TableFolder:
     ) -> pa.Table:
         """A table, or some of its columns, or its rows of these topics alone.
 
-        Raises:
-            FormatVersionError: Another topicops wrote it, with other columns.
-            ArtifactError: It is missing or damaged.
+        Raises ``FormatVersionError`` where another topicops wrote it, with other columns, and ``ArtifactError`` where
+        it is missing or damaged.
         """
         file, wanted = self.file(name), None if columns is None else list(columns)
         with self.errors(name, "cannot be read"), self.filesystem.open_input_file(file) as source:
@@ -193,7 +203,8 @@ class NewTable:
         with self._folder.errors(self._name, _UNWRITTEN):
             self._writer.close()
             if self._folder.is_local:
-                _sync_file(self._temporary)
+                with Path(self._temporary).open("rb") as written:
+                    os.fsync(written.fileno())
             filesystem.move(self._temporary, self._folder.file(self._name))
             if self._folder.is_local:
                 sync_folder(Path(self._folder.path))
@@ -245,9 +256,36 @@ def without_secret(uri: str) -> str:
     return f"{head}{slashes}{rest.partition('?')[0].rpartition('@')[2]}"
 
 
-def _sync_file(path: str) -> None:
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+def place_of_tables(uri: str | None, run_folder: Path) -> str:
+    """The place of a run's tables below ``TOPICOPS_TABLES``, as the run writes it down: without keys and passwords."""
+    return "/".join((without_secret(uri).rstrip("/"), *_names(run_folder))) if uri else OWN_FOLDER
+
+
+def tables_at(place: str, uri: str | None, run_folder: Path) -> TableFolder:
+    """The tables of a run, by the place that it wrote down.
+
+    Raises ``ArtifactError`` where ``TOPICOPS_TABLES`` names another place by now, or one that cannot be opened.
+    """
+    if place == OWN_FOLDER:
+        return TableFolder.at(run_folder / OWN_FOLDER)
+    if uri is None or place != place_of_tables(uri, run_folder):
+        raise ArtifactError(
+            f"{place}: the run's tables are there, and TOPICOPS_TABLES now names another place, or none; set it back, "
+            "or start a new run"
+        )
+    return _below(uri, run_folder)
+
+
+def remove_tables(uri: str, run_folder: Path) -> None:
+    """Remove a run's tables below the URI. Raises ``ArtifactError`` when the store does not answer, or refuses."""
+    _below(uri, run_folder).remove_all()
+
+
+def _below(uri: str, run_folder: Path) -> TableFolder:
+    return TableFolder.at(uri).below(*_names(run_folder))
+
+
+def _names(run_folder: Path) -> tuple[str, ...]:
+    """Group and run id, as their folders are named; and the environment, in a run of many."""
+    is_of_many = run_folder.parts[-4:-3] == (RUNS,)
+    return run_folder.parts[-3 if is_of_many else -2 :]

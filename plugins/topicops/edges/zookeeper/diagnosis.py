@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import socket
 import ssl
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from topicops.edges.connections.lookup import Tls
 from topicops.edges.connections.port_probe import (
@@ -30,20 +30,14 @@ QUESTION = b"srvr"
 
 
 def diagnosis(servers: Sequence[tuple[str, int]], context: ssl.SSLContext | None) -> list[PortProblem]:
-    """One problem for each server that has one; problems to be fixed in the connection come first.
-
-    Args:
-        servers: Host, as the connection names it, and port.
-        context: For TLS; None: plain text.
-    """
+    """One problem for each server that has one; those to be fixed in the connection come first. No context: plain text."""
     return port_problems(servers, lambda host, port: _examine(host, port, context))
 
 
 def tls_context(tls: Tls) -> ssl.SSLContext:
     """The settings for TLS: the server's chain and host name are checked, versions older than 1.2 are refused.
 
-    Raises:
-        ConnectionSecurityError: A file cannot be used; the text names the field.
+    Raises ``ConnectionSecurityError`` for a file that cannot be used; the text names the field.
     """
     try:
         context = verified_tls(ca_file=tls.ca_file)
@@ -140,9 +134,4 @@ def _speaks_plainly(host: str, port: int) -> bool:
 def _answer(host: str, port: int, context: ssl.SSLContext | None) -> bytes:
     with opened(host, port, context) as connection:
         connection.sendall(QUESTION)
-        return b"".join(_chunks(connection))
-
-
-def _chunks(connection: socket.socket) -> Iterable[bytes]:
-    while chunk := connection.recv(4096):
-        yield chunk
+        return b"".join(iter(lambda: connection.recv(4096), b""))

@@ -30,6 +30,7 @@ class KazooHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo i
         super().__init__()
         self._context = context
         self.idle_work: deque[Callable[[], object]] = deque()
+        """What the thread that waits for answers does when none is there."""
 
     def select(
         self,

@@ -10,7 +10,6 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from types import TracebackType
 from typing import NoReturn, Self
 
 import msgspec
@@ -97,7 +96,6 @@ class ZooKeeperLease:
         self.session.__enter__()
         try:
             self._session_id = self.session.session_id
-            self._require_cluster()
             self._make_root()
             self._acquire()
         except BaseException:
@@ -105,9 +103,7 @@ class ZooKeeperLease:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.session.close()
 
     def confirm(self) -> None:
@@ -132,8 +128,7 @@ class ZooKeeperLease:
         return self.session.zxid
 
     def server_time(self) -> ServerTime | None:
-        """When ZooKeeper's leader wrote the znode, by its own clock; None: the znode is gone, or has no time of a
-        calendar.
+        """When ZooKeeper's leader wrote the znode, by its own clock; None: it is gone, or its time is in no calendar.
 
         Source: org.apache.zookeeper.server.PrepRequestProcessor (3.8): the leader stamps each transaction.
         """
@@ -164,15 +159,13 @@ class ZooKeeperLease:
         )
         raise LeaseLostError(self._lost) from cause
 
-    def _require_cluster(self) -> None:
+    def _make_root(self) -> None:
+        """Make ``/topicops`` unless it exists: an administrator may have made it, and not let us ``create`` it."""
         if self.session.get(CLUSTER_ID) is None:
             raise WrongTargetError(
                 f"{self.session.hosts}: there is no {CLUSTER_ID} here: wrong chroot {self.session.chroot or '/'!r}? "
                 "Nothing was created; compare with the brokers' zookeeper.connect"
             )
-
-    def _make_root(self) -> None:
-        """Make ``/topicops`` unless it exists: an administrator may have made it, and not let us ``create`` it."""
         if self.session.get(ROOT) is not None:
             return
         try:
@@ -198,7 +191,8 @@ class ZooKeeperLease:
         entry = msgspec.json.encode(self._holder)
         while not self._create_lease(entry):
             released = threading.Event()
-            holder = self._holding(released)
+            watched = self.session.client.get_async(LEASE, watch=lambda _, event=released: event.set())
+            holder = self.session.wait_for_znode(LEASE, watched)
             if holder is None:
                 continue
             if holder.stat.ephemeralOwner == self._session_id:  # our own create, whose answer was lost
@@ -222,11 +216,6 @@ class ZooKeeperLease:
         is_made = self._create(LEASE, entry, ephemeral=True)
         self._written_between = (asked_at, time.monotonic())
         return is_made
-
-    def _holding(self, released: threading.Event) -> Znode | None:
-        """Give the znode of the lease; ``released`` is set when it changes or is removed."""
-        watched = self.session.client.get_async(LEASE, watch=lambda _: released.set())
-        return self.session.wait_for_znode(LEASE, watched)
 
     def _create(self, path: str, data: bytes, *, ephemeral: bool) -> bool:
         """Whether this made the znode; False if it exists already. Never makes a parent."""

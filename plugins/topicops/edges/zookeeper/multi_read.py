@@ -68,8 +68,7 @@ def request_parts(paths: Sequence[str], *, chroot: str) -> list[bytes]:
 def parse_reply(reply: Reply, *, count: int) -> tuple[list[Znode | None], dict[int, int]]:
     """A znode or None for each of the ``count`` that were asked for, in order; and the error code of each None.
 
-    Raises:
-        ValueError: The reply holds more, fewer, or something else.
+    Raises ``ValueError`` where the reply holds more, fewer, or something else.
     """
     data, start = reply
     found: list[Znode | None] = []
@@ -103,12 +102,8 @@ def read_batched(
 ) -> list[Znode | None]:
     """Read every znode, in the order of ``paths``; None for a missing one. One batch is in flight at a time.
 
-    Args:
-        meanwhile: Called after each batch with all znodes so far, while the next batch is in flight.
-
-    Raises:
-        UnknownRequestError: The server does not know multiRead.
-        ClusterError: As ``ZooKeeperSession.wait_for``; a refusal names its own znode.
+    ``meanwhile`` is called after each batch with all znodes so far, while the next batch is in flight. Raises
+    ``UnknownRequestError`` where the server does not know multiRead, else as ``wait_for``; a refusal names its znode.
     """
     return _BulkRead(session, paths, request, meanwhile).result() if paths else []
 
@@ -191,10 +186,10 @@ class _BulkRead:
 
     def _take(self, reply: Reply) -> None:
         self._heard = time.monotonic()
-        self._session.do_idle_work()
+        self._session.handler.do_idle_work()
         first, count = self._sent - self._in_flight, self._in_flight
         self._send(next_batch_size(entries=count, reply_bytes=len(reply[0])))
-        self._session.do_when_idle(lambda: self._keep(reply, self._paths[first : first + count]))
+        self._session.handler.idle_work.append(lambda: self._keep(reply, self._paths[first : first + count]))
 
     def _send(self, size: int) -> None:
         """Send the next batch, if there is one. The one place that uses kazoo's private ``_call``."""

@@ -11,7 +11,6 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import TracebackType
 from typing import ClassVar, NamedTuple, Self, TypeVar
 
 from topicops.edges.connections.lookup import ZooKeeperAddress
@@ -117,17 +116,19 @@ class ZooKeeperReader:
         address: Or only its hosts, ``host:port,host:port/chroot``.
         timeout_s: The longest wait for the connection and for each answer.
 
-    Raises:
-        ConnectionSecurityError: On entering: wrong credentials, certificates or kind of port.
-        ClusterUnreachableError: On entering, and whenever the connection is lost.
+    Raises ``ConnectionSecurityError`` on entering, and ``ClusterUnreachableError`` then and whenever the connection is
+    lost.
     """
 
     request: ClassVar[type[MultiRead]] = MultiRead
     """The bulk request to try; a server that does not know it is read one request a znode."""
+    lag_s = 0.0
+    """No lag: each reading begins with a ``sync``."""
 
     def __init__(self, address: ZooKeeperAddress | str, *, timeout_s: float = 10.0) -> None:
         self.session = ZooKeeperSession(address, timeout_s=timeout_s)
-        self._knows_multi_read = True
+        self.knows_multi_read = True
+        """Whether the server reads many znodes in one request; else each znode is a request."""
         self._session_id: int | None = None
         self._lease: Lease | None = None
 
@@ -141,25 +142,13 @@ class ZooKeeperReader:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.session.close()
-
-    @property
-    def lag_s(self) -> float:
-        """None: each reading begins with a ``sync``."""
-        return 0.0
 
     @property
     def chroot(self) -> str:
         """``/kafka``, or empty for the root."""
         return self.session.chroot
-
-    @property
-    def knows_multi_read(self) -> bool:
-        """Whether the server reads many znodes in one request; else each znode is a request."""
-        return self._knows_multi_read
 
     def server_time(self) -> None:
         """None: only a write shows ZooKeeper's clock, as that of the lease does."""
@@ -213,10 +202,14 @@ class ZooKeeperReader:
             configs = self.session.children_version(CONFIGS)
             sink.begin()
             listing = self._read_all_topics(sink, states=states)
-            rest = self._other_znodes(listing, configs)
+            names = self.session.children(MARKERS) or ()
+            orphans = self._orphan_configs(listing, configs)
+            reassigning = _moving(self.session.get(REASSIGNMENT))
+            markers = dict(zip(names, self._read([f"{MARKERS}/{name}" for name in names]), strict=True))
             if self._control_state() == before:
                 self._require_same_session()
-                now_ms = _now_ms(listing, rest.markers)
+                times = (znode.mtime for znode in markers.values() if znode)
+                now_ms = max(time.time_ns() // 1_000_000, listing.newest_ms, *times)
                 return ClusterSnapshot(
                     cluster_id=cluster_id,
                     chroot=self.session.chroot,
@@ -226,9 +219,9 @@ class ZooKeeperReader:
                     brokers=before.brokers,
                     topics=sink.finish(),
                     # A marker that was removed meanwhile does not count.
-                    deleting={name: now_ms - znode.stat.ctime for name, znode in rest.markers.items() if znode},
-                    reassigning=rest.reassigning,
-                    orphan_configs=rest.orphans,
+                    deleting={name: now_ms - znode.stat.ctime for name, znode in markers.items() if znode},
+                    reassigning=reassigning,
+                    orphan_configs=orphans,
                 )
         raise ClusterError(
             f"{self.session.hosts}: brokers or controller changed {MOST_ATTEMPTS} times while the topics were read; "
@@ -304,7 +297,7 @@ class ZooKeeperReader:
             read_batched(self.session, [CLUSTER_ID], request=self.request)
         except UnknownRequestError:
             logger.debug("%s: no multiRead; one request a znode", self.session.hosts)
-            self._knows_multi_read = False
+            self.knows_multi_read = False
             if not self.session.reconnected():
                 raise ClusterUnreachableError(
                     f"{self.session.hosts}: {CLUSTER_ID}: the server closed the connection on multiRead, and no other "
@@ -312,7 +305,7 @@ class ZooKeeperReader:
                 ) from None
 
     def _read(self, paths: Sequence[str], *, meanwhile: Meanwhile = nothing) -> list[Znode | None]:
-        if self._knows_multi_read:
+        if self.knows_multi_read:
             return read_batched(self.session, paths, request=self.request, meanwhile=meanwhile)
         return read_pipelined(self.session, paths, meanwhile=meanwhile)
 
@@ -407,30 +400,15 @@ class ZooKeeperReader:
             sink.take([topic for topic in found if topic is not None])
             listing.note(readings)
 
-    def _leftovers(self, listing: Listing, before: ChildrenVersion | None) -> Sequence[str]:
+    def _orphan_configs(self, listing: Listing, before: ChildrenVersion | None) -> frozenset[str]:
         """Names with a config znode and without a topic; ``before`` was read before the topics."""
-        if (
-            before is not None
-            and before.children == listing.configs
-            and self.session.children_version(CONFIGS) == before
-        ):
-            return ()  # each config was read with its topic, so they need not be listed
-        return sorted(set(self._names(CONFIGS)) - listing.topics)
-
-    def _other_znodes(self, listing: Listing, configs: ChildrenVersion | None) -> OtherZnodes:
-        markers = self.session.children(MARKERS) or ()
-        leftovers = self._leftovers(listing, configs)
-        reassignment = self.session.get(REASSIGNMENT)
-        return OtherZnodes(
-            markers=dict(zip(markers, self._read([f"{MARKERS}/{name}" for name in markers]), strict=True)),
-            # Read again: a config whose topic was created meanwhile is no orphan.
-            orphans=frozenset(
-                name
-                for name, reading in self._read_topics(leftovers, states=False).items()
-                if reading.config and not reading.topic
-            ),
-            reassigning=_moving(reassignment),
-        )
+        is_complete = before is not None and before.children == listing.configs
+        if is_complete and self.session.children_version(CONFIGS) == before:
+            return frozenset()  # each config was read with its topic, so they need not be listed
+        leftovers = sorted(set(self._names(CONFIGS)) - listing.topics)
+        # Read again: a config whose topic was created meanwhile is no orphan.
+        again = self._read_topics(leftovers, states=False)
+        return frozenset(name for name, reading in again.items() if reading.config and not reading.topic)
 
     def _require_same_session(self) -> None:
         """Refuse a new session: its server may be behind the old session's server."""
@@ -456,14 +434,6 @@ class Listing:
         self.configs += sum(reading.config is not None for reading in there.values())
         times = (znode.mtime for reading in there.values() for znode in (reading.topic, reading.config) if znode)
         self.newest_ms = max(self.newest_ms, *times, 0)
-
-
-class OtherZnodes(NamedTuple):
-    """What a snapshot needs besides the topics."""
-
-    markers: Mapping[str, Znode | None]
-    orphans: frozenset[str]
-    reassigning: frozenset[str]
 
 
 def _moving(reassignment: Znode | None) -> frozenset[str]:
@@ -526,23 +496,15 @@ def _live_topic(name: str, reading: TopicReading, *, unstable: bool) -> LiveTopi
 
 
 def _states(topic: str, found: Mapping[int, Znode | None]) -> dict[int, PartitionState]:
-    states = {p: _state(_state_path(topic, p), znode) for p, znode in found.items() if znode is not None}
-    return {p: state for p, state in states.items() if state is not None}
-
-
-def _state(path: str, znode: Znode) -> PartitionState | None:
-    decoded = znodes.decode_state(path, znode.data)
-    if decoded is None:
-        return None
-    return PartitionState(
-        leader=decoded.leader,
-        isr=decoded.isr,
-        leader_epoch=decoded.leader_epoch,
-        controller_epoch=decoded.controller_epoch,
-        version=znode.version,
-    )
-
-
-def _now_ms(listing: Listing, markers: Mapping[str, Znode | None]) -> int:
-    stamped = [znode.mtime for znode in markers.values() if znode]
-    return max([time.time_ns() // 1_000_000, listing.newest_ms, *stamped])
+    states = {}
+    for partition, znode in found.items():
+        decoded = None if znode is None else znodes.decode_state(_state_path(topic, partition), znode.data)
+        if znode is not None and decoded is not None:
+            states[partition] = PartitionState(
+                leader=decoded.leader,
+                isr=decoded.isr,
+                leader_epoch=decoded.leader_epoch,
+                controller_epoch=decoded.controller_epoch,
+                version=znode.version,
+            )
+    return states

@@ -9,9 +9,7 @@ import logging
 import struct
 import threading
 import time
-from collections.abc import Callable
 from contextlib import AbstractContextManager
-from types import TracebackType
 from typing import Any, NamedTuple, Self, cast
 
 import msgspec
@@ -144,11 +142,7 @@ class ConnectionLostError(ClusterUnreachableError):
 
 
 class ZooKeeperSession:
-    """A session; a context manager.
-
-    Args:
-        address: Or only its hosts, ``host:port,host:port/chroot``, for a server without login and TLS.
-        timeout_s: The session timeout asked for, and the longest wait for the connection and for each answer.
+    """A session; a context manager. ``timeout_s`` is the session timeout, and the longest wait for each answer.
 
     Raises:
         UsageError: The hosts cannot be read.
@@ -166,10 +160,12 @@ class ZooKeeperSession:
         self._connected = threading.Event()
         self._answered = threading.Event()
         """A server has given a session, or refused one."""
-        self._is_lost = False
+        self.is_lost = False
+        """Whether the session has ended; after a reconnection it is another session."""
         self._has_login = address.user is not None
         self._context = tls_context(address.tls) if address.tls else None
-        self._handler = KazooHandler(self._context)
+        self.handler = KazooHandler(self._context)
+        """Its idle work is for kazoo's thread alone, which an error would end."""
         self.client = self._new_client(address)
 
     def _new_client(self, address: ZooKeeperAddress) -> Any:
@@ -185,7 +181,7 @@ class ZooKeeperSession:
                 logger=log,
                 connection_retry=retry,
                 command_retry={"max_tries": 0},
-                handler=self._handler,
+                handler=self.handler,
                 sasl_options=sasl_options(address.user, address.password) if address.user else None,
             )
         except ValueError:
@@ -199,11 +195,15 @@ class ZooKeeperSession:
         self.client.start_async()
         with self.waiting(self.timeout_s):
             answered = self._answered.wait(self.timeout_s)
-        if not answered or (self._is_lost and self.client.client_state != KeeperState.AUTH_FAILED):
+        if not answered or (self.is_lost and self.client.client_state != KeeperState.AUTH_FAILED):
             self.close()
             raise self._unreachable()
-        if self._has_login:
-            self._check_login()
+        if self._has_login:  # a login that is refused looks like a connection until the first request
+            try:
+                self.wait_for("/", self.client.exists_async("/"))
+            except BaseException:
+                self.close()
+                raise
         return self
 
     def _unreachable(self) -> ClusterError:
@@ -215,17 +215,7 @@ class ZooKeeperSession:
         cause = self._kazoo_log.text or "no server answered"
         return ClusterUnreachableError(f"{within}: {cause}; check the address, that it runs, and the network")
 
-    def _check_login(self) -> None:
-        """A login that is refused looks like a connection until the first request."""
-        try:
-            self.wait_for("/", self.client.exists_async("/"))
-        except BaseException:
-            self.close()
-            raise
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def close(self) -> None:
@@ -251,13 +241,7 @@ class ZooKeeperSession:
     @property
     def zxid(self) -> int:
         """The newest transaction that the server had applied at its last answer; later reads see it too."""
-        zxid: int = self.client.last_zxid
-        return zxid
-
-    @property
-    def is_lost(self) -> bool:
-        """Whether the session has ended; after a reconnection it is another session."""
-        return self._is_lost
+        return cast("int", self.client.last_zxid)
 
     def waiting(self, limit_s: float) -> AbstractContextManager[None]:
         """Have the block said as one wait for this ZooKeeper, whatever it asks for."""
@@ -295,11 +279,9 @@ class ZooKeeperSession:
     def wait_for(self, path: str, pending: AsyncResult) -> Any:
         """Wait for the answer to a request on ``path``; None if there is no such znode.
 
-        Raises:
-            ClusterUnreachableError: No answer in time, or the connection or session was lost.
-            ConnectionLostError: As above, when only the connection was lost.
-            UnknownRequestError: The server is too old for this request.
-            ClusterError: Every other refusal.
+        Raises ``ClusterUnreachableError`` without an answer in time and when the session was lost,
+        ``ConnectionLostError`` when only the connection was, ``UnknownRequestError`` by an old server, and
+        ``ClusterError`` for every other refusal.
         """
         try:
             with self.waiting(self.timeout_s):
@@ -317,50 +299,35 @@ class ZooKeeperSession:
                 f"{where}: no answer within {self.timeout_s:g} s; is ZooKeeper overloaded, or without a quorum?"
             )
         if isinstance(error, ConnectionLoss | SessionExpiredError):
-            return self._lost(where, error)
+            if self.is_lost and self._kazoo_log.refusal:
+                return refused(where, self._kazoo_log.refusal)
+            cause = f" ({self._kazoo_log.text})" if self._kazoo_log.text else ""
+            kind = ConnectionLostError if isinstance(error, ConnectionLoss) else ClusterUnreachableError
+            return kind(f"{where}: {type(error).__name__}{cause}: the connection to ZooKeeper was lost; run it again")
         if isinstance(error, UnimplementedError):
             return UnknownRequestError(f"{where}: the server does not know this request")
         # The error that ended kazoo's loop explains more than the error of the request.
         return refused(where, self._kazoo_log.refusal or error)
-
-    def do_when_idle(self, work: Callable[[], object]) -> None:
-        """Let kazoo's thread do the work when it is idle. Only for that thread; an error would end it."""
-        self._handler.idle_work.append(work)
-
-    def do_idle_work(self) -> None:
-        """Do now the work that ``do_when_idle`` was given. Call it on kazoo's thread only."""
-        self._handler.do_idle_work()
 
     def wait_for_znode(self, path: str, pending: AsyncResult) -> Znode | None:
         """As ``wait_for``, for a request whose answer is data and stat."""
         found = self.wait_for(path, pending)
         return None if found is None else Znode.of(*found)
 
-    def _lost(self, where: str, error: KazooException) -> ClusterError:
-        if self._is_lost and self._kazoo_log.refusal:
-            return refused(where, self._kazoo_log.refusal)
-        cause = f" ({self._kazoo_log.text})" if self._kazoo_log.text else ""
-        kind = ConnectionLostError if isinstance(error, ConnectionLoss) else ClusterUnreachableError
-        return kind(f"{where}: {type(error).__name__}{cause}: the connection to ZooKeeper was lost; run it again")
-
     def reconnected(self) -> bool:
         """Wait for a connection and then for an answer, at most ``timeout_s`` for each; False if none comes."""
+        deadline = time.monotonic() + self.timeout_s
         with self.waiting(2 * self.timeout_s):
-            return self._reconnected(time.monotonic() + self.timeout_s)
-
-    def _reconnected(self, deadline: float) -> bool:
-        while (left := deadline - time.monotonic()) > 0:
-            if not self.wait_connected(left):
-                return False
-            try:
-                self.client.exists_async("/").get(timeout=left)
-            except (ConnectionLoss, SessionExpiredError):
-                time.sleep(0.02)  # kazoo has not noticed yet that the connection is closed
-            except (KazooException, KazooTimeoutError) as error:
-                logger.debug("after reconnecting: %r", error)
-                return not isinstance(error, KazooTimeoutError)
-            else:
-                return True
+            while (left := deadline - time.monotonic()) > 0 and self.wait_connected(left):
+                try:
+                    self.client.exists_async("/").get(timeout=left)
+                except (ConnectionLoss, SessionExpiredError):
+                    time.sleep(0.02)  # kazoo has not noticed yet that the connection is closed
+                except (KazooException, KazooTimeoutError) as error:
+                    logger.debug("after reconnecting: %r", error)
+                    return not isinstance(error, KazooTimeoutError)
+                else:
+                    return True
         return False
 
     def _note_state(self, state: str) -> None:
@@ -370,7 +337,7 @@ class ZooKeeperSession:
         else:
             self._connected.clear()
         if state == KazooState.LOST:
-            self._is_lost = True
+            self.is_lost = True
         self._answered.set()
 
 

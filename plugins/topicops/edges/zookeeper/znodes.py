@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, NoReturn
+from typing import Annotated, TypeVar
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -29,6 +29,7 @@ FEATURE_VERSIONS = (1, 2)
 Int32 = Annotated[int, Meta(ge=-(2**31), le=2**31 - 1)]
 PartitionId = Annotated[int, Meta(ge=0, le=2**31 - 1)]
 Replicas = dict[PartitionId, tuple[Int32, ...]]
+Raw = TypeVar("Raw")
 
 _UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
@@ -200,10 +201,7 @@ REPAIR_BROKER = "restart that broker, so that it registers again; if the znode s
 
 def decode_broker(path: str, data: bytes | None) -> BrokerZnode:
     """Read a live broker's registration, of any version from 1 on; unknown later versions are read like the newest."""
-    try:
-        raw = _BROKER.decode(data or b"")
-    except _UNREADABLE as error:
-        raise _refused(path, _problem(data, error), REPAIR_BROKER) from error
+    raw = _decoded(_BROKER, path, data, REPAIR_BROKER)
     if raw.version < 1:
         raise _refused(path, f"version {raw.version} of a broker znode is not known", REPAIR_BROKER)
     try:
@@ -242,20 +240,12 @@ def decode_state(path: str, data: bytes | None) -> StateZnode | None:
 
 def decode_config(path: str, data: bytes | None) -> dict[str, str]:
     """Read a topic's overrides, raw text as stored; none where there is no data."""
-    if _is_blank(data):
-        return {}
-    try:
-        return _CONFIG.decode(data or b"").config
-    except _UNREADABLE as error:
-        raise _refused(path, _problem(data, error), REPAIR_CONFIG) from error
+    return {} if _is_blank(data) else _decoded(_CONFIG, path, data, REPAIR_CONFIG).config
 
 
 def decode_controller(path: str, data: bytes | None) -> ControllerZnode:
-    try:
-        return _CONTROLLER.decode(data or b"")
-    except _UNREADABLE as error:
-        remedy = "restart the broker that holds the controller, or have the znode removed: another broker takes over"
-        raise _refused(path, _problem(data, error), remedy) from error
+    remedy = "restart the broker that holds the controller, or have the znode removed: another broker takes over"
+    return _decoded(_CONTROLLER, path, data, remedy)
 
 
 def decode_controller_epoch(path: str, data: bytes | None) -> int:
@@ -267,10 +257,7 @@ def decode_controller_epoch(path: str, data: bytes | None) -> int:
 
 
 def decode_cluster_id(path: str, data: bytes | None) -> str:
-    try:
-        found = _CLUSTER_ID.decode(data or b"").id
-    except _UNREADABLE as error:
-        raise _refused(path, _problem(data, error), "the brokers know the id: kafka-cluster") from error
+    found = _decoded(_CLUSTER_ID, path, data, "the brokers know the id: kafka-cluster").id
     if not found.isprintable() or not found:
         raise _refused(path, "the id has characters that no cluster id has", "find out which program wrote it")
     return found
@@ -278,10 +265,7 @@ def decode_cluster_id(path: str, data: bytes | None) -> str:
 
 def decode_migration(path: str, data: bytes | None) -> MigrationZnode:
     """Read how far a migration to KRaft is. Source: kafka.zk.MigrationZNode#decode (3.9), which wants version 0."""
-    try:
-        found = _MIGRATION.decode(data or b"")
-    except _UNREADABLE as error:
-        raise _refused(path, _problem(data, error), ASK_WHO_MIGRATES) from error
+    found = _decoded(_MIGRATION, path, data, ASK_WHO_MIGRATES)
     if found.version != MIGRATION_VERSION:
         raise _refused(path, f"version {found.version} of a migration znode is not known", ASK_WHO_MIGRATES)
     return found
@@ -292,10 +276,7 @@ def decode_feature(path: str, data: bytes | None) -> FeatureZnode:
 
     Source: kafka.zk.FeatureZNode#decode, org.apache.kafka.server.common.Features (3.9).
     """
-    try:
-        raw = _FEATURE.decode(data or b"")
-    except _UNREADABLE as error:
-        raise _refused(path, _problem(data, error), REPAIR_FEATURE) from error
+    raw = _decoded(_FEATURE, path, data, REPAIR_FEATURE)
     if raw.version not in FEATURE_VERSIONS:
         raise _refused(path, f"version {raw.version} of a feature znode is not known", REPAIR_FEATURE)
     if raw.status not in (0, 1):
@@ -309,12 +290,14 @@ def decode_feature(path: str, data: bytes | None) -> FeatureZnode:
 
 def decode_reassignment(path: str, data: bytes | None) -> tuple[ReassignedPartition, ...]:
     """Read what ``/admin/reassign_partitions`` asks for; a znode without data asks for nothing."""
-    if not data:
-        return ()
+    remedy = "Kafka ignores it and it stays; have it removed with zookeeper-shell"
+    return _decoded(_REASSIGNMENT, path, data, remedy).partitions if data else ()
+
+
+def _decoded(decoder: msgspec.json.Decoder[Raw], path: str, data: bytes | None, remedy: str) -> Raw:
     try:
-        return _REASSIGNMENT.decode(data).partitions
+        return decoder.decode(data or b"")
     except _UNREADABLE as error:
-        remedy = "Kafka ignores it and it stays; have it removed with zookeeper-shell"
         raise _refused(path, _problem(data, error), remedy) from error
 
 
@@ -366,28 +349,21 @@ def _finalized_level(name: str, levels: Mapping[str, int], version: int) -> int:
 
 def _endpoints(raw: _RawBroker) -> tuple[Endpoint, ...]:
     if raw.version == 1:
-        return (_plaintext_endpoint(raw),)
+        if raw.host is None:
+            raise ValueError("names no host")
+        text = f"PLAINTEXT://{address(raw.host, raw.port)}"
+        return (Endpoint("PLAINTEXT", raw.host, raw.port, "PLAINTEXT", text),)
     if not raw.endpoints:
         raise ValueError("names no endpoint")
     return tuple(_endpoint(text, raw.listener_security_protocol_map) for text in raw.endpoints)
 
 
-def _plaintext_endpoint(raw: _RawBroker) -> Endpoint:
-    if raw.host is None:
-        raise ValueError("names no host")
-    return Endpoint("PLAINTEXT", raw.host, raw.port, "PLAINTEXT", f"PLAINTEXT://{address(raw.host, raw.port)}")
-
-
 def _endpoint(text: str, protocols: Mapping[str, str] | None) -> Endpoint:
     match = _ENDPOINT.fullmatch(text)
     if match is None:
-        _refuse_endpoint(text, "is not LISTENER://host:port")
+        raise ValueError(f"endpoint {text!r} is not LISTENER://host:port")
     listener = match[1].upper()
     protocol = (protocols or {name: name for name in PROTOCOLS}).get(listener, "").upper()
     if protocol not in PROTOCOLS:
-        _refuse_endpoint(text, "has no known security protocol")
+        raise ValueError(f"endpoint {text!r} has no known security protocol")
     return Endpoint(listener, match[2], int(match[3]), protocol, text)
-
-
-def _refuse_endpoint(text: str, problem: str) -> NoReturn:
-    raise ValueError(f"endpoint {text!r} {problem}")

@@ -107,7 +107,7 @@ def _zookeeper_facts(access: Access, reader: ZooKeeperReader, facts: DoctorFacts
 
 def _runs_with_kraft(access: Access) -> bool:
     """False too where no broker answers: that is a finding of its own."""
-    from topicops.edges.kafka.questions.quorum import quorum_of
+    from topicops.edges.kafka.questions.cluster import quorum_of
 
     with suppress(TopicopsError):
         return quorum_of(access.kafka("reader")) is not None

@@ -12,23 +12,32 @@ from typing import TYPE_CHECKING
 
 from topicops.edges.home.audit_files import created_topics
 from topicops.edges.home.memories import IDENTITIES
-from topicops.features.quality.rows import Afterwards, RowKind, cluster_row, deletion_rows, inputs_row
-from topicops.features.quality.view_comparison import differing_topics
+from topicops.features.quality.rules import Afterwards, RowKind, cluster_row, deletion_rows, inputs_row
 from topicops.flow.inspecting import note_reading
 from topicops.flow.runs.kept import keep_facts, load_snapshot, load_specs, snapshot_into
 from topicops.flow.runs.outcomes import read_outcomes
 from topicops.flow.runs.run import Run, audit_folder, now, read_environment
-from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, TopicTraces
 from topicops.model.plans.changes import Action
-from topicops.model.ports import Clock
+from topicops.model.ports import BrokerMetadata, BrokerView, Clock, LiveReader
 from topicops.model.runs.results import OutcomeStatus, QualityReport, QualitySuite, quality_file
+from topicops.model.topics_in_files import in_parts
 from topicops.steps.facts import facts_of
+from topicops.steps.verifying.broker_checks import metadata
+from topicops.steps.verifying.broker_questions import chosen_brokers
+from topicops.steps.verifying.observation import Expectation, Observation
 
 if TYPE_CHECKING:
     from topicops.features.quality.edges.frames import Frames
     from topicops.features.spark.edges.frames import RunTables
 
 DELETES: tuple[Action, ...] = ("delete",)
+BROKERS_ASKED = 3
+"""The controller sends every broker the same metadata; verify asks more brokers about what the run changed."""
+TOPICS_AT_ONCE = 500
+READINGS = 3
+PAUSE_S = 1.0
+"""The controller writes to ZooKeeper first and then informs the brokers."""
 
 
 @contextmanager
@@ -74,7 +83,7 @@ def after(run: Run) -> QualityReport:
 
 
 def _after(run: Run) -> QualityReport:
-    from topicops.edges.tables.live_topics import read_identities
+    from topicops.edges.tables.topics import read_identities
     from topicops.features.spark.edges.facts import count_partitions
     from topicops.features.spark.edges.frames import RunTables
     from topicops.features.spark.edges.session import spark_session
@@ -171,3 +180,51 @@ def _check_quality(
     run.store.write_value(quality_file(suite), found)
     write_quality(tables.folder, results)
     return found
+
+
+def differing_topics(
+    live: ClusterSnapshot, *, reader: LiveReader, brokers: BrokerMetadata, clock: Clock
+) -> Mapping[str, str]:
+    """What the brokers say otherwise, by topic; an empty text where they agree. Topics that differ are read again.
+
+    Topics that are being deleted are left out. When no broker answers, the only entry has no name and gives the reason.
+    """
+    asked = chosen_brokers(live.brokers, most=BROKERS_ASKED)
+    found: dict[str, str] = {}
+    for topics in _readings(live, found, reader, clock) if asked else ():
+        answers = brokers.views(asked, sorted(topics))
+        views = {broker: answer for broker, answer in answers.items() if isinstance(answer, BrokerView)}
+        if not views:
+            return {"": "; ".join(str(answer) for answer in answers.values())}
+        found |= {name: _differences(live, topic, views) for name, topic in topics.items()}
+    return found
+
+
+def _readings(
+    live: ClusterSnapshot, found: dict[str, str], reader: LiveReader, clock: Clock
+) -> Iterator[Mapping[str, LiveTopic]]:
+    """The topics to compare, then those that differed, read again. Removes topics from ``found`` that are gone."""
+    yield from in_parts(live.topics, [name for name in live.topics if name not in live.deleting], size=TOPICS_AT_ONCE)
+    for _ in range(READINGS - 1):
+        differing = sorted(name for name, text in found.items() if text)
+        if not differing:
+            return
+        clock.sleep(PAUSE_S)
+        traces = reader.traces(differing, states=True)
+        again = {name: trace.live for name, trace in traces.items() if trace.live and not trace.is_deleting}
+        for name in traces.keys() - again.keys():
+            del found[name]
+        if again:
+            yield again
+
+
+def _differences(live: ClusterSnapshot, topic: LiveTopic, views: Mapping[int, BrokerView]) -> str:
+    observation = Observation(
+        expected=Expectation(topic=topic.name),
+        traces=TopicTraces(live=topic, has_config_znode=True, is_deleting=False),
+        brokers=live.brokers,
+        controller_epoch=live.controller_epoch,
+        source=live.source,
+        views=views,
+    )
+    return "; ".join(finding.message for finding in metadata(observation))

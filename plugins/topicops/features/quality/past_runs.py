@@ -42,8 +42,11 @@ def quality_history(home: Path, group: str, *, most: int = RUNS_SHOWN) -> tuple[
     folders = folders_in(runs_folder(home, group, "any").parent)
     # Sorted by time of writing, so that only the files of the shown runs are read.
     newest = sorted(folders, key=_written_at, reverse=True)
-    found = (_quality_of(ArtifactStore(folder)) for folder in newest[:most])
-    return tuple(sorted((run for run in found if run), key=lambda run: run.checked_at, reverse=True))
+    stores = [ArtifactStore(folder) for folder in newest[:most]]
+    found = [RunQuality(before=_report(store, "before"), after=_report(store, "after")) for store in stores]
+    return tuple(
+        sorted((run for run in found if run.before or run.after), key=lambda run: run.checked_at, reverse=True)
+    )
 
 
 def _written_at(folder: Path) -> float:
@@ -55,11 +58,6 @@ def _modified_at(file: Path) -> float:
         return file.stat().st_mtime
     except OSError:  # not written yet, or just pruned
         return 0.0
-
-
-def _quality_of(store: ArtifactStore) -> RunQuality | None:
-    before, after = _report(store, "before"), _report(store, "after")
-    return RunQuality(before=before, after=after) if before or after else None
 
 
 def _report(store: ArtifactStore, suite: QualitySuite) -> QualityReport | None:

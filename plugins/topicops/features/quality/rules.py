@@ -1,17 +1,176 @@
-"""The quality rules: conditions for every row of one kind, in SQL over the columns of ``quality_rows.py``.
+"""The quality rules, conditions in SQL for every row of one kind, and the kinds of rows with those that need no table.
 
 A new rule is one entry here, its code in ``model/codes.py`` and one section in docs/reference/quality.md.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from topicops.features.quality.rows import RowKind
 from topicops.features.spark.partition_health import HOLDS
+from topicops.model.cluster.snapshot import STUCK_AFTER_MS, ClusterSnapshot
 from topicops.model.codes import Code
+from topicops.model.runs.partition_rows import PartitionRow
 from topicops.model.runs.results import QualitySuite
+from topicops.model.specs.environment import Environment
+
+RowKind = Literal[
+    "spec", "spec_config", "listed", "live_config", "inputs",
+    "partition", "topic", "broker", "deletion", "config_znode", "difference", "cluster",
+]  # fmt: skip
+
+
+class SpecRow(NamedTuple):
+    """One row per topic of the environment; key ``topic``."""
+
+    topic: str
+    file: str
+    owner: str
+    described: int
+    """How many specs name the topic."""
+
+
+class SpecConfigRow(NamedTuple):
+    """One row per config that a spec sets; key ``topic``, ``config``."""
+
+    topic: str
+    config: str
+    spec_problem: str
+    """Why a broker would refuse the value; empty when it accepts it."""
+
+
+class ListedTopicRow(NamedTuple):
+    """One row per topic that the cluster listed; key ``topic``."""
+
+    topic: str
+    listed_partitions: int
+    empty_partitions: int
+    """Partitions without any replica."""
+    offline_partitions: int
+    """Partitions without a live leader; 0 where states were not read, and of a topic that is being deleted."""
+    is_unstable: bool
+    """The topic kept changing while it was read."""
+
+
+class LiveConfigRow(NamedTuple):
+    """One row per override in the cluster; key ``topic``, ``config``."""
+
+    topic: str
+    config: str
+    live_problem: str
+    """Why brokers of the environment's release would refuse the value; empty when they accept it."""
+
+
+class InputsRow(NamedTuple):
+    """The state at the start of the run; exactly one row."""
+
+    topics: int
+    topics_last_good: int
+    """The number of topics now, where there is no last good snapshot."""
+    topics_at_least: int
+    """How many topics ``limits.shrinkPercent`` requires, from the last good number."""
+    live_brokers: int
+    min_live_brokers: int
+    brokers_without_rack: int
+    has_controller: bool
+    """A controller is elected and registered. Under KRaft it need not be a broker."""
+
+
+class TopicRow(NamedTuple):
+    """One row per live topic; key ``topic``."""
+
+    topic: str
+    is_managed: bool
+    """A spec names it."""
+    partitions: int
+    lowest_partition: int
+    highest_partition: int
+    fewest_replicas: int
+    most_replicas: int
+    min_insync_replicas: int
+    """The topic's value, else the default of the brokers."""
+    is_reassigning: bool
+    is_throttled: bool
+    """The topic has a list of throttled replicas."""
+    identity: str
+    """Topic id, else ``czxid:<n>``; the known identity where it is that of the same topic before it got an id."""
+    known_identity: str | None
+    """The identity that this name had at the last run; None when it is not known."""
+    is_own: bool
+    """The identity is not the known one, and this tool created the topic, by the audit log."""
+
+
+class BrokerRow(NamedTuple):
+    """One row per broker that is registered or preferred by a partition; key ``broker``."""
+
+    broker: int
+    preferred: int
+    """Partitions whose first replica is on this broker."""
+    led: int
+    """How many of these partitions the broker leads."""
+
+
+class DeletionRow(NamedTuple):
+    """One row per deletion marker; key ``topic``."""
+
+    topic: str
+    age_ms: int
+    stuck_from_ms: int
+    """The age from which the marker counts as stuck; 0 for a topic whose deletion this run has verified."""
+
+
+class ConfigZnodeRow(NamedTuple):
+    """One row per topic with overrides, and per config znode without a topic; key ``topic``."""
+
+    topic: str
+    has_topic: bool
+
+
+class DifferenceRow(NamedTuple):
+    """One row per topic that was compared between the source and the brokers; key ``topic``."""
+
+    topic: str
+    differences: str
+    """How the brokers differ from the source; empty when they agree."""
+
+
+class ClusterRow(NamedTuple):
+    """The cluster as a whole; exactly one row."""
+
+    live_topics: int
+    unmanaged: int
+    unmanaged_percent: int
+    """``limits.unmanagedPercent``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How the rows of one kind look in a frame that holds several kinds."""
+
+    row: type[NamedTuple]
+    own: str
+    """A column that no other kind has, and that is never null."""
+    key: tuple[str, ...]
+    """What names a row; empty where there is only one."""
+
+
+LAYOUTS: Mapping[RowKind, Layout] = {
+    "spec": Layout(SpecRow, "described", ("topic", "file")),
+    "spec_config": Layout(SpecConfigRow, "spec_problem", ("topic", "config")),
+    "listed": Layout(ListedTopicRow, "listed_partitions", ("topic",)),
+    "live_config": Layout(LiveConfigRow, "live_problem", ("topic", "config")),
+    "inputs": Layout(InputsRow, "live_brokers", ()),
+    "partition": Layout(PartitionRow, "partition", ("topic", "partition")),
+    "topic": Layout(TopicRow, "identity", ("topic",)),
+    "broker": Layout(BrokerRow, "broker", ("broker",)),
+    "deletion": Layout(DeletionRow, "age_ms", ("topic",)),
+    "config_znode": Layout(ConfigZnodeRow, "has_topic", ("topic",)),
+    "difference": Layout(DifferenceRow, "differences", ("topic",)),
+    "cluster": Layout(ClusterRow, "unmanaged", ()),
+}
+
 
 Severity = Literal["critical", "warning"]
 
@@ -19,7 +178,7 @@ IMBALANCE_PERCENT = 10
 """Kafka's ``leader.imbalance.per.broker.percentage``: up to this share the controller moves no leader."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Rule:
     """One condition for every row of one kind."""
 
@@ -30,234 +189,107 @@ class Rule:
     kind: RowKind
     holds: str
     """Spark SQL, true for a good row; null counts as false."""
-    shows: tuple[str, ...] = ()
-    """What is shown of a failing row besides its key: columns, or ``<expression> AS <name>``."""
-
-    @property
-    def shown(self) -> tuple[str, ...]:
-        """The names of the shown columns."""
-        return tuple(column.rpartition(" AS ")[2] for column in self.shows)
+    shows: str = ""
+    """What is shown of a failing row besides its key: columns with ", " between them, or ``<expression> AS <name>``."""
 
 
+# fmt: off
 BEFORE = (
-    Rule(
-        id=Code.Q01,
-        severity="critical",
-        suite="before",
-        kind="spec",
-        holds="described = 1",
-    ),
-    Rule(
-        id=Code.Q02,
-        severity="critical",
-        suite="before",
-        kind="listed",
-        holds="is_unstable OR (listed_partitions > 0 AND empty_partitions = 0)",
-        shows=("listed_partitions", "empty_partitions"),
-    ),
-    Rule(
-        id=Code.Q03,
-        severity="critical",
-        suite="before",
-        kind="inputs",
-        holds="topics >= topics_at_least",
-        shows=("topics", "topics_last_good", "topics_at_least"),
-    ),
-    Rule(
-        id=Code.Q04,
-        severity="critical",
-        suite="before",
-        kind="spec",
-        holds="trim(owner) <> ''",
-    ),
-    Rule(
-        id=Code.Q05,
-        severity="critical",
-        suite="before",
-        kind="spec_config",
-        holds="spec_problem = ''",
-        shows=("spec_problem AS problem",),
-    ),
-    Rule(
-        id=Code.Q06,
-        severity="warning",
-        suite="before",
-        kind="live_config",
-        holds="live_problem = ''",
-        shows=("live_problem AS problem",),
-    ),
-    Rule(
-        id=Code.Q07,
-        severity="critical",
-        suite="before",
-        kind="inputs",
-        holds="live_brokers >= min_live_brokers",
-        shows=("live_brokers", "min_live_brokers"),
-    ),
-    Rule(
-        id=Code.Q08,
-        severity="critical",
-        suite="before",
-        kind="inputs",
-        holds="has_controller",
-        shows=("live_brokers",),
-    ),
-    Rule(
-        id=Code.Q09,
-        severity="warning",
-        suite="before",
-        kind="listed",
-        holds="offline_partitions = 0",
-        shows=("offline_partitions", "listed_partitions AS partitions"),
-    ),
-    Rule(
-        id=Code.Q10,
-        severity="warning",
-        suite="before",
-        kind="inputs",
-        holds="brokers_without_rack IN (0, live_brokers)",
-        shows=("brokers_without_rack", "live_brokers"),
-    ),
+    Rule(Code.Q01, "critical", "before", "spec", "described = 1"),
+    Rule(Code.Q02, "critical", "before", "listed",
+         "is_unstable OR (listed_partitions > 0 AND empty_partitions = 0)", "listed_partitions, empty_partitions"),
+    Rule(Code.Q03, "critical", "before", "inputs",
+         "topics >= topics_at_least", "topics, topics_last_good, topics_at_least"),
+    Rule(Code.Q04, "critical", "before", "spec", "trim(owner) <> ''"),
+    Rule(Code.Q05, "critical", "before", "spec_config", "spec_problem = ''", "spec_problem AS problem"),
+    Rule(Code.Q06, "warning", "before", "live_config", "live_problem = ''", "live_problem AS problem"),
+    Rule(Code.Q07, "critical", "before", "inputs",
+         "live_brokers >= min_live_brokers", "live_brokers, min_live_brokers"),
+    Rule(Code.Q08, "critical", "before", "inputs", "has_controller", "live_brokers"),
+    Rule(Code.Q09, "warning", "before", "listed",
+         "offline_partitions = 0", "offline_partitions, listed_partitions AS partitions"),
+    Rule(Code.Q10, "warning", "before", "inputs",
+         "brokers_without_rack IN (0, live_brokers)", "brokers_without_rack, live_brokers"),
 )
 
 AFTER = (
-    Rule(
-        id=Code.Q11,
-        severity="critical",
-        suite="after",
-        kind="partition",
-        holds=HOLDS[Code.Q11],
-        shows=("leader", "replicas"),
-    ),
-    Rule(
-        id=Code.Q12,
-        severity="warning",
-        suite="after",
-        kind="partition",
-        holds=HOLDS[Code.Q12],
-        shows=("missing_replicas", "isr"),
-    ),
-    Rule(
-        id=Code.Q13,
-        severity="critical",
-        suite="after",
-        kind="partition",
-        holds=HOLDS[Code.Q13],
-        shows=("isr", "min_isr"),
-    ),
-    Rule(
-        id=Code.Q14,
-        severity="warning",
-        suite="after",
-        kind="deletion",
-        holds="age_ms < stuck_from_ms",
-        shows=("age_ms",),
-    ),
-    Rule(
-        id=Code.Q15,
-        severity="warning",
-        suite="after",
-        kind="partition",
-        holds=HOLDS[Code.Q15],
-        shows=("replicas", "racks_used", "racks_possible"),
-    ),
-    Rule(
-        id=Code.Q16,
-        severity="warning",
-        suite="after",
-        kind="broker",
-        holds=f"(preferred - led) * 100 <= {IMBALANCE_PERCENT} * preferred",
-        shows=("preferred", "led"),
-    ),
-    Rule(
-        id=Code.Q17,
-        severity="critical",
-        suite="after",
-        kind="topic",
-        holds="partitions > 0 AND lowest_partition = 0 AND highest_partition = partitions - 1",
-        shows=("partitions", "lowest_partition", "highest_partition"),
-    ),
-    Rule(
-        id=Code.Q18,
-        severity="warning",
-        suite="after",
-        kind="topic",
-        holds="fewest_replicas = most_replicas",
-        shows=("fewest_replicas", "most_replicas"),
-    ),
-    Rule(
-        id=Code.Q19,
-        severity="warning",
-        suite="after",
-        kind="topic",
-        holds="min_insync_replicas <= fewest_replicas",
-        shows=("min_insync_replicas", "fewest_replicas"),
-    ),
-    Rule(
-        id=Code.Q20,
-        severity="warning",
-        suite="after",
-        kind="config_znode",
-        holds="has_topic",
-    ),
-    Rule(
-        id=Code.Q21,
-        severity="warning",
-        suite="after",
-        kind="topic",
-        holds="NOT is_reassigning",
-    ),
-    Rule(
-        id=Code.Q22,
-        severity="warning",
-        suite="after",
-        kind="topic",
-        holds="is_reassigning OR NOT is_throttled",
-    ),
-    Rule(
-        id=Code.Q23,
-        severity="critical",
-        suite="after",
-        kind="difference",
-        holds="differences = ''",
-        shows=("differences",),
-    ),
-    Rule(
-        id=Code.Q24,
-        severity="critical",
-        suite="after",
-        kind="topic",
-        holds="NOT is_managed OR is_own OR known_identity IS NULL OR identity = known_identity",
-        shows=("known_identity", "identity"),
-    ),
-    Rule(
-        id=Code.Q25,
-        severity="warning",
-        suite="after",
-        kind="cluster",
-        holds="unmanaged * 100 <= unmanaged_percent * live_topics",
-        shows=("unmanaged", "live_topics AS topics", "unmanaged_percent"),
-    ),
-    Rule(
-        id=Code.Q26,
-        severity="critical",
-        suite="after",
-        kind="partition",
-        holds=HOLDS[Code.Q26],
-        shows=("leader", "isr"),
-    ),
-    Rule(
-        id=Code.Q27,
-        severity="warning",
-        suite="after",
-        kind="partition",
-        holds=HOLDS[Code.Q27],
-        shows=("dead_replicas",),
-    ),
+    Rule(Code.Q11, "critical", "after", "partition", HOLDS[Code.Q11], "leader, replicas"),
+    Rule(Code.Q12, "warning", "after", "partition", HOLDS[Code.Q12], "missing_replicas, isr"),
+    Rule(Code.Q13, "critical", "after", "partition", HOLDS[Code.Q13], "isr, min_isr"),
+    Rule(Code.Q14, "warning", "after", "deletion", "age_ms < stuck_from_ms", "age_ms"),
+    Rule(Code.Q15, "warning", "after", "partition", HOLDS[Code.Q15], "replicas, racks_used, racks_possible"),
+    Rule(Code.Q16, "warning", "after", "broker",
+         f"(preferred - led) * 100 <= {IMBALANCE_PERCENT} * preferred", "preferred, led"),
+    Rule(Code.Q17, "critical", "after", "topic",
+         "partitions > 0 AND lowest_partition = 0 AND highest_partition = partitions - 1",
+         "partitions, lowest_partition, highest_partition"),
+    Rule(Code.Q18, "warning", "after", "topic", "fewest_replicas = most_replicas", "fewest_replicas, most_replicas"),
+    Rule(Code.Q19, "warning", "after", "topic",
+         "min_insync_replicas <= fewest_replicas", "min_insync_replicas, fewest_replicas"),
+    Rule(Code.Q20, "warning", "after", "config_znode", "has_topic"),
+    Rule(Code.Q21, "warning", "after", "topic", "NOT is_reassigning"),
+    Rule(Code.Q22, "warning", "after", "topic", "is_reassigning OR NOT is_throttled"),
+    Rule(Code.Q23, "critical", "after", "difference", "differences = ''", "differences"),
+    Rule(Code.Q24, "critical", "after", "topic",
+         "NOT is_managed OR is_own OR known_identity IS NULL OR identity = known_identity", "known_identity, identity"),
+    Rule(Code.Q25, "warning", "after", "cluster",
+         "unmanaged * 100 <= unmanaged_percent * live_topics", "unmanaged, live_topics AS topics, unmanaged_percent"),
+    Rule(Code.Q26, "critical", "after", "partition", HOLDS[Code.Q26], "leader, isr"),
+    Rule(Code.Q27, "warning", "after", "partition", HOLDS[Code.Q27], "dead_replicas"),
 )
+# fmt: on
 
 RULES = (*BEFORE, *AFTER)
 
 
 def rules_of(suite: QualitySuite) -> tuple[Rule, ...]:
     return tuple(rule for rule in RULES if rule.suite == suite)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Afterwards:
+    """What the rules after the changes need besides the snapshot."""
+
+    managed: Collection[str]
+    """Topics that a spec names."""
+    unmanaged_percent: int = 100
+    deleted: Collection[str] = ()
+    """Topics whose deletion this run has verified."""
+    known_identities: Mapping[str, str] | None = None
+    """The identity of each topic at the last run."""
+    own_topic_identities: Collection[str] = ()
+    """Of the identities that are not the known ones, those of topics that this tool created."""
+    differences: Mapping[str, str] | None = None
+    """How the brokers differ from the source, by topic; None when they were not asked."""
+
+
+def deletion_rows(live: ClusterSnapshot, afterwards: Afterwards) -> list[DeletionRow]:
+    return [
+        DeletionRow(name, age_ms, 0 if name in afterwards.deleted else STUCK_AFTER_MS)
+        for name, age_ms in live.deleting.items()
+    ]
+
+
+def topics_at_least(topics_last_good: int, shrink_percent: int) -> int:
+    """How many topics are required. Rounded up: at 10 % one of 15 topics may be missing, not two."""
+    return -(-topics_last_good * (100 - shrink_percent) // 100)
+
+
+def cluster_row(live: ClusterSnapshot, afterwards: Afterwards) -> ClusterRow:
+    unmanaged = sum(name not in afterwards.managed for name in live.topics)
+    return ClusterRow(len(live.topics), unmanaged, afterwards.unmanaged_percent)
+
+
+def inputs_row(live: ClusterSnapshot, environment: Environment, topics_last_good: int | None) -> InputsRow:
+    topics = len(live.topics)
+    topic_count = topics if topics_last_good is None else topics_last_good
+    has_controller = live.controller_id is not None and (live.source == "kafka" or live.controller_id in live.brokers)
+    return InputsRow(
+        topics=topics,
+        topics_last_good=topic_count,
+        topics_at_least=topics_at_least(topic_count, environment.spec.limits.shrink_percent),
+        live_brokers=len(live.brokers),
+        min_live_brokers=environment.spec.cluster.min_live_brokers,
+        brokers_without_rack=sum(rack is None for rack in live.racks.values()),
+        has_controller=has_controller,
+    )

@@ -45,7 +45,7 @@ def _playable(plan: Plan | None) -> list[Change]:
 
 def _live(run: Run, plan: Plan | None) -> tuple[ClusterSnapshot, bool]:
     """Read the snapshot with states and broker defaults, and whether KRaft rules the cluster."""
-    from topicops.edges.kafka.questions.quorum import quorum_of
+    from topicops.edges.kafka.questions.cluster import quorum_of
 
     environment, _ = read_needed_specs(run, no_topic).require()
     access = run.access(environment)

@@ -8,9 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from topicops.edges.durable_files import create_atomically, write_atomically
-from topicops.edges.specs.nodes import read_document
-from topicops.edges.specs.open_files import kind_and_stem, room_of
-from topicops.edges.specs.problems import UnreadableError
+from topicops.edges.specs.open_files import ReadingError, kind_and_stem, room_of
+from topicops.edges.specs.reader import read_document
 from topicops.model.errors import SpecError, SpecFileError
 from topicops.model.specs.document import Document, Node
 
@@ -38,9 +37,9 @@ def document_of(topics: Path, below: str, text: str) -> Document:
 def root_of(text: str, file: str, *, room: int) -> Node:
     """What a text says. Raises ``SpecError`` where it cannot be read, with places in ``file``."""
     try:
-        return read_document(text.encode(), file, room=room)
-    except UnreadableError as error:
-        raise SpecError([error.diagnostic]) from error
+        return read_document(text.encode(), room=room)
+    except ReadingError as error:
+        raise SpecError([error.diagnostic(file)]) from error
 
 
 def node_of(text: str, *, room: int = 1) -> Node | None:
@@ -50,8 +49,8 @@ def node_of(text: str, *, room: int = 1) -> Node | None:
         room: How many times as many nodes as in most files there may be.
     """
     try:
-        return read_document(text.encode(), "", room=room)
-    except UnreadableError:
+        return read_document(text.encode(), room=room)
+    except ReadingError:
         return None
 
 

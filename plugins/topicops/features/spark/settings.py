@@ -83,8 +83,7 @@ class SparkPlace:
 def spark_place(setting: str | None, connections: ConnectionSource) -> SparkPlace:
     """Where Spark runs: at ``setting``, else at ``TOPICOPS_SPARK``, else on this machine.
 
-    Raises:
-        UsageError: A setting cannot be used; the text shows no value that may be secret.
+    Raises ``UsageError`` for a setting that cannot be used; the text shows no value that may be secret.
     """
     written = setting or os.environ.get(SETTING, "").strip() or DEFAULT
     conf, memory = _given_conf(), _given_memory()

@@ -103,8 +103,8 @@ def _newest_live(run: Run) -> tuple[ClusterSnapshot, datetime, FactsWhen]:
     """Read the snapshot after the changes, if the run has taken one; else its first one. With its time."""
     live, tables = run.read_live(), run.tables()
     if tables is not None and run.store.has(quality_file(AFTER)):
-        from topicops.edges.tables.live_topics import read_live_topics
         from topicops.edges.tables.results import read_cluster
+        from topicops.edges.tables.topics import read_live_topics
 
         after = tables.below(AFTER)
         checked_at = run.store.read_value(quality_file(AFTER), QualityReport).checked_at

@@ -78,7 +78,7 @@ class Access:
         Raises:
             UsageError: The connection is not known, or one of the two clients cannot use it.
         """
-        from topicops.edges.kafka.clients.usable import require_clients
+        from topicops.edges.kafka.clients.confluent import require_clients
 
         properties = kafka_properties(self.environment, role, self.connections)
         try:
@@ -127,7 +127,7 @@ class Access:
 
     def require_reachable_brokers(self, roles: Collection[Role]) -> None:
         """Raise ``ClusterUnreachableError`` where this host cannot use the addresses that the brokers advertise."""
-        from topicops.edges.kafka.clients.advertised import require_reachable
+        from topicops.edges.kafka.clients.diagnosis import require_reachable
 
         distinct = {repr(sorted(properties.items())): properties for properties in map(self.kafka, sorted(roles))}
         require_reachable([*distinct.values()])
@@ -251,7 +251,7 @@ LEASES: Mapping[str, Callable[[Access, str, str, float], AbstractContextManager[
 
 def _refuse_kraft(access: Access, error: Exception) -> None:
     """Raise ``UnsupportedTargetError`` if the brokers answer as KRaft brokers; if they do not answer, do nothing."""
-    from topicops.edges.kafka.questions.quorum import quorum_of
+    from topicops.edges.kafka.questions.cluster import quorum_of
 
     try:
         quorum = quorum_of(access.kafka("reader"))

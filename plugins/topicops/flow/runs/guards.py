@@ -163,6 +163,6 @@ def _lost(run: Run, missing: Mapping[str, LastSeen], desired: Desired) -> Mappin
 def _identities(run: Run, live: ClusterSnapshot) -> Iterable[tuple[str, str]]:
     if live.totals is None or (tables := run.tables()) is None:
         return ((name, topic.identity) for name, topic in live.topics.items())
-    from topicops.edges.tables.live_topics import read_identities
+    from topicops.edges.tables.topics import read_identities
 
     return read_identities(tables)

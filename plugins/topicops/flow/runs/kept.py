@@ -68,7 +68,7 @@ def prune(home: Path, *, now: datetime) -> None:
     if (uri := tables_uri()) is None:
         prune_runs(home, now=now)
         return
-    from topicops.edges.tables.place import remove_tables
+    from topicops.edges.tables.table_folder import remove_tables
 
     prune_runs(home, now=now, first=partial(remove_tables, uri))
 
@@ -98,7 +98,7 @@ def keep_specs(run: Run, specs: Specs, *, as_tables: bool) -> Specs:
     if not as_tables:
         run.store.write_value(DESIRED_FILE, specs.desired)
         return specs
-    from topicops.edges.tables.desired_topics import read_desired_topics, write_desired_topics
+    from topicops.edges.tables.topics import read_desired_topics, write_desired_topics
 
     tables = run.new_tables()
     write_desired_topics(tables, specs.desired.topics, specs.environment.spec.cluster.release)
@@ -222,8 +222,8 @@ def live_snapshot(tables: TableFolder | None, reader: LiveReader, release: Relea
 
 def snapshot_into(tables: TableFolder, reader: LiveReader, release: Release, *, states: bool) -> ClusterSnapshot:
     """A snapshot whose topics go into these tables while they are read; brokers of ``release`` judge overrides."""
-    from topicops.edges.tables.live_topics import LiveTables
     from topicops.edges.tables.results import write_cluster
+    from topicops.edges.tables.topics import LiveTables
 
     with LiveTables(tables, release) as sink:
         live = reader.snapshot(states=states, into=sink)

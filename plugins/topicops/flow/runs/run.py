@@ -60,7 +60,7 @@ class TablesFile:
 
     format_version: str
     place: str
-    """As ``edges.tables.place`` writes it."""
+    """As ``edges.tables.table_folder`` writes it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +141,7 @@ class Run:
         desired, tables = self.store.read_value(DESIRED_FILE, Desired), self.tables()
         if tables is None:
             return desired
-        from topicops.edges.tables.desired_topics import read_desired_topics
+        from topicops.edges.tables.topics import read_desired_topics
 
         return replace(desired, topics=read_desired_topics(tables))
 
@@ -150,7 +150,7 @@ class Run:
         live, tables = self.store.read_value(LIVE_FILE, ClusterSnapshot), self.tables()
         if tables is None:
             return live
-        from topicops.edges.tables.live_topics import read_live_topics
+        from topicops.edges.tables.topics import read_live_topics
 
         return replace(live, topics=read_live_topics(tables))
 
@@ -158,7 +158,7 @@ class Run:
         """The run's data in columns; None if it keeps all topics in ``desired.json`` and ``live.json``."""
         if not self.store.has(TABLES_FILE):
             return None
-        from topicops.edges.tables.place import tables_at
+        from topicops.edges.tables.table_folder import tables_at
 
         return tables_at(self.store.read_value(TABLES_FILE, TablesFile).place, tables_uri(), self.store.folder)
 
@@ -170,7 +170,7 @@ class Run:
 
     def new_tables(self) -> TableFolder:
         """Have the run keep its data in columns from now on."""
-        from topicops.edges.tables.place import place_of_tables, tables_at
+        from topicops.edges.tables.table_folder import place_of_tables, tables_at
 
         uri, folder = tables_uri(), self.store.folder
         place = place_of_tables(uri, folder)

@@ -12,31 +12,20 @@ import logging
 import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from confluent_kafka import KafkaError
-from confluent_kafka.admin import ResourceType  # type: ignore[attr-defined]  # its stub re-exports without saying so
 from kafka.errors import IncompatibleBrokerVersion
 from kafka.errors import KafkaError as KafkaPythonError
 from kafka.net.compat import KafkaNetClient
-from kafka.protocol.admin import DescribeConfigsRequest
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
 from topicops.edges.connections.client_properties import KAFKA_PYTHON
-from topicops.edges.kafka.clients.diagnosis import LIMIT
-from topicops.edges.kafka.clients.settings import (
-    kafka_python_settings,
-    unusable,
-    wait_all,
-)
+from topicops.edges.kafka.clients.requests import settings_request
+from topicops.edges.kafka.clients.settings import LIMIT, kafka_python_settings, unusable, wait_all
 from topicops.edges.threads import run_in_thread
 from topicops.model.addresses import address
-from topicops.model.errors import (
-    CertificateError,
-    ClusterError,
-    ClusterUnreachableError,
-    LoginRefusedError,
-)
+from topicops.model.errors import CertificateError, ClusterError, ClusterUnreachableError, LoginRefusedError
 from topicops.model.ports import Unoffered
 from topicops.model.waits import waiting_for
 
@@ -49,19 +38,15 @@ def identity_requests(broker: int) -> tuple[Any, Any]:
     Source: kafka.server.ConfigHelper#describeConfigs (3.9), AdminManager before 2.7: a broker refuses with
     INVALID_REQUEST a question about the settings of another broker's id, and names its own.
     """
-    resource = DescribeConfigsRequest.DescribeConfigsResource(
-        resource_type=ResourceType.BROKER.value, resource_name=str(broker), configuration_keys=["broker.id"]
-    )
-    settings = DescribeConfigsRequest(resources=[resource], include_synonyms=False, include_documentation=False)
-    return settings, MetadataRequest(topics=[])
+    return settings_request(broker, ["broker.id"]), MetadataRequest(topics=[])
 
 
 def other_identity(answers: Sequence[Any], cluster_id: str | None) -> str:
     """Who answers instead of the broker that was asked; empty: itself, or it does not say.
 
     Args:
-        answers: To ``identity_requests``; None for one without an answer. A reader that lacks DescribeConfigs on the
-            cluster gets no number, so that its brokers' addresses are believed.
+        answers: To ``identity_requests``; None for one without an answer. A reader that lacks DescribeConfigs gets no
+            number, so that its brokers' addresses are believed.
         cluster_id: The id of the cluster that was asked first.
     """
     settings, metadata = answers
@@ -72,8 +57,6 @@ def other_identity(answers: Sequence[Any], cluster_id: str | None) -> str:
     own = _EXPECTED.search(settings.results[0].error_message or "")
     return f"broker {own[1]}" if own else "another broker"
 
-
-T = TypeVar("T")
 
 MOST_IN_FLIGHT = 100
 """Requests without an answer to one broker, before kafka-python refuses more: questions to a slow broker add up."""
@@ -91,8 +74,8 @@ GRACE_S = 1.0
 LATE = "gave no answer in time"
 
 
-async def _begun() -> None:
-    """Does nothing: who waits for it knows that kafka-python's own thread runs."""
+async def _nothing() -> None:
+    """Do nothing."""
 
 
 class BrokerConnections:
@@ -126,15 +109,13 @@ class BrokerConnections:
         """The connections of which it was asked who answers, by broker."""
         self._cluster_id: str | None = None
         self._net_client._net.start()  # noqa: SLF001
-        # A loop that is told to end before its thread has begun runs on, and whoever ended it waits for ever (3.0.12).
-        self._manager.run(_begun)
+        # Its thread runs from now on: a loop that is told to end before that runs on, and its end is never (3.0.12).
+        self._manager.run(_nothing)
 
     def brokers(self) -> dict[int, str]:
         """``host:port`` of each broker by id, as the first broker that answers gives them.
 
-        Raises:
-            ConnectionSecurityError: Every broker refuses this identity, or none is trusted, if kafka-python says so.
-            ClusterUnreachableError: None of the known brokers answers.
+        Raises ``ConnectionSecurityError``, as far as kafka-python says so, or ``ClusterUnreachableError``.
         """
         known = [*self._known(), *(broker.node_id for broker in self._manager.cluster.bootstrap_brokers())]
         first_s = min(3 * self._request_timeout_s, FIRST_ANSWER_S) if self._answer_s is None else 0.0
@@ -145,7 +126,9 @@ class BrokerConnections:
             raise _no_answer(sorted(set(map(str, answers.values()))))
         node, answer = next(iter(found.items()))
         if self._answer_s is None:
-            self._answer_s = self._measured_s(node)
+            began = time.monotonic()
+            self.ask({node: MetadataRequest(topics=[])}, timeout_s=self._request_timeout_s)
+            self._answer_s = time.monotonic() - began
         self._manager.cluster.update_metadata(answer)
         self._cluster_id = self._cluster_id or answer.cluster_id
         return {broker.node_id: address(broker.host, broker.port) for broker in answer.brokers}
@@ -159,11 +142,6 @@ class BrokerConnections:
     def patience_s(self, least_s: float, *, round_trips: int = TRIPS_A_REQUEST) -> float:
         """How long to wait for so many answers, one after another: ``least_s``, or longer where the brokers are far."""
         return max(least_s, min(round_trips * (self._answer_s or 0.0), LONGEST_PATIENCE_S))
-
-    def _measured_s(self, node: Any) -> float:
-        began = time.monotonic()
-        self.ask({node: MetadataRequest(topics=[])}, timeout_s=self._request_timeout_s)
-        return time.monotonic() - began
 
     def controller(self) -> int:
         """Id of the controller, as the brokers know it. Raises ``ClusterUnreachableError``."""
@@ -187,14 +165,13 @@ class BrokerConnections:
     ) -> dict[Any, Any]:
         """Ask brokers at the same time; give each one's answer, or a sentence where none came within ``timeout_s``.
 
-        A request that its broker does not offer is not sent; the sentence is an ``Unoffered`` then.
-        A sentence also takes the place of an answer that another broker than the one that was asked has given, unless
-        ``enough`` says that anybody's answer will do.
+        A request that its broker does not offer is not sent; the sentence is an ``Unoffered`` then. A sentence also
+        takes the place of the answer of another broker than the one that was asked, unless ``enough`` is given.
 
         Args:
             requests: By broker id; no two of them the same object.
             timeout_s: For all of them together.
-            enough: Stop waiting after so many answers.
+            enough: Stop waiting after so many answers, of anybody.
         """
         limit_s = timeout_s or self.patience_s(self._request_timeout_s)
         deadline = time.monotonic() + limit_s
@@ -207,8 +184,7 @@ class BrokerConnections:
     def offers(self, broker: int, request: Any, version: int = 0) -> bool:
         """Whether a broker takes this version of a request or a later one, by its own ApiVersions answer.
 
-        Raises:
-            ClusterUnreachableError: The broker gives no such answer, so that nothing is known.
+        Raises ``ClusterUnreachableError`` where it gives no such answer, so that nothing is known.
         """
         offered = self.offered([broker])[broker]
         if isinstance(offered, str):
@@ -280,6 +256,25 @@ class BrokerConnections:
 
     def _known(self) -> list[int]:
         return [broker.node_id for broker in self._manager.cluster.brokers()]
+
+
+class Reconnecting:
+    """Connections as ``BrokerConnections``, which are made when they are asked for first, and anew after ``close``."""
+
+    def __init__(self, properties: Mapping[str, str], *, request_timeout_s: float = 5.0) -> None:
+        self._properties, self._request_timeout_s = properties, request_timeout_s
+        self.current: BrokerConnections | None = None
+
+    def __call__(self) -> BrokerConnections:
+        """The connections. Raises ``UsageError`` as ``BrokerConnections``."""
+        if self.current is None:
+            self.current = BrokerConnections(self._properties, request_timeout_s=self._request_timeout_s)
+        return self.current
+
+    def close(self) -> None:
+        if self.current is not None:
+            self.current.close()
+        self.current = None
 
 
 def _may_stop_waiting(futures: Any, enough: int) -> bool:

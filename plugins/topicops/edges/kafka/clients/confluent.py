@@ -10,20 +10,12 @@ from collections.abc import Mapping
 from confluent_kafka import KafkaError, KafkaException, ThrottleEvent
 from confluent_kafka.admin import AdminClient
 
+from topicops.edges.connections.lookup import ADDRESSES
 from topicops.edges.connections.port_probe import error_of
+from topicops.edges.kafka.clients.broker_connections import BrokerConnections
 from topicops.edges.kafka.clients.diagnosis import diagnosis
-from topicops.edges.kafka.clients.settings import (
-    PATIENCE_S,
-    REFUSALS,
-    confluent_settings,
-    unusable,
-    without_values,
-)
-from topicops.model.errors import (
-    ClusterError,
-    ClusterUnreachableError,
-    LoginRefusedError,
-)
+from topicops.edges.kafka.clients.settings import PATIENCE_S, REFUSALS, confluent_settings, unusable, without_values
+from topicops.model.errors import ClusterError, ClusterUnreachableError, LoginRefusedError
 
 ERRORS_KEPT = 3
 """How many of the client's own errors a message repeats."""
@@ -56,9 +48,7 @@ class _Reports:
 
 
 class Confluent:
-    """One confluent-kafka AdminClient, created at the first call and again after the transport failed.
-
-    A client may keep asking a broker that has stopped; a new client works at once.
+    """One AdminClient, made at the first call, and again after a failure: it may keep asking a broker that has stopped.
 
     Args:
         patience_s: How long one broker may take to answer at all before the client turns to the next.
@@ -101,7 +91,7 @@ class Confluent:
     def failure(self, text: str) -> ClusterError:
         """The error for a call of this client that failed for good, of the fitting class; ``text`` begins its message.
 
-        Connects to each bootstrap server to find the reason, which can take some seconds.
+        It connects to each bootstrap server to find the reason, which can take some seconds.
         """
         reported = self.recent_errors()
         kind = next(
@@ -121,3 +111,9 @@ class Confluent:
             )
         except KafkaException as error:
             raise unusable(self._properties, error.args[0].str()) from None  # the cause contains values
+
+
+def require_clients(properties: Mapping[str, str]) -> None:
+    """Make both clients of a connection, and ask no broker. Raises ``UsageError`` where one refuses a property."""
+    Confluent({name: text for name, text in properties.items() if name not in ADDRESSES}).client()
+    BrokerConnections(properties).close()

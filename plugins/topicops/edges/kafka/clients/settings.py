@@ -1,4 +1,4 @@
-"""Settings of both Kafka clients from one connection, and the words for their errors.
+"""Settings and TLS of both Kafka clients from one connection, and the words for their errors.
 
 Both take librdkafka's property names. Neither lets a broker create a topic because of a question about it.
 """
@@ -6,26 +6,24 @@ Both take librdkafka's property names. Neither lets a broker create a topic beca
 from __future__ import annotations
 
 import re
+import ssl
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
 
 from topicops.edges.connections.client_properties import KAFKA_PYTHON
 from topicops.edges.connections.lookup import ADDRESSES, MECHANISMS
-from topicops.edges.kafka.clients.diagnosis import PROTOCOLS
-from topicops.edges.kafka.clients.tls import tls_context
-from topicops.model.errors import (
-    CertificateError,
-    ClusterError,
-    LoginRefusedError,
-    UsageError,
-)
+from topicops.edges.connections.port_probe import verified_tls
+from topicops.model.errors import CertificateError, ClusterError, LoginRefusedError, UsageError
 from topicops.model.specs.topic_config import LONGEST_NUMBER
 
 CLIENT_ID = "topicops"
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MIN_RECONNECT_BACKOFF_MS = 100
 """Without a pause a client connects to a dead broker hundreds of thousands of times a minute."""
 PATIENCE_S = 3.0
@@ -34,6 +32,8 @@ REFUSALS: Mapping[int, type[ClusterError]] = {
     KafkaError._SSL: CertificateError,  # noqa: SLF001
 }
 """Errors that librdkafka gives to its error callback only: the call itself ends with a timeout."""
+LIMIT = "; has it reached a limit of connections of one address (max.connections.per.ip)?"
+"""What a connection may mean that the broker closes at once."""
 
 
 def confluent_settings(properties: Mapping[str, str], *, patience_s: float = PATIENCE_S) -> dict[str, Any]:
@@ -54,11 +54,7 @@ def confluent_settings(properties: Mapping[str, str], *, patience_s: float = PAT
 
 
 def kafka_python_settings(properties: Mapping[str, str]) -> dict[str, object]:
-    """kafka-python's settings with the meaning of librdkafka's ``properties``.
-
-    Raises:
-        UsageError: A file of TLS cannot be used; the message names the property, but no value.
-    """
+    """kafka-python's settings of librdkafka's ``properties``. Raises ``UsageError`` as ``tls_context``."""
     settings: dict[str, object] = {"reconnect_backoff_max_ms": 1000}
     settings |= {
         KAFKA_PYTHON[name]: _translated(name, text) for name, text in properties.items() if name in KAFKA_PYTHON
@@ -69,6 +65,7 @@ def kafka_python_settings(properties: Mapping[str, str]) -> dict[str, object]:
     return settings | {"client_id": CLIENT_ID, "reconnect_backoff_ms": backoff_ms}
 
 
+OWN_CERTIFICATE = ("certificate.location", "certificate.pem", "key.location", "key.pem", "key.password")
 _WORD = re.compile(r"[\w.]+")
 _WHY: Mapping[str, str] = {
     "No such configuration property": "it is no property of librdkafka",
@@ -158,3 +155,66 @@ def whole_number(properties: Mapping[str, str], name: str, *, default: int = MIN
     if not text.strip().isdecimal() or len(text) > LONGEST_NUMBER:
         raise UsageError(f"the Kafka connection cannot be used: {name} must be a whole number")
     return int(text)
+
+
+def tls_context(properties: Mapping[str, str]) -> ssl.SSLContext:
+    """TLS with the authorities, the certificate and the checks that ``properties`` ask for.
+
+    Raises ``UsageError`` for a file or a text that cannot be used; it names the properties, and no value.
+    """
+    with _naming(properties, "ssl.ca.location", "ssl.ca.pem"):
+        context = trusting(properties)
+    own = (f"ssl.{part}" for part in OWN_CERTIFICATE)
+    with _naming(properties, *own), _file_of("certificate", properties) as file, _file_of("key", properties) as key:
+        if file:
+            # Never None: OpenSSL would ask for the password on the terminal.
+            context.load_cert_chain(file, key, properties.get("ssl.key.password", ""))
+    with _naming(properties, "ssl.crl.location"):
+        if revoked := properties.get("ssl.crl.location"):
+            context.load_verify_locations(revoked)
+            context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
+    with _naming(properties, "ssl.cipher.suites"):
+        if ciphers := properties.get("ssl.cipher.suites"):
+            context.set_ciphers(ciphers)
+    return context
+
+
+def trusting(properties: Mapping[str, str]) -> ssl.SSLContext:
+    """TLS that checks the broker as ``properties`` ask. Raises ``OSError`` for authorities that cannot be read."""
+    location = properties.get("ssl.ca.location")  # "probe": the system's authorities, as where nothing is written
+    context = verified_tls(ca_file=None if location == "probe" else location, ca_pem=properties.get("ssl.ca.pem"))
+    # Librdkafka has several words for each; only those that surely switch a check off do so here.
+    is_checked = properties.get("enable.ssl.certificate.verification", "").strip().lower() not in ("false", "f", "0")
+    by_name = properties.get("ssl.endpoint.identification.algorithm", "").strip().lower() != "none"
+    context.check_hostname = is_checked and by_name
+    context.verify_mode = ssl.CERT_REQUIRED if is_checked else ssl.CERT_NONE
+    return context
+
+
+@contextmanager
+def _file_of(part: str, properties: Mapping[str, str]) -> Iterator[str | None]:
+    """The file that is named, or one for the text, which only this user can read and which is gone afterwards.
+
+    Python reads certificate and key from files only.
+    """
+    text = properties.get(f"ssl.{part}.pem")
+    if text is None:
+        yield properties.get(f"ssl.{part}.location")
+        return
+    with NamedTemporaryFile("w") as file:
+        file.write(text)
+        file.flush()
+        yield file.name
+
+
+@contextmanager
+def _naming(properties: Mapping[str, str], *names: str) -> Iterator[None]:
+    """Turn an error into one that names those of the properties that are written."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        written = ", ".join(name for name in names if name in properties)
+        reason = error.strerror if isinstance(error, OSError) and error.errno and error.strerror else "cannot be used"
+        raise UsageError(
+            f"the Kafka connection cannot be used: {written}: {reason}; correct it in the extra of the connection"
+        ) from None  # the cause contains values

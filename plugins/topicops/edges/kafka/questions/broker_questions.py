@@ -10,18 +10,25 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from confluent_kafka import KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re-exports without saying so
-    AclOperation,
-    OffsetSpec,
-)
+from confluent_kafka.admin import AclOperation, OffsetSpec  # type: ignore[attr-defined]  # its stub re-exports without saying so
 
-from topicops.edges.kafka.clients.broker_connections import FIRST_ANSWER_S, TRIPS_A_QUESTION, BrokerConnections
+from topicops.edges.kafka.clients.broker_connections import (
+    FIRST_ANSWER_S,
+    TRIPS_A_QUESTION,
+    BrokerConnections,
+    Reconnecting,
+)
 from topicops.edges.kafka.clients.confluent import Confluent
+from topicops.edges.kafka.clients.requests import (
+    directories_request,
+    settings_of,
+    settings_request,
+    told_directories,
+    topic_configs_request,
+)
 from topicops.edges.kafka.clients.settings import Deadline, named, wait_all
-from topicops.edges.kafka.questions.broker_views import topic_configs_request
+from topicops.edges.kafka.questions.cluster import ANSWER_S, ask_offered, ask_releases
 from topicops.edges.kafka.questions.consumer_groups import ConsumerGroups, GroupOnTopic, GroupsByTopic
-from topicops.edges.kafka.questions.log_directories import directories_request, told_directories
-from topicops.edges.kafka.questions.releases import ANSWER_S, ask_offered, ask_releases, settings_of, settings_request
 from topicops.model.abilities import MissingRequests, lacking, missing_requests
 from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.cluster.snapshot import DirectoriesByBroker
@@ -57,17 +64,16 @@ class HiddenGroupsError(Exception):
 
 
 class BrokerQuestions:
-    """Fills ``ClusterQuestions``.
+    """Fills ``ClusterQuestions``, as the reader.
 
     Args:
-        properties: Librdkafka's properties of the reader.
         timeout_s: The least time for one question with all its requests; it is longer where the brokers are far.
     """
 
     def __init__(self, properties: Mapping[str, str], *, timeout_s: float = 2.0) -> None:
-        self._properties = properties
         self._confluent = Confluent(properties, patience_s=timeout_s / 4)
-        self._connections: BrokerConnections | None = None
+        # Not confluent-kafka, which asks the controller for the list of brokers: the controller may be silent.
+        self._connections = Reconnecting(properties, request_timeout_s=timeout_s)
         self._timeout_s = timeout_s
         self._offered: Mapping[int, Mapping[int, int]] = {}
         """The requests of the brokers that answered, asked for once."""
@@ -78,14 +84,15 @@ class BrokerQuestions:
 
     def broker_defaults(self) -> BrokerDefaults:
         """What each broker uses for a config that a topic does not set; empty where no broker answers."""
-        return self._asked("broker defaults", _defaults_of_each) or {}
+
+        def ask(connections: BrokerConnections, _: Deadline) -> BrokerDefaults:
+            asked = {broker: settings_request(broker, SETTINGS_OF_TOPICS) for broker in connections.brokers()}
+            return {broker: _defaults(reply) for broker, reply in connections.ask(asked).items()}
+
+        return self._asked("broker defaults", ask) or {}
 
     def releases(self) -> Releases | None:
-        """Of the brokers that answer in time; None if none did.
-
-        Raises:
-            OldBrokersError: A broker's release is below ``OLDEST``.
-        """
+        """Of the brokers that answer in time; None if none did. Raises ``OldBrokersError`` for one below ``OLDEST``."""
         offered = self._requests()
         by_broker = self._asked("releases", lambda found, deadline: ask_releases(found, deadline, offered))
         found = Releases.of((by_broker or {}).values())
@@ -109,7 +116,7 @@ class BrokerQuestions:
         newest = self._offsets(partitions, NEWEST, deadline)
         emptied = {topic: _without_time(ends.get(topic, {}), answers) for topic, answers in newest.items()}
         starts = self._offsets({topic: partitions[topic] for topic, ids in emptied.items() if ids}, EARLIEST, deadline)
-        empty = [topic for topic in starts if _are_empty(emptied[topic], starts[topic], ends[topic])]
+        empty = [t for t in starts if all(starts[t][p].offset == ends[t][p].offset for p in emptied[t])]
         kept = self._kept_ms(empty, deadline)
         kind, groups = TopicActivity, None
         try:
@@ -142,9 +149,7 @@ class BrokerQuestions:
     def close(self) -> None:
         """Close the connections; safe to call twice."""
         self._confluent.discard()
-        if self._connections is not None:
-            self._connections.close()
-        self._connections = None
+        self._connections.close()
 
     def _requests(self) -> Mapping[int, Mapping[int, int]]:
         self._offered = self._offered or self._asked("requests", ask_offered) or {}
@@ -156,14 +161,14 @@ class BrokerQuestions:
             with waiting_for(f"the brokers' {question}", limit_s=FIRST_ANSWER_S):
                 deadline = self._deadline()
             with waiting_for(f"the brokers' {question}", limit_s=deadline.timeout_s):
-                return ask(self._connected(), deadline)
+                return ask(self._connections(), deadline)
         except (ClusterError, UsageError) as error:
             log.debug("%s: %s", question, error)
             return None
 
     def _deadline(self) -> Deadline:
         """For one question, from now on. Raises ``ClusterError`` or ``UsageError`` where no broker can be asked."""
-        connections = self._connected()
+        connections = self._connections()
         if time.monotonic() < self._silent_until:
             raise ClusterUnreachableError("no broker has answered the question before")
         try:
@@ -181,12 +186,6 @@ class BrokerQuestions:
             return Deadline(self._timeout_s)
         self._confluent.patience_s = max(self._timeout_s / 4, 4 * self._answer_s)
         return deadline
-
-    def _connected(self) -> BrokerConnections:
-        # Not confluent-kafka, which asks the controller for the list of brokers: the controller may be silent.
-        if self._connections is None:
-            self._connections = BrokerConnections(self._properties, request_timeout_s=self._timeout_s)
-        return self._connections
 
     def _offsets(self, partitions: Mapping[str, Sequence[int]], spec: OffsetSpec, deadline: Deadline) -> Offsets:
         """The answers to ``spec``; a topic with an unreadable partition is left out."""
@@ -225,7 +224,7 @@ class BrokerQuestions:
         if not topics:
             return {}
         try:
-            connections = self._connected()
+            connections = self._connections()
             asked = {broker: topic_configs_request(topics, RETENTION) for broker in connections.brokers()}
             answers = connections.ask(asked, timeout_s=deadline.left_s).values()
         except (ClusterError, UsageError) as error:
@@ -238,7 +237,7 @@ class BrokerQuestions:
         """Groups with members or commits, or that could not be read; None when not every group is known."""
         try:
             self._require_right_to_all_groups(deadline)
-            return ConsumerGroups(self._connected(), deadline).on(topics)
+            return ConsumerGroups(self._connections(), deadline).on(topics)
         except (KafkaException, TimeoutError, PermissionError, ClusterError, UsageError) as error:
             self._give_up("consumer groups", error)
             return None
@@ -246,12 +245,9 @@ class BrokerQuestions:
     def _require_right_to_all_groups(self, deadline: Deadline) -> None:
         """Raise where brokers may leave groups out of their list, which they do without an error.
 
-        Raises:
-            PermissionError: The reader lacks the right.
-            HiddenGroupsError: The brokers do not tell whether it has the right.
-            ClusterUnreachableError: A broker did not answer.
-
-        Source: kafka.server.KafkaApis#handleListGroupsRequest (3.9): Describe on the cluster gives all groups.
+        ``PermissionError`` without the right, ``HiddenGroupsError`` where they do not tell, ``ClusterUnreachableError``
+        where one does not answer. Source: kafka.server.KafkaApis#handleListGroupsRequest (3.9): Describe on the cluster
+        gives all.
         """
         future = self._confluent.client().describe_cluster(
             include_authorized_operations=True, request_timeout=deadline.left_s
@@ -264,7 +260,7 @@ class BrokerQuestions:
 
     def _require_no_authorizer(self, deadline: Deadline) -> None:
         """Of any broker; without one, everybody sees every group. Brokers below ``OWN_RIGHTS`` tell no rights."""
-        connections = self._connected()
+        connections = self._connections()
         asked = {broker: settings_request(broker, [AUTHORIZER]) for broker in connections.brokers()}
         for broker, answer in connections.ask(asked, timeout_s=deadline.left_s).items():
             if isinstance(answer, str):
@@ -309,42 +305,28 @@ def _without_time(ends: Mapping[int, Any], newest: Mapping[int, Any]) -> tuple[i
     return tuple(p for p, answer in newest.items() if answer.timestamp == NO_RECORD and p in ends and ends[p].offset)
 
 
-def _are_empty(partitions: Collection[int], starts: Mapping[int, Any], ends: Mapping[int, Any]) -> bool:
-    return all(starts[partition].offset == ends[partition].offset for partition in partitions)
-
-
 def _kept_by_topic(answer: Any) -> dict[str, int]:
-    """Of the topics whose records only their age can have taken."""
-    settings = {
-        result.resource_name: {setting.name: setting.value for setting in result.configs}
-        for result in answer.results
-        if not result.error_code
-    }
-    found = {topic: _kept_ms_of(values) for topic, values in settings.items() if values.keys() >= set(RETENTION)}
-    return {topic: kept_ms for topic, kept_ms in found.items() if kept_ms is not None}
+    """Of the topics whose records only their age can have taken.
 
-
-def _kept_ms_of(values: Mapping[str, str | None]) -> int | None:
-    """By size, retention empties a partition only at ``retention.bytes=0``; compaction never does."""
-    policies, kept_ms, kept_bytes = (values[name] or "" for name in RETENTION)
-    takes_by_age = "delete" in policies and kept_bytes != "0" and kept_ms != NO_TIME_LIMIT
-    return int(kept_ms) if takes_by_age else None
+    By size, retention empties a partition only at ``retention.bytes=0``; compaction never does.
+    """
+    found = {}
+    for result in (result for result in answer.results if not result.error_code):
+        values = {setting.name: setting.value or "" for setting in result.configs}
+        if values.keys() >= set(RETENTION):
+            policies, kept_ms, kept_bytes = (values[name] for name in RETENTION)
+            if "delete" in policies and kept_bytes != "0" and kept_ms != NO_TIME_LIMIT:
+                found[result.resource_name] = int(kept_ms)
+    return found
 
 
 def _use(group: GroupOnTopic, ends: Mapping[int, int]) -> GroupUse:
     behind = [max(0, ends[p] - offset) for p, offset in group.committed.items() if p in ends]
-    lag = sum(behind) if behind else None
-    return GroupUse(state=group.state, lag=lag, type=group.type, unread=group.unread)
+    return GroupUse(state=group.state, lag=sum(behind) if behind else None, type=group.type, unread=group.unread)
 
 
 def _succeeded(future: Future[Any]) -> bool:
     return future.done() and future.exception() is None
-
-
-def _defaults_of_each(connections: BrokerConnections, _: Deadline) -> dict[int, Mapping[str, str] | str]:
-    """Of all brokers at the same time, as long as one request may take; a sentence where one gave none."""
-    asked = {broker: settings_request(broker, SETTINGS_OF_TOPICS) for broker in connections.brokers()}
-    return {b: _defaults(reply) for b, reply in connections.ask(asked).items()}
 
 
 def _defaults(reply: Any) -> Mapping[str, str] | str:

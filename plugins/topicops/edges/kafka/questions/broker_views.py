@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
-from uuid import UUID
 
 from confluent_kafka import KafkaError
-from confluent_kafka.admin import ResourceType  # type: ignore[attr-defined]  # its stub re-exports without saying so
-from kafka.protocol.admin import DescribeConfigsRequest
 from kafka.protocol.consumer import ListOffsetsRequest
-from kafka.protocol.metadata import MetadataRequest
 
-from topicops.edges.kafka.clients.broker_connections import BrokerConnections
+from topicops.edges.kafka.clients.broker_connections import Reconnecting
+from topicops.edges.kafka.clients.requests import (
+    directories_of,
+    directories_request,
+    is_override,
+    metadata_request,
+    partitions_of,
+    topic_configs_request,
+)
 from topicops.edges.kafka.clients.settings import named
-from topicops.edges.kafka.questions.config_sources import is_override
-from topicops.edges.kafka.questions.log_directories import directories_of, directories_request, partitions_of
 from topicops.model.errors import ClusterError, UsageError
 from topicops.model.ports import BrokerLogs, BrokerView, LogQuestions, PartitionView, Unoffered
 
@@ -32,20 +34,16 @@ ANY_EPOCH = -1
 class BrokerViews:
     """Fills ``BrokerMetadata``: asks each broker over a connection of its own, all at the same time.
 
-    Args:
-        properties: Librdkafka's properties of the reader.
-        timeout_s: The longest time for one round of questions.
+    Each round of questions takes at most ``timeout_s``.
     """
 
     def __init__(self, properties: Mapping[str, str], *, timeout_s: float = 3.0) -> None:
-        self._properties = properties
-        self._timeout_s = timeout_s
-        self._connections: BrokerConnections | None = None
+        self._connections = Reconnecting(properties, request_timeout_s=timeout_s)
         self._known: Mapping[int, str] = {}
 
     def views(self, brokers: Sequence[int], topics: Sequence[str] | None) -> Mapping[int, BrokerView | str]:
         """Each broker's own view; a sentence instead of a view where it gave none within its deadline."""
-        replies = self._replies({broker: _metadata_request(topics) for broker in brokers})
+        replies = self._replies({broker: metadata_request(topics) for broker in brokers})
         return {broker: _view_or_problem(broker, reply) for broker, reply in replies.items()}
 
     def logs(self, questions: Mapping[int, LogQuestions]) -> Mapping[int, BrokerLogs | str]:
@@ -64,9 +62,8 @@ class BrokerViews:
 
     def close(self) -> None:
         """Close all connections; safe to call twice."""
-        if self._connections is not None:
-            self._connections.close()
-        self._connections, self._known = None, {}
+        self._connections.close()
+        self._known = {}
 
     def _overrides(self, topics: Sequence[str]) -> dict[str, Mapping[str, str] | str]:
         """From the first broker that answers: each has the configs from ZooKeeper, or from its own log of metadata."""
@@ -80,7 +77,9 @@ class BrokerViews:
     def _replies(self, requests: Mapping[int, Any]) -> dict[int, Any]:
         """Each broker's answer; a sentence that names the broker where there is none."""
         try:
-            connections = self._connected(requests)
+            connections = self._connections()
+            if not requests.keys() <= self._known.keys():
+                self._known = connections.brokers()
         except (ClusterError, UsageError) as error:
             # The changes are already made: the report needs the reason, not an exception.
             return {broker: f"broker {broker} cannot be asked: {error}" for broker in requests}
@@ -90,24 +89,7 @@ class BrokerViews:
             self._known = {}  # the broker may come back with another address
         unknown = "is not known to the brokers that answer"
         found = {broker: replies.get(broker, unknown) for broker in requests}
-        return {b: _of_broker(b, reply) if isinstance(reply, str) else reply for b, reply in found.items()}
-
-    def _connected(self, brokers: Iterable[int]) -> BrokerConnections:
-        """Connections with the addresses of ``brokers``, as far as the brokers know each other."""
-        if self._connections is None:
-            self._connections = BrokerConnections(self._properties, request_timeout_s=self._timeout_s)
-        if not set(brokers) <= set(self._known):
-            self._known = self._connections.brokers()
-        return self._connections
-
-
-def _of_broker(broker: int, problem: str) -> str:
-    return (Unoffered if isinstance(problem, Unoffered) else str)(f"broker {broker} {problem}")
-
-
-def _metadata_request(topics: Sequence[str] | None) -> Any:
-    named = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=topic) for topic in topics]
-    return MetadataRequest(topics=named, allow_auto_topic_creation=False)
+        return {b: type(r)(f"broker {b} {r}") if isinstance(r, str) else r for b, r in found.items()}
 
 
 def _view_or_problem(broker: int, reply: Any) -> BrokerView | str:
@@ -121,20 +103,17 @@ def _view_or_problem(broker: int, reply: Any) -> BrokerView | str:
         topics={topic.name: {p.partition_index: _partition_view(p) for p in topic.partitions} for topic in known},
         brokers=frozenset(node.node_id for node in reply.brokers),
         cluster_id=reply.cluster_id,
-        topic_ids={topic.name: text for topic in known if (text := _topic_id(topic)) is not None},
+        # As in znodes; the broker may give none.
+        topic_ids={
+            topic.name: urlsafe_b64encode(topic.topic_id.bytes).decode().rstrip("=")
+            for topic in known
+            if topic.topic_id is not None and topic.topic_id.int
+        },
     )
 
 
-def _topic_id(topic: Any) -> str | None:
-    """As in znodes; None where the broker gives none."""
-    topic_id: UUID | None = topic.topic_id
-    return None if topic_id is None or not topic_id.int else urlsafe_b64encode(topic_id.bytes).decode().rstrip("=")
-
-
-def _partition_view(partition: Any) -> PartitionView:
-    return PartitionView(
-        leader=partition.leader_id, replicas=tuple(partition.replica_nodes), isr=tuple(partition.isr_nodes)
-    )
+def _partition_view(seen: Any) -> PartitionView:
+    return PartitionView(leader=seen.leader_id, replicas=tuple(seen.replica_nodes), isr=tuple(seen.isr_nodes))
 
 
 def _end_offsets_request(asked: LogQuestions) -> Any:
@@ -158,40 +137,20 @@ def _end_offsets_request(asked: LogQuestions) -> Any:
 
 def _logs_or_problem(broker: int, on_disk: Any, read: Any) -> BrokerLogs | str:
     """``read``: the reply about end offsets; None where the broker leads none of the partitions."""
-    if isinstance(on_disk, Unoffered):
-        if isinstance(read, str):
-            return f"{read} when asked for end offsets"
-        return BrokerLogs(held={}, unread={} if read is None else _unread(read), unoffered=on_disk)
-    directories = directories_of(broker, on_disk)
+    directories = None if isinstance(on_disk, Unoffered) else directories_of(broker, on_disk)
     if isinstance(directories, str):
         return directories
     if isinstance(read, str):
         return f"{read} when asked for end offsets"
-    return BrokerLogs(
-        held=directories.held,
-        failed=directories.failed,
-        idle=partitions_of(on_disk, served=False),
-        unread={} if read is None else _unread(read),
-    )
-
-
-def _unread(reply: Any) -> dict[str, dict[int, str]]:
-    found: dict[str, dict[int, str]] = {}
-    for topic in reply.topics:
-        if errors := {p.partition_index: named(p.error_code) for p in topic.partitions if p.error_code}:
-            found[topic.name] = errors
-    return found
-
-
-def topic_configs_request(topics: Sequence[str], names: Sequence[str] | None = None) -> Any:
-    """What asks a broker for these configs of topics; for all of them if ``names`` is None."""
-    resources = [
-        DescribeConfigsRequest.DescribeConfigsResource(
-            resource_type=ResourceType.TOPIC.value, resource_name=topic, configuration_keys=names
-        )
-        for topic in topics
-    ]
-    return DescribeConfigsRequest(resources=resources, include_synonyms=False, include_documentation=False)
+    errors = {
+        topic.name: {p.partition_index: named(p.error_code) for p in topic.partitions if p.error_code}
+        for topic in (() if read is None else read.topics)
+    }
+    unread = {topic: found for topic, found in errors.items() if found}
+    if directories is None:
+        return BrokerLogs(held={}, unread=unread, unoffered=on_disk)
+    idle = partitions_of(on_disk, served=False)
+    return BrokerLogs(held=directories.held, failed=directories.failed, idle=idle, unread=unread)
 
 
 def _overrides_or_problem(result: Any) -> Mapping[str, str] | str:

@@ -17,18 +17,12 @@ from typing import Any
 from confluent_kafka import KafkaError
 from kafka.protocol.admin import ListGroupsRequest
 from kafka.protocol.consumer import OffsetFetchRequest
-from kafka.protocol.metadata import MetadataRequest
 
 from topicops.edges.kafka.clients.broker_connections import BrokerConnections
+from topicops.edges.kafka.clients.requests import metadata_request
 from topicops.edges.kafka.clients.settings import Deadline, named
 from topicops.edges.kafka.questions.group_requests import DescribeShareGroupOffsetsRequest
-from topicops.edges.kafka.questions.group_types import (
-    SHARE,
-    TYPES,
-    ChangingGroupError,
-    ListedGroup,
-    UnreadGroupError,
-)
+from topicops.edges.kafka.questions.group_types import SHARE, TYPES, ChangingGroupError, ListedGroup, UnreadGroupError
 from topicops.model.errors import ClusterError, ClusterUnreachableError
 
 GROUPS_A_REQUEST = 500
@@ -100,9 +94,8 @@ class ConsumerGroups:
     def on(self, topics: Collection[str]) -> GroupsByTopic:
         """The groups of each topic; a group that cannot be read is on each of them.
 
-        Raises:
-            ClusterError: A broker could not be read: any group may use any topic.
-            TimeoutError: The coordinator of a group was moving until the deadline.
+        Raises ``ClusterError`` where a broker could not be read, since any group may use any topic then, and
+        ``TimeoutError`` where the coordinator of a group was moving until the deadline.
         """
         found, reason = None, "no time was left to ask"
         while not self.deadline.is_over:
@@ -156,12 +149,10 @@ class ConsumerGroups:
     def _require_coordinators(self, brokers: Collection[int]) -> None:
         """Raise where a coordinator is missing, whose groups no broker lists, and where that is not known.
 
-        Raises:
-            ClusterUnreachableError: A partition of the groups has no leader among these brokers.
-            ClusterError: A broker does not tell.
-            _NotYetError: Some brokers know of no groups at all, and others do.
+        ``ClusterUnreachableError``: a partition has no leader among these brokers; ``ClusterError``: a broker does not
+        tell; ``_NotYetError``: some brokers know of no groups at all, and others do.
         """
-        replies = self._replies({broker: _metadata_of_groups() for broker in brokers})
+        replies = self._replies({broker: metadata_request([OFFSETS]) for broker in brokers})
         told = {broker: topic for broker, reply in replies.items() for topic in reply.topics}
         unknowing = {b for b, topic in told.items() if topic.error_code == KafkaError.UNKNOWN_TOPIC_OR_PART}
         for broker in replies.keys() - unknowing:
@@ -192,11 +183,7 @@ class ConsumerGroups:
         yield from self._answers([g for g in committing if not takes_many[g.broker]], _commits_of_one, size=1)
 
     def _answers(
-        self,
-        groups: Iterable[ListedGroup],
-        request_of: Callable[[list[str]], Any],
-        *,
-        size: int = GROUPS_A_REQUEST,
+        self, groups: Iterable[ListedGroup], request_of: Callable[[list[str]], Any], *, size: int = GROUPS_A_REQUEST
     ) -> Iterator[tuple[ListedGroup, Any]]:
         """The answer about each group, None where there is none; one part of each broker's groups at a time."""
         parts: dict[int, list[list[ListedGroup]]] = {}
@@ -225,11 +212,6 @@ class ConsumerGroups:
         return replies
 
 
-def _metadata_of_groups() -> Any:
-    topic = MetadataRequest.MetadataRequestTopic(name=OFFSETS)
-    return MetadataRequest(topics=[topic], allow_auto_topic_creation=False)
-
-
 def _commits_of_many(groups: list[str]) -> Any:
     named_groups = [OffsetFetchRequest.OffsetFetchRequestGroup(group_id=group, topics=None) for group in groups]
     return OffsetFetchRequest(groups=named_groups, min_version=MANY_GROUPS, max_version=MANY_GROUPS)
@@ -254,10 +236,8 @@ def _by_group(asked: list[ListedGroup], reply: Any, *, one: bool) -> Mapping[str
 def _readable(group: ListedGroup, answer: Any) -> Any:
     """The answer about a group, if it is one.
 
-    Raises:
-        ChangingGroupError: The group has gone, or has another type now.
-        UnreadGroupError: The broker refuses, or gives nothing.
-        _NotYetError: The group has another coordinator now.
+    Raises ``UnreadGroupError`` where there is none, ``ChangingGroupError`` where the group has gone or has another type
+    now, and ``_NotYetError`` where it has another coordinator now.
     """
     if answer is None:
         raise UnreadGroupError(f"broker {group.broker} does not tell all that it uses")

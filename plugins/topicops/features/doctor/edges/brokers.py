@@ -11,13 +11,17 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 
 from topicops.edges.connections.client_properties import has_readable_password
-from topicops.edges.kafka.clients.advertised import reachable_brokers
 from topicops.edges.kafka.clients.broker_connections import BrokerConnections
 from topicops.edges.kafka.clients.confluent import Confluent
+from topicops.edges.kafka.clients.diagnosis import reachable_brokers
+from topicops.edges.kafka.clients.requests import (
+    directories_request,
+    is_written,
+    settings_of,
+    settings_request,
+    told_directories,
+)
 from topicops.edges.kafka.clients.settings import Deadline, wait_all
-from topicops.edges.kafka.questions.config_sources import is_written
-from topicops.edges.kafka.questions.log_directories import directories_request, told_directories
-from topicops.edges.kafka.questions.releases import settings_of, settings_request
 from topicops.features.doctor.values import GONE_SETTINGS, BrokerFacts, KafkaFacts, KafkaRole
 from topicops.model.abilities import lacking
 from topicops.model.cluster.snapshot import LogDirectories

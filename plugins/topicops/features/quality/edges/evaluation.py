@@ -18,8 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from topicops.features.quality.edges.frames import Frames, rows_frame
 from topicops.features.quality.edges.great_expectations_inside import evaluate, is_true
-from topicops.features.quality.rows import LAYOUTS, RowKind
-from topicops.features.quality.rules import Rule, rules_of
+from topicops.features.quality.rules import LAYOUTS, RowKind, Rule, rules_of
 from topicops.features.spark.edges.session import are_few, arrow_frame, arrow_rows, planned_for, spark_errors
 from topicops.model.errors import TopicopsError
 from topicops.model.runs.results import FailingRow, QualityResult, QualitySuite
@@ -43,8 +42,7 @@ def check_quality(
         expected: How many rows of a kind Spark must have looked at, where Python knows it.
         earlier: Gives the rows before the changes; called only when a rule fails. None: they are not known.
 
-    Raises:
-        TopicopsError: Spark or Great Expectations failed; there is no result.
+    Raises ``TopicopsError`` where Spark or Great Expectations failed.
     """
     rules = rules_of(suite)
     kinds: Frames = {rule.kind: frames.get(rule.kind, rows_frame(spark, rule.kind, ())) for rule in rules}
@@ -123,7 +121,10 @@ def _examples(failing: DataFrame, rule: Rule) -> DataFrame:
     key = LAYOUTS[rule.kind].key
     first = failing.orderBy(SO_BEFORE, *key).limit(MOST_EXAMPLES)
     return first.select(
-        F.lit(rule.id).alias("rule"), _as_json(key).alias("key"), _as_json(rule.shows).alias("shown"), SO_BEFORE
+        F.lit(rule.id).alias("rule"),
+        _as_json(key).alias("key"),
+        _as_json(rule.shows.split(", ") if rule.shows else ()).alias("shown"),
+        SO_BEFORE,
     )
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
-from topicops.features.quality.rows import LAYOUTS, Afterwards, RowKind
+from topicops.features.quality.rules import LAYOUTS, Afterwards, RowKind
 from topicops.features.spark.edges.frames import RunTables, least_in_sync, with_health
 from topicops.features.spark.edges.session import arrow_frame
 from topicops.model.runs.partition_rows import PartitionRow
@@ -41,7 +41,8 @@ def listed_frames(tables: RunTables) -> Frames:
     """The kinds ``listed`` and ``live_config``, from the tables ``topics`` and ``partitions``."""
     topics = tables.frame("topics")
     offline = (
-        tables.without_deleting(tables.frame("partitions"))
+        tables.frame("partitions")
+        .filter(~F.col("topic").isin(sorted(tables.head.deleting)))
         .filter(F.col("replicas").isNotNull() & ~F.coalesce(tables.is_live(F.col("leader")), F.lit(False)))
         .groupBy("topic")
         .agg(F.count(F.lit(1)).alias("offline"))
@@ -58,7 +59,8 @@ def listed_frames(tables: RunTables) -> Frames:
 
 def partition_frames(tables: RunTables) -> Frames:
     """The kinds ``partition`` and ``broker``: health, from the tables ``partitions`` and ``topics``."""
-    partition = partition_frame(tables)
+    staying = tables.assigned_partitions().filter(~F.col("is_deleting"))
+    partition = with_health(tables, staying).select(*PartitionRow._fields)
     first = F.col("replicas")[0]
     counted = (
         partition.filter(F.size("replicas") > 0)
@@ -121,11 +123,6 @@ def _type(hint: object) -> pa.DataType:
         return _TYPES[hint]
     (inner,) = (argument for argument in get_args(hint) if argument is not type(None))
     return _TYPES[inner]
-
-
-def partition_frame(tables: RunTables) -> DataFrame:
-    """The kind ``partition``."""
-    return with_health(tables, tables.assigned_partitions().filter(~F.col("is_deleting"))).select(*PartitionRow._fields)
 
 
 def _config_rows(frame: DataFrame, configs: Column, *, problem: str) -> DataFrame:

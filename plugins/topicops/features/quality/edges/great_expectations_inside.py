@@ -13,29 +13,28 @@ from typing import Any, ClassVar
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
-# At import it logs more than two hundred INFO lines, which would fill every task's log.
+# ruff: noqa: E402 - at import it logs more than two hundred INFO lines, which would fill every task's log
 logging.getLogger("great_expectations").setLevel(logging.WARNING)
 
-import great_expectations as gx  # noqa: E402
-from great_expectations.core import ExpectationSuite  # noqa: E402
-from great_expectations.core.expectation_validation_result import ExpectationValidationResult  # noqa: E402
-from great_expectations.data_context.types.base import ProgressBarsConfig  # noqa: E402
-from great_expectations.exceptions.exceptions import GreatExpectationsError  # noqa: E402
-from great_expectations.execution_engine.sparkdf_execution_engine import SparkDFExecutionEngine  # noqa: E402
-from great_expectations.expectations.expectation import ColumnMapExpectation  # noqa: E402
-from great_expectations.expectations.metadata_types import FailureSeverity  # noqa: E402
-from great_expectations.expectations.metrics.map_metric_provider.column_condition_partial import (  # noqa: E402
+import great_expectations as gx
+from great_expectations.core import ExpectationSuite
+from great_expectations.core.expectation_validation_result import ExpectationValidationResult
+from great_expectations.data_context.types.base import ProgressBarsConfig
+from great_expectations.exceptions.exceptions import GreatExpectationsError
+from great_expectations.execution_engine.sparkdf_execution_engine import SparkDFExecutionEngine
+from great_expectations.expectations.expectation import ColumnMapExpectation
+from great_expectations.expectations.metadata_types import FailureSeverity
+from great_expectations.expectations.metrics.map_metric_provider.column_condition_partial import (
     column_condition_partial,
 )
-from great_expectations.expectations.metrics.map_metric_provider.column_map_metric_provider import (  # noqa: E402
+from great_expectations.expectations.metrics.map_metric_provider.column_map_metric_provider import (
     ColumnMapMetricProvider,
 )
-from great_expectations.validator.validator import ValidationDependencies  # noqa: E402
+from great_expectations.validator.validator import ValidationDependencies
 
-from topicops.features.quality.rows import LAYOUTS  # noqa: E402
-from topicops.features.quality.rules import Rule  # noqa: E402
-from topicops.model.errors import TopicopsError  # noqa: E402
-from topicops.model.runs.results import QualityResult  # noqa: E402
+from topicops.features.quality.rules import LAYOUTS, Rule
+from topicops.model.errors import TopicopsError
+from topicops.model.runs.results import QualityResult
 
 # This module sets a level of its own, and logs each temporary folder.
 logging.getLogger("great_expectations.data_context.types.base").setLevel(logging.WARNING)
@@ -77,9 +76,10 @@ class ExpectRowsToMatch(ColumnMapExpectation):
 def evaluate(frame: DataFrame, rules: Sequence[Rule]) -> tuple[QualityResult, ...]:
     """Have Great Expectations check all rules at once; counts only, in the order of ``rules``."""
     try:
-        found = {_rule_id(result): result for result in _validate(frame, rules)}
+        results = _validate(frame, rules)
     except GreatExpectationsError as error:
         raise TopicopsError(f"Great Expectations failed: {error}") from error
+    found = {config.meta["rule"]: result for result in results if (config := result.expectation_config) and config.meta}
     return tuple(_read_result(rule, found[rule.id]) for rule in rules)
 
 
@@ -103,13 +103,10 @@ def _validate(frame: DataFrame, rules: Iterable[Rule]) -> Sequence[ExpectationVa
     return batch.validate(suite, result_format="BASIC").results
 
 
-def _rule_id(result: ExpectationValidationResult) -> str:
-    config = result.expectation_config
-    return str(config.meta["rule"]) if config and config.meta else ""
-
-
 def _read_result(rule: Rule, found: ExpectationValidationResult) -> QualityResult:
-    if found.exception_info.get("raised_exception", any(_raised(found.exception_info))):
+    # When some metrics fail, Great Expectations has one entry for each of them.
+    parts = (entry for entry in found.exception_info.values() if isinstance(entry, Mapping))
+    if found.exception_info.get("raised_exception", any(part.get("raised_exception") for part in parts)):
         raise TopicopsError(
             f"quality rule {rule.id} ({rule.id.meaning}) could not be evaluated: {found.exception_info}"
         )
@@ -122,8 +119,3 @@ def _read_result(rule: Rule, found: ExpectationValidationResult) -> QualityResul
         rows_failed=int(found.result["unexpected_count"]),
         runbook=rule.id.page,
     )
-
-
-def _raised(exception_info: Mapping[str, Any]) -> list[bool]:
-    """When some metrics fail, Great Expectations has one entry for each of them."""
-    return [bool(entry.get("raised_exception")) for entry in exception_info.values() if isinstance(entry, Mapping)]

@@ -46,10 +46,15 @@ def read_quality(home: Path, run: RunOf) -> QualityModel:
         return QualityModel(run=run)
     reading = RunReading(opened(home, run.dag_id, run.run_id))
     after = reading.facts("after")
+
+    def report(suite: QualitySuite) -> QualityReport | None:
+        name = quality_file(suite)
+        return reading.value(name, lambda run: run.store.read_value(name, QualityReport))
+
     return QualityModel(
         run=run,
-        before=_report(reading, "before"),
-        after=_report(reading, "after"),
+        before=report("before"),
+        after=report("after"),
         facts=after or reading.facts("before"),
         facts_when="after" if after else "before",
         history=quality_history(home, run.dag_id),
@@ -57,8 +62,3 @@ def read_quality(home: Path, run: RunOf) -> QualityModel:
         quiet=reading.quiet(),
         problems=tuple(reading.problems),
     )
-
-
-def _report(reading: RunReading, suite: QualitySuite) -> QualityReport | None:
-    name = quality_file(suite)
-    return reading.value(name, lambda run: run.store.read_value(name, QualityReport))

@@ -21,17 +21,16 @@ _COUNTED_ONLY = (TopicClass.SAME, TopicClass.RETIRED)
 def spark_diff(desired: DataFrame, live: DataFrame) -> tuple[Delta, list[OwnedTopics]]:
     """How desired and live topics differ, and how many of each owner and domain are in each class, in one action.
 
-    Args:
-        desired: With at least the columns of ``DesiredRow`` and ``domain``.
-        live: With at least the columns of ``LiveRow``.
-
-    Raises:
-        TopicopsError: Spark failed.
+    The frames have the columns of ``DesiredRow`` with ``domain``, and of ``LiveRow``. Raises ``TopicopsError``.
     """
     with spark_errors("diff"):
         classes = by_class(compare(desired, live, beside=OWNER), beside=OWNER)
         rows = arrow_rows(classes).to_pylist()
-    return _delta(rows), [_owned(row) for row in rows]
+    owned = [
+        OwnedTopics(**{f: row[f] for f in (*OWNER, "topics")}, topic_class=TopicClass(row["topic_class"]))
+        for row in rows
+    ]
+    return _delta(rows), owned
 
 
 def compare(desired: DataFrame, live: DataFrame, *, beside: Sequence[str] = ()) -> DataFrame:
@@ -46,8 +45,13 @@ def compare(desired: DataFrame, live: DataFrame, *, beside: Sequence[str] = ()) 
     desired = _named(desired, "desired", DesiredRow._fields, *beside)
     live = _named(live, "live", LiveRow._fields)
     topic, rows = F.coalesce("desired_topic", "live_topic").alias("topic"), ("desired", "live", *beside)
+    presence = (
+        F.when(F.col("live_topic").isNull(), F.lit("desired"))
+        .when(F.col("desired_topic").isNull(), F.lit("live"))
+        .otherwise(F.lit("both"))
+    )
     changed = desired.join(live, on=F.col("desired_topic") == F.col("live_topic"), how="full_outer").select(
-        topic, _presence().alias("presence"), _changed().alias("changed"), *rows
+        topic, presence.alias("presence"), _changed().alias("changed"), *rows
     )
     return changed.select("topic", "presence", _topic_class().alias("topic_class"), "changed", *rows)
 
@@ -67,14 +71,6 @@ def by_class(compared: DataFrame, *, beside: Sequence[str] = ()) -> DataFrame:
 def _named(frame: DataFrame, side: str, fields: Sequence[str], *beside: str) -> DataFrame:
     """The topic under a name of this side, the row as a struct that is named as the side is, and others."""
     return frame.select(F.col("topic").alias(f"{side}_topic"), F.struct(*fields).alias(side), *beside)
-
-
-def _presence() -> Column:
-    return (
-        F.when(F.col("live_topic").isNull(), F.lit("desired"))
-        .when(F.col("desired_topic").isNull(), F.lit("live"))
-        .otherwise(F.lit("both"))
-    )
 
 
 def _changed() -> Column:
@@ -113,23 +109,15 @@ def _delta(classes: Iterable[Mapping[str, Any]]) -> Delta:
     for found in classes:
         topic_class = TopicClass(found["topic_class"])
         counts[topic_class] += found["topics"]
-        topics.extend(_topic_delta(topic_class, row) for row in found["listed"])
+        for row in found["listed"]:
+            desired, live = row["desired"], row["live"]
+            delta = TopicDelta(
+                topic=row["topic"],
+                presence=row["presence"],
+                topic_class=topic_class,
+                changed=frozenset(row["changed"]),
+                desired=DesiredRow(**desired) if desired else None,
+                live=LiveRow(**live) if live else None,
+            )
+            topics.append(delta)
     return Delta(topics=tuple(sorted(topics, key=lambda delta: delta.topic)), counts=counts)
-
-
-def _owned(row: Mapping[str, Any]) -> OwnedTopics:
-    return OwnedTopics(
-        owner=row["owner"], domain=row["domain"], topic_class=TopicClass(row["topic_class"]), topics=row["topics"]
-    )
-
-
-def _topic_delta(topic_class: TopicClass, row: Mapping[str, Any]) -> TopicDelta:
-    desired, live = row["desired"], row["live"]
-    return TopicDelta(
-        topic=row["topic"],
-        presence=row["presence"],
-        topic_class=topic_class,
-        changed=frozenset(row["changed"]),
-        desired=DesiredRow(**desired) if desired else None,
-        live=LiveRow(**live) if live else None,
-    )

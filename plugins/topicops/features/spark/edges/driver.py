@@ -74,13 +74,9 @@ _kept: set[Path] = set()
 
 
 def local_driver(*, memory: str | None = None) -> SparkDriver:
-    """The driver on this machine, started at the first call; it ends with this process.
+    """The driver on this machine, started at the first call; it ends with this process. Its heap is 1 GB by default.
 
-    Args:
-        memory: The heap limit, ``4g``; None: 1 GB.
-
-    Raises:
-        TopicopsError: There is no suitable Java, or the driver could not be started.
+    Raises ``TopicopsError`` where there is no suitable Java, or the driver could not be started.
     """
     if not _started:
         _started.append(_start_archived(driver_java(), _own_folder(), memory or DEFAULT_MEMORY))
@@ -111,7 +107,10 @@ def cluster_driver(settings: Mapping[str, str]) -> SparkDriver:
     if not _started:
         folder = _own_folder()
         file = folder / "settings.conf"
-        _write_properties(file, settings)
+        # As a Java property file.
+        pairs = ([text.replace("\\", "\\\\").replace("\n", "\\n") for text in pair] for pair in settings.items())
+        lines = "".join(f"{name}={value}\n" for name, value in pairs)
+        write_atomically(file, lines.encode(), mode=0o600, is_durable=False)
         arguments = ["--load-spark-defaults", "--properties-file", str(file)]
         home = Path(os.environ.get("SPARK_HOME") or pyspark_jars().parent)
         _started.append(_start(home, arguments, folder, _java_first(driver_java())))
@@ -128,11 +127,7 @@ def kept_log() -> Path | None:
 
 
 def awaited(start: Future[T], limit_s: float) -> T:
-    """Wait for the end of a start; when it takes too long from now on, kill the Java process.
-
-    Raises:
-        TopicopsError: It took longer than ``limit_s``.
-    """
+    """Wait for the end of a start. When it takes ``limit_s``, kill the Java process, and raise ``TopicopsError``."""
     try:
         return start.result(limit_s)
     except TimeoutError:
@@ -148,17 +143,6 @@ def _kill_drivers() -> None:
         with suppress(psutil.Error, OSError):
             if os.getsid(child.pid) == child.pid and "pyspark-shell" in child.cmdline():
                 os.killpg(child.pid, signal.SIGKILL)
-
-
-def _write_properties(file: Path, settings: Mapping[str, str]) -> None:
-    """Write settings as Spark reads them, for this user alone."""
-    write_atomically(file, "".join(map(_property_line, settings.items())).encode(), mode=0o600, is_durable=False)
-
-
-def _property_line(setting: tuple[str, str]) -> str:
-    """A line of a Java property file."""
-    name, value = (text.replace("\\", "\\\\").replace("\n", "\\n") for text in setting)
-    return f"{name}={value}\n"
 
 
 def log4j2_flag() -> str:
@@ -179,7 +163,9 @@ def _start_archived(java: Path, folder: Path, memory: str) -> SparkDriver:
     if not mark_used(archive):
         return _start_local(java, folder, memory, options)
     try:
-        return _start_local(java, folder, memory, (*options, *_archive_options(archive, folder / "archive.log")))
+        # The log says whether the archive fits.
+        from_archive = (f"-XX:SharedArchiveFile={archive}", f"-Xlog:cds:file={folder}/archive.log")
+        return _start_local(java, folder, memory, (*options, *from_archive))
     except TopicopsError:
         _log.info("Spark's driver did not start from its class-data archive %s; it starts without", archive)
     driver = _start_local(java, folder, memory, options)
@@ -187,16 +173,21 @@ def _start_archived(java: Path, folder: Path, memory: str) -> SparkDriver:
     return driver
 
 
-def _archive_options(archive: Path, log: Path) -> tuple[str, ...]:
-    """Flags to load classes from an archive; the log says whether it fits."""
-    return f"-XX:SharedArchiveFile={archive}", f"-Xlog:cds:file={log}"
-
-
 def _start_local(java: Path, folder: Path, memory: str, options: tuple[str, ...]) -> SparkDriver:
     """Start a driver that takes no setting of another Spark or Hadoop on this machine."""
     settings = {"spark.driver.memory": memory, "spark.driver.extraJavaOptions": shlex.join(options)}
     arguments = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
-    return _start(pyspark_jars().parent, arguments, folder, _local_environment(java, folder))
+    home = pyspark_jars().parent
+    environment = {
+        **_java_first(java),
+        "SPARK_HOME": str(home),
+        "SPARK_CONF_DIR": str(folder / "no-settings"),
+        "SPARK_LOCAL_IP": LOOPBACK,
+        "SPARK_LAUNCHER_OPTS": " ".join(_SMALL_JVM),
+        # Spark would add these to the class path or the flags, and the archive might no longer fit.
+        **dict.fromkeys(("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH", "SPARK_SUBMIT_OPTS")),
+    }
+    return _start(home, arguments, folder, environment)
 
 
 def local_options(folder: Path) -> tuple[str, ...]:
@@ -205,23 +196,13 @@ def local_options(folder: Path) -> tuple[str, ...]:
     return (*_SMALL_JVM, _FIRST_HEAP, log4j2_flag(), *places)
 
 
-def _local_environment(java: Path, folder: Path) -> dict[str, str | None]:
-    """What Spark's scripts read, without the settings of another Spark or Hadoop on this machine; None removes one."""
-    return {
-        **_java_first(java),
-        "SPARK_HOME": str(pyspark_jars().parent),
-        "SPARK_CONF_DIR": str(folder / "no-settings"),
-        "SPARK_LOCAL_IP": LOOPBACK,
-        "SPARK_LAUNCHER_OPTS": " ".join(_SMALL_JVM),
-        # Spark would add these to the class path or the flags, and the archive might no longer fit.
-        **dict.fromkeys(("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH", "SPARK_SUBMIT_OPTS")),
-    }
-
-
 def _start(home: Path, arguments: Sequence[str], folder: Path, changed: Mapping[str, str | None]) -> SparkDriver:
     """Start a JVM by ``spark-submit``, in a session of its own: Ctrl-C reaches this process alone.
 
     The JVM ends when its stdin is closed, at the latest with this process.
+
+    Args:
+        changed: Environment variables; None removes one.
 
     Source: pyspark.java_gateway#launch_gateway (4.3), which takes the environment from this process alone.
     """
@@ -276,18 +257,10 @@ def _is_not_of_py4j(record: logging.LogRecord) -> bool:
 
 
 def driver_java() -> Path:
-    """The Java for a driver. Raises ``TopicopsError`` where none fits, or where Spark could not log in."""
-    _require_account_name()
-    try:
-        return find_java()
-    except LocalClusterError as error:
-        raise TopicopsError(f"Spark: {error}") from error
+    """The Java for a driver. Raises ``TopicopsError`` where none fits, and for a uid without a name.
 
-
-def _require_account_name() -> None:
-    """Raise ``TopicopsError`` for a uid without a name, as OpenShift gives one to each container.
-
-    Source: com.sun.security.auth.module.UnixLoginModule, by which Hadoop logs in; it takes no user without a name.
+    OpenShift gives such a uid to each container. Source: com.sun.security.auth.module.UnixLoginModule, by which Hadoop
+    logs in; it takes no user without a name.
     """
     try:
         pwd.getpwuid(os.getuid())
@@ -296,6 +269,10 @@ def _require_account_name() -> None:
             f"this account (uid {os.getuid()}) has no name in /etc/passwd, and Spark needs one; add it, or use "
             "--engine python"
         ) from None
+    try:
+        return find_java()
+    except LocalClusterError as error:
+        raise TopicopsError(f"Spark: {error}") from error
 
 
 def _java_first(java: Path) -> dict[str, str | None]:

@@ -17,11 +17,7 @@ from topicops.model.runs.facts import CAUSES, PartitionCounts
 def count_partitions(tables: RunTables) -> PartitionCounts:
     """What is counted over all partitions, in one action; the same as ``steps.facts.partition_counts``.
 
-    Args:
-        tables: Of a snapshot with partition states.
-
-    Raises:
-        TopicopsError: Spark failed.
+    The snapshot must have partition states. Raises ``TopicopsError`` where Spark failed.
     """
     with spark_errors("facts"), planned_for(tables.spark, tables.head.partitions):
         return _counts(arrow_rows(counted(tables)).to_pylist())

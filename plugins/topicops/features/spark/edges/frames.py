@@ -1,17 +1,36 @@
-"""A run's tables as frames, and the health of each partition in Spark's expressions."""
+"""A run's tables as frames, wherever Spark runs, and the health of each partition in Spark's expressions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import atexit
+import logging
+import shutil
+import tempfile
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import AnalysisException, IllegalArgumentException, UnknownException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
+from pyspark.sql.pandas.types import from_arrow_schema
 
+from topicops.edges.tables.schemas import SCHEMAS
 from topicops.edges.tables.table_folder import TableFolder
-from topicops.features.spark.edges.tables import table_frame
+from topicops.features.spark.edges.session import arrow_frame, reads_files_here, reason_of
+from topicops.features.spark.settings import without_secrets
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.specs.topic_config import caps_min_isr, min_insync_replicas
+
+_AS_PATTERNS = "__globPaths__"
+"""An option of Spark's own reader (``DataSource.GLOB_PATHS_KEY``): whether ``[``, ``*`` match other names."""
+
+_SIGNS = frozenset("[]{}*?\\")
+"""Of Hadoop's patterns of file names."""
+_REFUSALS = (AnalysisException, IllegalArgumentException, UnknownException, Py4JJavaError)
+"""Of a Spark that answers."""
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +47,6 @@ class RunTables:
         if name not in self._frames:
             self._frames[name] = table_frame(self.spark, self.folder, name)
         return self._frames[name]
-
-    def without_deleting(self, frame: DataFrame) -> DataFrame:
-        going = sorted(self.head.deleting)
-        return frame.filter(~F.col("topic").isin(going)) if going else frame
 
     def assigned_partitions(self) -> DataFrame:
         """The partitions that have replicas; while a reassignment runs, its target counts.
@@ -51,10 +66,12 @@ class RunTables:
 
     def rack_of(self, broker: Column) -> Column:
         """The broker's rack; null if it has none or is not registered."""
-        return _rack(self.head.racks, broker)
+        known = [F.lit(text) for pair in sorted(self.head.racks.items()) if pair[1] is not None for text in pair]
+        return F.try_element_at(F.create_map(*known), broker) if known else F.lit(None)
 
     def is_live(self, broker: Column) -> Column:
-        return F.array_contains(_ids(self.head.brokers), broker)
+        ids = F.lit(sorted(self.head.brokers)) if self.head.brokers else F.array()
+        return F.array_contains(ids.cast("array<int>"), broker)
 
 
 def with_health(tables: RunTables, rows: DataFrame) -> DataFrame:
@@ -63,9 +80,7 @@ def with_health(tables: RunTables, rows: DataFrame) -> DataFrame:
     As ``model.cluster.health``, to which a test holds it. ``least`` is the topic's ``min.insync.replicas``.
     """
     isr = F.coalesce("isr", F.array().cast("array<int>"))
-    racks = tables.head.racks
     leader = F.coalesce("leader", F.lit(-1))
-    used = F.size(F.array_distinct(F.transform("replicas", tables.rack_of)))
     return rows.withColumns(
         {
             "leader": leader,
@@ -75,27 +90,19 @@ def with_health(tables: RunTables, rows: DataFrame) -> DataFrame:
             "dead_replicas": F.filter("replicas", lambda broker: ~tables.is_live(broker)),
             # As needed_in_sync.
             "min_isr": F.least("least", F.size("replicas")) if caps_min_isr(tables.head.releases) else F.col("least"),
-            "racks_used": used,
-            "racks_possible": _racks_possible(racks),
+            "racks_used": F.size(F.array_distinct(F.transform("replicas", tables.rack_of))),
+            "racks_possible": _racks_possible(tables),
         }
     )
 
 
-def _racks_possible(racks: Mapping[int, str | None]) -> Column:
+def _racks_possible(tables: RunTables) -> Column:
     """0 where the rack of one broker is not known, or a replica is on a broker that is not registered."""
-    everywhere = set(racks.values())
+    everywhere = set(tables.head.racks.values())
     if None in everywhere or not everywhere:
         return F.lit(0)
-    has_rack = F.forall("replicas", lambda broker: F.array_contains(_ids(racks), broker))
+    has_rack = F.forall("replicas", tables.is_live)
     return F.when(has_rack, F.least(F.size("replicas"), F.lit(len(everywhere)))).otherwise(F.lit(0))
-
-
-def _rack(racks: Mapping[int, str | None], broker: Column) -> Column:
-    """The broker's rack; null if it has none or is not registered."""
-    known = [(F.lit(id_), F.lit(rack)) for id_, rack in sorted(racks.items()) if rack is not None]
-    return (
-        F.try_element_at(F.create_map(*(column for pair in known for column in pair)), broker) if known else F.lit(None)
-    )
 
 
 def least_in_sync(tables: RunTables) -> Column:
@@ -103,5 +110,39 @@ def least_in_sync(tables: RunTables) -> Column:
     return F.coalesce("min_insync_replicas", F.lit(min_insync_replicas({}, tables.head.broker_defaults)))
 
 
-def _ids(brokers: Iterable[int]) -> Column:
-    return F.lit(sorted(brokers)).cast("array<int>") if brokers else F.array().cast("array<int>")
+def table_frame(spark: SparkSession, tables: TableFolder, name: str) -> DataFrame:
+    """One table. Spark reads the file itself, unless it runs elsewhere and does not find it: then the rows are sent.
+
+    A Spark on this host reads a copy of a table that is in a store, so it needs neither the store's driver nor a key;
+    and a copy where a Connect server would take the path for a pattern, since it does not get the option for that.
+    """
+    is_here = reads_files_here(spark)
+    is_pattern = type(spark).__module__.startswith("pyspark.sql.connect") and not _SIGNS.isdisjoint(tables.path)
+    if is_here and (is_pattern or not tables.is_local):
+        tables = tables.copy(name, Path(tempfile.mkdtemp(dir=_copies())))
+    if is_here or tables.is_shared:
+        try:
+            return _file_frame(spark, tables, name)
+        except _REFUSALS as error:
+            reason = without_secrets(reason_of(error))
+            _log.warning("Spark cannot read %s, so its rows are sent: %s", tables.uri(name), reason)
+    return arrow_frame(spark, tables.read(name))
+
+
+def _file_frame(spark: SparkSession, tables: TableFolder, name: str) -> DataFrame:
+    """The table, read by Spark itself, whatever characters the file's name has.
+
+    Its columns are known, so that Spark need not look into the file to plan a query.
+    """
+    reader = spark.read.schema(from_arrow_schema(SCHEMAS[name])).option(_AS_PATTERNS, "false")
+    frame = reader.parquet(tables.uri(name))
+    frame.columns  # noqa: B018 - only now Spark Connect looks for the file
+    return frame
+
+
+@cache
+def _copies() -> Path:
+    """A folder of this process; it ends with it."""
+    folder = Path(tempfile.mkdtemp(prefix="topicops-tables-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder

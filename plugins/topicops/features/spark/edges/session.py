@@ -1,17 +1,20 @@
-"""The Spark session: ``edges.spark.settings`` says where Spark runs; the code is the same everywhere."""
+"""The Spark session, wherever ``features.spark.settings`` says that Spark runs, and why Spark failed, in one line."""
 
 from __future__ import annotations
 
+import re
 import socket
+import warnings
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import assert_never
 
 import pyarrow as pa
-from py4j.protocol import Py4JError, Py4JNetworkError  # type: ignore[import-untyped]
+from py4j.java_gateway import JavaObject  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError  # type: ignore[import-untyped]
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -19,9 +22,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from topicops.edges.connections.lookup import from_environment
 from topicops.edges.threads import run_in_thread
+from topicops.features.shared.java import noexec_problem
 from topicops.features.spark.edges.driver import (
     LOOPBACK,
-    SparkDriver,
     awaited,
     cluster_driver,
     has_ended,
@@ -29,7 +32,6 @@ from topicops.features.spark.edges.driver import (
     local_driver,
     log4j2_flag,
 )
-from topicops.features.spark.edges.failures import reason_of
 from topicops.features.spark.settings import CONF_SETTING, SETTING, SparkPlace, spark_place, without_secrets
 from topicops.model.errors import TopicopsError, UsageError
 from topicops.model.ports import ConnectionSource
@@ -57,6 +59,13 @@ _SMALL = {"spark.sql.shuffle.partitions": "2", "spark.sql.adaptive.enabled": "fa
 
 _FEW_ROWS = 20_000
 _INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+
+_MOST_CHARACTERS = 500
+_PACKAGE = re.compile(r"^(?:[a-z]\w*\.)+(?=[A-Z])")
+"""Of the class of a Java error."""
+_RPC_DETAILS = re.compile(r'details = "(.+)"')
+"""In the text of an error of gRPC, which takes many lines."""
+_MOST_CAUSES = 20
 
 
 @dataclass(slots=True)
@@ -91,12 +100,7 @@ def spark_session(
     An active session of this process is reused and left running, that of ``spark_application`` too. A new session is
     stopped at the end; its Java process is kept for the next session, until this process ends.
 
-    Args:
-        connections: Finds the connection that the setting names.
-
-    Raises:
-        UsageError: A setting cannot be used.
-        TopicopsError: There is no suitable Java, or Spark could not be started or reached.
+    Raises ``UsageError`` for a setting, and ``TopicopsError`` where Spark could not be started or reached.
     """
     place = spark_place(setting, connections)
     running = _running()
@@ -120,10 +124,7 @@ def spark_application(*, connections: ConnectionSource = from_environment) -> It
     """One application for all of a block: each ``spark_session`` in it has the same session.
 
     A Spark of this machine starts beside the block's other work, and the first session waits for it. Elsewhere an
-    application takes resources, so it starts when it is needed.
-
-    Raises:
-        UsageError: A setting cannot be used.
+    application takes resources, so it starts when it is needed. Raises ``UsageError`` for a setting.
     """
     place = spark_place(None, connections)
     if place.kind != "local" or _applications or _running() is not None:
@@ -212,12 +213,64 @@ def spark_errors(doing: str) -> Iterator[None]:
         raise TopicopsError(said) from (error if without_secrets(str(error)) == str(error) else None)
 
 
+def reason_of(error: Exception) -> str:
+    """What Spark says, and the deepest cause of it if that says something else; no traceback."""
+    first, *deeper = map(_first_line, _chain(error))
+    if problem := noexec_problem(" ".join((first, *deeper))):
+        return problem
+    if isinstance(error, Py4JJavaError) and deeper:
+        return deeper[-1]  # the first only says which call failed
+    if not deeper or deeper[-1] in first:
+        return first
+    return f"{first} (cause: {deeper[-1]})"
+
+
+def _chain(error: Exception) -> Iterator[str]:
+    """The texts of the error and of its causes, in Java or on the Connect server, the deepest last."""
+    if isinstance(error, Py4JJavaError):
+        yield str(error)
+        yield from _java_causes(error.java_exception)
+        return
+    cause: object = error
+    while isinstance(cause, Exception):
+        yield str(cause)
+        deepest, cause = cause, getattr(cause, "_cause", None)
+    yield from _causes_on_server(deepest)
+
+
+def _java_causes(throwable: JavaObject) -> Iterator[str]:
+    """Nothing more once the Java process has ended."""
+    for _ in range(_MOST_CAUSES):
+        if throwable is None:
+            return
+        try:
+            yield str(throwable.toString())
+            throwable = throwable.getCause()
+        except (Py4JError, OSError):
+            return
+
+
+def _causes_on_server(error: Exception) -> Iterator[str]:
+    """The causes in the stack trace that a Connect server sends."""
+    trace = error.getStackTrace() if isinstance(error, PySparkException) and hasattr(error, "getStackTrace") else None
+    for line in (trace or "").splitlines():
+        if line.startswith("Caused by: "):
+            yield line.removeprefix("Caused by: ")
+
+
+def _first_line(text: str) -> str:
+    details = _RPC_DETAILS.search(text)
+    line = details[1] if details else (text.strip().splitlines() or ["no reason given"])[0]
+    return _PACKAGE.sub("", line)[:_MOST_CHARACTERS]
+
+
 def _open(place: SparkPlace) -> SparkSession:
     with spark_errors(place.named):
         _require_server(place)
         match place.kind:
             case "local" | "cluster":
-                return _classic(place)
+                limit_s = START_S if place.kind == "local" else CLUSTER_START_S
+                return SparkSession(awaited(run_in_thread(lambda: _context(place)), limit_s))
             case "connect":
                 return _connect(place)
             case _:
@@ -244,11 +297,24 @@ def _port_problem(server: tuple[str, int]) -> str | None:
 
 
 def _connect(place: SparkPlace) -> SparkSession:
+    """A new session of a Connect server, which answers within seconds or is an error."""
+    import grpc  # type: ignore[import-untyped]
     from pyspark.errors.exceptions.connect import SparkConnectException
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+    from pyspark.sql.connect.client.retries import DefaultPolicy
 
-    from topicops.features.spark.edges.connect import connected_session
-
-    session = connected_session(place.address, timeout_s=CONNECT_S)
+    with closing(DefaultChannelBuilder(place.address).toChannel()) as channel:
+        try:
+            grpc.channel_ready_future(channel).result(CONNECT_S)  # PySpark itself would wait for it without end
+        except grpc.FutureTimeoutError:
+            said = f"no Connect server has answered within {CONNECT_S:.0f} s; does it use TLS (use_ssl)?"
+            raise PySparkException(said) from None
+    warnings.filterwarnings("ignore", message=r"\[RETRIES_EXCEEDED\]")
+    session: SparkSession = SparkSession.builder.remote(place.address).getOrCreate()
+    # Five seconds for a server that goes away; PySpark would try for ten minutes.
+    policy = DefaultPolicy(max_retries=5, max_backoff=2000, jitter=0, max_server_retry_delay=5000)
+    session.client.set_retry_policies([policy])
+    _ = session.version  # the first call: a token that is refused must not look like a setting that is
     try:
         _set(session, {**place.conf, **_EVERYWHERE})
     except SparkConnectException as error:
@@ -260,21 +326,14 @@ def _connect(place: SparkPlace) -> SparkSession:
     return session
 
 
-def _classic(place: SparkPlace) -> SparkSession:
-    limit_s = START_S if place.kind == "local" else CLUSTER_START_S
-    return SparkSession(awaited(run_in_thread(lambda: _context(place)), limit_s))
-
-
 def _context(place: SparkPlace) -> SparkContext:
+    """A context, with all settings of the place over those with which the driver was started."""
     if place.kind == "local":
         driver = local_driver(memory=place.memory)
-        return _new_context(driver, _local_settings(place, driver.folder))
-    settings = _cluster_settings(place)
-    return _new_context(cluster_driver(settings), settings)
-
-
-def _new_context(driver: SparkDriver, settings: Mapping[str, str]) -> SparkContext:
-    """A context with these settings over those with which the driver was started."""
+        settings = _local_settings(place, driver.folder)
+    else:
+        settings = _cluster_settings(place)
+        driver = cluster_driver(settings)
     return SparkContext(conf=SparkConf().setAll(list(settings.items())), gateway=driver.gateway)
 
 

@@ -11,14 +11,12 @@ from pathlib import Path
 from pyspark.sql import SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
-from topicops.edges.tables.desired_topics import write_desired_topics
-from topicops.edges.tables.live_topics import LiveTables
 from topicops.edges.tables.table_folder import TableFolder
+from topicops.edges.tables.topics import LiveTables, write_desired_topics
 from topicops.features.spark.edges.diff import spark_diff
 from topicops.features.spark.edges.facts import count_partitions
-from topicops.features.spark.edges.frames import RunTables
+from topicops.features.spark.edges.frames import RunTables, table_frame
 from topicops.features.spark.edges.session import arrow_frame, arrow_rows
-from topicops.features.spark.edges.tables import table_frame
 from topicops.model.cluster.snapshot import Broker, ClusterSnapshot, LiveTopic
 from topicops.model.release import USUAL
 from topicops.model.specs.desired import DesiredTopic

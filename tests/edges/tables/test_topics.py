@@ -11,9 +11,9 @@ import pytest
 from fakes.builders import healthy_states, live_topic, snapshot
 from fakes.changes import create_topic, delete_topic
 from fixtures.random_worlds import World
-from topicops.edges.tables.live_topics import LiveTables
 from topicops.edges.tables.schemas import PARTITIONS, TOPICS
 from topicops.edges.tables.table_folder import TableFolder
+from topicops.edges.tables.topics import LiveTables
 from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.errors import ArtifactError, FormatVersionError
 from topicops.model.release import USUAL

@@ -2,7 +2,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from fakes import builders
-from topicops.features.quality.view_comparison import BROKERS_ASKED, PAUSE_S, READINGS, differing_topics
+from topicops.features.quality.judging import BROKERS_ASKED, PAUSE_S, READINGS, differing_topics
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, TopicTraces
 from topicops.model.ports import BrokerView, Clock, PartitionView
 

@@ -1,0 +1,108 @@
+"""What single brokers are asked by kafka-python's requests, and what their answers mean. Creates no topic."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from confluent_kafka import KafkaError
+from confluent_kafka.admin import ConfigSource, ResourceType  # type: ignore[attr-defined]  # its stub re-exports without saying so
+from kafka.protocol.admin import DescribeConfigsRequest, DescribeLogDirsRequest
+from kafka.protocol.metadata import MetadataRequest
+
+from topicops.edges.kafka.clients.settings import named
+from topicops.model.cluster.snapshot import LogDirectories
+from topicops.model.ports import Unoffered
+
+NOT_TOLD = (-1, ConfigSource.UNKNOWN_CONFIG.value)
+"""What clients read as the source of a config from brokers before Kafka 1.1, which do not tell it (KIP-226)."""
+NOT_SERVED = -1
+"""``offset_lag`` of a log for which the broker has no replica. Source: DescribeLogDirsResponse#INVALID_OFFSET_LAG."""
+
+
+def metadata_request(topics: Sequence[str] | None) -> Any:
+    """What asks for these topics, or for all of them if ``topics`` is None, and creates none."""
+    asked = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=topic) for topic in topics]
+    return MetadataRequest(topics=asked, allow_auto_topic_creation=False)
+
+
+def settings_request(broker: int, names: Collection[str] | None) -> Any:
+    """What asks a broker for these settings; for all of them if ``names`` is None."""
+    return _configs_request(ResourceType.BROKER, [str(broker)], names)
+
+
+def topic_configs_request(topics: Sequence[str], names: Sequence[str] | None = None) -> Any:
+    """What asks a broker for these configs of topics; for all of them if ``names`` is None."""
+    return _configs_request(ResourceType.TOPIC, topics, names)
+
+
+def _configs_request(kind: ResourceType, resources: Sequence[str], names: Collection[str] | None) -> Any:
+    asked = [
+        DescribeConfigsRequest.DescribeConfigsResource(
+            resource_type=kind.value, resource_name=name, configuration_keys=None if names is None else list(names)
+        )
+        for name in resources
+    ]
+    return DescribeConfigsRequest(resources=asked, include_synonyms=False, include_documentation=False)
+
+
+def settings_of(answer: Any) -> dict[str, str | None]:
+    """Values by name in an answer, None for one that is not set; empty where the broker gives none."""
+    if isinstance(answer, str) or answer.results[0].error_code != KafkaError.NO_ERROR:
+        return {}
+    return {setting.name: setting.value for setting in answer.results[0].configs}
+
+
+def is_override(source: int, *, is_default: bool) -> bool:
+    """Whether a value is set on its topic; brokers before Kafka 1.1 only tell whether it is a default.
+
+    Source: DescribeConfigsResponse.ConfigSource and DescribeConfigsResponse.json (3.9).
+    """
+    return not is_default if source in NOT_TOLD else bool(source == ConfigSource.DYNAMIC_TOPIC_CONFIG.value)
+
+
+def is_written(source: int) -> bool:
+    """Whether somebody wrote a broker's setting; False too where the broker does not tell."""
+    return source not in (*NOT_TOLD, ConfigSource.DEFAULT_CONFIG.value)
+
+
+def directories_request(partitions: Mapping[str, Collection[int]]) -> Any:
+    """About these partitions, by topic; the answer names every log directory, also without one."""
+    topics = [
+        DescribeLogDirsRequest.DescribableLogDirTopic(topic=topic, partitions=sorted(ids))
+        for topic, ids in partitions.items()
+    ]
+    return DescribeLogDirsRequest(topics=topics)
+
+
+def directories_of(broker: int, reply: Any) -> LogDirectories | str:
+    """What the answer shows; a sentence where it shows nothing. A reply that is a sentence names the broker.
+
+    Source: kafka.server.ReplicaManager#describeLogDirs (3.9): KAFKA_STORAGE_ERROR for a directory that is offline.
+    """
+    if isinstance(reply, str):
+        return f"{reply} when asked for its log directories"
+    if reply.error_code:
+        return f"broker {broker} does not describe its log directories: {named(reply.error_code)}"
+    if not reply.results:
+        # A broker before 3.0 answers so when a right is missing; it always has a log directory.
+        return f"broker {broker} describes no log directory: the reader needs Describe on the cluster"
+    failed = sorted(directory.log_dir for directory in reply.results if directory.error_code)
+    return LogDirectories(held=partitions_of(reply, served=True), failed=tuple(failed))
+
+
+def told_directories(broker: int, reply: Any) -> LogDirectories | str | None:
+    """As ``directories_of``, where a reply that is a sentence does not name the broker; None: it offers no answer."""
+    if isinstance(reply, Unoffered):
+        return None
+    return directories_of(broker, f"broker {broker} {reply}" if isinstance(reply, str) else reply)
+
+
+def partitions_of(reply: Any, *, served: bool) -> dict[str, frozenset[int]]:
+    """Partitions with a log on a disk that works, by topic; without copies that are still being made."""
+    found: dict[str, set[int]] = {}
+    for topic in (topic for directory in reply.results if not directory.error_code for topic in directory.topics):
+        for log in topic.partitions:
+            if not log.is_future_key and (log.offset_lag != NOT_SERVED) == served:
+                found.setdefault(topic.name, set()).add(log.partition_index)
+    return {name: frozenset(ids) for name, ids in found.items()}
