@@ -9,8 +9,7 @@ from fakes.builders import environment, live_topic, snapshot
 from topicops.features.doctor import rules
 from topicops.features.doctor.rules import RULES, Rule, examine
 from topicops.features.doctor.text import doctor_text
-from topicops.features.doctor.values import NOTICE, DoctorFacts, Finding, needed
-from topicops.features.doctor.wording import found
+from topicops.features.doctor.values import NOTICE, DoctorFacts, Finding, found, needed
 from topicops.model.json_types import json_text
 
 

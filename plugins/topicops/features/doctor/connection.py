@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from topicops.features.doctor.values import ERROR, NOTICE, WARNING, Area, DoctorFacts, Finding, KafkaRole, needed
-from topicops.features.doctor.wording import found, listed
+from topicops.features.doctor.values import (
+    ERROR,
+    NOTICE,
+    WARNING,
+    Area,
+    DoctorFacts,
+    Finding,
+    KafkaRole,
+    found,
+    listed,
+    needed,
+)
 from topicops.model.codes import Code
 
 NEEDED_OPERATIONS: Mapping[KafkaRole, frozenset[str]] = {

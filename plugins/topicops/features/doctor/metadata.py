@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from topicops.features.doctor.values import ERROR, NOTICE, WARNING, DoctorFacts, Finding, needed
-from topicops.features.doctor.wording import found, listed, with_why
+from topicops.features.doctor.values import (
+    ERROR,
+    NOTICE,
+    WARNING,
+    DoctorFacts,
+    Finding,
+    found,
+    listed,
+    needed,
+    with_why,
+)
 from topicops.model.cluster.health import PartitionHealth, health_of
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
 from topicops.model.codes import Code

@@ -10,8 +10,17 @@ from collections.abc import Iterator
 
 from topicops.features.doctor import metadata
 from topicops.features.doctor.settings import PROTOCOL
-from topicops.features.doctor.values import ERROR, GONE_SETTINGS, NOTICE, WARNING, DoctorFacts, Finding, needed
-from topicops.features.doctor.wording import found, listed
+from topicops.features.doctor.values import (
+    ERROR,
+    GONE_SETTINGS,
+    NOTICE,
+    WARNING,
+    DoctorFacts,
+    Finding,
+    found,
+    listed,
+    needed,
+)
 from topicops.model.codes import Code
 from topicops.model.release import (
     BRIDGE,

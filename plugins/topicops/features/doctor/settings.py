@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from topicops.features.doctor.values import ERROR, NOTICE, WARNING, DoctorFacts, Finding, needed
-from topicops.features.doctor.wording import found, listed
+from topicops.features.doctor.values import ERROR, NOTICE, WARNING, DoctorFacts, Finding, found, listed, needed
 from topicops.model.abilities import ABILITIES
 from topicops.model.cluster.broker_defaults import DefaultOnBrokers, brokers_text, default_of
 from topicops.model.codes import Code

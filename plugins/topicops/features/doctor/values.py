@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, TypeVar
@@ -12,8 +12,10 @@ from topicops.model.cluster.snapshot import ClusterSnapshot, LogDirectories
 from topicops.model.codes import Code
 from topicops.model.errors import TopicopsError
 from topicops.model.json_types import FormatVersion
+from topicops.model.printable import printable
 from topicops.model.release import Release
 from topicops.model.specs.environment import Environment
+from topicops.steps.why_commands import why_command
 
 Migration = Literal["none", "prepared", "begun"]
 Area = Literal["zookeeper", "snapshot", "kafka", "migration"]
@@ -234,3 +236,27 @@ class DoctorReport:
     @property
     def has_errors(self) -> bool:
         return any(finding.severity is ERROR for finding in self.findings)
+
+
+NAMED = 3
+"""How many places a sentence names; it counts the rest."""
+
+
+def found(
+    severity: Severity, message: str, places: Iterable[str], fix: str, code: Code | None = None
+) -> Iterator[Finding]:
+    """Yield one finding whose message ends with the places; nothing where there are none."""
+    if places := tuple(places):
+        yield Finding(severity, f"{message} {listed(places)}", fix, code, places)
+
+
+def listed(places: Iterable[object]) -> str:
+    """``a, b, c and 4 more``."""
+    found = tuple(map(str, places))
+    more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
+    return ", ".join(map(printable, found[:NAMED])) + more
+
+
+def with_why(fix: str, topic: str, environment: str) -> str:
+    """The fix, and the command that says why this topic, the first of those that are named, is as it is."""
+    return f"{fix}; to see all causes: {why_command(topic, environment)}"
