@@ -72,7 +72,7 @@ def init_command(
     if asks and not sys.stdin.isatty():
         raise UsageError("name the cluster: --zookeeper or --bootstrap-servers, a connection's id, or --local")
     named = _endpoints(*given)
-    if name is None and not local:
+    if not name and not local:
         if not sys.stdin.isatty():
             raise UsageError("give the environment a name, as in: --name prod")
         name = str(typer.prompt("Name of the environment", default="prod"))

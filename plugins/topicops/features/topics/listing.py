@@ -41,6 +41,8 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchingPartition:
+    """One partition as the brokers tell clients of it."""
+
     partition: int
     leader: int | None
     """Broker id; None means that there is none, or that its broker is not registered."""
