@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import topicops.features.audit.values
 import topicops.features.authoring.drafts
-import topicops.features.doctor.values
+import topicops.features.doctor.findings
 import topicops.features.explain.explanation
 import topicops.features.fleet.text
 import topicops.features.history.asking
@@ -46,7 +46,7 @@ OUTPUTS: Mapping[str, JsonOutput] = {
     "drift": JsonOutput(DriftReport, ("drift",), ("drift.json",)),
     "diagnostics": JsonOutput(DiagnosticsJson, ("validate", "ci validate")),
     "explanation": JsonOutput(topicops.features.explain.explanation.Explanation, ("explain",)),
-    "doctor": JsonOutput(topicops.features.doctor.values.DoctorReport, ("doctor",)),
+    "doctor": JsonOutput(topicops.features.doctor.findings.DoctorReport, ("doctor",)),
     "why": JsonOutput(topicops.features.why.values.Why, ("why",)),
     "topics": JsonOutput(topicops.features.topics.listing.Listing, ("topics",)),
     "rehearsal": JsonOutput(topicops.features.rehearse.played.Rehearsal, ("rehearse",)),

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakes.builders import NOW, live_topic, round_robin, snapshot
-from topicops.features.authoring.drafts import ImportInputs, ImportOptions, ImportResult, draft_import
+from topicops.features.authoring.drafts import ImportResult, draft_import
+from topicops.features.authoring.importable import ImportInputs
 from topicops.features.authoring.owners import TopicOwners
 from topicops.features.shared.writer import document_of
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
@@ -41,9 +42,10 @@ def tree_of(files: Mapping[str, str]) -> Tree:
 
 
 Adopted = tuple[dict[str, str], ImportResult]
+ONE_OWNER = TopicOwners(otherwise="team-platform")
 
 
-def adopted(files: Mapping[str, str], live: ClusterSnapshot, options: ImportOptions | None = None) -> Adopted:
+def adopted(files: Mapping[str, str], live: ClusterSnapshot, owners: TopicOwners = ONE_OWNER) -> Adopted:
     """The texts to write, and the result."""
     tree = tree_of(files)
     environment, desired = validate(tree, environment="local", now=NOW).require()
@@ -54,8 +56,9 @@ def adopted(files: Mapping[str, str], live: ClusterSnapshot, options: ImportOpti
         live=live,
         exceptions_text=files.get("environments/local.exceptions.yaml"),
         now=NOW,
+        owners=owners,
     )
-    return draft_import(before, options or ImportOptions(owners=TopicOwners(otherwise="team-platform")), READ)
+    return draft_import(before, READ)
 
 
 def profiles_of(texts: Mapping[str, str]) -> list[str]:
@@ -254,14 +257,14 @@ def test_an_exception_for_an_older_file_may_be_needed() -> None:
 
 def test_a_text_that_is_no_spec_is_never_handed_out() -> None:
     with pytest.raises(SpecError):
-        adopted(FILES, cluster(1, {}), ImportOptions(owners=TopicOwners(otherwise="x" * 201)))
+        adopted(FILES, cluster(1, {}), TopicOwners(otherwise="x" * 201))
 
 
 def test_each_topic_gets_the_owner_whose_pattern_fits_first_and_one_without_an_owner_gets_no_file() -> None:
     owners = TopicOwners(patterns=(("shop.*", "team-shop"), ("*.eu", "team-eu")))
     live = snapshot(live_topic("shop.eu"), live_topic("web.eu"), live_topic("web.us"))
 
-    texts, result = adopted(FILES, live, ImportOptions(owners=owners))
+    texts, result = adopted(FILES, live, owners)
 
     written = {path: text for path, text in texts.items() if "owner:" in text}
     assert {path: "team-shop" in text for path, text in written.items()} == {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 import yaml
 
 from topicops.edges.specs.reader import read_tree
-from topicops.features.authoring.first_environment import FirstEnvironment, editor_settings, environment_text
+from topicops.features.authoring.first_environment import FirstEnvironment, Start, editor_settings, environment_text
 from topicops.features.formatting.files import format_files
 from topicops.flow.spec_files import Selection
 from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
@@ -21,20 +22,22 @@ RACKS = {1: "a", 2: "b", 3: "c"}
 
 
 def found(**changes: object) -> FirstEnvironment:
-    values: dict[str, object] = {
-        "name": "prod",
-        "cluster_class": "production",
-        "zookeeper": ZooKeeperEndpoint(hosts="zk1:2181,zk2:2181/kafka"),
-        "kafka": KafkaEndpoint(bootstrap_servers="b1:9092,b2:9092"),
-        "cluster_id": "x9ZkQ0mVTh2c7nUeYw1aBg",
-        "kafka_version": "3.9",
-        "racks": RACKS,
-    }
-    return FirstEnvironment(**(values | changes))  # type: ignore[arg-type]
+    start = Start(
+        name="prod",
+        owner="team-platform",
+        cluster_class="production",
+        zookeeper=ZooKeeperEndpoint(hosts="zk1:2181,zk2:2181/kafka"),
+        kafka=KafkaEndpoint(bootstrap_servers="b1:9092,b2:9092"),
+        topics="topics",
+    )
+    said = {name: value for name, value in changes.items() if hasattr(start, name)}
+    answers = {"cluster_id": "x9ZkQ0mVTh2c7nUeYw1aBg", "kafka_version": "3.9", "racks": RACKS, **changes}
+    answered = {name: value for name, value in answers.items() if name not in said}
+    return FirstEnvironment(start=replace(start, **said), **answered)  # type: ignore[arg-type]
 
 
 def written(folder: Path, environment: FirstEnvironment) -> Path:
-    file = folder / "topics" / "environments" / f"{environment.name}.yaml"
+    file = folder / "topics" / "environments" / f"{environment.start.name}.yaml"
     file.parent.mkdir(parents=True)
     file.write_text(environment_text(environment), encoding="utf-8")
     return folder / "topics"
@@ -61,7 +64,7 @@ def test_the_environment_file_is_valid_and_in_its_standard_form(changes: Mapping
     checked = validate(read_tree(topics), environment=None, now=datetime.now(UTC))
 
     assert checked.diagnostics == ()
-    assert format_files(Selection(topics=topics), check=True, on_change=lambda _: None).edits == {}
+    assert format_files(Selection(topics=topics), check=True, on_change=lambda _: None).changed == []
 
 
 def test_a_production_environment_whose_release_no_broker_reports_says_so(tmp_path: Path) -> None:
@@ -76,9 +79,11 @@ def test_the_file_says_what_the_cluster_answered(changes: Mapping[str, object]) 
 
     cluster = yaml.safe_load(environment_text(environment))["spec"]["cluster"]
 
-    assert cluster.get("id") == (environment.cluster_id if environment.cluster_class == "production" else None)
+    assert cluster.get("id") == (environment.cluster_id if environment.start.cluster_class == "production" else None)
     assert cluster.get("kafkaVersion") == environment.kafka_version
-    assert (cluster["source"], cluster["lease"]) == (("zookeeper",) * 2 if environment.zookeeper else ("kafka", "file"))
+    assert (cluster["source"], cluster["lease"]) == (
+        ("zookeeper",) * 2 if environment.start.zookeeper else ("kafka", "file")
+    )
 
 
 def test_a_rack_cannot_write_lines_into_the_file() -> None:

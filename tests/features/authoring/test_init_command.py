@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,8 +15,7 @@ from fakes.builders import live_topic
 from fixtures.workflow import git
 from topicops import cli
 from topicops.features.authoring import init
-from topicops.features.authoring.first_environment import FirstEnvironment
-from topicops.features.authoring.init import Start
+from topicops.features.authoring.first_environment import FirstEnvironment, Start
 from topicops.model.cluster.snapshot import TopicTraces
 from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
 
@@ -32,10 +32,7 @@ def seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Start]:
     def look(wanted: Start) -> FirstEnvironment:
         starts.append(wanted)
         return FirstEnvironment(
-            name=wanted.name,
-            cluster_class=wanted.cluster_class,
-            zookeeper=wanted.zookeeper,
-            kafka=wanted.kafka or KafkaEndpoint(bootstrap_servers="b1:9092"),
+            start=replace(wanted, kafka=wanted.kafka or KafkaEndpoint(bootstrap_servers="b1:9092")),
             cluster_id="x9ZkQ0mVTh2c7nUeYw1aBg",
             kafka_version="3.9",
             racks={1: "a", 2: "b", 3: "c"},

@@ -19,16 +19,15 @@ from fakes.builders import (
     round_robin,
     snapshot,
 )
+from topicops.features.doctor.findings import DoctorReport, Severity
 from topicops.features.doctor.rules import MIGRATION_RULES, examine_for_kraft, kraft_report
 from topicops.features.doctor.text import doctor_text
 from topicops.features.doctor.values import (
     GONE_SETTINGS,
     BrokerFacts,
     DoctorFacts,
-    DoctorReport,
     KafkaFacts,
     MigrationFacts,
-    Severity,
     ZooKeeperFacts,
 )
 from topicops.model.cluster.snapshot import LiveTopic
@@ -160,24 +159,24 @@ FAULTS: Mapping[str, tuple[DoctorFacts, Severity, str | None, str]] = {
     "no-controller": (world(controller_id=None), Severity.ERROR, "TOP432", "no controller"),
     "unregistered-broker": (
         world(one_row(1, 9, states={0: partition_state([1])})), Severity.ERROR, "TOP611",
-        "waits for ever for brokers that assignments name and that do not run: broker 9 (orders)",
+        "brokers that are not registered: broker 9 (orders)",
     ),
     "pending-deletion": (
         world(healthy_topic(), deleting={"orders": 1_000}), Severity.ERROR, "TOP418", "are not copied, and brokers",
     ),
     "missing-state": (
-        with_topic(states={0: partition_state([1])}), Severity.ERROR, "TOP612", "in sync: orders-1, orders-2",
+        with_topic(states={0: partition_state([1])}), Severity.ERROR, "TOP612", "ever led: orders-1, orders-2",
     ),
     "missing-topic-id": (with_topic(topic_id=None), Severity.ERROR, None, "without a topic id: orders"),
     "reassignment": (
         world(healthy_topic(adding={0: (3,)}), reassigning=frozenset({"gone"})), Severity.WARNING, "TOP419",
-        "gone (asked for in /admin/reassign_partitions), orders",
+        "gone (no such topic), orders",
     ),
     "waiting-election": (
         kept(election="/admin/preferred_replica_election"), Severity.WARNING, None, "preferred_replica_election waits",
     ),
     "orphan-config": (
-        world(orphan_configs=frozenset({"ghost"})), Severity.WARNING, None, "not copied: /config/topics/ghost",
+        world(orphan_configs=frozenset({"ghost"})), Severity.WARNING, None, "created by hand: ghost",
     ),
     "unknown-config": (kept(unknown_configs=("/config/mine",)), Severity.WARNING, None, "copy them: /config/mine"),
     "broken-quota": (

@@ -1,4 +1,4 @@
-"""A new rule of doctor is one function and one line in ``RULES``: its finding is printed without another change."""
+"""A new rule of doctor is one line in ``RULES``: its finding is printed without another change."""
 
 import json
 from collections.abc import Iterator
@@ -7,19 +7,19 @@ import pytest
 
 from fakes.builders import environment, live_topic, snapshot
 from topicops.features.doctor import rules
-from topicops.features.doctor.rules import RULES, Rule, examine
+from topicops.features.doctor.findings import NOTICE, Finding, Rule, Rules, found
+from topicops.features.doctor.rules import RULES, examine
 from topicops.features.doctor.text import doctor_text
-from topicops.features.doctor.values import NOTICE, DoctorFacts, Finding, needed
-from topicops.features.doctor.wording import found
+from topicops.features.doctor.values import DoctorFacts
 from topicops.model.json_types import json_text
 
 
 def topics_have_short_names(facts: DoctorFacts) -> Iterator[Finding]:
-    return found(NOTICE, "long names:", (n for n in needed(facts.snapshot).topics if len(n) > 5), "shorten them")
+    return found(NOTICE, "long names:", (n for n in Rules(facts).live.topics if len(n) > 5), "shorten them")
 
 
 def test_a_new_rule_is_seen_in_text_and_json(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rules, "RULES", (*RULES, Rule("long-names", ("snapshot",), topics_have_short_names)))
+    monkeypatch.setattr(rules, "RULES", (*RULES, Rule("long-names", topics_have_short_names)))
     facts = DoctorFacts(environment=environment(), snapshot=snapshot(live_topic("orders")))
 
     report = examine(facts)

@@ -8,17 +8,16 @@ import pytest
 from hypothesis import given
 
 from fixtures.spec_styles import styled, topics
-from topicops.features.formatting.field_order import LAYOUTS, ORDERS, canonical_value
+from topicops.features.formatting.field_order import PLACES, canonical_value
 from topicops.features.formatting.standard_form import formatted
 from topicops.features.shared.writer import node_of
 from topicops.model.specs.document import FileKind, Node
-from topicops.model.specs.environment import Written
 
 COMMENT = re.compile(r"# (?:about|on) \d+")
 
 
 def fmt(text: str, kind: FileKind = "Topic") -> str:
-    return formatted(text, kind, node_of)
+    return formatted(text, kind)
 
 
 def parsed(text: str) -> Node:
@@ -31,7 +30,7 @@ def parsed(text: str) -> Node:
 def test_the_sense_and_every_comment_stay(text: str) -> None:
     after = fmt(text)
 
-    assert canonical_value(parsed(after), LAYOUTS["Topic"]) == canonical_value(parsed(text), LAYOUTS["Topic"])
+    assert canonical_value(parsed(after), PLACES["Topic"]) == canonical_value(parsed(text), PLACES["Topic"])
     assert sorted(COMMENT.findall(after)) == sorted(COMMENT.findall(text))
 
 
@@ -136,8 +135,3 @@ def test_durations_of_an_environment_are_in_seconds_where_they_can() -> None:
 @pytest.mark.parametrize("text", ["a: [", "", "\t", "a: 1\na: 2\n"])
 def test_what_cannot_be_read_stays(text: str) -> None:
     assert fmt(text) == text
-
-
-@pytest.mark.parametrize("model", ORDERS, ids=lambda model: model.__name__)
-def test_an_order_of_our_own_names_every_field(model: type[Written]) -> None:
-    assert sorted(ORDERS[model]) == sorted(info.alias or name for name, info in model.model_fields.items())

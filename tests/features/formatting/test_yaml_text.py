@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from topicops.edges.specs.reader import FORBIDDEN, read_document
-from topicops.features.shared.document_values import plain_value
+from topicops.features.shared.yaml_blocks import plain_value
 from topicops.features.shared.yaml_text import config_content, scalar, text_of
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"])).filter(

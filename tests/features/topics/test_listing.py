@@ -7,8 +7,15 @@ import json
 import pytest
 
 from fakes.builders import live_topic, partition_state, snapshot
-from topicops.features.topics.listing import Listing, PartitionFilter, Wanted, list_topics
-from topicops.features.topics.text import topics_summary, topics_text, topics_ways
+from topicops.features.topics.listing import (
+    FILTERS,
+    Listing,
+    Wanted,
+    list_topics,
+    topics_summary,
+    topics_text,
+    topics_ways,
+)
 from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.json_types import json_text
 
@@ -26,13 +33,13 @@ def one(*isr: int, leader: int | None = None, min_isr: int = 1, adding: tuple[in
     )
 
 
-def asked(topic: LiveTopic, *names: PartitionFilter, deleting: bool = False) -> Listing:
+def asked(topic: LiveTopic, *names: str, deleting: bool = False) -> Listing:
     live = snapshot(topic, deleting={topic.name: 5} if deleting else {})
     return list_topics(live, Wanted(partitions=frozenset(names)), environment="local", managed=())
 
 
 def matching(topic: LiveTopic) -> set[str]:
-    return {name.value for name in PartitionFilter if asked(topic, name).topics}
+    return {name for name in FILTERS if asked(topic, name).topics}
 
 
 @pytest.mark.parametrize(
@@ -60,13 +67,13 @@ def test_without_an_override_the_brokers_default_counts() -> None:
     topic = live_topic("orders", assignment={0: (1, 2)}, states={0: partition_state([1, 2])})
     live = snapshot(topic, broker_defaults={MIN_ISR: "2"})
 
-    listing = list_topics(live, Wanted(partitions=frozenset({PartitionFilter.AT_MIN_ISR})), environment="l", managed=())
+    listing = list_topics(live, Wanted(partitions=frozenset({"at-min-isr"})), environment="l", managed=())
 
     assert (len(listing.topics), listing.knows_broker_defaults) == (1, True)
 
 
 def test_a_topic_that_goes_has_no_partitions_to_filter() -> None:
-    assert asked(one(1, leader=-1), PartitionFilter.UNAVAILABLE, deleting=True).topics == ()
+    assert asked(one(1, leader=-1), "unavailable", deleting=True).topics == ()
 
 
 def test_a_topic_that_goes_is_listed_as_such() -> None:
@@ -90,8 +97,8 @@ def test_lines_of_topics_are_kafkas() -> None:
 
 
 def test_lines_of_partitions_are_kafkas() -> None:
-    gone = asked(one(2, leader=-1), PartitionFilter.UNAVAILABLE)
-    moving = asked(one(1, adding=(3,)), PartitionFilter.UNDER_REPLICATED)
+    gone = asked(one(2, leader=-1), "unavailable")
+    moving = asked(one(1, adding=(3,)), "under-replicated")
 
     assert topics_text(gone) == "\tTopic: orders\tPartition: 0\tLeader: none\tReplicas: 1,2\tIsr: 2"
     assert topics_text(moving).endswith("\tReplicas: 1,2,3\tIsr: 1\tAdding Replicas: 3\tRemoving Replicas: ")
@@ -99,7 +106,7 @@ def test_lines_of_partitions_are_kafkas() -> None:
 
 
 def test_all_filters_that_are_asked_for_must_hold() -> None:
-    assert asked(one(1, min_isr=2), PartitionFilter.UNDER_REPLICATED, PartitionFilter.AT_MIN_ISR).topics == ()
+    assert asked(one(1, min_isr=2), "under-replicated", "at-min-isr").topics == ()
 
 
 def test_topics_are_narrowed_to_those_with_overrides_and_without_a_file() -> None:
@@ -113,7 +120,7 @@ def test_topics_are_narrowed_to_those_with_overrides_and_without_a_file() -> Non
 
 def test_the_json_has_partitions_only_where_they_were_filtered() -> None:
     plain = list_topics(snapshot(live_topic("orders")), Wanted(), environment="local", managed=())
-    filtered = asked(one(1, min_isr=1), PartitionFilter.AT_MIN_ISR)
+    filtered = asked(one(1, min_isr=1), "at-min-isr")
 
     assert json.loads(json_text(plain))["topics"][0]["matching_partitions"] is None
     assert json.loads(json_text(plain))["knows_broker_defaults"] is None
@@ -124,14 +131,14 @@ def test_the_json_has_partitions_only_where_they_were_filtered() -> None:
 
 def test_a_listed_topic_that_is_not_healthy_has_the_command_that_says_why() -> None:
     ways = ["topicops why orders --environment local"]
-    lagging = asked(one(1), PartitionFilter.UNDER_REPLICATED)
+    lagging = asked(one(1), "under-replicated")
     assert topics_ways(lagging) == ways
     assert json.loads(json_text(lagging))["topics"][0]["why"] == ways[0]
-    assert topics_ways(asked(one(1, leader=-1), PartitionFilter.UNAVAILABLE)) == ways
+    assert topics_ways(asked(one(1, leader=-1), "unavailable")) == ways
 
 
 def test_a_topic_at_its_minimum_is_healthy_and_has_no_such_command() -> None:
-    at_minimum = asked(one(1, 2, min_isr=2), PartitionFilter.AT_MIN_ISR)
+    at_minimum = asked(one(1, 2, min_isr=2), "at-min-isr")
     assert (len(at_minimum.topics), topics_ways(at_minimum)) == (1, [])
     assert json.loads(json_text(at_minimum))["topics"][0]["why"] is None
     unfiltered = list_topics(snapshot(live_topic("orders")), Wanted(), environment="local", managed=())

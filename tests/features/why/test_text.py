@@ -1,6 +1,6 @@
 """The answer of ``why`` as text: each part on a line of its own, whatever a znode holds."""
 
-from topicops.features.why.text import why_text
+from topicops.features.why.commands import why_text
 from topicops.features.why.values import STUCK, WAITS, Cause, Why
 
 CAUSE = Cause(

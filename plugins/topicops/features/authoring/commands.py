@@ -15,12 +15,12 @@ from topicops.cli.output import print_error, print_result, progress
 from topicops.cli.runs import unrecorded_run
 from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, TopicsOption, one_environment
 from topicops.model.choices import ForgeKind
-from topicops.model.errors import SpecError, UsageError
+from topicops.model.errors import SpecError, SpecFileError, UsageError
 from topicops.model.printable import printable
 from topicops.model.times import in_utc
 
 if TYPE_CHECKING:
-    from topicops.features.authoring.retire import Tombstone
+    from topicops.features.shared.yaml_text import Content
     from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
 
 LOCAL = "local"
@@ -58,9 +58,9 @@ def init_command(
     topics: TopicsOption = Path("topics"),
 ) -> None:
     """Look at a cluster, and write its environment file and what editors, git and pull requests need."""
-    from topicops.features.authoring.init import Start, start
+    from topicops.features.authoring.first_environment import Start
+    from topicops.features.authoring.init import start
     from topicops.features.authoring.owners import checked_owner
-    from topicops.features.authoring.text import init_text
 
     given = (zookeeper, bootstrap_servers, zookeeper_connection, kafka_connection)
     if local and any(given):
@@ -69,11 +69,14 @@ def init_command(
     if asks and not sys.stdin.isatty():
         raise UsageError("name the cluster: --zookeeper or --bootstrap-servers, a connection's id, or --local")
     named = _endpoints(*given)
-    name = name or (LOCAL if local else _asked_name())
+    if not name and not local:
+        if not sys.stdin.isatty():
+            raise UsageError("give the environment a name, as in: --name prod")
+        name = str(typer.prompt("Name of the environment", default="prod"))
     zookeeper_endpoint, kafka_endpoint = _local_addresses() if local else _asked_addresses() if asks else named
     owner = owner or (typer.prompt("Owner of the live topics", default=DEFAULT_OWNER) if asks else DEFAULT_OWNER)
     wanted = Start(
-        name=_checked_name(name),
+        name=_checked_name(name or LOCAL),
         owner=checked_owner(owner),
         cluster_class=cluster_class or ("sandbox" if local else "production"),
         zookeeper=zookeeper_endpoint,
@@ -81,13 +84,7 @@ def init_command(
         topics=_below_working_folder(topics),
         forge=forge,
     )
-    print_result(init_text(wanted, start(wanted, progress=progress)))
-
-
-def _asked_name() -> str:
-    if not sys.stdin.isatty():
-        raise UsageError("give the environment a name, as in: --name prod")
-    return str(typer.prompt("Name of the environment", default="prod"))
+    print_result(start(wanted, progress=progress))
 
 
 def _local_addresses() -> tuple[ZooKeeperEndpoint | None, KafkaEndpoint]:
@@ -112,14 +109,9 @@ def _endpoints(
         raise UsageError("give --zookeeper or --zookeeper-connection, not both")
     if bootstrap_servers and kafka_connection:
         raise UsageError("give --bootstrap-servers or --kafka-connection, not both")
-    return (
-        ZooKeeperEndpoint(hosts=zookeeper, connection=zookeeper_connection)
-        if zookeeper or zookeeper_connection
-        else None,
-        KafkaEndpoint(bootstrap_servers=bootstrap_servers, connection=kafka_connection)
-        if bootstrap_servers or kafka_connection
-        else None,
-    )
+    zookeeper_given, kafka_given = zookeeper or zookeeper_connection, bootstrap_servers or kafka_connection
+    kafka = KafkaEndpoint(bootstrap_servers=bootstrap_servers, connection=kafka_connection) if kafka_given else None
+    return ZooKeeperEndpoint(hosts=zookeeper, connection=zookeeper_connection) if zookeeper_given else None, kafka
 
 
 def _checked_name(name: str) -> str:
@@ -162,25 +154,27 @@ def new_command(
     config: Annotated[list[str] | None, typer.Option("--config", help="NAME=VALUE; may be repeated.")] = None,
 ) -> None:
     """Check a new spec against all rules, then write it. No file is overwritten. Opens no connection."""
-    from topicops.features.authoring.new_spec import NewTopic, write_new_spec
     from topicops.features.authoring.owners import checked_domain, checked_owner
+    from topicops.features.authoring.specs import topic_text, typed, write_new_spec
     from topicops.plugged import NEW_FILE
 
-    new = NewTopic(
-        name=topic,
-        owner=checked_owner(owner),
-        description=description,
-        labels=_pairs(label, option="--label"),
-        environments=tuple(only_in or ()),
-        profile=profile,
-        partitions=partitions,
-        replication_factor=replication_factor,
-        keyed=keyed,
-        configs=_pairs(config, option="--config"),
-    )
+    metadata: dict[str, Content] = {
+        "name": topic,
+        "owner": checked_owner(owner),
+        "description": description,
+        "labels": _pairs(label, option="--label"),
+        "environments": tuple(only_in or ()),
+    }
+    spec: dict[str, Content] = {
+        "profile": profile,
+        "partitions": partitions,
+        "replicationFactor": replication_factor,
+        "keyed": keyed,
+        "configs": {name: typed(text) for name, text in _pairs(config, option="--config").items()},
+    }
+    domain = checked_domain(domain)
     try:
-        folder = None if domain is None else checked_domain(domain)
-        file = write_new_spec(topics, new, domain=folder, passes=NEW_FILE)
+        file = write_new_spec(topics, topic, topic_text(metadata, spec), domain=domain, passes=NEW_FILE)
     except SpecError:
         print_error("No file was written; a place below in a file that is not there is of the text it would have had:")
         raise
@@ -212,25 +206,23 @@ def retire_command(
     ] = None,
 ) -> None:
     """Turn a spec into a tombstone: the metadata stays, the lifecycle takes the place of the spec."""
-    from topicops.features.authoring.retire import Tombstone, retire, topic_id
+    from topicops.features.authoring.specs import given, retire, topic_id
 
     if not reason.strip():
         raise UsageError("--reason is empty: give one, as in: --reason 'Replaced by payments.orders-v2.'")
-    earliest = None if not_before is None else _time(not_before)
-
-    def tombstone() -> Tombstone:
-        ids = {name: topic_id(unrecorded_run(name, topics), topic) for name in environment or ()}
-        return Tombstone(reason=reason, not_before=earliest, topic_ids=ids)
-
-    file = retire(topics, topic, tombstone)
-    print_result(f"{printable(file)} is a tombstone; the next plan deletes {printable(topic)}")
-
-
-def _time(text: str) -> datetime:
     try:
-        return in_utc(datetime.fromisoformat(text))
+        earliest = None if not_before is None else in_utc(datetime.fromisoformat(not_before))
     except ValueError as error:
-        raise UsageError(f"--not-before {text!r}: write a time with its zone, like 2030-01-31T12:00:00Z") from error
+        message = f"--not-before {not_before!r}: write a time with its zone, like 2030-01-31T12:00:00Z"
+        raise UsageError(message) from error
+
+    def lifecycle() -> dict[str, Content]:
+        not_before = None if earliest is None else earliest.isoformat().replace("+00:00", "Z")
+        ids = {name: topic_id(unrecorded_run(name, topics), topic) for name in sorted(environment or ())}
+        return {"state": "absent", "reason": reason, **given({"notBefore": not_before, "topicIds": ids})}
+
+    file = retire(topics, topic, lifecycle)
+    print_result(f"{printable(file)} is a tombstone; the next plan deletes {printable(topic)}")
 
 
 def import_command(
@@ -252,18 +244,13 @@ def import_command(
     output: TextOrJsonOption = "text",
 ) -> None:
     """Write a spec for each live topic that has none, so that the next plan changes nothing."""
-    from topicops.features.authoring.drafts import ImportOptions
-    from topicops.features.authoring.importing import import_topics, topic_owners
+    from topicops.features.authoring.importing import import_text, import_topics, topic_owners
     from topicops.features.authoring.owners import checked_domain
-    from topicops.features.authoring.text import import_text
     from topicops.model.json_types import json_text
 
-    options = ImportOptions(
-        owners=topic_owners(topics, owners, otherwise=owner),
-        domain=None if domain is None else checked_domain(domain),
-        only=only,
-    )
-    result = import_topics(unrecorded_run(one_environment(environment, topics), topics), options)
+    found = topic_owners(topics, owners, otherwise=owner)
+    run = unrecorded_run(one_environment(environment, topics), topics)
+    result = import_topics(run, found, domain=checked_domain(domain), only=only)
     print_result(json_text(result) if output == "json" else import_text(result))
 
 
@@ -274,10 +261,17 @@ def dags_command(
     ] = None,
 ) -> None:
     """Print the DAG file for Airflow, or write it. It reads the folder `topics` beside its own folder."""
-    from topicops.features.authoring.first_environment import dag_file, write_dag_file
+    from topicops.features.authoring.first_environment import DAG_FILE, dag_file
+    from topicops.features.shared.writer import write_new
 
     if write is None:
         print_result(dag_file().rstrip("\n"))
         return
-    path, is_new = write_dag_file(write)
-    print_result(f"{path}: {'written' if is_new else 'is there already, as it would be written'}")
+    path = write / DAG_FILE
+    if is_there := path.is_file() and path.read_bytes() == dag_file().encode():
+        pass
+    elif path.exists():
+        raise SpecFileError(f"{path}: it has other lines; compare with `topicops dags`, or move it away")
+    else:
+        write_new(write, {DAG_FILE: dag_file()})
+    print_result(f"{path}: {'is there already, as it would be written' if is_there else 'written'}")

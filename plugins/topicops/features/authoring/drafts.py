@@ -8,46 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
-from itertools import chain
+from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from topicops.features.authoring.exceptions_file import Read, WrittenException, exceptions_file, with_exceptions
 from topicops.features.authoring.importable import (
-    ImportContext,
+    CodedReason,
+    ImportInputs,
     InexpressibleOverride,
     LeftOut,
     expressible_configs,
     inexpressible_overrides,
-    sort_topics,
+    reason_to_leave_out,
 )
-from topicops.features.authoring.owners import TopicOwners, domain_of
-from topicops.features.authoring.shared_profiles import SpecValues, new_profiles, profile_text, shared_profiles
-from topicops.features.shared.document_values import field_of
+from topicops.features.authoring.owners import domain_of
+from topicops.features.authoring.profiles import Choice, Layers, Values, content_of, layers_of, new_profiles
+from topicops.features.shared.yaml_blocks import field_of
 from topicops.features.shared.yaml_text import Content, document_text
-from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
-from topicops.model.codes import Code
+from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.json_types import FormatVersion
 from topicops.model.plans.delta import desired_row, live_row
-from topicops.model.release import Release
-from topicops.model.specs.desired import Desired
 from topicops.model.specs.document import Document, Fields, Span, Tree
-from topicops.model.specs.environment import Environment
 from topicops.steps.planning.diff import diff
 from topicops.steps.planning.plan import plan
 from topicops.steps.specs.findings import Finding
 from topicops.steps.specs.validate import is_liftable, unlifted, validate, view_of
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportOptions:
-    """What the command line asks for."""
-
-    owners: TopicOwners
-    domain: str | None = None
-    """Folder of every new topic file; None means the first dotted part of the topic's name."""
-    only: str | None = None
-    """Glob; other topics are left alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,22 +51,10 @@ class ImportResult:
     """Overrides of imported topics that stay live although no spec can name them."""
     protected: tuple[str, ...]
     described: tuple[str, ...]
+    """Topics that a spec of this environment describes already."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ImportInputs:
-    """The existing files, which are valid, and the live cluster."""
-
-    tree: Tree
-    environment: Environment
-    desired: Desired
-    live: ClusterSnapshot
-    exceptions_text: str | None
-    """The environment's file of exceptions; None means that there is none."""
-    now: datetime
-
-
-def draft_import(inputs: ImportInputs, options: ImportOptions, read: Read) -> tuple[dict[str, str], ImportResult]:
+def draft_import(inputs: ImportInputs, read: Read) -> tuple[dict[str, str], ImportResult]:
     """Draft specs for every live topic that a spec can describe.
 
     Returns:
@@ -92,148 +65,146 @@ def draft_import(inputs: ImportInputs, options: ImportOptions, read: Read) -> tu
         SpecError: A draft cannot be read back.
         UsageError: Exceptions cannot be added to the existing file.
     """
-    context = ImportContext(
-        environment=inputs.environment,
-        desired=inputs.desired,
-        live=inputs.live,
-        files_by_topic={d.stem: d.file for d in inputs.tree.documents if d.kind == "Topic"},
-        owners=options.owners,
-    )
-    found = sort_topics(context, only=options.only)
-    builder = _DraftBuilder(inputs, options, read)
-    topics, left_out = {topic.name: topic for topic in found.importable}, list(found.left_out)
+    described, protected, left_out, topics = list[str](), list[str](), list[LeftOut](), dict[str, LiveTopic]()
+    files = {d.stem: d.file for d in inputs.tree.documents if d.kind == "Topic"}
+    for name, topic in sorted(inputs.live.topics.items()):
+        if inputs.only is not None and not fnmatchcase(name, inputs.only):
+            continue
+        if name in inputs.desired.topics:
+            described.append(name)
+        elif inputs.environment.protecting_pattern(name):
+            protected.append(name)
+        elif reason := reason_to_leave_out(topic, inputs, files.get(name)):
+            left_out.append(LeftOut(name, *reason))
+        else:
+            topics[name] = topic
+    builder = _DraftBuilder(inputs, read)
     while True:
         draft = builder.draft(topics)
         findings = tuple(unlifted(builder.tree_with(draft), inputs.environment.name, inputs.now))
         if builder.excludes_more_configs(draft, findings):
             continue
-        refused = _not_liftable(findings, topics) or builder.changed_by_plan(draft, findings, topics)
+        exceptions = _exceptions_for(findings)
+        refused = _not_liftable(findings, topics) or builder.changed_by_plan(draft, exceptions, topics)
         if not refused:
             break
         left_out += refused
-        gone = {each.topic for each in refused}
-        topics = {name: topic for name, topic in topics.items() if name not in gone}
-    exceptions = _exceptions_for(findings)
-    path = exceptions_file(inputs.environment.name)
-    texts = {path: builder.exceptions_text(exceptions), **draft.texts} if exceptions else {**draft.texts}
-    result = ImportResult(
+        for each in refused:
+            del topics[each.topic]
+    changed = {builder.exceptions_file: builder.exceptions_text(exceptions)} if exceptions else {}
+    return {**changed, **draft.texts}, ImportResult(
         imported=tuple(topics),
         files=tuple(draft.texts),
         exceptions=exceptions,
         left_out=tuple(sorted(left_out, key=lambda each: each.topic)),
-        unsayable=tuple(chain.from_iterable(inexpressible_overrides(t, builder.release) for t in topics.values())),
-        protected=found.protected,
-        described=found.described,
+        unsayable=tuple(o for topic in topics.values() for o in inexpressible_overrides(topic, inputs.release)),
+        protected=tuple(protected),
+        described=tuple(described),
     )
-    return texts, result
 
 
 def _not_liftable(findings: Iterable[Finding], topics: Container[str]) -> list[LeftOut]:
-    """New topics with a finding that no exception can lift."""
+    """Return new topics with a finding that no exception can lift."""
     found = {p.topic: p for p in findings if p.topic is not None and p.topic in topics and not is_liftable(p.code)}
-    return [LeftOut(topic=name, code=problem.code, reason=problem.summary) for name, problem in found.items()]
+    return [LeftOut(name, problem.code, problem.summary) for name, problem in found.items()]
 
 
 def _exceptions_for(findings: Iterable[Finding]) -> tuple[WrittenException, ...]:
-    """One for each topic and code; existing topics that clash with a new one are included."""
+    """Return one for each topic and code; existing topics that clash with a new one are included."""
     summaries = {(p.topic, p.code): p.summary for p in findings if p.topic is not None and is_liftable(p.code)}
-    return tuple(
-        WrittenException(topic=topic, code=code, reason=f"Imported as it is: {summary}.")
-        for (topic, code), summary in sorted(summaries.items())
-    )
+    return tuple(WrittenException(*of, f"Imported as it is: {text}.") for of, text in sorted(summaries.items()))
 
 
 class _Draft(NamedTuple):
-    """New files that may still be rejected."""
+    """New files that may still be rejected, by path below ``topics/``: profiles, then topics."""
 
-    topics: Mapping[str, Document]
-    """By path below ``topics/``, as are the others."""
-    profiles: Mapping[str, Document]
     texts: Mapping[str, str]
+    documents: Mapping[str, Document]
 
 
 class _DraftBuilder:
     """Makes and checks the drafts of one import, until one needs no change."""
 
-    def __init__(self, inputs: ImportInputs, options: ImportOptions, read: Read) -> None:
-        self.inputs, self.options, self.read = inputs, options, read
+    def __init__(self, inputs: ImportInputs, read: Read) -> None:
+        self.inputs, self.read = inputs, read
         view = view_of(inputs.tree, inputs.environment.name, inputs.now)
-        self.shared = shared_profiles(view)
-        self.taken = tuple(view.profiles)
-        self.release = inputs.environment.spec.cluster.release
+        self.layers, self.taken = layers_of(view), tuple(view.profiles)
         self.environments = [d.stem for d in inputs.tree.documents if d.kind == "Environment"]
+        self.exceptions_file = exceptions_file(inputs.environment.name)
         self.own_configs: frozenset[str] = frozenset()
         """Configs that no profile may hold: an exception can lift their findings only for one topic."""
 
     def draft(self, topics: Mapping[str, LiveTopic]) -> _Draft:
-        wanted = {name: _values_of(topic, self.release) for name, topic in topics.items()}
-        profiles = new_profiles(wanted, self.shared, own_configs=self.own_configs, taken=self.taken)
-        shared = self.shared.with_profiles(profiles)
-        choices = shared.best_of_each(wanted)
+        wanted = {name: _values_of(topic, self.inputs) for name, topic in topics.items()}
+        profiles = new_profiles(wanted, self.layers, own_configs=self.own_configs, taken=self.taken)
+        choices = Layers(self.layers.defaults, {**self.layers.profiles, **profiles}).best_of_each(wanted)
         used = {name for name, _ in choices.values()}
-        profile_texts = {f"profiles/{n}.yaml": profile_text(n, p) for n, p in sorted(profiles.items()) if n in used}
-        domain = self.options.domain
-        topic_texts = {f"{domain or domain_of(n)}/{n}.yaml": self._text_of(n, *choice) for n, choice in choices.items()}
-        return _Draft(
-            topics={path: self.read(path, text) for path, text in topic_texts.items()},
-            profiles={path: self.read(path, text) for path, text in profile_texts.items()},
-            texts={**profile_texts, **topic_texts},
-        )
+        texts = {
+            f"profiles/{name}.yaml": document_text("Profile", {"name": name}, {"spec": content_of(profile)})
+            for name, profile in sorted(profiles.items())
+            if name in used
+        }
+        for name, choice in choices.items():
+            texts[f"{self.inputs.domain or domain_of(name)}/{name}.yaml"] = self._topic_text(name, choice)
+        return _Draft(texts, {path: self.read(path, text) for path, text in texts.items()})
+
+    def _topic_text(self, topic: str, choice: Choice) -> str:
+        metadata: dict[str, Content] = {"name": topic, "owner": self.inputs.owners.of(topic) or ""}
+        if len(self.environments) > 1:  # without it, the spec would create the topic in every environment
+            metadata["environments"] = (self.inputs.environment.name,)
+        profile, own = choice
+        spec: dict[str, Content] = {} if profile is None else {"profile": profile}
+        return document_text("Topic", metadata, {"spec": {**spec, **content_of(own)}})
 
     def excludes_more_configs(self, draft: _Draft, findings: Iterable[Finding]) -> bool:
         """Keep configs out of profiles where the rules refuse them; True if that changes the next draft."""
-        elsewhere = (name for name in self.environments if name != self.inputs.environment.name)
-        tree = self.tree_with(draft)
-        found = (*findings, *(f for name in elsewhere for f in unlifted(tree, name, self.inputs.now)))
-        files = {document.file: document for document in draft.profiles.values()}
-        bad = {key for f in found if f.topic is None and f.file in files for key in _keys_at(files[f.file], f.span)}
-        if bad <= self.own_configs:
-            return False
+        tree, here = self.tree_with(draft), self.inputs.environment.name
+        elsewhere = (f for name in self.environments if name != here for f in unlifted(tree, name, self.inputs.now))
+        profiles = {document.file: document for document in draft.documents.values() if document.kind == "Profile"}
+        bad = {
+            config
+            for f in (*findings, *elsewhere)
+            if f.topic is None and f.file in profiles
+            for config in _configs_at(profiles[f.file], f.span)
+        }
+        is_more = not bad <= self.own_configs
         self.own_configs |= bad
-        return True
+        return is_more
 
     def changed_by_plan(
-        self, draft: _Draft, findings: Iterable[Finding], topics: Mapping[str, LiveTopic]
+        self, draft: _Draft, exceptions: Sequence[WrittenException], topics: Container[str]
     ) -> list[LeftOut]:
-        """New topics that a plan would change or block."""
-        inputs, exceptions = self.inputs, _exceptions_for(findings)
-        path = exceptions_file(inputs.environment.name)
-        more = (self.read(path, self.exceptions_text(exceptions)),) if exceptions else ()
+        """Return new topics that a plan would change or block."""
+        inputs, file = self.inputs, self.exceptions_file
+        more = (self.read(file, self.exceptions_text(exceptions)),) if exceptions else ()
         after = validate(self.tree_with(draft, *more), environment=inputs.environment.name, now=inputs.now)
         environment, desired = after.require()
         delta = diff(map(desired_row, desired.topics.values()), map(live_row, inputs.live.topics.values()))
         change_set = plan(desired, inputs.live, delta, environment, now=inputs.now)
-        moved: dict[str, tuple[Code | None, str]] = {}
-        moved |= {change.topic: (None, f"its spec would {change.action} it") for change in change_set.changes}
+        moved: dict[str, CodedReason] = {
+            change.topic: (None, f"its spec would {change.action} it") for change in change_set.changes
+        }
         moved |= {blocked.topic: (blocked.codes[0], blocked.reasons[0]) for blocked in change_set.blocked}
-        return [LeftOut(topic=name, code=moved[name][0], reason=moved[name][1]) for name in topics if name in moved]
+        return [LeftOut(name, *reason) for name, reason in sorted(moved.items()) if name in topics]
 
     def exceptions_text(self, exceptions: Sequence[WrittenException]) -> str:
         return with_exceptions(self.inputs.exceptions_text, exceptions, self.inputs.environment.name, self.read)
 
     def tree_with(self, draft: _Draft, *more: Document) -> Tree:
-        """The existing and the new files; a new one replaces the existing one of the same name."""
-        every = (*self.inputs.tree.documents, *draft.profiles.values(), *draft.topics.values(), *more)
+        """Return the existing and the new files; a new one replaces the existing one of the same name."""
+        every = (*self.inputs.tree.documents, *draft.documents.values(), *more)
         documents = sorted({document.file: document for document in every}.values(), key=lambda each: each.file)
         return Tree(documents=tuple(documents), files=len(documents))
 
-    def _text_of(self, topic: str, profile: str | None, own: SpecValues) -> str:
-        metadata: dict[str, Content] = {"name": topic, "owner": self.options.owners.of(topic) or ""}
-        if len(self.environments) > 1:  # without it, the spec would create the topic in every environment
-            metadata["environments"] = (self.inputs.environment.name,)
-        spec: dict[str, Content] = {} if profile is None else {"profile": profile}
-        return document_text("Topic", metadata, {"spec": {**spec, **own.content()}})
+
+def _values_of(topic: LiveTopic, inputs: ImportInputs) -> Values:
+    (factor,) = topic.replication_factors
+    configs = expressible_configs(topic, inputs.release)
+    return {"partitions": topic.partitions, "replicationFactor": factor, **configs}
 
 
-def _values_of(topic: LiveTopic, release: Release) -> SpecValues:
-    (replication_factor,) = topic.replication_factors
-    return SpecValues(
-        partitions=topic.partitions, replication_factor=replication_factor, configs=expressible_configs(topic, release)
-    )
-
-
-def _keys_at(profile: Document, span: Span) -> list[str]:
-    """The configs of a profile that stand on the line of a finding."""
+def _configs_at(profile: Document, span: Span) -> list[str]:
+    """Return the configs of a profile that stand on the line of a finding."""
     configs = field_of(profile.root, "spec", "configs")
     entries = configs.entries if isinstance(configs, Fields) else ()
     return [key.text for key, _ in entries if key.span.line == span.line]

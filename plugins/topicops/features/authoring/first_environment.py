@@ -1,17 +1,15 @@
-"""The first files of a repository of topics: the environment of one cluster, what editors need, and the DAG file."""
+"""The first files of a repository of topics, as texts: the environment of one cluster, and what editors need."""
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import resources
-from pathlib import Path
+from typing import Literal
 
-from topicops.features.shared.writer import write_new
 from topicops.features.shared.yaml_text import scalar
-from topicops.model.errors import SpecFileError
+from topicops.model.choices import ForgeKind
 from topicops.model.printable import plural, printable
 from topicops.model.specs.desired import API_VERSION
 from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
@@ -29,23 +27,27 @@ FIRST_TOPICS = ("first-topic", *(f"first-topic-{number}" for number in range(2, 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Described:
-    """Topics that the files which are there already ask for in the new environment."""
+class Start:
+    """What a person says about the cluster."""
 
-    topics: int
-    missing: int
-    """Number of them that the cluster lacks: the first plan would create them."""
+    name: str
+    owner: str
+    cluster_class: Literal["production", "sandbox"]
+    zookeeper: ZooKeeperEndpoint | None
+    """None means that there is none, or that it is not to be read: then the brokers are the source."""
+    kafka: KafkaEndpoint | None
+    """None means that its addresses are read from ZooKeeper."""
+    topics: str
+    """Folder of specs, relative to the working folder, with ``/``."""
+    forge: ForgeKind = "github"
+    """Kind of the forge with the repository's pull requests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FirstEnvironment:
-    """What a person said about the cluster, and what the cluster answered."""
+    """What a person said about the cluster, with the brokers' addresses, and what the cluster answered."""
 
-    name: str
-    cluster_class: str
-    zookeeper: ZooKeeperEndpoint | None
-    """None means that the brokers are the source."""
-    kafka: KafkaEndpoint
+    start: Start
     cluster_id: str
     kafka_version: str | None
     """``3.9``; None means that no broker reported its release."""
@@ -55,8 +57,12 @@ class FirstEnvironment:
     """Name that no live topic has, for the command that makes the first own topic."""
 
     @property
-    def replication_factor(self) -> int:
-        return min(DEFAULT_REPLICATION_FACTOR, max(1, len(self.racks)))
+    def sentence(self) -> str:
+        """``Cluster x9Zk: 3 live brokers on 3 racks (a, b, c).``"""
+        racks = sorted({rack for rack in self.racks.values() if rack is not None})
+        place = f"on {plural(len(racks), 'rack')} ({', '.join(racks)})" if racks else "without racks"
+        version = f", Kafka {self.kafka_version}" if self.kafka_version else ""
+        return f"Cluster {self.cluster_id}: {plural(len(self.racks), 'live broker')} {place}{version}."
 
 
 def schema_line(kind: str) -> str:
@@ -68,81 +74,56 @@ def schema_line(kind: str) -> str:
 
 
 def environment_text(found: FirstEnvironment) -> str:
-    """The file ``environments/<name>.yaml``; every value that another cluster would need otherwise is in it."""
-    return "\n".join([schema_line("environment"), *_environment_lines(found)]) + "\n"
+    """Give ``environments/<name>.yaml``; every value that another cluster would need otherwise is in it."""
+    return "".join(f"{line}\n" for line in _environment_lines(found))
 
 
 def _environment_lines(found: FirstEnvironment) -> Iterator[str]:
-    is_sandbox = found.cluster_class == "sandbox"
-    yield f"# {printable(brokers_sentence(found))}"
-    yield from (f"apiVersion: {API_VERSION}", "kind: Environment", "metadata:", f"  name: {scalar(found.name)}")
+    start, replicas = found.start, min(DEFAULT_REPLICATION_FACTOR, max(1, len(found.racks)))
+    yield from (schema_line("environment"), f"# {printable(found.sentence)}")
+    yield from (f"apiVersion: {API_VERSION}", "kind: Environment", "metadata:", f"  name: {scalar(start.name)}")
     yield from ("spec:", "  cluster:")
-    if not is_sandbox:
+    if start.cluster_class != "sandbox":
         yield f"    id: {scalar(found.cluster_id)}  # nothing is sent to a cluster with another id"
-    yield f"    class: {found.cluster_class}"
+    yield f"    class: {start.cluster_class}"
     if found.kafka_version:
         yield f'    kafkaVersion: "{found.kafka_version}"'
-    yield f"    source: {'zookeeper' if found.zookeeper else 'kafka'}"
-    yield from _endpoint_lines("zookeeper", found.zookeeper)
-    yield from _endpoint_lines("kafka", found.kafka)
-    yield (
-        "    lease: zookeeper"
-        if found.zookeeper
-        else "    lease: file  # keeps apart the runs of this account on this host"
-    )
-    yield f"    minLiveBrokers: {found.replication_factor}  # with fewer, nothing is created, expanded or deleted"
-    yield from ("  defaults:", f"    replicationFactor: {found.replication_factor}")
+    yield f"    source: {'zookeeper' if start.zookeeper else 'kafka'}"
+    for name, endpoint in (("zookeeper", start.zookeeper), ("kafka", start.kafka)):
+        if values := endpoint.model_dump(by_alias=True, exclude_none=True) if endpoint else {}:
+            yield from (f"    {name}:", *(f"      {key}: {scalar(value)}" for key, value in values.items()))
+    file = "file  # keeps apart the runs of this account on this host"
+    yield f"    lease: {'zookeeper' if start.zookeeper else file}"
+    yield f"    minLiveBrokers: {replicas}  # with fewer, nothing is created, expanded or deleted"
+    yield from ("  defaults:", f"    replicationFactor: {replicas}")
     yield from ("  policy:", "    unattended: notice  # a change of higher risk waits for an approval")
 
 
-def _endpoint_lines(name: str, endpoint: ZooKeeperEndpoint | KafkaEndpoint | None) -> Iterator[str]:
-    values = endpoint.model_dump(by_alias=True, exclude_none=True) if endpoint else {}
-    if values:
-        yield f"    {name}:"
-        yield from (f"      {key}: {scalar(value)}" for key, value in values.items())
-
-
-def brokers_sentence(found: FirstEnvironment) -> str:
-    """``Cluster x9Zk: 3 live brokers on 3 racks (a, b, c).``"""
-    racks = sorted({rack for rack in found.racks.values() if rack is not None})
-    place = f"on {plural(len(racks), 'rack')} ({', '.join(racks)})" if racks else "without racks"
-    version = f", Kafka {found.kafka_version}" if found.kafka_version else ""
-    return f"Cluster {found.cluster_id}: {plural(len(found.racks), 'live broker')} {place}{version}."
-
-
 def editor_settings(topics: str) -> str:
-    """``.vscode/settings.json``: which schema is for which file; the YAML extension reads it.
+    """Give ``.vscode/settings.json``: which schema is for which file; the YAML extension reads it.
 
     Args:
         topics: The folder of specs as seen from the repository's root, with ``/``.
     """
-    parent = topics.rpartition("/")[0]
-    folder = f"./{parent}/{SCHEMAS}" if parent else f"./{SCHEMAS}"
-    patterns: Mapping[str, Sequence[str]] = {
-        "topic": (f"{topics}/*/*.yaml", f"!{topics}/environments/*.yaml", f"!{topics}/profiles/*.yaml"),
-        "profile": (f"{topics}/profiles/*.yaml",),
-        "environment": (f"{topics}/environments/*.yaml", f"!{topics}/environments/*.exceptions.yaml"),
-        "exceptions": (f"{topics}/environments/*.exceptions.yaml",),
+    environments, profiles = f"{topics}/environments/*.yaml", f"{topics}/profiles/*.yaml"
+    exceptions = f"{topics}/environments/*.exceptions.yaml"
+    patterns = {
+        "topic": [f"{topics}/*/*.yaml", f"!{environments}", f"!{profiles}"],
+        "profile": [profiles],
+        "environment": [environments, f"!{exceptions}"],
+        "exceptions": [exceptions],
     }
-    schemas = {f"{folder}/{kind}.v1.json": list(patterns[kind]) for kind in SCHEMA_KINDS}
+    schemas = {f"./{schemas_folder(topics)}/{kind}.v1.json": patterns[kind] for kind in SCHEMA_KINDS}
     return json.dumps({"yaml.schemas": schemas}, indent=2) + "\n"
 
 
-def branch_filter(branch: str) -> str:
-    """A branch as an entry of ``on.push.branches`` between brackets.
-
-    Source: docs.github.com, "Workflow syntax": in a filter ``+`` and ``!`` are signs, and a backslash makes them plain.
-    """
-    return scalar(re.sub(r"[+!]", r"\\\g<0>", branch), inside=True)
-
-
-def code_owner_lines(places: Sequence[str], owner: str) -> str:
-    """A line for each place, which counts once its ``#`` is removed."""
-    return "\n".join(f"# {place:<22} @your-organisation/{owner}" for place in places)
+def schemas_folder(topics: str) -> str:
+    parent = topics.rpartition("/")[0]
+    return f"{parent}/{SCHEMAS}" if parent else SCHEMAS
 
 
 def filled(template: str, values: Mapping[str, str]) -> str:
-    """A packaged text with ``@NAME@`` replaced."""
+    """Give a packaged text with ``@NAME@`` replaced."""
     for name, value in values.items():
         template = template.replace(f"@{name}@", value)
     return template
@@ -156,18 +137,3 @@ def packaged(path: str) -> str:
 def dag_file() -> str:
     """Give the text of the DAG file that people put beside their topics. Airflow itself is not needed."""
     return packaged(FIRST_FILES + DAG_FILE)
-
-
-def write_dag_file(folder: Path) -> tuple[Path, bool]:
-    """Write the DAG file, and say where it is and whether it is new.
-
-    Raises:
-        SpecFileError: There is a file with other lines, which stays; or the disk refuses.
-    """
-    path = folder / DAG_FILE
-    if path.is_file() and path.read_bytes() == dag_file().encode():
-        return path, False
-    if path.exists():
-        raise SpecFileError(f"{path}: it has other lines; compare with `topicops dags`, or move it away")
-    write_new(folder, {DAG_FILE: dag_file()})
-    return path, True

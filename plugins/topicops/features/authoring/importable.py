@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
+from datetime import datetime
 
 from topicops.features.authoring.owners import TopicOwners
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
@@ -12,13 +11,17 @@ from topicops.model.codes import Code
 from topicops.model.release import Release
 from topicops.model.specs.config_checks import config_problem
 from topicops.model.specs.desired import Desired
+from topicops.model.specs.document import Tree
 from topicops.model.specs.environment import Environment
 from topicops.model.specs.topic_config import THROTTLE_LISTS, TOPIC_CONFIGS, canonical, canonical_overrides, configs_of
 from topicops.steps.planning.blocking import config_edits
 from topicops.steps.specs.rules.names import name_problem
 
+CodedReason = tuple[Code | None, str]
+"""Code and reason."""
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+
+@dataclass(frozen=True, slots=True)
 class LeftOut:
     """A live topic that gets no spec."""
 
@@ -28,7 +31,7 @@ class LeftOut:
     reason: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class InexpressibleOverride:
     """A live override that no spec may name. It stays, and each plan reports it as drift."""
 
@@ -39,56 +42,29 @@ class InexpressibleOverride:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImportContext:
-    """What the rules need beside the live topic."""
+class ImportInputs:
+    """The existing files, which are valid, and the live cluster; and what the command line asks for."""
 
+    tree: Tree
     environment: Environment
     desired: Desired
     live: ClusterSnapshot
-    files_by_topic: Mapping[str, str]
-    """Every topic file of every environment, by the topic that it describes."""
+    exceptions_text: str | None
+    """The environment's file of exceptions; None means that there is none."""
+    now: datetime
     owners: TopicOwners
+    domain: str | None = None
+    """Folder of every new topic file; None means the first dotted part of the topic's name."""
+    only: str | None = None
+    """Glob; other topics are left alone."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SortedTopics:
-    """Every live topic that matches ``only``, in exactly one of four groups; each is sorted by name."""
-
-    importable: tuple[LiveTopic, ...]
-    described: tuple[str, ...]
-    """A spec of this environment describes them already."""
-    protected: tuple[str, ...]
-    left_out: tuple[LeftOut, ...]
-
-
-def sort_topics(context: ImportContext, *, only: str | None = None) -> SortedTopics:
-    """Put each live topic into one of the four groups.
-
-    Args:
-        only: A glob; topics that do not match it are in no group.
-    """
-    importable, described, protected, left_out = [], [], [], []
-    for name, topic in sorted(context.live.topics.items()):
-        if only is not None and not fnmatchcase(name, only):
-            continue
-        if name in context.desired.topics:
-            described.append(name)
-        elif context.environment.protecting_pattern(name):
-            protected.append(name)
-        elif (reason := _left_out(topic, context)) is not None:
-            left_out.append(reason)
-        else:
-            importable.append(topic)
-    return SortedTopics(
-        importable=tuple(importable),
-        described=tuple(described),
-        protected=tuple(protected),
-        left_out=tuple(left_out),
-    )
+    @property
+    def release(self) -> Release:
+        return self.environment.spec.cluster.release
 
 
 def expressible_configs(topic: LiveTopic, release: Release) -> dict[str, str]:
-    """Canonical values of the overrides that a spec may name where brokers are of this release."""
+    """Return canonical values of the overrides that a spec may name where brokers are of this release."""
     return {
         name: canonical(name, text)
         for name, text in sorted(topic.overrides.items())
@@ -96,18 +72,14 @@ def expressible_configs(topic: LiveTopic, release: Release) -> dict[str, str]:
     }
 
 
-def inexpressible_overrides(topic: LiveTopic, release: Release) -> tuple[InexpressibleOverride, ...]:
-    """The overrides that no spec may name where brokers are of this release, each with the reason.
+def inexpressible_overrides(topic: LiveTopic, release: Release) -> list[InexpressibleOverride]:
+    """Return the overrides that no spec may name where brokers are of this release, each with the reason.
 
     What is no override to ``canonical_overrides``, and so no drift, is none here.
     """
     names = sorted(topic.overrides.keys() & canonical_overrides(topic.overrides).keys())
     found = ((name, _override_problem(name, topic.overrides[name], release)) for name in names)
-    return tuple(
-        InexpressibleOverride(topic=topic.name, config=name, code=problem[0], reason=problem[1])
-        for name, problem in found
-        if problem is not None
-    )
+    return [InexpressibleOverride(topic.name, name, *problem) for name, problem in found if problem is not None]
 
 
 def _override_problem(name: str, text: str, release: Release) -> tuple[Code, str] | None:
@@ -115,97 +87,50 @@ def _override_problem(name: str, text: str, release: Release) -> tuple[Code, str
         return Code.THROTTLE, f"{name} belongs to Kafka's reassignment tools"
     if name not in TOPIC_CONFIGS:
         return Code.UNKNOWN_CONFIG, f"Kafka has no topic config {name}"
-    problem = config_problem(name, text, release)
-    if not problem:
+    if not (problem := config_problem(name, text, release)):
         return None
-    return (
-        (Code.INVALID_CONFIG, f"{name} cannot be {text!r}: {problem}")
-        if name in configs_of(release)
-        else (Code.UNUSABLE_CONFIG, problem)
-    )
+    if name not in configs_of(release):
+        return Code.UNUSABLE_CONFIG, problem
+    return Code.INVALID_CONFIG, f"{name} cannot be {text!r}: {problem}"
 
 
-# ---- rules ----
+def reason_to_leave_out(topic: LiveTopic, inputs: ImportInputs, file: str | None) -> CodedReason | None:
+    """Return why no spec can describe the topic; None means that one can.
 
-CodedReason = tuple[Code | None, str]
-"""Code and reason."""
-Rule = Callable[[LiveTopic, ImportContext], CodedReason | None]
-
-
-def _left_out(topic: LiveTopic, context: ImportContext) -> LeftOut | None:
-    for rule in RULES:
-        found = rule(topic, context)
-        if found is not None:
-            return LeftOut(topic=topic.name, code=found[0], reason=found[1])
-    return None
-
-
-def _illegal_name(topic: LiveTopic, _: ImportContext) -> CodedReason | None:
-    return name_problem(topic.name)
-
-
-def _file_of_another_environment(topic: LiveTopic, context: ImportContext) -> CodedReason | None:
-    file = context.files_by_topic.get(topic.name)
-    if file is None:
-        return None
-    name = context.environment.name
-    return Code.DEFINED_TWICE, f"{file} describes this name, but not for {name}; add that to its environments"
+    Args:
+        file: The topic file of this name, in any environment.
+    """
+    name, environment = topic.name, inputs.environment.name
+    if problem := name_problem(name):
+        return problem
+    if file is not None:
+        reason = f"{file} describes this name, but not for {environment}; add that to its environments"
+        return Code.DEFINED_TWICE, reason
+    if inputs.owners.of(name) is None:
+        return None, "no pattern of the owners fits its name; add one, or give --owner for all such topics"
+    if name in inputs.live.deleting:
+        return Code.BEING_DELETED, "it is marked for deletion"
+    if topic.unstable:
+        return Code.KEPT_CHANGING, "it kept changing while it was read; import it again later"
+    return _malformed(topic) or _overrides_to_be_removed(topic, inputs)
 
 
-def _no_owner(topic: LiveTopic, context: ImportContext) -> CodedReason | None:
-    if context.owners.of(topic.name) is not None:
-        return None
-    return None, "no pattern of the owners fits its name; add one, or give --owner for all such topics"
-
-
-def _being_deleted(topic: LiveTopic, context: ImportContext) -> CodedReason | None:
-    return (Code.BEING_DELETED, "it is marked for deletion") if topic.name in context.live.deleting else None
-
-
-def _unstable(topic: LiveTopic, _: ImportContext) -> CodedReason | None:
-    return (Code.KEPT_CHANGING, "it kept changing while it was read; import it again later") if topic.unstable else None
-
-
-def _no_partitions(topic: LiveTopic, _: ImportContext) -> CodedReason | None:
-    return None if topic.assignment else (Code.MALFORMED_PARTITIONS, "it has no partitions")
-
-
-def _gaps(topic: LiveTopic, _: ImportContext) -> CodedReason | None:
-    if sorted(topic.assignment) == list(range(topic.partitions)):
-        return None
-    missing = min(set(range(topic.partitions)) - topic.assignment.keys())
-    reason = f"its partition ids have gaps: of {topic.partitions} partitions none has the id {missing}"
-    return Code.MALFORMED_PARTITIONS, reason
-
-
-def _mixed_replication(topic: LiveTopic, _: ImportContext) -> CodedReason | None:
-    found = sorted(topic.replication_factors)
-    if len(found) > 1:
-        reason = f"its partitions have {' and '.join(map(str, found))} replicas; a spec has one number"
+def _malformed(topic: LiveTopic) -> CodedReason | None:
+    factors = sorted(topic.replication_factors)
+    if not topic.assignment:
+        return Code.MALFORMED_PARTITIONS, "it has no partitions"
+    if missing := set(range(topic.partitions)) - topic.assignment.keys():
+        reason = f"its partition ids have gaps: of {topic.partitions} partitions none has the id {min(missing)}"
+        return Code.MALFORMED_PARTITIONS, reason
+    if len(factors) > 1:
+        reason = f"its partitions have {' and '.join(map(str, factors))} replicas; a spec has one number"
         return Code.MIXED_REPLICATION_FACTOR, reason
-    return (Code.MALFORMED_PARTITIONS, "its partitions have no replicas") if found == [0] else None
+    return (Code.MALFORMED_PARTITIONS, "its partitions have no replicas") if factors == [0] else None
 
 
-def _overrides_to_be_removed(topic: LiveTopic, context: ImportContext) -> CodedReason | None:
+def _overrides_to_be_removed(topic: LiveTopic, inputs: ImportInputs) -> CodedReason | None:
     """With ``unlistedConfigs: remove`` the next plan would remove the overrides that no spec may name."""
-    release, policy = context.environment.spec.cluster.release, context.environment.spec.policy
-    edits = config_edits(expressible_configs(topic, release), topic.overrides, policy)
-    problems = inexpressible_overrides(topic, release)
+    edits = config_edits(expressible_configs(topic, inputs.release), topic.overrides, inputs.environment.spec.policy)
+    problems = inexpressible_overrides(topic, inputs.release)
     first = next((problem for problem in problems if problem.config in edits.after), None)
-    if first is None:
-        return None
-    return first.code, f"{first.reason}, and policy.unlistedConfigs would remove it"
-
-
-RULES: tuple[Rule, ...] = (
-    _illegal_name,
-    _file_of_another_environment,
-    _no_owner,
-    _being_deleted,
-    _unstable,
-    _no_partitions,
-    _gaps,
-    _mixed_replication,
-    _overrides_to_be_removed,
-)
-"""The first rule with a finding gives the reason."""
+    return None if first is None else (first.code, f"{first.reason}, and policy.unlistedConfigs would remove it")

@@ -1,19 +1,23 @@
-"""Write specs for the live topics that none describes. No cluster is changed."""
+"""Write specs for the live topics that none describes, and say what came of each. No cluster is changed."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 
 from topicops.edges.specs.open_files import OWNERS_FILE, ROOM_FOR_MANY, regular_text
 from topicops.edges.specs.reader import read_tree
-from topicops.features.authoring.drafts import ImportInputs, ImportOptions, ImportResult, draft_import
+from topicops.features.authoring.drafts import ImportResult, draft_import
 from topicops.features.authoring.exceptions_file import exceptions_file
+from topicops.features.authoring.importable import ImportInputs
 from topicops.features.authoring.owners import TopicOwners, checked_owner, owner_patterns
 from topicops.features.shared.writer import document_of, replace_text, root_of, shown, write_new
 from topicops.flow.inspecting import read_live_topics
 from topicops.flow.runs.run import Run, now
+from topicops.model.codes import Code
 from topicops.model.errors import SpecError, UsageError
+from topicops.model.printable import plural, printable
 from topicops.model.specs.files import OwnersFile
 from topicops.steps.specs.fields import read_section
 from topicops.steps.specs.validate import validate
@@ -31,7 +35,14 @@ def topic_owners(topics: Path, file: Path | None, *, otherwise: str | None) -> T
         SpecError: With every problem of the file.
     """
     path = file or topics / OWNERS_FILE
-    patterns = _owner_patterns(path) if file is not None or path.exists() else ()
+    patterns: tuple[tuple[str, str], ...] = ()
+    if file is not None or path.exists():
+        if (text := regular_text(path, room=ROOM_FOR_MANY)) is None:
+            raise UsageError(f"{path}: no file of owners that can be read")
+        body, found = read_section(root_of(text, shown(path), room=ROOM_FOR_MANY), OwnersFile, shown(path))
+        if found:
+            raise SpecError([finding.diagnostic() for finding in found])
+        patterns = tuple(owner_patterns(body.section("spec")))
     if not patterns and otherwise is None:
         raise UsageError(
             f"{path} gives no pattern to an owner; give --owner for all topics, or --owners with a file of patterns"
@@ -39,17 +50,7 @@ def topic_owners(topics: Path, file: Path | None, *, otherwise: str | None) -> T
     return TopicOwners(patterns=patterns, otherwise=None if otherwise is None else checked_owner(otherwise))
 
 
-def _owner_patterns(file: Path) -> tuple[tuple[str, str], ...]:
-    text = regular_text(file, room=ROOM_FOR_MANY)
-    if text is None:
-        raise UsageError(f"{file}: no file of owners that can be read")
-    body, found = read_section(root_of(text, shown(file), room=ROOM_FOR_MANY), OwnersFile, shown(file))
-    if found:
-        raise SpecError([finding.diagnostic() for finding in found])
-    return tuple(owner_patterns(body.section("spec")))
-
-
-def import_topics(run: Run, options: ImportOptions) -> ImportResult:
+def import_topics(run: Run, owners: TopicOwners, *, domain: str | None, only: str | None) -> ImportResult:
     """Write specs for the live topics that no file describes. Existing files stay; only exceptions may be added.
 
     Exceptions are written first and topics last: after a crash the files are valid, and another import continues.
@@ -71,9 +72,45 @@ def import_topics(run: Run, options: ImportOptions) -> ImportResult:
         live=read_live_topics(run.access(environment)),
         exceptions_text=regular_text(run.topics / exceptions, room=ROOM_FOR_MANY),
         now=at,
+        owners=owners,
+        domain=domain,
+        only=only,
     )
-    texts, result = draft_import(inputs, options, partial(document_of, run.topics))
+    texts, result = draft_import(inputs, partial(document_of, run.topics))
     if inputs.exceptions_text is not None and exceptions in texts:
         replace_text(run.topics / exceptions, texts.pop(exceptions), before=inputs.exceptions_text)
     write_new(run.topics, texts)
     return result
+
+
+def import_text(result: ImportResult) -> str:
+    """Return the new files, then everything that a person may not expect with its reason, then the counts."""
+    return "\n".join(_lines(result))
+
+
+def _lines(result: ImportResult) -> Iterator[str]:
+    profiles = sorted(path for path in result.files if path.startswith("profiles/"))
+    yield from _section("Imported", "topic", [path for path in result.files if path not in profiles])
+    yield from _section("New profiles", "profile", profiles)
+    written = [_coded(e.topic, e.code, e.reason) for e in result.exceptions]
+    yield from _section("Exceptions written", "exception", written)
+    yield from _section("Left out", "topic", [_coded(o.topic, o.code, o.reason) for o in result.left_out])
+    unsayable = [_coded(o.topic, o.code, o.reason) for o in result.unsayable]
+    yield from _section("Overrides that no spec may name", "override", unsayable)
+    yield from _section("Protected, skipped", "topic", result.protected)
+    yield (
+        f"{plural(len(result.imported), 'topic')} imported, {plural(len(profiles), 'new profile')}, "
+        f"{plural(len(result.exceptions), 'exception')}, {len(result.left_out)} left out, "
+        f"{len(result.protected)} protected, {len(result.described)} described before."
+    )
+
+
+def _section(title: str, noun: str, lines: Sequence[str]) -> Iterator[str]:
+    if lines:
+        yield f"{title} ({plural(len(lines), noun)}):"
+        yield from (f"  {printable(line)}" for line in lines)
+        yield ""
+
+
+def _coded(topic: str, code: Code | None, reason: str) -> str:
+    return f"{topic}: {code}: {reason}" if code else f"{topic}: {reason}"

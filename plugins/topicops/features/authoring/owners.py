@@ -12,7 +12,7 @@ from topicops.steps.specs.fields import Section
 from topicops.steps.specs.rules.names import name_problem
 
 LONGEST_OWNER = 200
-FOLDERS_WITH_MEANING = frozenset({"profiles", "environments"})
+FOLDERS_WITH_MEANING = ("environments", "profiles")
 """Folders of other files; no topic file can be in them."""
 OTHER_DOMAIN = "other"
 """The folder for topics whose names have no domain."""
@@ -20,15 +20,6 @@ _PLACEHOLDER = re.compile(
     r"[\W_]*(?:todo|tbd|tba|fixme|change[-_ ]?me|unknown|none|nobody|n/?a|x+)?[\W_]*", re.IGNORECASE
 )
 _FOLDER = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
-
-
-def checked_owner(owner: str) -> str:
-    """The owner, unless it is a placeholder. Raises ``UsageError``."""
-    if _PLACEHOLDER.fullmatch(owner):
-        raise UsageError(f"--owner {owner!r} names no team or person; name one, as in: --owner team-payments")
-    if len(owner) > LONGEST_OWNER or not owner.isprintable():
-        raise UsageError(f"--owner: a name of at most {LONGEST_OWNER} characters on one line")
-    return owner
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,32 +37,40 @@ class TopicOwners:
 
 
 def owner_patterns(spec: Section) -> Iterator[tuple[str, str]]:
-    """Each pattern and its owner, from the ``spec`` of a file of owners."""
+    """Yield each pattern and its owner, from the ``spec`` of a file of owners."""
     for item in spec.items("owners"):
         owner = item.value.get("owner", str) if isinstance(item.value, Section) else None
         if owner is not None and isinstance(item.value, Section):
             yield from ((pattern, owner) for pattern in item.value.texts("topics"))
 
 
-def checked_domain(domain: str) -> str:
-    """A folder below ``topics/``. Raises ``UsageError``."""
-    if domain in FOLDERS_WITH_MEANING or not _FOLDER.fullmatch(domain):
+def checked_owner(owner: str) -> str:
+    """Return the owner, unless it is a placeholder. Raises ``UsageError``."""
+    if _PLACEHOLDER.fullmatch(owner):
+        raise UsageError(f"--owner {owner!r} names no team or person; name one, as in: --owner team-payments")
+    if len(owner) > LONGEST_OWNER or not owner.isprintable():
+        raise UsageError(f"--owner: a name of at most {LONGEST_OWNER} characters on one line")
+    return owner
+
+
+def checked_domain(domain: str | None) -> str | None:
+    """Return a folder below ``topics/``, if one was given. Raises ``UsageError``."""
+    if domain is not None and (domain in FOLDERS_WITH_MEANING or not _FOLDER.fullmatch(domain)):
         raise UsageError(
             f"--domain {domain!r}: one folder of letters, digits, dot, underscore and dash; "
-            f"{' and '.join(sorted(FOLDERS_WITH_MEANING))} hold other files"
+            f"{' and '.join(FOLDERS_WITH_MEANING)} hold other files"
         )
     return domain
 
 
 def checked_name(topic: str) -> str:
-    """The topic's name, if a file can have it. Raises ``UsageError``; the rules find what else is wrong with it."""
-    problem = name_problem(topic)
-    if problem:
+    """Return the topic's name, if a file can have it. Raises ``UsageError``; the rules find what else is wrong."""
+    if problem := name_problem(topic):
         raise UsageError(": ".join(problem))
     return topic
 
 
 def domain_of(topic: str) -> str:
-    """The first dotted part of a legal name, if it can be a folder of topics."""
+    """Return the first dotted part of a legal name, if it can be a folder of topics."""
     first, dot, _ = topic.partition(".")
     return first if dot and first and first not in FOLDERS_WITH_MEANING else OTHER_DOMAIN

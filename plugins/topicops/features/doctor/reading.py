@@ -8,8 +8,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from topicops.features.doctor.findings import DoctorReport
 from topicops.features.doctor.rules import examine, examine_for_kraft, kraft_report
-from topicops.features.doctor.values import Area, DoctorFacts, DoctorReport, KafkaFacts, KafkaRole, ZooKeeperFacts
+from topicops.features.doctor.values import Area, DoctorFacts, KafkaFacts, KafkaRole, ZooKeeperFacts
 from topicops.flow.runs.access import Access
 from topicops.flow.runs.run import Run, home_is_set, read_needed_specs
 from topicops.model.errors import TopicopsError, UsageError

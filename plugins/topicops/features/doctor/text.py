@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeVar
 
-from topicops.features.doctor.values import DoctorFacts, DoctorReport, KafkaFacts, KafkaRole, Severity, ZooKeeperFacts
+from topicops.features.doctor.findings import DoctorReport, Severity
+from topicops.features.doctor.values import DoctorFacts, KafkaFacts, KafkaRole, ZooKeeperFacts
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.printable import plural, printable
 from topicops.model.release import BRIDGE, NO_ZOOKEEPER, OLDEST_CLIENT

@@ -1,24 +1,20 @@
-"""What ``doctor`` reads of one cluster, from ZooKeeper and from the brokers, and what it reports."""
+"""What ``doctor`` reads of one cluster, from ZooKeeper and from the brokers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import Literal, TypeVar
+from typing import Literal
 
 from topicops.model.abilities import Ability
 from topicops.model.cluster.snapshot import ClusterSnapshot, LogDirectories
-from topicops.model.codes import Code
 from topicops.model.errors import TopicopsError
-from topicops.model.json_types import FormatVersion
 from topicops.model.release import Release
 from topicops.model.specs.environment import Environment
 
 Migration = Literal["none", "prepared", "begun"]
 Area = Literal["zookeeper", "snapshot", "kafka", "migration"]
-"""Field of ``DoctorFacts`` that a rule needs; each is read on its own and may be missing."""
-T = TypeVar("T")
+"""Field of ``DoctorFacts``; each is read on its own and may be missing."""
 KafkaRole = Literal["reader", "applier", "deleter"]
 GONE_SETTINGS: Mapping[str, str] = {
     "delegation.token.master.key": "delegation.token.secret.key",
@@ -180,57 +176,3 @@ class DoctorFacts:
     """Spark runs on this machine, and has no class archive."""
     clock_difference: str = ""
     """How far this host's clock is from a server's that tells its time; empty means that they agree, or none does."""
-
-
-def needed(area: T | None) -> T:
-    """Give the area of the facts, which is there because the rule says that it needs it."""
-    if area is None:
-        raise ValueError("the rule needs what was not read")
-    return area
-
-
-class Severity(StrEnum):
-    """The gravest first."""
-
-    ERROR = "error"
-    WARNING = "warning"
-    NOTICE = "notice"
-
-
-ERROR, WARNING, NOTICE = Severity.ERROR, Severity.WARNING, Severity.NOTICE
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What one rule found, with all its places."""
-
-    severity: Severity
-    message: str
-    """Where and what, with a few of the places."""
-    fix: str
-    code: Code | None = None
-    places: tuple[str, ...] = ()
-    """All places: topics, partitions, brokers or servers."""
-    id: str = ""
-    """Id of the rule."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DoctorReport:
-    """What ``doctor`` prints."""
-
-    format_version: FormatVersion = "1.0"
-    environment: str
-    facts: Mapping[str, str]
-    """Sentences by subject, in order."""
-    findings: tuple[Finding, ...] = ()
-    """Findings of all rules, errors first."""
-    rules_applied: int = 0
-    rules_not_applied: tuple[str, ...] = ()
-    """Ids of the rules that were not applied, because something they need was not read."""
-    verdict: str = ""
-    """Sentence about the migration to KRaft where every rule was applied, and none found an error or a warning."""
-
-    @property
-    def has_errors(self) -> bool:
-        return any(finding.severity is ERROR for finding in self.findings)

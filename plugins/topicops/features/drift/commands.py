@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,6 +21,10 @@ from topicops.cli.shared_options import (
     all_environments,
 )
 from topicops.model.errors import ExitStatus, UsageError
+
+if TYPE_CHECKING:
+    from topicops.flow.runs.run import Run
+    from topicops.steps.planning.drift import DriftReport
 
 
 def drift_command(
@@ -63,7 +68,6 @@ def _differed_since(environment: str, since: str, only: str | None, output: Text
 
 
 def _differs_now(environment: str, topics: Path, only: str | None, output: TextOrJson) -> bool:
-    from topicops.features.drift.reading import live_drift
     from topicops.model.json_types import json_text
     from topicops.steps.reporting.cluster.drift_text import drift_lines, drift_summary
 
@@ -75,3 +79,19 @@ def _differs_now(environment: str, topics: Path, only: str | None, output: TextO
     lines = [*drift_lines(found.drift), ""] if found.drift else []
     print_result(json_text(found) if output == "json" else "\n".join([*lines, drift_summary(found)]))
     return bool(found.drift)
+
+
+def live_drift(run: Run, *, only: str | None = None) -> DriftReport:
+    """Say where the live cluster differs from the files. Raises ``WrongTargetError`` for another cluster."""
+    from topicops.flow.inspecting import read_live_topics
+    from topicops.flow.runs.guards import known_lost_topics
+    from topicops.flow.runs.run import read_needed_specs
+    from topicops.steps.planning.drift import drift
+    from topicops.steps.planning.only import needs_of
+    from topicops.steps.specs.needed import no_topic
+
+    run.progress(f"Reading {run.topics}")
+    environment, desired = read_needed_specs(run, needs_of(only) or no_topic).require()
+    run.progress(f"Reading the live topics of {run.environment}")
+    live = read_live_topics(run.access(environment))
+    return drift(desired, replace(live, lost=known_lost_topics(run, live, desired)), environment, only=only)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from pathlib import Path
 from typing import Annotated
 
@@ -9,6 +10,8 @@ import typer
 
 from topicops.cli.output import print_result
 from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, TopicsOption, one_environment
+from topicops.model.codes import CODES, Code
+from topicops.model.errors import UsageError
 
 
 def explain_command(
@@ -18,8 +21,7 @@ def explain_command(
     output: TextOrJsonOption = "text",
 ) -> None:
     """Show where each value of a topic comes from, and what it overrode. Opens no connection."""
-    from topicops.features.explain.explanation import explain
-    from topicops.features.explain.text import explain_text
+    from topicops.features.explain.explanation import explain, explain_text
     from topicops.model.json_types import json_text
 
     found = explain(topics, topic, one_environment(environment, topics))
@@ -33,10 +35,38 @@ def code_command(
     ] = None,
 ) -> None:
     """Explain a code, or list all of them."""
-    from topicops.features.explain.codes import code_text, find_code
+    from topicops.features.explain.commands import code_text, find_code
     from topicops.model.codes import Code
 
     if code is None:
         print_result("\n".join(f"{each}  {each.meaning}" for each in Code))
     else:
         print_result(code_text(find_code(code)))
+
+
+def code_text(code: Code) -> str:
+    """Return one code with its cause, an example and the fix."""
+    parts = {"Cause:": code.cause, "Example:": code.example, "Fix:": code.fix, "More:": code.page}
+    return "\n".join([f"{code}: {code.meaning}", "", *(f"  {part:<8} {text}" for part, text in parts.items() if text)])
+
+
+def find_code(text: str) -> Code:
+    """Return the code as people type it: ``TOP204``, ``top204``, ``204``, ``v08``.
+
+    Raises:
+        UsageError: There is no such code; the message names the nearest one.
+    """
+    wanted = text.strip().upper()
+    wanted = f"TOP{wanted}" if wanted.isdecimal() else wanted
+    found = CODES.get(wanted)
+    if found is None:
+        raise UsageError(f"there is no code {text!r}; the nearest is {_nearest(wanted)}, and `topicops code` lists all")
+    return found
+
+
+def _nearest(wanted: str) -> str:
+    digits = wanted.removeprefix("TOP")
+    if digits.isascii() and digits.isdigit() and len(digits) < 10:
+        problems = (code for code in Code if code.startswith("TOP"))
+        return min(problems, key=lambda code: abs(int(code.removeprefix("TOP")) - int(digits)))
+    return next(iter(difflib.get_close_matches(wanted, CODES, n=1, cutoff=0.0)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from topicops.features.formatting.field_order import Layout
+from topicops.features.formatting.field_order import Place, below, order_of
 from topicops.features.shared.yaml_blocks import Chunk, chunks_of, end_of, indentation, is_block, last_line, lines_of
 from topicops.model.specs.document import Entry, Fields, Items, Node, Text
 
@@ -23,7 +23,7 @@ class _UnusualError(Exception):
     """The file is written in a way that this pass does not change."""
 
 
-def reindented(text: str, root: Node, _layout: Layout) -> str:
+def reindented(text: str, root: Node, _place: Place) -> str:
     """Indent each level by two blanks, list items by two more than their key; comments move with their field."""
     lines = text.split("\n")
     if not is_block(root, lines):
@@ -114,7 +114,7 @@ class _Moves:
         return nearest.new if nearest.old == old else nearest.new + _STEP
 
 
-def without_idle_blanks(text: str, root: Node, _layout: Layout) -> str:
+def without_idle_blanks(text: str, root: Node, _place: Place) -> str:
     """``text`` without needless blanks and with one line feed at its end; lines inside a value stay as they are."""
     lines = text.split("\n")
     kept = set(_lines_of_long_texts(root, lines))
@@ -143,30 +143,30 @@ def _lines_of_long_texts(node: Node, lines: Sequence[str], below: int = 0, line:
                 yield from _lines_of_long_texts(value, lines, key.span.column - 1, key.span.line)
 
 
-def reordered(text: str, root: Node, layout: Layout) -> str:
-    """Sort the fields of the block mappings of the layout, each with its comments; lines outside the fields stay."""
+def reordered(text: str, root: Node, place: Place) -> str:
+    """Sort the fields of the block mappings that have an order, each with its comments; other lines stay."""
     lines = text.split("\n")
     if not isinstance(root, Fields) or not root.entries or not is_block(root, lines):
         return text
     first = root.entries[0][0].span.line
-    body = _in_order(root, layout, lines, start=first, end=len(lines) + 1)
+    body = _in_order(root, place, lines, start=first, end=len(lines) + 1)
     return "\n".join([*lines[: first - 1], *body])
 
 
-def _in_order(fields: Fields, layout: Layout, lines: Sequence[str], *, start: int, end: int) -> list[str]:
+def _in_order(fields: Fields, place: Place, lines: Sequence[str], *, start: int, end: int) -> list[str]:
     tail = end_of(fields.entries[-1], lines, end=end)  # later lines belong to the mapping as a whole
     chunks = chunks_of(fields, lines, start=start, end=tail)
-    place = {name: number for number, name in enumerate(layout.fields)}
-    pairs = sorted(zip(chunks, fields.entries, strict=True), key=lambda pair: place.get(pair[0].name, len(place)))
-    found = [line for chunk, entry in pairs for line in _lines(chunk, entry, layout, lines)]
+    order = order_of(place)
+    pairs = sorted(zip(chunks, fields.entries, strict=True), key=lambda pair: order.get(pair[0].name, len(order)))
+    found = [line for chunk, entry in pairs for line in _lines(chunk, entry, place, lines)]
     return [*found, *lines[tail - 1 : end - 1]]
 
 
-def _lines(chunk: Chunk, entry: Entry, layout: Layout, lines: Sequence[str]) -> Iterator[str]:
+def _lines(chunk: Chunk, entry: Entry, place: Place, lines: Sequence[str]) -> Iterator[str]:
     key, value = entry
-    below = layout.below(key.text)
-    if below is None or not isinstance(value, Fields) or not value.entries or not is_block(value, lines):
+    inner = below(place, key.text)
+    if inner is None or not isinstance(value, Fields) or not value.entries or not is_block(value, lines):
         yield from lines_of(chunk, lines)
         return
     yield from lines[chunk.start - 1 : key.span.line]
-    yield from _in_order(value, below, lines, start=key.span.line + 1, end=chunk.end)
+    yield from _in_order(value, inner, lines, start=key.span.line + 1, end=chunk.end)

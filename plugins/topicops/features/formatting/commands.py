@@ -23,12 +23,11 @@ def fmt_command(
     ] = False,
 ) -> None:
     """Write every file in its standard form: order, spelling, indentation. Values and comments stay. No connection."""
-    from topicops.features.formatting.files import format_files
-    from topicops.features.formatting.standard_form import format_text
+    from topicops.features.formatting.files import format_files, format_text
     from topicops.flow.spec_files import selection_of
 
     selection = selection_of(paths or [default_topics()])
     result = format_files(selection, check=check, on_change=lambda file: print_result(printable(file)))
     print_error(format_text(result, check=check))
-    if check and result.edits:
+    if check and result.changed:
         raise typer.Exit(ExitStatus.ERROR)

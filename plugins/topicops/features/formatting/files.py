@@ -3,52 +3,71 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from topicops.edges.specs.open_files import regular_text, room_of
 from topicops.edges.specs.reader import read_tree
-from topicops.model.specs.document import Document, FileKind, Node
+from topicops.model.specs.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
-    from topicops.features.formatting.standard_form import FormatResult
     from topicops.flow.spec_files import Selection
 
 
+@dataclass(frozen=True, slots=True)
+class FormatResult:
+    """What formatting changes."""
+
+    changed: list[str]
+    """Files whose text is not in its standard form."""
+    left_alone: dict[str, Diagnostic]
+    """First error of each file that has one."""
+    files: int
+
+
 def format_files(selection: Selection, *, check: bool, on_change: Callable[[str], None]) -> FormatResult:
-    """Write files in the standard form; with ``check`` nothing is written.
+    """Write the files that have no error in the standard form; with ``check`` nothing is written.
 
     Args:
         on_change: Takes the name of each file that is changed, or would be.
     """
-    from topicops.features.formatting.standard_form import format_tree
+    from topicops.features.formatting.standard_form import formatted
     from topicops.features.shared.writer import replace_text
     from topicops.steps.specs.validate import validate
 
     tree = read_tree(selection.topics)
-    diagnostics = validate(tree, environment=None, now=datetime.now(UTC)).diagnostics
-    result = format_tree(tree, diagnostics, _text_of, _parse, is_asked_for=selection.holds)
-    for file, edit in result.edits.items():
+    left_alone: dict[str, Diagnostic] = {}
+    for found in validate(tree, environment=None, now=datetime.now(UTC)).diagnostics:
+        if found.is_error and selection.holds(found.file):
+            left_alone.setdefault(found.file, found)
+    documents = [document for document in tree.documents if selection.holds(document.file)]
+    changed = []
+    for document in documents:
+        path = Path(document.file)
+        before = None if document.file in left_alone else regular_text(path, room=room_of(document.kind))
+        if before is None or (after := formatted(before, document.kind)) == before:
+            continue
         if not check:
-            replace_text(Path(file), edit.after, before=edit.before)
-        on_change(file)
-    return result
+            replace_text(path, after, before=before)
+        on_change(document.file)
+        changed.append(document.file)
+    return FormatResult(changed, left_alone, files=len(documents))
+
+
+def format_text(result: FormatResult, *, check: bool) -> str:
+    """Return one line for each file that has an error, then the counts."""
+    lines = [f"left alone: {file}:{d.line}: {d.code}: {d.summary}" for file, d in sorted(result.left_alone.items())]
+    if not result.files:
+        return "0 files: nothing was formatted"
+    counts = f"{len(result.changed)} of {result.files} file(s) {'would change' if check else 'changed'}"
+    rest = f", {len(result.left_alone)} left alone" if result.left_alone else ""
+    return "\n".join([*lines, f"{counts}{rest}"])
 
 
 def formatted_topic(text: str) -> str:
-    """Give the text of a topic's file in its standard form."""
+    """Return the text of a topic's file in its standard form."""
     from topicops.features.formatting.standard_form import formatted
 
-    return formatted(text, "Topic", partial(_parse, "Topic"))
-
-
-def _text_of(document: Document) -> str | None:
-    return regular_text(Path(document.file), room=room_of(document.kind))
-
-
-def _parse(kind: FileKind, text: str) -> Node | None:
-    from topicops.features.shared.writer import node_of
-
-    return node_of(text, room=room_of(kind))
+    return formatted(text, "Topic")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
 from typing import NamedTuple
 
-from topicops.features.formatting.field_order import Layout
+from topicops.features.formatting.field_order import ConfigKind, Place, below, order_of
 from topicops.features.shared.yaml_blocks import source_at
 from topicops.features.shared.yaml_text import MISREAD_WORDS, scalar
-from topicops.model.specs.document import Entry, Fields, Items, Node, Span, Text
+from topicops.model.specs.document import Fields, Items, Node, Span, Text
+from topicops.model.specs.field_kinds import AsWrittenKind, BooleanKind, DurationKind, IntegerKind
 from topicops.model.specs.spellings import human_unit, largest_unit
 from topicops.model.specs.topic_config import (
     LONGEST_NUMBER,
@@ -37,11 +37,11 @@ class Edit(NamedTuple):
     text: str
 
 
-def respelled(text: str, root: Node, layout: Layout) -> str:
-    """``text`` with each key, value and one-line flow collection in its standard spelling."""
+def respelled(text: str, root: Node, place: Place) -> str:
+    """Return ``text`` with each key, value and one-line flow collection in its standard spelling."""
     lines = text.split("\n")
     by_line: dict[int, list[Edit]] = {}
-    for edit in _edits(root, layout, lines):
+    for edit in _edits(root, place, lines):
         by_line.setdefault(edit.line, []).append(edit)
     return "\n".join(_edited(line, by_line.get(number, [])) for number, line in enumerate(lines, 1))
 
@@ -61,35 +61,28 @@ def _edited(line: str, edits: list[Edit]) -> str:
     return f"{before}{' ' * max(gap, 1)}{comment}"
 
 
-def _edits(node: Node, layout: Layout | None, lines: Sequence[str]) -> Iterator[Edit]:
-    if not isinstance(node, Text) and source_at(lines, node.span) in ("{", "["):
-        if node.span.line == node.span.end_line:
-            yield _edit(node.span, _flow(node, layout, lines))
+def _edits(node: Node, place: Place, lines: Sequence[str]) -> Iterator[Edit]:
+    span = node.span
+    if not isinstance(node, Text) and source_at(lines, span) in ("{", "["):
+        if span.line == span.end_line:
+            yield _edit(span, _flow(node, place, lines))
         return
     match node:
         case Text():
-            if node.span.line == node.span.end_line and node.span.column < node.span.end_column:
-                yield _edit(node.span, _value(node, layout, lines, inside=False))
+            if span.line == span.end_line and span.column < span.end_column:
+                yield _edit(span, _value(node, place, lines, inside=False))
         case Items():
             for item in node.items:
-                yield from _edits(item, layout.each if layout else None, lines)
+                yield from _edits(item, below(place), lines)
         case Fields():
             for key, value in node.entries:
-                yield from _entry(key, value, layout, lines)
-
-
-def _entry(key: Text, value: Node, layout: Layout | None, lines: Sequence[str]) -> Iterator[Edit]:
-    if key.span.line == key.span.end_line:
-        yield _edit(key.span, _key(key, lines, inside=False))
-    if layout is not None and layout.holds_configs and isinstance(value, Text):
-        if value.span.line == value.span.end_line and value.span.column < value.span.end_column:
-            yield _edit(value.span, _config(key.text, value, lines, inside=False))
-    else:
-        yield from _edits(value, layout.below(key.text) if layout else None, lines)
-    if value.span.line == key.span.line == key.span.end_line:
-        gap = lines[key.span.line - 1][key.span.end_column - 1 : value.span.column - 1]
-        if re.fullmatch(r"[ \t]*:[ \t]+", gap):
-            yield Edit(key.span.line, key.span.end_column, value.span.column, ": ")
+                if key.span.line == key.span.end_line:
+                    yield _edit(key.span, _key(key, lines, inside=False))
+                yield from _edits(value, below(place, key.text), lines)
+                if value.span.line == key.span.line == key.span.end_line:
+                    gap = lines[key.span.line - 1][key.span.end_column - 1 : value.span.column - 1]
+                    if re.fullmatch(r"[ \t]*:[ \t]+", gap):
+                        yield Edit(key.span.line, key.span.end_column, value.span.column, ": ")
 
 
 def _edit(span: Span, text: str) -> Edit:
@@ -100,27 +93,21 @@ def _source(span: Span, lines: Sequence[str]) -> str:
     return lines[span.line - 1][span.column - 1 : span.end_column - 1]
 
 
-def _flow(node: Node, layout: Layout | None, lines: Sequence[str]) -> str:
-    """A collection in brackets, on one line, its fields in order."""
+def _flow(node: Node, place: Place, lines: Sequence[str]) -> str:
+    """Return a collection in brackets, on one line, its fields in order."""
     match node:
         case Items():
-            below = layout.each if layout else None
-            return f"[{', '.join(_flow(item, below, lines) for item in node.items)}]"
+            return f"[{', '.join(_flow(item, below(place), lines) for item in node.items)}]"
         case Fields():
-            place = {name: number for number, name in enumerate(layout.fields if layout else ())}
-            entries = sorted(node.entries, key=lambda entry: place.get(entry[0].text, len(place)))
-            return f"{{{', '.join(_flow_entry(entry, layout, lines) for entry in entries)}}}"
+            order = order_of(place)
+            entries = sorted(node.entries, key=lambda entry: order.get(entry[0].text, len(order)))
+            shown = (
+                f"{_key(key, lines, inside=True)}: {_flow(value, below(place, key.text), lines) or 'null'}"
+                for key, value in entries
+            )
+            return f"{{{', '.join(shown)}}}"
         case Text():
-            return _value(node, layout, lines, inside=True)
-
-
-def _flow_entry(entry: Entry, layout: Layout | None, lines: Sequence[str]) -> str:
-    key, value = entry
-    if layout is not None and layout.holds_configs and isinstance(value, Text):
-        shown = _config(key.text, value, lines, inside=True)
-    else:
-        shown = _flow(value, layout.below(key.text) if layout else None, lines)
-    return f"{_key(key, lines, inside=True)}: {shown or 'null'}"
+            return _value(node, place, lines, inside=True)
 
 
 def _key(key: Text, lines: Sequence[str], *, inside: bool) -> str:
@@ -128,19 +115,23 @@ def _key(key: Text, lines: Sequence[str], *, inside: bool) -> str:
     return source if key.plain or plain.startswith('"') else plain
 
 
-def _value(node: Text, layout: Layout | None, lines: Sequence[str], *, inside: bool) -> str:
-    source, leaf = _source(node.span, lines), layout.leaf if layout else None
+def _value(node: Text, place: Place, lines: Sequence[str], *, inside: bool) -> str:
+    source, text = _source(node.span, lines), node.text
     if node.is_null:
-        return "null" if node.text else source
-    if leaf is None or source[:1] in ("|", ">"):
+        return "null" if text else source
+    if place is None or isinstance(place, AsWrittenKind) or source[:1] in ("|", ">"):
         return source
-    if leaf is int and len(node.text) <= LONGEST_NUMBER and WHOLE_NUMBER.fullmatch(node.text.strip()):
-        return str(int(node.text))
-    if leaf is bool and node.text in ("true", "false"):
-        return node.text
-    if leaf is timedelta:
-        return _duration(node.text.strip()) or source
-    return _text(node, source, inside=inside)
+    match place:
+        case IntegerKind() if len(text) <= LONGEST_NUMBER and WHOLE_NUMBER.fullmatch(text.strip()):
+            return str(int(text))
+        case BooleanKind() if text in ("true", "false"):
+            return text
+        case DurationKind():
+            return _duration(text.strip()) or source
+        case ConfigKind() if place.name in TOPIC_CONFIGS:
+            return _config(place.name, node, source, inside=inside)
+        case _:
+            return _text(node, source, inside=inside)
 
 
 def _text(node: Text, source: str, *, inside: bool) -> str:
@@ -155,10 +146,8 @@ def _text(node: Text, source: str, *, inside: bool) -> str:
     return shown if is_ours and (shown.startswith('"') or _PLAINLY.fullmatch(shown)) else source
 
 
-def _config(name: str, node: Text, lines: Sequence[str], *, inside: bool) -> str:
-    source, config = _source(node.span, lines), TOPIC_CONFIGS.get(name)
-    if node.is_null or config is None or source[:1] in ("|", ">"):
-        return _value(node, Layout(leaf=str), lines, inside=inside)
+def _config(name: str, node: Text, source: str, *, inside: bool) -> str:
+    config = TOPIC_CONFIGS[name]
     try:
         canonical = canonical_written(name, node.text)
     except ConfigValueError:

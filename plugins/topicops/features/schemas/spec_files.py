@@ -15,7 +15,6 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import assert_never
 
-from topicops.features.schemas.config_words import CONFIG_WORDS
 from topicops.model.release import OLDEST
 from topicops.model.specs.config_checks import ranges_by_release
 from topicops.model.specs.desired import API_VERSION
@@ -209,7 +208,7 @@ def _assignment() -> Schema:
 def _config(config: TopicConfig) -> Schema:
     """What one config may be; the keywords that begin with x- are for people who read the schema."""
     schema = _config_value(config)
-    schema["description"] = " ".join([CONFIG_WORDS[config.name], *_words_on_releases(config)])
+    schema["description"] = " ".join([config.words, *_words_on_releases(config)])
     schema["default"] = _typed_default(config)
     schema["x-type"], schema["x-valid"], schema["x-since"] = config.type, config.valid, str(config.since)
     if len(valid := ranges_by_release(config)) > 1:

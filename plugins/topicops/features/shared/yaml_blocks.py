@@ -1,4 +1,4 @@
-"""Which lines of a file belong to which field, comments included, so that a block can be moved or removed whole."""
+"""Nodes and their lines: what a node means, and which lines of a file belong to which field, comments included."""
 
 from __future__ import annotations
 
@@ -94,3 +94,27 @@ def end_of(entry: Entry, lines: Sequence[str], *, end: int) -> int:
 
 def lines_of(chunk: Chunk, lines: Sequence[str]) -> list[str]:
     return list(lines[chunk.start - 1 : chunk.end - 1])
+
+
+PlainValue = str | None | list["PlainValue"] | dict[str, "PlainValue"]
+
+
+def plain_value(node: Node | None) -> PlainValue:
+    """Equal for two nodes exactly when every reader of specs takes them for the same."""
+    match node:
+        case Text():
+            return None if node.is_null else node.text
+        case Items():
+            return [plain_value(item) for item in node.items]
+        case Fields():
+            return {key.text: plain_value(value) for key, value in node.entries}
+        case None:
+            return None
+
+
+def field_of(node: Node | None, *path: str) -> Node | None:
+    """What stands under a path of keys; None where there is no such field."""
+    for name in path:
+        entries = node.entries if isinstance(node, Fields) else ()
+        node = next((value for key, value in entries if key.text == name), None)
+    return node

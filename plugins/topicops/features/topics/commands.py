@@ -26,15 +26,14 @@ def topics_command(
     output: TextOrJsonOption = "text",
 ) -> None:
     """List live topics, or the partitions that match Kafka's own filters. Nothing is written."""
-    from topicops.features.topics.listing import PartitionFilter, Wanted, read_topics
-    from topicops.features.topics.text import topics_summary, topics_text, topics_ways
+    from topicops.features.topics.listing import Wanted, read_topics, topics_summary, topics_text, topics_ways
     from topicops.model.json_types import json_text
 
     asked = {
-        PartitionFilter.UNDER_REPLICATED: under_replicated,
-        PartitionFilter.UNDER_MIN_ISR: under_min_isr,
-        PartitionFilter.AT_MIN_ISR: at_min_isr,
-        PartitionFilter.UNAVAILABLE: unavailable,
+        "under-replicated": under_replicated,
+        "under-min-isr": under_min_isr,
+        "at-min-isr": at_min_isr,
+        "unavailable": unavailable,
     }
     partitions = frozenset(name for name, is_asked in asked.items() if is_asked)
     wanted = Wanted(partitions=partitions, with_overrides=with_overrides, unmanaged=unmanaged)

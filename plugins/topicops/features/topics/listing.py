@@ -1,46 +1,40 @@
-"""Live topics through the filters of Kafka's own ``kafka-topics --describe``.
+"""Live topics through the filters of Kafka's own ``kafka-topics --describe``, and as text in the lines of that tool.
 
 Source: org.apache.kafka.tools.TopicCommand (3.9).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
 from topicops.features.shared.listed_partitions import ListedPartition, listed_partitions
 from topicops.flow.inspecting import read_live_topics
 from topicops.flow.runs.run import Run, read_needed_specs
 from topicops.model.cluster.broker_defaults import is_known
 from topicops.model.cluster.health import PartitionHealth
-from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
+from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.json_types import FormatVersion
+from topicops.model.printable import plural, printable
 from topicops.model.specs.topic_config import MIN_ISR
 from topicops.steps.specs.needed import no_topic
-from topicops.steps.why_commands import why_command
+from topicops.steps.why_commands import why_command, why_commands
 
-
-class PartitionFilter(StrEnum):
-    UNDER_REPLICATED = "under-replicated"
-    UNDER_MIN_ISR = "under-min-isr"
-    AT_MIN_ISR = "at-min-isr"
-    UNAVAILABLE = "unavailable"
-
-
-FILTERS: Mapping[PartitionFilter, Callable[[PartitionHealth], bool]] = {
-    PartitionFilter.UNDER_REPLICATED: lambda health: health.is_under_replicated,
-    PartitionFilter.UNDER_MIN_ISR: lambda health: health.refuses_all_acks,
-    PartitionFilter.AT_MIN_ISR: lambda health: health.is_at_min_isr,
-    PartitionFilter.UNAVAILABLE: lambda health: health.is_offline,
+FILTERS: Mapping[str, Callable[[PartitionHealth], bool]] = {
+    "under-replicated": lambda health: health.is_under_replicated,
+    "under-min-isr": lambda health: health.refuses_all_acks,
+    "at-min-isr": lambda health: health.is_at_min_isr,
+    "unavailable": lambda health: health.is_offline,
 }
+"""Filters of partitions, by the option of the command."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
     """What to list: all that is asked for must hold at once."""
 
-    partitions: frozenset[PartitionFilter] = frozenset()
+    partitions: frozenset[str] = frozenset()
+    """Keys of ``FILTERS``."""
     with_overrides: bool = False
     unmanaged: bool = False
 
@@ -111,13 +105,29 @@ def list_topics(snapshot: ClusterSnapshot, wanted: Wanted, *, environment: str, 
     """
     found = []
     for name, topic in sorted(snapshot.topics.items()):
-        passing = None
+        is_managed, is_deleting = name in managed, name in snapshot.deleting
+        passing: list[ListedPartition] | None = None
         if wanted.partitions:
-            listed = () if name in snapshot.deleting else listed_partitions(snapshot, topic)
+            listed = () if is_deleting else listed_partitions(snapshot, topic)
             passing = [each for each in listed if all(FILTERS[word](each.health) for word in wanted.partitions)]
-        is_left_out = (wanted.unmanaged and name in managed) or (wanted.with_overrides and not topic.overrides)
-        if not is_left_out and passing != []:
-            found.append(_matching(snapshot, topic, passing, environment, is_managed=name in managed))
+        is_left_out = (wanted.unmanaged and is_managed) or (wanted.with_overrides and not topic.overrides)
+        if is_left_out or passing == []:
+            continue
+        health, first = [each.health for each in passing or ()], min(topic.assignment, default=-1)
+        is_healthy = not any(each.is_under_replicated or each.refuses_all_acks for each in health)
+        found.append(
+            MatchingTopic(
+                name=name,
+                topic_id=topic.topic_id,
+                partitions=topic.partitions,
+                replication_factor=len(set(topic.assignment.get(first, ())) - set(topic.adding.get(first, ()))),
+                overrides=dict(sorted(topic.overrides.items())),
+                managed=is_managed,
+                deleting=is_deleting,
+                matching_partitions=None if passing is None else tuple(map(_partition, passing)),
+                why=None if is_healthy and not is_deleting else why_command(name, environment),
+            )
+        )
     return Listing(
         environment=environment,
         cluster_id=snapshot.cluster_id,
@@ -128,37 +138,53 @@ def list_topics(snapshot: ClusterSnapshot, wanted: Wanted, *, environment: str, 
     )
 
 
-def _matching(
-    snapshot: ClusterSnapshot,
-    topic: LiveTopic,
-    passing: Collection[ListedPartition] | None,
-    environment: str,
-    *,
-    is_managed: bool,
-) -> MatchingTopic:
-    is_deleting, first = topic.name in snapshot.deleting, min(topic.assignment, default=-1)
-    health = [each.health for each in passing or ()]
-    is_healthy = not any(each.is_under_replicated or each.refuses_all_acks for each in health)
-    return MatchingTopic(
-        name=topic.name,
-        topic_id=topic.topic_id,
-        partitions=topic.partitions,
-        replication_factor=len(set(topic.assignment.get(first, ())) - set(topic.adding.get(first, ()))),
-        overrides=dict(sorted(topic.overrides.items())),
-        managed=is_managed,
-        deleting=is_deleting,
-        matching_partitions=None if passing is None else tuple(map(_partition, passing)),
-        why=None if is_healthy and not is_deleting else why_command(topic.name, environment),
-    )
-
-
 def _partition(listed: ListedPartition) -> MatchingPartition:
     return MatchingPartition(
         partition=listed.id,
         leader=listed.leader,
         replicas=listed.replicas,
-        isr=tuple(listed.health.isr),
+        isr=listed.health.isr,
         adding=listed.adding,
         removing=listed.removing,
         min_isr=listed.health.min_isr,
     )
+
+
+def topics_text(listing: Listing) -> str:
+    """Return Kafka's own lines, tabs included: of the partitions where those were filtered, else of the topics."""
+    return "\n".join("\t".join(map(printable, cells)) for topic in listing.topics for cells in _lines(topic))
+
+
+def topics_summary(listing: Listing) -> str:
+    """Say how much of what was read is listed, on one line."""
+    topics = f"{len(listing.topics):,} of {plural(listing.topics_read, 'topic')}"
+    rows = [len(topic.matching_partitions) for topic in listing.topics if topic.matching_partitions is not None]
+    return f"{topics}, {plural(sum(rows), 'partition')}" if rows else topics
+
+
+def topics_ways(listing: Listing) -> list[str]:
+    """Return the command that says why, for each listed topic that is not healthy or still being deleted."""
+    return why_commands((topic.name for topic in listing.topics if topic.why), listing.environment)
+
+
+def _lines(topic: MatchingTopic) -> Iterator[list[str]]:
+    if topic.matching_partitions is not None:
+        yield from (_cells(topic.name, partition) for partition in topic.matching_partitions)
+        return
+    yield [
+        f"Topic: {topic.name}",
+        *([f"TopicId: {topic.topic_id}"] if topic.topic_id else []),
+        f"PartitionCount: {topic.partitions}",
+        f"ReplicationFactor: {topic.replication_factor}",
+        f"Configs: {','.join(f'{name}={value}' for name, value in topic.overrides.items())}",
+        *(["MarkedForDeletion: true"] if topic.deleting else []),
+    ]
+
+
+def _cells(topic: str, partition: MatchingPartition) -> list[str]:
+    leader = "none" if partition.leader is None else partition.leader
+    brokers = {"Replicas": partition.replicas, "Isr": partition.isr}
+    if partition.adding or partition.removing:
+        brokers |= {"Adding Replicas": partition.adding, "Removing Replicas": partition.removing}
+    joined = (f"{name}: {','.join(map(str, ids))}" for name, ids in brokers.items())
+    return ["", f"Topic: {topic}", f"Partition: {partition.partition}", f"Leader: {leader}", *joined]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from topicops.features.shared.document_values import field_of
-from topicops.features.shared.yaml_blocks import is_block, last_line
+from topicops.features.shared.yaml_blocks import field_of, is_block, last_line
 from topicops.features.shared.yaml_text import config_content, text_of
 from topicops.model.specs.document import Entry, Fields, Node, Span, Text
 from topicops.model.specs.topic_config import TOPIC_CONFIGS

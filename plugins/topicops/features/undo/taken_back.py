@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from topicops.features.shared.document_values import field_of, plain_value
+from topicops.features.shared.yaml_blocks import field_of, plain_value
 from topicops.features.undo.edited_config import with_config, written_value
 from topicops.features.undo.values import FileEdit, PastTopic, Undo, UndoNote, past_topics
 from topicops.model.errors import SpecError

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from topicops.features.why import brokers, configs, deletions, leaders, moves, replicas
+from topicops.features.why import brokers, leaders, operations
 from topicops.features.why.values import Cause, TopicTimes, WhyFacts
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, TopicTraces
 
@@ -28,22 +28,22 @@ RULES = (
     Rule("no-controller", brokers.no_controller, takes_snapshot=True),
     Rule("znode-removed", brokers.znode_removed),
     Rule("no-topic", brokers.no_topic),
-    Rule("deletion-waits-for-broker", deletions.waits_for_brokers, takes_snapshot=True),
-    Rule("deletion-waits-for-disk", replicas.deletion_waits_for_disk),
-    Rule("deletion-of-never-led", deletions.never_led_and_old),
-    Rule("deletion-waits-for-move", deletions.waits_for_a_move, takes_snapshot=True),
-    Rule("deletion-runs", deletions.runs, takes_snapshot=True),
-    Rule("failed-log-directory", replicas.failed_log_directory),
+    Rule("deletion-waits-for-broker", operations.waits_for_brokers, takes_snapshot=True),
+    Rule("deletion-waits-for-disk", leaders.deletion_waits_for_disk),
+    Rule("deletion-of-never-led", operations.never_led_and_old),
+    Rule("deletion-waits-for-move", operations.waits_for_a_move, takes_snapshot=True),
+    Rule("deletion-runs", operations.deletion_runs, takes_snapshot=True),
+    Rule("failed-log-directory", leaders.failed_log_directory),
     Rule("no-leader", leaders.no_leader, takes_snapshot=True),
     Rule("no-election", leaders.no_election, takes_snapshot=True),
     Rule("no-state", leaders.no_state, takes_snapshot=True),
-    Rule("move-waits-for-broker", moves.waits_for_new_replicas, takes_snapshot=True),
-    Rule("move-runs", moves.runs, takes_snapshot=True),
-    Rule("not-in-sync", replicas.not_in_sync, takes_snapshot=True),
-    Rule("below-min-isr", replicas.below_min_isr, takes_snapshot=True),
-    Rule("config-not-in-force", configs.not_in_force),
-    Rule("config-invalid", configs.refused_by_brokers),
-    Rule("min-isr-above-replicas", configs.min_isr_cannot_be_met),
+    Rule("move-waits-for-broker", operations.waits_for_new_replicas, takes_snapshot=True),
+    Rule("move-runs", operations.move_runs, takes_snapshot=True),
+    Rule("not-in-sync", leaders.not_in_sync, takes_snapshot=True),
+    Rule("below-min-isr", leaders.below_min_isr, takes_snapshot=True),
+    Rule("config-not-in-force", brokers.not_in_force),
+    Rule("config-invalid", brokers.refused_by_brokers),
+    Rule("min-isr-above-replicas", brokers.min_isr_cannot_be_met),
     Rule("unknown-to-broker", brokers.unknown_to_brokers),
     Rule("other-topic-id", brokers.other_topic_id),
     Rule("log-not-served", brokers.log_not_served),

@@ -1,19 +1,23 @@
-"""What ``why`` reads about one topic, and what it finds: the causes of a state that does not end."""
+"""What ``why`` reads about one topic, the commands that a person types, and the causes of a state that does not end."""
 
 from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterable, Mapping
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypeVar
 
 from topicops.model.cluster.broker_defaults import BrokerDefaults
-from topicops.model.cluster.snapshot import LiveTopic, PartitionState, TopicTraces
+from topicops.model.cluster.health import PartitionHealth, health_of
+from topicops.model.cluster.snapshot import Assignment, LiveTopic, PartitionState, TopicTraces
 from topicops.model.errors import UndecodableZnodeError
 from topicops.model.json_types import FormatVersion
 from topicops.model.ports import BrokerLogs, BrokerView
 from topicops.model.release import CONFIGURES_TOPICS_BY_BROKERS, REASSIGNMENTS_IN_TOPICS, USUAL, Release, Releases
+from topicops.model.times import time_of_ms
 
 CLIENT_PROPERTIES = "client.properties"
 """The file with a login, which the person who types a command has."""
@@ -88,6 +92,12 @@ class WhyFacts:
         return (self.live.states or {}) if self.live else {}
 
     @property
+    def healths(self) -> Mapping[int, PartitionHealth]:
+        """Health of each partition that has a state, by id; empty for a topic that is being deleted."""
+        live = self.staying
+        return {p: health_of(live, p, self.brokers) for p in sorted(self.states)} if live else {}
+
+    @property
     def is_deleting(self) -> bool:
         return self.traces is not None and self.traces.is_deleting
 
@@ -118,6 +128,16 @@ class WhyFacts:
     def row(self, partition: int) -> tuple[int, ...]:
         """The replicas of a partition."""
         return self.live.assignment.get(partition, ()) if self.live else ()
+
+    def since(self, partitions: Iterable[int]) -> str:
+        """`` since 2024-05-01 12:00 UTC``, when the oldest of these states was written; empty where it is not known."""
+        times = self.times.states if self.times else {}
+        return when("since", min((times[p] for p in partitions if p in times), default=None))
+
+    @property
+    def asked_for(self) -> str:
+        """``the deletion asked for at 2024-05-01 12:00 UTC``."""
+        return f"the deletion asked for{when('at', self.times.marker if self.times else None)}"
 
     def unregistered(self, brokers: Iterable[int]) -> list[int]:
         return sorted(set(brokers) - self.brokers)
@@ -198,3 +218,40 @@ class Why:
     topic: str
     causes: tuple[Cause, ...]
     """Causes in the order in which a person would fix them; empty means that nothing is wrong."""
+
+
+K = TypeVar("K", int, tuple[int, ...], tuple[tuple[int, ...], tuple[int, ...]])
+
+
+def grouped(partitions: Iterable[tuple[K, int]]) -> list[tuple[K, list[int]]]:
+    """The partitions of each key, sorted by the keys."""
+    found: defaultdict[K, list[int]] = defaultdict(list)
+    for key, partition in partitions:
+        found[key].append(partition)
+    return sorted(found.items())
+
+
+def when(word: str, ms: int | None) -> str:
+    """`` at 2024-05-01 12:00 UTC``; empty where it is not known."""
+    if not ms:
+        return ""
+    at = time_of_ms(ms)
+    return f" {word} {at:%Y-%m-%d %H:%M} UTC" if at else f" {word} {ms} ms since 1970"
+
+
+def are(brokers: Collection[int]) -> str:
+    return "are" if len(brokers) > 1 else "is"
+
+
+def metadata_of(brokers: Iterable[int]) -> tuple[str, ...]:
+    return tuple(f"metadata of broker {broker}" for broker in sorted(brokers))
+
+
+def topic_znode(topic_id: str | None, rows: Assignment, adding: Assignment, removing: Assignment) -> str:
+    """The data of a topic's znode: with an id as Kafka writes it since 2.8, else as 1.0 does, which all read."""
+    written = ({str(p): list(row) for p, row in sorted(by.items())} for by in (rows, adding, removing))
+    names = ("partitions", "adding_replicas", "removing_replicas")
+    value: dict[str, object] = {"version": 3, "topic_id": topic_id, **dict(zip(names, written, strict=True))}
+    if topic_id is None:
+        value = {"version": 1, "partitions": value["partitions"]}
+    return json.dumps(value, separators=(",", ":"))

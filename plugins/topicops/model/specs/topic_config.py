@@ -96,6 +96,8 @@ class TopicConfig:
     """One config as the brokers of one release have it."""
 
     name: str
+    words: str
+    """Sentence that editors show."""
     type: ConfigType
     importance: str
     since: Release
@@ -161,6 +163,7 @@ class _ConfigRow(msgspec.Struct):
     """A config of ``topic_configs.json``."""
 
     name: str
+    words: str
     type: ConfigType
     importance: str
     since: str
@@ -180,6 +183,7 @@ def _config(row: _ConfigRow) -> TopicConfig:
     forms = _forms(row.forms)
     return TopicConfig(
         name=row.name,
+        words=row.words,
         type=row.type,
         importance=row.importance,
         since=_release(row.since),
