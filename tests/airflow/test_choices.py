@@ -150,7 +150,7 @@ def test_a_new_change_is_asked_about_together_with_what_was_rejected_before(flow
     task = approval_task()
     facts = approval.load(site(flow), context(task, digests=found["digests"]))
     text = Path(str(facts["question"])).read_text(encoding="utf-8")
-    assert "**Rejected before**; the form marks them:" in text
+    assert "#### Rejected before; the form marks them" in text
     assert "clicks are still read" in text
     question = read_question(run_of(flow, task))
     assert question is not None

@@ -99,8 +99,9 @@ def two_environments(shop: Simulated) -> None:
 
 
 def spoiled(shop: Simulated) -> None:
-    """One file that an edit would mend, and one that another name would."""
+    """One file that an edit would mend, one that another name would, and one with a field twice."""
     new, bills = shop.workspace.path_of("new"), shop.workspace.path_of("bills")
+    new.with_name("twice.yaml").write_text("kind: Topic\nkind: Topic\n")
     new.write_text(new.read_text().replace("keyed: false", "partitions: 010"))
     bills.rename(bills.with_name("bils.yaml"))
 
@@ -215,7 +216,7 @@ def test_what_is_written_fits_its_schema_and_shows_each_part_of_it(shop: Simulat
         assert any(complaints(without, document) for document in documents), f"no document has a {name}"
 
 
-LATER = {"AuditLine", "ReportJson"}
+LATER = {"AuditLine"}
 """Parts with fields that came with a later minor version of their format."""
 
 

@@ -9,8 +9,7 @@ import pytest
 from fixtures.rich_plan import resealed, rich_plan
 from topicops.cli import run
 from topicops.model.plans.plan_file import plan_to_json
-from topicops.steps.reporting.plans.plan_markdown import plan_markdown
-from topicops.steps.reporting.plans.plan_text import plan_text
+from topicops.steps.reporting.plan_document import plan_markdown, plan_text
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from fixtures.spec_folder import topic, write
 from topicops.cli import run
 from topicops.edges.specs.open_files import source_lines
 from topicops.model.specs.diagnostics import Diagnostic, Severity
-from topicops.steps.reporting.specs.diagnostics_text import annotation, diagnostics_json, diagnostics_text
+from topicops.steps.reporting.diagnostics_text import annotation, diagnostics_json, diagnostics_text
 
 TOPICS = Path(__file__).parents[2] / "topics"
 BAD = "apiVersion: topicops/v1\nkind: Topic\nmetadata:\n  name: clicks\n  owner: me\nspec:\n  partitions: '\x1b[31m'\n"
@@ -74,6 +74,7 @@ def test_json_names_every_field(folder: Path, capsys: pytest.CaptureFixture[str]
         "column": 15,
         "end_line": 7,
         "end_column": 18,
+        "note": None,
     }
 
 

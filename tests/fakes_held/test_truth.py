@@ -11,9 +11,9 @@ import pytest
 
 from fixtures.fault_history import TopicLook
 from fixtures.truth import Down, Shown, World, false_statements, not_said, not_settled
-from topicops.features.shared.markup import Html, pill, table, tag, together
 from topicops.model.runs.audit import AuditLine
 from topicops.model.runs.results import OutcomeStatus
+from topicops.steps.reporting.markup import Html, pill, table, tag, together
 
 AT = datetime(2026, 11, 27, 6, 0, tzinfo=UTC)
 DAG, RUN, OTHER = "topic_pipeline_killed", "topic_pipeline_killed/one", "topic_pipeline_killed/two"

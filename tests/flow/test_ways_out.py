@@ -27,7 +27,7 @@ from topicops.flow import reporting, single_steps, whole_runs
 from topicops.flow.runs.run import Run
 from topicops.model.errors import ExitStatus
 from topicops.model.ports import Clock
-from topicops.steps.reporting.runs.run_report import next_steps
+from topicops.steps.reporting.run_report import next_steps
 
 FAULTS: tuple[Fault, ...] = (
     CONNECTION_LOST,

@@ -4,7 +4,7 @@ import pytest
 
 from fixtures.html_seen import Seen
 from fixtures.run_pages import HOSTILE
-from topicops.features.shared.markup import document, table, tag, together
+from topicops.steps.reporting.markup import document, table, tag, together
 
 
 def test_a_text_is_escaped_wherever_it_stands() -> None:

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from fixtures.html_seen import Seen
-from topicops.features.shared.markup import tag
 from topicops.on_airflow import topic_pages
 from topicops.on_airflow.plugged import Page
+from topicops.steps.reporting.markup import tag
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,8 @@ from topicops.model.runs.facts import CAUSES, Facts, OwnedTopics, PartitionCount
 from topicops.model.specs.desired import DesiredTopic
 from topicops.steps.facts import classes_by_owner, counts_without_states, facts_of, partition_counts
 from topicops.steps.planning.diff import diff
-from topicops.steps.reporting.facts_wording import facts_json, load_rows, owner_lines, unhealthy_lines
+from topicops.steps.reporting.facts_wording import OwnersDrift, load_rows, owner_lines, unhealthy_lines
+from topicops.steps.reporting.run_report import RunReport, report_json
 
 RACKS = {1: "a", 2: "b", 3: "b"}
 
@@ -139,9 +140,5 @@ def test_the_report_has_the_owners_of_the_first_snapshot_and_the_health_of_the_n
         facts(one_partition(1)),
         classes=(OwnedTopics(owner="billing", domain="", topic_class=TopicClass.MISSING, topics=2),),
     )
-
-    found = facts_json(before, facts(one_partition(1, 2)))
-
-    assert found["owners"] == [{"owner": "billing", "domain": "", "missing": 2, "different": 0, "tombstoned": 0}]
-    assert found["unhealthy"] == []
-    assert facts_json(None, None) == {"owners": [], "unhealthy": [], "load": []}
+    found = report_json(RunReport(environment="local", facts_before=before, facts_after=facts(one_partition(1, 2))))
+    assert (list(found.owners), found.unhealthy) == ([OwnersDrift("billing", "", 2, 0, 0)], ())

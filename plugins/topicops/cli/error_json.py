@@ -10,7 +10,7 @@ from topicops.model.errors import ExitStatus
 from topicops.model.json_types import FormatVersion, json_text
 from topicops.model.printable import printable
 from topicops.model.specs.diagnostics import Diagnostic
-from topicops.steps.reporting.specs.diagnostics_text import DiagnosticJson, diagnostic_values
+from topicops.steps.reporting.diagnostics_text import in_printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,7 @@ class Failure:
     exit_status: int
     code: str | None
     message: str
-    diagnostics: Sequence[DiagnosticJson]
+    diagnostics: Sequence[Diagnostic]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,5 +31,5 @@ class Failed:
 
 def error_json(status: ExitStatus, *, code: Code | None, message: str, diagnostics: Sequence[Diagnostic]) -> str:
     sentence = message or f"{sum(found.is_error for found in diagnostics)} error(s) in the specs"
-    found = [diagnostic_values(diagnostic) for diagnostic in diagnostics]
+    found = list(map(in_printable, diagnostics))
     return json_text(Failed(error=Failure(int(status), code, printable(sentence), found)))

@@ -23,8 +23,8 @@ from topicops.model.runs.audit import AuditLine
 from topicops.model.runs.facts import Facts
 from topicops.model.runs.results import QualityReport
 from topicops.steps.planning.drift import DriftReport
-from topicops.steps.reporting.runs.run_report import ReportJson
-from topicops.steps.reporting.specs.diagnostics_text import DiagnosticsJson
+from topicops.steps.reporting.diagnostics_text import Diagnostics
+from topicops.steps.reporting.run_report import ReportFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +41,10 @@ class JsonOutput:
 
 OUTPUTS: Mapping[str, JsonOutput] = {
     "plan": JsonOutput(PlanFile, ("plan", "show"), ("plan.json",)),
-    "report": JsonOutput(ReportJson, ("apply", "verify"), ("report.json",)),
+    "report": JsonOutput(ReportFile, ("apply", "verify"), ("report.json",)),
     "fleet": JsonOutput(topicops.features.fleet.text.FleetJson, ("plan", "drift", "verify"), ("fleet.json",)),
     "drift": JsonOutput(DriftReport, ("drift",), ("drift.json",)),
-    "diagnostics": JsonOutput(DiagnosticsJson, ("validate", "ci validate")),
+    "diagnostics": JsonOutput(Diagnostics, ("validate", "ci validate")),
     "explanation": JsonOutput(topicops.features.explain.explanation.Explanation, ("explain",)),
     "doctor": JsonOutput(topicops.features.doctor.findings.DoctorReport, ("doctor",)),
     "why": JsonOutput(topicops.features.why.values.Why, ("why",)),

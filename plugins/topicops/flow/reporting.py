@@ -16,7 +16,7 @@ from topicops.model.errors import ArtifactError
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_to_json
 from topicops.model.runs.facts import Facts
-from topicops.steps.reporting.runs.run_report import (
+from topicops.steps.reporting.run_report import (
     RunReport,
     carried_out,
     is_verified_whole,
@@ -123,11 +123,11 @@ def render(plan: Plan, output: Format, facts: Facts | None = None) -> str:
     """A plan; as a text or as Markdown also the facts of its run, where they are known."""
     match output:
         case "text":
-            from topicops.steps.reporting.plans.plan_text import plan_text
+            from topicops.steps.reporting.plan_document import plan_text
 
             return plan_text(plan, facts)
         case "markdown":
-            from topicops.steps.reporting.plans.plan_markdown import plan_markdown
+            from topicops.steps.reporting.plan_document import plan_markdown
 
             return plan_markdown(plan, facts)
         case "json":

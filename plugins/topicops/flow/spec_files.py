@@ -88,7 +88,7 @@ def validate_files(topics: Path, *, environment: str | None) -> Validated:
 
 def shown_diagnostics(diagnostics: Sequence[Diagnostic]) -> str:
     """Diagnostics as text, each with its source line."""
-    from topicops.steps.reporting.specs.diagnostics_text import diagnostics_text
+    from topicops.steps.reporting.diagnostics_text import diagnostics_text
 
     return diagnostics_text(diagnostics, source_lines)
 

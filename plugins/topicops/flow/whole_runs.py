@@ -30,8 +30,8 @@ from topicops.model.runs.results import Check, Verdict
 from topicops.model.specs.environment import Environment
 from topicops.steps.facts import facts_of, partition_counts
 from topicops.steps.planning.only import needs_again
-from topicops.steps.reporting.runs.run_report import RunReport
-from topicops.steps.reporting.runs.run_result import apply_exit_status, verify_exit_status
+from topicops.steps.reporting.run_report import RunReport
+from topicops.steps.reporting.run_result import apply_exit_status, verify_exit_status
 from topicops.steps.verifying.cluster_health import verify_cluster as verify_cluster_step
 
 logger = logging.getLogger(__name__)

@@ -374,7 +374,7 @@ def approved_change(action: Action) -> Callable[[Site, Context], XComValue]:
 
 def unasked(outcomes: Sequence[Outcome]) -> str:
     """Why none of these changes was sent, if each is one that no file asks for any more; empty: for another reason."""
-    from topicops.steps.reporting.plans.plan_wording import some
+    from topicops.steps.reporting.plan_wording import some
 
     if not outcomes or not all(outcome.is_unasked for outcome in outcomes):
         return ""
@@ -410,7 +410,7 @@ def report(site: Site, context: Context) -> XComValue:
     from topicops.flow.runs.outcomes import read_outcomes
     from topicops.on_airflow.plugged import after_reading
     from topicops.plugged import after_task
-    from topicops.steps.reporting.runs.run_result import run_result
+    from topicops.steps.reporting.run_result import run_result
 
     states = tasks.task_states(context)
     was_sent = any(states.get(action) == "success" for action in ACTIONS)

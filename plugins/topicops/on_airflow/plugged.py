@@ -15,7 +15,6 @@ import topicops.features.quiet.quiet
 import topicops.features.spark.settings
 import topicops.features.topic_pages.indexing
 import topicops.features.why.causes
-from topicops.features.shared.markup import Html
 from topicops.flow.engines import PYTHON, DiffEngine
 from topicops.flow.runs.run import Run
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
@@ -23,6 +22,7 @@ from topicops.model.runs.results import QualityReport
 from topicops.model.runs.review import ReviewApprovals
 from topicops.model.runs.run_result import Quiet
 from topicops.plugged import ENGINES
+from topicops.steps.reporting.markup import Html
 
 
 class ShortCut(Protocol):

@@ -13,7 +13,8 @@ from topicops.model.printable import bold, markdown, plural, printable
 from topicops.model.runs.memories import Rejection
 from topicops.on_airflow.pages.plan_rows import differences
 from topicops.steps.planning.choices import AS_THE_BUTTON, COMMENT, REJECT_FIELD, REJECTED, title_of
-from topicops.steps.reporting.plans.plan_wording import some, traffic_text, why_final
+from topicops.steps.reporting.document import Cell, Line, Said, Section, markdown_lines, markdown_table
+from topicops.steps.reporting.plan_wording import some, traffic_text, why_final
 
 MOST_ROWS = 200
 """How many changes the question lists; the Plan page has all of them."""
@@ -35,6 +36,15 @@ def question_markdown(
     changes = sorted(plan.changes, key=lambda gated: -gated.change.risk.rank)
     rows = changes[:MOST_ROWS]
     shown_commit = markdown(commit or "not known")
+    found = rejections or {}
+    rejected = [f"{title_of(gated.change)}: {found[gated.digest]}" for gated in rows if gated.digest in found]
+    table = Section(head=("change", "what", "risk", "owner", "written in"), rows=list(map(_row, rows)))
+    sections = (
+        Section(title="Rejected before; the form marks them", rows=rejected),
+        Section(title="What goes", rows=list(_deletes(plan, rows))),
+        Section(title="Why an approval is needed", rows=list(_reasons(rows))),
+        Section(title="Know also", rows=list(_notes(rows))),
+    )
     lines = [
         f"**{plural(len(changes), 'change')}** of {bold(target.environment)}, cluster {markdown(target.cluster_id)}, "
         f"as of commit {_link(shown_commit, commit_page)}. {_link('Open the plan', page)}",
@@ -43,15 +53,10 @@ def question_markdown(
         + (", **except those that the form below marks as rejected**. " if len(changes) > 1 else ". ")
         + "**Reject** sends nothing.",
         "",
-        "| change | what | risk | owner | written in |",
-        "| --- | --- | --- | --- | --- |",
-        *map(_row, rows),
+        markdown_table(table),
         "",
         *_unlisted(changes[MOST_ROWS:]),
-        *_rejected(rows, rejections or {}),
-        *_deletes(plan, rows),
-        *_reasons(rows),
-        *_notes(rows),
+        *(line for section in sections if section.rows for line in markdown_lines(section)),
     ]
     return "\n".join(lines) + "\n"
 
@@ -89,17 +94,12 @@ def _link(text: str, address: str) -> str:
     return f"[{text}]({address})" if address else text
 
 
-def _row(gated: GatedChange) -> str:
+def _row(gated: GatedChange) -> tuple[Cell, ...]:
     change = gated.change
-    undo = "" if change.reversible else ", cannot be undone"
-    cells = [
-        f"{change.action} {bold(change.topic)} {markdown(gated.digest[:_DIGITS])}",
-        markdown(_what(change)),
-        f"**{change.risk.value}**{undo} {markdown(' '.join(change.codes))}".rstrip(),
-        markdown(change.owner or "not named"),
-        markdown(str(change.location)),
-    ]
-    return f"| {' | '.join(cells)} |"
+    undo = [] if change.reversible else ["cannot be undone"]
+    name = (Said(change.topic, bold=change.action), gated.digest[:_DIGITS])
+    risk = Said(", ".join(filter(None, (*undo, " ".join(change.codes)))), bold=change.risk)
+    return name, _what(change), risk, change.owner or "not named", str(change.location)
 
 
 def _what(change: Change) -> str:
@@ -117,56 +117,34 @@ def _unlisted(changes: Sequence[GatedChange]) -> Iterator[str]:
         yield ""
 
 
-def _rejected(changes: Sequence[GatedChange], rejections: Mapping[str, Rejection]) -> Iterator[str]:
-    found = [(gated, rejections[gated.digest]) for gated in changes if gated.digest in rejections]
-    if found:
-        yield "**Rejected before**; the form marks them:"
-        yield ""
-        yield from (f"- {markdown(title_of(gated.change))}: {markdown(str(rejection))}" for gated, rejection in found)
-        yield ""
-
-
-def _deletes(plan: Plan, changes: Sequence[GatedChange]) -> Iterator[str]:
+def _deletes(plan: Plan, changes: Sequence[GatedChange]) -> Iterator[Line]:
     """What is known of each topic that goes: why, and who still uses it."""
-    deletes = [gated.change for gated in changes if isinstance(gated.change, DeleteTopic)]
-    if deletes:
-        yield "**What goes:**"
-        yield ""
-    for change in deletes:
-        traffic = traffic_text(plan.change_set.activity.get(change.topic))
-        yield f"- {bold(change.topic)}, reason: {markdown(change.reason)} {markdown(traffic[:1].upper() + traffic[1:])}"
-    if deletes:
-        yield ""
+    for change in (gated.change for gated in changes):
+        if isinstance(change, DeleteTopic):
+            traffic = traffic_text(plan.change_set.activity.get(change.topic))
+            said = f"reason: {change.reason} {traffic[:1].upper()}{traffic[1:]}"
+            yield Said(said, bold=change.topic, is_whole=True)
 
 
-def _reasons(changes: Sequence[GatedChange]) -> Iterator[str]:
+def _reasons(changes: Sequence[GatedChange]) -> Iterator[Line]:
     """Each reason once, with the changes that it holds."""
     held: dict[str, list[str]] = {}
     for gated in changes:
         for reason in gated.reasons:
             held.setdefault(reason, []).append(title_of(gated.change))
-    if held:
-        yield "**Why an approval is needed:**"
-        yield ""
     for reason, titles in held.items():
         who = "all of them" if len(titles) == len(changes) > 1 else some(titles)
-        yield f"- {markdown(who)}: {markdown(reason)}"
-    if held:
-        yield ""
+        yield Said(f"{who}: {reason}", is_whole=True)
 
 
-def _notes(changes: Sequence[GatedChange]) -> Iterator[str]:
+def _notes(changes: Sequence[GatedChange]) -> Iterator[Line]:
     """What only a reviewer can judge: why a change cannot be undone, and the notes of the plan; each once."""
     finals: dict[str, list[str]] = {}
     for gated in changes:
         if why := why_final(gated.change):
             finals.setdefault(why, []).append(title_of(gated.change))
-    lines = [f"{markdown(some(titles))} cannot be undone: {markdown(why)}" for why, titles in finals.items()]
-    lines += [f"{markdown(gated.change.topic)}: {markdown(note)}" for gated in changes for note in gated.change.notes]
-    if lines:
-        yield "**Know also:**"
-        yield ""
-    yield from (f"- {line}" for line in lines)
+    yield from (Said(f"{some(titles)} cannot be undone: {why}", is_whole=True) for why, titles in finals.items())
+    yield from (f"{gated.change.topic}: {note}" for gated in changes for note in gated.change.notes)
 
 
 def listed_titles(plan: Plan, digests: Collection[str]) -> str:

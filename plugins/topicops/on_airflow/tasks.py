@@ -63,7 +63,7 @@ if TYPE_CHECKING:
     from topicops.model.runs.results import QualityReport
     from topicops.model.runs.run_result import RunResult
     from topicops.on_airflow.plugged import Quality, ShortCut
-    from topicops.steps.reporting.runs.run_report import RunReport
+    from topicops.steps.reporting.run_report import RunReport
 
 log = logging.getLogger(__name__)
 
@@ -283,7 +283,7 @@ def snapshot(site: Site, context: Context) -> XComValue:
     """The live cluster with partition states. Where nothing differs from the last good run, the run ends here."""
     from topicops.flow.reporting import run_report
     from topicops.on_airflow.plugged import after_reading
-    from topicops.steps.reporting.runs.run_result import run_result
+    from topicops.steps.reporting.run_result import run_result
 
     with step(site, context) as (flow, run):
         summary = flow.snapshot(run, states=True).to_xcom()
@@ -566,8 +566,8 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
     from topicops.flow.reporting import run_report
     from topicops.on_airflow.plugged import after_reading
     from topicops.plugged import after_task
-    from topicops.steps.reporting.runs.run_health import unhealthy_verdict
-    from topicops.steps.reporting.runs.run_result import run_result
+    from topicops.steps.reporting.run_health import unhealthy_verdict
+    from topicops.steps.reporting.run_result import run_result
 
     failed, is_whole = failed_tasks(context), "mode" in context["params"]  # an approval run is of a part
     with step(site, context) as (flow, run):
@@ -605,7 +605,7 @@ def tell_of_run(run: Run, site: Site, context: Context, found: RunReport) -> Non
     """Tell the notifiers how the run ended, and set the gauges of a whole run."""
     from topicops.on_airflow.metrics import count
     from topicops.on_airflow.tellers import TELLERS
-    from topicops.steps.reporting.runs.run_health import gauges_of
+    from topicops.steps.reporting.run_health import gauges_of
 
     mode = mode_or(context, "approval")
     is_whole = mode != "approval" and only_of(context) is None
@@ -724,7 +724,7 @@ def not_to_run(plan: Plan) -> XComValue:
 def log_outcomes(run: Run, action: Action) -> None:
     """The last log entry of a task that sends: one row a change, as Markdown."""
     from topicops.flow.runs.outcomes import read_outcomes
-    from topicops.steps.reporting.runs.run_report import outcome_table
+    from topicops.steps.reporting.run_report import outcome_table
 
     table = outcome_table(read_outcomes(run, (action,)))
     log.info("%s", f"\n{table}" if table else f"nothing to {action}")
@@ -733,7 +733,7 @@ def log_outcomes(run: Run, action: Action) -> None:
 def log_verdicts(run: Run) -> None:
     """The last log entry of verify: one row a topic, as Markdown."""
     from topicops.model.runs.results import Check
-    from topicops.steps.reporting.runs.run_report import verdict_table
+    from topicops.steps.reporting.run_report import verdict_table
 
     table = verdict_table(run.store.read_value("checks.json", tuple[Check, ...]))
     log.info("%s", f"\n{table}" if table else "nothing was changed, so there is nothing to verify")

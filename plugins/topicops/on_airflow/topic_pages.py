@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import topicops.features.topic_pages.on_airflow
-from topicops.features.shared.markup import Html, document, tag, together
 from topicops.on_airflow.routes import STATIC
+from topicops.steps.reporting.markup import Html, document, tag, together
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

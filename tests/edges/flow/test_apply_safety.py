@@ -34,7 +34,7 @@ from topicops.model.plans.plan_file import changes_to_json, plan_to_json
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
 from topicops.model.specs.environment import Limits, Policy, Risk, ZooKeeperEndpoint
 from topicops.steps.planning.gate import gate
-from topicops.steps.reporting.runs.run_result import apply_exit_status
+from topicops.steps.reporting.run_result import apply_exit_status
 
 OPEN = builders.environment(
     limits=Limits(deletes_per_run=9, deletes_percent=100), policy=Policy(unattended=Risk.DESTRUCTIVE)

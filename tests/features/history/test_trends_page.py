@@ -13,10 +13,10 @@ from fixtures.html_seen import Seen
 from topicops.features.history.lines import HistoryLine, PlanCounts
 from topicops.features.history.trends_page import shown_trends
 from topicops.features.quality.rules import RULES
-from topicops.features.shared.markup import together
 from topicops.features.topic_pages.on_airflow.frame import framed
 from topicops.model.plans.delta import TopicClass
 from topicops.on_airflow.plugged import PAGES
+from topicops.steps.reporting.markup import together
 
 
 def a_run(name: str, *, hours: int = 0, rules: Mapping[str, int] | None = None, **values: Any) -> HistoryLine:

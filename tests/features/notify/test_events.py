@@ -20,7 +20,7 @@ from topicops.model.plans.plan import Plan
 from topicops.model.runs.facts import Facts, UnhealthyPartitions
 from topicops.model.runs.results import Check, FailingRow, Outcome, OutcomeStatus, QualityResult, Verdict
 from topicops.model.specs.diagnostics import Diagnostic, Severity
-from topicops.steps.reporting.runs.run_report import RunReport, headline
+from topicops.steps.reporting.run_report import RunReport, headline
 
 RULE = QualityResult(
     rule="Q12", title="every replica is in sync", severity="warning", success=False, rows_checked=9, rows_failed=2

@@ -10,7 +10,7 @@ from topicops.features.notify.telling import Telling, telling_of_failure, tellin
 from topicops.features.notify.values import Event
 from topicops.flow.reporting import note_problem, run_report
 from topicops.flow.runs.run import open_run
-from topicops.steps.reporting.runs.run_report import headline
+from topicops.steps.reporting.run_report import headline
 
 APPROVAL, PIPELINE = "topic_approval_local", "topic_pipeline_local"
 

@@ -25,7 +25,7 @@ from topicops.model.plans.changes import Change
 from topicops.model.plans.plan import GatedChange, Loss, Plan, RackLossRow, RackLossTable
 from topicops.model.runs.run_result import ChangeResult
 from topicops.steps.planning.gate import gate
-from topicops.steps.reporting.plans.plan_wording import effect_lines, is_grave, risk_text
+from topicops.steps.reporting.plan_wording import effect_lines, is_grave, risk_text
 
 CHANGES = ("change", "what", "risk", "gate")
 PICTURES = Path(__file__).parents[3] / "docs/pictures"

@@ -32,7 +32,8 @@ from topicops.features.pull_requests.values import (
 from topicops.model.plans.plan import Plan
 from topicops.model.specs.environment import Risk
 from topicops.steps.planning.gate import gate
-from topicops.steps.reporting.plans.plan_markdown import change_name
+from topicops.steps.reporting.document import markdown_row
+from topicops.steps.reporting.plan_document import change_name
 
 KEY = b"k" * 32
 RULES = ReviewRules(counts=True, place="local.yaml", author_approves=Risk.NOTICE)
@@ -310,6 +311,6 @@ def test_a_record_is_of_the_held_changes_alone_that_have_a_row(talk: Talk) -> No
     bodies = talk.forge.bodies(1)
     assert max(map(len, bodies)) <= COMMENT_LIMIT
     shown = talk.conversation.our_comments(["local"])["local"].record()
-    in_sight = {g.digest for g in plan.changes if any(f"| {change_name(g)} |" in body for body in bodies)}
+    in_sight = {g.digest for g in plan.changes if any(f"| {markdown_row(change_name(g))} |" in body for body in bodies)}
     assert 100 < len(shown) < 400
     assert shown.keys() <= in_sight, "a review cannot be about a change that no comment shows"

@@ -10,10 +10,9 @@ from topicops.model.runs.facts import Facts
 from topicops.on_airflow.pages.plan_page import plan_page
 from topicops.on_airflow.pages.reading import PlanModel, RunOf
 from topicops.steps.planning.gate import gate
-from topicops.steps.reporting.fitting import MARKDOWN_LIMIT
-from topicops.steps.reporting.plans.plan_markdown import plan_markdown
-from topicops.steps.reporting.plans.plan_text import plan_text
-from topicops.steps.reporting.runs.run_report import RunReport, report_json, report_markdown, report_text
+from topicops.steps.reporting.document import MARKDOWN_LIMIT
+from topicops.steps.reporting.plan_document import plan_markdown, plan_text
+from topicops.steps.reporting.run_report import RunReport, report_json, report_markdown, report_text
 
 PLAN = gate(change_set([create_change("orders")]), environment())
 TWO = some_facts(drift={("billing", "billing"): 1, ("search", ""): 5})
@@ -58,7 +57,7 @@ def test_a_report_says_who_and_where_and_nothing_where_all_is_well() -> None:
     assert "Topics that differed, by owner:\n  search: 5 missing\n  billing (billing): 1 missing\n" in text
     assert "broker 3, rack b: 2 partitions with a replica outside the ISR (Q12)" in text
     assert "| broker 3, rack b | 4 | 4 | 2 | 2 |" in report_markdown(report)
-    assert report_json(report)["facts"] != report_json(RunReport(environment="local"))["facts"]
+    assert report_json(report).owners != report_json(RunReport(environment="local")).owners
     calm = report_text(RunReport(environment="local", facts_before=some_facts()))
     assert "Unhealthy" not in calm
     assert "owner" not in calm

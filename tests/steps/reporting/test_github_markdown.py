@@ -26,8 +26,8 @@ from topicops.model.printable import bold
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, QualityReport, Verdict
 from topicops.on_airflow.pages.quality_markdown import quality_markdown
 from topicops.on_airflow.question import question_markdown
-from topicops.steps.reporting.plans.plan_markdown import plan_markdown
-from topicops.steps.reporting.runs.run_report import RunReport, outcome_table, report_markdown, verdict_table
+from topicops.steps.reporting.plan_document import plan_markdown
+from topicops.steps.reporting.run_report import RunReport, outcome_table, report_markdown, verdict_table
 
 Document = tuple[Callable[[Any], str], Any]
 """What renders, and what is rendered."""

@@ -19,7 +19,7 @@ from topicops.edges.specs.reader import read_document
 from topicops.model.codes import Code
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.document import Document, FileKind, Tree
-from topicops.steps.reporting.specs.diagnostics_text import annotation, diagnostics_json
+from topicops.steps.reporting.diagnostics_text import annotation, diagnostics_json
 from topicops.steps.specs.validate import validate
 
 CORPUS = json.loads((Path(__file__).parents[2] / "data" / "bad-inputs.json").read_text(encoding="utf-8"))

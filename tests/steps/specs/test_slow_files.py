@@ -11,7 +11,7 @@ import pytest
 from fixtures.spec_folder import HEAD, LOCAL, configs, diagnostics, topic, write
 from topicops.edges.specs.open_files import source_lines
 from topicops.model.specs.topic_config import LONGEST_NUMBER
-from topicops.steps.reporting.specs.diagnostics_text import diagnostics_text
+from topicops.steps.reporting.diagnostics_text import diagnostics_text
 
 SIZES = (4_000, 32_000)
 MOST_S = 3.0

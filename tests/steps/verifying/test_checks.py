@@ -15,7 +15,7 @@ from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic
 from topicops.model.ports import Clock
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
 from topicops.model.specs.environment import Verify
-from topicops.steps.reporting.runs.run_report import RunReport, report_json, report_text
+from topicops.steps.reporting.run_report import RunReport, report_json, report_text
 from topicops.steps.verifying.checks import ABSENCE_RULES, RULES
 from topicops.steps.verifying.cluster_health import findings_before_run, verify_cluster
 from topicops.steps.verifying.verify import verify
@@ -305,7 +305,7 @@ def test_the_report_shows_remarks_behind_all_trouble_and_one_line_for_many() -> 
 
     assert "3 topics healthy" in report_text(report)
     assert "noted: topic.a V10: partition 0: not led by its first replica (and 2 topics more)" in report_text(report)
-    assert len(report_json(report)["checks"]) == 3
+    assert len(report_json(report).checks) == 3
 
 
 # --- deletes --------------------------------------------------------------------------------------------------------

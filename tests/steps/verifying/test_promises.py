@@ -7,7 +7,7 @@ import pytest
 from fakes.resting_cluster import RestingCluster
 from topicops.model.codes import Code
 from topicops.model.runs.results import Check, Verdict
-from topicops.steps.reporting.runs.run_report import RunReport, report_json, report_text
+from topicops.steps.reporting.run_report import RunReport, report_json, report_text
 from topicops.steps.verifying import checks
 from topicops.steps.verifying.checks import RULES
 from topicops.steps.verifying.cluster_health import verify_cluster
@@ -39,4 +39,4 @@ def test_a_new_check_is_seen_in_the_results_and_in_the_report() -> None:
     ]
     report = RunReport(environment="local", checks=found)
     assert "degraded: topic.one V17: has one partition (TOP601)" in report_text(report)
-    assert "V17" in str(report_json(report)["checks"])
+    assert "V17" in str(report_json(report).checks)

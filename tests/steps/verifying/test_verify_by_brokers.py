@@ -14,8 +14,8 @@ from topicops.model.plans.changes import Change
 from topicops.model.ports import Clock
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
 from topicops.model.specs.environment import Verify
-from topicops.steps.reporting.runs.run_report import RunReport, report_json, report_text, verdict_table
-from topicops.steps.reporting.runs.run_result import verify_exit_status
+from topicops.steps.reporting.run_report import RunReport, report_json, report_text, verdict_table
+from topicops.steps.reporting.run_result import verify_exit_status
 from topicops.steps.verifying.checks import RULES
 from topicops.steps.verifying.cluster_health import verify_cluster
 from topicops.steps.verifying.verify import verify
@@ -122,7 +122,7 @@ def test_the_report_does_not_call_healthy_what_was_not_checked(cluster: RestingC
     assert "0 topics healthy" in text
     assert "1 topic without a problem, as far as checked" in text
     assert "not checked: log directories (broker 2 offers no DescribeLogDirs): 1 topic" in text
-    assert report_json(report)["summary"]["verdicts"][Verdict.NOT_CHECKED] == 1
+    assert report_json(report).verdicts[Verdict.NOT_CHECKED] == 1
     assert "| t | not checked | V16: log directories (broker 2 offers no DescribeLogDirs) |" in verdict_table(
         report.checks
     )
@@ -166,4 +166,4 @@ def test_the_report_says_which_two_sides_were_looked_at(cluster: RestingCluster)
 
     assert "1 topic healthy, by the brokers' metadata and their log directories" in report_text(by_brokers)
     assert "1 topic healthy, by ZooKeeper and the brokers' metadata" in report_text(by_zookeeper)
-    assert report_json(by_brokers)["sides"] == ("the brokers' metadata", "their log directories")
+    assert report_json(by_brokers).sides == ("the brokers' metadata", "their log directories")

@@ -28,7 +28,7 @@ from topicops.model.printable import plural
 if TYPE_CHECKING:
     from topicops.flow.runs.run import Run
     from topicops.flow.runs.values import Planned
-    from topicops.steps.reporting.runs.run_report import RunReport
+    from topicops.steps.reporting.run_report import RunReport
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)

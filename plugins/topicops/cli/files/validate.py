@@ -29,7 +29,7 @@ def validate_command(
 ) -> None:
     """Check every file and show all problems at once. Opens no connection."""
     from topicops.flow.spec_files import selection_of, shown_diagnostics, validate_files
-    from topicops.steps.reporting.specs.diagnostics_text import annotation, counts_line, diagnostics_json
+    from topicops.steps.reporting.diagnostics_text import annotation, counts_line, diagnostics_json
 
     started = time.monotonic()
     selection = selection_of(paths or [default_topics()])

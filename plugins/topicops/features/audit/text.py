@@ -10,7 +10,7 @@ from topicops.features.audit.values import AuditedLines, AuditedRun, AuditedRuns
 from topicops.model.cluster.broker_defaults import Default
 from topicops.model.printable import printable, printable_lines
 from topicops.model.runs.audit import AuditLine
-from topicops.steps.reporting.plans.config_wording import config_change_text, config_text
+from topicops.steps.reporting.plan_wording import config_change_text, config_text
 
 UNSEEN = (
     "If the log and its head file were both rewritten, the log looks whole: keep the end that is shown here elsewhere, "

@@ -40,8 +40,8 @@ from topicops.model.runs.results import QualityReport
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.steps.planning.cluster_guard import require_cluster_id
 from topicops.steps.planning.only import needs_of
-from topicops.steps.reporting.plans.plan_wording import summary_line
-from topicops.steps.reporting.runs.run_report import headline
+from topicops.steps.reporting.plan_wording import summary_line
+from topicops.steps.reporting.run_report import headline
 from topicops.steps.specs.needed import Needs, left_out_line, no_topic
 
 if TYPE_CHECKING:

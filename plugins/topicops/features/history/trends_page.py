@@ -7,10 +7,10 @@ from pathlib import Path
 
 from topicops.features.history.asking import trends
 from topicops.features.history.lines import HistoryLine
-from topicops.features.shared.markup import Html, tag, together
 from topicops.model.codes import Code
 from topicops.model.errors import TopicopsError
 from topicops.model.printable import plural
+from topicops.steps.reporting.markup import Html, tag, together
 
 RUNS_SHOWN = 60
 _WIDE, _HIGH, _CELL = 720, 60, 11

@@ -19,7 +19,7 @@ from topicops.flow.runs.run import Run
 from topicops.model.errors import ArtifactError, TopicopsError
 from topicops.model.plans.changes import GateWord
 from topicops.model.printable import plural
-from topicops.steps.reporting.runs.run_report import RunReport
+from topicops.steps.reporting.run_report import RunReport
 
 NOTHING_SENT = "nothing was sent"
 END_TOLD_FILE = "end-told"

@@ -49,7 +49,7 @@ def validate_command(
     from topicops.features.pull_requests.branches import validate_change
     from topicops.features.pull_requests.edges.surroundings import base_of_the_branch, default_format
     from topicops.flow.spec_files import shown_diagnostics
-    from topicops.steps.reporting.specs.diagnostics_text import annotation, counts_line, diagnostics_json
+    from topicops.steps.reporting.diagnostics_text import annotation, counts_line, diagnostics_json
 
     started = time.monotonic()
     found = validate_change(topics, since=since or base_of_the_branch())
@@ -86,7 +86,7 @@ def plan_command(
     from topicops.features.pull_requests.edges.surroundings import change_to_plan
     from topicops.features.pull_requests.planning import Planning, plan_pull_request, write_planned
     from topicops.flow.runs.run import home_folder
-    from topicops.steps.reporting.plans.plan_text import plan_text
+    from topicops.steps.reporting.plan_document import plan_text
 
     change = change_to_plan(base=base, head=head, number=number)
     planned = plan_pull_request(

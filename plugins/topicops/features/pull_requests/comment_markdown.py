@@ -7,26 +7,47 @@ What comes after the plan is a comment of its own, so the comment with the plan 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from topicops.features.pull_requests.values import CommentContent, OtherPullRequest, ReviewState, TriggeredRun
-from topicops.model.plans.plan import GatedChange, Plan
+from topicops.model.plans.plan import Blocked, GatedChange, Plan
 from topicops.model.printable import markdown, plural
 from topicops.model.runs.run_result import RunResult
-from topicops.steps.reporting.fitting import Section, cells, size, words
-from topicops.steps.reporting.plans.losses_wording import LOSSES_TITLE, loss_remarks, loss_row, worst_losses
-from topicops.steps.reporting.plans.plan_markdown import (
-    BLOCKED_TABLE,
-    BRIEF_TABLE,
-    CHANGES_TABLE,
-    GRAVE,
-    blocked_row,
-    brief_row,
-    change_name,
-    change_row,
+from topicops.steps.reporting.document import (
+    Entry,
+    Line,
+    Row,
+    Said,
+    Section,
+    markdown_lines,
+    markdown_row,
+    section_head,
+    size,
+    table_head,
+    words,
 )
-from topicops.steps.reporting.plans.plan_wording import final_line, is_grave, other_lines, summary_line, title
+from topicops.steps.reporting.plan_document import (
+    BLOCKED_HEAD,
+    BRIEF_HEAD,
+    CHANGES_HEAD,
+    GRAVE,
+    blocked_entry,
+    brief_entry,
+    change_entry,
+    change_name,
+)
+from topicops.steps.reporting.plan_wording import (
+    LOSSES_TITLE,
+    final_line,
+    is_grave,
+    loss_remarks,
+    loss_row,
+    other_lines,
+    summary_line,
+    title,
+    worst_losses,
+)
 
 COMMENT_LIMIT = 65_000
 """Characters of one comment; GitHub takes 65,536."""
@@ -42,12 +63,9 @@ _ADDRESS = re.compile(r"https?://[A-Za-z0-9.:/_~%-]+")
 _DIGEST_SHOWN = 12
 _NO_PLAN = "**The newest commit has no plan.** The files or the cluster must be put right first:"
 _OLDER_PLAN = "A plan in another comment is that of an earlier commit."
-_DIGESTS_TABLE = ("| change | digest | shown since |", "|---|---|---|")
-_RESULT_TABLE = ("| change | outcome | why |", "|---|---|---|")
-_LOAD_TABLE = ("| if all of it runs | replicas | | before | after |", "|---|---|---|---|---|")
 _MINUTE = "%Y-%m-%d %H:%M UTC"
 
-Row = Callable[[CommentContent, Plan, GatedChange], str]
+OfChange = Callable[[CommentContent, Plan, GatedChange], Entry]
 
 
 def marker(environment: str, part: int) -> str:
@@ -96,31 +114,32 @@ def _text(environment: str, part: int, lines: Sequence[str]) -> str:
 
 def _split(content: CommentContent, plan: Plan, closing: Sequence[str]) -> PlanComment:
     """Whole rows over several comments; the opening and the closing stay in the first."""
-    sections = [section for section in _sections(content, plan, _brief, _brief) if section.rows]
+    sections = [replace(found, is_folded=False) for found in _sections(content, plan, _brief, _brief) if found.rows]
     opening = _opening(content, plan)
     parts: list[list[str]] = [[*opening]]
     room = COMMENT_LIMIT - size(opening) - size(closing) - 200
-    left_out: list[str] = []
+    left_out: list[Row] = []
     for section in sections:
-        head = [f"#### {section.title}", "", *section.head]
+        head = [*section_head(section), *table_head(section)]
         is_open = False
-        for row in section.rows:
-            needed = len(row) + 1 + (0 if is_open else size(head) + 1)
+        for row, shown in ((row, markdown_row(row, section.head)) for row in section.rows):
+            needed = len(shown) + 1 + (0 if is_open else size(head) + 1)
             if needed > room and len(parts) < MOST_PARTS:
                 parts.append([f"*Continues the comment above, part {len(parts) + 1}.*", ""])
                 room, is_open = COMMENT_LIMIT - 300, False
-                needed = len(row) + 1 + size(head) + 1
+                needed = len(shown) + 1 + size(head) + 1
             if needed > room:
                 left_out.append(row)
                 continue
-            parts[-1] += [row] if is_open else ["", *head, row]
+            parts[-1] += [shown] if is_open else ["", *head, shown]
             is_open, room = True, room - needed
     if left_out:
         parts[-1] += ["", f"*{len(left_out)} rows are left out here; the plan of the job has all.*"]
     parts[0] += ["", *closing]
+    rows_left_out = frozenset(left_out)
     return PlanComment(
         tuple(_text(content.environment, number, lines) for number, lines in enumerate(parts, 1)),
-        frozenset(gated.digest for gated in plan.changes if _brief(content, plan, gated) in left_out),
+        frozenset(gated.digest for gated in plan.changes if _brief(content, plan, gated) in rows_left_out),
     )
 
 
@@ -153,62 +172,52 @@ def _fenced(text: str) -> Iterator[str]:
         yield line[:500].replace("```", "` ` `")
 
 
-def _body(content: CommentContent, plan: Plan, grave_row: Row, other_row: Row) -> list[str]:
-    lines: list[str] = []
-    for section in _sections(content, plan, grave_row, other_row):
-        if section.rows:
-            found = section.lines(len(section.rows))
-            lines += _folded(f"{section.title} ({len(section.rows)})", found[2:]) if section.noun == "folded" else found
-    return lines
+def _body(content: CommentContent, plan: Plan, grave_row: OfChange, other_row: OfChange) -> list[str]:
+    sections = _sections(content, plan, grave_row, other_row)
+    return [line for section in sections if section.rows for line in markdown_lines(section)]
 
 
-def _sections(content: CommentContent, plan: Plan, grave_row: Row, other_row: Row) -> Iterator[Section]:
-    """The gravest first. Sections whose noun is ``folded`` are closed until somebody opens them."""
+def _sections(content: CommentContent, plan: Plan, grave_row: OfChange, other_row: OfChange) -> Iterator[Section]:
+    """The gravest first. What was there before the pull request, and is not grave, is folded."""
     mine = content.own_changes
     pending = [gated for gated in plan.changes if gated.change.topic not in content.own]
-    for which, head, row in (
-        (sorted(filter(is_grave, mine), key=lambda g: -g.change.risk.rank), GRAVE, grave_row),
-        ([gated for gated in mine if not is_grave(gated)], "Other changes of this pull request", other_row),
-    ):
-        table = BRIEF_TABLE if row is _brief else CHANGES_TABLE
-        yield Section(title=head, head=table, rows=tuple(row(content, plan, g) for g in which), noun="changes")
-    blocked = tuple(map(blocked_row, content.own_blocked))
-    yield Section(title="Blocked", head=BLOCKED_TABLE, rows=blocked, noun="topics")
-    yield Section(
-        title="Pending before this pull request, look at these too",
-        head=BRIEF_TABLE,
-        rows=tuple(_brief(content, plan, gated) for gated in pending if is_grave(gated)),
-        noun="changes",
-    )
-    yield Section(
-        title="Pending before this pull request",
-        head=BRIEF_TABLE,
-        rows=tuple(_brief(content, plan, gated) for gated in pending if not is_grave(gated)),
-        noun="folded",
-    )
-    others = [blocked_row(blocked) for blocked in plan.change_set.blocked if blocked.topic not in content.own]
-    yield Section(title="Blocked before this pull request", head=BLOCKED_TABLE, rows=tuple(others), noun="folded")
-    also = tuple(f"- {words(line)}" for line in other_lines(plan))
-    yield Section(title="Also", rows=also, noun="folded")
+
+    def changes(heading: str, which: Iterable[GatedChange], row: OfChange, *, is_folded: bool = False) -> Section:
+        head, rows = BRIEF_HEAD if row is _brief else CHANGES_HEAD, [row(content, plan, gated) for gated in which]
+        return Section(title=heading, head=head, rows=rows, noun="changes", is_folded=is_folded)
+
+    def blocked(heading: str, which: Iterable[Blocked], *, is_folded: bool = False) -> Section:
+        rows = list(map(blocked_entry, which))
+        return Section(title=heading, head=BLOCKED_HEAD, rows=rows, noun="topics", is_folded=is_folded)
+
+    before, look = "Pending before this pull request", "Pending before this pull request, look at these too"
+    yield changes(GRAVE, sorted(filter(is_grave, mine), key=lambda gated: -gated.change.risk.rank), grave_row)
+    yield changes("Other changes of this pull request", (gated for gated in mine if not is_grave(gated)), other_row)
+    yield blocked("Blocked", content.own_blocked)
+    yield changes(look, filter(is_grave, pending), _brief)
+    yield changes(before, (gated for gated in pending if not is_grave(gated)), _brief, is_folded=True)
+    others = (found for found in plan.change_set.blocked if found.topic not in content.own)
+    yield blocked("Blocked before this pull request", others, is_folded=True)
+    yield Section(title="Also", rows=other_lines(plan), is_folded=True)
 
 
-def _full(content: CommentContent, plan: Plan, gated: GatedChange) -> str:
-    return change_row(plan, gated, more=_review_lines(content.reviews.get(gated.digest)))
+def _full(content: CommentContent, plan: Plan, gated: GatedChange) -> Entry:
+    return change_entry(plan, gated, more=_review_lines(content.reviews.get(gated.digest)))
 
 
-def _brief(content: CommentContent, plan: Plan, gated: GatedChange) -> str:  # noqa: ARG001 - as ``_full``
-    return brief_row(gated, more=_review_lines(content.reviews.get(gated.digest)))
+def _brief(content: CommentContent, plan: Plan, gated: GatedChange) -> Entry:  # noqa: ARG001 - as ``_full``
+    return brief_entry(gated, more=_review_lines(content.reviews.get(gated.digest)))
 
 
-def _review_lines(state: ReviewState | None) -> Iterator[str]:
+def _review_lines(state: ReviewState | None) -> Iterator[Line]:
     if state is None:
         return
     if state.approved_by:
-        yield f"**approved by {words(state.approved_by)}**"
+        yield Said(bold=f"approved by {state.approved_by}")
     elif state.reviewers and state.can_be_reviewed:
-        yield f"waits for a review by {words(' or '.join(state.reviewers))}"
+        yield f"waits for a review by {' or '.join(state.reviewers)}"
     if state.why_not:
-        yield words(state.why_not)
+        yield state.why_not
 
 
 # ---- below the changes ----
@@ -249,27 +258,26 @@ def _loss_lines(plan: Plan) -> list[str]:
     if table is None or not plan.changes:
         return []
     shown = worst_losses(table, _RACKS_SHOWN)
-    lines = [f"- {words(loss_row(row))}" for row in shown]
-    if more := len(table.racks) - len(shown):
-        lines += [f"- and {plural(more, 'rack')} more, none of which costs more"]
-    return [f"#### {LOSSES_TITLE}", "", *lines, *(f"- {words(remark)}" for remark in loss_remarks(table)), ""]
+    more = len(table.racks) - len(shown)
+    counted = [f"and {plural(more, 'rack')} more, none of which costs more"] if more else []
+    return markdown_lines(Section(title=LOSSES_TITLE, rows=[*map(loss_row, shown), *counted, *loss_remarks(table)]))
 
 
 def _load_lines(plan: Plan) -> list[str]:
-    brokers = plan.change_set.load.brokers
+    brokers = plan.change_set.load.brokers if plan.changes else ()
     most = max((max(row.before.replicas, row.after.replicas) for row in brokers), default=0)
     rows = [
-        cells(
-            words(f"broker {row.broker}" + (f", rack {row.rack}" if row.rack is not None else "")),
+        (
+            f"broker {row.broker}" + (f", rack {row.rack}" if row.rack is not None else ""),
             f"{row.before.replicas} → {row.after.replicas}",
             f"{row.after.replicas - row.before.replicas:+d}",
             _bar(row.before.replicas, most),
             _bar(row.after.replicas, most),
         )
-        for row in brokers[:_LOADS_SHOWN]
-        if plan.changes
+        for row in brokers
     ]
-    return _folded("Load of the brokers", [*_LOAD_TABLE, *rows, ""]) if rows else []
+    head = ("if all of it runs", "replicas", "", "before", "after")
+    return _folded("Load of the brokers", head, rows, most=_LOADS_SHOWN)
 
 
 def _bar(value: int, most: int) -> str:
@@ -279,20 +287,17 @@ def _bar(value: int, most: int) -> str:
 
 def _digest_lines(content: CommentContent) -> list[str]:
     rows = [
-        cells(change_name(gated), gated.digest[:_DIGEST_SHOWN], f"{at:{_MINUTE}}" if at else "now")
+        (change_name(gated), gated.digest[:_DIGEST_SHOWN], f"{at:{_MINUTE}}" if at else "now")
         for gated in content.own_changes
         for at in (content.shown_since.get(gated.digest),)
         if gated.approvable
     ]
-    if not rows:
-        return []
-    shown = rows[:_DIGESTS_SHOWN]
-    more = [f"*and {len(rows) - len(shown)} more*", ""] if len(rows) > len(shown) else []
-    return _folded(f"Digests of the held changes ({len(rows)})", [*_DIGESTS_TABLE, *shown, "", *more])
+    return _folded("Digests of the held changes", ("change", "digest", "shown since"), rows, most=_DIGESTS_SHOWN)
 
 
-def _folded(summary: str, lines: Sequence[str]) -> list[str]:
-    return ["<details>", f"<summary>{markdown(summary)}</summary>", "", *lines, "</details>", ""]
+def _folded(heading: str, head: tuple[str, ...], rows: Sequence[Row], *, most: int) -> list[str]:
+    section = Section(title=heading, head=head, rows=rows, noun="rows", is_folded=True)
+    return markdown_lines(section, most=most) if rows else []
 
 
 # ---- after the merge ----
@@ -313,19 +318,17 @@ def _run_line(run: TriggeredRun) -> list[str]:
 def _result_lines(result: RunResult) -> list[str]:
     lines = [f"- {words(note)}" for note in result.notes]
     lines += [""] if lines else []
+    rows = [(Said(c.topic, bold=c.action), Said(bold=c.status), c.message) for c in result.changes]
     room = COMMENT_LIMIT - size(lines) - 1000
-    found = [
-        cells(f"**{c.action}** {words(c.topic)}", f"**{words(c.status)}**", words(c.message)) for c in result.changes
-    ]
-    rows = list(_fitting(found, room))
-    left_out = result.left_out + len(result.changes) - len(rows)
-    lines += [*_RESULT_TABLE, *rows, ""] if rows else []
-    return [*lines, f"*{plural(left_out, 'change')} more; the report of the run has all.*", ""] if left_out else lines
-
-
-def _fitting(rows: Sequence[str], room: int) -> Iterator[str]:
+    table = Section(head=("change", "outcome", "why"), rows=rows)
+    found = table_head(table)
+    kept = 0
     for row in rows:
-        room -= len(row) + 1
-        if room < 0:
-            return
-        yield row
+        found.append(markdown_row(row, table.head))
+        if size(found) > room:
+            found.pop()
+            break
+        kept += 1
+    left_out = result.left_out + len(rows) - kept
+    lines += [*found, ""] if kept else []
+    return [*lines, f"*{plural(left_out, 'change')} more; the report of the run has all.*", ""] if left_out else lines

@@ -37,7 +37,7 @@ from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_from_json, plan_to_json
 from topicops.model.ports import ConnectionSource
 from topicops.model.specs.desired import Desired
-from topicops.steps.reporting.specs.diagnostics_text import diagnostics_text
+from topicops.steps.reporting.diagnostics_text import diagnostics_text
 
 GROUP = "ci"
 """The folder of these runs below ``runs``."""

@@ -35,7 +35,7 @@ from topicops.model.specs.desired import Desired
 
 if TYPE_CHECKING:
     from topicops.edges.tables.table_folder import TableFolder
-    from topicops.steps.reporting.runs.run_report import RunReport
+    from topicops.steps.reporting.run_report import RunReport
 
 DIFFERENCES: Mapping[str, str] = {
     "mode": "its mode was another",

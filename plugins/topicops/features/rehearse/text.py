@@ -13,17 +13,12 @@ from topicops.features.rehearse.played import (
     RehearsedPartition,
     RehearsedTopic,
 )
-from topicops.model.printable import markdown, plural, printable, printable_lines
-from topicops.steps.reporting.fitting import MARKDOWN_LIMIT, Section, cells, fitted, size
+from topicops.model.printable import plural, printable, printable_lines
+from topicops.steps.reporting.document import Said, Section, as_markdown
 
 NAMES_SHOWN = 10
 """Number of partitions that a line names; JSON has all."""
-_CHANGES_TABLE = ("| change | what becomes of it |", "|---|---|")
-_LOAD_TABLE = ("| broker | rack | leaders | replicas |", "|---|---|---|---|")
-_RACKS_TABLE = (
-    "| without rack | offline | below min ISR | leaders that move | most leaders of a broker |",
-    "|---|---|---|---|---|",
-)
+_RACKS_HEAD = ("without rack", "offline", "below min ISR", "leaders that move", "most leaders of a broker")
 
 
 def rehearsal_text(found: Rehearsal) -> str:
@@ -43,37 +38,34 @@ def racks_text(found: RackLosses) -> str:
 
 
 def rehearsal_markdown(found: Rehearsal) -> str:
-    title = f"### Rehearsal in {markdown(found.environment)}"
-    head = [title, "", f"{markdown(_story(found))}.", "", _headline(found), ""]
-    sections = [
-        Section(
-            title="Changes",
-            head=_CHANGES_TABLE,
-            rows=tuple(cells(f"{change.action} {change.topic}", _effect(change)) for change in _worst_first(found)),
-            noun="changes",
-        ),
-        Section(
-            title="Load afterwards",
-            head=_LOAD_TABLE,
-            rows=tuple(
-                cells(str(row.broker), row.rack or "", _arrow(row.leaders_before, row.leaders), _replicas_text(row))
-                for row in found.load
-            ),
-            noun="brokers",
-        ),
+    changes = [(f"{change.action} {change.topic}", _effect(change)) for change in _worst_first(found)]
+    loads = [
+        (str(row.broker), row.rack or "", _arrow(row.leaders_before, row.leaders), _replicas_text(row))
+        for row in found.load
     ]
-    shown = [section for section in sections if section.rows]
-    return "\n".join([*head, *fitted(shown, MARKDOWN_LIMIT - size(head))]).rstrip("\n") + "\n"
+    return as_markdown(
+        [
+            Section(title=f"Rehearsal in {found.environment}", level=3, rows=()),
+            Section(rows=(f"{_story(found)}.", Said(bold=_headline(found)))),
+            Section(title="Changes", head=("change", "what becomes of it"), rows=changes, noun="changes"),
+            Section(
+                title="Load afterwards", head=("broker", "rack", "leaders", "replicas"), rows=loads, noun="brokers"
+            ),
+        ]
+    )
 
 
 def racks_markdown(found: RackLosses) -> str:
-    rows = tuple(
-        cells(loss.rack, str(loss.offline), str(loss.below_min_isr), str(loss.moved_leaders), str(loss.most_leaders))
+    rows = [
+        (loss.rack, *map(str, (loss.offline, loss.below_min_isr, loss.moved_leaders, loss.most_leaders)))
         for loss in found.racks
+    ]
+    return as_markdown(
+        [
+            Section(rows=(_racks_head(found), *_rackless(found))),
+            Section(title="If a rack is lost", head=_RACKS_HEAD, rows=rows, noun="racks"),
+        ]
     )
-    section = Section(title="If a rack is lost", head=_RACKS_TABLE, rows=rows, noun="racks")
-    head = [line for text in (_racks_head(found), *_rackless(found)) for line in (markdown(text), "")]
-    return "\n".join([*head, *fitted([section], MARKDOWN_LIMIT - size(head))]).rstrip("\n") + "\n"
 
 
 def _story(found: Rehearsal) -> str:
@@ -90,7 +82,7 @@ def _story(found: Rehearsal) -> str:
 def _headline(found: Rehearsal) -> str:
     hangs = len(found.with_effect(Effect.HANGS))
     more = f", {plural(hangs, 'delete')} {'hangs' if hangs == 1 else 'hang'}" if hangs else ""
-    return f"**{len(found.offline)} offline, {len(found.below_min_isr)} below min ISR{more}**"
+    return f"{len(found.offline)} offline, {len(found.below_min_isr)} below min ISR{more}"
 
 
 def _effect(change: RehearsedChange) -> str:

@@ -13,9 +13,9 @@ from airflow.api_fastapi.core_api.security import requires_access_dag
 from fastapi import HTTPException, Query, Response
 from fastapi.responses import HTMLResponse
 
-from topicops.features.shared.markup import document, tag
 from topicops.on_airflow.pages.reading import RunOf
 from topicops.on_airflow.routes import STATIC
+from topicops.steps.reporting.markup import document, tag
 
 HEADERS: Mapping[str, str] = {
     # Nothing but our own files: no inline script or style, whatever a text on the page may look like.

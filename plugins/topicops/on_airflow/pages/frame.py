@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from topicops.features.shared.markup import Html, tag
 from topicops.on_airflow.pages.reading import RunOf
+from topicops.steps.reporting.markup import Html, tag
 
 
 def heading(title: str, run: RunOf) -> Html:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from urllib.parse import urlencode
 
-from topicops.features.shared.markup import Html, tag, together
 from topicops.model.plans.plan import Blocked, GatedChange
+from topicops.steps.reporting.markup import Html, tag, together
 
 MOST_WORDS = 12
 """How many words of one kind have a link; the search field finds the others."""

@@ -4,31 +4,33 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from urllib.parse import quote
 
-from topicops.features.shared.markup import Html, document, lines, number, table, tag, together
 from topicops.model.plans.plan import GatedChange, Plan, RackLossRow, RackLossTable, Share
 from topicops.model.printable import plural
-from topicops.model.runs.facts import DRIFT_CLASSES, Facts
+from topicops.model.runs.facts import Facts
 from topicops.model.runs.results import IN_PLACE, OutcomeStatus
 from topicops.on_airflow.pages.frame import nothing, problem_box
 from topicops.on_airflow.pages.plan_filter import Filter, address, filter_bar
 from topicops.on_airflow.pages.plan_rows import BLOCKED, TONES, blocked_row, change_row, diagnostic_row, state_of
 from topicops.on_airflow.pages.reading import Answered, PlanModel, Question
 from topicops.on_airflow.routes import STATIC
-from topicops.steps.reporting.facts_wording import OWNERS_HEAD, OWNERS_TITLE, owners_with_drift
-from topicops.steps.reporting.plans.losses_wording import LOSSES_TITLE, loss_remarks, worst_losses
-from topicops.steps.reporting.plans.plan_wording import (
+from topicops.steps.reporting.markup import Html, document, lines, more, number, section, table, tag, together
+from topicops.steps.reporting.plan_document import also_section, owners_section
+from topicops.steps.reporting.plan_wording import (
+    LOSSES_TITLE,
     final_hold_line,
     final_line,
     growth_texts,
     is_grave,
-    other_lines,
+    loss_remarks,
     some,
     summary_line,
+    worst_losses,
 )
-from topicops.steps.reporting.runs.run_report import reasons_of
+from topicops.steps.reporting.run_report import reasons_of
 
 CHANGES_SHOWN = 500
 """More would make the page slow; the plan file has all changes."""
@@ -78,7 +80,7 @@ def _no_plan(model: PlanModel) -> Html:
     return together(
         tag("p", f"The files have {plural(errors, 'error')}, so this run made no plan.", cls="verdict"),
         table(_DIAGNOSTICS_HEAD, (diagnostic_row(found, model.commit_address) for found in shown), cls="diagnostics"),
-        _more(len(model.diagnostics) - len(shown), "problems"),
+        more(len(model.diagnostics) - len(shown), "problems"),
     )
 
 
@@ -98,7 +100,16 @@ def _parts(model: PlanModel, plan: Plan, chosen: Filter) -> list[Html | None]:
         _changes("Look at these first", model, plan, grave),
         _changes("Other changes" if grave or wrong else "Changes", model, plan, others),
         _blocked(plan, chosen),
-        *(() if chosen.words else (_owners(model.facts), _losses(plan), _balance(plan), _also(plan))),
+        *(
+            ()
+            if chosen.words
+            else (
+                _owners(model.facts),
+                _losses(plan),
+                _balance(plan),
+                section(also_section(plan), most=CHANGES_SHOWN),
+            )
+        ),
     ]
 
 
@@ -212,8 +223,8 @@ def _changes(title: str, model: PlanModel, plan: Plan, changes: Sequence[GatedCh
         return None
     shown = changes[:CHANGES_SHOWN]
     rows = (change_row(model, plan, gated) for gated in shown)
-    more = _more(len(changes) - len(shown), "changes")
-    return together(tag("h2", title), table(_CHANGES_HEAD, rows, cls="changes"), more)
+    left_out = more(len(changes) - len(shown), "changes")
+    return together(tag("h2", title), table(_CHANGES_HEAD, rows, cls="changes"), left_out)
 
 
 def _went_wrong(model: PlanModel, gated: GatedChange) -> bool:
@@ -245,8 +256,8 @@ def _blocked(plan: Plan, chosen: Filter) -> Html | None:
     if not blocked:
         return None
     rows = map(blocked_row, blocked[:CHANGES_SHOWN])
-    more = _more(len(blocked) - CHANGES_SHOWN, "topics")
-    return together(tag("h2", "Blocked"), table(_BLOCKED_HEAD, rows, cls="changes blocked"), more)
+    left_out = more(len(blocked) - CHANGES_SHOWN, "topics")
+    return together(tag("h2", "Blocked"), table(_BLOCKED_HEAD, rows, cls="changes blocked"), left_out)
 
 
 def _about(model: PlanModel) -> Html:
@@ -272,30 +283,12 @@ def _about(model: PlanModel) -> Html:
     return tag("footer", tag("h2", "About this plan" if model.plan else "About this run"), tag("dl", *rows))
 
 
-def _also(plan: Plan) -> Html | None:
-    found = other_lines(plan)
-    shown = found[:CHANGES_SHOWN]
-    if not found:
-        return None
-    return together(
-        tag("h2", "Also"), tag("ul", *(tag("li", line) for line in shown)), _more(len(found) - len(shown), "lines")
-    )
-
-
-def _more(count: int, noun: str) -> Html | None:
-    return tag("p", f"… and {count:,} more {noun}, all in the plan file", cls="muted") if count > 0 else None
-
-
 # ---- owners and balance ----
 
 
 def _owners(facts: Facts | None) -> Html | None:
-    """Whose topics differ, those with most first; nothing when one owner has them all, whom the changes name."""
-    found = owners_with_drift(facts) if facts else []
-    if len(found) <= 1:
-        return None
-    rows = [[owner, domain, *(f"{counts.get(name, 0):,}" for name in DRIFT_CLASSES)] for owner, domain, counts in found]
-    return together(tag("h2", f"{OWNERS_TITLE}, as this run first read them"), table(OWNERS_HEAD, rows))
+    found = owners_section(facts)
+    return section(replace(found, title=f"{found.title}, as this run first read them"), most=CHANGES_SHOWN)
 
 
 def _losses(plan: Plan) -> Html | None:
@@ -306,8 +299,8 @@ def _losses(plan: Plan) -> Html | None:
     shown = worst_losses(found, LOADS_SHOWN)
     remarks = [tag("p", remark, cls="muted") for remark in loss_remarks(found)]
     rows = table(_LOSSES_HEAD, (_loss_cells(found, row) for row in shown), cls="losses") if shown else None
-    more = _more(len(found.racks) - len(shown), "racks, none of which costs more")
-    return together(tag("h2", LOSSES_TITLE), rows, more, *remarks)
+    left_out = more(len(found.racks) - len(shown), "racks, none of which costs more")
+    return together(tag("h2", LOSSES_TITLE), rows, left_out, *remarks)
 
 
 def _loss_cells(found: RackLossTable, row: RackLossRow) -> Iterator[Html | str]:
@@ -349,7 +342,7 @@ def _bars(head: tuple[str, str], loads: Sequence[tuple[str, str, Share, Share]])
     most_leaders = _most(count.leaders for row in loads for count in row[2:])
     rows = [_bar_row(row, most_replicas, most_leaders) for row in loads[:LOADS_SHOWN]]
     shown = table([*head, "replicas", "leaders (first replicas)"], rows, cls="loads")
-    return together(shown, _more(len(loads) - len(rows), "rows"))
+    return together(shown, more(len(loads) - len(rows), "rows"))
 
 
 def _bar_row(row: tuple[str, str, Share, Share], most_replicas: int, most_leaders: int) -> Iterator[Html | str]:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import assert_never
 
-from topicops.features.shared.markup import Html, lines, pill, tag, together
 from topicops.model.cluster.broker_defaults import Default, default_text
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic, GateWord
 from topicops.model.plans.plan import Blocked, GatedChange, Plan
@@ -17,8 +16,17 @@ from topicops.model.specs.environment import Risk
 from topicops.on_airflow.pages.forge_links import line_address
 from topicops.on_airflow.pages.reading import PlanModel
 from topicops.on_airflow.topic_pages import topic_link
-from topicops.steps.reporting.plans.config_wording import default_in_units, in_units
-from topicops.steps.reporting.plans.plan_wording import SIGNS, effect_lines, origin, risk_text, traffic_text, why_final
+from topicops.steps.reporting.markup import Html, lines, pill, tag, together
+from topicops.steps.reporting.plan_wording import (
+    SIGNS,
+    default_in_units,
+    effect_lines,
+    in_units,
+    origin,
+    risk_text,
+    traffic_text,
+    why_final,
+)
 
 GATE_TONES = {GateWord.RUN: "good", GateWord.HELD: "warn", GateWord.SKIPPED: "bad"}
 OUTCOME_TONES = {

@@ -41,7 +41,7 @@ from topicops.model.runs.results import Outcome
 from topicops.model.runs.run_result import QUIET_FILE, Quiet
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.on_airflow.dag_ids import environment_of, kind_of
-from topicops.steps.reporting.runs.run_report import carried_out
+from topicops.steps.reporting.run_report import carried_out
 
 T = TypeVar("T")
 

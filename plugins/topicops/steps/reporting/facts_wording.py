@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
-from typing import TypedDict
 
 from topicops.model.plans.delta import TopicClass
 from topicops.model.printable import plural
@@ -17,44 +18,38 @@ _SHOWN = 10
 """Lines of one kind in a text; the tables have all."""
 
 
-class OwnerJson(TypedDict):
+@dataclass(frozen=True, slots=True)
+class OwnersDrift:
+    """How many topics of an owner are not as their files want them."""
+
     owner: str
     domain: str
     missing: int
     different: int
     tombstoned: int
 
-
-class UnhealthyJson(TypedDict):
-    broker: int | None
-    rack: str | None
-    rule: str
-    cause: str
-    partitions: int
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """In the order of ``DRIFT_CLASSES``."""
+        return self.missing, self.different, self.tombstoned
 
 
-class FactsJson(TypedDict):
-    owners: Sequence[OwnerJson]
-    unhealthy: Sequence[UnhealthyJson]
-    load: Sequence[Load]
-
-
-def owners_with_drift(facts: Facts) -> list[tuple[str, str, Mapping[TopicClass, int]]]:
-    """Owner, domain and topics of each class of drift; those with the most topics first."""
-    found: dict[tuple[str, str], dict[TopicClass, int]] = {}
+def owners_with_drift(facts: Facts) -> list[OwnersDrift]:
+    """Those with the most topics first."""
+    found: dict[tuple[str, str], Counter[TopicClass]] = {}
     for owned in facts.classes:
         if owned.topic_class in DRIFT_CLASSES:
-            counts = found.setdefault((owned.owner or "", owned.domain or ""), {})
-            counts[owned.topic_class] = counts.get(owned.topic_class, 0) + owned.topics
-    most_first = sorted(found.items(), key=lambda item: (-sum(item[1].values()), item[0]))
-    return [(owner, domain, counts) for (owner, domain), counts in most_first]
+            counts = found.setdefault((owned.owner or "", owned.domain or ""), Counter())
+            counts[owned.topic_class] += owned.topics
+    most_first = sorted(found.items(), key=lambda item: (-item[1].total(), item[0]))
+    return [OwnersDrift(*who, *(counts[name] for name in DRIFT_CLASSES)) for who, counts in most_first]
 
 
 def owner_lines(facts: Facts) -> list[str]:
     """``team-billing (billing): 3 missing, 1 different``; none when all topics are as their files want them."""
     lines = [
-        f"{owner}{f' ({domain})' if domain else ''}: {_class_words(counts)}"
-        for owner, domain, counts in owners_with_drift(facts)
+        f"{found.owner}{f' ({found.domain})' if found.domain else ''}: {_class_words(found)}"
+        for found in owners_with_drift(facts)
     ]
     return _first(lines, "owners")
 
@@ -87,28 +82,8 @@ def load_rows(facts: Facts) -> Iterator[tuple[str, ...]]:
         yield _load_name(load), *("" if number is None else f"{number:,}" for number in numbers)
 
 
-def facts_json(facts: Facts | None, after: Facts | None) -> FactsJson:
-    """The part ``facts`` of ``report.json``: owners of the first snapshot, the rest of the newest one."""
-    newest = after or facts
-    owners = owners_with_drift(facts) if facts else ()
-    return {
-        "owners": [
-            {
-                "owner": owner,
-                "domain": domain,
-                "missing": counts.get(TopicClass.MISSING, 0),
-                "different": counts.get(TopicClass.DIFFERENT, 0),
-                "tombstoned": counts.get(TopicClass.TOMBSTONED, 0),
-            }
-            for owner, domain, counts in owners
-        ],
-        "unhealthy": [_unhealthy_json(found) for found in newest.unhealthy] if newest else [],
-        "load": newest.load if newest else [],
-    }
-
-
-def _class_words(counts: Mapping[TopicClass, int]) -> str:
-    return ", ".join(f"{counts[name]} {name.value}" for name in DRIFT_CLASSES if name in counts)
+def _class_words(found: OwnersDrift) -> str:
+    return ", ".join(f"{count} {name.value}" for name, count in zip(DRIFT_CLASSES, found.counts, strict=True) if count)
 
 
 def cause_words(found: UnhealthyPartitions) -> str:
@@ -130,13 +105,3 @@ def _broker_name(broker: int | None, rack: str | None, *, is_live: bool) -> str:
 def _first(lines: Sequence[str], noun: str) -> list[str]:
     more = len(lines) - _SHOWN
     return [*lines[:_SHOWN], *([f"… and {more} more {noun}"] if more > 0 else [])]
-
-
-def _unhealthy_json(found: UnhealthyPartitions) -> UnhealthyJson:
-    return {
-        "broker": found.broker,
-        "rack": found.rack,
-        "rule": found.rule,
-        "cause": CAUSES[found.rule],
-        "partitions": found.partitions,
-    }

@@ -8,7 +8,6 @@ from urllib.parse import quote
 
 from topicops.features.quality.on_airflow.reading import QualityModel, suites_of
 from topicops.features.quality.past_runs import RunQuality
-from topicops.features.shared.markup import Html, document, lines, pill, table, tag, together
 from topicops.model.codes import Code
 from topicops.model.printable import plural
 from topicops.model.runs.results import FailingRow, QualityReport, QualityResult, QualitySuite
@@ -17,6 +16,7 @@ from topicops.on_airflow.pages.reading import RunOf
 from topicops.on_airflow.routes import STATIC
 from topicops.on_airflow.topic_pages import topic_link
 from topicops.steps.reporting.facts_wording import LOAD_HEAD, cause_words, load_rows, unhealthy_by_broker
+from topicops.steps.reporting.markup import Html, document, lines, pill, table, tag, together
 from topicops.steps.why_commands import MOST, why_command
 
 _SUITES: Mapping[QualitySuite, tuple[str, str]] = {

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from topicops.features.shared.markup import Html, tag
 from topicops.on_airflow.routes import BELOW
+from topicops.steps.reporting.markup import Html, tag
 
 if TYPE_CHECKING:
     from fastapi import FastAPI

@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from urllib.parse import urlencode
 
-from topicops.features.shared.markup import Html, number, pill, table, tag, together
 from topicops.features.topic_pages.on_airflow import topic_link
 from topicops.features.topic_pages.on_airflow.frame import broker_link, pager, topics_document
 from topicops.features.topic_pages.on_airflow.reading import Indexed
@@ -14,6 +13,7 @@ from topicops.features.topic_pages.values import BrokerShare, IndexHead, TopicsW
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.printable import plural
 from topicops.on_airflow.pages.plan_page import bar
+from topicops.steps.reporting.markup import Html, number, pill, table, tag, together
 
 Shares = Mapping[int, BrokerShare]
 """What each broker has of all topics, by its id; also of brokers that are not registered."""

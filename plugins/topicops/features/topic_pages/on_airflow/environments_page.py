@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from urllib.parse import quote, urlencode
 
-from topicops.features.shared.markup import Html, document, pill, table, tag, together
 from topicops.features.topic_pages.on_airflow.frame import TONES
 from topicops.features.topic_pages.on_airflow.news import A_RUN_GOES_ON, age, news, run_link
 from topicops.features.topic_pages.on_airflow.reading import EnvironmentRow
@@ -14,6 +13,7 @@ from topicops.features.topic_pages.values import Word
 from topicops.model.printable import plural
 from topicops.on_airflow.pages.airflow_dag import AirflowDag
 from topicops.on_airflow.routes import STATIC
+from topicops.steps.reporting.markup import Html, document, pill, table, tag, together
 
 _HEAD = ("environment", "is anything wrong", "facts", "newest run", "waits for you", "next run")
 _BELOW = "../"

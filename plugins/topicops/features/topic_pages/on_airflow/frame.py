@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from urllib.parse import urlencode
 
-from topicops.features.shared.markup import Html, document, pill, tag, together
 from topicops.features.topic_pages.on_airflow.news import moment, news, run_link
 from topicops.features.topic_pages.on_airflow.reading import DagsOf, Indexed, read_indexed
 from topicops.features.topic_pages.values import IndexHead, Word
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.on_airflow.plugged import PAGES, Page
 from topicops.on_airflow.routes import STATIC
+from topicops.steps.reporting.markup import Html, document, pill, tag, together
 
 TONES: Mapping[Word, str] = {
     "offline": "bad", "under min ISR": "bad", "deleted outside git": "bad", "change failed": "bad", "refused": "bad",

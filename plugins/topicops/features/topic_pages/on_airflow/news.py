@@ -8,12 +8,12 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 from urllib.parse import quote
 
-from topicops.features.shared.markup import Html, tag, together
 from topicops.features.topic_pages.later import LaterRun
 from topicops.features.topic_pages.on_airflow.reading import Indexed
 from topicops.flow.runs.run import now
 from topicops.model.printable import plural
 from topicops.on_airflow.pages.airflow_dag import AirflowDag, AirflowRun, not_fetched_since
+from topicops.steps.reporting.markup import Html, tag, together
 
 A_RUN_GOES_ON = "a run goes on"
 OVERDUE_AFTER = timedelta(minutes=10)

@@ -7,7 +7,6 @@ from collections.abc import Collection, Iterator, Sequence
 from urllib.parse import quote, urlencode
 
 from topicops.features.shared.listed_partitions import ListedPartition, listed_partitions
-from topicops.features.shared.markup import Html, lines, pill, table, tag, together
 from topicops.features.topic_pages.indexing import life_of_topic
 from topicops.features.topic_pages.on_airflow.frame import BELOW, broker_link, topics_document, words
 from topicops.features.topic_pages.on_airflow.news import run_link
@@ -21,7 +20,8 @@ from topicops.model.specs.desired import DesiredTopic
 from topicops.model.specs.topic_config import canonical_overrides
 from topicops.on_airflow.pages.forge_links import line_address
 from topicops.on_airflow.plugged import CAUSES
-from topicops.steps.reporting.plans.config_wording import in_units
+from topicops.steps.reporting.markup import Html, lines, pill, table, tag, together
+from topicops.steps.reporting.plan_wording import in_units
 from topicops.steps.verifying.observation import broker_names, partition_names
 from topicops.steps.why_commands import why_command
 

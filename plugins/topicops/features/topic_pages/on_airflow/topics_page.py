@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import get_args
 from urllib.parse import urlencode
 
-from topicops.features.shared.markup import Html, number, table, tag, together
 from topicops.features.topic_pages.on_airflow import topic_link
 from topicops.features.topic_pages.on_airflow.frame import TONES, pager, topics_document, words
 from topicops.features.topic_pages.on_airflow.reading import Indexed
@@ -21,6 +20,7 @@ from topicops.features.topic_pages.values import (
     TopicsWanted,
 )
 from topicops.model.printable import plural
+from topicops.steps.reporting.markup import Html, number, table, tag, together
 
 ORDERS: tuple[Order, ...] = get_args(Order)
 _ORDER_OF: Mapping[str, Order] = {

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from html import escape
 
 from topicops.model.printable import printable
+from topicops.steps.reporting.document import Cell, Entry, Line, Said, Section
 
 _VOID = frozenset({"meta", "link", "input"})
 _ONLY_OURS = frozenset({"script", "style"})
@@ -42,7 +43,7 @@ def together(*content: Html | str | None) -> Html:
     return Html("".join(_text_of(piece) for piece in content if piece is not None))
 
 
-def lines(texts: Iterable[str], *, cls: str | None = None) -> Html:
+def lines(texts: Iterable[Html | str], *, cls: str | None = None) -> Html:
     """Each text on a line of its own."""
     return together(*(tag("div", text, cls=cls) for text in texts))
 
@@ -58,6 +59,33 @@ def table(
     header = tag("thead", tag("tr", *(tag("th", title, scope="col") for title in head)))
     body = tag("tbody", *(row if isinstance(row, Html) else tag("tr", *_cells(row)) for row in rows))
     return tag("div", tag("table", header, body, cls=cls), cls="scroll")
+
+
+def section(found: Section, *, most: int) -> Html | None:
+    """A heading, and a list or a table of at most this many rows; None where there are no rows."""
+    if not found.rows:
+        return None
+    shown = found.rows[:most]
+    rows = [row.cells if isinstance(row, Entry) else row for row in shown]
+    listed = [tag("li", _line(row)) for row in rows if isinstance(row, str | Said)]
+    body = (
+        tag("ul", *listed) if listed else table(found.head, [map(_cell, row) for row in rows if isinstance(row, tuple)])
+    )
+    return together(tag("h2", found.title), body, more(len(found.rows) - len(shown), found.noun))
+
+
+def more(count: int, noun: str) -> Html | None:
+    return tag("p", f"… and {count:,} more {noun}, all in the plan file", cls="muted") if count > 0 else None
+
+
+def _cell(cell: Cell) -> Html:
+    return lines(map(_line, cell)) if isinstance(cell, tuple) else _line(cell)
+
+
+def _line(line: Line) -> Html:
+    if isinstance(line, str):
+        return together(line)
+    return together(tag("strong", line.bold) if line.bold else None, f" {line.text}" if line.bold else line.text)
 
 
 def number(count: int) -> Html:

@@ -6,7 +6,7 @@ import pytest
 
 from topicops.model.errors import ExitStatus, status_after_signal
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, RunSummary, Verdict
-from topicops.steps.reporting.runs.run_result import apply_exit_status, verify_exit_status
+from topicops.steps.reporting.run_result import apply_exit_status, verify_exit_status
 
 DONE, ALREADY_SO, REFUSED = OutcomeStatus.DONE, OutcomeStatus.ALREADY_SO, OutcomeStatus.REFUSED
 FAILED, UNKNOWN, NOT_SENT = OutcomeStatus.FAILED, OutcomeStatus.UNKNOWN, OutcomeStatus.NOT_SENT

@@ -8,15 +8,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import NotRequired, TypedDict
 
 from topicops.model.choices import Source
 from topicops.model.codes import Code
 from topicops.model.json_types import FormatVersion
 from topicops.model.plans.changes import Action, GateWord
 from topicops.model.plans.plan import GatedChange, Plan
-from topicops.model.printable import first_line_of, markdown, plural, printable
-from topicops.model.runs.facts import CAUSES, Facts
+from topicops.model.printable import first_line_of, plural
+from topicops.model.runs.facts import CAUSES, Facts, Load, UnhealthyPartitions
 from topicops.model.runs.results import (
     IN_PLACE,
     REPLACED,
@@ -28,16 +27,16 @@ from topicops.model.runs.results import (
     Verdict,
 )
 from topicops.model.specs.diagnostics import Diagnostic, Severity
+from topicops.steps.reporting.document import Cell, Entry, Said, Section, as_markdown, as_text, markdown_table
 from topicops.steps.reporting.facts_wording import (
     LOAD_HEAD,
-    FactsJson,
-    facts_json,
+    OwnersDrift,
     load_rows,
     owner_lines,
+    owners_with_drift,
     unhealthy_lines,
 )
-from topicops.steps.reporting.fitting import MARKDOWN_LIMIT, cells, clipped, words
-from topicops.steps.reporting.plans.plan_wording import PARTICIPLES, command_lines, final_hold_line, summary_line
+from topicops.steps.reporting.plan_wording import PARTICIPLES, command_lines, final_hold_line, summary_line
 from topicops.steps.why_commands import why_command, why_commands
 
 _WHOLE_NAME = re.compile(r"[\w.-]+")
@@ -79,9 +78,6 @@ def _without_name(outcome: Outcome) -> str:
 
     return _WHOLE_NAME.sub(replaced, outcome.message)
 
-
-FORMAT_VERSION = "1.4"
-"""1.1 renamed ``summary.dropped`` to ``summary.skipped``; 1.2 added ``facts``; 1.3 added ``why``."""
 
 ADVICE: Mapping[OutcomeStatus, str] = {
     OutcomeStatus.UNKNOWN: "of unknown outcome: see first why the brokers give no clear answer.",
@@ -210,74 +206,59 @@ def _ending(report: RunReport) -> str:
 
 
 def report_text(report: RunReport) -> str:
-    """Render the report as lines for a terminal or a task's log."""
-    lines = [headline(report), *_problem_lines(report)]
-    if report.plan:
-        lines.append(summary_line(report.plan))
-    lines += _titled("Done", [_outcome_line(outcome) for outcome in _with(report, *IN_PLACE)])
-    lines += _titled("Not done", [_outcome_line(outcome) for outcome in report.outcomes if not _is_in_place(outcome)])
-    lines += _titled("Verified", _check_lines(report.checks, report.source))
-    lines += _titled(
-        "Quality", [*_quality_lines("before", report.quality_before), *_quality_lines("after", report.quality_after)]
-    )
-    lines += _titled("Unhealthy partitions", _unhealthy(report))
-    lines += _titled("Topics that differed, by owner", _owners(report))
-    lines += _titled("Notes", report.notes)
-    lines += _titled("Next", list(next_steps(report)))
-    lines += _titled(_WHY_TITLE, why_commands(_unhealthy_topics(report), report.environment))
-    if any(outcome.action != "delete" for outcome in _with(report, OutcomeStatus.DONE)):
-        lines += ["", f"To take this run back: topicops undo {shlex.quote(report.run)}"]
-    return "\n".join(printable(line) for line in lines) + "\n"
+    """Render the report for a terminal or a task's log: how it ended first, and what is to be done last."""
+    top = [headline(report), *_problem_lines(report), *([summary_line(report.plan)] if report.plan else [])]
+    *parts, _ = _parts(report)
+    is_undone = any(outcome.action != "delete" for outcome in _with(report, OutcomeStatus.DONE))
+    undo = [f"To take this run back: topicops undo {shlex.quote(report.run)}"] if is_undone else []
+    return as_text([Section(rows=top), *reversed(parts), Section(rows=undo)])
 
 
 def report_markdown(report: RunReport) -> str:
     """Render the report for a pull request or Airflow; at most ``MARKDOWN_LIMIT`` characters, problems first."""
-    lines = [f"### {markdown(headline(report))}", "", *(f"- {words(line)}" for line in _problem_lines(report))]
-    if report.plan:
-        lines += [markdown(summary_line(report.plan)), ""]
-    lines += _bullets("Next", list(next_steps(report)))
-    lines += _why_bullets(report)
-    lines += _outcome_table("Not done", [outcome for outcome in report.outcomes if not _is_in_place(outcome)])
-    lines += _bullets("Verified", _check_lines(report.checks, report.source))
-    lines += _bullets("Unhealthy partitions", _unhealthy(report))
-    lines += _bullets("Notes", report.notes)
-    lines += _bullets("Topics that differed, by owner", _owners(report))
-    lines += _outcome_table("Done", _with(report, *IN_PLACE))
-    lines += _bullets("Quality before", list(_quality_lines("before", report.quality_before)))
-    lines += _bullets("Quality after", list(_quality_lines("after", report.quality_after)))
-    lines += _load_table(report.newest_facts)
-    return clipped(lines, MARKDOWN_LIMIT)
+    summary = [summary_line(report.plan)] if report.plan else []
+    head = Section(title=headline(report), level=3, rows=[*_problem_lines(report), *summary])
+    return as_markdown([head, *_parts(report)], whole="report.json")
+
+
+def _parts(report: RunReport) -> list[Section]:
+    """What is to be done, what went wrong, what went well, and at the end the load, which a terminal does not show."""
+    owners = owner_lines(report.facts_before) if report.facts_before else []
+    loads = list(load_rows(report.newest_facts)) if report.newest_facts else []
+    why = [Said(line, is_whole=True) for line in why_commands(_unhealthy_topics(report), report.environment)]
+    missed = [outcome for outcome in report.outcomes if outcome.status not in IN_PLACE]
+    quality = [*_quality_lines("before", report.quality_before), *_quality_lines("after", report.quality_after)]
+    return [
+        Section(title="Next", rows=list(next_steps(report))),
+        Section(title=_WHY_TITLE, rows=why),
+        _outcomes("Not done", missed),
+        Section(title="Verified", rows=_check_lines(report.checks, report.source)),
+        Section(title="Unhealthy partitions", rows=_unhealthy(report)),
+        Section(title="Notes", rows=report.notes),
+        Section(title="Topics that differed, by owner", rows=owners),
+        _outcomes("Done", _with(report, *IN_PLACE)),
+        Section(title="Quality", rows=quality),
+        Section(title="Load of brokers and racks", head=LOAD_HEAD, rows=loads),
+    ]
 
 
 def outcome_table(outcomes: Sequence[Outcome]) -> str:
     """Markdown: one row a change, in the order in which they were sent; empty when there was none."""
-    return "\n".join(_outcome_rows(outcomes)) if outcomes else ""
+    return markdown_table(_outcomes("", outcomes))
 
 
 def verdict_table(checks: Sequence[Check]) -> str:
     """Markdown: one row a topic with its worst verdict and what is wrong; empty when nothing was checked."""
     gravest = sorted(checks, key=lambda check: (check.topic, -list(Verdict).index(check.verdict), check.id))
     rows = [_verdict_row(topic, list(found)) for topic, found in groupby(gravest, key=lambda check: check.topic)]
-    return "\n".join(["| topic | verdict | what is wrong |", "|---|---|---|", *rows]) if rows else ""
+    return markdown_table(Section(head=("topic", "verdict", "what is wrong"), rows=rows))
 
 
-class SummaryJson(TypedDict):
-    planned: Mapping[Action, int]
-    outcomes: Mapping[OutcomeStatus, int]
-    verdicts: Mapping[Verdict, int]
-    held: int
-    skipped: int
-    blocked: int
-    unmanaged: int
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportFile:
+    """The report as JSON: ``report.json``, and what ``apply`` and ``verify`` print."""
 
-
-class QualityJson(TypedDict):
-    before: Sequence[QualityResult]
-    after: Sequence[QualityResult]
-
-
-class ReportJson(TypedDict):
-    format_version: FormatVersion
+    format_version: FormatVersion = "1.0"
     environment: str
     fingerprint: str | None
     success: bool
@@ -285,40 +266,58 @@ class ReportJson(TypedDict):
     problem: str
     interrupted: bool
     failed_tasks: Sequence[str]
-    summary: SummaryJson
+    planned: Mapping[Action, int]
+    held: int
+    skipped: int
+    blocked: int
+    unmanaged: int
     outcomes: Sequence[Outcome]
-    sides: Sequence[str]
+    verdicts: Mapping[Verdict, int]
+    """Counts of all checks."""
     checks: Sequence[Check]
-    quality: QualityJson
-    facts: FactsJson
+    """Those that found something."""
+    sides: Sequence[str]
+    quality_before: Sequence[QualityResult]
+    quality_after: Sequence[QualityResult]
+    owners: Sequence[OwnersDrift]
+    """Whose topics differed in the first snapshot."""
+    unhealthy: Sequence[UnhealthyPartitions]
+    """Of the newest snapshot, as ``load``."""
+    load: Sequence[Load]
     notes: Sequence[str]
     next: Sequence[str]
-    why: NotRequired[Mapping[str, str]]
-    """The command that says why, by topic that is not healthy; since 1.3."""
+    why: Mapping[str, str]
+    """The command that says why, by topic that is not healthy."""
 
 
-def report_json(report: RunReport) -> ReportJson:
-    """Render the report as JSON values; checks that found nothing are only counted."""
-    plan = report.plan
-    return {
-        "format_version": FORMAT_VERSION,
-        "environment": report.environment,
-        "fingerprint": plan.fingerprint if plan else None,
-        "success": report.is_success,
-        "headline": headline(report),
-        "problem": report.problem,
-        "interrupted": report.interrupted,
-        "failed_tasks": report.failed_tasks,
-        "summary": _summary_json(report),
-        "outcomes": report.outcomes,
-        "sides": COMPARED_VIEWS[report.source],
-        "checks": [check for check in report.checks if check.message],
-        "quality": {"before": report.quality_before, "after": report.quality_after},
-        "facts": facts_json(report.facts_before, report.facts_after),
-        "notes": report.notes,
-        "next": list(next_steps(report)),
-        "why": {topic: why_command(topic, report.environment) for topic in _unhealthy_topics(report)},
-    }
+def report_json(report: RunReport) -> ReportFile:
+    plan, summary, facts = report.plan, report.summary, report.newest_facts
+    return ReportFile(
+        environment=report.environment,
+        fingerprint=plan.fingerprint if plan else None,
+        success=report.is_success,
+        headline=headline(report),
+        problem=report.problem,
+        interrupted=report.interrupted,
+        failed_tasks=report.failed_tasks,
+        planned=plan.action_counts if plan else {},
+        held=summary.held,
+        skipped=summary.skipped,
+        blocked=summary.blocked,
+        unmanaged=len(plan.change_set.unmanaged) if plan else 0,
+        outcomes=report.outcomes,
+        verdicts={v: sum(check.verdict is v for check in report.checks) for v in Verdict},
+        checks=[check for check in report.checks if check.message],
+        sides=COMPARED_VIEWS[report.source],
+        quality_before=report.quality_before,
+        quality_after=report.quality_after,
+        owners=owners_with_drift(report.facts_before) if report.facts_before else (),
+        unhealthy=facts.unhealthy if facts else (),
+        load=facts.load if facts else (),
+        notes=report.notes,
+        next=list(next_steps(report)),
+        why={topic: why_command(topic, report.environment) for topic in _unhealthy_topics(report)},
+    )
 
 
 def next_steps(report: RunReport) -> Iterator[str]:
@@ -449,10 +448,6 @@ def _with(report: RunReport, *statuses: OutcomeStatus) -> list[Outcome]:
     return [outcome for outcome in report.outcomes if outcome.status in statuses]
 
 
-def _is_in_place(outcome: Outcome) -> bool:
-    return outcome.status in IN_PLACE
-
-
 def failed_task_text(task: str) -> str:
     """Say where to look: a task's own log ends well where Airflow lost or refused the task's last request."""
     return f"Task {task} failed; its log says why, or the API server's."
@@ -462,20 +457,6 @@ def _problem_lines(report: RunReport) -> list[str]:
     return [*([report.problem] if report.problem else []), *map(failed_task_text, report.failed_tasks)]
 
 
-def _titled(title: str, lines: Sequence[str]) -> list[str]:
-    return ["", f"{title}:", *(f"  {line}" for line in lines)] if lines else []
-
-
-def _bullets(title: str, lines: Sequence[str]) -> list[str]:
-    return [f"#### {title}", "", *(f"- {words(line)}" for line in lines), ""] if lines else []
-
-
-def _why_bullets(report: RunReport) -> list[str]:
-    """Whole commands: one that is cut off cannot be typed."""
-    commands = [f"- {markdown(line)}" for line in why_commands(_unhealthy_topics(report), report.environment)]
-    return [f"#### {_WHY_TITLE}", "", *commands, ""] if commands else []
-
-
 def _outcome_line(outcome: Outcome) -> str:
     if outcome.status is OutcomeStatus.DONE:
         return f"{outcome.topic} {PARTICIPLES[outcome.action]}"
@@ -483,13 +464,9 @@ def _outcome_line(outcome: Outcome) -> str:
     return f"{line}: {outcome.message}" if outcome.message else line
 
 
-def _outcome_table(title: str, outcomes: Sequence[Outcome]) -> list[str]:
-    return [f"#### {title}", "", *_outcome_rows(outcomes), ""] if outcomes else []
-
-
-def _outcome_rows(outcomes: Sequence[Outcome]) -> list[str]:
-    rows = [f"| {words(o.topic)} | {o.action} | {o.status} | {words(o.message)} |" for o in outcomes]
-    return ["| topic | action | outcome | why |", "|---|---|---|---|", *rows]
+def _outcomes(title: str, outcomes: Sequence[Outcome]) -> Section:
+    rows = [Entry(_outcome_line(o), tuple(map(Said, (o.topic, o.action, o.status, o.message)))) for o in outcomes]
+    return Section(title=title, head=("topic", "action", "outcome", "why"), rows=rows, noun="changes")
 
 
 def _check_lines(checks: Sequence[Check], source: Source) -> list[str]:
@@ -541,9 +518,9 @@ def _remark_lines(checks: Sequence[Check]) -> Iterator[str]:
         yield f"noted: topic.{first.topic} {check_id}: {first.message}{more}"
 
 
-def _verdict_row(topic: str, checks: Sequence[Check]) -> str:
-    reasons = "; ".join(words(f"{check.id}: {check.message}") for check in checks if not check.is_healthy)
-    return f"| {words(topic) or 'cluster'} | {checks[0].verdict} | {reasons} |"
+def _verdict_row(topic: str, checks: Sequence[Check]) -> tuple[Cell, ...]:
+    reasons = tuple(f"{check.id}: {check.message}" for check in checks if not check.is_healthy)
+    return topic or "cluster", checks[0].verdict, reasons
 
 
 def _check_line(check: Check) -> str:
@@ -563,31 +540,6 @@ def _quality_lines(when: str, rules: Sequence[QualityResult]) -> Iterator[str]:
 def _unhealthy(report: RunReport) -> list[str]:
     """Of the newest snapshot."""
     return unhealthy_lines(report.newest_facts) if report.newest_facts else []
-
-
-def _owners(report: RunReport) -> list[str]:
-    return owner_lines(report.facts_before) if report.facts_before else []
-
-
-def _load_table(facts: Facts | None) -> list[str]:
-    if facts is None:
-        return []
-    rows = [cells(*map(words, row)) for row in load_rows(facts)]
-    return ["#### Load of brokers and racks", "", cells(*LOAD_HEAD), "|---|---|---|---|---|", *rows, ""]
-
-
-def _summary_json(report: RunReport) -> SummaryJson:
-    summary = report.summary
-    plan = report.plan
-    return {
-        "planned": plan.action_counts if plan else {},
-        "outcomes": {status: summary.count(status) for status in OutcomeStatus},
-        "verdicts": {v: sum(check.verdict is v for check in report.checks) for v in Verdict},
-        "held": summary.held,
-        "skipped": summary.skipped,
-        "blocked": summary.blocked,
-        "unmanaged": len(plan.change_set.unmanaged) if plan else 0,
-    }
 
 
 def is_verified_whole(report: RunReport) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from topicops.model.runs.facts import Facts
 from topicops.model.runs.results import IN_PLACE, QualityResult
 from topicops.steps.reporting.facts_wording import unhealthy_lines
-from topicops.steps.reporting.runs.run_report import RunReport
+from topicops.steps.reporting.run_report import RunReport
 
 
 def unhealthy_verdict(report: RunReport) -> str:

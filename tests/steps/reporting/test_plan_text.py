@@ -25,11 +25,9 @@ from topicops.model.plans.plan import (
 from topicops.model.printable import printable
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Risk
-from topicops.steps.reporting.fitting import MARKDOWN_LIMIT
-from topicops.steps.reporting.plans.config_wording import config_change_text, config_text
-from topicops.steps.reporting.plans.plan_markdown import plan_markdown
-from topicops.steps.reporting.plans.plan_text import plan_text
-from topicops.steps.reporting.plans.plan_wording import PARTICIPLES, SIGNS, summary_line
+from topicops.steps.reporting.document import MARKDOWN_LIMIT
+from topicops.steps.reporting.plan_document import plan_markdown, plan_text
+from topicops.steps.reporting.plan_wording import PARTICIPLES, SIGNS, config_change_text, config_text, summary_line
 
 BLOCKED = Blocked(
     topic="shrunk",
@@ -292,11 +290,12 @@ def test_the_load_of_each_broker_and_rack_is_shown_before_and_after() -> None:
     plan = with_load(plan_of(create_topic("new", (1, 2))), LoadTable(brokers=brokers, racks=(rack,)))
 
     lines = plan_text(plan).splitlines()
-    start = lines.index("Load, if all of it runs  replicas       leaders")
+    start = lines.index("  if all of it runs  replicas       leaders")
+    assert lines[start - 1] == "Load of brokers and racks:"
     assert lines[start + 1 : start + 5] == [
-        "  broker 1, rack a       10 -> 12 (+2)  5",
-        "  broker 2, rack a       9              3 -> 4 (+1)",
-        "  rack a, 2 brokers      19 -> 21 (+2)  8 -> 9 (+1)",
+        "  broker 1, rack a   10 -> 12 (+2)  5",
+        "  broker 2, rack a   9              3 -> 4 (+1)",
+        "  rack a, 2 brokers  19 -> 21 (+2)  8 -> 9 (+1)",
         "",
     ]
     assert "| broker 1, rack a | 10 -> 12 (+2) | 5 |" in plan_markdown(plan)
@@ -307,8 +306,8 @@ def test_racks_of_one_broker_each_are_not_said_twice() -> None:
     rack = RackLoad(rack="a", brokers=1, before=Share(replicas=1, leaders=1), after=Share(replicas=2, leaders=1))
     text = plan_text(with_load(plan_of(create_topic("new", (1, 2))), LoadTable(brokers=brokers, racks=(rack,))))
 
-    assert "broker 1, rack a       1 -> 2 (+1)" in text
-    assert "broker 2               1" in text
+    assert "broker 1, rack a   1 -> 2 (+1)" in text
+    assert "broker 2           1" in text
     assert "rack a, 1" not in text
 
 
@@ -322,12 +321,13 @@ def test_owners_are_plain_words_and_never_a_mention() -> None:
 
 def test_a_reassignment_comes_as_a_block_to_copy() -> None:
     text = '{"partitions":[],"version":1}'
-    comment = plan_markdown(plan_of(blocked=[replace(BLOCKED, reassignment=text)]))
+    plan = plan_of(blocked=[replace(BLOCKED, reassignment=text)])
+    comment = plan_markdown(plan)
 
     assert f"\nshrunk:\n\n```json\n{text}\n```\n" in comment
-    assert f"      reassignment: {text}\n" in plan_text(plan_of(blocked=[replace(BLOCKED, reassignment=text)]))
+    assert f"reassignment tool:\n    shrunk: {text}\n" in plan_text(plan)
     long = plan_text(plan_of(blocked=[replace(BLOCKED, reassignment="{" * 5000)]))
-    assert "      reassignment: in the plan file, as JSON\n" in long
+    assert "    shrunk: in the plan file, as JSON\n" in long
 
 
 @pytest.mark.parametrize("text", ["```", "`````", "~~~", "    ", "\n```\n# t"])
@@ -375,9 +375,9 @@ def test_where_not_even_the_names_fit_the_table_counts_them_all() -> None:
 
     comment = plan_markdown(plan)
 
-    assert "| **expand**, risky: 600 |" in comment
-    assert "| **delete**, destructive: 3 | old-0, old-1, old-2 |" in comment
-    more = re.search(r"\*\*and (\d+) more, which only the plan file names\*\*", comment)
+    assert "| **expand** risky: 600 |" in comment
+    assert "| **delete** destructive: 3 | old-0, old-1, old-2 |" in comment
+    more = re.search(r" and (\d+) more, which only the plan file names", comment)
     assert more is not None
     assert sum(name in comment for name in names) + int(more[1]) == 600
     assert len(comment) <= MARKDOWN_LIMIT

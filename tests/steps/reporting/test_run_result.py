@@ -14,8 +14,8 @@ from topicops.model.plans.plan import Blocked, GatedChange, Plan
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
 from topicops.model.runs.run_result import LONGEST_TEXT, MOST_CHANGES, MOST_NOTES
 from topicops.model.specs.diagnostics import Location
-from topicops.steps.reporting.runs.run_report import RunReport
-from topicops.steps.reporting.runs.run_result import GRAVITY, run_result
+from topicops.steps.reporting.run_report import RunReport
+from topicops.steps.reporting.run_result import GRAVITY, run_result
 
 MOST_BYTES = 1_000_000
 """Of a result, whatever a run did."""

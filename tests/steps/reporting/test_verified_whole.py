@@ -11,7 +11,7 @@ from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Blocked, Plan
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
 from topicops.model.specs.diagnostics import Location
-from topicops.steps.reporting.runs.run_report import RunReport, is_verified_whole
+from topicops.steps.reporting.run_report import RunReport, is_verified_whole
 
 EMPTY = plan_of()
 ONE = plan_of(create_topic("a", (1, 2)))

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from topicops.model.runs.results import Outcome, OutcomeStatus
-from topicops.steps.reporting.runs.run_report import reasons_of
+from topicops.steps.reporting.run_report import reasons_of
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,8 @@ from fixtures.rich_plan import rich_plan
 from topicops.model.plans.plan import Plan
 from topicops.on_airflow.question import MOST_ROWS, question_markdown
 from topicops.steps.planning.gate import gate
-from topicops.steps.reporting.fitting import MARKDOWN_LIMIT
-from topicops.steps.reporting.plans.plan_markdown import plan_markdown
-from topicops.steps.reporting.plans.plan_text import plan_text
+from topicops.steps.reporting.document import MARKDOWN_LIMIT
+from topicops.steps.reporting.plan_document import plan_markdown, plan_text
 
 GITHUB = MarkdownIt("gfm-like", {"html": True})
 Renderer = Callable[[Plan], str]
@@ -179,16 +178,16 @@ def test_a_question_about_very_many_changes_lists_the_riskiest_and_counts_the_re
     safe = [builders.create_change(f"new-{n}") for n in range(3 * MOST_ROWS)]
     plan = gate(builders.change_set([*safe, builders.delete_change("old")]), builders.environment())
     question = question_markdown(plan)
-    rows = [line for line in question.splitlines() if line.startswith(("| create ", "| delete "))]
-    assert (len(rows), rows[0].startswith("| delete **old** ")) == (MOST_ROWS, True)
+    rows = [line for line in question.splitlines() if line.startswith(("| **create** ", "| **delete** "))]
+    assert (len(rows), rows[0].startswith("| **delete** old<br>")) == (MOST_ROWS, True)
     assert f"{2 * MOST_ROWS + 1} more changes, asked about as well**: {2 * MOST_ROWS + 1} create (safe)" in question
 
 
 def test_who_approves_a_delete_reads_its_traffic_its_groups_its_owner_and_the_reason_of_its_tombstone() -> None:
     question = question_markdown(rich_plan())
 
-    (row,) = [line for line in question.splitlines() if line.startswith("| delete ")]
-    (goes,) = [line for line in question.splitlines() if line.startswith("- **payments.orders-v1**, reason: ")]
+    (row,) = [line for line in question.splitlines() if line.startswith("| **delete** ")]
+    (goes,) = [line for line in question.splitlines() if line.startswith("- **payments.orders-v1** reason: ")]
     assert "| team-shop |" in row
     assert "reason: Replaced by payments.orders-v2; the last reader moved in March." in goes
     assert "last record of 2023-11-14T22:13:20Z; end offsets add up to 48210; groups: billing (Stable, lag 12)" in goes

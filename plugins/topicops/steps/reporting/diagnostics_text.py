@@ -3,37 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import TypedDict
 
 from topicops.model.json_types import FormatVersion, json_text
 from topicops.model.printable import plural, printable
 from topicops.model.specs.diagnostics import Diagnostic, Note, Severity
 
-FORMAT_VERSION = "1.0"
 _WIDEST_LINE = 160
 
 SourceLines = Callable[[Path], Sequence[str]]
 """Gives the lines of a file; none where it cannot be read."""
 
 
-class DiagnosticJson(TypedDict):
-    code: str
-    severity: Severity
-    file: str
-    line: int
-    column: int
-    end_line: int
-    end_column: int
-    summary: str
-    help: str
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnostics:
+    """What ``validate`` prints as JSON."""
 
-
-class DiagnosticsJson(TypedDict):
-    format_version: FormatVersion
+    format_version: FormatVersion = "1.0"
     files: int
-    diagnostics: Sequence[DiagnosticJson]
+    diagnostics: Sequence[Diagnostic]
 
 
 def diagnostics_text(diagnostics: Sequence[Diagnostic], source_lines: SourceLines) -> str:
@@ -43,12 +33,13 @@ def diagnostics_text(diagnostics: Sequence[Diagnostic], source_lines: SourceLine
 
 
 def diagnostics_json(diagnostics: Sequence[Diagnostic], *, files: int) -> str:
-    found: DiagnosticsJson = {
-        "format_version": FORMAT_VERSION,
-        "files": files,
-        "diagnostics": [diagnostic_values(d) for d in diagnostics],
-    }
-    return json_text(found)
+    return json_text(Diagnostics(files=files, diagnostics=list(map(in_printable, diagnostics))))
+
+
+def in_printable(found: Diagnostic) -> Diagnostic:
+    """The same in words that are safe to print."""
+    note = replace(found.note, text=printable(found.note.text)) if found.note else None
+    return replace(found, summary=printable(found.summary), help=printable(found.help), note=note)
 
 
 def annotation(diagnostic: Diagnostic) -> str:
@@ -79,20 +70,6 @@ def counts_line(diagnostics: Sequence[Diagnostic], *, files: int, took_s: float)
     errors = sum(diagnostic.is_error for diagnostic in diagnostics)
     warnings = sum(diagnostic.severity is Severity.WARNING for diagnostic in diagnostics)
     return f"{plural(files, 'file')}: {plural(errors, 'error')}, {plural(warnings, 'warning')} in {took_s:.1f} s"
-
-
-def diagnostic_values(diagnostic: Diagnostic) -> DiagnosticJson:
-    return {
-        "code": diagnostic.code,
-        "severity": diagnostic.severity,
-        "file": diagnostic.file,
-        "line": diagnostic.line,
-        "column": diagnostic.column,
-        "end_line": diagnostic.end_line,
-        "end_column": diagnostic.end_column,
-        "summary": printable(diagnostic.summary),
-        "help": printable(diagnostic.help),
-    }
 
 
 def _lines(diagnostic: Diagnostic, source_lines: SourceLines) -> Iterator[str]:

@@ -1,18 +1,101 @@
-"""The sentences about a plan that text and Markdown share; each is one printable line."""
+"""The sentences about a plan that all its forms share; each is one printable line."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import assert_never
 
+from topicops.model.cluster.broker_defaults import Default, DefaultOnBrokers
 from topicops.model.cluster.snapshot import Assignment
 from topicops.model.plans.changes import Action, Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic, GateWord
-from topicops.model.plans.plan import NO_RECORD, Drift, GatedChange, Paused, Plan, Share, TopicActivity
+from topicops.model.plans.plan import (
+    NO_RECORD,
+    Drift,
+    GatedChange,
+    Paused,
+    Plan,
+    RackLossRow,
+    RackLossTable,
+    Share,
+    TopicActivity,
+)
 from topicops.model.printable import plural, printable
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Risk
-from topicops.steps.reporting.plans.config_wording import config_change_text, config_text
+from topicops.model.specs.spellings import largest_unit
+from topicops.model.specs.topic_config import SMALLEST_UNITS, TOPIC_CONFIGS
 from topicops.steps.topic_activity import groups_text, time_text
+
+_LONGEST_INTEGER = 19
+"""The digits of a 64-bit integer. A znode may hold more than Python converts to a number."""
+_LONGEST_COUNT = 9_999
+"""A larger count in another unit is no easier to read than the number itself."""
+_WITHOUT_END = frozenset({"retention.ms", "retention.bytes"})
+"""For these configs -1 means no limit."""
+
+
+def config_text(name: str, value: str) -> str:
+    """``retention.ms: 604800000 (7d)``, or ``retention.ms: 7 (7ms)``."""
+    return f"{name}: {_shown(name, value)}"
+
+
+def config_change_text(name: str, before: str | None, after: str | None, default: Default) -> str:
+    """``retention.ms: 604800000 (7d, broker default) -> 86400000 (1d, override)``.
+
+    Args:
+        before: Canonical; None: no override, so that the brokers' default is in force.
+        after: Canonical; None: the override is removed.
+        default: Empty: not known.
+    """
+    both_overrides = before is not None and after is not None
+    sides = [_side(name, value, default, alone=both_overrides) for value in (before, after)]
+    return f"{name}: {' -> '.join(sides)}"
+
+
+def default_in_units(name: str, default: Default) -> str:
+    """``7d``, or ``7d (broker 1), 1h (brokers 2, 3)`` where brokers differ; empty: not known."""
+    return ", ".join(
+        f"{'not known' if row.value is None else in_units(name, row.value)}{f' ({row.whose})' if row.whose else ''}"
+        for row in default
+    )
+
+
+def in_units(name: str, value: str) -> str:
+    """``7d``, ``7ms``, ``no limit``; a value without a unit as it is, and ``""`` for an empty one."""
+    return _with_unit(name, value) or value or '""'
+
+
+def _side(name: str, value: str | None, default: Default, *, alone: bool) -> str:
+    """One value; ``alone``: both values are overrides, so the word is left out."""
+    if value is not None:
+        return _shown(name, value, "" if alone else "override")
+    return ", ".join(_default_side(name, row) for row in default) or "(broker default, not known)"
+
+
+def _default_side(name: str, row: DefaultOnBrokers) -> str:
+    whose = f"default of {row.whose}" if row.whose else "broker default"
+    if row.value is None:
+        return f"({whose}, not known)"
+    return _shown(name, row.value, whose)
+
+
+def _shown(name: str, value: str, *remarks: str) -> str:
+    """The value as Kafka has it, and in brackets the same with its unit."""
+    said = ", ".join(remark for remark in (_with_unit(name, value), *remarks) if remark)
+    shown = value or '""'
+    return f"{shown} ({said})" if said else shown
+
+
+def _with_unit(name: str, value: str) -> str:
+    """The number in the largest unit that divides it, or in its own; empty for a config without a unit."""
+    if value == "-1" and name in _WITHOUT_END:
+        return "no limit"
+    unit_of_config = TOPIC_CONFIGS[name].unit if name in TOPIC_CONFIGS else None
+    if unit_of_config is None or not value.isdecimal() or len(value) > _LONGEST_INTEGER:
+        return ""
+    count, unit = largest_unit(int(value), unit_of_config)
+    return f"{count}{unit}" if count <= _LONGEST_COUNT else f"{value}{SMALLEST_UNITS[unit_of_config]}"
+
 
 SIGNS: Mapping[Action, str] = {"create": "+", "expand": "~", "configure": "~", "delete": "-"}
 PARTICIPLES: Mapping[Action, str] = {
@@ -248,3 +331,48 @@ def _wrapped(label: str, rows: Sequence[str]) -> Iterator[str]:
     for first in range(0, len(rows), per_line):
         cells = [row.ljust(width) for row in rows[first : first + per_line]]
         yield f"{label if first == 0 else ' ' * len(label)} {'  '.join(cells)}".rstrip()
+
+
+LOSSES_TITLE = "If a rack is lost after the plan has run"
+
+LONGEST_RACK = 60
+"""Characters of a rack's name that a line shows, so that its counts are never cut off."""
+
+
+def loss_row(row: RackLossRow) -> str:
+    """``with rack r2 gone: 0 offline, 4 below min ISR``; where they are others, the counts of now too."""
+    before, after = row.before, row.after
+    line = f"with rack {_short(row.rack)} gone: {after.offline} offline, {after.below_min_isr} below min ISR"
+    if (before.offline, before.below_min_isr) == (after.offline, after.below_min_isr):
+        return line
+    return f"{line} (now {before.offline} and {before.below_min_isr})"
+
+
+def worst_losses(table: RackLossTable, most: int) -> Sequence[RackLossRow]:
+    """All racks by name, if there are no more than these; else the worst, those first that cost most."""
+    if len(table.racks) <= most:
+        return table.racks
+    return sorted(table.racks, key=lambda row: (-row.after.offline, -row.after.below_min_isr, row.rack))[:most]
+
+
+def loss_remarks(table: RackLossTable) -> Iterator[str]:
+    """What a reader of the counts must know, or why there are none."""
+    rackless = table.brokers_without_rack
+    if not table.racks and table.only_rack is None:
+        yield "No broker names its rack, so what the loss of one costs is not known: set broker.rack."
+    elif not table.racks and table.only_rack is not None:
+        yield f"All brokers are on one rack, {_short(table.only_rack)}: its loss leaves none."
+    elif rackless:
+        noun, verb = ("broker", "counts") if len(rackless) == 1 else ("brokers", "count")
+        yield f"The {noun} without a rack, {_some(rackless)}, {verb} as live in each line."
+    if table.racks and not table.knows_broker_defaults:
+        yield "No broker reported min.insync.replicas: 1 is used for topics without their own."
+
+
+def _short(rack: str) -> str:
+    return rack if len(rack) <= LONGEST_RACK else f"{rack[:LONGEST_RACK]}…"
+
+
+def _some(brokers: Sequence[int]) -> str:
+    more = len(brokers) - 10
+    return f"{', '.join(map(str, brokers[:10]))}{f' and {more} more' if more > 0 else ''}"

@@ -10,7 +10,7 @@ from topicops.model.json_types import json_text
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Plan
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, QualityResult, Verdict
-from topicops.steps.reporting.runs.run_report import (
+from topicops.steps.reporting.run_report import (
     EXAMPLES,
     RunReport,
     carried_out,
@@ -222,9 +222,7 @@ def test_the_json_holds_all_outcomes_and_only_checks_that_found_something() -> N
     found = json.loads(json_text(report_json(PARTIAL)))
 
     assert [entry["status"] for entry in found["outcomes"]] == ["done", "failed", "refused", "unknown", "not sent"]
-    assert found["summary"]["outcomes"]["unknown"] == 1
-    assert found["summary"]["verdicts"]["degraded"] == 1
-    assert found["summary"]["held"] == 1
+    assert (found["verdicts"]["degraded"], found["held"]) == (1, 1)
     assert found["checks"] == [
         {
             "id": "V07",
@@ -235,8 +233,8 @@ def test_the_json_holds_all_outcomes_and_only_checks_that_found_something() -> N
             "brokers": [],
         }
     ]
-    assert found["quality"]["after"][0]["rows_failed"] == 2
-    assert report_json(GOOD)["checks"] == []
+    assert found["quality_after"][0]["rows_failed"] == 2
+    assert report_json(GOOD).checks == []
 
 
 def test_in_markdown_the_next_step_comes_before_what_was_done() -> None:
@@ -265,7 +263,7 @@ def test_a_run_that_never_got_to_a_plan_has_a_report_too() -> None:
 
     assert "Task snapshot failed; its log says why, or the API server's.\n" in report_text(report)
     assert "127.0.0.1:2181 does not answer\n" in report_text(report)
-    assert report_json(report)["fingerprint"] is None
+    assert report_json(report).fingerprint is None
 
 
 def test_a_verdict_table_has_a_row_for_each_topic_with_all_that_is_wrong() -> None:
@@ -278,7 +276,7 @@ def test_a_verdict_table_has_a_row_for_each_topic_with_all_that_is_wrong() -> No
     ]
     assert verdict_table(checks).splitlines()[2:] == [
         "| cluster | degraded | V07: no controller is elected |",
-        "| a | failed | V07: partition 0 has no leader; V07: broker 3 is &#124; down |",
+        "| a | failed | V07: partition 0 has no leader<br>V07: broker 3 is &#124; down |",
         "| b | healthy |  |",
     ]
 
@@ -302,8 +300,8 @@ def test_each_unhealthy_topic_has_the_command_that_says_why() -> None:
         "ours": "topicops why ours --environment prod",
         "old": "topicops why old --environment prod",
     }
-    assert report_json(report)["why"] == commands
-    assert list(report_json(report)["why"]) == list(commands)
+    assert report_json(report).why == commands
+    assert list(report_json(report).why) == list(commands)
     assert all(f"  {command}\n" in report_text(report) for command in commands.values())
     assert "- topicops why ours --environment prod\n" in report_markdown(report)
 
@@ -313,14 +311,14 @@ def test_of_many_unhealthy_topics_the_text_has_the_first_commands_and_the_json_a
 
     assert report_text(report).count("topicops why t-") == MOST
     assert "  … and 5 more; topicops why takes any of them\n" in report_text(report)
-    assert len(report_json(report)["why"]) == 9
+    assert len(report_json(report).why) == 9
 
 
 def test_where_all_is_healthy_nothing_asks_why() -> None:
     report = RunReport(environment="e", checks=(check("a", Verdict.HEALTHY),))
 
     assert "why" not in report_text(report).lower()
-    assert report_json(report)["why"] == {}
+    assert report_json(report).why == {}
 
 
 def test_of_many_findings_of_one_check_about_one_broker_ten_are_shown() -> None:
@@ -339,7 +337,7 @@ def test_of_many_findings_of_one_check_about_one_broker_ten_are_shown() -> None:
     assert "    … and 580 more; all are in report.json of this run" in lines
     assert sum("lacks broker 2" in line for line in lines) == len(other)
     assert len(lines) < 30
-    assert len(report_json(report)["checks"]) == 593
+    assert len(report_json(report).checks) == 593
 
 
 def test_the_first_line_does_not_contradict_what_follows() -> None:

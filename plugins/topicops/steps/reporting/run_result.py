@@ -10,8 +10,8 @@ from topicops.model.plans.plan import GatedChange
 from topicops.model.printable import plural, printable
 from topicops.model.runs.results import IN_PLACE, Outcome, OutcomeStatus, RunSummary
 from topicops.model.runs.run_result import LONGEST_TEXT, MOST_CHANGES, MOST_NOTES, ChangeResult, RunResult
-from topicops.steps.reporting.runs.run_report import RunReport, failed_task_text
-from topicops.steps.reporting.runs.run_report import headline as headline_of
+from topicops.steps.reporting.run_report import RunReport, failed_task_text
+from topicops.steps.reporting.run_report import headline as headline_of
 
 HELD, SKIPPED = GateWord.HELD.value, GateWord.SKIPPED.value
 GRAVITY = (

@@ -1,1 +1,0 @@
-"""What a command read from the live cluster: drift, rehearsals, listed topics."""

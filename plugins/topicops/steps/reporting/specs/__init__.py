@@ -1,1 +1,0 @@
-"""Spec files: diagnostics, imported topics."""
