@@ -6,7 +6,7 @@ import re
 
 from fixtures.named_tests import TESTS, missing
 
-PAGE = TESTS.parent / "docs/reference/faults.md"
+PAGE = TESTS.parent / "docs/inside/faults.md"
 ROW = re.compile(r"^\| FT-(\d+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", re.MULTILINE)
 
 

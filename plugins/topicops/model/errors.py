@@ -20,27 +20,31 @@ if TYPE_CHECKING:
 
 class ExitStatus(IntEnum):
     SUCCESS = 0
-    """For ``apply``: all that may run has run, or there was nothing to do."""
+    """Success. ``apply``: every change that may run has run, or there was nothing to do."""
     ERROR = 1
-    """Invalid specs, wrong usage, a cluster that cannot be reached. ``apply``: it stopped before it sent anything."""
+    """Invalid files, bad usage, an unreachable cluster or a damaged plan; nothing was changed. ``apply``: it stopped
+    early, or the brokers' dry run rejected every change, before anything was sent. ``doctor``: an error was found."""
     CHANGES_PENDING = 2
     """``--detailed-exitcode``: there are changes, blocked topics or differences."""
     NOTHING_MAY_RUN = 3
-    """``apply``: every change is held, skipped or blocked."""
+    """``apply``: nothing could run, because every change is held, skipped or blocked."""
     NOTHING_SENT = 4
-    """``apply``: nothing was sent, because topics changed or are in use."""
+    """``apply``: nothing was sent, because each change was refused: its topic changed or is in use, or a broker with
+    its replicas is down."""
     LEASE_HELD = 5
-    """Another run holds the lease."""
+    """Another run holds the lease; nothing was changed."""
     PARTLY_DONE = 6
-    """``apply``: requests were sent, and not everything is known to be in effect."""
+    """``apply``: partly done; or requests were sent and none is known to be in effect; or their outcomes could not be
+    recorded."""
     NOT_VERIFIED = 7
-    """``apply``: applied, but not verified; ``verify``: not healthy."""
+    """``apply``: applied, but not verified. ``verify``: not healthy."""
     WRONG_CLUSTER = 8
-    """The cluster is not the one that the environment or the plan names, too many topics are gone, or it is KRaft."""
+    """Not the cluster that the environment or the plan names, or more topics are gone than ``limits.shrinkPercent``
+    allows, or a KRaft cluster where ZooKeeper is the source; nothing was changed."""
     INTERRUPTED = 130
-    """Ctrl-C."""
+    """Interrupted by Ctrl-C; the report says what was changed."""
     TERMINATED = 143
-    """SIGTERM."""
+    """Interrupted by SIGTERM; the report says what was changed."""
 
 
 def status_after_signal(number: int) -> int:

@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 from fakes.builders import configure_change, create_change, delete_change, expand_change
 from fixtures.any_plan import any_plans
 from fixtures.rich_plan import rich_plan
-from topicops.features.schemas.outputs import DESCRIPTIONS, VALUES_BY_ACTION, schema_of_output
+from topicops.features.schemas.outputs import VALUES_BY_ACTION, schema_of_output
 from topicops.model.plans.changes import ACTIONS, before_and_after
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import PlanFile, plan_from_json, plan_to_json
@@ -132,10 +132,10 @@ def test_both_sides_of_every_action_are_known_to_the_schema() -> None:
             assert set(needed or ()) <= set(written or ())
 
 
-def test_every_field_of_a_plan_and_a_change_is_explained_and_no_other() -> None:
+def test_every_field_of_a_plan_and_a_change_is_explained() -> None:
     definitions = PLAN_SCHEMA["$defs"]
-    shown = {f"{name}.{field}" for name in ("PlanFile", "GatedEntry") for field in definitions[name]["properties"]}
-    assert shown == set(DESCRIPTIONS)
+    for name in ("PlanFile", "GatedEntry"):
+        assert [field for field, found in definitions[name]["properties"].items() if "description" not in found] == []
     assert set(rich_document()) == set(definitions["PlanFile"]["properties"])
     assert {field for change in rich_document()["changes"] for field in change} == set(
         definitions["GatedEntry"]["properties"]

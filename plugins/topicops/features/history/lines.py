@@ -111,11 +111,12 @@ class Moves:
     run: str
     """Name: ``<group>/<run id>``."""
     recorded_at: datetime
-    """Time in UTC, as the next one."""
+    """Time in UTC at which the line was written."""
     read_at: datetime | None = None
-    """Time at which the run read the cluster; None means that it did not."""
+    """Time in UTC at which the run read the cluster; None means that it did not."""
     commit: str | None = None
-    """Commit of the files; None means that it is not known."""
+    """Commit of the files that were planned; None means that it is not known, or that they were not those of a
+    commit."""
     has_looked: bool
     """Whether the run compared files and cluster, or evaluated a quality rule."""
     opened: tuple[Trouble, ...] = ()
@@ -123,6 +124,7 @@ class Moves:
     closed: tuple[Trouble, ...] = ()
     """Troubles that were open after the lines before, and that the run looked for and did not see."""
     format_version: FormatVersion = "1.0"
+    """Version of the format."""
 
     def __post_init__(self) -> None:
         for time in (self.recorded_at, self.at):
@@ -139,27 +141,36 @@ class HistoryLine(Moves):
     """One run. A run may have several lines: the last one has its numbers."""
 
     environment: str
+    """Name of the environment."""
     mode: RunMode
-    """Kind of run; ``apply`` means that it could send changes."""
+    """Kind of run: ``plan``; ``apply``: it could send changes; ``drift``: a run of the drift DAG; ``verify``."""
     cluster_id: str | None = None
+    """Id of the cluster."""
     source: str | None = None
+    """What was read: ``zookeeper`` or ``kafka``."""
     topics: int | None = None
     """Number of live topics."""
     partitions: int | None = None
+    """Number of live partitions."""
     brokers: int | None = None
+    """Number of live brokers."""
     classes: Mapping[str, int] | None = None
-    """Number of topics in each class; None means that files and cluster were not compared."""
+    """Number of topics of each class, before the changes: ``missing``, ``same``, ``different``, ``tombstoned``,
+    ``retired``, ``paused``, ``unmanaged``; None means that files and cluster were not compared."""
     owners: tuple[OwnerDifferences, ...] = ()
-    """Owners with a topic that is not as its file wants it, by name."""
+    """Owners with topics that are not as their files want them: ``owner``, ``missing``, ``different``,
+    ``tombstoned``."""
     plan: PlanCounts | None = None
-    """Numbers of the plan; None means that there is none."""
+    """Numbers of the plan: ``changes``, ``held``, ``skipped``, ``blocked``; None means that there is none."""
     in_place: int = 0
-    """Number of changes that were made, or were not needed any more."""
+    """Number of changes that are in effect."""
     not_in_place: int = 0
     """Number of changes that ended otherwise."""
     rules: Mapping[str, int]
-    """Number of failed rows by quality rule, 0 where it holds; a rule that was not evaluated is missing."""
+    """Number of rows that failed, by quality rule that was evaluated; 0: it holds. A rule that is missing was not
+    evaluated."""
     outcomes: tuple[TopicOutcome, ...] = ()
+    """Outcomes of the changes that were to run: ``topic``, ``action``, ``status``, ``message``."""
 
     @property
     def differing(self) -> int | None:

@@ -8,10 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import msgspec
+from msgspec import structs
 
+from topicops.features.schemas.spec_files import sentences_of
 from topicops.model.codes import Code
 from topicops.model.plans.changes import WORD_BEFORE_1_2, Action, GateWord
-from topicops.model.plans.plan_file import PlanFile
+from topicops.model.plans.plan_file import GatedEntry, PlanFile
+from topicops.model.runs.results import QualityResult
 
 Schema = dict[str, object]
 
@@ -22,48 +25,6 @@ VALUES_BY_ACTION: Mapping[Action, tuple[Sequence[str] | None, Sequence[str] | No
     "delete": (("topic_id", "partitions"), None),
 }
 """Fields that ``before`` and ``after`` of each action must have; None: they are null."""
-
-DESCRIPTIONS: Mapping[str, str] = {
-    "PlanFile.format_version": "A reader refuses another major version, and ignores what a minor one adds.",
-    "PlanFile.fingerprint": "SHA-256 over target and sorted digests; an approval may name it.",
-    "PlanFile.applyable": "Whether anything runs, or could with an approval.",
-    "PlanFile.complete": "False: the plan was not finished and must not be applied.",
-    "PlanFile.errored": "True: making the plan failed and it must not be applied.",
-    "PlanFile.source": "What the plan was made from.",
-    "PlanFile.target": "The cluster of the plan.",
-    "PlanFile.facts": "What the gate knew of the cluster.",
-    "PlanFile.changes": "What apply may do, in its order: create, expand, configure, delete; sorted by topic in each.",
-    "PlanFile.blocked": "Topics whose difference no change can remove now.",
-    "PlanFile.drift": "Live overrides that no spec names, left alone.",
-    "PlanFile.unmanaged": "Live topics that no spec names.",
-    "PlanFile.paused": "Topics that are left alone until a time.",
-    "PlanFile.activity": "Traffic on topics that are to be deleted, by topic; in no digest.",
-    "PlanFile.load": "What brokers and racks hold before and after all changes; in no digest.",
-    "PlanFile.rack_losses": "What the loss of a rack costs before and after all changes; in no digest. Since 1.6.",
-    "PlanFile.warnings": "What could not be read; sentences.",
-    "PlanFile.command_approves": "The highest risk that --approve lets run; null: it counts for nothing. Since 1.8.",
-    "PlanFile.summary": "Counts: each action, each word of the gate, blocked, drift, unmanaged, paused.",
-    "PlanFile.checksum": "SHA-256 over the canonical JSON of all the rest.",
-    "GatedEntry.address": "topic.<name>",
-    "GatedEntry.topic": "The topic's name.",
-    "GatedEntry.owner": "As the spec names it. Since 1.1.",
-    "GatedEntry.actions": "Exactly one.",
-    "GatedEntry.before": "The live values that change.",
-    "GatedEntry.after": "The values after the change.",
-    "GatedEntry.reason": "Of a delete: the reason in the tombstone.",
-    "GatedEntry.location": "The line of the spec that asks for it.",
-    "GatedEntry.risk": "From low to high: safe, notice, risky, destructive.",
-    "GatedEntry.codes": "Why the risk is what it is.",
-    "GatedEntry.reversible": "Whether a later change can undo it.",
-    "GatedEntry.digest": "SHA-256 that names the change to an approval.",
-    "GatedEntry.notes": "Sentences for the reviewer; in no digest.",
-    "GatedEntry.broker_defaults": "Broker values where `before` or `after` has no override, by config. Since 1.1.",
-    "GatedEntry.differing_defaults": "The same by value, where brokers differ or some gave none (null). Since 1.6.",
-    "GatedEntry.precondition": "What must still be true when the request is sent.",
-    "GatedEntry.gate": "Whether it runs, waits for an approval, or stays out of this run (`dropped` before 1.2).",
-    "GatedEntry.reasons": "Why it is held or skipped, with both numbers and the place of the limit.",
-    "GatedEntry.in_question": "True: it is held, and an approval that names it lets it run.",
-}
 
 _PARTITIONS: Schema = {"pattern": "^(0|[1-9][0-9]*)$"}
 _CODE: Schema = {"type": "string", "pattern": "^(TOP[1-8][0-9]{2}|[VQ][0-9]{2})$"}
@@ -81,9 +42,26 @@ def schema_of_output(name: str, kind: type) -> Schema:
         **root,
         "$defs": {
             part: _part_of_plan(part, found) if part in of_plan else _with_all_required(found)
-            for part, found in sorted(parts.items())
+            for part, found in sorted(_described(kind, parts).items())
         },
     }
+
+
+def _described(kind: type, parts: Mapping[str, Schema]) -> dict[str, Schema]:
+    """Give the fields of the type, and of the classes whose fields are documented, the sentences under them."""
+    classes = {each.__name__: each for each in (kind, PlanFile, GatedEntry, QualityResult)}
+    return {name: _with_words(found, classes[name]) if name in classes else found for name, found in parts.items()}
+
+
+def _with_words(schema: Schema, kind: type) -> Schema:
+    words = sentences_of(kind)
+    if issubclass(kind, msgspec.Struct):
+        words |= {field.encode_name: words[field.name] for field in structs.fields(kind) if field.name in words}
+    fields = {
+        name: {**found, "description": words[name]} if name in words else found
+        for name, found in _fields(schema).items()
+    }
+    return {**schema, "properties": fields} if fields else schema
 
 
 def _components(kind: type) -> tuple[Schema, dict[str, Schema]]:
@@ -117,9 +95,6 @@ def _with_all_required(schema: Schema) -> Schema:
 
 def _part_of_plan(name: str, schema: Schema) -> Schema:
     fields = _fields(schema)
-    for field, found in fields.items():
-        if text := DESCRIPTIONS.get(f"{name}.{field}"):
-            found["description"] = text
     match name:
         case "GatedEntry":
             return {**schema, "properties": fields, "allOf": [_of_action(action) for action in VALUES_BY_ACTION]}

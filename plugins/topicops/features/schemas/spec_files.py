@@ -118,13 +118,19 @@ def words_of(model: type[Written]) -> dict[str, str]:
     Raises:
         KeyError: A field has none.
     """
+    words = sentences_of(model)
+    return {str(info.alias): words[name] for name, info in model.model_fields.items()}
+
+
+def sentences_of(kind: type) -> dict[str, str]:
+    """Return the sentence that the source has under each field of a class and of its bases of ours, in one line."""
     words: dict[str, str] = {}
-    for each in reversed(model.__mro__[: model.__mro__.index(Written)]):
+    for each in reversed([base for base in kind.__mro__ if base.__module__.startswith("topicops.")]):
         for statement, following in pairwise(ast.walk(ast.parse(inspect.getsource(each)))):
             match statement, following:
                 case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                    words[name] = text
-    return {str(info.alias): words[name] for name, info in model.model_fields.items()}
+                    words[name] = " ".join(text.split()).replace("``", "`")
+    return words
 
 
 def _or_null(schema: Schema) -> Schema:

@@ -66,50 +66,97 @@ class TopicValues(msgspec.Struct, kw_only=True):
 
 class ChangeEntry(msgspec.Struct, kw_only=True):
     address: str
+    """Name of the change's topic as an address: ``topic.payments.orders``."""
     topic: str
+    """Name of the topic."""
     owner: str = ""
-    """Since 1.1."""
+    """Owner as the file has it; not an account. Since 1.1."""
     actions: tuple[Action]
+    """List of one: ``create``, ``expand``, ``configure`` or ``delete``."""
     before: TopicValues | None
+    """Live values that change, by the action."""
     after: TopicValues | None
+    """Values after the change, by the action."""
     reason: str = ""
+    """Reason in the tombstone, of a delete."""
     location: Location
+    """Place in the files that asks for the change: ``file``, ``line``, ``column``."""
     risk: Risk
+    """Risk, from low to high: ``safe``, ``notice``, ``risky``, ``destructive``."""
     codes: tuple[Code, ...]
+    """Codes of why the risk is what it is."""
     reversible: bool
+    """Whether a later change can undo it."""
     digest: Sha256
+    """SHA-256 that names the change to an approval."""
     notes: tuple[str, ...]
+    """Sentences for the reviewer, for example that a delete and a create are no rename; in no digest."""
     broker_defaults: dict[str, str] = {}
-    """Since 1.1."""
+    """Value of all brokers for each config with null before or after; missing if they differ, or no broker gave it.
+    Since 1.1."""
     differing_defaults: dict[str, tuple[DefaultOnBrokers, ...]] = {}
-    """Since 1.6."""
+    """The same where brokers differ, or some gave none: lists of ``value`` (null: not given) and ``brokers``. Since
+    1.6."""
     precondition: Precondition
+    """What must still be true when the request is sent."""
 
 
 class GatedEntry(ChangeEntry, kw_only=True):
     gate: GateWord
+    """Word of the gate: ``run``, ``held`` or ``skipped`` (``dropped`` before 1.2)."""
     reasons: tuple[str, ...]
+    """Reasons why it is held or skipped, with both numbers and the place of the limit."""
     approvable: bool = msgspec.field(name="in_question")
+    """Whether it is held, and an approval that names it lets it run."""
 
 
 class AnyPlanFile(msgspec.Struct, kw_only=True):
     """The fields of both files."""
 
     format_version: FormatVersion
+    """Version of the format; another major version is refused (TOP511), and what a minor one adds is ignored."""
     source: PlanSource
+    """What the plan was made from: ``commit`` (null unless the files are exactly those of a git commit),
+    ``desired_digest``, ``topics`` and ``only``, the glob of ``--only``, if there was one."""
     target: Target
+    """Cluster of the plan: ``environment``, ``cluster_id``, ``chroot``."""
     facts: ClusterState
+    """What the gate knew of the cluster: ``live_brokers``, ``has_controller``, ``offline_partitions`` (null: not read),
+    ``live_topics``, ``managed_topics``, ``planned_deletes`` (of the whole plan, with ``--only`` too)."""
     blocked: tuple[Blocked, ...]
+    """Topics whose difference no change can remove now: ``address``, ``topic``, ``owner``, ``codes``, ``reasons`` (one
+    for each code), ``way_out``, ``location``, ``reassignment`` (JSON for Kafka's tool, or null), ``wanted`` (what the
+    topic's file asks for, such as ``partitions 4 -> 8``), ``spec`` (the topic's own file and line)."""
     drift: tuple[Drift, ...]
+    """Live overrides that no file names, left alone: ``topic``, ``owner``, ``config``, ``value``, ``location``."""
     unmanaged: tuple[str, ...]
+    """Names of live topics that no file names."""
     paused: tuple[Paused, ...]
+    """Topics that are left alone until a time: ``topic``, ``owner``, ``reason``, ``until``, ``location``."""
     activity: dict[str, TopicActivity]
+    """Traffic by topic to delete: ``end_offsets`` by partition, ``last_record_ms`` (newest timestamp, ms since 1970;
+    -1: no record is left) and ``groups``, each null if it could not be read; ``group_uses`` by group: ``state``,
+    ``lag``, ``type`` if it is no classic group (such as ``share``), and ``unread``, why it could not be read, so that
+    it counts as a user of every topic; ``emptied``: partitions that had records and hold none, and ``kept_ms``: how old
+    records were at least when retention took them, null if not known (both since 1.7). In the fingerprint, in no
+    digest."""
     load: LoadTable = LoadTable()
-    """Since 1.1."""
+    """``brokers`` and ``racks``, each with ``before`` and ``after``: the number of ``replicas`` and ``leaders`` (first
+    replicas) without the plan and with all of it; empty lists when nothing is created or expanded. In no digest. Since
+    1.1."""
     rack_losses: RackLossTable | None = None
-    """Since 1.6."""
+    """What the loss of any one rack would cost. ``racks``: each with ``rack``, ``brokers`` (how many), ``before`` and
+    ``after``: the number of partitions that would be ``offline`` or ``below_min_isr`` and are not now, and
+    ``moved_leaders``. ``only_rack``: the rack of all brokers, or null. ``brokers_without_rack``: they count as live.
+    ``knows_broker_defaults``: false if ``min.insync.replicas`` of a broker is not known; then the largest of the others
+    is used, else 1. Missing where nothing changes, the partition states were not read, or the cluster has more than a
+    million partitions. In no digest. Since 1.6."""
     warnings: tuple[str, ...]
+    """Sentences about what the brokers could not be asked; with ``--only`` also how much is left out."""
     checksum: Sha256
+    """SHA-256 over the canonical JSON of all the rest; a file that does not match is refused (TOP509). It guards
+    against accidents, not against people: who edits the file can make it right again, so apply judges each change
+    anew."""
 
 
 class ChangesFile(AnyPlanFile, kw_only=True):
@@ -120,13 +167,20 @@ class PlanFile(AnyPlanFile, kw_only=True):
     """``plan.json``; its JSON Schema is made from this class."""
 
     fingerprint: Sha256
+    """SHA-256 over all that an approval of the whole plan is about: target, commit, digests, new replicas, the brokers'
+    defaults behind overrides, activity. ``apply --approve`` takes it."""
     applyable: bool
+    """Whether any change runs, or can run with an approval."""
     complete: bool
+    """``true``; apply refuses anything else."""
     errored: bool
+    """``false``; apply refuses anything else."""
     changes: tuple[GatedEntry, ...]
+    """Changes in the order of apply: create, expand, configure, delete; sorted by topic in each."""
     command_approves: Risk | None = Risk.DESTRUCTIVE
-    """Since 1.8."""
+    """Highest risk that ``--approve`` lets run by the policy; null: it counts for nothing. Since 1.8."""
     summary: dict[str, int]
+    """Counts of each action, each word of the gate, blocked, drift, unmanaged, paused."""
 
 
 SomeFile = TypeVar("SomeFile", bound=AnyPlanFile)

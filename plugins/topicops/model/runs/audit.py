@@ -21,35 +21,46 @@ class AuditLine:
     """One mutation: who sent which change, why, and the outcome."""
 
     n: int
-    """Counted from 1."""
+    """Number of the line, counted from 1."""
     previous: str
-    """Hex SHA-256 of the line before, without its end; ``FIRST`` for line 1."""
+    """Hex SHA-256 of the line before, without its end; 64 zeros in line 1."""
     at: datetime
+    """Time at which the line was written, UTC."""
     environment: str
+    """Name of the environment."""
     run: str
     """``<dag id or cli>/<run id>`` of the run that sent it."""
     plan: str
-    """The plan's fingerprint."""
+    """Fingerprint of the plan."""
     commit: str | None
+    """Commit of the plan's files; None means that it is not known."""
     approver: str | None
-    """Who approved this change; None: there was no approval, or it is not known who gave it."""
+    """Who approved this change; None means that nobody had to, or that it is not known."""
     principal: str
-    """The identity that the brokers saw."""
+    """Identity that the brokers saw: ``User:<sasl user>``, ``by certificate <file>``, ``User:ANONYMOUS``."""
     action: Action
+    """Kind of the change."""
     topic: str
+    """Name of the topic."""
     digest: str
-    """The digest by which an approval names the change."""
+    """Digest by which an approval names the change."""
     request: Mapping[str, object]
-    """``before`` and ``after`` as in the plan file."""
+    """``before`` and ``after``, as in the plan; of a delete also the ``reason`` in the tombstone; of a config also the
+    brokers' ``defaults`` that the plan showed for a side without an override."""
     requests: int
+    """Number of times that it was sent."""
     answer: str
+    """Last answer of the brokers."""
     outcome: OutcomeStatus
+    """Outcome of the change."""
     topic_id_before: str | None
+    """Id of the topic before; None means no topic, ``not read`` that the cluster could not be read any more."""
     topic_id_after: str | None
+    """Id of the topic after, in the same form."""
     comment: str | UnsetType = UNSET
-    """What the approver wrote; no line has it without a text."""
+    """What the approver wrote beside it; only where there is a comment."""
     started_by: str | UnsetType = UNSET
-    """The person who started the run, or ``schedule``; no line has it without a text."""
+    """Airflow user who started the run, or ``schedule``; not there for a command of the shell."""
 
     @property
     def who(self) -> str:

@@ -135,18 +135,24 @@ class QualityResult:
     """What one data-quality rule found."""
 
     rule: str
+    """Id of the rule, such as ``Q11``."""
     title: str
+    """Sentence that holds when the rule does."""
     severity: str
-    """``critical`` or ``warning``."""
+    """Severity: ``critical`` or ``warning``."""
     success: bool
+    """Whether the rule holds; a rule without any row to check does."""
     rows_checked: int
+    """Number of all rows, not only of those in ``examples``."""
     rows_failed: int
+    """Number of rows that break the rule."""
     rows_failed_before: int | None = None
-    """How many of the failed rows broke the rule before the changes too; None: not known."""
+    """Number of these that broke the rule in the run's ``live.json`` too; None means that it is not known."""
     runbook: str = ""
-    """The page of the repository, with anchor, that says what to do."""
+    """Page and anchor of the repository that say what to do."""
     examples: tuple[FailingRow, ...] = ()
-    """At most 20 rows that break the rule, new problems first."""
+    """At most 20 rows that break the rule, new problems first: ``row`` (``topic``, ``partition`` and the wrong values,
+    by name) and ``was_so_before`` (null: not known)."""
 
     @property
     def is_critical_failure(self) -> bool:
@@ -163,17 +169,21 @@ class QualityReport:
     """One suite of rules in one run: ``quality-before.json`` or ``quality-after.json``."""
 
     suite: QualitySuite
+    """Suite: ``before`` or ``after`` the changes."""
     environment: str
+    """Name of the environment."""
     cluster_id: str
+    """Id of the cluster."""
     run: str
-    """``<group>/<run id>``."""
+    """``<dag id>/<run id>``, as Airflow has them."""
     checked_at: datetime
-    """UTC."""
+    """Time at which the rules were evaluated, UTC."""
     seconds: float
-    """The time of Spark and Great Expectations, without reading the cluster."""
+    """Time of Spark and Great Expectations, without reading the cluster."""
     results: tuple[QualityResult, ...]
-    """In the order of the rules."""
+    """Results in the order of the rules."""
     format_version: FormatVersion = "1.0"
+    """Version of the format."""
 
     @property
     def failed(self) -> tuple[QualityResult, ...]:

@@ -56,41 +56,48 @@ class ZooKeeperEndpoint(Written):
     """Either a connection id or an address with its chroot."""
 
     connection: str | None = None
-    """Id of a connection in Airflow, or in AIRFLOW_CONN_<ID>."""
+    """Id of a connection in Airflow, or in `AIRFLOW_CONN_<ID>`."""
     hosts: str | None = None
-    """host:port,host:port/chroot, instead of a connection."""
+    """Address instead of a connection: `zk1:2181,zk2:2181/kafka`, without login and TLS; it wins over the
+    connection."""
 
 
 class KafkaEndpoint(Written):
     """Either connection ids or bootstrap servers."""
 
     connection: str | None = None
-    """Id of a connection in Airflow, or in AIRFLOW_CONN_<ID>."""
+    """Id of the connection that reads, in Airflow or in `AIRFLOW_CONN_<ID>`."""
     applier: str | None = None
-    """Id of the connection that sends changes; left out: the first connection."""
+    """Id of the connection that creates, expands and configures; left out: the one that reads."""
     deleter: str | None = None
-    """Id of the connection that deletes topics; left out: the first connection."""
+    """Id of the connection that deletes topics; left out: the one that reads."""
     bootstrap_servers: str | None = None
-    """host:port,host:port, instead of a connection."""
+    """Address instead of a connection, or for a connection without `bootstrap.servers`: `b1:9092,b2:9092`. A connection
+    with a login (`sasl.*`) must name its servers itself."""
 
 
 class Cluster(Written):
     id: str | None = None
-    """Id in the znode /cluster/id; only a sandbox may leave it out."""
+    """Id in the znode `/cluster/id`, or as the brokers tell it. Only a sandbox may leave it out (TOP325); then any
+    cluster is accepted."""
     cluster_class: Literal["production", "sandbox"] = Field(alias="class")
-    """A production cluster must name its id."""
+    """`production` or `sandbox`. A production cluster must name its id, and has stricter defaults."""
     kafka_version: str = str(USUAL)
-    """Release of the brokers, such as 3.9; it decides which configs and values are valid."""
+    """Release of the brokers, 1.0 or later: `2.8`, `3.9`, `4.1.2`. It decides which topic configs exist and what they
+    take. A release newer than 4.4 has the rules of 4.4, with a warning (TOP334); production without a release has the
+    same warning. 4.0 and later need `source: kafka` (TOP325)."""
     source: Source = "zookeeper"
-    """Where the live topics are read; changes always go through the brokers."""
+    """Where the live topics are read: `zookeeper`, or `kafka` for the brokers. Changes always go through the
+    brokers."""
     zookeeper: ZooKeeperEndpoint | None = None
     """How to reach ZooKeeper."""
     kafka: KafkaEndpoint | None = None
     """How to reach the brokers."""
     lease: Lease = "zookeeper"
-    """What keeps two runs from changing the cluster at the same time."""
+    """What keeps two runs from changing the cluster at the same time: `zookeeper`, `file` or `none`. `source: kafka`
+    needs `file` or `none` (TOP325)."""
     min_live_brokers: int = Field(default=1, ge=1)
-    """With fewer live brokers, nothing is created, expanded or deleted."""
+    """With fewer live brokers, creates, expansions and deletes are skipped."""
 
     @property
     def release(self) -> Release:
@@ -104,28 +111,32 @@ class SharedSpec(Written):
     partitions: int | None = Field(default=None, ge=1, le=MOST_PARTITIONS)
     """Number of partitions; it can grow and never shrink."""
     replication_factor: int | None = Field(default=None, ge=1, le=LARGEST_REPLICATION_FACTOR)
-    """How many brokers hold each partition."""
+    """Number of brokers that hold each partition, 1 to 32,767."""
     configs: Configs = Field(default_factory=dict)
-    """Kafka's topic configs; null means that no override may be live."""
+    """Kafka's topic configs, merged key by key over the layers; null means that no override may be live."""
 
 
 class Limits(Written):
     partitions_per_topic: int = Field(default=128, ge=1)
-    """The most partitions of one topic."""
+    """The most partitions of one topic; more are an error of the file (TOP320)."""
     expansion_factor: int = Field(default=4, ge=1)
-    """In one run a topic grows to at most this many times its live partitions."""
+    """In one run a topic grows to at most this many times its live partitions; a larger expansion is skipped
+    (TOP405)."""
     replicas_per_run: int = Field(default=3000, ge=0)
-    """The most replicas that one run creates."""
+    """The most new replicas of one run; creates and expansions beyond it are skipped."""
     creates_per_run: int = Field(default=20, ge=0)
-    """The most topics that one run creates without an approval."""
+    """The most topics that one run creates without an approval. With more, all creates are held (TOP440): often the
+    files are for another cluster."""
     deletes_per_run: int = Field(default=1, ge=0)
-    """The most topics that one run deletes."""
+    """The most topics that one run deletes without a further approval; with more, all deletes are held."""
     deletes_percent: int = Field(default=5, ge=0, le=100)
-    """The largest part of the managed topics that one run deletes."""
+    """The largest percentage of the managed topics that one run deletes, rounded up, at least one topic. With more, all
+    deletes are held, and no approval lifts that."""
     shrink_percent: int = Field(default=10, ge=0, le=100)
-    """A snapshot is refused if a larger part of the topics is gone since the last good one."""
+    """If a larger percentage of the topics is gone since the last good snapshot, nothing is planned (TOP416, exit
+    status 8)."""
     unmanaged_percent: int = Field(default=100, ge=0, le=100)
-    """Quality warns when a larger part of the live topics is in no file."""
+    """If a larger percentage of the live topics is in no file, quality rule Q25 warns."""
 
 
 class PolicyException(Written):
@@ -138,53 +149,64 @@ class PolicyException(Written):
     reason: str
     """Why the error is allowed."""
     until: datetime | None = None
-    """End of the exception, in UTC; left out: it has no end."""
+    """End of the exception, in UTC: then the error counts again, with a warning (TOP326); left out: it has no end."""
 
 
 class Policy(Written):
     min_replication_factor: int = Field(default=1, ge=1, le=LARGEST_REPLICATION_FACTOR)
-    """The lowest replication factor that a topic may have."""
+    """The lowest replication factor that a topic may have; a smaller one is an error of the file (TOP310)."""
     protected_topics: tuple[str, ...] = ()
-    """Glob patterns of names that no spec may use, beside the built-in ones."""
+    """Glob patterns of topics that no file may name, beside `__*`, `_schemas` and `_confluent*`."""
     alterable_configs: tuple[str, ...] | None = None
-    """Configs that specs may set; left out: all."""
+    """Configs that files may set (TOP311) and that may be removed as unlisted; left out: all."""
     name_pattern: str | None = None
-    """A regular expression that the whole name of each topic must match, in the syntax of Rust's regex crate."""
+    """Regular expression that the whole name of each topic must match (TOP329), in the syntax of Rust's regex crate: no
+    look-around, no back-references."""
     required_labels: tuple[str, ...] = ()
-    """Keys that the labels of each topic must have."""
+    """Keys that the labels of each topic must have (TOP330)."""
     allowed_owners: tuple[str, ...] | None = None
-    """Glob patterns: only such owners may have topics here; left out: all owners."""
+    """Glob patterns: only such owners may have topics here (TOP331); left out: all owners."""
     unlisted_configs: Literal["report", "remove"] = "report"
-    """What happens to live overrides that no spec names."""
+    """What happens to live overrides that no file names: `report` or `remove`."""
     unattended: Risk = Risk.NOTICE
-    """The highest risk that runs without an approval."""
+    """The highest risk that runs without an approval: `safe`, `notice`, `risky` or `destructive`."""
     delete_active: Permission = "refuse"
-    """Whether a topic with traffic or readers may be deleted."""
+    """What happens to the delete of a topic that has traffic or groups: `refuse` or `allow`."""
     rests_for: timedelta | None = None
-    """A topic whose last record is younger than this is in use, and is not deleted; left out: by cluster.class."""
+    """A topic whose last record is younger than this is in use, and is not deleted. `0s`: only what moves between plan
+    and apply counts. Clocks may differ by a tenth of it; left out: `24h` in production, `0s` in a sandbox."""
     delete_by_name: Permission | None = None
-    """Whether topics without a topic id may be deleted, which Kafka does by name; left out: by cluster.class."""
+    """Whether topics without an id (`inter.broker.protocol.version` below 2.8) are deleted, which Kafka does by name:
+    `refuse` (TOP429) or `allow`; left out: `refuse` in production, `allow` in a sandbox."""
     plans_without_files: Permission = "refuse"
-    """Whether a saved plan is applied where no topic files are that could ask for its changes."""
+    """What happens to a saved plan where no topic files are, so that nothing asks for its changes: `refuse`, or
+    `allow`; then each change needs an approval."""
     readable_passwords: Permission | None = None
-    """Whether a login may send its password over the network without TLS; left out: by cluster.class."""
+    """Whether a login may send its password without TLS (`SASL_PLAINTEXT` with `PLAIN`): `refuse` (TOP812) or `allow`;
+    left out: `refuse` in production, `allow` in a sandbox."""
     approvals: tuple[ApprovalWay, ...] | None = None
-    """The ways to approve that count; left out: by cluster.class."""
+    """The ways to approve that count: Airflow's `question`, a `parameter` (`approved` of a run, `--approve` of the
+    command), and the `review` of a pull request, for which CI and Airflow must share a key; left out: `[question]` in
+    production, `[question, parameter]` in a sandbox."""
     approvers: tuple[str, ...] = ()
-    """Names of the Airflow users who may approve; left out: all who may answer."""
+    """Names of the Airflow users who may approve, or of the accounts that may use `--approve`; none: everyone whom
+    Airflow lets answer. Reviews have the reviewers of the file of owners instead."""
     author_approves: Risk | None = None
-    """The highest risk that the author of a change may approve alone; left out: by cluster.class."""
+    """The highest risk that the author of a change may approve alone: who started the run that found it, the run that
+    asks, or the command; for a review, who opened the pull request or wrote a commit of it; left out: `notice` in
+    production, `destructive` in a sandbox."""
     approval_lasts: timedelta = timedelta(hours=24)
-    """The longest time between an approval and the change."""
+    """The longest time between an approval and the change, by this host's clock and by a server's."""
     after: tuple[str, ...] = ()
-    """Environments that must be applied and verified first, at the same commit."""
+    """Environments that come first: nothing is sent here before each of them was applied and verified at the same
+    commit; until then every change is skipped."""
     exceptions: tuple[PolicyException, ...] = ()
     """Each turns one error of one topic into a warning."""
 
 
 class Apply(Written):
     validate_only: bool = True
-    """Whether the brokers check each change in a dry run before it is sent."""
+    """Whether the brokers check creates, expansions and configs in a dry run before anything is sent."""
     topics_per_request: int = Field(default=20, ge=1)
     """The most topics in one request."""
     partitions_per_request: int = Field(default=500, ge=1)
@@ -195,32 +217,36 @@ class Verify(Written):
     """How long each kind may take before its change counts as not healthy."""
 
     leaders: timedelta = timedelta(seconds=30)
-    """The longest time until every partition has a leader."""
+    """Deadline for leaders, states, assignments, and all that has no deadline of its own."""
     isr: timedelta = timedelta(seconds=60)
-    """The longest time until all replicas are in sync."""
+    """Deadline for complete ISRs (V08, V09)."""
     metadata: timedelta = timedelta(seconds=30)
-    """The longest time until every broker knows of the change."""
+    """Deadline for the agreement of the brokers, overrides and logs (V14 to V16)."""
     deletes: timedelta = timedelta(seconds=120)
-    """The longest time until a deleted topic is gone."""
+    """Deadline until all traces of a deleted topic are gone (V17); also how long apply waits for one delete."""
 
 
 class Airflow(Written):
     """Left out: as the settings of the installation say."""
 
     schedule: str | None = None
-    """When the pipeline runs: every 5m, a cron, @hourly or none; left out: TOPICOPS_SCHEDULE."""
+    """When the pipeline runs; left out: `TOPICOPS_SCHEDULE`."""
     drift_schedule: str | None = None
-    """When the drift DAG runs, in the same forms; left out: TOPICOPS_DRIFT_SCHEDULE."""
+    """When the drift DAG runs; left out: `TOPICOPS_DRIFT_SCHEDULE`."""
     mode: Literal["plan", "apply"] | None = None
-    """Whether scheduled runs send changes; left out: TOPICOPS_MODE."""
+    """Default of the pipeline's param `mode`, `plan` or `apply`: whether scheduled runs send changes; left out:
+    `TOPICOPS_MODE`."""
     full_check_every: timedelta = timedelta(hours=1)
-    """After this time a run makes every check, also if nothing has changed."""
+    """A run in which nothing differs from the last good one ends early; after this time the next run makes every check
+    again."""
     fail_on: tuple[Literal["unhealthy"], ...] = ()
-    """[unhealthy]: a run fails if the cluster is not healthy at its end. By default it is green."""
+    """`[unhealthy]`: a run fails when the cluster is not healthy at its end, so that Airflow's first page shows it. By
+    default such a run is green, and the notifiers are told."""
     owner: str | None = None
-    """Team that Airflow names as the owner of these DAGs."""
+    """Team that Airflow names as the owner of these DAGs; left out: `topicops`."""
     owner_link: str | None = None
-    """Where the owner's name leads in Airflow: https://… or mailto:…."""
+    """Where that name leads in Airflow's list of DAGs: `https://chat.example.com/kafka` or
+    `mailto:kafka@example.com`."""
 
 
 class EnvironmentSpec(Written):

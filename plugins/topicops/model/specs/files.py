@@ -29,15 +29,18 @@ WrittenAssignment = Annotated[Mapping[int, tuple[int, ...]] | str, AsWritten()]
 
 class TopicMetadata(Written):
     name: str
-    """Name of the topic, the same as the file's name without .yaml."""
+    """Name of the topic and of its file: letters, digits, `.`, `_`, `-`, at most 249; not a protected name, and not one
+    that differs from another only by `.` and `_` or by case."""
     owner: ShortText
-    """Team or person responsible for the topic."""
+    """Team or person responsible for the topic, at most 200 characters; commands that write files refuse placeholders
+    such as `todo`."""
     description: Annotated[str, StringConstraints(max_length=2000)] = ""
-    """What its records are, for people who may read them."""
+    """What its records are, for people who may read them; at most 2,000 characters."""
     labels: Mapping[LabelKey, ShortText] = Field(default_factory=dict)
-    """Any pairs of key and text."""
+    """Any pairs of key and text. Keys: letters, digits, `.`, `_`, `-`, at most 63; values: at most 200 characters."""
     environments: tuple[str, ...] | None = None
-    """Environments that have the topic; left out: all."""
+    """Environments that have the topic; others ignore the file. A name that no environment has is an error (TOP336);
+    left out: all."""
 
 
 class Metadata(Written):
@@ -47,28 +50,30 @@ class Metadata(Written):
 
 class WrittenLifecycle(Written):
     state: Literal["absent", "paused"]
-    """absent: the topic is to be deleted. paused: topicops leaves the topic alone."""
+    """`absent`: a tombstone, the topic is to be deleted. `paused`: topicops leaves the topic alone."""
     reason: str | None = None
-    """The reason, for reviewers."""
+    """Why; required, and reviewers read it."""
     not_before: datetime | None = None
-    """Time before which the topic is not deleted."""
+    """Time before which the topic is not deleted; with `absent` only."""
     until: datetime | None = None
-    """End of the pause."""
+    """End of the pause; required with `paused`."""
     topic_ids: Mapping[str, TopicId] = Field(default_factory=dict)
-    """By environment, the id that the live topic must have to be deleted."""
+    """By environment (TOP336), the id (22 characters) that the live topic must have to be deleted; with `absent`
+    only."""
 
 
 class TopicSpec(SharedSpec):
     profile: str | None = None
-    """Name of a file in profiles/; this file's own values win over its values."""
+    """Name of a file in `profiles/`; this file's own values win over its values."""
     keyed: bool = True
-    """Whether records have keys; if so, new partitions move keys to other partitions."""
+    """Whether records have keys, which new partitions would move: then more partitions are risky. `false` with
+    compaction is an error (TOP323)."""
     placement: Placement = "balanced"
-    """balanced counts what each broker has already; kafka spreads as Kafka's own tool does."""
+    """`balanced`: evenly for the topic, then for the cluster. `kafka`: as Kafka itself would."""
     rack_aware: bool = True
     """Whether replicas are spread over racks."""
     assignment: WrittenAssignment | None = None
-    """Replicas chosen by hand, the preferred leader first: {0: [1, 2, 3]} or 1:2:3,2:3:1."""
+    """Replicas chosen by hand, the preferred leader first: `{0: [1, 2, 3]}` or `1:2:3,2:3:1`."""
 
 
 class ExceptionsSpec(Written):
@@ -80,17 +85,21 @@ class OwnerEntry(Written):
     """What an owner may have."""
 
     owner: ShortText
-    """The owner, as topic files name it."""
+    """The owner, as `metadata.owner` of a topic names it."""
     topics: tuple[str, ...] = ()
-    """Glob patterns: only this owner may have topics with such names."""
+    """Glob patterns: only this owner may have topics with such names (TOP332). `topicops import` takes the owner of
+    each live topic from here."""
     environments: tuple[str, ...] | None = None
-    """Where the owner may have topics; left out: in all environments."""
+    """Environments (TOP336) where the owner may have topics (TOP331), and where the budgets of this entry count; left
+    out: all."""
     partitions: int | None = Field(default=None, ge=0)
-    """The most partitions of all the owner's topics in one environment; left out: no limit."""
+    """The most partitions of all the owner's topics in one environment (TOP321); left out: no limit."""
     replicas: int | None = Field(default=None, ge=0)
-    """The most replicas of all the owner's topics in one environment; left out: no limit."""
+    """The most replicas of all the owner's topics in one environment, partitions times replication factor (TOP321);
+    left out: no limit."""
     reviewers: tuple[str, ...] = ()
-    """Logins and teams (acme/payments) whose review of a pull request approves changes of the owner's topics."""
+    """Logins and teams (`acme/payments`) on GitHub or GitLab whose review of a pull request can approve changes of the
+    owner's topics."""
 
 
 class OwnersSpec(Written):
