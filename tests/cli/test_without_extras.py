@@ -105,7 +105,9 @@ def test_commands_of_an_extra_that_is_missing_are_listed_with_what_installs_them
     assert status == 0
     for name in ("local", "demo"):
         assert re.search(
-            rf"^\W*{name} +The local cluster is not installed: run pip install\W+'topicops\[local\]'", shown, re.MULTILINE
+            rf"^\W*{name} +The local cluster is not installed: run pip install\W+'topicops\[local\]'",
+            shown,
+            re.MULTILINE,
         )
 
 
