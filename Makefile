@@ -10,6 +10,8 @@ ARCHIVES := $(VENV)/.class-archives
 PYTEST := $(BIN)/python -m pytest
 WORKERS ?= 4
 IN_PARALLEL := -n $(WORKERS) --dist loadfile
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+  --no-emit-index-url --no-emit-find-links
 MORE ?=
 # A hundred processes of the tests import the package: with this variable each would compile it anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -73,7 +75,7 @@ check: setup site  ## Lint, types, import contracts, dependencies, the site
 	$(BIN)/mypy
 	PYTHONPATH=plugins:local $(BIN)/lint-imports
 	$(BIN)/deptry plugins
-	cd local && $(abspath $(BIN))/deptry topicops_local
+	$(BIN)/deptry local --config local/pyproject.toml
 
 format: setup  ## Format, and mend what the linter can
 	$(BIN)/ruff check --fix .
@@ -83,17 +85,12 @@ bench: setup  ## Run the benchmarks (ONLY=name runs one)
 	PYTHONPATH=tests $(BIN)/python -m benchmarks $(ONLY)
 
 lock: $(INSTALLED)  ## Resolve requirements.lock anew, and those of the images with the same releases
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
-	  --no-emit-index-url --no-emit-find-links --all-extras --group dev --upgrade pyproject.toml -o requirements.lock
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
-	  --no-emit-index-url --no-emit-find-links --group build --constraints requirements.lock pyproject.toml \
-	  -o requirements-cli.lock
+	$(COMPILE) --all-extras --no-emit-package topicops --no-emit-package topicops-local --group dev --upgrade \
+	  pyproject.toml -o requirements.lock
+	$(COMPILE) --group build --constraints requirements.lock pyproject.toml -o requirements-cli.lock
 	cp requirements.lock requirements-image.lock  # uv keeps the releases that it finds there
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
-	  --no-emit-index-url --no-emit-find-links --all-extras --group build pyproject.toml requirements-image.in \
-	  -o requirements-image.lock
-	{ sed -n 1p requirements-uv.txt; echo uv | $(BIN)/uv pip compile --quiet --universal --python-version 3.11 \
-	  --generate-hashes --no-header --no-annotate --no-emit-index-url --no-emit-find-links - ; } > requirements-uv.txt.new
+	$(COMPILE) --extra all --group build pyproject.toml requirements-image.in -o requirements-image.lock
+	{ sed -n 1p requirements-uv.txt; echo uv | $(COMPILE) --no-annotate - ; } > requirements-uv.txt.new
 	mv requirements-uv.txt.new requirements-uv.txt
 
 compose-secrets: .env  ## Write .env with new secrets for docker compose; a file that is there stays

@@ -57,7 +57,7 @@ def demo_command(
     from topicops.edges.extras import require_extra
     from topicops.flow.runs.run import home_folder
     from topicops_local.cluster import LocalCluster
-    from topicops_local.demo_files import copy_files, fit_to_kafka
+    from topicops_local.demo_start import copy_files, fit_to_kafka
     from topicops_local.jars import release_of, usual_version, version_of
 
     require_extra("airflow")
@@ -96,7 +96,7 @@ def _run_loop(home: Path, topics: Path, dags: Path, cluster: LocalCluster, start
     """Steps 2 to 7. Returns whether the run was verified and left nothing to do but the held change."""
     from topicops.flow import planning, reporting
     from topicops.flow.runs.run import open_run
-    from topicops_local.demo_topics import seed_cluster
+    from topicops_local.demo_start import seed_cluster
 
     run = open_run(environment=ENVIRONMENT, topics=topics, group="cli", run_id=new_run_id(), home=home)
     with _step(2, "Putting topics on it, so that there is something to change"):

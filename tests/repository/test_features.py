@@ -46,7 +46,12 @@ def python(folder: Path, *arguments: str) -> str:
     ended = subprocess.run(
         [sys.executable, *arguments],
         cwd=folder,
-        env={**os.environ, **home, "PYTHONPATH": f"{folder}{os.pathsep}{ROOT}", "PYTHONDONTWRITEBYTECODE": "1"},
+        env={
+            **os.environ,
+            **home,
+            "PYTHONPATH": os.pathsep.join(map(str, (folder, ROOT, ROOT / "local"))),
+            "PYTHONDONTWRITEBYTECODE": "1",
+        },
         capture_output=True,
         text=True,
         timeout=800,

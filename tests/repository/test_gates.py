@@ -24,7 +24,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 TABLES = sorted((ROOT / "tests/data").glob("*.json"))
 COMMANDS: Mapping[str, int] = {
     "bench": 1,
-    "check": 6,
+    "check": 7,
     "demo": 1,
     "format": 2,
     "lock": 4,

@@ -22,6 +22,8 @@ INSTALLS = {
 }
 OUR_OWN = ("--no-deps", "--no-build-isolation")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+LOCAL = tomllib.loads((ROOT / "local/pyproject.toml").read_text(encoding="utf-8"))
+OURS = {PROJECT["project"]["name"], LOCAL["project"]["name"]}
 
 
 @pytest.mark.parametrize(
@@ -40,17 +42,26 @@ def test_a_company_mirror_works_since_no_index_is_named() -> None:
 
 def test_every_declared_dependency_is_locked() -> None:
     groups = [need for group in PROJECT["dependency-groups"].values() for need in group if isinstance(need, str)]
-    declared = [*PROJECT["project"]["dependencies"], *groups]
+    declared = [*PROJECT["project"]["dependencies"], *LOCAL["project"]["dependencies"], *groups]
     for extra in PROJECT["project"]["optional-dependencies"].values():
         declared += extra
-    assert names_of(declared) - {PROJECT["project"]["name"]} <= locked(LOCK).keys()
+    assert names_of(declared) - OURS <= locked(LOCK).keys()
+
+
+def test_both_distributions_have_one_release_and_need_exactly_each_other() -> None:
+    release = PROJECT["project"]["version"]
+    assert LOCAL["project"]["version"] == release
+    assert f"topicops=={release}" in LOCAL["project"]["dependencies"]
+    assert PROJECT["project"]["optional-dependencies"]["local"] == [f"topicops-local=={release}"]
 
 
 def test_the_base_install_is_locked_to_the_same_releases_without_the_extras() -> None:
     base = locked(BASE_LOCK)
     assert names_of([*PROJECT["project"]["dependencies"], *PROJECT["dependency-groups"]["build"]]) <= base.keys()
     assert base.items() <= locked(LOCK).items()
-    assert base.keys().isdisjoint({"apache-airflow", "great-expectations", "grpcio", "pandas", "pyarrow", "pyspark"})
+    assert base.keys().isdisjoint(
+        {"apache-airflow", "great-expectations", "grpcio", "pandas", "pooch", "pyarrow", "pyspark"}
+    )
 
 
 def test_the_image_has_the_releases_that_the_tests_run_on_where_airflows_executors_allow_them() -> None:
@@ -59,16 +70,16 @@ def test_the_image_has_the_releases_that_the_tests_run_on_where_airflows_executo
     assert differing <= {"python-dateutil"}  # celery names an exact release
 
 
-def test_the_image_has_all_extras_postgresql_and_the_executors_and_no_tool_of_developers() -> None:
+def test_the_image_has_all_extras_but_local_postgresql_and_the_executors_and_no_tool_of_developers() -> None:
     image = locked(IMAGE_LOCK).keys()
     extras = [need for needs in PROJECT["project"]["optional-dependencies"].values() for need in needs]
     groups = PROJECT["dependency-groups"]
     wanted = names_of([*PROJECT["project"]["dependencies"], *extras, *groups["build"]])
-    assert wanted - {PROJECT["project"]["name"]} <= image
+    assert wanted - OURS <= image
     executors = {f"apache-airflow-providers-{name}" for name in ("celery", "cncf-kubernetes", "fab", "postgres")}
     assert {"psycopg2-binary", "asyncpg", *executors} <= image
     assert image.isdisjoint(
-        {"hypothesis", "import-linter", "mkdocs-material", "mypy", "pandas-stubs", "pytest", "ruff"}
+        {"hypothesis", "import-linter", "mkdocs-material", "mypy", "pandas-stubs", "pooch", "pytest", "ruff"}
     )
 
 

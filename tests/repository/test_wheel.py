@@ -50,7 +50,7 @@ def test_the_base_install_takes_at_most_eighty_megabytes(installed: Path) -> Non
 
 
 def test_the_page_has_a_size_for_each_extra() -> None:
-    assert set(figures()) == {"", "spark", "quality", "airflow", "all"}
+    assert set(figures()) == {"", "local", "spark", "quality", "airflow", "all"}
 
 
 @pytest.mark.parametrize(
@@ -59,6 +59,16 @@ def test_the_page_has_a_size_for_each_extra() -> None:
 def test_an_install_takes_what_the_page_says(wheel: Path, environment: Path, extra: str) -> None:
     install(environment, f"topicops[{extra}] @ {wheel.as_uri()}")
     assert size_mb(environment) == pytest.approx(figures()[extra], rel=0.1)
+
+
+def test_with_local_there_is_a_cluster_of_this_machine_and_it_takes_what_the_page_says(
+    wheel: Path, local_wheel: Path, environment: Path, tmp_path: Path
+) -> None:
+    install(environment, f"topicops[local] @ {wheel.as_uri()}", f"topicops-local @ {local_wheel.as_uri()}")
+    assert size_mb(environment) == pytest.approx(figures()["local"], rel=0.1)
+    shown = run(environment / "bin/topicops", "local", "status", cwd=tmp_path, status=1)
+    assert shown == "No local cluster was started here; start one: topicops local up\n"
+    assert {"topicops_local/releases/kafka-3.9.2.sha256"} <= set(ZipFile(local_wheel).namelist())
 
 
 def test_the_base_install_validates_writes_files_and_gets_as_far_as_the_cluster(

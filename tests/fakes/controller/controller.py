@@ -19,16 +19,14 @@ from fakes.controller.messages import (
     LogsFailed,
     MovesAsked,
     MovesWritten,
-    Outbox,
     PartitionsChanged,
     ReplicasDeleted,
     ShutdownAsked,
     TopicsChanged,
     UncleanElectionAllowed,
 )
-from fakes.controller.partition_state_machine import PartitionStateMachine
 from fakes.controller.reassignment import Reassignments
-from fakes.controller.replica_state_machine import ReplicaStateMachine
+from fakes.controller.state_machines import PartitionStateMachine, ReplicaStateMachine
 from fakes.controller.states import PartitionStatus, ReplicaStatus
 from fakes.controller.znodes import Replica, TopicPartition, Znodes
 from topicops.model.release import (
@@ -55,7 +53,6 @@ class Controller:
         broker: int,
         settings: ControllerSettings | None = None,
         new_topic_id: Callable[[str], str] | None = None,
-        outbox: Outbox | None = None,
     ) -> None:
         """Elect a controller.
 
@@ -64,9 +61,7 @@ class Controller:
             new_topic_id: Makes the id of a topic whose znode has none; None: topics get no ids.
         """
         self.broker = broker
-        self.context = ControllerContext(
-            znodes=znodes, settings=settings or ControllerSettings(), outbox=outbox or Outbox()
-        )
+        self.context = ControllerContext(znodes=znodes, settings=settings or ControllerSettings())
         self._new_topic_id = new_topic_id
         self.partitions = PartitionStateMachine(self.context)
         self.replicas = ReplicaStateMachine(self.context)

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from fakes.controller.context import ControllerContext
-from fakes.controller.partition_state_machine import PartitionStateMachine
-from fakes.controller.replica_state_machine import ReplicaStateMachine
+from fakes.controller.state_machines import PartitionStateMachine, ReplicaStateMachine
 from fakes.controller.states import PartitionStatus, ReplicaStatus
 from fakes.controller.znodes import Replica
 

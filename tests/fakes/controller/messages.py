@@ -175,24 +175,3 @@ class Outbox:
     ) -> None:
         known = tuple(sorted(live))
         self._requests += [UpdateMetadata(broker, known, dict(partitions)) for broker in brokers]
-
-
-class DeletionsOutbox(Outbox):
-    """Keeps only what is to be deleted: for a model in which nobody looks at the rest."""
-
-    def leader_and_isr(
-        self, brokers: Iterable[int], partition: TopicPartition, state: PartitionState, replicas: tuple[int, ...]
-    ) -> None:
-        """Keep nothing."""
-
-    def stop_replica(self, broker: int, partition: TopicPartition, *, delete: bool) -> None:
-        if delete:
-            super().stop_replica(broker, partition, delete=True)
-
-    def update_metadata(
-        self,
-        brokers: Iterable[int],
-        live: Collection[int],
-        partitions: Mapping[TopicPartition, PartitionState | None],
-    ) -> None:
-        """Keep nothing."""

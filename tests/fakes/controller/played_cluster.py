@@ -15,7 +15,6 @@ from fakes.controller.elections import Election
 from fakes.controller.messages import (
     BrokersChanged,
     DeletionsMarked,
-    DeletionsOutbox,
     ElectionsAsked,
     Event,
     IsrAltered,
@@ -127,7 +126,6 @@ class PlayedCluster:
             broker=min(self.znodes.brokers) if broker is None else broker,
             settings=self._settings,
             new_topic_id=self._new_topic_id,
-            outbox=DeletionsOutbox(),
         )
 
     # --- partitions ---------------------------------------------------------------------------------------------
@@ -169,7 +167,9 @@ class PlayedCluster:
         while requests:
             deleted: defaultdict[int, list[TopicPartition]] = defaultdict(list)
             for request in requests:
-                if not isinstance(request, StopReplica) or request.broker not in self.znodes.brokers:
+                if not isinstance(request, StopReplica) or not request.delete:
+                    continue
+                if request.broker not in self.znodes.brokers:
                     continue
                 if request.broker in self.unanswering:
                     self._unanswered.append(request)

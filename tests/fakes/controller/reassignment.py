@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from fakes.controller.context import ControllerContext
 from fakes.controller.deletion import REASSIGNMENT, TopicDeletion
 from fakes.controller.elections import Election
-from fakes.controller.partition_state_machine import PartitionStateMachine
-from fakes.controller.replica_state_machine import ReplicaStateMachine
+from fakes.controller.state_machines import PartitionStateMachine, ReplicaStateMachine
 from fakes.controller.states import ReplicaStatus
 from fakes.controller.znodes import Replica, ReplicaAssignment, TopicPartition
 from topicops.model.cluster.elections import with_leader

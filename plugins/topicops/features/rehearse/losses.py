@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from heapq import nsmallest
 
-from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
+from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import UsageError
 from topicops.model.json_types import FormatVersion
 from topicops.steps.rack_losses import Fate, Kind, Racks, fate_of, kinds_of
@@ -27,15 +27,15 @@ class PartitionName:
 
 @dataclass(frozen=True, slots=True)
 class PartitionKinds:
-    """All partitions of some topics, by kind."""
+    """All partitions of a cluster, by kind."""
 
     names: Mapping[Kind, list[PartitionName]]
 
     @classmethod
-    def of(cls, live: ClusterSnapshot, topics: Iterable[LiveTopic]) -> PartitionKinds:
-        """Topics of a snapshot with states; those that are being deleted are left out: nobody can use them."""
+    def of(cls, live: ClusterSnapshot) -> PartitionKinds:
+        """From a snapshot with states. Topics that are being deleted are left out: nobody can use them."""
         names: defaultdict[Kind, list[PartitionName]] = defaultdict(list)
-        for topic in topics:
+        for topic in live.topics.values():
             if topic.name not in live.deleting:
                 for p, kind in kinds_of(live, topic):
                     names[kind].append(PartitionName(topic.name, p))
@@ -114,7 +114,7 @@ def without_each_rack(live: ClusterSnapshot, *, environment: str, after_plan: bo
         raise UsageError(
             "the brokers are on fewer than two racks, and the loss of one leaves no broker; set broker.rack"
         )
-    kinds = PartitionKinds.of(live, live.topics.values())
+    kinds = PartitionKinds.of(live)
     now = {kind: fate for kind, fate, _ in kinds.fates(live.brokers.keys())}
     offline, below = kinds.troubled(live.brokers.keys())
     return RackLosses(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -122,27 +122,23 @@ def rehearse(
         UsageError: A broker is not live, none would be left, or there are fewer changes than ``step``.
     """
     step = _checked_step(live, changes, lost, step)
-    touched = {change.topic for change in changes}
-    stage = Stage(live, touched, is_kraft=is_kraft)
+    stage = Stage(live, changes, is_kraft=is_kraft)
     played = [stage.play(change) for change in changes[:step]]
-    if lost:
-        stage.lose(lost)
+    stage.lose(lost)
     played += [stage.play(change) for change in changes[step:]]
-    before = PartitionKinds.of(live, live.topics.values())
-    others = PartitionKinds.of(live, [topic for name, topic in live.topics.items() if name not in touched])
-    brokers, after = stage.brokers, stage.after({})
-    made = PartitionKinds.of(after, after.topics.values())
-    offline, below = (now + new for now, new in zip(others.troubled(brokers), made.troubled(brokers), strict=True))
-    offline_before, below_before = before.troubled(live.brokers.keys())
+    after, brokers = stage.after, stage.brokers
+    kinds_before, kinds = map(PartitionKinds.of, (live, after))
+    offline_before, below_before = kinds_before.troubled(live.brokers.keys())
+    offline, below = kinds.troubled(brokers)
     return Rehearsal(
         environment=environment,
         cluster_id=live.cluster_id,
         lost_brokers=tuple(sorted(lost)),
         step=step,
-        changes=tuple(_with_skew(changes, played, made, brokers)),
-        topics=tuple(_topic(stage, after, name, brokers) for name in sorted(touched)),
-        load=tuple(_load(live, before, others, made, brokers)),
-        partitions=others.partitions + made.partitions,
+        changes=tuple(_with_skew(changes, played, kinds, brokers)),
+        topics=tuple(_topic(live, after, name, brokers) for name in sorted(stage.touched)),
+        load=tuple(_load(live, kinds_before, kinds, brokers)),
+        partitions=kinds.partitions,
         offline=tuple(sorted(offline)),
         below_min_isr=tuple(sorted(below)),
         offline_before=len(offline_before),
@@ -152,21 +148,21 @@ def rehearse(
 
 def after_plan(live: ClusterSnapshot, changes: Sequence[Change], *, is_kraft: bool = False) -> ClusterSnapshot:
     """The snapshot once all these changes are done; arguments as for ``rehearse``."""
-    touched = {change.topic for change in changes}
-    stage = Stage(live, touched, is_kraft=is_kraft)
+    stage = Stage(live, changes, is_kraft=is_kraft)
     for change in changes:
         stage.play(change)
-    return stage.after({name: topic for name, topic in live.topics.items() if name not in touched})
+    return stage.after
 
 
 class Stage:
     """The topics of a plan, and the brokers that are left. Followers that are not in sync stay so."""
 
-    def __init__(self, live: ClusterSnapshot, touched: Collection[str], *, is_kraft: bool = False) -> None:
+    def __init__(self, live: ClusterSnapshot, changes: Sequence[Change], *, is_kraft: bool = False) -> None:
         self.live = live
+        self.touched = {change.topic for change in changes}
         self._is_kraft = is_kraft
         self.brokers = set(live.brokers)
-        there = (name for name in sorted(touched) if name in live.topics and not _ends_deleted(live, name))
+        there = (name for name in self.touched if name in live.topics and not _ends_deleted(live, name))
         self.topics = {name: live.topics[name] for name in there}
         self.lose(())  # brokers that are dead already may lead still, in a snapshot of just before the election
 
@@ -199,8 +195,10 @@ class Stage:
             return Effect.REFUSED, f"it has replicas on {names}; apply refuses it ({Code.BROKER_DOWN})"
         return Effect.HANGS, f"it waits for {names}; apply does not begin it ({Code.BROKER_DOWN})"
 
-    def after(self, others: Mapping[str, LiveTopic]) -> ClusterSnapshot:
-        """Give a snapshot of the plan's topics as they are now, and of these others as they were."""
+    @property
+    def after(self) -> ClusterSnapshot:
+        """Snapshot of now; its brokers are those of before."""
+        others = {name: topic for name, topic in self.live.topics.items() if name not in self.touched}
         topics = {**others, **self.topics}
         deleting = {name: age for name, age in self.live.deleting.items() if name in topics}
         return replace(self.live, topics=topics, deleting=deleting)
@@ -225,12 +223,12 @@ def _checked_step(live: ClusterSnapshot, changes: Sequence[Change], lost: Collec
 
 
 def _with_skew(
-    changes: Sequence[Change], played: Sequence[RehearsedChange], touched: PartitionKinds, brokers: Collection[int]
+    changes: Sequence[Change], played: Sequence[RehearsedChange], kinds: PartitionKinds, brokers: Collection[int]
 ) -> Iterator[RehearsedChange]:
     """The changes in their order; creates and expansions that are done may have leaders elsewhere than planned."""
     moved = {
         name
-        for kind, fate, names in touched.fates(brokers)
+        for kind, fate, names in kinds.fates(brokers)
         if kind.replicas and fate.leader != kind.replicas[0]
         for name in names
     }
@@ -244,18 +242,17 @@ def _with_skew(
             yield found
 
 
-def _topic(stage: Stage, after: ClusterSnapshot, name: str, brokers: Collection[int]) -> RehearsedTopic:
+def _topic(live: ClusterSnapshot, after: ClusterSnapshot, name: str, brokers: Collection[int]) -> RehearsedTopic:
     topic = after.topics.get(name)
     is_deleting = name in after.deleting
     if topic is None or is_deleting:
         return RehearsedTopic(topic=name, is_deleting=is_deleting, partitions=())
-    earlier = stage.live.topics.get(name)
+    earlier = live.topics.get(name)
     return RehearsedTopic(
         topic=name,
         is_deleting=False,
         partitions=tuple(
-            _partition(stage.live, earlier, p, kind, fate_of(kind, brokers))
-            for p, kind in sorted(kinds_of(after, topic))
+            _partition(live, earlier, p, kind, fate_of(kind, brokers)) for p, kind in sorted(kinds_of(after, topic))
         ),
     )
 
@@ -273,15 +270,10 @@ def _partition(live: ClusterSnapshot, earlier: LiveTopic | None, p: int, kind: K
 
 
 def _load(
-    live: ClusterSnapshot,
-    before: PartitionKinds,
-    others: PartitionKinds,
-    touched: PartitionKinds,
-    brokers: Collection[int],
+    live: ClusterSnapshot, before: PartitionKinds, after: PartitionKinds, brokers: Collection[int]
 ) -> Iterator[RehearsedLoad]:
-    leaders_before = before.leaders(live.brokers.keys())
-    leaders = others.leaders(brokers) + touched.leaders(brokers)
-    replicas_before, replicas = _replicas(before), _replicas(others) + _replicas(touched)
+    leaders_before, leaders = before.leaders(live.brokers.keys()), after.leaders(brokers)
+    replicas_before, replicas = _replicas(before), _replicas(after)
     for broker, found in sorted(live.brokers.items()):
         yield RehearsedLoad(
             broker=broker,

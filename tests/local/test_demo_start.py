@@ -10,7 +10,7 @@ import yaml
 from topicops import cli
 from topicops.model.errors import UsageError
 from topicops.model.release import NEWEST, NO_ZOOKEEPER, OLDEST, SINGLE_CONFIGS, TOPIC_IDS, Release
-from topicops_local.demo_files import copy_files, fit_to_kafka
+from topicops_local.demo_start import copy_files, fit_to_kafka
 
 ROOT = Path(__file__).parents[2]
 

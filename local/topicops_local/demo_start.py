@@ -1,22 +1,81 @@
-"""The topics of the demo's cluster before the plan: one for each kind of change."""
+"""What the demo begins with: a copy of specs and DAG files for another Kafka, and one topic for each kind of change."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 from topicops.flow.runs.run import Run
 from topicops.flow.single_steps import validate
 from topicops.model.cluster.snapshot import Assignment
-from topicops.model.errors import ClusterError
+from topicops.model.errors import ClusterError, UsageError
 from topicops.model.plans.changes import CreateTopic, Precondition
 from topicops.model.ports import AnswerKind
+from topicops.model.release import ZSTD, Release
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Risk
 
+COMPRESSION = "compression.type"
 UNMANAGED = "scratch.experiments"
 RETENTION = "retention.ms"
+
+
+def copy_files(topics: Path, dags: Path, folder: Path) -> tuple[Path, Path]:
+    """Copy both folders into ``folder``, side by side as DAG files expect it; returns the copies."""
+    shutil.rmtree(folder, ignore_errors=True)
+    copies = folder / "topics", folder / "dags"
+    for source, copy in zip((topics, dags), copies, strict=True):
+        shutil.copytree(source, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    return copies
+
+
+def fit_to_kafka(topics: Path, environment: str, release: Release, *, kraft: bool) -> Iterator[str]:
+    """Write into a copy of the specs what that Kafka needs; yields a line about each thing.
+
+    Raises:
+        UsageError: There is no such environment.
+    """
+    file = topics / "environments" / f"{environment}.yaml"
+    if not file.is_file():
+        raise UsageError(f"{file}: no such file; the demo needs the environment {environment}")
+    _edit(file, lambda spec: _fit_cluster(spec["cluster"], release, kraft=kraft))
+    source = ", source: kafka, lease: file" if kraft else ""
+    yield f'environment {environment}: kafkaVersion: "{release}"{source}'
+    if release < ZSTD:
+        for each in sorted(topics.rglob("*.yaml")):
+            if _edit(each, _without_zstd):
+                yield f"{each.stem}: {COMPRESSION}: lz4, because Kafka {release} has no zstd"
+
+
+def _fit_cluster(cluster: dict[str, Any], release: Release, *, kraft: bool) -> bool:
+    cluster["kafkaVersion"] = str(release)
+    if kraft:
+        cluster.pop("zookeeper", None)
+        cluster |= {"source": "kafka", "lease": "file"}
+    return True
+
+
+def _without_zstd(spec: dict[str, Any]) -> bool:
+    configs = spec.get("configs") or {}
+    if configs.get(COMPRESSION) != "zstd":
+        return False
+    configs[COMPRESSION] = "lz4"
+    return True
+
+
+def _edit(file: Path, change: Callable[[dict[str, Any]], bool]) -> bool:
+    """Write the file again if ``change`` changed its ``spec``; says whether."""
+    import yaml
+
+    content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    changed = isinstance(content, dict) and isinstance(content.get("spec"), dict) and change(content["spec"])
+    if changed:
+        file.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+    return changed
 
 
 def seed_cluster(run: Run, bootstrap_servers: str, brokers: Sequence[int]) -> Iterator[str]:
