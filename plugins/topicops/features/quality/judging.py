@@ -28,7 +28,7 @@ from topicops.steps.verifying.broker_questions import chosen_brokers
 from topicops.steps.verifying.observation import Expectation, Observation
 
 if TYPE_CHECKING:
-    from topicops.features.quality.edges.frames import Frames
+    from topicops.features.quality.edges.evaluation import Frames
     from topicops.features.spark.edges.frames import RunTables
 
 DELETES: tuple[Action, ...] = ("delete",)
@@ -56,7 +56,7 @@ def beside(run: Run) -> Iterator[None]:
 
 def before(run: Run) -> QualityReport:
     """``quality-before.json``: may the inputs be trusted, and is the cluster fit for changes?"""
-    from topicops.features.quality.edges.frames import listed_frames, rows_frame, spec_frames
+    from topicops.features.quality.edges.evaluation import listed_frames, rows_frame, spec_frames
     from topicops.features.spark.edges.frames import RunTables
     from topicops.features.spark.edges.session import spark_session
 
@@ -84,7 +84,7 @@ def after(run: Run) -> QualityReport:
 
 def _after(run: Run) -> QualityReport:
     from topicops.edges.tables.topics import read_identities
-    from topicops.features.spark.edges.facts import count_partitions
+    from topicops.features.spark.edges.comparison import count_partitions
     from topicops.features.spark.edges.frames import RunTables
     from topicops.features.spark.edges.session import spark_session
 
@@ -125,7 +125,7 @@ def _after(run: Run) -> QualityReport:
 
 def frames_after(tables: RunTables, known: Afterwards) -> Frames:
     """The rows of the suite ``after``, by kind."""
-    from topicops.features.quality.edges.frames import partition_frames, rows_frame, topic_frames
+    from topicops.features.quality.edges.evaluation import partition_frames, rows_frame, topic_frames
 
     small: dict[RowKind, Sequence[tuple[object, ...]]] = {
         "deletion": deletion_rows(tables.head, known),
