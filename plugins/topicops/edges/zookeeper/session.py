@@ -160,8 +160,6 @@ def sasl_options(user: str, password: str) -> dict[str, str]:
     return {"mechanism": ZooKeeperDigest.name, "username": user, "password": password}
 
 
-logger = logging.getLogger(__name__)
-
 # kazoo's objects are untyped; Any stays in this module and in what sends requests through it.
 AsyncResult = Any
 
