@@ -96,14 +96,14 @@ def _after(run: Run) -> QualityReport:
         differences = differing_topics(live, reader=reader, brokers=brokers, clock=Clock())
     memory, identities = IDENTITIES.of(run.home, live.cluster_id), dict(read_identities(folder))
     known_before = memory.read()
+    # Of the topics that had another one when quality was last checked.
+    new = {identity for name, identity in identities.items() if (known_before or {}).get(name, identity) != identity}
     known = Afterwards(
         managed=run.read_desired().topics.keys(),
         unmanaged_percent=environment.spec.limits.unmanaged_percent,
         deleted={o.topic for o in read_outcomes(run, DELETES) if o.status is OutcomeStatus.DONE},
         known_identities=known_before,
-        own_topic_identities=created_topics(
-            audit_folder(run.home), run.environment, _new_identities(identities, known_before or {})
-        ),
+        own_topic_identities=created_topics(audit_folder(run.home), run.environment, new),
         differences=differences,
     )
     first = replace(run.read_live(), broker_defaults=live.broker_defaults, releases=live.releases)
@@ -147,11 +147,6 @@ def expected_after(live: ClusterSnapshot, differences: Mapping[str, str]) -> Map
         "difference": len(differences),
         "cluster": 1,
     }
-
-
-def _new_identities(now: Mapping[str, str], before: Mapping[str, str]) -> set[str]:
-    """Identities of the topics that had another one when quality was last checked."""
-    return {identity for name, identity in now.items() if before.get(name, identity) != identity}
 
 
 def _check_quality(

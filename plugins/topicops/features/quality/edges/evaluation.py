@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
-from typing import NamedTuple, get_args, get_type_hints
+from typing import NamedTuple, get_type_hints
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
@@ -29,6 +29,7 @@ from topicops.model.specs.topic_config import THROTTLE_LISTS
 
 _TYPES: Mapping[object, pa.DataType] = {
     str: pa.string(),
+    str | None: pa.string(),
     bool: pa.bool_(),
     int: pa.int64(),
     tuple[int, ...]: pa.list_(pa.int32()),
@@ -115,23 +116,11 @@ def topic_frames(tables: RunTables, known: Afterwards) -> Frames:
 
 
 def rows_frame(spark: SparkSession, kind: RowKind, rows: Sequence[tuple[object, ...]]) -> DataFrame:
-    """A few rows of one kind that Python knows."""
-    return arrow_frame(spark, kind_table(kind, rows))
-
-
-def kind_table(kind: RowKind, rows: Sequence[tuple[object, ...]]) -> pa.Table:
-    """The rows of one kind, in the columns of their row type."""
+    """A few rows of one kind that Python knows, in the columns of their row type."""
     hints = get_type_hints(LAYOUTS[kind].row)
     columns = zip(*rows, strict=True) if rows else ((),) * len(hints)
-    arrays = [pa.array(list(column), type=_type(hint)) for column, hint in zip(columns, hints.values(), strict=True)]
-    return pa.table(arrays, names=list(hints))
-
-
-def _type(hint: object) -> pa.DataType:
-    if hint in _TYPES:
-        return _TYPES[hint]
-    (inner,) = (argument for argument in get_args(hint) if argument is not type(None))
-    return _TYPES[inner]
+    arrays = [pa.array(list(column), type=_TYPES[hint]) for column, hint in zip(columns, hints.values(), strict=True)]
+    return arrow_frame(spark, pa.table(arrays, names=list(hints)))
 
 
 def _config_rows(frame: DataFrame, configs: Column, *, problem: str) -> DataFrame:
@@ -212,13 +201,13 @@ class FailingRows(NamedTuple):
 def name_rows(frames: Frames, rules: Sequence[Rule], earlier: Frames) -> Mapping[str, FailingRows]:
     """The failing rows by rule; rows that did not fail in ``earlier`` come first. Two jobs for all rules."""
     failing = {rule: _failing(frames[rule.kind], rule, earlier.get(rule.kind)) for rule in rules}
-    examples = _union(_examples(frame, rule) for rule, frame in failing.items()).collect()
+    examples = reduce(DataFrame.union, [_examples(frame, rule) for rule, frame in failing.items()]).collect()
     failed_before = [
         frame.agg(F.lit(rule.id).alias("rule"), F.count_if(SO_BEFORE).alias("old"))
         for rule, frame in failing.items()
         if rule.kind in earlier
     ]
-    counted = _union(failed_before).collect() if failed_before else []
+    counted = reduce(DataFrame.union, failed_before).collect() if failed_before else []
     old = {row["rule"]: row["old"] for row in counted}
     return {
         rule.id: FailingRows(old.get(rule.id) or 0, [row for row in examples if row["rule"] == rule.id])
@@ -250,10 +239,6 @@ def _examples(failing: DataFrame, rule: Rule) -> DataFrame:
     )
 
 
-def _union(frames: Iterable[DataFrame]) -> DataFrame:
-    return reduce(DataFrame.union, frames)
-
-
 def _as_json(columns: Sequence[str]) -> Column:
     return F.to_json(F.struct(*map(F.expr, columns)), {"ignoreNullFields": "false"}) if columns else F.lit("{}")
 
@@ -271,13 +256,11 @@ def _with_rows(result: QualityResult, named: Mapping[str, FailingRows], *, is_kn
     if result.success:
         return result
     failing = named[result.rule]
-    return replace(
-        result,
-        rows_failed_before=failing.old if is_known else None,
-        examples=tuple(_failing_row(row, is_known=is_known) for row in failing.examples),
+    examples = (
+        FailingRow(
+            row={**json.loads(row["key"]), **json.loads(row["shown"])},
+            was_so_before=row[SO_BEFORE] if is_known else None,
+        )
+        for row in failing.examples
     )
-
-
-def _failing_row(row: Row, *, is_known: bool) -> FailingRow:
-    columns = {**json.loads(row["key"]), **json.loads(row["shown"])}
-    return FailingRow(row=columns, was_so_before=row[SO_BEFORE] if is_known else None)
+    return replace(result, rows_failed_before=failing.old if is_known else None, examples=tuple(examples))
