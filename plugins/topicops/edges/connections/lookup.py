@@ -72,8 +72,6 @@ class Tls:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZooKeeperAddress:
-    """Hosts and login of a ZooKeeper."""
-
     hosts: str
     """``host:port,host:port/chroot``."""
     user: str | None = None

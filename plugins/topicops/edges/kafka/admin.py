@@ -144,11 +144,9 @@ class KafkaAdmin:
         self._has_controller = self._watch.has_controller(client.discard)
 
     def create(self, changes: Sequence[CreateTopic]) -> Sequence[Answer]:
-        """Create topics, each with the replicas of its plan."""
         return self._answers(changes, self._create)
 
     def expand(self, changes: Sequence[ExpandTopic]) -> Sequence[Answer]:
-        """Add partitions to topics, placed as planned."""
         return self._answers(changes, self._expand)
 
     def configure(self, changes: Sequence[ConfigureTopic]) -> Sequence[Answer]:
@@ -163,7 +161,6 @@ class KafkaAdmin:
         return self._delete_by_name(change) if change.topic_id is None else self._delete_by_id(change)
 
     def close(self) -> None:
-        """Close all connections; safe to call twice."""
         self._applier.discard()
         self._deleter.discard()
         self._connections.close()
@@ -286,7 +283,7 @@ class KafkaAdmin:
                 return NO_CONTROLLER
             # The broker just seen, if its address is known: it refuses if it is no longer the controller.
             seen, connections = self._watch.just_seen, self._connections()
-            return seen if seen is not None and connections.knows_address_of(seen) else connections.controller()
+            return seen if seen is not None and seen in connections.known() else connections.controller()
         except ClusterError as error:
             self._connections.close()
             return Answer(AnswerKind.RETRY, str(error), left=False)

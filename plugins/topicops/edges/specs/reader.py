@@ -69,7 +69,6 @@ def read_tree(topics: Path) -> Tree:
 
 
 def _read_place(place: Place) -> tuple[Document | None, Diagnostic | None]:
-    """Return what the file says, and what keeps it from being read."""
     kind, stem = kind_and_stem(place.folders, place.name)
     room = room_of(kind)
     try:
@@ -126,8 +125,6 @@ _NODE_MARKS = {"&": "an anchor", "*": "an alias", "!": "a tag"}
 
 
 class _EventReader:
-    """One pass over the events of one file."""
-
     def __init__(self, text: str, most_nodes: int = MOST_NODES) -> None:
         self.text = text
         self.most_nodes = most_nodes

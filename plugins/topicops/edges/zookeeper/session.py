@@ -156,7 +156,6 @@ mechanisms[ZooKeeperDigest.name] = ZooKeeperDigest
 
 
 def sasl_options(user: str, password: str) -> dict[str, str]:
-    """The options with which a kazoo client logs in."""
     return {"mechanism": ZooKeeperDigest.name, "username": user, "password": password}
 
 
@@ -436,7 +435,6 @@ def shown(hosts: str) -> str:
 
 
 def refused(where: str, error: KazooException) -> ClusterError:
-    """The error for a refusal by ZooKeeper, of the fitting kind."""
     if isinstance(error, NoAuthError):
         return ClusterError(f"{where}: not allowed (NoAuth); let this identity read the znode, or log in as another")
     if isinstance(error, AuthFailedError):

@@ -124,7 +124,6 @@ def _after(run: Run) -> QualityReport:
 
 
 def frames_after(tables: RunTables, known: Afterwards) -> Frames:
-    """The rows of the suite ``after``, by kind."""
     from topicops.features.quality.edges.evaluation import partition_frames, rows_frame, topic_frames
 
     small: dict[RowKind, Sequence[tuple[object, ...]]] = {

@@ -171,8 +171,6 @@ def _decoded(answer: bytes) -> tuple[str, ...]:
 
 
 class Unreachable(NamedTuple):
-    """Why this host does not reach one address."""
-
     text: str
     is_unresolved: bool
     """The host's name is not known here."""

@@ -154,7 +154,6 @@ class BrokerQuestions:
         return self._asked("log directories", ask) or {}
 
     def close(self) -> None:
-        """Close the connections; safe to call twice."""
         self._confluent.discard()
         self._connections.close()
 

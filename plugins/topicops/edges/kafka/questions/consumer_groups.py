@@ -100,8 +100,6 @@ Offsets = Iterator[tuple[str, int, int]]
 
 @dataclass(frozen=True, slots=True)
 class GroupType:
-    """How groups of one type are read."""
-
     describe: Callable[[list[str]], Any]
     """The request that describes groups."""
     topics_of: Callable[[Any, Collection[str]], Iterable[str]]
@@ -202,8 +200,6 @@ NO_SUCH_GROUP = KafkaError.GROUP_ID_NOT_FOUND
 
 @dataclass(slots=True)
 class GroupOnTopic:
-    """How one group uses one topic."""
-
     state: str
     """As Kafka names it: ``Stable``, ``Empty``; empty text for a group without members, from brokers before 2.6."""
     committed: dict[int, int] = field(default_factory=dict)
@@ -229,7 +225,6 @@ class _Found:
     """Whether a group that could not be read may be read soon."""
 
     def add(self, group: ListedGroup, topic: str, state: str) -> GroupOnTopic:
-        """The group on one of the topics."""
         return self.by_topic[topic].setdefault(group.name, GroupOnTopic(state, type=group.shown_type))
 
     @contextmanager

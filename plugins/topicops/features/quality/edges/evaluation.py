@@ -190,8 +190,6 @@ def made_now(rows: DataFrame, kinds: Iterable[RowKind]) -> tuple[DataFrame, Fram
 
 
 class FailingRows(NamedTuple):
-    """The rows that fail one rule."""
-
     old: int
     """How many of them failed before the changes too."""
     examples: Sequence[Row]

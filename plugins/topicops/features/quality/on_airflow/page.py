@@ -32,7 +32,6 @@ _SIGNS = {"good": "✓", "warn": "!", "bad": "✗", "calm": "·"}
 
 
 def quality_page(model: QualityModel) -> str:
-    """The whole document."""
     reports = [report for report in (model.before, model.after) if report is not None]
     nothing_yet = nothing(model.run, model.quiet or "No quality rule has been evaluated in this run yet.")
     parts = _rules(model, reports) if reports else [nothing_yet, _strip(model)]
