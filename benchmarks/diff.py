@@ -23,7 +23,7 @@ LARGE = 50_000
 
 @contextmanager
 def sides(topics: int) -> Iterator[Mapping[str, Side]]:
-    from topicops.features.spark.edges.diff import spark_diff
+    from topicops.features.spark.edges.comparison import spark_diff
     from topicops.features.spark.edges.frames import table_frame
     from topicops.features.spark.edges.session import spark_session
 

@@ -22,7 +22,7 @@ def found() -> list[Expression | Dynamic]:
 
 def test_every_expression_is_in_the_source_but_five(found: Sequence[Expression | Dynamic]) -> None:
     assert {one.place.partition(":")[0] for one in found if isinstance(one, Dynamic)} == {
-        "edges/kafka/questions/group_types.py",  # from brokers, of few repetitions: `MOST_REPEATS`
+        "edges/kafka/questions/consumer_groups.py",  # from brokers, of few repetitions: `MOST_REPEATS`
         "steps/specs/rules/ownership.py",  # from environment files, for an engine that never backtracks
         "model/specs/config_checks.py",  # from the tables of Kafka's configs: `OF_TABLES`
         "steps/specs/fields.py",  # from the models: `StringConstraints` is in the source

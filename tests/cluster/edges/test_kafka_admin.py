@@ -347,7 +347,7 @@ class _SlowWatch(ControllerWatch):
     """Waits for a controller, once, while something else happens."""
 
     def __init__(self, admin: KafkaAdmin, meanwhile: Callable[[], object]) -> None:
-        super().__init__(admin._applier_properties)
+        super().__init__(admin._applier.properties)
         self._meanwhile: Callable[[], object] | None = meanwhile
 
     def has_controller(self, forget: Callable[[], None]) -> bool:

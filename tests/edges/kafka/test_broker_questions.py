@@ -38,7 +38,8 @@ def activity(
     def kept(_: object, topics: Collection[str], __: object) -> dict[str, int]:
         return dict.fromkeys(topics, KEPT_MS)
 
-    monkeypatch.setattr(BrokerQuestions, "_partitions", lambda *_: {"t": list(range(len(ends)))})
+    described = SimpleNamespace(partitions=[SimpleNamespace(id=p) for p in range(len(ends))])
+    monkeypatch.setattr(BrokerQuestions, "_told", lambda *_: {"t": described})
     monkeypatch.setattr(BrokerQuestions, "_offsets", answers)
     monkeypatch.setattr(BrokerQuestions, "_kept_ms", kept)
     monkeypatch.setattr(BrokerQuestions, "_groups", lambda *_: {"t": {}})

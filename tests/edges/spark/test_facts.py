@@ -13,8 +13,7 @@ from fixtures.random_worlds import World
 from fixtures.spark_rows import written
 from topicops.edges.tables.schemas import SCHEMAS
 from topicops.features.quality import judging
-from topicops.features.spark.edges.diff import spark_diff
-from topicops.features.spark.edges.facts import count_partitions
+from topicops.features.spark.edges.comparison import count_partitions, spark_diff
 from topicops.features.spark.edges.session import spark_session
 from topicops.features.spark.engine import SparkEngine
 from topicops.flow.runs.run import Engine

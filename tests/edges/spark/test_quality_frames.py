@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from fixtures.quality_rows import rows_after, rows_before
 from fixtures.random_worlds import World
 from fixtures.spark_rows import written
-from topicops.features.quality.edges.frames import listed_frames, partition_frames, spec_frames, topic_frames
+from topicops.features.quality.edges.evaluation import listed_frames, partition_frames, spec_frames, topic_frames
 from topicops.features.quality.rules import Afterwards, RowKind
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 

@@ -72,8 +72,6 @@ class Tls:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZooKeeperAddress:
-    """Hosts and login of a ZooKeeper."""
-
     hosts: str
     """``host:port,host:port/chroot``."""
     user: str | None = None
@@ -157,8 +155,12 @@ def kafka_properties(
         raise UsageError(f"{which} has no {BOOTSTRAP_SERVERS}; add it to its extra")
     for name in ADDRESSES.intersection(properties):
         _require_plain(properties[name], f"{which}: {name}")
-    if environment.spec.cluster.cluster_class == "production":
-        _require_checked_servers(properties, which)
+    is_production = environment.spec.cluster.cluster_class == "production"
+    for name, checked in CHECKS_OF_SERVERS.items():  # else a false broker would go unnoticed
+        if is_production and properties.get(name, checked).lower() != checked:
+            raise UsageError(
+                f"{which} has {name} that is not {checked}: brokers of a production cluster are checked; take it out"
+            )
     if has_readable_password(properties) and environment.spec.readable_passwords == "refuse":
         raise UsageError(
             f"{which} sends its password without TLS ({Code.READABLE_PASSWORD}): "
@@ -194,15 +196,6 @@ def _require_plain(servers: str, where: str) -> None:
         raise UsageError(f"{where} has an @; write host:port, and give a login in the fields for it")
 
 
-def _require_checked_servers(properties: Mapping[str, str], where: str) -> None:
-    """Raise ``UsageError`` if a property turns off the check of the servers: a false broker would go unnoticed."""
-    for name, checked in CHECKS_OF_SERVERS.items():
-        if properties.get(name, checked).lower() != checked:
-            raise UsageError(
-                f"{where} has {name} that is not {checked}: brokers of a production cluster are checked; take it out"
-            )
-
-
 def _connection_of(endpoint: KafkaEndpoint, role: Role) -> tuple[str, str | None]:
     """The field that this role uses, and the connection id in it."""
     own = {"applier": endpoint.applier, "deleter": endpoint.deleter}.get(role)
@@ -223,17 +216,12 @@ def _found(connection_id: str, place: str, source: ConnectionSource, example: Ma
     try:
         return source(connection_id)
     except UnknownConnectionError as error:
-        raise UsageError(f"{place}: {error}{_as_in(connection_id, example)}") from error
+        variable = VARIABLE_PREFIX + connection_id.upper()
+        line = f", as in: export {variable}='{json.dumps(example)}'"  # to paste
+        is_name = variable.isascii() and variable.isidentifier()
+        raise UsageError(f"{place}: {error}{line if is_name else ''}") from error
     except UsageError as error:
         raise UsageError(f"{place}: {error}") from error
-
-
-def _as_in(connection_id: str, example: Mapping[str, object]) -> str:
-    """A line to paste; nothing for an id that is no name of a variable."""
-    variable = VARIABLE_PREFIX + connection_id.upper()
-    return (
-        f", as in: export {variable}='{json.dumps(example)}'" if variable.isascii() and variable.isidentifier() else ""
-    )
 
 
 def _zookeeper_address(connection: ConnectionFields) -> ZooKeeperAddress:

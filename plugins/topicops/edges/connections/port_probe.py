@@ -18,8 +18,6 @@ PATIENCE_S = 1.5
 
 
 class PortProblem(NamedTuple):
-    """Why one server cannot be used."""
-
     kind: type[ClusterError]
     text: str
 
@@ -114,7 +112,6 @@ def unverified_tls() -> ssl.SSLContext:
 
 
 def is_alert(error: OSError | None) -> bool:
-    """Whether the server ended the handshake with a TLS alert."""
     return isinstance(error, ssl.SSLError) and "ALERT" in (error.reason or "")
 
 

@@ -91,10 +91,8 @@ class KafkaAdmin:
         request_timeout_s: float = 60.0,
         interrupted: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._applier_properties = applier
         self._applier = Confluent(applier)
-        self._deleter_properties = applier if deleter is None else deleter
-        self._deleter = Confluent(self._deleter_properties)
+        self._deleter = Confluent(applier if deleter is None else deleter)
         self._interrupted = interrupted
         self._watch = ControllerWatch(applier, interrupted)
         self._has_controller: bool | None = None
@@ -103,7 +101,7 @@ class KafkaAdmin:
         """The controller that ``get_ready`` found for the next delete by id, or why there is none; None: not asked."""
         self._deletes_resume_at = 0.0
         """When a quota lets the next delete by id through; nothing is sent before."""
-        self._connections = Reconnecting(self._deleter_properties)
+        self._connections = Reconnecting(self._deleter.properties)
         self._operation_timeout_s = operation_timeout_s
         self._request_timeout_s = request_timeout_s
         self._timeouts = {"operation_timeout": operation_timeout_s, "request_timeout": request_timeout_s}
@@ -146,11 +144,9 @@ class KafkaAdmin:
         self._has_controller = self._watch.has_controller(client.discard)
 
     def create(self, changes: Sequence[CreateTopic]) -> Sequence[Answer]:
-        """Create topics, each with the replicas of its plan."""
         return self._answers(changes, self._create)
 
     def expand(self, changes: Sequence[ExpandTopic]) -> Sequence[Answer]:
-        """Add partitions to topics, placed as planned."""
         return self._answers(changes, self._expand)
 
     def configure(self, changes: Sequence[ConfigureTopic]) -> Sequence[Answer]:
@@ -165,7 +161,6 @@ class KafkaAdmin:
         return self._delete_by_name(change) if change.topic_id is None else self._delete_by_id(change)
 
     def close(self) -> None:
-        """Close all connections; safe to call twice."""
         self._applier.discard()
         self._deleter.discard()
         self._connections.close()
@@ -224,7 +219,8 @@ class KafkaAdmin:
             return [Answer(kind, error_text(error), left=False)] * len(changes)
         successor = self._await(list(futures.values()))
         wait_s = self._applier.throttle_left_s()
-        answers = [replace(self._answer(change, futures[change.topic], successor), wait_s=wait_s) for change in changes]
+        asked = [(change, futures[change.topic]) for change in changes]
+        answers = [replace(self._answer(c, future, self._applier, successor), wait_s=wait_s) for c, future in asked]
         return self._checked_for_successor(answers)
 
     def _checked_for_successor(self, answers: Sequence[Answer]) -> list[Answer]:
@@ -248,14 +244,15 @@ class KafkaAdmin:
                     break
         return ""
 
-    def _answer(self, change: Change, future: Future[Any], successor: str) -> Answer:
+    def _answer(self, change: Change, future: Future[Any], client: Confluent, successor: str = "") -> Answer:
         if not future.done():
-            self._applier.discard()
+            client.discard()
             return no_answer(successor)
         error = future.exception()
         if error is None:
             return ACCEPTED
-        return with_missing_right(_refusal(error, self._applier), _code_of(error), change, self._applier_properties)
+        code = int(error.args[0].code()) if isinstance(error, KafkaException) else KafkaError.UNKNOWN
+        return with_missing_right(_refusal(error, client), code, change, client.properties)
 
     def _delete_by_name(self, change: DeleteTopic) -> Answer:
         if not self._may_send(self._deleter.discard):
@@ -265,17 +262,8 @@ class KafkaAdmin:
         except (KafkaException, ValueError) as error:
             return Answer(AnswerKind.FAILED, error_text(error), left=False)
         self._await([future])
-        wait_s = self._deleter.throttle_left_s()
-        if not future.done():
-            self._deleter.discard()
-            return no_answer()
-        refused = future.exception()
-        if refused is None:
-            return replace(ACCEPTED, wait_s=wait_s)
-        answer = with_missing_right(
-            _refusal(refused, self._deleter), _code_of(refused), change, self._deleter_properties
-        )
-        return replace(without_repeat(answer), wait_s=wait_s)
+        answer = self._answer(change, future, self._deleter)
+        return replace(without_repeat(answer), wait_s=self._deleter.throttle_left_s())
 
     def _delete_by_id(self, change: DeleteTopic) -> Answer:
         topic_id = _uuid_of(change.topic_id or "")
@@ -295,7 +283,7 @@ class KafkaAdmin:
                 return NO_CONTROLLER
             # The broker just seen, if its address is known: it refuses if it is no longer the controller.
             seen, connections = self._watch.just_seen, self._connections()
-            return seen if seen is not None and connections.knows_address_of(seen) else connections.controller()
+            return seen if seen is not None and seen in connections.known() else connections.controller()
         except ClusterError as error:
             self._connections.close()
             return Answer(AnswerKind.RETRY, str(error), left=False)
@@ -334,7 +322,7 @@ class KafkaAdmin:
         # The request was sent once, so a broker that is not the controller has surely done nothing.
         kind = AnswerKind.RETRY if code == KafkaError.NOT_CONTROLLER else answer_kind(code)
         answer = Answer(kind, f"{error.name()} ({code}): {message or error.str()}", wait_s)
-        return with_missing_right(answer, code, change, self._deleter_properties)
+        return with_missing_right(answer, code, change, self._deleter.properties)
 
 
 def _rows(change: CreateTopic | ExpandTopic) -> list[list[int]]:
@@ -361,10 +349,6 @@ def _refusal(error: BaseException, client: Confluent) -> Answer:
         text = f"{text}; the client reported: {reported}" if reported else text
         client.discard()
     return Answer(answer_kind(reason.code()), text, left=reason.code() not in LOCAL_FAILED_CODES)
-
-
-def _code_of(error: BaseException) -> int:
-    return int(error.args[0].code()) if isinstance(error, KafkaException) else KafkaError.UNKNOWN
 
 
 def _uuid_of(topic_id: str) -> uuid.UUID | None:

@@ -15,71 +15,36 @@ from topicops.model.ports import Answer, AnswerKind
 ACCEPTED = Answer(AnswerKind.ACCEPTED)
 NO_CONTROLLER = Answer(AnswerKind.RETRY, "the brokers have elected no controller; nothing was sent", left=False)
 
-RETRY_CODES = frozenset(
-    {
-        KafkaError.BROKER_NOT_AVAILABLE,
-        KafkaError.LEADER_NOT_AVAILABLE,
-        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-        KafkaError.COORDINATOR_NOT_AVAILABLE,
-        KafkaError.NOT_COORDINATOR,
-        KafkaError.OPERATION_NOT_ATTEMPTED,
-        KafkaError.REASSIGNMENT_IN_PROGRESS,
-        KafkaError.THROTTLING_QUOTA_EXCEEDED,
-        KafkaError.REBOOTSTRAP_REQUIRED,
-    }
+
+def _codes(names: str) -> frozenset[int]:
+    return frozenset(getattr(KafkaError, name) for name in names.split())
+
+
+RETRY_CODES = _codes(
+    """
+    BROKER_NOT_AVAILABLE LEADER_NOT_AVAILABLE COORDINATOR_LOAD_IN_PROGRESS COORDINATOR_NOT_AVAILABLE NOT_COORDINATOR
+    OPERATION_NOT_ATTEMPTED REASSIGNMENT_IN_PROGRESS THROTTLING_QUOTA_EXCEEDED REBOOTSTRAP_REQUIRED
+    """
 )
 """The broker says that it did nothing, and that this passes."""
-
-CONTROLLER_CODES = frozenset({KafkaError.NOT_CONTROLLER, KafkaError.STALE_CTRL_EPOCH, KafkaError.UNKNOWN_CONTROLLER_ID})
+CONTROLLER_CODES = _codes("NOT_CONTROLLER STALE_CTRL_EPOCH UNKNOWN_CONTROLLER_ID")
 """The request went to a former controller. The client may have sent it before; the new one finishes what began."""
+FAILED_CODES = _codes(
+    """
+    UNKNOWN_TOPIC_OR_PART TOPIC_ALREADY_EXISTS INVALID_PARTITIONS UNKNOWN_TOPIC_ID INCONSISTENT_TOPIC_ID
 
-FAILED_CODES = frozenset(
-    {
-        # Also the answer to a request that the client repeated by itself: reading the topic once shows that.
-        KafkaError.UNKNOWN_TOPIC_OR_PART,  # deleted already, or being deleted
-        KafkaError.TOPIC_ALREADY_EXISTS,  # or its deletion is not over
-        KafkaError.INVALID_PARTITIONS,  # the total is reached already
-        KafkaError.UNKNOWN_TOPIC_ID,
-        KafkaError.INCONSISTENT_TOPIC_ID,
-        # Other refusals of an administrator's request.
-        KafkaError.TOPIC_EXCEPTION,
-        KafkaError.TOPIC_AUTHORIZATION_FAILED,
-        KafkaError.GROUP_AUTHORIZATION_FAILED,
-        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
-        KafkaError.INVALID_REPLICATION_FACTOR,
-        KafkaError.INVALID_REPLICA_ASSIGNMENT,
-        KafkaError.INVALID_CONFIG,
-        KafkaError.INVALID_REQUEST,
-        KafkaError.POLICY_VIOLATION,
-        KafkaError.TOPIC_DELETION_DISABLED,
-        KafkaError.UNSUPPORTED_VERSION,
-        KafkaError.SECURITY_DISABLED,
-        KafkaError.UNSUPPORTED_SASL_MECHANISM,
-        KafkaError.ILLEGAL_SASL_STATE,
-        KafkaError.SASL_AUTHENTICATION_FAILED,
-        KafkaError.PREFERRED_LEADER_NOT_AVAILABLE,
-        KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE,
-        KafkaError.ELECTION_NOT_NEEDED,
-        KafkaError.NO_REASSIGNMENT_IN_PROGRESS,
-        KafkaError.GROUP_SUBSCRIBED_TO_TOPIC,
-        KafkaError.RESOURCE_NOT_FOUND,
-        KafkaError.DUPLICATE_RESOURCE,
-        KafkaError.PRINCIPAL_DESERIALIZATION_FAILURE,
-        KafkaError.MISMATCHED_ENDPOINT_TYPE,
-        KafkaError.UNSUPPORTED_ENDPOINT_TYPE,
-        KafkaError.LISTENER_NOT_FOUND,
-        KafkaError.LOG_DIR_NOT_FOUND,
-    }
+    TOPIC_EXCEPTION TOPIC_AUTHORIZATION_FAILED GROUP_AUTHORIZATION_FAILED CLUSTER_AUTHORIZATION_FAILED
+    INVALID_REPLICATION_FACTOR INVALID_REPLICA_ASSIGNMENT INVALID_CONFIG INVALID_REQUEST POLICY_VIOLATION
+    TOPIC_DELETION_DISABLED UNSUPPORTED_VERSION SECURITY_DISABLED UNSUPPORTED_SASL_MECHANISM ILLEGAL_SASL_STATE
+    SASL_AUTHENTICATION_FAILED PREFERRED_LEADER_NOT_AVAILABLE ELIGIBLE_LEADERS_NOT_AVAILABLE ELECTION_NOT_NEEDED
+    NO_REASSIGNMENT_IN_PROGRESS GROUP_SUBSCRIBED_TO_TOPIC RESOURCE_NOT_FOUND DUPLICATE_RESOURCE
+    PRINCIPAL_DESERIALIZATION_FAILURE MISMATCHED_ENDPOINT_TYPE UNSUPPORTED_ENDPOINT_TYPE LISTENER_NOT_FOUND
+    LOG_DIR_NOT_FOUND
+    """
 )
-
-LOCAL_FAILED_CODES = frozenset(
-    {
-        KafkaError._AUTHENTICATION,  # noqa: SLF001 - librdkafka's own codes are written so
-        KafkaError._INVALID_ARG,  # noqa: SLF001
-        KafkaError._NOT_IMPLEMENTED,  # noqa: SLF001
-        KafkaError._UNSUPPORTED_FEATURE,  # noqa: SLF001
-    }
-)
+"""Refusals of an administrator's request. The first line is also the answer to a request that the client repeated by
+itself, as of a topic that is deleted or being deleted, or of which the total is reached; reading it once shows that."""
+LOCAL_FAILED_CODES = _codes("_AUTHENTICATION _INVALID_ARG _NOT_IMPLEMENTED _UNSUPPORTED_FEATURE")
 """Librdkafka's own codes for a request that never left."""
 
 RIGHTS: Mapping[Action, str] = {

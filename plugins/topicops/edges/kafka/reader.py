@@ -79,8 +79,6 @@ class ClusterHeader(NamedTuple):
 
 
 class Description(NamedTuple):
-    """One topic as a broker describes it."""
-
     topic_id: str
     assignment: Assignment
     states: Mapping[int, PartitionState]
@@ -98,7 +96,7 @@ class TopicsRead(NamedTuple):
 
     descriptions: dict[str, Description]
     overrides: dict[str, dict[str, str]]
-    reassignments: Mapping[str, Reassignment]
+    reassignments: dict[str, Reassignment]
     unstable: frozenset[str]
     """Topics that changed at each read, or on which the brokers disagree."""
 
@@ -134,7 +132,6 @@ class KafkaReader:
         self.close()
 
     def close(self) -> None:
-        """Close all connections; safe to call twice."""
         self._confluent.discard()
         self._views.close()
         self._connections.close()
@@ -233,7 +230,7 @@ class KafkaReader:
         return TopicsRead(
             found.descriptions | more.descriptions,
             found.overrides | more.overrides,
-            {**found.reassignments, **more.reassignments},
+            found.reassignments | more.reassignments,
             found.unstable | more.unstable,
         )
 
@@ -245,7 +242,7 @@ class KafkaReader:
         """Describe, read the configs, describe again, until two descriptions of each topic agree, or all brokers."""
         descriptions, overrides = self._descriptions(names), dict[str, dict[str, str]]()
         unstable = frozenset(names)
-        reassignments: Mapping[str, Reassignment] = {}
+        reassignments: dict[str, Reassignment] = {}
         for attempt in range(MOST_READS):
             if attempt:
                 time.sleep(READ_PAUSE_S)

@@ -2,7 +2,7 @@
 
 Most specs are like that, and most of the cost of reading them is libyaml's three Python objects for each event. Here
 regular expressions find the nodes; libyaml only confirms that the file is YAML and counts its events. Every other file,
-wrong or right, is left to the general reader (``nodes``); both readers give the same nodes.
+wrong or right, is left to the general reader (``reader``); both readers give the same nodes.
 """
 
 from __future__ import annotations

@@ -126,7 +126,7 @@ def is_in_history(folder: Path, earlier: str, *, of: str) -> bool | None:
 
 
 def versions_of(file: Path, *, most: int = 50) -> Iterator[tuple[str, str]]:
-    """Yield commit and text of a file as ``most`` commits of this branch have it, newest first; none where git has none.
+    """Yield commit and text of a file as ``most`` commits of this branch have it, newest first; none without git.
 
     The file of before a move is the same file.
     """

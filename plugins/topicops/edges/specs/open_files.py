@@ -30,11 +30,12 @@ _IGNORED = re.compile(r"\..*|.*\.md", re.IGNORECASE)
 class ReadingError(Exception):
     """The first problem of a file, at which its reading stops; its name is added later, by ``diagnostic``."""
 
-    def __init__(self, code: Code, span: Span, summary: str, remedy: str = "") -> None:
+    def __init__(
+        self, code: Code, span: Span, summary: str, remedy: str = "", *, other: tuple[Span, str] | None = None
+    ) -> None:
+        """``other``: a second place of the file, and what stands there."""
         super().__init__(summary)
-        self.code, self.span, self.summary, self.remedy = code, span, summary, remedy
-        self.other: tuple[Span, str] | None = None
-        """A second place of the file, and what stands there."""
+        self.code, self.span, self.summary, self.remedy, self.other = code, span, summary, remedy, other
 
     def diagnostic(self, file: str) -> Diagnostic:
         note = self.other and Note(file=file, text=self.other[1], **_places(self.other[0]))
@@ -157,20 +158,16 @@ def check_place(place: Place, kind: FileKind, stem: str) -> None:
             raise _not_regular("a repository of its own, or a submodule: no commit of this one has its files")
         raise _not_regular("a link, and links are not followed" if is_link else "a folder that is no domain")
     if not name.endswith(".yaml"):
-        raise ReadingError(
-            Code.WRONG_EXTENSION, START, f"{name} does not end in .yaml", "rename it, or move it elsewhere"
-        )
+        way_out = "rename it, or move it elsewhere"
+        raise ReadingError(Code.WRONG_EXTENSION, START, f"{name} does not end in .yaml", way_out)
     if len(place.folders) != 1 and kind != "Owners":
         where = "/".join((*place.folders, name))
         what = f"{where} is not directly in a folder of its kind"
         raise ReadingError(Code.MISPLACED_FILE, START, what, "use <domain>/<topic name>.yaml")
     if not LEGAL_STEM.fullmatch(stem) or (kind in ("Environment", "Exceptions") and "." in stem):
-        raise ReadingError(
-            Code.MISPLACED_FILE,
-            START,
-            "the file's name holds characters that no name may have",
-            "only letters, digits, dot, underscore and dash; an environment has no dot",
-        )
+        what = "the file's name holds characters that no name may have"
+        way_out = "only letters, digits, dot, underscore and dash; an environment has no dot"
+        raise ReadingError(Code.MISPLACED_FILE, START, what, way_out)
 
 
 _WITH_CARE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
@@ -203,9 +200,8 @@ def _all_of(descriptor: int, size: int, largest: int) -> bytes:
         if not part:
             return data
         data += part
-    raise ReadingError(
-        Code.FILE_TOO_LARGE, START, f"more than {largest:,} bytes", "one topic a file; shorten the comments"
-    )
+    way_out = "one topic a file; shorten the comments"
+    raise ReadingError(Code.FILE_TOO_LARGE, START, f"more than {largest:,} bytes", way_out)
 
 
 def _not_regular(why: str) -> ReadingError:

@@ -69,7 +69,6 @@ def read_tree(topics: Path) -> Tree:
 
 
 def _read_place(place: Place) -> tuple[Document | None, Diagnostic | None]:
-    """Return what the file says, and what keeps it from being read."""
     kind, stem = kind_and_stem(place.folders, place.name)
     room = room_of(kind)
     try:
@@ -105,35 +104,27 @@ def _decoded(data: bytes) -> str:
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
-        before = data[: error.start].decode()
-        span = _place(before, len(before), width=1)
-        raise ReadingError(
-            Code.NOT_UTF8, span, f"byte 0x{data[error.start]:02X} is not UTF-8", "save as UTF-8"
-        ) from error
+        before, why = data[: error.start].decode(), f"byte 0x{data[error.start]:02X} is not UTF-8"
+        raise ReadingError(Code.NOT_UTF8, _place(before, len(before)), why, "save as UTF-8") from error
     found = FORBIDDEN.search(text) if _SUSPECT.search(text) else None
     if found:
-        span, name = _place(text, found.start(), width=1), f"U+{ord(found[0]):04X}"
-        raise ReadingError(
-            Code.HIDDEN_CHARACTER,
-            span,
-            f"the character {name} is hidden or ends a line for some readers only",
-            "delete it, or write it as an escape in double quotes",
-        )
+        why = f"the character U+{ord(found[0]):04X} is hidden or ends a line for some readers only"
+        way_out = "delete it, or write it as an escape in double quotes"
+        raise ReadingError(Code.HIDDEN_CHARACTER, _place(text, found.start()), why, way_out)
     return text
 
 
-def _place(text: str, index: int, *, width: int) -> Span:
+def _place(text: str, index: int) -> Span:
     line = text.count("\n", 0, index) + 1
     column = index - (text.rfind("\n", 0, index) + 1) + 1
-    return Span(line, column, line, column + width)
+    return Span(line, column, line, column + 1)
 
 
+_EMPTY = ("the file says nothing", "describe a topic, or delete the file")
 _NODE_MARKS = {"&": "an anchor", "*": "an alias", "!": "a tag"}
 
 
 class _EventReader:
-    """One pass over the events of one file."""
-
     def __init__(self, text: str, most_nodes: int = MOST_NODES) -> None:
         self.text = text
         self.most_nodes = most_nodes
@@ -142,7 +133,7 @@ class _EventReader:
 
     def document(self) -> Node:
         if found := _DIRECTIVE.match(self.text):
-            span = _place(self.text, found.end(), width=1)
+            span = _place(self.text, found.end())
             raise ReadingError(Code.TAG, span, "a directive is not read", "delete the line")
         loader = yaml.CSafeLoader(self.text)
         try:
@@ -158,14 +149,14 @@ class _EventReader:
         loader.get_event()  # stream start
         start: Event = loader.get_event()
         if isinstance(start, yaml.StreamEndEvent):
-            raise _empty()
+            raise ReadingError(Code.EMPTY_DOCUMENT, START, *_EMPTY)
         root = self._node(loader, loader.get_event(), depth=1)
         loader.get_event()  # document end
         behind = loader.get_event()
         if isinstance(behind, yaml.DocumentStartEvent):
             raise self._second_document(behind)
         if isinstance(root, Text) and root.is_null:
-            raise _empty()
+            raise ReadingError(Code.EMPTY_DOCUMENT, START, *_EMPTY)
         return root
 
     def _node(self, loader: yaml.CSafeLoader, event: Event, *, depth: int) -> Node:
@@ -173,15 +164,16 @@ class _EventReader:
         first = self.text[mark.index : mark.index + 1]
         if first in _NODE_MARKS and not (isinstance(event, yaml.ScalarEvent) and event.start_mark == event.end_mark):
             raise self._refused_mark(first, mark)
-        self._count()
+        self.nodes += 1
+        if self.nodes > self.most_nodes:
+            raise ReadingError(Code.TOO_MANY_VALUES, START, f"more than {self.most_nodes:,} values", WRITE_LESS)
         if self.has_tabs:
             self._refuse_tab_before(mark)
         if isinstance(event, yaml.ScalarEvent):
             return Text(event.value, not event.style, _span(event))
         if depth > DEEPEST:
-            raise ReadingError(
-                Code.NESTED_TOO_DEEP, _span(event), f"nested deeper than {DEEPEST}", "no field needs that"
-            )
+            why = f"nested deeper than {DEEPEST}"
+            raise ReadingError(Code.NESTED_TOO_DEEP, _span(event), why, "no field needs that")
         if isinstance(event, yaml.SequenceStartEvent):
             return self._items(loader, event, depth)
         return self._fields(loader, event, depth)
@@ -203,30 +195,21 @@ class _EventReader:
 
     def _key(self, key: Node, seen: dict[str, Span]) -> Text:
         if not isinstance(key, Text) or key.is_null:
-            raise ReadingError(
-                Code.KEY_NOT_PLAIN, key.span, "this key is not plain text", "a key is the name of a field"
-            )
+            why, way_out = "this key is not plain text", "a key is the name of a field"
+            raise ReadingError(Code.KEY_NOT_PLAIN, key.span, why, way_out)
         if key.plain and key.text == "<<":
-            raise ReadingError(
-                Code.MERGE_KEY, key.span, "merge keys are not read", "write the fields out, or use a profile"
-            )
+            way_out = "write the fields out, or use a profile"
+            raise ReadingError(Code.MERGE_KEY, key.span, "merge keys are not read", way_out)
         if key.text in seen:
-            first = seen[key.text].line
-            summary = f"{key.text} stands twice; the first is on line {first}"
-            twice = ReadingError(Code.DUPLICATE_KEY, key.span, summary, "keep one")
-            twice.other = (seen[key.text], "the first one")
-            raise twice
+            why = f"{key.text} stands twice; the first is on line {seen[key.text].line}"
+            raise ReadingError(Code.DUPLICATE_KEY, key.span, why, "keep one", other=(seen[key.text], "the first one"))
         return key
-
-    def _count(self) -> None:
-        self.nodes += 1
-        if self.nodes > self.most_nodes:
-            raise ReadingError(Code.TOO_MANY_VALUES, START, f"more than {self.most_nodes:,} values", WRITE_LESS)
 
     def _refused_mark(self, first: str, mark: Mark) -> ReadingError:
         code = Code.TAG if first == "!" else Code.ANCHOR
-        span = Span(mark.line + 1, mark.column + 1, mark.line + 1, mark.column + 2)
-        return ReadingError(code, span, f"{_NODE_MARKS[first]} is not read", "write the value out, or quote the text")
+        return ReadingError(
+            code, _at(mark), f"{_NODE_MARKS[first]} is not read", "write the value out, or quote the text"
+        )
 
     def _refuse_tab_before(self, mark: Mark) -> None:
         indentation = self.text[mark.index - mark.column : mark.index]
@@ -234,9 +217,8 @@ class _EventReader:
             raise self._tab(mark.index - mark.column + indentation.index("\t"))
 
     def _tab(self, index: int) -> ReadingError:
-        return ReadingError(
-            Code.TAB_INDENTATION, _place(self.text, index, width=1), "a tab is used as indentation", "use blanks"
-        )
+        where, why = _place(self.text, index), "a tab is used as indentation"
+        return ReadingError(Code.TAB_INDENTATION, where, why, "use blanks")
 
     def _second_document(self, start: Event) -> ReadingError:
         end = start.end_mark
@@ -255,22 +237,18 @@ class _EventReader:
             return self._tab(mark.index)
         opening = error.context_mark
         if opening is not None and self._is_unclosed(opening.index):
-            quoted = self.text[opening.index]
-            span = Span(opening.line + 1, opening.column + 1, opening.line + 1, opening.column + 2)
-            return ReadingError(Code.YAML_SYNTAX, span, f"nothing closes this {quoted}", "close it, or quote the text")
-        span = Span(mark.line + 1, mark.column + 1, mark.line + 1, mark.column + 2)
+            what = f"nothing closes this {self.text[opening.index]}"
+            return ReadingError(Code.YAML_SYNTAX, _at(opening), what, "close it, or quote the text")
         context = f" {error.context}" if error.context else ""
-        return ReadingError(Code.YAML_SYNTAX, span, f"not YAML{context}: {error.problem}", "see the line above as well")
+        return ReadingError(
+            Code.YAML_SYNTAX, _at(mark), f"not YAML{context}: {error.problem}", "see the line above as well"
+        )
 
     def _is_unclosed(self, index: int) -> bool:
         opening = self.text[index : index + 1]
         if opening in ("'", '"'):
             return True
         return opening in ("[", "{") and not _closes(self.text, index)
-
-
-def _empty() -> ReadingError:
-    return ReadingError(Code.EMPTY_DOCUMENT, START, "the file says nothing", "describe a topic, or delete the file")
 
 
 _TOKEN = re.compile(
@@ -293,6 +271,10 @@ def _closes(text: str, index: int) -> bool:
             if not expected:
                 return True
     return False
+
+
+def _at(mark: Mark) -> Span:
+    return Span(mark.line + 1, mark.column + 1, mark.line + 1, mark.column + 2)
 
 
 def _span(event: Event) -> Span:

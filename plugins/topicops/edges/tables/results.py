@@ -17,7 +17,6 @@ from topicops.model.runs.results import QualityResult
 
 
 def write_cluster(folder: TableFolder, live: ClusterSnapshot) -> None:
-    """The tables ``brokers`` and ``cluster``."""
     brokers = sorted(live.brokers.values(), key=lambda broker: broker.id)
     rows = ({"broker": b.id, "rack": b.rack, "endpoints": b.endpoints, "epoch": b.epoch} for b in brokers)
     _write(folder, "brokers", rows)

@@ -84,7 +84,6 @@ def write_desired_topics(folder: TableFolder, topics: Mapping[str, DesiredTopic]
 
 
 def read_desired_topics(folder: TableFolder) -> RowsByTopic[DesiredTopic]:
-    """The topics of the table, by name."""
     names = folder.read("desired", columns=["topic"])["topic"].to_pylist()
     return RowsByTopic(names, partial(_desired_of, folder))
 
@@ -156,7 +155,6 @@ class LiveTables:
 
 
 def read_live_topics(folder: TableFolder) -> RowsByTopic[LiveTopic]:
-    """The topics of the tables, by name."""
     names = folder.read("topics", columns=["topic"])["topic"].to_pylist()
     return RowsByTopic(names, partial(_live_of, folder))
 
@@ -252,7 +250,6 @@ def _columns(values: Sequence[object], names: Iterable[str]) -> dict[str, Sequen
 
 
 def _batch(columns: Mapping[str, Sequence[object]], schema: pa.Schema) -> pa.RecordBatch:
-    """A batch of all columns of the schema."""
     arrays = [pa.array(columns[field.name], type=field.type) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 

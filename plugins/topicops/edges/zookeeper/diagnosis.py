@@ -30,7 +30,7 @@ QUESTION = b"srvr"
 
 
 def diagnosis(servers: Sequence[tuple[str, int]], context: ssl.SSLContext | None) -> list[PortProblem]:
-    """One problem for each server that has one; those to be fixed in the connection come first. No context: plain text."""
+    """One problem for each server that has one; those to be fixed in the connection first. No context: plain text."""
     return port_problems(servers, lambda host, port: _examine(host, port, context))
 
 

@@ -6,9 +6,14 @@ The reader and the lease have one each. Nothing here repeats a request: only the
 from __future__ import annotations
 
 import logging
+import select
+import socket
+import ssl
 import struct
 import threading
 import time
+from collections import deque
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, NamedTuple, Self, cast
 
@@ -24,7 +29,7 @@ from kazoo.exceptions import (
     SessionExpiredError,
     UnimplementedError,
 )
-from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.handlers.threading import KazooTimeoutError, SequentialThreadingHandler
 from kazoo.protocol.serialization import int_struct, stat_struct
 from kazoo.protocol.states import KazooState, KeeperState, ZnodeStat
 from puresasl import SASLProtocolException
@@ -33,10 +38,96 @@ from puresasl.mechanisms import DigestMD5Mechanism, mechanisms
 from topicops.edges.connections.lookup import ZooKeeperAddress
 from topicops.edges.connections.port_probe import error_of
 from topicops.edges.zookeeper.diagnosis import diagnosis, tls_context
-from topicops.edges.zookeeper.kazoo_handler import KazooHandler, KazooLog
 from topicops.model.errors import ClusterError, ClusterUnreachableError, LoginRefusedError, UsageError
 from topicops.model.printable import printable
 from topicops.model.waits import waiting_for
+
+logger = logging.getLogger(__name__)
+
+
+class KazooHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo is untyped
+    """Makes the connections and the threads of one client.
+
+    kazoo's own TLS would also trust the system's authorities, and kazoo prints the error that ends its thread as a
+    traceback. Its ``select`` makes and closes an epoll object each time, six times a request.
+    """
+
+    def __init__(self, context: ssl.SSLContext | None) -> None:
+        super().__init__()
+        self._context = context
+        self.idle_work: deque[Callable[[], object]] = deque()
+        """What the thread that waits for answers does when none is there."""
+
+    def select(
+        self,
+        readers: Sequence[socket.socket],
+        writers: Sequence[socket.socket],
+        _: object,
+        timeout: float | None = None,
+    ) -> tuple[list[socket.socket], list[socket.socket], list[socket.socket]]:
+        """Wait until a connection can be read or written; before that, do the work that was kept for an idle moment."""
+        poll = select.poll()
+        for connection in readers:
+            poll.register(connection, select.POLLIN)
+        for connection in writers:
+            poll.register(connection, select.POLLOUT)
+        ready = dict(poll.poll(0)) if self.idle_work else {}
+        if not ready:
+            self.do_idle_work()
+            ready = dict(poll.poll(None if timeout is None else timeout * 1000))
+        # A broken connection counts as both: reading or writing raises its error.
+        return [r for r in readers if r.fileno() in ready], [w for w in writers if w.fileno() in ready], []
+
+    def do_idle_work(self) -> None:
+        while self.idle_work:
+            self.idle_work.popleft()()
+
+    def create_connection(self, *, address: tuple[str, int], hostname: str, timeout: float, **_: object) -> Any:
+        connection = socket.create_connection(address, timeout)
+        try:
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            return self._context.wrap_socket(connection, server_hostname=hostname) if self._context else connection
+        except BaseException:
+            connection.close()
+            raise
+
+    def spawn(self, func: Callable[..., object], *args: object, **kwargs: object) -> threading.Thread:
+        def run() -> None:
+            try:
+                func(*args, **kwargs)
+            except Exception as error:  # noqa: BLE001 - for every error alike, the session's state shows its end
+                logger.debug("a thread of the ZooKeeper client ended: %r", error)
+
+        thread: threading.Thread = super().spawn(run)
+        return thread
+
+
+class KazooLog(logging.Handler):
+    """Keeps kazoo's last warning, and logs each at DEBUG: the error that we raise contains the last one."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.text = ""
+        self.refusal: KazooException | None = None
+        """The refused login that ended kazoo's loop."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        message = record.getMessage()
+        for error in (record.exc_info and record.exc_info[1], *(record.args or ())):
+            if isinstance(error, AuthFailedError | SessionClosedRequireSaslError):
+                self.refusal = error
+        if record.exc_info and record.exc_info[1]:
+            message = f"{message}: {record.exc_info[1]}"
+        if message not in _WITHOUT_CAUSE:
+            self.text = printable(message)
+        logger.debug("kazoo: %s", message)
+
+
+_WITHOUT_CAUSE = frozenset(
+    {"Transition to CONNECTING", "Failed connecting to Zookeeper within the connection retry policy."}
+)
+"""Lines that follow a failure and do not contain its cause."""
+
 
 REALM_HOST = "zk-sasl-md5"
 """Replaces every server's name in a digest. Source: org.apache.zookeeper.util.SecurityUtils#createSaslClient."""
@@ -65,11 +156,8 @@ mechanisms[ZooKeeperDigest.name] = ZooKeeperDigest
 
 
 def sasl_options(user: str, password: str) -> dict[str, str]:
-    """The options with which a kazoo client logs in."""
     return {"mechanism": ZooKeeperDigest.name, "username": user, "password": password}
 
-
-logger = logging.getLogger(__name__)
 
 # kazoo's objects are untyped; Any stays in this module and in what sends requests through it.
 AsyncResult = Any
@@ -347,7 +435,6 @@ def shown(hosts: str) -> str:
 
 
 def refused(where: str, error: KazooException) -> ClusterError:
-    """The error for a refusal by ZooKeeper, of the fitting kind."""
     if isinstance(error, NoAuthError):
         return ClusterError(f"{where}: not allowed (NoAuth); let this identity read the znode, or log in as another")
     if isinstance(error, AuthFailedError):

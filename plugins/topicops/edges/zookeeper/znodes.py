@@ -11,8 +11,9 @@ Source: kafka.zk.ZkData (1.1 to 3.9, of which 1.1 alone takes a partition state 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Annotated, TypeVar
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Annotated, Any, TypeVar, cast
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
@@ -160,16 +161,10 @@ class _RawReassignment(msgspec.Struct):
     partitions: tuple[ReassignedPartition, ...]
 
 
-# Built once: a decoder keeps its type's table, and a snapshot calls these a million times.
-_BROKER = msgspec.json.Decoder(_RawBroker)
+_decoder: Callable[[object], msgspec.json.Decoder[Any]] = cache(msgspec.json.Decoder)
+"""Of a type; built once, because a snapshot decodes a million znodes."""
 _TOPIC = msgspec.json.Decoder(_RawTopic)
 _STATE = msgspec.json.Decoder(StateZnode)
-_CONFIG = msgspec.json.Decoder(_RawConfig)
-_CONTROLLER = msgspec.json.Decoder(ControllerZnode)
-_MIGRATION = msgspec.json.Decoder(MigrationZnode)
-_CLUSTER_ID = msgspec.json.Decoder(_RawClusterId)
-_FEATURE = msgspec.json.Decoder(_RawFeature)
-_REASSIGNMENT = msgspec.json.Decoder(_RawReassignment)
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _ENDPOINT = re.compile(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)")
@@ -201,7 +196,7 @@ REPAIR_BROKER = "restart that broker, so that it registers again; if the znode s
 
 def decode_broker(path: str, data: bytes | None) -> BrokerZnode:
     """Read a live broker's registration, of any version from 1 on; unknown later versions are read like the newest."""
-    raw = _decoded(_BROKER, path, data, REPAIR_BROKER)
+    raw = _decoded(_RawBroker, path, data, REPAIR_BROKER)
     if raw.version < 1:
         raise _refused(path, f"version {raw.version} of a broker znode is not known", REPAIR_BROKER)
     try:
@@ -240,12 +235,12 @@ def decode_state(path: str, data: bytes | None) -> StateZnode | None:
 
 def decode_config(path: str, data: bytes | None) -> dict[str, str]:
     """Read a topic's overrides, raw text as stored; none where there is no data."""
-    return {} if _is_blank(data) else _decoded(_CONFIG, path, data, REPAIR_CONFIG).config
+    return {} if _is_blank(data) else _decoded(_RawConfig, path, data, REPAIR_CONFIG).config
 
 
 def decode_controller(path: str, data: bytes | None) -> ControllerZnode:
     remedy = "restart the broker that holds the controller, or have the znode removed: another broker takes over"
-    return _decoded(_CONTROLLER, path, data, remedy)
+    return _decoded(ControllerZnode, path, data, remedy)
 
 
 def decode_controller_epoch(path: str, data: bytes | None) -> int:
@@ -257,7 +252,7 @@ def decode_controller_epoch(path: str, data: bytes | None) -> int:
 
 
 def decode_cluster_id(path: str, data: bytes | None) -> str:
-    found = _decoded(_CLUSTER_ID, path, data, "the brokers know the id: kafka-cluster").id
+    found = _decoded(_RawClusterId, path, data, "the brokers know the id: kafka-cluster").id
     if not found.isprintable() or not found:
         raise _refused(path, "the id has characters that no cluster id has", "find out which program wrote it")
     return found
@@ -265,7 +260,7 @@ def decode_cluster_id(path: str, data: bytes | None) -> str:
 
 def decode_migration(path: str, data: bytes | None) -> MigrationZnode:
     """Read how far a migration to KRaft is. Source: kafka.zk.MigrationZNode#decode (3.9), which wants version 0."""
-    found = _decoded(_MIGRATION, path, data, ASK_WHO_MIGRATES)
+    found = _decoded(MigrationZnode, path, data, ASK_WHO_MIGRATES)
     if found.version != MIGRATION_VERSION:
         raise _refused(path, f"version {found.version} of a migration znode is not known", ASK_WHO_MIGRATES)
     return found
@@ -276,7 +271,7 @@ def decode_feature(path: str, data: bytes | None) -> FeatureZnode:
 
     Source: kafka.zk.FeatureZNode#decode, org.apache.kafka.server.common.Features (3.9).
     """
-    raw = _decoded(_FEATURE, path, data, REPAIR_FEATURE)
+    raw = _decoded(_RawFeature, path, data, REPAIR_FEATURE)
     if raw.version not in FEATURE_VERSIONS:
         raise _refused(path, f"version {raw.version} of a feature znode is not known", REPAIR_FEATURE)
     if raw.status not in (0, 1):
@@ -291,12 +286,12 @@ def decode_feature(path: str, data: bytes | None) -> FeatureZnode:
 def decode_reassignment(path: str, data: bytes | None) -> tuple[ReassignedPartition, ...]:
     """Read what ``/admin/reassign_partitions`` asks for; a znode without data asks for nothing."""
     remedy = "Kafka ignores it and it stays; have it removed with zookeeper-shell"
-    return _decoded(_REASSIGNMENT, path, data, remedy).partitions if data else ()
+    return _decoded(_RawReassignment, path, data, remedy).partitions if data else ()
 
 
-def _decoded(decoder: msgspec.json.Decoder[Raw], path: str, data: bytes | None, remedy: str) -> Raw:
+def _decoded(kind: type[Raw], path: str, data: bytes | None, remedy: str) -> Raw:
     try:
-        return decoder.decode(data or b"")
+        return cast("Raw", _decoder(kind).decode(data or b""))
     except _UNREADABLE as error:
         raise _refused(path, _problem(data, error), remedy) from error
 

@@ -28,7 +28,7 @@ from topicops.steps.verifying.broker_questions import chosen_brokers
 from topicops.steps.verifying.observation import Expectation, Observation
 
 if TYPE_CHECKING:
-    from topicops.features.quality.edges.frames import Frames
+    from topicops.features.quality.edges.evaluation import Frames
     from topicops.features.spark.edges.frames import RunTables
 
 DELETES: tuple[Action, ...] = ("delete",)
@@ -56,7 +56,7 @@ def beside(run: Run) -> Iterator[None]:
 
 def before(run: Run) -> QualityReport:
     """``quality-before.json``: may the inputs be trusted, and is the cluster fit for changes?"""
-    from topicops.features.quality.edges.frames import listed_frames, rows_frame, spec_frames
+    from topicops.features.quality.edges.evaluation import listed_frames, rows_frame, spec_frames
     from topicops.features.spark.edges.frames import RunTables
     from topicops.features.spark.edges.session import spark_session
 
@@ -84,7 +84,7 @@ def after(run: Run) -> QualityReport:
 
 def _after(run: Run) -> QualityReport:
     from topicops.edges.tables.topics import read_identities
-    from topicops.features.spark.edges.facts import count_partitions
+    from topicops.features.spark.edges.comparison import count_partitions
     from topicops.features.spark.edges.frames import RunTables
     from topicops.features.spark.edges.session import spark_session
 
@@ -96,14 +96,14 @@ def _after(run: Run) -> QualityReport:
         differences = differing_topics(live, reader=reader, brokers=brokers, clock=Clock())
     memory, identities = IDENTITIES.of(run.home, live.cluster_id), dict(read_identities(folder))
     known_before = memory.read()
+    # Of the topics that had another one when quality was last checked.
+    new = {identity for name, identity in identities.items() if (known_before or {}).get(name, identity) != identity}
     known = Afterwards(
         managed=run.read_desired().topics.keys(),
         unmanaged_percent=environment.spec.limits.unmanaged_percent,
         deleted={o.topic for o in read_outcomes(run, DELETES) if o.status is OutcomeStatus.DONE},
         known_identities=known_before,
-        own_topic_identities=created_topics(
-            audit_folder(run.home), run.environment, _new_identities(identities, known_before or {})
-        ),
+        own_topic_identities=created_topics(audit_folder(run.home), run.environment, new),
         differences=differences,
     )
     first = replace(run.read_live(), broker_defaults=live.broker_defaults, releases=live.releases)
@@ -124,8 +124,7 @@ def _after(run: Run) -> QualityReport:
 
 
 def frames_after(tables: RunTables, known: Afterwards) -> Frames:
-    """The rows of the suite ``after``, by kind."""
-    from topicops.features.quality.edges.frames import partition_frames, rows_frame, topic_frames
+    from topicops.features.quality.edges.evaluation import partition_frames, rows_frame, topic_frames
 
     small: dict[RowKind, Sequence[tuple[object, ...]]] = {
         "deletion": deletion_rows(tables.head, known),
@@ -147,11 +146,6 @@ def expected_after(live: ClusterSnapshot, differences: Mapping[str, str]) -> Map
         "difference": len(differences),
         "cluster": 1,
     }
-
-
-def _new_identities(now: Mapping[str, str], before: Mapping[str, str]) -> set[str]:
-    """Identities of the topics that had another one when quality was last checked."""
-    return {identity for name, identity in now.items() if before.get(name, identity) != identity}
 
 
 def _check_quality(

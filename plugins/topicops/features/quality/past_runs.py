@@ -16,8 +16,6 @@ RUNS_SHOWN = 30
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunQuality:
-    """The results of both suites of one run."""
-
     before: QualityReport | None
     after: QualityReport | None
     """None: the run has not reached that suite, or ended before it."""

@@ -53,8 +53,7 @@ class SparkEngine:
     ) -> Comparison:
         if tables is None:
             return PYTHON.compare(desired, live)
-        from topicops.features.spark.edges.diff import spark_diff
-        from topicops.features.spark.edges.facts import count_partitions
+        from topicops.features.spark.edges.comparison import count_partitions, spark_diff
         from topicops.features.spark.edges.frames import RunTables
         from topicops.features.spark.edges.session import planned_for, spark_session
 

@@ -86,10 +86,12 @@ def spark_place(setting: str | None, connections: ConnectionSource) -> SparkPlac
     Raises ``UsageError`` for a setting that cannot be used; the text shows no value that may be secret.
     """
     written = setting or os.environ.get(SETTING, "").strip() or DEFAULT
-    conf, memory = _given_conf(), _given_memory()
+    conf, memory = _given_conf(), os.environ.get(MEMORY_SETTING, "").strip()
+    if memory and not _MEMORY.fullmatch(memory):
+        raise UsageError(f"{MEMORY_SETTING}={printable(memory)}: write a number and k, m or g, for example 4g")
     if not written.startswith(BY_CONNECTION):
         remember_secrets(conf)
-        return _place(f"{SETTING}={masked(written)}", written, conf, memory)
+        return _place(f"{SETTING}={masked(written)}", written, conf, memory or None)
     connection_id = written.removeprefix(BY_CONNECTION)
     if not re.fullmatch(r"[\w.-]+", connection_id):
         raise UsageError(
@@ -104,7 +106,7 @@ def spark_place(setting: str | None, connections: ConnectionSource) -> SparkPlac
     conf = {**own, **conf}
     remember_secrets(conf)
     _secrets.update(_ways_to_write(fields.password))
-    return _place(f"{place} ({masked(address)})", address, conf, memory)
+    return _place(f"{place} ({masked(address)})", address, conf, memory or None)
 
 
 def spark_kind(address: str) -> SparkKind | None:
@@ -157,13 +159,6 @@ def _place(named: str, address: str, conf: Mapping[str, str], memory: str | None
     return SparkPlace(kind=kind, named=named, address=address, conf=conf, memory=memory, servers=servers)
 
 
-def _given_memory() -> str | None:
-    memory = os.environ.get(MEMORY_SETTING, "").strip()
-    if memory and not _MEMORY.fullmatch(memory):
-        raise UsageError(f"{MEMORY_SETTING}={printable(memory)}: write a number and k, m or g, for example 4g")
-    return memory or None
-
-
 def _given_conf() -> dict[str, str]:
     text = os.environ.get(CONF_SETTING, "").strip()
     try:
@@ -189,16 +184,10 @@ def _conf_text(name: str, value: object, place: str) -> str:
 
 def _address_of(connection: ConnectionFields) -> str:
     """Raises ``UsageError``; its text continues after the place."""
-    match connection.conn_type:
-        case "spark":
-            return _master_of(connection)
-        case "spark_connect":
-            return _connect_address_of(connection)
-        case _:
-            raise UsageError("the connection is of neither type, spark or spark_connect; make it one of them")
-
-
-def _master_of(connection: ConnectionFields) -> str:
+    if connection.conn_type == "spark_connect":
+        return _connect_address_of(connection)
+    if connection.conn_type != "spark":
+        raise UsageError("the connection is of neither type, spark or spark_connect; make it one of them")
     if not connection.host:
         raise UsageError("the connection has no host; give it spark://host, k8s://https://host, yarn or local[*]")
     address = _with_port(connection.host, connection.port)
@@ -221,9 +210,8 @@ def _connect_address_of(connection: ConnectionFields) -> str:
         "token": connection.password,
         "use_ssl": "" if use_ssl is None else _conf_text("use_ssl", use_ssl, "the connection's extra").lower(),
     }
-    return "sc://" + ";".join(
-        [f"{address}/", *(f"{name}={quote(text, safe='')}" for name, text in given.items() if text)]
-    )
+    parameters = (f"{name}={quote(text, safe='')}" for name, text in given.items() if text)
+    return "sc://" + ";".join([f"{address}/", *parameters])
 
 
 def _conf_of(connection: ConnectionFields) -> dict[str, str]:
@@ -235,11 +223,11 @@ def _conf_of(connection: ConnectionFields) -> dict[str, str]:
             f"the connection has {', '.join(map(printable, unknown))} in its extra; known are Spark's own settings, "
             f"which begin with spark., and {', '.join(sorted(known))}"
         )
-    conf = {}
-    for name, value in connection.extra.items():
-        if value is not None and name not in _OF_SPARK_SUBMIT_ALONE and name != "use_ssl":
-            conf[_EXTRAS.get(name, name)] = _conf_text(name, value, "the connection's extra")
-    return conf
+    return {
+        _EXTRAS.get(name, name): _conf_text(name, value, "the connection's extra")
+        for name, value in connection.extra.items()
+        if value is not None and name not in _OF_SPARK_SUBMIT_ALONE and name != "use_ssl"
+    }
 
 
 def _servers(address: str) -> Iterator[tuple[str, int]]:

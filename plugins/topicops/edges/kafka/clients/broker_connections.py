@@ -32,22 +32,14 @@ from topicops.model.waits import waiting_for
 _EXPECTED = re.compile(r"expected (\d+)")
 
 
-def identity_requests(broker: int) -> tuple[Any, Any]:
-    """What tells which broker of which cluster answers, in the order that ``other_identity`` takes the answers.
+def other_identity(answers: Sequence[Any], cluster_id: str | None) -> str:
+    """Who answers instead of the broker that was asked, by ``cluster_id``; empty: itself, or it does not say.
+
+    The answers are about its settings and its cluster; None for one that did not come. A reader that lacks
+    DescribeConfigs gets no number, so that its brokers' addresses are believed.
 
     Source: kafka.server.ConfigHelper#describeConfigs (3.9), AdminManager before 2.7: a broker refuses with
     INVALID_REQUEST a question about the settings of another broker's id, and names its own.
-    """
-    return settings_request(broker, ["broker.id"]), MetadataRequest(topics=[])
-
-
-def other_identity(answers: Sequence[Any], cluster_id: str | None) -> str:
-    """Who answers instead of the broker that was asked; empty: itself, or it does not say.
-
-    Args:
-        answers: To ``identity_requests``; None for one without an answer. A reader that lacks DescribeConfigs gets no
-            number, so that its brokers' addresses are believed.
-        cluster_id: The id of the cluster that was asked first.
     """
     settings, metadata = answers
     if cluster_id is not None and metadata is not None and metadata.cluster_id not in (None, cluster_id):
@@ -75,7 +67,7 @@ LATE = "gave no answer in time"
 
 
 async def _nothing() -> None:
-    """Do nothing."""
+    """Do nothing: who waits for it knows that kafka-python's own thread runs."""
 
 
 class BrokerConnections:
@@ -109,7 +101,7 @@ class BrokerConnections:
         """The connections of which it was asked who answers, by broker."""
         self._cluster_id: str | None = None
         self._net_client._net.start()  # noqa: SLF001
-        # Its thread runs from now on: a loop that is told to end before that runs on, and its end is never (3.0.12).
+        # A loop that is told to end before its thread has begun runs on, and whoever ended it waits for ever (3.0.12).
         self._manager.run(_nothing)
 
     def brokers(self) -> dict[int, str]:
@@ -117,7 +109,7 @@ class BrokerConnections:
 
         Raises ``ConnectionSecurityError``, as far as kafka-python says so, or ``ClusterUnreachableError``.
         """
-        known = [*self._known(), *(broker.node_id for broker in self._manager.cluster.bootstrap_brokers())]
+        known = [*self.known(), *(broker.node_id for broker in self._manager.cluster.bootstrap_brokers())]
         first_s = min(3 * self._request_timeout_s, FIRST_ANSWER_S) if self._answer_s is None else 0.0
         timeout_s = max(first_s, self.patience_s(self._request_timeout_s))
         answers = self.ask({node: MetadataRequest(topics=[]) for node in known}, timeout_s=timeout_s, enough=1)
@@ -150,15 +142,15 @@ class BrokerConnections:
             raise ClusterUnreachableError("the brokers know no controller; wait for its election and try again")
         return controller
 
-    def knows_address_of(self, broker: int) -> bool:
-        """Whether an earlier answer had the broker's address."""
-        return broker in self._known()
-
     def controller_or_none(self) -> int | None:
         """As ``controller``; None while the brokers know none. Raises ``ClusterUnreachableError``."""
         self.brokers()
         controller = self._manager.cluster.controller
         return None if controller is None else int(controller.node_id)
+
+    def known(self) -> list[int]:
+        """Ids of the brokers whose addresses an earlier answer had."""
+        return [broker.node_id for broker in self._manager.cluster.brokers()]
 
     def ask(
         self, requests: Mapping[Any, Any], *, timeout_s: float | None = None, enough: int | None = None
@@ -226,7 +218,8 @@ class BrokerConnections:
         """Ask over a new connection who answers there; nothing where that is known."""
         if broker in self._identified and self._identified[broker] is self._manager._conns.get(broker):  # noqa: SLF001
             return ()
-        return [self._send(broker, request, deadline) for request in identity_requests(broker)]
+        requests = settings_request(broker, ["broker.id"]), MetadataRequest(topics=[])
+        return [self._send(broker, request, deadline) for request in requests]
 
     def _other_identity(self, broker: int, proof: Sequence[Any]) -> str:
         """A sentence if another broker answers at its address; empty: itself, or nobody."""
@@ -254,9 +247,6 @@ class BrokerConnections:
         except KafkaPythonError as error:
             return error
 
-    def _known(self) -> list[int]:
-        return [broker.node_id for broker in self._manager.cluster.brokers()]
-
 
 class Reconnecting:
     """Connections as ``BrokerConnections``, which are made when they are asked for first, and anew after ``close``."""
@@ -266,7 +256,6 @@ class Reconnecting:
         self.current: BrokerConnections | None = None
 
     def __call__(self) -> BrokerConnections:
-        """The connections. Raises ``UsageError`` as ``BrokerConnections``."""
         if self.current is None:
             self.current = BrokerConnections(self._properties, request_timeout_s=self._request_timeout_s)
         return self.current

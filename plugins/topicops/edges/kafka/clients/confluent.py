@@ -55,10 +55,10 @@ class Confluent:
     """
 
     def __init__(self, properties: Mapping[str, str], *, patience_s: float = PATIENCE_S) -> None:
-        self._properties = dict(properties)
+        self.properties = dict(properties)
         self.patience_s = patience_s
         self._client: AdminClient | None = None
-        self._reports = _Reports(self._properties)
+        self._reports = _Reports(self.properties)
 
     def client(self) -> AdminClient:
         """The client. Raises ``UsageError`` for a property that librdkafka does not take."""
@@ -97,7 +97,7 @@ class Confluent:
         kind = next(
             (kind for code, kind in REFUSALS.items() if code in self._reports.error_codes), ClusterUnreachableError
         )
-        found = diagnosis(self._properties)
+        found = diagnosis(self.properties)
         if found and (found[0].kind is not ClusterUnreachableError or kind is ClusterUnreachableError):
             return error_of(found, f"{text}: ")
         remedy = "; check sasl.username and sasl.password of the connection" if kind is LoginRefusedError else ""
@@ -106,11 +106,11 @@ class Confluent:
     def _new_client(self) -> AdminClient:
         try:
             return AdminClient(
-                confluent_settings(self._properties, patience_s=self.patience_s)
+                confluent_settings(self.properties, patience_s=self.patience_s)
                 | {"error_cb": self._reports.note_error, "throttle_cb": self._reports.note_throttle}
             )
         except KafkaException as error:
-            raise unusable(self._properties, error.args[0].str()) from None  # the cause contains values
+            raise unusable(self.properties, error.args[0].str()) from None  # the cause contains values
 
 
 def require_clients(properties: Mapping[str, str]) -> None:

@@ -171,20 +171,9 @@ def _decoded(answer: bytes) -> tuple[str, ...]:
 
 
 class Unreachable(NamedTuple):
-    """Why this host does not reach one address."""
-
     text: str
     is_unresolved: bool
     """The host's name is not known here."""
-
-
-def unreachable(addresses: Mapping[int, str]) -> dict[int, Unreachable]:
-    """The brokers whose advertised ``host:port`` cannot be resolved, or takes no connection."""
-    tries = {broker: run_in_thread(partial(_problem, address)) for broker, address in addresses.items()}
-    wait_all(list(tries.values()), ADVERTISED_S)
-    late = Unreachable(f"cannot resolve or reach within {ADVERTISED_S:g} s", is_unresolved=True)
-    found = {broker: future.result() if future.done() else late for broker, future in tries.items()}
-    return {broker: problem for broker, problem in found.items() if problem is not None}
 
 
 def address_problem(addresses: Mapping[int, str], *, works: str = "; the bootstrap address works") -> str:
@@ -192,7 +181,11 @@ def address_problem(addresses: Mapping[int, str], *, works: str = "; the bootstr
 
     Some brokers that take no connection are a normal fault, which only their own partitions feel.
     """
-    found = unreachable(addresses)
+    tries = {broker: run_in_thread(partial(_problem, address)) for broker, address in addresses.items()}
+    wait_all(list(tries.values()), ADVERTISED_S)
+    late = Unreachable(f"cannot resolve or reach within {ADVERTISED_S:g} s", is_unresolved=True)
+    all_found = {broker: future.result() if future.done() else late for broker, future in tries.items()}
+    found = {broker: problem for broker, problem in all_found.items() if problem is not None}
     unresolved = {broker: problem for broker, problem in found.items() if problem.is_unresolved}
     named = found if found and len(found) == len(addresses) else unresolved
     if not named:

@@ -104,8 +104,6 @@ def unusable(properties: Mapping[str, str], reason: str) -> UsageError:
 
 
 class Deadline:
-    """A point in time that several calls share."""
-
     def __init__(self, timeout_s: float) -> None:
         self.timeout_s = timeout_s
         self._at = time.monotonic() + timeout_s

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from confluent_kafka import KafkaException, TopicCollection, TopicPartition
-from confluent_kafka.admin import AclOperation, OffsetSpec  # type: ignore[attr-defined]  # its stub re-exports without saying so
+from confluent_kafka.admin import AclOperation, AdminClient, OffsetSpec  # type: ignore[attr-defined]  # its stub re-exports without saying so
 
 from topicops.edges.kafka.clients.broker_connections import (
     FIRST_ANSWER_S,
@@ -106,12 +106,19 @@ class BrokerQuestions:
         """End offsets and last record of each topic, and the groups that use it; None for what could not be read."""
         if not topics:
             return {}
-        deadline = self._deadline_of_both_clients()
+        try:
+            deadline = self._deadline()
+            # Librdkafka gives each broker as long as it needs.
+            self._confluent.patience_s = max(self._timeout_s / 4, 4 * self._answer_s)
+        except (ClusterError, UsageError):
+            deadline = Deadline(self._timeout_s)
         with waiting_for("the brokers' answers about who uses topics", limit_s=deadline.timeout_s):
             return self._activity(topics, deadline)
 
     def _activity(self, topics: Sequence[str], deadline: Deadline) -> Mapping[str, TopicActivity]:
-        partitions = self._partitions(topics, deadline)
+        names = TopicCollection(list(topics))
+        told = self._told("partitions", deadline, lambda client, s: client.describe_topics(names, request_timeout=s))
+        partitions = {topic: [p.id for p in found.partitions] for topic, found in told.items()}
         ends = self._offsets(partitions, LATEST, deadline)
         newest = self._offsets(partitions, NEWEST, deadline)
         emptied = {topic: _without_time(ends.get(topic, {}), answers) for topic, answers in newest.items()}
@@ -147,7 +154,6 @@ class BrokerQuestions:
         return self._asked("log directories", ask) or {}
 
     def close(self) -> None:
-        """Close the connections; safe to call twice."""
         self._confluent.discard()
         self._connections.close()
 
@@ -178,43 +184,27 @@ class BrokerQuestions:
             raise
         return Deadline(connections.patience_s(self._timeout_s, round_trips=TRIPS_A_QUESTION))
 
-    def _deadline_of_both_clients(self) -> Deadline:
-        """As ``_deadline``; and librdkafka gives each broker as long as it needs."""
-        try:
-            deadline = self._deadline()
-        except (ClusterError, UsageError):
-            return Deadline(self._timeout_s)
-        self._confluent.patience_s = max(self._timeout_s / 4, 4 * self._answer_s)
-        return deadline
-
     def _offsets(self, partitions: Mapping[str, Sequence[int]], spec: OffsetSpec, deadline: Deadline) -> Offsets:
         """The answers to ``spec``; a topic with an unreadable partition is left out."""
         wanted = {TopicPartition(t, p): spec for t, ids in partitions.items() for p in ids}
-        if not wanted:
-            return {}
-        try:
-            futures = self._confluent.client().list_offsets(wanted, request_timeout=deadline.left_s)
-        except KafkaException as error:
-            self._give_up("offsets", error)
-            return {}
-        wait_all(list(futures.values()), deadline.left_s)
         found: dict[str, dict[int, Any]] = {}
-        for partition, future in futures.items():
-            if _succeeded(future):
-                found.setdefault(partition.topic, {})[partition.partition] = future.result()
+        if wanted:
+            told = self._told("offsets", deadline, lambda client, s: client.list_offsets(wanted, request_timeout=s))
+            for partition, answer in told.items():
+                found.setdefault(partition.topic, {})[partition.partition] = answer
         return {t: dict(sorted(answers.items())) for t, answers in found.items() if len(answers) == len(partitions[t])}
 
-    def _partitions(self, topics: Sequence[str], deadline: Deadline) -> dict[str, list[int]]:
-        """Partition ids of the topics that exist."""
+    def _told(
+        self, question: str, deadline: Deadline, ask: Callable[[AdminClient, float], Mapping[Any, Future[Any]]]
+    ) -> dict[Any, Any]:
+        """The answers of librdkafka that came."""
         try:
-            futures = self._confluent.client().describe_topics(
-                TopicCollection(list(topics)), request_timeout=deadline.left_s
-            )
+            futures = ask(self._confluent.client(), deadline.left_s)
         except KafkaException as error:
-            self._give_up("partitions", error)
+            self._give_up(question, error)
             return {}
         wait_all(list(futures.values()), deadline.left_s)
-        return {t: [p.id for p in f.result().partitions] for t, f in futures.items() if _succeeded(f)}
+        return {key: f.result() for key, f in futures.items() if f.done() and f.exception() is None}
 
     def _kept_ms(self, topics: Sequence[str], deadline: Deadline) -> dict[str, int]:
         """How long brokers keep the records of these topics at least; without topics of which a broker does not tell.
@@ -323,10 +313,6 @@ def _kept_by_topic(answer: Any) -> dict[str, int]:
 def _use(group: GroupOnTopic, ends: Mapping[int, int]) -> GroupUse:
     behind = [max(0, ends[p] - offset) for p, offset in group.committed.items() if p in ends]
     return GroupUse(state=group.state, lag=sum(behind) if behind else None, type=group.type, unread=group.unread)
-
-
-def _succeeded(future: Future[Any]) -> bool:
-    return future.done() and future.exception() is None
 
 
 def _defaults(reply: Any) -> Mapping[str, str] | str:

@@ -61,7 +61,6 @@ class BrokerViews:
         return found
 
     def close(self) -> None:
-        """Close all connections; safe to call twice."""
         self._connections.close()
         self._known = {}
 

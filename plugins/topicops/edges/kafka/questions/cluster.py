@@ -31,8 +31,6 @@ ANSWER_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Quorum:
-    """The controllers of a KRaft cluster: their leader and its epoch."""
-
     leader: int
     """-1 while there is none."""
     epoch: int

@@ -1,8 +1,9 @@
 """Data quality on Spark with Great Expectations: may the inputs be trusted, and is the result healthy.
 
-The rules are data (``features/quality/rules.py``). All rows of a suite are in one frame: each kind has columns of its
-own, and nulls in the columns of other kinds. One Spark job counts the rows, and one more the failures of all rules. For
-rules that fail, two more jobs name the first rows, and count those that failed before the changes too.
+The rows that the rules check are made by Spark from a run's tables; tests compare them with plain Python's. What is
+known of the cluster as a whole comes from the snapshot's head. All rows of a suite are in one frame: each kind has
+columns of its own, and nulls in those of other kinds. One Spark job counts the rows, and one more the failures of all
+rules. For rules that fail, two more jobs name the first rows, and count those that failed before the changes too.
 """
 
 from __future__ import annotations
@@ -11,17 +12,127 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
-from typing import NamedTuple
+from typing import NamedTuple, get_type_hints
 
-from pyspark.sql import Column, DataFrame, Row, SparkSession
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
-from topicops.features.quality.edges.frames import Frames, rows_frame
 from topicops.features.quality.edges.great_expectations_inside import evaluate, is_true
-from topicops.features.quality.rules import LAYOUTS, RowKind, Rule, rules_of
+from topicops.features.quality.rules import LAYOUTS, Afterwards, RowKind, Rule, rules_of
+from topicops.features.spark.edges.frames import RunTables, least_in_sync, with_health
 from topicops.features.spark.edges.session import are_few, arrow_frame, arrow_rows, planned_for, spark_errors
 from topicops.model.errors import TopicopsError
+from topicops.model.runs.partition_rows import PartitionRow
 from topicops.model.runs.results import FailingRow, QualityResult, QualitySuite
+from topicops.model.specs.topic_config import THROTTLE_LISTS
+
+_TYPES: Mapping[object, pa.DataType] = {
+    str: pa.string(),
+    str | None: pa.string(),
+    bool: pa.bool_(),
+    int: pa.int64(),
+    tuple[int, ...]: pa.list_(pa.int32()),
+}
+Frames = Mapping[RowKind, DataFrame]
+
+
+def spec_frames(tables: RunTables) -> Frames:
+    """The kinds ``spec`` and ``spec_config``, from the table ``desired``."""
+    desired = tables.frame("desired")
+    times = F.count(F.lit(1)).over(Window.partitionBy("topic"))
+    return {
+        "spec": desired.select("topic", "file", "owner", times.alias("described")),
+        "spec_config": _config_rows(desired, F.from_json("configs", "map<string,string>"), problem="spec_problem"),
+    }
+
+
+def listed_frames(tables: RunTables) -> Frames:
+    """The kinds ``listed`` and ``live_config``, from the tables ``topics`` and ``partitions``."""
+    topics = tables.frame("topics")
+    offline = (
+        tables.frame("partitions")
+        .filter(~F.col("topic").isin(sorted(tables.head.deleting)))
+        .filter(F.col("replicas").isNotNull() & ~F.coalesce(tables.is_live(F.col("leader")), F.lit(False)))
+        .groupBy("topic")
+        .agg(F.count(F.lit(1)).alias("offline"))
+    )
+    listed = topics.join(offline, on="topic", how="left").select(
+        "topic",
+        F.col("partitions").alias("listed_partitions"),
+        "empty_partitions",
+        F.when(F.col("has_states"), F.coalesce("offline", F.lit(0))).otherwise(F.lit(0)).alias("offline_partitions"),
+        "is_unstable",
+    )
+    return {"listed": listed, "live_config": _config_rows(topics, F.col("overrides"), problem="live_problem")}
+
+
+def partition_frames(tables: RunTables) -> Frames:
+    """The kinds ``partition`` and ``broker``: health, from the tables ``partitions`` and ``topics``."""
+    staying = tables.assigned_partitions().filter(~F.col("is_deleting"))
+    partition = with_health(tables, staying).select(*PartitionRow._fields)
+    first = F.col("replicas")[0]
+    counted = (
+        partition.filter(F.size("replicas") > 0)
+        .groupBy(first.alias("broker"))
+        .agg(F.count(F.lit(1)).alias("preferred"), F.sum((F.col("leader") == first).cast("long")).alias("led"))
+    )
+    live = rows_frame(tables.spark, "broker", [(broker, 0, 0) for broker in tables.head.brokers])
+    broker = live.unionByName(counted).groupBy("broker").agg(F.sum("preferred"), F.sum("led"))
+    return {"partition": partition, "broker": broker.toDF("broker", "preferred", "led")}
+
+
+def topic_frames(tables: RunTables, known: Afterwards) -> Frames:
+    """The kinds ``topic`` and ``config_znode``, from the table ``topics``."""
+    topics, spark = tables.frame("topics"), tables.spark
+    without_id = F.concat(F.lit("czxid:"), F.coalesce(F.col("czxid").cast("string"), F.lit("None")))
+    identity = F.coalesce("topic_id", without_id)
+    managed = _column(spark, topic=list(known.managed)).withColumn("is_managed", F.lit(True))
+    before = known.known_identities or {}
+    identities = _column(spark, topic=list(before), known_identity=list(before.values()))
+    lists = [F.coalesce(F.col("overrides")[name], F.lit("")) != "" for name in sorted(THROTTLE_LISTS)]
+    topic = (
+        topics.join(managed, on="topic", how="left")
+        .join(identities, on="topic", how="left")
+        .select(
+            "topic",
+            F.coalesce("is_managed", F.lit(False)).alias("is_managed"),
+            "partitions",
+            "lowest_partition",
+            "highest_partition",
+            F.col("replication_factor_min").alias("fewest_replicas"),
+            F.col("replication_factor_max").alias("most_replicas"),
+            least_in_sync(tables).alias("min_insync_replicas"),
+            (F.col("is_reassigning") | F.col("topic").isin(sorted(tables.head.reassigning))).alias("is_reassigning"),
+            (lists[0] | lists[1]).alias("is_throttled"),
+            F.when(F.col("known_identity") == without_id, without_id).otherwise(identity).alias("identity"),
+            "known_identity",
+            identity.isin(sorted(known.own_topic_identities)).alias("is_own"),
+        )
+    )
+    configured = topics.filter(F.size("overrides") > 0).select("topic", F.lit(True).alias("has_topic"))
+    orphans = rows_frame(spark, "config_znode", [(name, False) for name in sorted(tables.head.orphan_configs)])
+    return {"topic": topic, "config_znode": configured.unionByName(orphans)}
+
+
+def rows_frame(spark: SparkSession, kind: RowKind, rows: Sequence[tuple[object, ...]]) -> DataFrame:
+    """A few rows of one kind that Python knows, in the columns of their row type."""
+    hints = get_type_hints(LAYOUTS[kind].row)
+    columns = zip(*rows, strict=True) if rows else ((),) * len(hints)
+    arrays = [pa.array(list(column), type=_TYPES[hint]) for column, hint in zip(columns, hints.values(), strict=True)]
+    return arrow_frame(spark, pa.table(arrays, names=list(hints)))
+
+
+def _config_rows(frame: DataFrame, configs: Column, *, problem: str) -> DataFrame:
+    found = frame.select("topic", F.explode(configs).alias("config", "_text"), "config_problems")
+    return found.select(
+        "topic", "config", F.coalesce(F.col("config_problems")[F.col("config")], F.lit("")).alias(problem)
+    )
+
+
+def _column(spark: SparkSession, **columns: list[str]) -> DataFrame:
+    return arrow_frame(spark, pa.table({name: pa.array(values, type=pa.string()) for name, values in columns.items()}))
+
 
 MOST_EXAMPLES = 20
 SO_BEFORE = "so_before"
@@ -79,8 +190,6 @@ def made_now(rows: DataFrame, kinds: Iterable[RowKind]) -> tuple[DataFrame, Fram
 
 
 class FailingRows(NamedTuple):
-    """The rows that fail one rule."""
-
     old: int
     """How many of them failed before the changes too."""
     examples: Sequence[Row]
@@ -90,13 +199,13 @@ class FailingRows(NamedTuple):
 def name_rows(frames: Frames, rules: Sequence[Rule], earlier: Frames) -> Mapping[str, FailingRows]:
     """The failing rows by rule; rows that did not fail in ``earlier`` come first. Two jobs for all rules."""
     failing = {rule: _failing(frames[rule.kind], rule, earlier.get(rule.kind)) for rule in rules}
-    examples = _union(_examples(frame, rule) for rule, frame in failing.items()).collect()
+    examples = reduce(DataFrame.union, [_examples(frame, rule) for rule, frame in failing.items()]).collect()
     failed_before = [
         frame.agg(F.lit(rule.id).alias("rule"), F.count_if(SO_BEFORE).alias("old"))
         for rule, frame in failing.items()
         if rule.kind in earlier
     ]
-    counted = _union(failed_before).collect() if failed_before else []
+    counted = reduce(DataFrame.union, failed_before).collect() if failed_before else []
     old = {row["rule"]: row["old"] for row in counted}
     return {
         rule.id: FailingRows(old.get(rule.id) or 0, [row for row in examples if row["rule"] == rule.id])
@@ -128,10 +237,6 @@ def _examples(failing: DataFrame, rule: Rule) -> DataFrame:
     )
 
 
-def _union(frames: Iterable[DataFrame]) -> DataFrame:
-    return reduce(DataFrame.union, frames)
-
-
 def _as_json(columns: Sequence[str]) -> Column:
     return F.to_json(F.struct(*map(F.expr, columns)), {"ignoreNullFields": "false"}) if columns else F.lit("{}")
 
@@ -149,13 +254,11 @@ def _with_rows(result: QualityResult, named: Mapping[str, FailingRows], *, is_kn
     if result.success:
         return result
     failing = named[result.rule]
-    return replace(
-        result,
-        rows_failed_before=failing.old if is_known else None,
-        examples=tuple(_failing_row(row, is_known=is_known) for row in failing.examples),
+    examples = (
+        FailingRow(
+            row={**json.loads(row["key"]), **json.loads(row["shown"])},
+            was_so_before=row[SO_BEFORE] if is_known else None,
+        )
+        for row in failing.examples
     )
-
-
-def _failing_row(row: Row, *, is_known: bool) -> FailingRow:
-    columns = {**json.loads(row["key"]), **json.loads(row["shown"])}
-    return FailingRow(row=columns, was_so_before=row[SO_BEFORE] if is_known else None)
+    return replace(result, rows_failed_before=failing.old if is_known else None, examples=tuple(examples))

@@ -32,7 +32,6 @@ _SIGNS = {"good": "✓", "warn": "!", "bad": "✗", "calm": "·"}
 
 
 def quality_page(model: QualityModel) -> str:
-    """The whole document."""
     reports = [report for report in (model.before, model.after) if report is not None]
     nothing_yet = nothing(model.run, model.quiet or "No quality rule has been evaluated in this run yet.")
     parts = _rules(model, reports) if reports else [nothing_yet, _strip(model)]
@@ -57,9 +56,7 @@ def _verdict(run: RunOf, reports: Sequence[QualityReport]) -> Html:
     rows = sum(result.rows_checked for result in results)
     where = f"{newest.environment}, cluster {newest.cluster_id}; {_moment(newest.checked_at)}; {rows:,} rows looked at"
     missing = _missing(run, reports)
-    tone = _tone(results, missing)
-    verdict = _sentence(results, missing)
-    sentence = tag("p", tag("span", _SIGNS[tone], cls=f"sign {tone}"), " ", verdict, cls="verdict")
+    sentence = tag("p", _sign(_tone(results, missing)), " ", _sentence(results, missing), cls="verdict")
     return together(sentence, tag("p", where, cls="muted"))
 
 
@@ -84,9 +81,6 @@ def _sentence(results: Sequence[QualityResult], missing: str) -> str:
     return f"{', '.join(parts)}{rest}."
 
 
-# ---- one suite ----
-
-
 def _suite(run: RunOf, suite: QualitySuite, report: QualityReport | None) -> Html:
     title, about = _SUITES[suite]
     if report is None:
@@ -108,9 +102,6 @@ def _rule_row(result: QualityResult, *, has_past: bool) -> Iterator[Html | str]:
         yield _number(result.rows_failed_before)
     yield _number(result.rows_failed if not result.success else 0)
     yield pill("holds", "good") if result.success else pill("fails", _tone([result]))
-
-
-# ---- one rule that fails ----
 
 
 def _card(result: QualityResult, environment: str | None) -> Html:
@@ -167,9 +158,6 @@ def _since(example: FailingRow) -> Html | str:
     return "so before" if example.was_so_before else pill("new", "bad")
 
 
-# ---- facts ----
-
-
 def _facts(model: QualityModel) -> list[Html | None]:
     """Which brokers have unhealthy partitions, and who holds what; nothing of the first when all are healthy."""
     facts = model.facts
@@ -191,9 +179,6 @@ def _read_when(model: QualityModel) -> str:
     return f"{model.facts_when} the changes of this run{seen}"
 
 
-# ---- the last runs ----
-
-
 def _strip(model: QualityModel) -> Html | None:
     runs = plural(model.without_rules, "other run" if model.history else "run")
     rest = f"{runs} of {model.run.dag_id} evaluated no rule: quiet, ended before the rules, or only begun."
@@ -201,11 +186,7 @@ def _strip(model: QualityModel) -> Html | None:
     if not model.history:
         return without
     cells = [_strip_cell(model.run, run) for run in reversed(model.history)]
-    legend = tag(
-        "p",
-        *(together(tag("span", _SIGNS[tone], cls=f"sign {tone}"), f" {word}  ") for tone, word in _LEGEND),
-        cls="muted legend",
-    )
+    legend = tag("p", *(together(_sign(tone), f" {word}  ") for tone, word in _LEGEND), cls="muted legend")
     last, order = ("last run", "") if len(cells) == 1 else (f"last {len(cells)} runs", ", oldest first")
     title = tag("h2", f"The {last} of {model.run.dag_id} with a result of the rules{order}")
     return together(title, tag("ol", *cells, cls="strip"), legend, without)
@@ -228,20 +209,14 @@ def _strip_cell(shown: RunOf, run: RunQuality) -> Html:
     rest = f"; the rules {missing} were not evaluated" if missing else ""
     said = f"{failed} fail" if failed else "held so far" if missing else "all rules hold"
     words = f"{run_id}, {_moment(run.checked_at)}: {said}{rest}"
-    tone = _tone(results, missing)
-    is_shown = (group, run_id) == (shown.dag_id, shown.run_id)
-    return tag(
-        "li",
-        tag(
-            "a",
-            _SIGNS[tone],
-            href=f"quality?run_id={quote(run_id, safe='')}",
-            title=words,
-            aria_label=words,
-            aria_current="page" if is_shown else None,
-            cls=f"sign {tone}",
-        ),
-    )
+    tone, href = _tone(results, missing), f"quality?run_id={quote(run_id, safe='')}"
+    current = "page" if (group, run_id) == (shown.dag_id, shown.run_id) else None
+    attributes = {"href": href, "title": words, "aria_label": words, "aria_current": current}
+    return tag("li", tag("a", _SIGNS[tone], **attributes, cls=f"sign {tone}"))
+
+
+def _sign(tone: str) -> Html:
+    return tag("span", _SIGNS[tone], cls=f"sign {tone}")
 
 
 def _tone(results: Iterable[QualityResult], missing: str = "") -> str:

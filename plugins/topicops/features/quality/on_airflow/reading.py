@@ -15,8 +15,6 @@ from topicops.on_airflow.pages.reading import RunOf, RunReading, opened
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualityModel:
-    """The Quality tab."""
-
     run: RunOf
     before: QualityReport | None = None
     after: QualityReport | None = None

@@ -48,7 +48,6 @@ def _train(archive: Path) -> None:
 
 
 def _load_classes(archive: Path) -> None:
-    """Load the classes that runs use."""
     from topicops.features.spark.edges.driver import training_driver
     from topicops.features.spark.edges.session import spark_session
     from topicops.features.spark.edges.warm_up import warm_up

@@ -142,7 +142,6 @@ def _file_frame(spark: SparkSession, tables: TableFolder, name: str) -> DataFram
 
 @cache
 def _copies() -> Path:
-    """A folder of this process; it ends with it."""
     folder = Path(tempfile.mkdtemp(prefix="topicops-tables-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder

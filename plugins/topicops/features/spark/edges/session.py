@@ -9,8 +9,6 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
-from typing import assert_never
 
 import pyarrow as pa
 from py4j.java_gateway import JavaObject  # type: ignore[import-untyped]
@@ -235,7 +233,10 @@ def _chain(error: Exception) -> Iterator[str]:
     while isinstance(cause, Exception):
         yield str(cause)
         deepest, cause = cause, getattr(cause, "_cause", None)
-    yield from _causes_on_server(deepest)
+    # The stack trace that a Connect server sends.
+    trace = getattr(deepest, "getStackTrace", None) if isinstance(deepest, PySparkException) else None
+    lines = ((trace and trace()) or "").splitlines()
+    yield from (line.removeprefix("Caused by: ") for line in lines if line.startswith("Caused by: "))
 
 
 def _java_causes(throwable: JavaObject) -> Iterator[str]:
@@ -250,14 +251,6 @@ def _java_causes(throwable: JavaObject) -> Iterator[str]:
             return
 
 
-def _causes_on_server(error: Exception) -> Iterator[str]:
-    """The causes in the stack trace that a Connect server sends."""
-    trace = error.getStackTrace() if isinstance(error, PySparkException) and hasattr(error, "getStackTrace") else None
-    for line in (trace or "").splitlines():
-        if line.startswith("Caused by: "):
-            yield line.removeprefix("Caused by: ")
-
-
 def _first_line(text: str) -> str:
     details = _RPC_DETAILS.search(text)
     line = details[1] if details else (text.strip().splitlines() or ["no reason given"])[0]
@@ -267,14 +260,10 @@ def _first_line(text: str) -> str:
 def _open(place: SparkPlace) -> SparkSession:
     with spark_errors(place.named):
         _require_server(place)
-        match place.kind:
-            case "local" | "cluster":
-                limit_s = START_S if place.kind == "local" else CLUSTER_START_S
-                return SparkSession(awaited(run_in_thread(lambda: _context(place)), limit_s))
-            case "connect":
-                return _connect(place)
-            case _:
-                assert_never(place.kind)
+        if place.kind == "connect":
+            return _connect(place)
+        limit_s = START_S if place.kind == "local" else CLUSTER_START_S
+        return SparkSession(awaited(run_in_thread(lambda: _context(place)), limit_s))
 
 
 def _require_server(place: SparkPlace) -> None:
@@ -328,25 +317,15 @@ def _connect(place: SparkPlace) -> SparkSession:
 
 def _context(place: SparkPlace) -> SparkContext:
     """A context, with all settings of the place over those with which the driver was started."""
+    given = {**place.conf, **_EVERYWHERE, "spark.master": place.address}
     if place.kind == "local":
         driver = local_driver(memory=place.memory)
-        settings = _local_settings(place, driver.folder)
-    else:
-        settings = _cluster_settings(place)
+        places = {"spark.local.dir": str(driver.folder), "spark.sql.warehouse.dir": f"{driver.folder}/warehouse"}
+        settings = {**_OWN_DRIVER, **_ON_LOOPBACK, **_SMALL, **places, **given}
+    else:  # the cluster's other settings are in its own ``spark-defaults.conf``
+        is_here = place.address.startswith("local") or any(host in _HERE for host, _ in place.servers)
+        own = {**_OWN_DRIVER, **(_ON_LOOPBACK if is_here else {}), "spark.driver.extraJavaOptions": log4j2_flag()}
+        memory = {"spark.driver.memory": place.memory} if place.memory else {}
+        settings = {**own, **memory, **given}
         driver = cluster_driver(settings)
     return SparkContext(conf=SparkConf().setAll(list(settings.items())), gateway=driver.gateway)
-
-
-def _local_settings(place: SparkPlace, folder: Path) -> dict[str, str]:
-    """All settings of a Spark on this machine, which writes into ``folder`` alone."""
-    places = {"spark.local.dir": str(folder), "spark.sql.warehouse.dir": f"{folder}/warehouse"}
-    ours = {**_OWN_DRIVER, **_ON_LOOPBACK, **_SMALL, **places}
-    return {**ours, **place.conf, **_EVERYWHERE, "spark.master": place.address}
-
-
-def _cluster_settings(place: SparkPlace) -> dict[str, str]:
-    """Our settings and those that are given; the others are in the cluster's own ``spark-defaults.conf``."""
-    is_here = place.address.startswith("local") or any(host in _HERE for host, _ in place.servers)
-    ours = {**_OWN_DRIVER, **(_ON_LOOPBACK if is_here else {}), "spark.driver.extraJavaOptions": log4j2_flag()}
-    memory = {"spark.driver.memory": place.memory} if place.memory else {}
-    return {**ours, **memory, **place.conf, **_EVERYWHERE, "spark.master": place.address}

@@ -13,8 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from topicops.edges.tables.table_folder import TableFolder
 from topicops.edges.tables.topics import LiveTables, write_desired_topics
-from topicops.features.spark.edges.diff import spark_diff
-from topicops.features.spark.edges.facts import count_partitions
+from topicops.features.spark.edges.comparison import count_partitions, spark_diff
 from topicops.features.spark.edges.frames import RunTables, table_frame
 from topicops.features.spark.edges.session import arrow_frame, arrow_rows
 from topicops.model.cluster.snapshot import Broker, ClusterSnapshot, LiveTopic
