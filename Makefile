@@ -17,7 +17,7 @@ MORE ?=
 unexport PYTHONDONTWRITEBYTECODE
 SEED ?= $(or $(shell git rev-parse --short=7 HEAD 2>/dev/null),none)
 
-.PHONY: help setup demo test test-fast test-edges test-airflow test-cluster test-versions test-cases soak soak-sample simulate releases-table mutations check format bench lock site compose-secrets pin-images clean java
+.PHONY: help setup demo test test-fast test-edges test-airflow test-cluster test-versions test-cases soak soak-sample simulate pages releases-table mutations check format bench lock site compose-secrets pin-images clean java
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -56,6 +56,9 @@ soak-sample: setup  ## Run five minutes of the long tests (SEED=word says which;
 
 simulate: setup  ## Play applies with faults in virtual time (SEEDS=50000, or SEEDS=17-40; a night plays millions)
 	PYTHONPATH=tests $(BIN)/python -m fixtures.simulate $(SEEDS)
+
+pages: setup  ## Write the parts of the pages that are made from the program, and the JSON Schemas
+	PYTHONPATH=plugins:tests $(BIN)/python -m fixtures.made_parts
 
 releases-table: setup  ## Run the script on all releases, and write its table into the page of releases
 	$(PYTEST) tests/versions/test_releases.py tests/versions/test_identities.py --timeout 1200 \

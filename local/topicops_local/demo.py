@@ -45,7 +45,7 @@ def demo_command(
     topics: Annotated[Path, typer.Option("--topics", help="The folder of specs.")] = Path("topics"),
     dags: Annotated[Path, typer.Option("--dags", help="The folder of DAG files.")] = Path("dags"),
     kafka: Annotated[
-        str | None, typer.Option("--kafka", help=f"A release of Kafka, or a patch version of one. [default: {USUAL}]")
+        str | None, typer.Option("--kafka", help=f"A release (2.5) or a version (2.5.1) of Kafka. Default: {USUAL}.")
     ] = None,
 ) -> None:
     """Start a cluster and Airflow, plan, apply and verify the topics of this checkout, and plan again.

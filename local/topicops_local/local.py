@@ -25,22 +25,35 @@ app = typer.Typer(no_args_is_help=True, help="A real ZooKeeper and three real Ka
 
 Home = Annotated[
     Path | None,
-    typer.Option(help="The folder of the cluster's state, data and logs. [default: $TOPICOPS_HOME, else .topicops]"),
+    typer.Option(help="The folder of the cluster's state, data and logs. Default: the home."),
 ]
 
 
 @app.command()
 def up(
     home: Home = None,
-    zookeeper_port: Annotated[int | None, typer.Option(help="By default the port of last time, or a free one.")] = None,
+    zookeeper_port: Annotated[int | None, typer.Option(help="Default: the last port, or a free one.")] = None,
     broker_ports: Annotated[str | None, typer.Option(help="Three ports: 9092,9093,9094.")] = None,
     kafka: Annotated[
         str | None,
-        typer.Option(help=f"A release of Kafka, or a patch version. [default: that of the data, else {USUAL}]"),
+        typer.Option(help=f"A release (2.8) or a version (2.8.2) of Kafka. Default: that of the data, else {USUAL}."),
     ] = None,
-    kraft: Annotated[bool, typer.Option("--kraft", help="The brokers are controllers too, without ZooKeeper.")] = False,
+    kraft: Annotated[
+        bool,
+        typer.Option(
+            "--kraft",
+            help=(
+                "The brokers are controllers too, without ZooKeeper; from Kafka 3.3 on. Neither kind of "
+                "cluster can use the data of the other."
+            ),
+        ),
+    ] = False,
     upgrade: Annotated[
-        bool, typer.Option("--upgrade", help="Let a newer Kafka start on the data of an older one.")
+        bool,
+        typer.Option(
+            "--upgrade",
+            help="Let a newer Kafka start on the data of an older one; data are never given to an older Kafka.",
+        ),
     ] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Delete the data of an earlier cluster first.")] = False,
 ) -> None:

@@ -43,10 +43,20 @@ TopicsOption = Annotated[
 FormatOption = Annotated[Format, typer.Option("--format", help="text, json or markdown.")]
 TextOrJsonOption = Annotated[TextOrJson, typer.Option("--format", help="text or json.")]
 DetailedExitcodeOption = Annotated[
-    bool, typer.Option("--detailed-exitcode", help="Exit with status 2 when there is a change or a difference.")
+    bool,
+    typer.Option(
+        "--detailed-exitcode", help="Exit with status 2 when there is a change, a blocked topic or a difference."
+    ),
 ]
 EngineOption = Annotated[
-    Engine, typer.Option("--engine", help="Compare with spark or with python; auto chooses by the number of topics.")
+    Engine,
+    typer.Option(
+        "--engine",
+        help=(
+            "Compare with spark or with python, with the same answer; auto: spark from 100,000 topics on,"
+            " if it is installed."
+        ),
+    ),
 ]
 
 

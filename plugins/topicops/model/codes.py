@@ -434,8 +434,9 @@ class Code(StrEnum):
     Q06 = ("Q06", "Every override in the cluster is one that brokers of cluster.kafkaVersion take",
         "A value was set in a way that checks nothing, or with an older Kafka.",
         "Set or remove it with a spec that names it.")
-    Q07 = ("Q07", "As many brokers live as changes need", "Fewer brokers live than cluster.minLiveBrokers.",
-        "Start the brokers, then run again.")
+    Q07 = ("Q07", "As many brokers live as changes need",
+        "Fewer brokers live than cluster.minLiveBrokers; creates would fill those that are left.",
+        "Start the brokers, then run again; lower the number only for a cluster that is smaller for good.")
     Q08 = ("Q08", "The cluster has a controller", "No controller is elected, or the elected one is not registered.",
         "Wait for an election; ask `topicops doctor`.")
     Q09 = ("Q09", "No partition is offline before the changes",
@@ -443,20 +444,22 @@ class Code(StrEnum):
         "Start the brokers that `topicops topics --unavailable` names.")
     Q10 = ("Q10", "All brokers name their rack, or none does", "Some brokers name a rack and some do not.",
         "Set `broker.rack` on all, or on none.")
-    Q11 = ("Q11", "Every partition is led by a live broker", "A partition has no live leader, so no client can use it.",
-        "Start the brokers that `topicops topics --unavailable` names.")
-    Q12 = ("Q12", "Every ISR is complete", "A follower is behind, or its broker is down.",
-        "Wait; then check disk, network and log of its broker.")
+    Q11 = ("Q11", "Every partition is led by a live broker",
+        "A partition has no live leader, so no client can use it.",
+        "Start the brokers that `topicops topics --unavailable` names; an unclean election loses records.")
+    Q12 = ("Q12", "Every ISR is complete",
+        "A follower is behind, or its broker is down; one that a reassignment adds does not count.",
+        "Wait until it has caught up; if it does not, check disk, network and log of its broker.")
     Q13 = ("Q13", "No ISR is below min.insync.replicas", "Brokers refuse producers with `acks=all`.",
-        "Start the missing brokers at once.")
+        "Start the missing brokers at once: the loss of another one may lose records.")
     Q14 = ("Q14", "No deletion is stuck",
         "A deletion marker is older than five minutes, or is of a topic that this run deleted.",
         "Start the broker that it waits for; `topicops why` names it.")
     Q15 = ("Q15", "Replicas are spread over the racks", "Replicas of a partition are on fewer racks than possible.",
         "Move them with Kafka's reassignment tool.")
     Q16 = ("Q16", "Each broker leads the partitions that prefer it, as far as Kafka itself asks for it",
-        "Other brokers lead more than 10 % of the partitions that prefer one.",
-        "Wait five minutes, or run `kafka-leader-election.sh`.")
+        "Other brokers lead more than 10 % of the partitions that prefer one, the share at which Kafka acts.",
+        "Wait for `leader.imbalance.check.interval.seconds` (300), or run `kafka-leader-election.sh`.")
     Q17 = ("Q17", "Partition ids are 0 to n-1", "An id is missing: the topic's znode was written by hand.",
         "Repair the topic before it is changed.")
     Q18 = ("Q18", "All partitions of a topic have the same replication factor",
@@ -471,12 +474,13 @@ class Code(StrEnum):
     Q21 = ("Q21", "No reassignment is left over", "A reassignment runs, or was stopped half-way.",
         "Wait, or cancel it with `kafka-reassign-partitions.sh`.")
     Q22 = ("Q22", "No replication throttle is left over", "A topic lists throttled replicas without a reassignment.",
-        "Run `kafka-reassign-partitions.sh --verify`.")
+        "Run `kafka-reassign-partitions.sh --verify`; the brokers' throttle rates are not checked.")
     Q23 = ("Q23", "The source and the brokers agree on every topic",
         "Brokers report another leader or ISR in three readings, or none answered.",
         "Run `topicops verify`; restart a broker that stays behind.")
     Q24 = ("Q24", "No managed topic was made again outside git",
-        "A topic that a spec names was deleted and created again: its data is gone.", "Find out who; restore the data.")
+        "A topic that a spec names was deleted and created again since the last check: its records are gone.",
+        "Find out who did it, and restore the records if they are needed; it fails once for each such topic.")
     Q25 = ("Q25", "No more topics are unmanaged than the limit allows",
         "More live topics are in no file than limits.unmanagedPercent allows.",
         "Import them; `topicops topics --unmanaged` lists them.")

@@ -49,7 +49,7 @@ def apply_command(
         str | None, typer.Option("--approve", help="The plan's fingerprint: lets its held changes run.")
     ] = None,
     lock_timeout: Annotated[
-        str, typer.Option("--lock-timeout", help="How long to wait for the lease: 0s, 30s, 5m.")
+        str, typer.Option("--lock-timeout", help="How long to wait for the lease: 30s, 5m, 1h or seconds.")
     ] = "0s",
     output: FormatOption = "text",
 ) -> None:

@@ -27,17 +27,25 @@ from topicops.model.plans.plan import Plan
 def plan_command(
     environment: EnvironmentsOption = None,
     topics: TopicsOption = Path("topics"),
-    only: Annotated[str | None, typer.Option("--only", help="Plan only topics whose name matches this glob.")] = None,
+    only: Annotated[
+        str | None,
+        typer.Option(
+            "--only", help="Plan only topics whose name matches this glob; the plan shows how much it leaves out."
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
             "--out",
-            help="Write the plan to this file, for `apply`; of several environments: to this folder, a file for each.",
+            help=(
+                "Write the plan to this file, for `apply`; of several environments: to this folder, "
+                "`<environment>.json` each."
+            ),
         ),
     ] = None,
     engine: EngineOption = "auto",
     states: Annotated[
-        bool, typer.Option("--states", help="Read partition states too, so that the gate can use them.")
+        bool, typer.Option("--states", help="Read partition states too, so that the gate sees offline partitions.")
     ] = False,
     detailed_exitcode: DetailedExitcodeOption = False,
     output: FormatOption = "text",

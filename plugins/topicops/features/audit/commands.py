@@ -83,7 +83,11 @@ def verify_command(
     environment: EnvironmentOption = None,
     head: Annotated[
         str | None,
-        typer.Option("--head", help="The end that was shown earlier: COUNT:HASH.", show_default=False),
+        typer.Option(
+            "--head",
+            help="An end that was printed earlier and kept elsewhere, COUNT:HASH: the log must still contain it.",
+            show_default=False,
+        ),
     ] = None,
     output: TextOrJsonOption = "text",
 ) -> None:

@@ -33,7 +33,14 @@ def init_command(
     ] = None,
     bootstrap_servers: Annotated[
         str | None,
-        typer.Option("--bootstrap-servers", help="host:port,host:port. Default: what is registered in ZooKeeper."),
+        typer.Option(
+            "--bootstrap-servers",
+            help=(
+                "host:port,host:port. Default: the listeners without TLS and login that brokers "
+                "registered in ZooKeeper. Without ZooKeeper, the environment has source: kafka and lease:"
+                " file."
+            ),
+        ),
     ] = None,
     zookeeper_connection: Annotated[
         str | None, typer.Option("--zookeeper-connection", help="Id of a connection, for TLS or a login.")
@@ -50,10 +57,16 @@ def init_command(
     ] = None,
     cluster_class: Annotated[
         Literal["production", "sandbox"] | None,
-        typer.Option("--class", help="production or sandbox. Default: production; with --local: sandbox."),
+        typer.Option(
+            "--class",
+            help=(
+                "production or sandbox. Default: production; with --local: sandbox, which is not bound to"
+                " the cluster's id."
+            ),
+        ),
     ] = None,
     forge: Annotated[
-        ForgeKind, typer.Option("--forge", help="Where the pull requests of the repository are.")
+        ForgeKind, typer.Option("--forge", help="github or gitlab: whose workflow and CODEOWNERS are written.")
     ] = "github",
     topics: TopicsOption = Path("topics"),
 ) -> None:
@@ -136,7 +149,7 @@ def new_command(
     owner: Annotated[str, typer.Option("--owner", help="The team or person responsible for it.")],
     topics: TopicsOption = Path("topics"),
     domain: Annotated[
-        str | None, typer.Option("--domain", help="The folder. Default: the first dotted part of the name.")
+        str | None, typer.Option("--domain", help="The folder. Default: the first dotted part of the name, or other.")
     ] = None,
     description: Annotated[str | None, typer.Option("--description", help="What its records are.")] = None,
     label: Annotated[list[str] | None, typer.Option("--label", help="KEY=VALUE; may be repeated.")] = None,
@@ -149,9 +162,16 @@ def new_command(
         int | None, typer.Option("--replication-factor", help="Default: as in the layers below.")
     ] = None,
     keyed: Annotated[
-        bool | None, typer.Option("--keyed/--not-keyed", help="Whether new partitions would move keys. Default: yes.")
+        bool | None,
+        typer.Option(
+            "--keyed/--not-keyed",
+            help="Whether records have keys, so that new partitions would move keys. Default: yes.",
+        ),
     ] = None,
-    config: Annotated[list[str] | None, typer.Option("--config", help="NAME=VALUE; may be repeated.")] = None,
+    config: Annotated[
+        list[str] | None,
+        typer.Option("--config", help="NAME=VALUE, as in a file: retention.ms=7d, segment.ms=null; may be repeated."),
+    ] = None,
 ) -> None:
     """Check a new spec against all rules, then write it. No file is overwritten. Opens no connection."""
     from topicops.features.authoring.owners import checked_domain, checked_owner
@@ -196,12 +216,14 @@ def retire_command(
     reason: Annotated[str, typer.Option("--reason", help="Why the topic is deleted; a reviewer reads it.")],
     topics: TopicsOption = Path("topics"),
     not_before: Annotated[
-        str | None, typer.Option("--not-before", help="The earliest time, as in 2030-01-31T12:00:00Z.")
+        str | None, typer.Option("--not-before", help="The earliest time, with its zone: 2030-01-31T12:00:00Z.")
     ] = None,
     environment: Annotated[
         list[str] | None,
         typer.Option(
-            "--environment", "-e", help="Write the topic's id there into the file; may be repeated. Opens a connection."
+            "--environment",
+            "-e",
+            help="Read the topic's id there, and write it into topicIds; may be repeated. Opens a connection.",
         ),
     ] = None,
 ) -> None:
@@ -234,12 +256,20 @@ def import_command(
     ] = None,
     owners: Annotated[
         Path | None,
-        typer.Option("--owners", help="A file of owners with patterns of names. Default: owners.yaml of the topics."),
+        typer.Option(
+            "--owners",
+            help=(
+                "A file of owners whose patterns say whose each topic is. Default: owners.yaml of the "
+                "topics. A topic that no pattern fits has no file, unless there is --owner."
+            ),
+        ),
     ] = None,
     only: Annotated[str | None, typer.Option("--only", help="Import only topics whose name matches this glob.")] = None,
     domain: Annotated[
         str | None,
-        typer.Option("--domain", help="The folder for all of them. Default: the first dotted part of each name."),
+        typer.Option(
+            "--domain", help="The folder for all of them. Default: the first dotted part of each name, or other."
+        ),
     ] = None,
     output: TextOrJsonOption = "text",
 ) -> None:

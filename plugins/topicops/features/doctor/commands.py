@@ -17,7 +17,11 @@ def doctor_command(
     environment: EnvironmentOption = None,
     topics: TopicsOption = Path("topics"),
     for_kraft: Annotated[
-        bool, typer.Option("--for-kraft", help="Find what stands in the way of a migration from ZooKeeper to KRaft.")
+        bool,
+        typer.Option(
+            "--for-kraft",
+            help="Find what stands in the way of a migration from ZooKeeper to KRaft; needs source: zookeeper.",
+        ),
     ] = False,
     output: TextOrJsonOption = "text",
 ) -> None:

@@ -132,9 +132,12 @@ def status_command(
     number: NumberOption = None,
     repository: RepositoryOption = None,
     unplanned: Annotated[
-        str | None, typer.Option("--unplanned", help="There is no plan on purpose, for this reason.")
+        str | None,
+        typer.Option("--unplanned", help="There is no plan on purpose, for this reason: the check is neutral."),
     ] = None,
-    started: Annotated[bool, typer.Option("--started", help="The plan is being made: nobody may merge yet.")] = False,
+    started: Annotated[
+        bool, typer.Option("--started", help="The plan is being made: the check is in progress, and nobody may merge.")
+    ] = False,
 ) -> None:
     """Set the check and the label by the highest risk. A held change is neutral, with the way to approve it."""
     from topicops.features.pull_requests.commenting import (
@@ -170,7 +173,11 @@ def trigger_command(
     ] = None,
     before: Annotated[
         str | None,
-        typer.Option("--before", help="The base branch before the merge. Default: by the CI.", show_default=False),
+        typer.Option(
+            "--before",
+            help="The base branch before the merge. Default: by the CI, else the first parent.",
+            show_default=False,
+        ),
     ] = None,
     repository: RepositoryOption = None,
     wait_commit: Annotated[
@@ -213,10 +220,14 @@ def report_command(folder: FolderArgument = FOLDER, repository: RepositoryOption
 def codeowners_command(
     topics: TopicsOption = Path("topics"),
     write: Annotated[
-        Path | None, typer.Option("--write", metavar="FILE", help="Renew the lines of topicops in this file.")
+        Path | None,
+        typer.Option("--write", metavar="FILE", help="Renew the lines of topicops in this file; all other lines stay."),
     ] = None,
     check: Annotated[
-        bool, typer.Option("--check", help="With --write: change nothing, fail if the file is not up to date.")
+        bool,
+        typer.Option(
+            "--check", help="With --write: change nothing, and end with exit status 1 if the file is not up to date."
+        ),
     ] = False,
 ) -> None:
     """Print a line for each folder and topic with its reviewers, as owners.yaml names them for the topic's owner."""

@@ -25,10 +25,18 @@ def rehearse_command(
     ] = None,
     step: Annotated[
         int | None,
-        typer.Option("--step", help="Lose them after so many changes of the plan. Default: after all.", min=0),
+        typer.Option(
+            "--step",
+            help="Lose them after so many changes of the plan. Default: after all; 0: before the first.",
+            min=0,
+        ),
     ] = None,
     without_each_rack: Annotated[
-        bool, typer.Option("--without-each-rack", help="What the loss of any one rack costs the whole cluster.")
+        bool,
+        typer.Option(
+            "--without-each-rack",
+            help="Lose each rack in turn, on the whole cluster; with PLAN, after all its changes.",
+        ),
     ] = False,
     output: FormatOption = "text",
 ) -> None:

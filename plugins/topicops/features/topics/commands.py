@@ -15,12 +15,24 @@ from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, Top
 def topics_command(
     environment: EnvironmentOption = None,
     topics: TopicsOption = Path("topics"),
-    under_replicated: Annotated[bool, typer.Option("--under-replicated", help="Replicas are not in sync.")] = False,
-    under_min_isr: Annotated[
-        bool, typer.Option("--under-min-isr", help="No live leader, or fewer in sync than min.insync.replicas.")
+    under_replicated: Annotated[
+        bool,
+        typer.Option(
+            "--under-replicated",
+            help="Partitions with fewer replicas in sync than assigned; one that is being added does not count yet.",
+        ),
     ] = False,
-    at_min_isr: Annotated[bool, typer.Option("--at-min-isr", help="As many in sync as min.insync.replicas.")] = False,
-    unavailable: Annotated[bool, typer.Option("--unavailable", help="No live leader.")] = False,
+    under_min_isr: Annotated[
+        bool,
+        typer.Option(
+            "--under-min-isr",
+            help="Partitions without a live leader, or with fewer replicas in sync than min.insync.replicas.",
+        ),
+    ] = False,
+    at_min_isr: Annotated[
+        bool, typer.Option("--at-min-isr", help="Partitions with exactly min.insync.replicas replicas in sync.")
+    ] = False,
+    unavailable: Annotated[bool, typer.Option("--unavailable", help="Partitions without a live leader.")] = False,
     with_overrides: Annotated[bool, typer.Option("--with-overrides", help="Topics with configs of their own.")] = False,
     unmanaged: Annotated[bool, typer.Option("--unmanaged", help="Topics that no file describes.")] = False,
     output: TextOrJsonOption = "text",

@@ -19,7 +19,9 @@ def undo_command(
         typer.Option("--environment", "-e", help="Where the run changed several environments.", show_default=False),
     ] = None,
     topics: TopicsOption = Path("topics"),
-    out: Annotated[Path | None, typer.Option("--out", help="Write the plan to this file, for `apply`.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Write the plan to this file, for `apply`; only if a file was edited.")
+    ] = None,
     output: TextOrJsonOption = "text",
 ) -> None:
     """Edit the files back to what they asked for before a run, and plan that; what cannot come back is shown first.
