@@ -57,13 +57,8 @@ class ImportResult:
 def draft_import(inputs: ImportInputs, read: Read) -> tuple[dict[str, str], ImportResult]:
     """Draft specs for every live topic that a spec can describe.
 
-    Returns:
-        The texts to write in order, by path below ``topics/``: the whole file of exceptions if some are added, then
-        ``ImportResult.files``; and the result.
-
-    Raises:
-        SpecError: A draft cannot be read back.
-        UsageError: Exceptions cannot be added to the existing file.
+    Returns the texts to write in order, by path below ``topics/``, and the result. The whole file of exceptions is the
+    first text, if some are added.
     """
     described, protected, left_out, topics = list[str](), list[str](), list[LeftOut](), dict[str, LiveTopic]()
     files = {d.stem: d.file for d in inputs.tree.documents if d.kind == "Topic"}

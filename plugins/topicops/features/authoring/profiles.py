@@ -86,11 +86,7 @@ def new_profiles(
 ) -> dict[str, Values]:
     """Return profiles to create, by name: sets of configs that several topics share, where a profile saves lines.
 
-    Partitions stay in the topics' files, because each topic grows on its own.
-
-    Args:
-        own_configs: Configs that no profile may hold.
-        taken: Names of other profiles.
+    Partitions stay in the topics' files, because each topic grows on its own; no profile holds ``own_configs``.
     """
     groups: defaultdict[tuple[tuple[str, int | str | None], ...], list[Values]] = defaultdict(list)
     kept_apart = {*own_configs, *NUMBERS}

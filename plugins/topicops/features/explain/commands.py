@@ -51,11 +51,7 @@ def code_text(code: Code) -> str:
 
 
 def find_code(text: str) -> Code:
-    """Return the code as people type it: ``TOP204``, ``top204``, ``204``, ``v08``.
-
-    Raises:
-        UsageError: There is no such code; the message names the nearest one.
-    """
+    """Return the code as people type it: ``TOP204``, ``204``, ``v08``. A ``UsageError`` names the nearest one."""
     wanted = text.strip().upper()
     wanted = f"TOP{wanted}" if wanted.isdecimal() else wanted
     found = CODES.get(wanted)

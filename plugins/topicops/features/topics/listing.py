@@ -68,8 +68,7 @@ class MatchingTopic:
     matching_partitions: tuple[MatchingPartition, ...] | None
     """Partitions that pass the filters, by id; None means that no filter of partitions was asked for."""
     why: str | None
-    """Command that says why; None means that the topic is not being deleted, and that each partition listed is
-    healthy."""
+    """Command that says why; None means that the topic stays, and that each partition listed is healthy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,8 +80,7 @@ class Listing:
     cluster_id: str
     source: str
     knows_broker_defaults: bool | None
-    """False: a topic without ``min.insync.replicas`` of its own was taken to have Kafka's default, 1. None means that
-    it was not asked for, since no partition was filtered."""
+    """False: Kafka's own ``min.insync.replicas``, 1, was used. None means that no partition was filtered."""
     topics_read: int
     topics: tuple[MatchingTopic, ...]
     """Topics by name."""

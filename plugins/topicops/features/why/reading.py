@@ -23,13 +23,7 @@ _T = TypeVar("_T")
 
 
 def why(run: Run, topic: str) -> Why:
-    """Why the topic is as it is.
-
-    Raises:
-        WrongTargetError: Another cluster answers than the environment's.
-        ClusterError: The source cannot be read. Brokers that do not answer are a cause.
-        UsageError: It is no name of a topic: a name may lead to any znode.
-    """
+    """Read why the topic is as it is; brokers that do not answer are a cause. Raises ``WrongTargetError``."""
     from topicops.features.why.topic_times import topic_times
 
     if problem := name_problem(topic):

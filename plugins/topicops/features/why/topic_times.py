@@ -57,12 +57,11 @@ def _topic_times(session: ZooKeeperSession, topic: str) -> TopicTimes:
 def is_told(
     topic: str, config: Znode | None, znode: Znode | None, notices: Sequence[Znode], *, now: int
 ) -> bool | None:
-    """Whether brokers heard of the newest config of the topic; None: a notice of it may have been removed.
+    """Return whether brokers heard of the newest config of the topic; None: a notice of it may have been removed.
 
     Args:
-        config: The topic's config, and ``znode`` the topic itself; None: there is none.
+        config: The topic's config, and ``znode`` the topic itself; None means that there is none.
         notices: All that is in ``/config/changes``.
-        now: In ms since 1970.
     """
     # A topic that is created reads its configs without a notification: its config is older than the topic.
     if config is None or znode is None or config.mzxid < znode.czxid:
