@@ -130,7 +130,11 @@ class _DraftBuilder:
         """Configs that no profile may hold: an exception can lift their findings only for one topic."""
 
     def draft(self, topics: Mapping[str, LiveTopic]) -> _Draft:
-        wanted = {name: _values_of(topic, self.inputs) for name, topic in topics.items()}
+        wanted: dict[str, Values] = {}
+        for name, topic in topics.items():
+            (factor,) = topic.replication_factors
+            configs = expressible_configs(topic, self.inputs.release)
+            wanted[name] = {"partitions": topic.partitions, "replicationFactor": factor, **configs}
         profiles = new_profiles(wanted, self.layers, own_configs=self.own_configs, taken=self.taken)
         choices = Layers(self.layers.defaults, {**self.layers.profiles, **profiles}).best_of_each(wanted)
         used = {name for name, _ in choices.values()}
@@ -190,12 +194,6 @@ class _DraftBuilder:
         every = (*self.inputs.tree.documents, *draft.documents.values(), *more)
         documents = sorted({document.file: document for document in every}.values(), key=lambda each: each.file)
         return Tree(documents=tuple(documents), files=len(documents))
-
-
-def _values_of(topic: LiveTopic, inputs: ImportInputs) -> Values:
-    (factor,) = topic.replication_factors
-    configs = expressible_configs(topic, inputs.release)
-    return {"partitions": topic.partitions, "replicationFactor": factor, **configs}
 
 
 def _configs_at(profile: Document, span: Span) -> list[str]:

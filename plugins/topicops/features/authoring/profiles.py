@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
@@ -99,14 +99,10 @@ def new_profiles(
         factors = {member.get("replicationFactor") for member in members}
         shared = {} if len(factors) > 1 or None in factors else {"replicationFactor": factors.pop()}
         profile: Values = {**dict(configs), **shared}
-        if len(members) > 1 and _lines_saved(profile, members) > 0:
+        saved = [_lines(member) - _lines(_above(member, profile)) - 1 for member in members]
+        if len(members) > 1 and sum(saved) > _LINES_AROUND_A_PROFILE + _lines(profile):
             found[_free_name(profile, {**layers.profiles, **found}, taken)] = profile
     return found
-
-
-def _lines_saved(profile: Values, members: Sequence[Values]) -> int:
-    each = [_lines(member) - _lines(_above(member, profile)) - 1 for member in members]
-    return sum(each) - _LINES_AROUND_A_PROFILE - _lines(profile)
 
 
 def _free_name(profile: Values, named: Mapping[str, Values], taken: Iterable[str]) -> str:

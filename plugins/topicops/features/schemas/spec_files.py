@@ -73,9 +73,6 @@ _TOMBSTONES: Schema = {
 """A tombstone has no spec; every other topic has one."""
 
 
-# ---- from models ----
-
-
 def _object(model: type[Written], definitions: dict[str, Schema], kind: str) -> Schema:
     fields, words = fields_of(model), words_of(model)
     return {
@@ -180,9 +177,6 @@ def _assignment() -> Schema:
     names = {"pattern": "^(0|[1-9][0-9]*)$"}
     by_partition = {"type": "object", "propertyNames": names, "additionalProperties": row, "minProperties": 1}
     return {"anyOf": [by_partition, {"type": ["string", "integer"], "pattern": _TEXT_FORM_OF_ASSIGNMENT}]}
-
-
-# ---- configs ----
 
 
 def _config(config: TopicConfig) -> Schema:

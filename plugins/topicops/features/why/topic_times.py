@@ -66,13 +66,10 @@ def is_told(
     # A topic that is created reads its configs without a notification: its config is older than the topic.
     if config is None or znode is None or config.mzxid < znode.czxid:
         return True
-    if any(notice.czxid > config.mzxid and _names(notice, topic) for notice in notices):
-        return True
+    for notice in notices:
+        with suppress(msgspec.MsgspecError):
+            change = msgspec.json.decode(notice.data or b"", type=_Change)
+            if notice.czxid > config.mzxid and change.entity_path == f"topics/{topic}":
+                return True
     is_older_one_left = any(notice.czxid < config.mzxid for notice in notices)
     return False if is_older_one_left or now - config.mtime < KEPT_MS else None
-
-
-def _names(notice: Znode, topic: str) -> bool:
-    with suppress(msgspec.MsgspecError):
-        return msgspec.json.decode(notice.data or b"", type=_Change).entity_path == f"topics/{topic}"
-    return False

@@ -204,22 +204,18 @@ def _may_create(session: ZooKeeperSession, path: str, identities: Sequence[str] 
 def _server(host: str, port: int, tls: ssl.SSLContext | None) -> ZooKeeperServer:
     """Ask one server by ``srvr``, the one four-letter word that is allowed by default."""
     where = address(host, port)
+    found = b""
     try:
-        answer = _answer(host, port, tls)
-    except (OSError, ssl.SSLError) as error:
+        with socket.create_connection((host, port), timeout=PATIENCE_S) as plain:
+            connection: Any = tls.wrap_socket(plain, server_hostname=host) if tls else plain
+            connection.sendall(b"srvr")
+            while len(found) < MOST_ANSWER_BYTES and (chunk := connection.recv(4096)):
+                found += chunk
+    except OSError as error:  # also those of TLS
         return ZooKeeperServer(address=where, problem=f"does not answer: {error}")
+    answer = found.decode("utf-8", "replace")
     version, mode = _VERSION.search(answer), _MODE.search(answer)
     if version is None:
         said = printable(" ".join(answer.split())[:80]) or "nothing"
         return ZooKeeperServer(address=where, problem=f"srvr is answered by: {said}")
     return ZooKeeperServer(address=where, version=version[1], mode=mode[1] if mode else None)
-
-
-def _answer(host: str, port: int, tls: ssl.SSLContext | None) -> str:
-    with socket.create_connection((host, port), timeout=PATIENCE_S) as plain:
-        connection: Any = tls.wrap_socket(plain, server_hostname=host) if tls else plain
-        connection.sendall(b"srvr")
-        answer = b""
-        while len(answer) < MOST_ANSWER_BYTES and (chunk := connection.recv(4096)):
-            answer += chunk
-    return answer.decode("utf-8", "replace")
