@@ -21,9 +21,9 @@ from fakes.builders import (
     round_robin,
     snapshot,
 )
+from topicops.features.doctor.commands import doctor_text
 from topicops.features.doctor.findings import DoctorReport, Severity
 from topicops.features.doctor.rules import RULES, examine
-from topicops.features.doctor.text import doctor_text
 from topicops.features.doctor.values import (
     BrokerFacts,
     DoctorFacts,

@@ -19,9 +19,9 @@ from fakes.builders import (
     round_robin,
     snapshot,
 )
+from topicops.features.doctor.commands import doctor_text
 from topicops.features.doctor.findings import DoctorReport, Severity
 from topicops.features.doctor.rules import MIGRATION_RULES, examine_for_kraft, kraft_report
-from topicops.features.doctor.text import doctor_text
 from topicops.features.doctor.values import (
     GONE_SETTINGS,
     BrokerFacts,

@@ -7,9 +7,9 @@ import pytest
 
 from fakes.builders import environment, live_topic, snapshot
 from topicops.features.doctor import rules
+from topicops.features.doctor.commands import doctor_text
 from topicops.features.doctor.findings import NOTICE, Finding, Rule, Rules, found
 from topicops.features.doctor.rules import RULES, examine
-from topicops.features.doctor.text import doctor_text
 from topicops.features.doctor.values import DoctorFacts
 from topicops.model.json_types import json_text
 

@@ -10,7 +10,6 @@ from fakes.builders import live_topic, partition_state, snapshot
 from topicops.features.topics.listing import (
     FILTERS,
     Listing,
-    Wanted,
     list_topics,
     topics_summary,
     topics_text,
@@ -35,7 +34,7 @@ def one(*isr: int, leader: int | None = None, min_isr: int = 1, adding: tuple[in
 
 def asked(topic: LiveTopic, *names: str, deleting: bool = False) -> Listing:
     live = snapshot(topic, deleting={topic.name: 5} if deleting else {})
-    return list_topics(live, Wanted(partitions=frozenset(names)), environment="local", managed=())
+    return list_topics(live, names, environment="local", managed=())
 
 
 def matching(topic: LiveTopic) -> set[str]:
@@ -67,7 +66,7 @@ def test_without_an_override_the_brokers_default_counts() -> None:
     topic = live_topic("orders", assignment={0: (1, 2)}, states={0: partition_state([1, 2])})
     live = snapshot(topic, broker_defaults={MIN_ISR: "2"})
 
-    listing = list_topics(live, Wanted(partitions=frozenset({"at-min-isr"})), environment="l", managed=())
+    listing = list_topics(live, ["at-min-isr"], environment="l", managed=())
 
     assert (len(listing.topics), listing.knows_broker_defaults) == (1, True)
 
@@ -83,7 +82,7 @@ def test_a_topic_that_goes_is_listed_as_such() -> None:
 def test_lines_of_topics_are_kafkas() -> None:
     topic = live_topic("orders", 2, topic_id="A" * 22, overrides={"b": "2", "a": "1\x1b"})
 
-    listing = list_topics(snapshot(topic), Wanted(), environment="local", managed={"orders"})
+    listing = list_topics(snapshot(topic), (), environment="local", managed={"orders"})
 
     cells = [
         "Topic: orders",
@@ -112,14 +111,14 @@ def test_all_filters_that_are_asked_for_must_hold() -> None:
 def test_topics_are_narrowed_to_those_with_overrides_and_without_a_file() -> None:
     topics = [live_topic(name, overrides={"a": "1"} if name != "plain" else {}) for name in ("ours", "plain", "theirs")]
 
-    wanted = Wanted(with_overrides=True, unmanaged=True)
+    wanted = ["with-overrides", "unmanaged"]
     listing = list_topics(snapshot(*topics), wanted, environment="local", managed={"ours"})
 
     assert [topic.name for topic in listing.topics] == ["theirs"]
 
 
 def test_the_json_has_partitions_only_where_they_were_filtered() -> None:
-    plain = list_topics(snapshot(live_topic("orders")), Wanted(), environment="local", managed=())
+    plain = list_topics(snapshot(live_topic("orders")), (), environment="local", managed=())
     filtered = asked(one(1, min_isr=1), "at-min-isr")
 
     assert json.loads(json_text(plain))["topics"][0]["matching_partitions"] is None
@@ -141,5 +140,5 @@ def test_a_topic_at_its_minimum_is_healthy_and_has_no_such_command() -> None:
     at_minimum = asked(one(1, 2, min_isr=2), "at-min-isr")
     assert (len(at_minimum.topics), topics_ways(at_minimum)) == (1, [])
     assert json.loads(json_text(at_minimum))["topics"][0]["why"] is None
-    unfiltered = list_topics(snapshot(live_topic("orders")), Wanted(), environment="local", managed=())
+    unfiltered = list_topics(snapshot(live_topic("orders")), (), environment="local", managed=())
     assert topics_ways(unfiltered) == []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from datetime import datetime
@@ -74,6 +73,8 @@ def init_command(
     from topicops.features.authoring.first_environment import Start
     from topicops.features.authoring.init import start
     from topicops.features.authoring.owners import checked_owner
+    from topicops.features.shared.writer import shown
+    from topicops.steps.specs.rules.names import name_problem
 
     given = (zookeeper, bootstrap_servers, zookeeper_connection, kafka_connection)
     if local and any(given):
@@ -88,13 +89,18 @@ def init_command(
         name = str(typer.prompt("Name of the environment", default="prod"))
     zookeeper_endpoint, kafka_endpoint = _local_addresses() if local else _asked_addresses() if asks else named
     owner = owner or (typer.prompt("Owner of the live topics", default=DEFAULT_OWNER) if asks else DEFAULT_OWNER)
+    name, below = name or LOCAL, shown(topics)
+    if "." in name or name_problem(name) or name == "all":
+        raise UsageError(f"--name {name!r} cannot be the name of an environment: use letters, digits, - and _")
+    if below == "." or below.startswith("../"):
+        raise UsageError(f"--topics {topics}: name a folder below this one, where the repository begins")
     wanted = Start(
-        name=_checked_name(name or LOCAL),
+        name=name,
         owner=checked_owner(owner),
         cluster_class=cluster_class or ("sandbox" if local else "production"),
         zookeeper=zookeeper_endpoint,
         kafka=kafka_endpoint,
-        topics=_below_working_folder(topics),
+        topics=below,
         forge=forge,
     )
     print_result(start(wanted, progress=progress))
@@ -125,23 +131,6 @@ def _endpoints(
     zookeeper_given, kafka_given = zookeeper or zookeeper_connection, bootstrap_servers or kafka_connection
     kafka = KafkaEndpoint(bootstrap_servers=bootstrap_servers, connection=kafka_connection) if kafka_given else None
     return ZooKeeperEndpoint(hosts=zookeeper, connection=zookeeper_connection) if zookeeper_given else None, kafka
-
-
-def _checked_name(name: str) -> str:
-    """An environment's file has this name. Raises ``UsageError``."""
-    from topicops.steps.specs.rules.names import name_problem
-
-    problem = "a dot" if "." in name else name_problem(name)
-    if problem or name == "all":
-        raise UsageError(f"--name {name!r} cannot be the name of an environment: use letters, digits, - and _")
-    return name
-
-
-def _below_working_folder(topics: Path) -> str:
-    shown = os.path.relpath(topics).replace(os.sep, "/")
-    if shown == "." or shown.startswith("../"):
-        raise UsageError(f"--topics {topics}: name a folder below this one, where the repository begins")
-    return shown
 
 
 def new_command(
@@ -298,10 +287,9 @@ def dags_command(
         print_result(dag_file().rstrip("\n"))
         return
     path = write / DAG_FILE
-    if is_there := path.is_file() and path.read_bytes() == dag_file().encode():
-        pass
-    elif path.exists():
+    is_there = path.is_file() and path.read_bytes() == dag_file().encode()
+    if not is_there and path.exists():
         raise SpecFileError(f"{path}: it has other lines; compare with `topicops dags`, or move it away")
-    else:
+    if not is_there:
         write_new(write, {DAG_FILE: dag_file()})
     print_result(f"{path}: {'is there already, as it would be written' if is_there else 'written'}")

@@ -57,13 +57,8 @@ class ImportResult:
 def draft_import(inputs: ImportInputs, read: Read) -> tuple[dict[str, str], ImportResult]:
     """Draft specs for every live topic that a spec can describe.
 
-    Returns:
-        The texts to write in order, by path below ``topics/``: the whole file of exceptions if some are added, then
-        ``ImportResult.files``; and the result.
-
-    Raises:
-        SpecError: A draft cannot be read back.
-        UsageError: Exceptions cannot be added to the existing file.
+    Returns the texts to write in order, by path below ``topics/``, and the result. The whole file of exceptions is the
+    first text, if some are added.
     """
     described, protected, left_out, topics = list[str](), list[str](), list[LeftOut](), dict[str, LiveTopic]()
     files = {d.stem: d.file for d in inputs.tree.documents if d.kind == "Topic"}
@@ -135,7 +130,11 @@ class _DraftBuilder:
         """Configs that no profile may hold: an exception can lift their findings only for one topic."""
 
     def draft(self, topics: Mapping[str, LiveTopic]) -> _Draft:
-        wanted = {name: _values_of(topic, self.inputs) for name, topic in topics.items()}
+        wanted: dict[str, Values] = {}
+        for name, topic in topics.items():
+            (factor,) = topic.replication_factors
+            configs = expressible_configs(topic, self.inputs.release)
+            wanted[name] = {"partitions": topic.partitions, "replicationFactor": factor, **configs}
         profiles = new_profiles(wanted, self.layers, own_configs=self.own_configs, taken=self.taken)
         choices = Layers(self.layers.defaults, {**self.layers.profiles, **profiles}).best_of_each(wanted)
         used = {name for name, _ in choices.values()}
@@ -195,12 +194,6 @@ class _DraftBuilder:
         every = (*self.inputs.tree.documents, *draft.documents.values(), *more)
         documents = sorted({document.file: document for document in every}.values(), key=lambda each: each.file)
         return Tree(documents=tuple(documents), files=len(documents))
-
-
-def _values_of(topic: LiveTopic, inputs: ImportInputs) -> Values:
-    (factor,) = topic.replication_factors
-    configs = expressible_configs(topic, inputs.release)
-    return {"partitions": topic.partitions, "replicationFactor": factor, **configs}
 
 
 def _configs_at(profile: Document, span: Span) -> list[str]:

@@ -34,11 +34,7 @@ def exceptions_file(environment: str) -> str:
 
 
 def with_exceptions(text: str | None, more: Sequence[WrittenException], environment: str, read: Read) -> str:
-    """Return the file's text with ``more`` after its last entry; a new file where ``text`` is None.
-
-    Raises:
-        UsageError: The entries are not a block list, so none can be added after them.
-    """
+    """Return the text with ``more`` after its last entry. Raises ``UsageError`` where entries are no block list."""
     added = [exception.fields for exception in more]
     if text is None:
         return document_text("Exceptions", {"name": environment}, {"spec": {"exceptions": tuple(added)}})

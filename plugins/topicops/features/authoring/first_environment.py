@@ -100,11 +100,7 @@ def _environment_lines(found: FirstEnvironment) -> Iterator[str]:
 
 
 def editor_settings(topics: str) -> str:
-    """Give ``.vscode/settings.json``: which schema is for which file; the YAML extension reads it.
-
-    Args:
-        topics: The folder of specs as seen from the repository's root, with ``/``.
-    """
+    """Give ``.vscode/settings.json``, which the YAML extension reads: the schema of each file below ``topics``."""
     environments, profiles = f"{topics}/environments/*.yaml", f"{topics}/profiles/*.yaml"
     exceptions = f"{topics}/environments/*.exceptions.yaml"
     patterns = {

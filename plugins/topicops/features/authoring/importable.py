@@ -95,11 +95,7 @@ def _override_problem(name: str, text: str, release: Release) -> tuple[Code, str
 
 
 def reason_to_leave_out(topic: LiveTopic, inputs: ImportInputs, file: str | None) -> CodedReason | None:
-    """Return why no spec can describe the topic; None means that one can.
-
-    Args:
-        file: The topic file of this name, in any environment.
-    """
+    """Return why no spec can describe the topic, None if one can; ``file`` describes its name in any environment."""
     name, environment = topic.name, inputs.environment.name
     if problem := name_problem(name):
         return problem

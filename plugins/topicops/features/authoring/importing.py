@@ -24,15 +24,9 @@ from topicops.steps.specs.validate import validate
 
 
 def topic_owners(topics: Path, file: Path | None, *, otherwise: str | None) -> TopicOwners:
-    """Find the owners of topics.
+    """Find the owners of topics in ``file``, or in ``owners.yaml`` where there is one.
 
-    Args:
-        file: A file of owners; None means ``owners.yaml`` of ``topics``, where there is one.
-        otherwise: The owner of topics that no pattern of the file fits.
-
-    Raises:
-        UsageError: The file cannot be read, or nothing names an owner.
-        SpecError: With every problem of the file.
+    Raises ``UsageError`` if the file cannot be read or nothing names an owner, and ``SpecError`` for problems in it.
     """
     path = file or topics / OWNERS_FILE
     patterns: tuple[tuple[str, str], ...] = ()
@@ -54,11 +48,6 @@ def import_topics(run: Run, owners: TopicOwners, *, domain: str | None, only: st
     """Write specs for the live topics that no file describes. Existing files stay; only exceptions may be added.
 
     Exceptions are written first and topics last: after a crash the files are valid, and another import continues.
-
-    Raises:
-        SpecError: With every problem of the existing files.
-        WrongTargetError: Another cluster answers.
-        SpecFileError: A file cannot be written.
     """
     at, exceptions = now(), exceptions_file(run.environment)
     run.progress(f"Reading {run.topics}")

@@ -62,13 +62,8 @@ _NEEDED: Mapping[ForgeKind, str] = {
 def start(wanted: Start, *, progress: Callable[[str], None]) -> str:
     """Look at the cluster and write the first files; says what was written, and what to type next.
 
-    A file that is there stays as it is.
-
-    Raises:
-        ClusterError: A server does not answer, or refuses to.
-        UsageError: An address or a connection cannot be used; or the working folder is below the root of a repository.
-        WrongTargetError: ZooKeeper and the brokers belong to different clusters, or the brokers run with KRaft.
-        SpecFileError: The disk refuses a file.
+    A file that is there stays as it is. Raises ``WrongTargetError`` where ZooKeeper and the brokers belong to different
+    clusters, or the brokers run with KRaft.
     """
     if inside := name_in_repository(Path()):
         read = " and ".join(sorted(_FORGE_FILES[wanted.forge]))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
@@ -86,11 +86,7 @@ def new_profiles(
 ) -> dict[str, Values]:
     """Return profiles to create, by name: sets of configs that several topics share, where a profile saves lines.
 
-    Partitions stay in the topics' files, because each topic grows on its own.
-
-    Args:
-        own_configs: Configs that no profile may hold.
-        taken: Names of other profiles.
+    Partitions stay in the topics' files, because each topic grows on its own; no profile holds ``own_configs``.
     """
     groups: defaultdict[tuple[tuple[str, int | str | None], ...], list[Values]] = defaultdict(list)
     kept_apart = {*own_configs, *NUMBERS}
@@ -103,14 +99,10 @@ def new_profiles(
         factors = {member.get("replicationFactor") for member in members}
         shared = {} if len(factors) > 1 or None in factors else {"replicationFactor": factors.pop()}
         profile: Values = {**dict(configs), **shared}
-        if len(members) > 1 and _lines_saved(profile, members) > 0:
+        saved = [_lines(member) - _lines(_above(member, profile)) - 1 for member in members]
+        if len(members) > 1 and sum(saved) > _LINES_AROUND_A_PROFILE + _lines(profile):
             found[_free_name(profile, {**layers.profiles, **found}, taken)] = profile
     return found
-
-
-def _lines_saved(profile: Values, members: Sequence[Values]) -> int:
-    each = [_lines(member) - _lines(_above(member, profile)) - 1 for member in members]
-    return sum(each) - _LINES_AROUND_A_PROFILE - _lines(profile)
 
 
 def _free_name(profile: Values, named: Mapping[str, Values], taken: Iterable[str]) -> str:

@@ -13,7 +13,7 @@ from topicops.edges.specs.reader import read_tree
 from topicops.features.authoring.first_environment import SCHEMAS, schema_line
 from topicops.features.authoring.owners import checked_name, domain_of
 from topicops.features.shared.writer import document_of, replace_text, require_free, shown, write_new
-from topicops.features.shared.yaml_blocks import chunks_of, field_of, is_block, lines_of, plain_value
+from topicops.features.shared.yaml_blocks import chunks_of, field_of, is_block, plain_value
 from topicops.features.shared.yaml_text import Content, document_text, text_of
 from topicops.flow.runs.run import Run, read_specs
 from topicops.model.errors import SpecError, UsageError
@@ -52,16 +52,10 @@ def typed(text: str) -> Content:
 def write_new_spec(
     topics: Path, topic: str, text: str, *, domain: str | None, passes: Sequence[Callable[[str], str]] = ()
 ) -> str:
-    """Check the file of a new topic against all rules and write it; gives the file's name.
+    """Check the file of a new topic against all rules and write it below ``domain``; gives the file's name.
 
-    Args:
-        domain: The folder; None means the first dotted part of the name.
-        passes: Each takes the text and gives what is written in its place.
-
-    Raises:
-        UsageError: A file cannot have this name; or only numbers are missing, and the message names their options.
-        SpecError: The spec breaks a rule.
-        SpecFileError: There is such a file already, or it cannot be written.
+    Each of ``passes`` gives what is written in place of the text. If only numbers are missing, a ``UsageError`` names
+    their options.
     """
     below = f"{domain or domain_of(checked_name(topic))}/{topic}.yaml"
     require_free(topics / below)
@@ -102,13 +96,7 @@ def _problem(found: Diagnostic) -> tuple[str, str, str, bool]:
 def retire(topics: Path, topic: str, lifecycle: Callable[[], Mapping[str, Content]]) -> str:
     """Turn the spec of a topic into a tombstone; gives the file's name. Only comments inside replaced blocks are lost.
 
-    Args:
-        lifecycle: Called once the topic's file is found and read.
-
-    Raises:
-        UsageError: No file describes the topic, it is a tombstone already, or no block can be taken out of the file.
-        SpecError: The tombstone breaks a rule.
-        SpecFileError: The file cannot be written.
+    ``lifecycle`` is called once the file is read. Raises ``UsageError`` where no block can be taken out of it.
     """
     tree = read_tree(topics)
     document = _document(tree, topic)
@@ -147,8 +135,8 @@ def _with_lifecycle(root: Fields, text: str, lifecycle: str) -> str | None:
         return None
     kept: list[str] = []
     for chunk in chunks_of(root, lines, start=1, end=len(lines) + 1):
-        found = lines_of(chunk, lines)
-        kept += [line for line in found if chunk.name not in _REPLACED or line.startswith("#")]
+        found, is_kept = lines[chunk.start - 1 : chunk.end - 1], chunk.entry[0].text not in _REPLACED
+        kept += [line for line in found if is_kept or line.startswith("#")]
     while kept and not kept[-1].strip():
         kept.pop()
     return "\n".join([*kept, lifecycle])

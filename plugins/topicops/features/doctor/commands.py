@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +13,10 @@ from topicops.cli.output import print_result
 from topicops.cli.runs import unrecorded_run
 from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, TopicsOption, one_environment
 from topicops.model.errors import ExitStatus
+from topicops.model.printable import plural, printable
+
+if TYPE_CHECKING:
+    from topicops.features.doctor.findings import DoctorReport
 
 
 def doctor_command(
@@ -27,7 +33,6 @@ def doctor_command(
 ) -> None:
     """Find what would stop an apply: versions, permissions, settings, clocks and metadata. Nothing is written."""
     from topicops.features.doctor.reading import doctor, doctor_for_kraft
-    from topicops.features.doctor.text import doctor_text
     from topicops.model.json_types import json_text
     from topicops.plugged import ENGINES
 
@@ -39,3 +44,23 @@ def doctor_command(
     print_result(json_text(report) if output == "json" else doctor_text(report))
     if report.has_errors:
         raise typer.Exit(ExitStatus.ERROR)
+
+
+def doctor_text(report: DoctorReport) -> str:
+    """Return facts first, then a line for each finding with its fix, then the counts."""
+    return "\n".join(map(printable, _lines(report)))
+
+
+def _lines(report: DoctorReport) -> Iterator[str]:
+    width = max(map(len, report.facts), default=0)
+    for about, sentence in report.facts.items():
+        yield f"{about:<{width}}  {sentence}"
+    for finding in report.findings:
+        code = f" {finding.code}" if finding.code else ""
+        yield f"{finding.severity}{code} [{finding.id}]: {finding.message}; fix: {finding.fix}"
+    if report.rules_not_applied:
+        yield f"not applied, because something they need is missing: {', '.join(report.rules_not_applied)}"
+    counts = Counter(finding.severity for finding in report.findings)  # the gravest come first
+    words = [plural(count, severity) for severity, count in counts.items()]
+    said = ", ".join(filter(None, [report.verdict, *words])) or "Nothing found"
+    yield f"{said}; {plural(report.rules_applied, 'rule')} applied."

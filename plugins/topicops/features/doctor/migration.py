@@ -95,11 +95,12 @@ class MigrationRules(ConnectionRules, SettingsRules, TopicRules):
     def left_behind(self) -> Iterator[Finding]:
         kafka, kept = self.kafka, self.copied
         brokers, oldest = kafka.brokers.values(), min(kafka.releases.values(), default=BRIDGE)
+        log_dirs = [b.settings.get("log.dirs") or b.settings.get("log.dir", "") for b in brokers]
         used = (
             ("ACLs", MIGRATES_USERS, any(broker.settings.get("authorizer.class.name") for broker in brokers)),
             ("SCRAM users", MIGRATES_USERS, bool(kept.scram_users)),
             ("delegation tokens", MIGRATES_TOKENS, kept.delegation_tokens > 0),
-            ("brokers with several log.dirs", MIGRATES_LOG_DIRS, any(broker.log_dirs > 1 for broker in brokers)),
+            ("brokers with several log.dirs", MIGRATES_LOG_DIRS, any("," in folders for folders in log_dirs)),
         )
         places = (f"{name} (from {since} on)" for name, since, is_used in used if is_used and oldest < since)
         message = f"this cluster has what a migration with {oldest} does not take along:"
@@ -122,8 +123,9 @@ class MigrationRules(ConnectionRules, SettingsRules, TopicRules):
 
     def controller_ids(self) -> Iterator[Finding]:
         brokers = self.kafka.brokers
-        voters = {voter for broker in brokers.values() for voter in broker.voters}
-        places = (f"node {b}" for b in sorted(voters & brokers.keys()))
+        written = [broker.settings.get("controller.quorum.voters", "") for broker in brokers.values()]
+        voters = {voter.partition("@")[0].strip() for text in written for voter in text.split(",")}
+        places = (f"node {b}" for b in sorted(brokers) if str(b) in voters)
         fix = "give each KRaft controller a node.id that no broker has, and correct controller.quorum.voters"
         return found(ERROR, "controller.quorum.voters names ids that brokers have:", places, fix)
 

@@ -6,11 +6,11 @@ from collections.abc import Callable, Container, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from topicops.features.doctor.findings import DoctorReport
 from topicops.features.doctor.rules import examine, examine_for_kraft, kraft_report
-from topicops.features.doctor.values import Area, DoctorFacts, KafkaFacts, KafkaRole, ZooKeeperFacts
+from topicops.features.doctor.values import Area, DoctorFacts, KafkaFacts, KafkaRole
 from topicops.flow.runs.access import Access
 from topicops.flow.runs.run import Run, home_is_set, read_needed_specs
 from topicops.model.errors import TopicopsError, UsageError
@@ -19,9 +19,6 @@ from topicops.model.specs.desired import Desired, Lifecycle
 from topicops.steps.clocks import difference_text
 from topicops.steps.planning.cluster_guard import require_cluster_id
 from topicops.steps.specs.needed import no_topic
-
-if TYPE_CHECKING:
-    from topicops.edges.zookeeper.reader import ZooKeeperReader
 
 T = TypeVar("T")
 Unread = dict[Area, TopicopsError]
@@ -32,24 +29,30 @@ def doctor(run: Run, *, spark_starts_slowly: bool = False) -> DoctorReport:
     environment, desired = read_needed_specs(run, no_topic).require()
     access, unread = run.access(environment), Unread()
     facts = _read_source(access, unread)
-    live = facts.snapshot
+    live, clock_difference = facts.snapshot, ""
+    if live is not None and live.source == "kafka":
+        with suppress(TopicopsError), access.reader() as reader:
+            clock_difference = difference_text(reader.server_time(), Clock())
     return examine(
         replace(
             facts,
             kafka=_read_brokers(access, unread, _topics_to_change(desired, live.topics if live else ())),
             home_is_set=home_is_set(),
             spark_starts_slowly=spark_starts_slowly,
-            clock_difference=_clock_difference(access) if live and live.source == "kafka" else "",
+            clock_difference=clock_difference,
         )
     )
 
 
 def doctor_for_kraft(run: Run) -> DoctorReport:
     """What stands in the way of a migration of the environment's cluster from ZooKeeper to KRaft."""
+    from topicops.edges.kafka.questions.quorum import quorum_of
+
     environment, _ = read_needed_specs(run, no_topic).require()
     access, unread = run.access(environment), Unread()
-    if _runs_with_kraft(access):
-        return kraft_report(environment.name, "the brokers run with KRaft already: there is nothing to migrate")
+    with suppress(TopicopsError):  # that no broker answers is a finding below
+        if quorum_of(access.kafka("reader")) is not None:
+            return kraft_report(environment.name, "the brokers run with KRaft already: there is nothing to migrate")
     kafka = _read_brokers(access, unread, {}, for_migration=True)
     if environment.spec.cluster.source != "zookeeper":
         place = environment.place_of("cluster.source")
@@ -75,8 +78,10 @@ def _read_source(access: Access, unread: Unread, *, for_migration: bool = False)
 
 
 def _facts_of_source(access: Access, unread: Unread, *, for_migration: bool) -> DoctorFacts:
+    from topicops.edges.zookeeper.diagnosis import tls_context
     from topicops.edges.zookeeper.reader import ZooKeeperReader
     from topicops.features.doctor.edges.migration import migration_facts
+    from topicops.features.doctor.edges.zookeeper import undecodable_znodes, zookeeper_facts
 
     facts = DoctorFacts(environment=access.environment, unread=unread)
     with access.reader() as reader:
@@ -88,46 +93,23 @@ def _facts_of_source(access: Access, unread: Unread, *, for_migration: bool) -> 
         else:
             facts = replace(facts, snapshot=_tried(unread, "snapshot", lambda: reader.snapshot(states=True)))
         if isinstance(reader, ZooKeeperReader):
-            facts = replace(facts, zookeeper=_zookeeper_facts(access, reader, facts))
+            tls = access.zookeeper().tls
+            found = zookeeper_facts(reader, tls=tls_context(tls) if tls else None)
+            if facts.snapshot is None and facts.other_cluster_id is None:
+                found = replace(found, undecodable=undecodable_znodes(reader))
+            facts = replace(facts, zookeeper=found)
             if for_migration and facts.other_cluster_id is None:
                 facts = replace(facts, migration=_tried(unread, "zookeeper", lambda: migration_facts(reader)))
     return facts
 
 
-def _zookeeper_facts(access: Access, reader: ZooKeeperReader, facts: DoctorFacts) -> ZooKeeperFacts:
-    """What ZooKeeper says; where it is the environment's own and has no snapshot, with all undecodable znodes."""
-    from topicops.edges.zookeeper.diagnosis import tls_context
-    from topicops.features.doctor.edges.zookeeper import undecodable_znodes, zookeeper_facts
-
-    tls = access.zookeeper().tls
-    found = zookeeper_facts(reader, tls=tls_context(tls) if tls else None)
-    if facts.snapshot is not None or facts.other_cluster_id is not None:
-        return found
-    return replace(found, undecodable=undecodable_znodes(reader))
-
-
-def _runs_with_kraft(access: Access) -> bool:
-    """False too where no broker answers: that is a finding of its own."""
-    from topicops.edges.kafka.questions.cluster import quorum_of
-
-    with suppress(TopicopsError):
-        return quorum_of(access.kafka("reader")) is not None
-    return False
-
-
-def _clock_difference(access: Access) -> str:
-    with suppress(TopicopsError), access.reader() as reader:
-        return difference_text(reader.server_time(), Clock())
-    return ""
-
-
 def _topics_to_change(desired: Desired, live: Container[str]) -> dict[KafkaRole, list[str]]:
     """Live topics that a role may have to change: the deleter gets those with a tombstone."""
-    named = [topic for name, topic in sorted(desired.topics.items()) if name in live]
-    return {
-        "applier": [topic.name for topic in named if topic.lifecycle is not Lifecycle.ABSENT],
-        "deleter": [topic.name for topic in named if topic.lifecycle is Lifecycle.ABSENT],
-    }
+    found: dict[KafkaRole, list[str]] = {"applier": [], "deleter": []}
+    for name, topic in sorted(desired.topics.items()):
+        if name in live:
+            found["deleter" if topic.lifecycle is Lifecycle.ABSENT else "applier"].append(name)
+    return found
 
 
 def _read_brokers(

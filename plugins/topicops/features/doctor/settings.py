@@ -37,11 +37,8 @@ class SettingsRules(Rules):
         A KRaft controller tells its time to everybody.
         """
         if self.facts.clock_difference:
-            message, fix = (
-                self.facts.clock_difference.removesuffix(f" ({Code.CLOCK_SKEW})"),
-                "repair time synchronisation there",
-            )
-            yield Finding(WARNING, message, fix, Code.CLOCK_SKEW)
+            message = self.facts.clock_difference.removesuffix(f" ({Code.CLOCK_SKEW})")
+            yield Finding(WARNING, message, "repair time synchronisation there", Code.CLOCK_SKEW)
         zookeeper = self.facts.zookeeper
         if zookeeper is None:
             return

@@ -115,19 +115,6 @@ class BrokerFacts:
     log_directories: LogDirectories | str | None = None
     """A sentence says why it does not describe them; None means that it does not offer that, or answers nothing."""
 
-    @property
-    def log_dirs(self) -> int:
-        """Number of its log directories."""
-        written = self.settings.get("log.dirs") or self.settings.get("log.dir", "")
-        return sum(bool(folder.strip()) for folder in written.split(","))
-
-    @property
-    def voters(self) -> set[int]:
-        """Ids of ``1@host:port,2@host:port``."""
-        voters = self.settings.get("controller.quorum.voters", "").split(",")
-        ids = (voter.partition("@")[0].strip() for voter in voters)
-        return {int(text) for text in ids if text.isascii() and text.isdecimal() and len(text) < 11}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaFacts:

@@ -35,9 +35,6 @@ def code_command(
     ] = None,
 ) -> None:
     """Explain a code, or list all of them."""
-    from topicops.features.explain.commands import code_text, find_code
-    from topicops.model.codes import Code
-
     if code is None:
         print_result("\n".join(f"{each}  {each.meaning}" for each in Code))
     else:
@@ -51,22 +48,15 @@ def code_text(code: Code) -> str:
 
 
 def find_code(text: str) -> Code:
-    """Return the code as people type it: ``TOP204``, ``top204``, ``204``, ``v08``.
-
-    Raises:
-        UsageError: There is no such code; the message names the nearest one.
-    """
+    """Return the code as people type it: ``TOP204``, ``204``, ``v08``. A ``UsageError`` names the nearest one."""
     wanted = text.strip().upper()
     wanted = f"TOP{wanted}" if wanted.isdecimal() else wanted
-    found = CODES.get(wanted)
-    if found is None:
-        raise UsageError(f"there is no code {text!r}; the nearest is {_nearest(wanted)}, and `topicops code` lists all")
-    return found
-
-
-def _nearest(wanted: str) -> str:
+    if wanted in CODES:
+        return CODES[wanted]
     digits = wanted.removeprefix("TOP")
     if digits.isascii() and digits.isdigit() and len(digits) < 10:
-        problems = (code for code in Code if code.startswith("TOP"))
-        return min(problems, key=lambda code: abs(int(code.removeprefix("TOP")) - int(digits)))
-    return next(iter(difflib.get_close_matches(wanted, CODES, n=1, cutoff=0.0)))
+        problems = [code for code in Code if code.startswith("TOP")]
+        nearest: str = min(problems, key=lambda code: abs(int(code.removeprefix("TOP")) - int(digits)))
+    else:
+        nearest = difflib.get_close_matches(wanted, CODES, n=1, cutoff=0.0)[0]
+    raise UsageError(f"there is no code {text!r}; the nearest is {nearest}, and `topicops code` lists all")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from itertools import chain
 from pathlib import Path
 
 from topicops.edges.specs.reader import read_tree
@@ -13,7 +12,7 @@ from topicops.model.errors import UsageError
 from topicops.model.json_types import FormatVersion
 from topicops.model.printable import printable
 from topicops.model.specs.config_checks import later_problem
-from topicops.model.specs.document import Fields, Items, Node, Text, Tree
+from topicops.model.specs.document import Fields, Items, Text, Tree
 from topicops.model.specs.files import TopicSpec
 from topicops.model.specs.spellings import human_unit
 from topicops.model.specs.topic_config import TOPIC_CONFIGS, canonical_written
@@ -79,18 +78,13 @@ class Explanation:
 
 
 def explain(topics: Path, topic: str, environment: str) -> Explanation:
-    """Read the files, and find where each value of a topic comes from.
-
-    Raises:
-        SpecError: The files have errors.
-        UsageError: There is no such topic, or it is not for this environment.
-    """
+    """Find where each value of a topic comes from. Raises ``UsageError`` if the environment has no such topic."""
     tree, now = read_tree(topics), datetime.now(UTC)
     validate(tree, environment=environment, now=now).require()
     source, view = _source_of(tree, topic, environment, now)
-    parts = [_metadata(source), _below(source.body.section("lifecycle"), "lifecycle")]
-    for merged in view.merged:
-        parts += [_settings(merged, view), _configs(merged, view)]
+    written = [each for each in _below(source.metadata) if each.name != "name"]
+    written += _below(source.body.section("lifecycle"), "lifecycle.")
+    merged = [each for one in view.merged for each in (*_settings(one, view), *_configs(one, view))]
     cluster, place = view.environment_spec.section("cluster"), source.metadata.location("name")
     return Explanation(
         topic=topic,
@@ -100,7 +94,7 @@ def explain(topics: Path, topic: str, environment: str) -> Explanation:
         line=place.line,
         kafka_version=str(view.release),
         kafka_version_place=str(cluster.location("kafkaVersion")) if "kafkaVersion" in cluster else None,
-        values=tuple(chain.from_iterable(parts)),
+        values=(*written, *merged),
     )
 
 
@@ -119,23 +113,12 @@ def _source_of(tree: Tree, topic: str, environment: str, now: datetime) -> tuple
     return source, view
 
 
-# ---- the parts ----
-
-
-def _metadata(source: TopicSource) -> Iterator[Explained]:
-    for name in source.metadata.values:
-        if name == "labels":
-            yield from _below(source.metadata.section(name), "labels")
-        elif name != "name":
-            yield _explained(name, [_given("topic", source.metadata, name)])
-
-
-def _below(section: Section, prefix: str) -> Iterator[Explained]:
+def _below(section: Section, prefix: str = "") -> Iterator[Explained]:
     for name, value in section.values.items():
         if isinstance(value.value, Section):
-            yield from _below(value.value, f"{prefix}.{name}")
+            yield from _below(value.value, f"{prefix}{name}.")
         else:
-            yield _explained(f"{prefix}.{name}", [_given("topic", section, name)])
+            yield _explained(f"{prefix}{name}", [_given("topic", section, name)])
 
 
 def _settings(topic: MergedTopic, view: EnvironmentView) -> Iterator[Explained]:
@@ -181,9 +164,6 @@ def _layers(topic: MergedTopic, view: EnvironmentView) -> list[tuple[str, Sectio
     ]
 
 
-# ---- one value ----
-
-
 def _explained(name: str, given: Sequence[Given]) -> Explained:
     *lower, last = given
     return Explained(**asdict(last), name=name, value=last.written, overrode=tuple(reversed(lower)))
@@ -204,20 +184,14 @@ def _written(value: object) -> str:
             return value.isoformat().replace("+00:00", "Z")
         case tuple():
             return f"[{', '.join(_written(item.value) for item in value if isinstance(item, Value))}]"
-        case Text() | Items() | Fields():
-            return _as_flow(value)
+        case Text():
+            return value.text
+        case Items():
+            return f"[{', '.join(map(_written, value.items))}]"
+        case Fields():
+            return f"{{{', '.join(f'{key.text}: {_written(below)}' for key, below in value.entries)}}}"
         case _:
             return str(value)
-
-
-def _as_flow(node: Node) -> str:
-    match node:
-        case Text():
-            return node.text
-        case Items():
-            return f"[{', '.join(_as_flow(item) for item in node.items)}]"
-        case Fields():
-            return f"{{{', '.join(f'{key.text}: {_as_flow(value)}' for key, value in node.entries)}}}"
 
 
 _WIDEST_VALUE = 60

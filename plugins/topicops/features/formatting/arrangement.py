@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from topicops.features.formatting.field_order import Place, below, order_of
-from topicops.features.shared.yaml_blocks import Chunk, chunks_of, end_of, indentation, is_block, last_line, lines_of
-from topicops.model.specs.document import Entry, Fields, Items, Node, Text
+from topicops.features.shared.yaml_blocks import Chunk, chunks_of, end_of, indentation, is_block, last_line
+from topicops.model.specs.document import Fields, Items, Node, Text
 
 _STEP = 2
 
@@ -37,80 +37,67 @@ def reindented(text: str, root: Node, _place: Place) -> str:
 
 
 class _Moves:
-    """How far each line moves."""
+    """Which lines move, and how they look then."""
 
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = lines
-        self.keys: dict[int, _Place] = {}
+        self.places: dict[int, _Place] = {}
         """Lines that start with a key or a dash."""
-        self.dashes: dict[int, int] = {}
-        """Lines that start with a dash: the column, from 0, of the item after it."""
-        self.inside: dict[int, int] = {}
-        """Lines inside a value: how far each moves."""
+        self.shown: dict[int, str] = {}
+        """Those lines, and the lines inside values, as they are to be."""
 
-    def block(self, node: Node, *, new: int) -> None:
-        if isinstance(node, Fields):
-            self._fields(node, new=new, first_is_placed=False)
-        elif isinstance(node, Items):
+    def block(self, node: Node, *, new: int, first_is_placed: bool = False) -> None:
+        if isinstance(node, Items):
             self._items(node, new=new)
-
-    def _fields(self, node: Fields, *, new: int, first_is_placed: bool) -> None:
-        for number, (key, value) in enumerate(node.entries):
-            line, old = key.span.line, key.span.column - 1
-            if number or not first_is_placed:
-                if self.lines[line - 1][:old].strip():
-                    raise _UnusualError
-                self.keys[line] = _Place(old, new)
-            self._value(value, line=line, old=old, new=new)
+        elif isinstance(node, Fields):
+            for number, (key, value) in enumerate(node.entries):
+                line, old = key.span.line, key.span.column - 1
+                if number or not first_is_placed:
+                    if self.lines[line - 1][:old].strip():
+                        raise _UnusualError
+                    self._place(line, old, new, self.lines[line - 1][old:])
+                self._value(value, line=line, old=old, new=new)
 
     def _items(self, node: Items, *, new: int) -> None:
         dash = node.span.column - 1
         for item in node.items:
             line, column = item.span.line, item.span.column - 1
             between = self.lines[line - 1][:column]
-            if between.strip() != "-" or between.index("-") != dash or line in self.keys:
+            if between.strip() != "-" or between.index("-") != dash or line in self.places:
                 raise _UnusualError
-            self.keys[line] = _Place(dash, new)
-            self.dashes[line] = column
+            self._place(line, dash, new, f"- {self.lines[line - 1][column:]}")
             if isinstance(item, Fields) and is_block(item, self.lines):
-                self._fields(item, new=new + _STEP, first_is_placed=True)
+                self.block(item, new=new + _STEP, first_is_placed=True)
             else:
                 self._value(item, line=line, old=dash, new=new)
 
+    def _place(self, line: int, old: int, new: int, text: str) -> None:
+        self.places[line], self.shown[line] = _Place(old, new), " " * new + text
+
     def _value(self, value: Node, *, line: int, old: int, new: int) -> None:
-        if not isinstance(value, Fields | Items) or not is_block(value, self.lines):
-            last = last_line(value, self.lines, below=old, line=line)
-            self.inside |= dict.fromkeys(range(line + 1, last + 1), new - old)
+        if isinstance(value, Fields | Items) and is_block(value, self.lines):
+            if value.span.line == line:
+                raise _UnusualError
+            self.block(value, new=new + _STEP)
             return
-        if value.span.line == line:
-            raise _UnusualError
-        self.block(value, new=new + _STEP)
+        for number in range(line + 1, last_line(value, self.lines, below=old, line=line) + 1):
+            if (text := self.lines[number - 1]).strip():
+                self.shown[number] = " " * max(indentation(text) + new - old, 0) + text.lstrip(" ")
 
     def moved(self, number: int) -> str:
-        line = self.lines[number - 1]
-        if number in self.keys:
-            new = self.keys[number].new
-            if number in self.dashes:
-                return f"{' ' * new}- {line[self.dashes[number] :]}"
-            return " " * new + line[self.keys[number].old :]
-        if not line.strip():
-            return line
-        if number in self.inside:
-            return " " * max(indentation(line) + self.inside[number], 0) + line.lstrip(" ")
-        if not line.lstrip(" ").startswith("#"):
+        line = self.shown.get(number, self.lines[number - 1])
+        if number in self.shown or not line.lstrip(" ").startswith("#"):
             return line
         return " " * self._of_comment(number) + line.lstrip(" ")
 
     def _of_comment(self, number: int) -> int:
         """A comment moves like the next field below if that is indented as far or deeper; else like one above."""
         old = indentation(self.lines[number - 1])
-        below = next((self.keys[n] for n in range(number + 1, len(self.lines) + 1) if n in self.keys), None)
+        below = next((self.places[n] for n in range(number + 1, len(self.lines) + 1) if n in self.places), None)
         if below is not None and below.old >= old:
             return below.new
-        above = (self.keys[n] for n in range(number - 1, 0, -1) if n in self.keys and self.keys[n].old <= old)
-        nearest = next(above, None)
-        if nearest is None:
-            return old
+        above = (self.places[n] for n in range(number - 1, 0, -1) if n in self.places and self.places[n].old <= old)
+        nearest = next(above, _Place(old, old))
         return nearest.new if nearest.old == old else nearest.new + _STEP
 
 
@@ -157,16 +144,16 @@ def _in_order(fields: Fields, place: Place, lines: Sequence[str], *, start: int,
     tail = end_of(fields.entries[-1], lines, end=end)  # later lines belong to the mapping as a whole
     chunks = chunks_of(fields, lines, start=start, end=tail)
     order = order_of(place)
-    pairs = sorted(zip(chunks, fields.entries, strict=True), key=lambda pair: order.get(pair[0].name, len(order)))
-    found = [line for chunk, entry in pairs for line in _lines(chunk, entry, place, lines)]
+    chunks.sort(key=lambda chunk: order.get(chunk.entry[0].text, len(order)))
+    found = [line for chunk in chunks for line in _lines(chunk, place, lines)]
     return [*found, *lines[tail - 1 : end - 1]]
 
 
-def _lines(chunk: Chunk, entry: Entry, place: Place, lines: Sequence[str]) -> Iterator[str]:
-    key, value = entry
+def _lines(chunk: Chunk, place: Place, lines: Sequence[str]) -> Iterator[str]:
+    key, value = chunk.entry
     inner = below(place, key.text)
     if inner is None or not isinstance(value, Fields) or not value.entries or not is_block(value, lines):
-        yield from lines_of(chunk, lines)
+        yield from lines[chunk.start - 1 : chunk.end - 1]
         return
     yield from lines[chunk.start - 1 : key.span.line]
     yield from _in_order(value, inner, lines, start=key.span.line + 1, end=chunk.end)

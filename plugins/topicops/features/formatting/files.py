@@ -28,11 +28,7 @@ class FormatResult:
 
 
 def format_files(selection: Selection, *, check: bool, on_change: Callable[[str], None]) -> FormatResult:
-    """Write the files that have no error in the standard form; with ``check`` nothing is written.
-
-    Args:
-        on_change: Takes the name of each file that is changed, or would be.
-    """
+    """Write the files that have no error in the standard form, unless ``check``; ``on_change`` takes their names."""
     from topicops.features.formatting.standard_form import formatted
     from topicops.features.shared.writer import replace_text
     from topicops.steps.specs.validate import validate

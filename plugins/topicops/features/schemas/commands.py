@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from importlib import resources
 from typing import Annotated
 
@@ -19,14 +18,14 @@ def schema_command(
     ] = None,
 ) -> None:
     """Print the JSON Schema of one kind of file or output, or where the schemas are installed."""
-    print_result("\n".join(_listing()) if kind is None else rendered(kind))
-
-
-def _listing() -> Iterator[str]:
+    if kind is not None:
+        print_result(rendered(kind))
+        return
     folder = resources.files("topicops").joinpath("schema")
     for title, files in (("Files that people write", spec_files()), ("Outputs for programs", output_files())):
-        yield f"{title}:"
-        yield from (f"  {kind}: {folder.joinpath(file)}" for kind, file in files.items())
+        print_result(f"{title}:")
+        for name, file in files.items():
+            print_result(f"  {name}: {folder.joinpath(file)}")
 
 
 def spec_files() -> dict[str, str]:

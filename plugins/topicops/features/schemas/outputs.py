@@ -108,12 +108,8 @@ def _part_of_plan(name: str, schema: Schema) -> Schema:
 
 
 def _of_action(action: Action) -> Schema:
-    before, after = VALUES_BY_ACTION[action]
-    return {
-        "if": {"properties": {"actions": {"const": [action]}}},
-        "then": {"properties": {"before": _required(before), "after": _required(after)}},
+    shapes: dict[str, Schema] = {
+        name: {"type": "null"} if fields is None else {"type": "object", "required": list(fields)}
+        for name, fields in zip(("before", "after"), VALUES_BY_ACTION[action], strict=True)
     }
-
-
-def _required(fields: Sequence[str] | None) -> Schema:
-    return {"type": "null"} if fields is None else {"type": "object", "required": list(fields)}
+    return {"if": {"properties": {"actions": {"const": [action]}}}, "then": {"properties": shapes}}

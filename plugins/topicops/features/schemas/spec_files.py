@@ -16,27 +16,13 @@ from itertools import pairwise
 from typing import assert_never
 
 from topicops.model.release import OLDEST
+from topicops.model.specs import field_kinds as kinds
 from topicops.model.specs.config_checks import ranges_by_release
 from topicops.model.specs.desired import API_VERSION
 from topicops.model.specs.environment import Written
-from topicops.model.specs.field_kinds import (
-    AsWrittenKind,
-    BooleanKind,
-    ConfigsKind,
-    DurationKind,
-    EntriesKind,
-    Field,
-    IntegerKind,
-    Kind,
-    ListKind,
-    ModelKind,
-    TextKind,
-    TimeKind,
-    WordKind,
-    fields_of,
-)
+from topicops.model.specs.field_kinds import Field, Kind, fields_of
 from topicops.model.specs.files import EnvironmentFile, ExceptionsFile, OwnersFile, ProfileFile, TopicFile
-from topicops.model.specs.topic_config import TOPIC_CONFIGS, UNITS, TopicConfig, Unit
+from topicops.model.specs.topic_config import TOPIC_CONFIGS, UNITS, TopicConfig, Unit, parse
 
 Schema = dict[str, object]
 
@@ -87,9 +73,6 @@ _TOMBSTONES: Schema = {
 """A tombstone has no spec; every other topic has one."""
 
 
-# ---- from models ----
-
-
 def _object(model: type[Written], definitions: dict[str, Schema], kind: str) -> Schema:
     fields, words = fields_of(model), words_of(model)
     return {
@@ -114,9 +97,6 @@ def words_of(model: type[Written]) -> dict[str, str]:
     """Return the sentence that the source has under each field of a model, by the field's name in the file.
 
     Pydantic could read them (``use_attribute_docstrings``), but would do so in every command that imports the models.
-
-    Raises:
-        KeyError: A field has none.
     """
     words = sentences_of(model)
     return {str(info.alias): words[name] for name, info in model.model_fields.items()}
@@ -158,41 +138,38 @@ def _as_json(default: object) -> object:
 def _schema(value: Kind, definitions: dict[str, Schema], kind: str) -> Schema:
     """The schema of one kind of value, without null; models and configs are added to ``definitions``."""
     match value:
-        case TextKind():
+        case kinds.TextKind():
             return {"type": list(_ANY_SCALAR)} | ({"maxLength": value.longest} if value.longest else {})
-        case WordKind():
+        case kinds.WordKind():
             return {"enum": list(value.words)}
-        case IntegerKind():
-            return {"type": ["integer", "string"], "pattern": _WHOLE_NUMBER, **_bounds(value)}
-        case BooleanKind():
+        case kinds.IntegerKind():
+            limits = {"minimum": value.lowest, "maximum": value.highest}
+            bounds = {name: bound for name, bound in limits.items() if bound is not None}
+            return {"type": ["integer", "string"], "pattern": _WHOLE_NUMBER, **bounds}
+        case kinds.BooleanKind():
             return {"type": ["boolean", "string"], "pattern": "^(true|false)$"}
-        case TimeKind():
+        case kinds.TimeKind():
             return {"type": "string", "format": "date-time", "pattern": _TIME}
-        case DurationKind():
+        case kinds.DurationKind():
             return {"type": "string", "pattern": _with_unit("ms", always=True)}
-        case ListKind():
+        case kinds.ListKind():
             return {"type": "array", "items": _schema(value.item, definitions, kind)}
-        case EntriesKind():
+        case kinds.EntriesKind():
             names = {"propertyNames": {"pattern": f"^{value.key.pattern}$"}} if value.key.pattern else {}
             found = _or_null(_schema(value.value, definitions, kind))
             return {"type": "object", "additionalProperties": found, **names}
-        case ConfigsKind():
+        case kinds.ConfigsKind():
             properties = {name: _config(config) for name, config in sorted(TOPIC_CONFIGS.items())}
             definitions["configs"] = {"type": "object", "properties": properties, "additionalProperties": False}
             return {"$ref": "#/$defs/configs"}
-        case ModelKind():
+        case kinds.ModelKind():
             name = value.model.__name__
             definitions[name] = definitions.get(name) or _object(value.model, definitions, kind)
             return {"$ref": f"#/$defs/{name}"}
-        case AsWrittenKind():
+        case kinds.AsWrittenKind():
             return _assignment()
         case _:
             assert_never(value)
-
-
-def _bounds(value: IntegerKind) -> Schema:
-    bounds = {"minimum": value.lowest, "maximum": value.highest}
-    return {name: bound for name, bound in bounds.items() if bound is not None}
 
 
 def _with_unit(unit: Unit, *, always: bool = False) -> str:
@@ -208,14 +185,12 @@ def _assignment() -> Schema:
     return {"anyOf": [by_partition, {"type": ["string", "integer"], "pattern": _TEXT_FORM_OF_ASSIGNMENT}]}
 
 
-# ---- configs ----
-
-
 def _config(config: TopicConfig) -> Schema:
     """What one config may be; the keywords that begin with x- are for people who read the schema."""
     schema = _config_value(config)
     schema["description"] = " ".join([config.words, *_words_on_releases(config)])
-    schema["default"] = _typed_default(config)
+    default = parse(config.name, config.default)
+    schema["default"] = config.default if isinstance(default, tuple) else default
     schema["x-type"], schema["x-valid"], schema["x-since"] = config.type, config.valid, str(config.since)
     if len(valid := ranges_by_release(config)) > 1:
         schema["x-valid-by-release"] = {str(since): text for since, text in valid.items()}
@@ -242,7 +217,11 @@ def _words_on_releases(config: TopicConfig) -> Iterator[str]:
 def _config_value(config: TopicConfig) -> Schema:
     match config.type:
         case "INT" | "LONG":
-            return _config_number(config)
+            pattern = _with_unit(config.unit) if config.unit else _WHOLE_NUMBER
+            bounds = _bounds_of(config)
+            if also := config.constraint.also:
+                bounds = {"anyOf": [bounds, {"enum": list(also)}]}
+            return {"type": ["integer", "string", "null"], "pattern": pattern, **bounds}
         case "DOUBLE":
             return {"type": ["number", "string", "null"], "pattern": _DOUBLE, **_bounds_of(config)}
         case "BOOLEAN":
@@ -254,14 +233,6 @@ def _config_value(config: TopicConfig) -> Schema:
             return {"enum": [*words, None]}
         case "STRING":
             return {"type": ["string", "number", "null"]}
-
-
-def _config_number(config: TopicConfig) -> Schema:
-    pattern = _with_unit(config.unit) if config.unit else _WHOLE_NUMBER
-    schema: Schema = {"type": ["integer", "string", "null"], "pattern": pattern}
-    if also := config.constraint.also:
-        return {**schema, "anyOf": [_bounds_of(config), {"enum": list(also)}]}
-    return schema | _bounds_of(config)
 
 
 def _bounds_of(config: TopicConfig) -> Schema:
@@ -277,15 +248,3 @@ def _list_pattern(config: TopicConfig) -> str:
     item = f"({'|'.join(map(re.escape, limits.items))})" if limits.items else "([0-9]+:[0-9]+)"
     several = rf"^\s*({item}(\s*,\s*{item})*)?\s*$"
     return several if limits.or_exactly is None else rf"{several}|^\s*{re.escape(limits.or_exactly)}\s*$"
-
-
-def _typed_default(config: TopicConfig) -> object:
-    match config.type:
-        case "INT" | "LONG":
-            return int(config.default)
-        case "DOUBLE":
-            return float(config.default)
-        case "BOOLEAN":
-            return config.default == "true"
-        case _:
-            return config.default

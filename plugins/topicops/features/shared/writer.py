@@ -20,14 +20,7 @@ def shown(path: Path) -> str:
 
 
 def document_of(topics: Path, below: str, text: str) -> Document:
-    """What a file would say.
-
-    Args:
-        below: Its path below ``topics``, with ``/``.
-
-    Raises:
-        SpecError: it could not be read.
-    """
+    """Return what a file would say, by its path below ``topics``, with ``/``. Raises ``SpecError``."""
     path = topics / below
     file = shown(path)
     kind, stem = kind_and_stem(below.split("/")[:-1], path.name)
@@ -43,11 +36,7 @@ def root_of(text: str, file: str, *, room: int) -> Node:
 
 
 def node_of(text: str, *, room: int = 1) -> Node | None:
-    """What a text says; None where it cannot be read.
-
-    Args:
-        room: How many times as many nodes as in most files there may be.
-    """
+    """Return what a text says, None where it cannot be read; ``room`` times as many nodes as in most files are read."""
     try:
         return read_document(text.encode(), room=room)
     except ReadingError:
@@ -55,11 +44,7 @@ def node_of(text: str, *, room: int = 1) -> Node | None:
 
 
 def write_new(topics: Path, texts: Mapping[str, str]) -> None:
-    """Make the files, in order, by path below ``topics``; their folders too.
-
-    Raises:
-        SpecFileError: one of them is there already, then none is made; or the disk refuses.
-    """
+    """Make the files, by path below ``topics``, and their folders; none if one of them is there (``SpecFileError``)."""
     for below in texts:
         require_free(topics / below)
     for below, text in texts.items():
@@ -70,11 +55,7 @@ def write_new(topics: Path, texts: Mapping[str, str]) -> None:
 
 
 def replace_text(path: Path, text: str, *, before: str) -> None:
-    """Put ``text`` in the place of ``before``, with the file's own permissions.
-
-    Raises:
-        SpecFileError: the file does not say ``before`` any longer, is no regular file, or the disk refuses.
-    """
+    """Put ``text`` in the place of ``before``, with the file's own permissions. Raises ``SpecFileError``."""
     try:
         status = path.lstat()
         if not stat.S_ISREG(status.st_mode) or path.read_bytes() != before.encode():

@@ -7,11 +7,13 @@ from typing import NamedTuple
 
 from topicops.model.specs.document import Entry, Fields, Items, Node, Span, Text
 
+PlainValue = str | None | list["PlainValue"] | dict[str, "PlainValue"]
+
 
 class Chunk(NamedTuple):
     """The lines of one field of a block mapping, counted from 1; ``end`` is the first line after it."""
 
-    name: str
+    entry: Entry
     start: int
     """Comments and blank lines before the key belong to it."""
     end: int
@@ -38,12 +40,7 @@ def is_bare(line: str) -> bool:
 
 
 def last_line(node: Node, lines: Sequence[str], *, below: int, line: int) -> int:
-    """The last line that ``node`` needs.
-
-    Args:
-        below: How far the key or dash that it belongs to is indented.
-        line: The line of that key or dash.
-    """
+    """Return the last line that ``node`` needs; ``below`` is the indentation of its key or dash, on ``line``."""
     match node:
         case Text() if source_at(lines, node.span) in ("|", ">") and not node.plain:
             return _end_of_block_text(lines, node.span, below)
@@ -78,7 +75,7 @@ def chunks_of(fields: Fields, lines: Sequence[str], *, start: int, end: int) -> 
     found: list[Chunk] = []
     for entry in fields.entries:
         begin = found[-1].end if found else start
-        found.append(Chunk(entry[0].text, begin, end_of(entry, lines, end=end)))
+        found.append(Chunk(entry, begin, end_of(entry, lines, end=end)))
     return [*found[:-1], found[-1]._replace(end=end)]
 
 
@@ -90,13 +87,6 @@ def end_of(entry: Entry, lines: Sequence[str], *, end: int) -> int:
     while line < end and (text := lines[line - 1]).strip() and is_bare(text) and indentation(text) > depth:
         line += 1
     return line
-
-
-def lines_of(chunk: Chunk, lines: Sequence[str]) -> list[str]:
-    return list(lines[chunk.start - 1 : chunk.end - 1])
-
-
-PlainValue = str | None | list["PlainValue"] | dict[str, "PlainValue"]
 
 
 def plain_value(node: Node | None) -> PlainValue:

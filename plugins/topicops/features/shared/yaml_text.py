@@ -38,11 +38,7 @@ def text_of(fields: Mapping[str, Content]) -> str:
 
 
 def scalar(text: str, *, inside: bool = False) -> str:
-    """``text`` as one YAML scalar on one line.
-
-    Args:
-        inside: The scalar is between brackets or braces.
-    """
+    """Return ``text`` as one YAML scalar on one line; ``inside`` means between brackets or braces."""
     breaks = _BREAKS_PLAIN_INSIDE if inside else _BREAKS_PLAIN
     is_word = _PLAIN.fullmatch(text) is not None and text.lower() not in MISREAD_WORDS
     is_plain = is_word or _WITH_UNIT.fullmatch(text) or (_TIME.fullmatch(text) and not inside)

@@ -38,7 +38,7 @@ def topics_command(
     output: TextOrJsonOption = "text",
 ) -> None:
     """List live topics, or the partitions that match Kafka's own filters. Nothing is written."""
-    from topicops.features.topics.listing import Wanted, read_topics, topics_summary, topics_text, topics_ways
+    from topicops.features.topics.listing import read_topics, topics_summary, topics_text, topics_ways
     from topicops.model.json_types import json_text
 
     asked = {
@@ -46,9 +46,10 @@ def topics_command(
         "under-min-isr": under_min_isr,
         "at-min-isr": at_min_isr,
         "unavailable": unavailable,
+        "with-overrides": with_overrides,
+        "unmanaged": unmanaged,
     }
-    partitions = frozenset(name for name, is_asked in asked.items() if is_asked)
-    wanted = Wanted(partitions=partitions, with_overrides=with_overrides, unmanaged=unmanaged)
+    wanted = [option for option, is_asked in asked.items() if is_asked]
     listing = read_topics(unrecorded_run(one_environment(environment, topics), topics), wanted)
     if output == "json":
         print_result(json_text(listing))

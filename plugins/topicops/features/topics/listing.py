@@ -30,16 +30,6 @@ FILTERS: Mapping[str, Callable[[PartitionHealth], bool]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What to list: all that is asked for must hold at once."""
-
-    partitions: frozenset[str] = frozenset()
-    """Keys of ``FILTERS``."""
-    with_overrides: bool = False
-    unmanaged: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class MatchingPartition:
     """One partition as the brokers tell clients of it."""
 
@@ -68,8 +58,7 @@ class MatchingTopic:
     matching_partitions: tuple[MatchingPartition, ...] | None
     """Partitions that pass the filters, by id; None means that no filter of partitions was asked for."""
     why: str | None
-    """Command that says why; None means that the topic is not being deleted, and that each partition listed is
-    healthy."""
+    """Command that says why; None means that the topic stays, and that each partition listed is healthy."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,36 +70,40 @@ class Listing:
     cluster_id: str
     source: str
     knows_broker_defaults: bool | None
-    """False: a topic without ``min.insync.replicas`` of its own was taken to have Kafka's default, 1. None means that
-    it was not asked for, since no partition was filtered."""
+    """False: Kafka's own ``min.insync.replicas``, 1, was used. None means that no partition was filtered."""
     topics_read: int
     topics: tuple[MatchingTopic, ...]
     """Topics by name."""
 
 
-def read_topics(run: Run, wanted: Wanted) -> Listing:
+def read_topics(run: Run, wanted: Collection[str]) -> Listing:
     """Read the live topics that ``wanted`` lets through. Raises ``WrongTargetError`` for another cluster."""
     environment, desired = read_needed_specs(run, no_topic).require()
-    access = run.access(environment)
-    live = read_live_topics(access, states=bool(wanted.partitions))
-    if wanted.partitions:
+    access, filters = run.access(environment), FILTERS.keys() & set(wanted)
+    live = read_live_topics(access, states=bool(filters))
+    if filters:
         live = access.with_broker_answers(live)
     return list_topics(live, wanted, environment=environment.name, managed=desired.topics.keys() | desired.left_out)
 
 
-def list_topics(snapshot: ClusterSnapshot, wanted: Wanted, *, environment: str, managed: Collection[str]) -> Listing:
+def list_topics(
+    snapshot: ClusterSnapshot, wanted: Collection[str], *, environment: str, managed: Collection[str]
+) -> Listing:
     """Filter a snapshot, which must hold the states where partitions are filtered.
 
     A topic that is marked for deletion has no partitions to filter: the brokers have stopped telling of it.
+
+    Args:
+        wanted: Options of the command: keys of ``FILTERS``, ``with-overrides``, ``unmanaged``. All must hold at once.
     """
-    found = []
+    found, filters = [], [passes for option, passes in FILTERS.items() if option in wanted]
     for name, topic in sorted(snapshot.topics.items()):
         is_managed, is_deleting = name in managed, name in snapshot.deleting
         passing: list[ListedPartition] | None = None
-        if wanted.partitions:
+        if filters:
             listed = () if is_deleting else listed_partitions(snapshot, topic)
-            passing = [each for each in listed if all(FILTERS[word](each.health) for word in wanted.partitions)]
-        is_left_out = (wanted.unmanaged and is_managed) or (wanted.with_overrides and not topic.overrides)
+            passing = [each for each in listed if all(passes(each.health) for passes in filters)]
+        is_left_out = ("unmanaged" in wanted and is_managed) or ("with-overrides" in wanted and not topic.overrides)
         if is_left_out or passing == []:
             continue
         health, first = [each.health for each in passing or ()], min(topic.assignment, default=-1)
@@ -132,7 +125,7 @@ def list_topics(snapshot: ClusterSnapshot, wanted: Wanted, *, environment: str, 
         environment=environment,
         cluster_id=snapshot.cluster_id,
         source=snapshot.source,
-        knows_broker_defaults=is_known(snapshot.default_of(MIN_ISR)) if wanted.partitions else None,
+        knows_broker_defaults=is_known(snapshot.default_of(MIN_ISR)) if filters else None,
         topics_read=len(snapshot.topics),
         topics=tuple(found),
     )

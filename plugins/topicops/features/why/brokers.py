@@ -18,6 +18,8 @@ from topicops.model.specs.topic_config import MIN_ISR, caps_min_isr, min_insync_
 from topicops.steps.verifying.observation import partition_names
 
 LOSES_ALL = "to delete the topic and create it again loses all its records"
+UNUSED_CONFIG, ITS_DEFAULT = "file.delete.delay.ms", "60000"
+"""A config to set and to take back, for a topic without one of its own."""
 
 
 def unreadable_znodes(facts: WhyFacts) -> Iterator[Cause]:
@@ -187,10 +189,6 @@ def _serving(facts: WhyFacts) -> list[int]:
     return sorted(broker for broker, view in facts.views.items() if facts.topic in view.topics)
 
 
-UNUSED_CONFIG, ITS_DEFAULT = "file.delete.delay.ms", "60000"
-"""A config to set and to take back, for a topic without one of its own."""
-
-
 def not_in_force(facts: WhyFacts) -> Iterator[Cause]:
     """Somebody wrote the znode by hand: brokers show its values, and behave as before.
 
@@ -224,16 +222,16 @@ def refused_by_brokers(facts: WhyFacts) -> Iterator[Cause]:
         data = json.dumps({"version": 1, "config": kept}, separators=(",", ":"))
         commands = [facts.zookeeper_shell("set", facts.config_path, data), *_set_again(facts, kept)]
     refusal = (facts.broker_overrides,) if isinstance(facts.broker_overrides, str) else ()
+    problems = "; ".join(f"{name}: {problem}" for name, problem in invalid.items())
+    fails = ", and one that holds the topic fails its next start" if unreadable else ""
+    loss = f"{names}: lost, where a vendor's brokers know more configs than Kafka's"
     yield Cause(
         STUCK,
-        f"{'; '.join(f'{name}: {problem}' for name, problem in invalid.items())}. Brokers refuse every change "
-        "of the topic's configs" + (", and one that holds the topic fails its next start" if unreadable else ""),
+        f"{problems}. Brokers refuse every change of the topic's configs{fails}",
         way_out,
         (*facts.read_from(facts.config_path), *refusal),
         tuple(commands),
-        ""
-        if len(unreadable) == len(invalid)
-        else f"{names}: lost, where a vendor's brokers know more configs than Kafka's",
+        loss if len(unreadable) < len(invalid) else "",
     )
 
 

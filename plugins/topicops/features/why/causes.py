@@ -59,12 +59,9 @@ def causes(facts: WhyFacts) -> tuple[Cause, ...]:
 
 
 def causes_as_read(live: ClusterSnapshot, topic: LiveTopic) -> list[tuple[str, str]]:
-    """What was wrong with a topic, by a snapshot with its state alone, each with what ends it: nothing is read.
+    """Return what was wrong with a topic of the snapshot ``live``, each with what ends it; nothing is read.
 
     Without last resorts and commands: some cannot be taken back, and the cluster may have changed since.
-
-    Args:
-        live: The snapshot that the topic is of; its own topics are not looked at.
     """
     facts = WhyFacts(
         topic=topic.name,

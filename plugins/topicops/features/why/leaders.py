@@ -177,7 +177,7 @@ def not_preferred(facts: WhyFacts) -> Iterator[Cause]:
             f"{partition_names(able)}: not led by the first replica, although that is in sync",
             "the controller moves leaders back within 5 minutes, if more than a tenth of a broker's are away",
             facts.read_from(*facts.state_paths(able)),
-            _preferred_election(facts, able),
+            _election(facts, "preferred", able),
         )
 
 
@@ -205,24 +205,13 @@ def _unclean_election(facts: WhyFacts, partitions: Sequence[int]) -> tuple[str, 
     return (allowed, *facts.new_controller(), facts.configure(*back))
 
 
-def _preferred_election(facts: WhyFacts, partitions: Sequence[int]) -> tuple[str, ...]:
-    if facts.release >= ELECTS_BY_TOOL:
-        return _election(facts, "preferred", partitions)
-    file, name = _file(facts, partitions)
-    return file, facts.kafka_tool("kafka-preferred-replica-election", "--path-to-json-file", name, since=ELECTS_BY_TOOL)
-
-
 def _election(facts: WhyFacts, kind: str, partitions: Sequence[int]) -> tuple[str, ...]:
     """Its option for a login is another than that of Kafka's other tools. Source: LeaderElectionCommand (2.8, 3.9)."""
-    tool, words = "kafka-leader-election", ("--election-type", kind)
+    tool, words, name = "kafka-leader-election", ("--election-type", kind), f"elect-{facts.topic}.json"
+    file, by_file = facts.partitions_file(name, {p: {} for p in partitions}), ("--path-to-json-file", name)
+    if facts.release < ELECTS_BY_TOOL:
+        return file, facts.kafka_tool("kafka-preferred-replica-election", *by_file, since=ELECTS_BY_TOOL)
     if len(partitions) == 1:
         one = ("--topic", facts.topic, "--partition", str(partitions[0]))
         return (facts.kafka_tool(tool, *words, *one, login="--admin.config"),)
-    file, name = _file(facts, partitions)
-    return file, facts.kafka_tool(tool, *words, "--path-to-json-file", name, login="--admin.config")
-
-
-def _file(facts: WhyFacts, partitions: Sequence[int]) -> tuple[str, str]:
-    """The command that writes the partitions to a file, and the file's name."""
-    name = f"elect-{facts.topic}.json"
-    return facts.partitions_file(name, {p: {} for p in partitions}), name
+    return file, facts.kafka_tool(tool, *words, *by_file, login="--admin.config")

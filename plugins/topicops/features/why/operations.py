@@ -15,6 +15,7 @@ from topicops.model.cluster.snapshot import STUCK_AFTER_MS
 from topicops.model.release import CANCELS_MOVES, DELETES_NEVER_LED, REASSIGNMENTS_IN_TOPICS
 from topicops.steps.verifying.observation import partition_names
 
+REFUSED = "until it ends, brokers refuse more partitions with REASSIGNMENT_IN_PROGRESS (60)"
 BY_HAND = "remove the topic's znodes, and have a new controller elected"
 
 
@@ -94,21 +95,17 @@ def _by_hand(facts: WhyFacts) -> tuple[str, ...]:
     return (*topic_and_config, facts.zookeeper_shell("delete", facts.marker_path), *facts.new_controller())
 
 
-REFUSED = "until it ends, brokers refuse more partitions with REASSIGNMENT_IN_PROGRESS (60)"
-
-
 def waits_for_new_replicas(facts: WhyFacts) -> Iterator[Cause]:
     """The target is complete only when each of its replicas is in sync."""
     missing = ((tuple(facts.unregistered(awaited)), p) for p, awaited in _awaited(facts).items())
     for dead, partitions in grouped((brokers, p) for brokers, p in missing if brokers):
-        commands = _move_back(facts, partitions)
         yield Cause(
             STUCK,
             f"the reassignment of {partition_names(partitions)} cannot end: {brokers_text(dead)} {are(dead)} "
             f"not registered, and {REFUSED}",
             f"it goes on by itself when {brokers_text(dead)} {are(dead)} there",
             facts.read_from(facts.topic_path, "/admin/reassign_partitions", "/brokers/ids"),
-            commands,
+            _move_back(facts, partitions),
             _price(facts),
             "move the replicas back to where they were",
         )

@@ -10,11 +10,9 @@ from topicops.features.why.causes import causes
 from topicops.features.why.values import Why, WhyFacts
 from topicops.flow.runs.access import Access
 from topicops.flow.runs.run import Run, read_needed_specs
-from topicops.model.cluster.snapshot import Broker
 from topicops.model.errors import TopicopsError, UndecodableZnodeError, UsageError
 from topicops.model.ports import BrokerView, LogQuestions
 from topicops.model.release import USUAL, Release
-from topicops.model.specs.environment import Environment
 from topicops.steps.planning.cluster_guard import require_cluster_id
 from topicops.steps.specs.needed import no_topic
 from topicops.steps.specs.rules.names import name_problem
@@ -23,13 +21,7 @@ _T = TypeVar("_T")
 
 
 def why(run: Run, topic: str) -> Why:
-    """Why the topic is as it is.
-
-    Raises:
-        WrongTargetError: Another cluster answers than the environment's.
-        ClusterError: The source cannot be read. Brokers that do not answer are a cause.
-        UsageError: It is no name of a topic: a name may lead to any znode.
-    """
+    """Read why the topic is as it is; brokers that do not answer are a cause. Raises ``WrongTargetError``."""
     from topicops.features.why.topic_times import topic_times
 
     if problem := name_problem(topic):
@@ -42,7 +34,9 @@ def why(run: Run, topic: str) -> Why:
         unreadable: dict[str, UndecodableZnodeError] = {}
         traces = _read(lambda: reader.traces([topic], states=True)[topic], unreadable)
         times = _read(lambda: topic_times(reader, topic), unreadable)
-        brokers = reader.brokers()
+        brokers, kafka = reader.brokers(), environment.spec.cluster.kafka
+        endpoints = [found.endpoints[0] for _, found in sorted(brokers.items()) if found.endpoints]
+        registered = ",".join(endpoint.rpartition("://")[2] for endpoint in endpoints)
         facts = WhyFacts(
             topic=topic,
             has_zookeeper=has_zookeeper,
@@ -52,7 +46,7 @@ def why(run: Run, topic: str) -> Why:
             brokers=frozenset(brokers),
             controller_id=reader.controller_id(),
             written_release=Release.parse(environment.spec.cluster.kafka_version) or USUAL,
-            bootstrap_servers=_bootstrap_servers(environment, brokers),
+            bootstrap_servers=(kafka and kafka.bootstrap_servers) or registered,
             zookeeper_hosts=access.zookeeper().hosts if has_zookeeper else "",
         )
     return Why(environment=environment.name, topic=topic, causes=causes(_with_brokers(access, facts)))
@@ -87,14 +81,6 @@ def _with_brokers(access: Access, facts: WhyFacts) -> WhyFacts:
             bootstrap_servers=properties["bootstrap.servers"],
             command_config=properties.get("security.protocol", "PLAINTEXT").upper() != "PLAINTEXT",
         )
-
-
-def _bootstrap_servers(environment: Environment, brokers: Mapping[int, Broker]) -> str:
-    """For the commands, where the connection cannot be used: of the file, else as brokers registered."""
-    kafka = environment.spec.cluster.kafka
-    if kafka is not None and kafka.bootstrap_servers:
-        return kafka.bootstrap_servers
-    return ",".join(found.endpoints[0].rpartition("://")[2] for _, found in sorted(brokers.items()) if found.endpoints)
 
 
 def _log_questions(facts: WhyFacts, views: Mapping[int, BrokerView]) -> Mapping[int, LogQuestions]:

@@ -57,23 +57,19 @@ def _topic_times(session: ZooKeeperSession, topic: str) -> TopicTimes:
 def is_told(
     topic: str, config: Znode | None, znode: Znode | None, notices: Sequence[Znode], *, now: int
 ) -> bool | None:
-    """Whether brokers heard of the newest config of the topic; None: a notice of it may have been removed.
+    """Return whether brokers heard of the newest config of the topic; None: a notice of it may have been removed.
 
     Args:
-        config: The topic's config, and ``znode`` the topic itself; None: there is none.
+        config: The topic's config, and ``znode`` the topic itself; None means that there is none.
         notices: All that is in ``/config/changes``.
-        now: In ms since 1970.
     """
     # A topic that is created reads its configs without a notification: its config is older than the topic.
     if config is None or znode is None or config.mzxid < znode.czxid:
         return True
-    if any(notice.czxid > config.mzxid and _names(notice, topic) for notice in notices):
-        return True
+    for notice in notices:
+        with suppress(msgspec.MsgspecError):
+            change = msgspec.json.decode(notice.data or b"", type=_Change)
+            if notice.czxid > config.mzxid and change.entity_path == f"topics/{topic}":
+                return True
     is_older_one_left = any(notice.czxid < config.mzxid for notice in notices)
     return False if is_older_one_left or now - config.mtime < KEPT_MS else None
-
-
-def _names(notice: Znode, topic: str) -> bool:
-    with suppress(msgspec.MsgspecError):
-        return msgspec.json.decode(notice.data or b"", type=_Change).entity_path == f"topics/{topic}"
-    return False

@@ -35,8 +35,7 @@ class TopicTimes:
     states: Mapping[int, int] = field(default_factory=dict)
     """Times by partition."""
     is_config_told: bool | None = None
-    """Whether the brokers were told of the newest config: ``/config/changes`` names the topic since. None means not
-    known, because the brokers remove notices that are older than 15 minutes."""
+    """Whether the brokers were told of the newest config. None means not known: they remove old notices."""
     targets: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
     """Where ``/admin/reassign_partitions`` moves partitions of the topic."""
     controller: int | None = None
@@ -199,8 +198,7 @@ class Cause:
     read_from: tuple[str, ...]
     """Znodes, and answers of brokers."""
     commands: tuple[str, ...] = ()
-    """Lines for a shell, in their order: those of the last resort, where there is one. Empty where starting or
-    restarting a broker is the way."""
+    """Lines for a shell, in their order: those of the last resort, where there is one."""
     caution: str = ""
     """What the commands cost."""
     last_resort: str = ""

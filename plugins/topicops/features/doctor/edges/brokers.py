@@ -64,16 +64,11 @@ SETTINGS_OF_MIGRATION = (
 def kafka_facts(
     roles: Mapping[KafkaRole, Mapping[str, str]], *, topics: Mapping[KafkaRole, Sequence[str]], settings: Sequence[str]
 ) -> KafkaFacts:
-    """Ask every broker at the same time, and the cluster once as each role.
+    """Ask every broker at the same time as ``reader``, and the cluster once as each role.
 
     Args:
-        roles: Librdkafka's properties by role; the reader asks the brokers.
         topics: Live topics that a role would have to change; only asked about where brokers have an authorizer.
         settings: What each broker is asked for.
-
-    Raises:
-        ClusterUnreachableError: No broker answers, or this host cannot use the addresses that they advertise.
-        UsageError: The connection cannot be used.
     """
     with waiting_for("the brokers' answers", limit_s=TIMEOUT_S):
         deadline = Deadline(TIMEOUT_S)

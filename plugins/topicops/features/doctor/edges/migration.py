@@ -14,14 +14,14 @@ from kazoo.exceptions import NoAuthError
 
 from topicops.edges.zookeeper import znodes
 from topicops.edges.zookeeper.reader import CONTROLLER, ZooKeeperReader
-from topicops.edges.zookeeper.session import Znode, ZooKeeperSession
+from topicops.edges.zookeeper.session import ZooKeeperSession
 from topicops.features.doctor.values import MigrationFacts
 from topicops.model.errors import ClusterError, UndecodableZnodeError
 from topicops.model.printable import printable
 
 T = TypeVar("T")
 CONFIG = "/config"
-COPIED_CONFIGS = frozenset({"brokers", "changes", "clients", "ips", "topics", "users"})
+COPIED_CONFIGS = [f"{CONFIG}/{kind}" for kind in ("brokers", "changes", "clients", "ips", "topics", "users")]
 """Below ``/config``: those that a migration reads, and the notifications, which need no copy."""
 ELECTION = "/admin/preferred_replica_election"
 TOKENS = "/delegation_token/tokens"
@@ -33,19 +33,19 @@ WINDOW = 500
 
 
 def migration_facts(reader: ZooKeeperReader) -> MigrationFacts:
-    """Everything that ``doctor --for-kraft`` asks of ZooKeeper, with a reader's session.
-
-    Raises:
-        ClusterError: The session was lost.
-        UndecodableZnodeError: ``/controller`` holds what cannot be read.
-    """
+    """Read all that ``doctor --for-kraft`` asks of ZooKeeper. Raises ``UndecodableZnodeError`` for ``/controller``."""
     return reader.connected(lambda: _facts(reader.session))
 
 
 def _facts(session: ZooKeeperSession) -> MigrationFacts:
     reading = _Reading(session)
-    quotas = reading.configs_of([*_users(reading), *_below(reading, "clients"), *_below(reading, "ips")])
-    settings = reading.configs_of(_below(reading, "brokers"))
+    users = reading.below(f"{CONFIG}/users")
+    clients = [path for user in users for path in reading.below(f"{user}/clients")]
+    kinds = [path for kind in ("clients", "ips") for path in reading.below(f"{CONFIG}/{kind}")]
+    quotas, settings = (
+        reading.configs_of([*users, *clients, *kinds]),
+        reading.configs_of(reading.below(f"{CONFIG}/brokers")),
+    )
     election, holder = session.get(ELECTION), session.get(CONTROLLER)
     controller = znodes.decode_controller(CONTROLLER, holder.data) if holder is not None else None
     return MigrationFacts(
@@ -55,10 +55,8 @@ def _facts(session: ZooKeeperSession) -> MigrationFacts:
         encrypted=tuple(
             f"{path} ({name})" for path, found in settings.items() for name in sorted(found) if name.endswith(ENCRYPTED)
         ),
-        delegation_tokens=len(reading.children(TOKENS)),
-        unknown_configs=tuple(
-            f"{CONFIG}/{printable(name)}" for name in reading.children(CONFIG) if name not in COPIED_CONFIGS
-        ),
+        delegation_tokens=len(reading.below(TOKENS)),
+        unknown_configs=tuple(printable(path) for path in reading.below(CONFIG) if path not in COPIED_CONFIGS),
         election=ELECTION if election is not None else "",
         hidden=tuple(reading.hidden),
     )
@@ -72,26 +70,24 @@ class _Reading:
         self.hidden: list[str] = []
         self.broken: list[str] = []
 
-    def children(self, path: str) -> Sequence[str]:
-        return self._allowed(path, partial(self._session.children, path)) or ()
+    def below(self, path: str) -> list[str]:
+        """Return the paths of all znodes right below ``path``."""
+        return [f"{path}/{name}" for name in self._allowed(path, partial(self._session.children, path)) or ()]
 
     def configs_of(self, paths: Sequence[str]) -> dict[str, Mapping[str, str]]:
-        """What each znode sets; a znode without data sets nothing."""
-        return {path: found for path, znode in self._znodes(paths) if znode and (found := self._config(path, znode))}
-
-    def _config(self, path: str, znode: Znode) -> Mapping[str, str]:
-        try:
-            return znodes.decode_config(path, znode.data)
-        except UndecodableZnodeError as error:
-            self.broken.append(str(error).partition(";")[0])
-            return {}
-
-    def _znodes(self, paths: Sequence[str]) -> Iterator[tuple[str, Znode | None]]:
+        """Return what each znode sets; a znode without data sets nothing."""
+        found: dict[str, Mapping[str, str]] = {}
         for start in range(0, len(paths), WINDOW):
             window = paths[start : start + WINDOW]
             pending = [self._session.client.get_async(path) for path in window]
             for path, result in zip(window, pending, strict=True):
-                yield path, self._allowed(path, partial(self._session.wait_for_znode, path, result))
+                znode = self._allowed(path, partial(self._session.wait_for_znode, path, result))
+                try:
+                    if znode and (config := znodes.decode_config(path, znode.data)):
+                        found[path] = config
+                except UndecodableZnodeError as error:
+                    self.broken.append(str(error).partition(";")[0])
+        return found
 
     def _allowed(self, path: str, read: Callable[[], T]) -> T | None:
         try:
@@ -101,16 +97,6 @@ class _Reading:
                 raise
             self.hidden.append(printable(path))
             return None
-
-
-def _below(reading: _Reading, kind: str) -> list[str]:
-    return [f"{CONFIG}/{kind}/{name}" for name in reading.children(f"{CONFIG}/{kind}")]
-
-
-def _users(reading: _Reading) -> list[str]:
-    """Users, and the clients of each user."""
-    users = _below(reading, "users")
-    return [*users, *(f"{user}/clients/{name}" for user in users for name in reading.children(f"{user}/clients"))]
 
 
 def _not_numbers(quotas: Mapping[str, Mapping[str, str]]) -> Iterator[str]:

@@ -67,19 +67,15 @@ class _Registered(msgspec.Struct):
 
 
 def zookeeper_facts(reader: ZooKeeperReader, *, tls: ssl.SSLContext | None = None) -> ZooKeeperFacts:
-    """Everything that ``doctor`` asks of ZooKeeper, with a reader's session.
-
-    Args:
-        tls: For connections to single servers, outside the session; None means plain text.
-
-    Raises:
-        ClusterError: The session was lost.
-    """
+    """Read all that ``doctor`` asks of ZooKeeper; ``tls`` is for connections to single servers, outside the session."""
     session = reader.session
     hosts = session.client.hosts
     with ThreadPoolExecutor(max_workers=max(1, len(hosts))) as pool:
         servers = tuple(pool.map(lambda place: _server(place[0], int(place[1]), tls), hosts))
-    identities = identities_of(session) if all(_may_know_identities(server) for server in servers) else None
+    # An older server hangs up on the request, maybe only after the session seems to be back.
+    releases = [re.match(r"([0-9]{1,9})\.([0-9]{1,9})", server.version or "") for server in servers]
+    may_know = all(found is None or (int(found[1]), int(found[2])) >= KNOWS_IDENTITIES for found in releases)
+    identities = identities_of(session) if may_know else None
     # A server may hang up on a request that it does not know only now, after it has answered later ones.
     return reader.connected(lambda: _facts(reader, servers, identities))
 
@@ -90,7 +86,12 @@ def _facts(
     session = reader.session
     registrations = _registrations(session)
     topics = set(session.children(TOPICS) or ())  # before the configs: a broker writes a new topic's config first
-    root, lease = session.get(ROOT), session.get(LEASE)
+    root, lease, feature, feature_problem = session.get(ROOT), session.get(LEASE), session.get(FEATURE), ""
+    try:
+        if feature is not None:
+            znodes.decode_feature(FEATURE, feature.data)
+    except UndecodableZnodeError as error:
+        feature_problem = str(error)
     stamped = [znode for znode in (*registrations.values(), session.get(TOPICS), root) if znode is not None]
     return ZooKeeperFacts(
         chroot=session.chroot,
@@ -98,7 +99,7 @@ def _facts(
         identities=identities,
         knows_multi_read=reader.knows_multi_read,
         migration=_migration(session),
-        feature_problem=_feature_problem(session),
+        feature_problem=feature_problem,
         has_lease_root=root is not None,
         stray_lease=f"{session.chroot}{LEASE}" if lease is not None and is_stray(lease) else "",
         may_hold_lease=_may_create(session, ROOT if root else "/", identities),
@@ -110,21 +111,20 @@ def _facts(
 
 
 def undecodable_znodes(reader: ZooKeeperReader) -> tuple[str, ...]:
-    """``path: problem; remedy`` of every topic, state and config znode that a snapshot could not decode.
+    """Return ``path: problem; remedy`` of every topic, state and config znode that a snapshot could not decode.
 
     A snapshot stops at the first one. Raises ``ClusterError`` when the session is lost.
     """
-    return reader.connected(lambda: _undecodable_znodes(reader))
 
+    def found() -> tuple[str, ...]:
+        children = reader.session.children
+        topics, configs = ([f"{path}/{name}" for name in children(path) or ()] for path in (TOPICS, CONFIGS))
+        decoded, of_topics = _tried(reader, topics, znodes.decode_topic)
+        states = [f"{path}/partitions/{p}/state" for path, topic in decoded.items() for p in sorted(topic.partitions)]
+        _, of_states = _tried(reader, states, znodes.decode_state)
+        return (*of_topics, *of_states, *_tried(reader, configs, znodes.decode_config)[1])
 
-def _undecodable_znodes(reader: ZooKeeperReader) -> tuple[str, ...]:
-    session = reader.session
-    topics, configs = ([f"{path}/{name}" for name in session.children(path) or ()] for path in (TOPICS, CONFIGS))
-    decoded, found = _tried(reader, topics, znodes.decode_topic)
-    partitions = [(path, p) for path, topic in decoded.items() for p in sorted(topic.partitions)]
-    _, of_states = _tried(reader, [f"{path}/partitions/{p}/state" for path, p in partitions], znodes.decode_state)
-    _, of_configs = _tried(reader, configs, znodes.decode_config)
-    return (*found, *of_states, *of_configs)
+    return reader.connected(found)
 
 
 def _tried(
@@ -150,23 +150,13 @@ def _registrations(session: ZooKeeperSession) -> dict[int, Znode]:
 
 
 def _timestamp(znode: Znode) -> int | None:
-    """When the broker wrote it, by its own clock; None if it does not contain that."""
+    """Return when the broker wrote it, by its own clock; None if it does not contain that."""
     try:
         with json_errors():
             text = msgspec.json.decode(znode.data or b"", type=_Registered).timestamp
     except JsonError:
         return None
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else None
-
-
-def _feature_problem(session: ZooKeeperSession) -> str:
-    znode = session.get(FEATURE)
-    try:
-        if znode is not None:
-            znodes.decode_feature(FEATURE, znode.data)
-    except UndecodableZnodeError as error:
-        return str(error)
-    return ""
 
 
 def _migration(session: ZooKeeperSession) -> Migration:
@@ -177,12 +167,6 @@ def _migration(session: ZooKeeperSession) -> Migration:
         return "begun" if znodes.decode_migration(MIGRATION, znode.data).has_begun else "prepared"
     except UndecodableZnodeError:
         return "none"  # the snapshot reads it too, and reports the problem
-
-
-def _may_know_identities(server: ZooKeeperServer) -> bool:
-    """Whether it may be asked: an older server hangs up on it, maybe only after the session seems to be back."""
-    found = re.match(r"([0-9]{1,9})\.([0-9]{1,9})", server.version or "")
-    return found is None or (int(found[1]), int(found[2])) >= KNOWS_IDENTITIES
 
 
 def identities_of(session: ZooKeeperSession, *, request: type[WhoAmI] = WhoAmI) -> tuple[str, ...] | None:
@@ -220,22 +204,18 @@ def _may_create(session: ZooKeeperSession, path: str, identities: Sequence[str] 
 def _server(host: str, port: int, tls: ssl.SSLContext | None) -> ZooKeeperServer:
     """Ask one server by ``srvr``, the one four-letter word that is allowed by default."""
     where = address(host, port)
+    found = b""
     try:
-        answer = _answer(host, port, tls)
-    except (OSError, ssl.SSLError) as error:
+        with socket.create_connection((host, port), timeout=PATIENCE_S) as plain:
+            connection: Any = tls.wrap_socket(plain, server_hostname=host) if tls else plain
+            connection.sendall(b"srvr")
+            while len(found) < MOST_ANSWER_BYTES and (chunk := connection.recv(4096)):
+                found += chunk
+    except OSError as error:  # also those of TLS
         return ZooKeeperServer(address=where, problem=f"does not answer: {error}")
+    answer = found.decode("utf-8", "replace")
     version, mode = _VERSION.search(answer), _MODE.search(answer)
     if version is None:
         said = printable(" ".join(answer.split())[:80]) or "nothing"
         return ZooKeeperServer(address=where, problem=f"srvr is answered by: {said}")
     return ZooKeeperServer(address=where, version=version[1], mode=mode[1] if mode else None)
-
-
-def _answer(host: str, port: int, tls: ssl.SSLContext | None) -> str:
-    with socket.create_connection((host, port), timeout=PATIENCE_S) as plain:
-        connection: Any = tls.wrap_socket(plain, server_hostname=host) if tls else plain
-        connection.sendall(b"srvr")
-        answer = b""
-        while len(answer) < MOST_ANSWER_BYTES and (chunk := connection.recv(4096)):
-            answer += chunk
-    return answer.decode("utf-8", "replace")
