@@ -22,7 +22,7 @@ from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side
 from fakes.builders import live_topic, partition_state, snapshot
 from topicops.features.rehearse.each_rack import EXAMPLES, RackLoss, RackLosses, without_each_rack
 from topicops.features.rehearse.partitions import PartitionName
-from topicops.model.cluster.elections import UNCLEAN_ELECTION
+from topicops.model.cluster.health import UNCLEAN_ELECTION
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, PartitionState
 
 BROKERS, RACKS = 12, 3

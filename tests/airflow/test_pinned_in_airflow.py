@@ -24,7 +24,7 @@ from topicops.features.sandbox.edges.cluster import LocalCluster
 from topicops.features.shared.airflow_client import AirflowClient
 from topicops.flow import planning
 from topicops.flow.runs.run import open_run
-from topicops.model.runs.run_result import RunResult
+from topicops.model.runs.results import RunResult
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1500)]
 

@@ -15,7 +15,7 @@ from topicops.edges.specs.open_files import open_regular, shown_folder, source_l
 from topicops.edges.specs.problems import ReadingError, UnreadableError
 from topicops.edges.specs.reader import read_tree
 from topicops.model.errors import SpecFileError, UsageError
-from topicops.model.gc_pause import gc_paused
+from topicops.model.memory import gc_paused
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.document import Fields, Items, Node, Text
 

@@ -24,7 +24,7 @@ from topicops.features.rehearse.controller.messages import (
 )
 from topicops.features.rehearse.controller.played_cluster import PlayedCluster
 from topicops.features.rehearse.controller.znodes import ReplicaAssignment, TopicPartition, TopicZnode, Znodes
-from topicops.model.cluster.elections import UNCLEAN_ELECTION
+from topicops.model.cluster.health import UNCLEAN_ELECTION
 from topicops.model.cluster.snapshot import PartitionState
 from topicops.model.release import Release
 

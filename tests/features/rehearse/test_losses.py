@@ -9,7 +9,7 @@ import pytest
 from topicops.features.rehearse.controller.context import ControllerSettings
 from topicops.features.rehearse.controller.played_cluster import PlayedCluster
 from topicops.features.rehearse.controller.znodes import TopicPartition, Znodes
-from topicops.model.cluster.elections import after_loss
+from topicops.model.cluster.health import after_loss
 
 BROKERS = range(1, 7)
 

@@ -7,7 +7,7 @@ import pytest
 from topicops.features.rehearse.controller.context import ControllerSettings
 from topicops.features.rehearse.controller.played_cluster import PlayedCluster
 from topicops.features.rehearse.controller.znodes import TopicPartition, Znodes
-from topicops.model.cluster.elections import UNCLEAN_ELECTION
+from topicops.model.cluster.health import UNCLEAN_ELECTION
 from topicops.model.release import Release
 
 

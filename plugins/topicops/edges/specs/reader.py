@@ -16,7 +16,7 @@ from topicops.edges.specs.open_files import (
 )
 from topicops.edges.specs.problems import ReadingError
 from topicops.model.codes import Code
-from topicops.model.gc_pause import gc_paused
+from topicops.model.memory import gc_paused
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.document import Document, Tree
 

@@ -17,7 +17,7 @@ from topicops.features.shared.yaml_text import Content, document_text
 from topicops.model.errors import SpecError, UsageError
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.document import Document, Tree
-from topicops.steps.specs.rules.numbers import not_given
+from topicops.steps.specs.rules.values import not_given
 from topicops.steps.specs.validate import validate
 
 _OPTIONS = {"partitions": "--partitions", "replicationFactor": "--replication-factor"}

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, TypeVar
 
-from topicops.model.abilities import Ability
 from topicops.model.cluster.snapshot import ClusterSnapshot, LogDirectories
 from topicops.model.codes import Code
 from topicops.model.errors import TopicopsError
 from topicops.model.json_types import FormatVersion
-from topicops.model.release import Release
+from topicops.model.release import Ability, Release
 from topicops.model.specs.environment import Environment
 
 Migration = Literal["none", "prepared", "begun"]

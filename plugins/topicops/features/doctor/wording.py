@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from topicops.features.doctor.values import Finding, Severity
 from topicops.model.codes import Code
 from topicops.model.printable import printable
-from topicops.steps.why_commands import why_command
+from topicops.steps.reporting.facts_wording import why_command
 
 NAMED = 3
 """How many places a sentence names; it counts the rest."""

@@ -65,7 +65,7 @@ def _differed_since(environment: str, since: str, only: str | None, output: Text
 def _differs_now(environment: str, topics: Path, only: str | None, output: TextOrJson) -> bool:
     from topicops.features.drift.reading import live_drift
     from topicops.model.json_types import json_text
-    from topicops.steps.reporting.drift_text import drift_lines, drift_summary
+    from topicops.steps.planning.diff import drift_lines, drift_summary
 
     found = live_drift(unrecorded_run(environment, topics), only=only)
     if only is not None and not found.compared and not found.drift:

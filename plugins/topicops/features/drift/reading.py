@@ -7,7 +7,7 @@ from dataclasses import replace
 from topicops.flow.inspecting import read_live_topics
 from topicops.flow.runs.guards import known_lost_topics
 from topicops.flow.runs.run import Run, read_needed_specs
-from topicops.steps.planning.drift import DriftReport, drift
+from topicops.steps.planning.diff import DriftReport, drift
 from topicops.steps.planning.only import needs_of
 from topicops.steps.specs.needed import no_topic
 

@@ -9,7 +9,7 @@ from typing import assert_never
 
 from topicops.model.specs.document import Fields, FileKind, Items, Node, Text
 from topicops.model.specs.environment import Written
-from topicops.model.specs.field_kinds import (
+from topicops.model.specs.files import (
     AsWrittenKind,
     BooleanKind,
     ConfigsKind,
@@ -21,10 +21,10 @@ from topicops.model.specs.field_kinds import (
     ModelKind,
     TextKind,
     TimeKind,
+    TopicSpec,
     WordKind,
     fields_of,
 )
-from topicops.model.specs.files import TopicSpec
 from topicops.model.specs.topic_config import ConfigValueError, canonical_written, read_duration_ms
 from topicops.steps.specs.fields import WHOLE_NUMBER
 from topicops.steps.specs.validate import MODELS

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from topicops.model.cluster.snapshot import STUCK_AFTER_MS, ClusterSnapshot
-from topicops.model.runs.partition_rows import PartitionRow
+from topicops.model.runs.facts import PartitionRow
 from topicops.model.specs.environment import Environment
 
 RowKind = Literal[

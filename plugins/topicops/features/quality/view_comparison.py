@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, TopicTraces
+from topicops.model.memory import in_parts
 from topicops.model.ports import BrokerMetadata, BrokerView, Clock, LiveReader
-from topicops.model.topics_in_files import in_parts
 from topicops.steps.verifying.broker_checks import metadata
-from topicops.steps.verifying.broker_questions import chosen_brokers
-from topicops.steps.verifying.observation import Expectation, Observation
+from topicops.steps.verifying.observation import Expectation, Observation, chosen_brokers
 
 BROKERS_ASKED = 3
 """The controller sends every broker the same metadata; verify asks more brokers about what the run changed."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from topicops.model.codes import Code
-from topicops.model.plans.changes import WORD_BEFORE_1_2, Action, GateWord
+from topicops.model.plans.changes import Action
 from topicops.model.plans.plan_file import PlanFile
 
 Schema = dict[str, object]
@@ -39,14 +39,14 @@ DESCRIPTIONS: Mapping[str, str] = {
     "PlanFile.paused": "Topics that are left alone until a time.",
     "PlanFile.activity": "Traffic on topics that are to be deleted, by topic; in no digest.",
     "PlanFile.load": "What brokers and racks hold before and after all changes; in no digest.",
-    "PlanFile.rack_losses": "What the loss of a rack costs before and after all changes; in no digest. Since 1.6.",
+    "PlanFile.rack_losses": "What the loss of a rack costs before and after all changes; in no digest.",
     "PlanFile.warnings": "What could not be read; sentences.",
-    "PlanFile.command_approves": "The highest risk that --approve lets run; null: it counts for nothing. Since 1.8.",
+    "PlanFile.command_approves": "The highest risk that --approve lets run; null: it counts for nothing.",
     "PlanFile.summary": "Counts: each action, each word of the gate, blocked, drift, unmanaged, paused.",
     "PlanFile.checksum": "SHA-256 over the canonical JSON of all the rest.",
     "GatedEntry.address": "topic.<name>",
     "GatedEntry.topic": "The topic's name.",
-    "GatedEntry.owner": "As the spec names it. Since 1.1.",
+    "GatedEntry.owner": "As the spec names it.",
     "GatedEntry.actions": "Exactly one.",
     "GatedEntry.before": "The live values that change.",
     "GatedEntry.after": "The values after the change.",
@@ -57,8 +57,8 @@ DESCRIPTIONS: Mapping[str, str] = {
     "GatedEntry.reversible": "Whether a later change can undo it.",
     "GatedEntry.digest": "SHA-256 that names the change to an approval.",
     "GatedEntry.notes": "Sentences for the reviewer; in no digest.",
-    "GatedEntry.broker_defaults": "Broker values where `before` or `after` has no override, by config. Since 1.1.",
-    "GatedEntry.differing_defaults": "The same by value, where brokers differ or some gave none (null). Since 1.6.",
+    "GatedEntry.broker_defaults": "Broker values where `before` or `after` has no override, by config.",
+    "GatedEntry.differing_defaults": "The same by value, where brokers differ or some gave none (null).",
     "GatedEntry.precondition": "What must still be true when the request is sent.",
     "GatedEntry.gate": "Whether it runs, waits for an approval, or stays out of this run (`dropped` before 1.2).",
     "GatedEntry.reasons": "Why it is held or skipped, with both numbers and the place of the limit.",
@@ -123,8 +123,6 @@ def _part_of_plan(name: str, schema: Schema) -> Schema:
     match name:
         case "GatedEntry":
             return {**schema, "properties": fields, "allOf": [_of_action(action) for action in VALUES_BY_ACTION]}
-        case "GateWord":
-            return {**schema, "enum": [*GateWord, WORD_BEFORE_1_2]}
         case "TopicValues":
             fields["assignment"]["propertyNames"] = _PARTITIONS
         case "Blocked":

@@ -20,23 +20,27 @@ from topicops.model.release import OLDEST
 from topicops.model.specs.config_checks import ranges_by_release
 from topicops.model.specs.desired import API_VERSION
 from topicops.model.specs.environment import Written
-from topicops.model.specs.field_kinds import (
+from topicops.model.specs.files import (
     AsWrittenKind,
     BooleanKind,
     ConfigsKind,
     DurationKind,
     EntriesKind,
-    Field,
+    EnvironmentFile,
+    ExceptionsFile,
+    FieldKind,
     IntegerKind,
     Kind,
     ListKind,
     ModelKind,
+    OwnersFile,
+    ProfileFile,
     TextKind,
     TimeKind,
+    TopicFile,
     WordKind,
     fields_of,
 )
-from topicops.model.specs.files import EnvironmentFile, ExceptionsFile, OwnersFile, ProfileFile, TopicFile
 from topicops.model.specs.topic_config import TOPIC_CONFIGS, UNITS, TopicConfig, Unit
 
 Schema = dict[str, object]
@@ -101,7 +105,7 @@ def _object(model: type[Written], definitions: dict[str, Schema], kind: str) -> 
     }
 
 
-def _property(name: str, field: Field, words: str, definitions: dict[str, Schema], kind: str) -> Schema:
+def _property(name: str, field: FieldKind, words: str, definitions: dict[str, Schema], kind: str) -> Schema:
     fixed = {"apiVersion": API_VERSION, "kind": kind.capitalize()}.get(name)
     if fixed is not None:
         return {"const": fixed, "description": words}

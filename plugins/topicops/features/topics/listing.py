@@ -17,8 +17,8 @@ from topicops.model.cluster.health import PartitionHealth
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.json_types import FormatVersion
 from topicops.model.specs.topic_config import MIN_ISR
+from topicops.steps.reporting.facts_wording import why_command
 from topicops.steps.specs.needed import no_topic
-from topicops.steps.why_commands import why_command
 
 
 class PartitionFilter(StrEnum):

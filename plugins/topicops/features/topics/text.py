@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from topicops.features.topics.listing import Listing, MatchingPartition, MatchingTopic
 from topicops.model.printable import plural, printable
-from topicops.steps.why_commands import why_commands
+from topicops.steps.reporting.facts_wording import why_commands
 
 
 def topics_text(listing: Listing) -> str:

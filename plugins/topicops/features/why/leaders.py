@@ -8,8 +8,7 @@ from topicops.features.why.replicas import able_brokers
 from topicops.features.why.values import NOTE, WAITS, Cause, WhyFacts
 from topicops.features.why.wording import are, grouped, since
 from topicops.model.cluster.broker_defaults import brokers_text
-from topicops.model.cluster.elections import UNCLEAN_ELECTION, offline_election
-from topicops.model.cluster.health import health_of
+from topicops.model.cluster.health import UNCLEAN_ELECTION, health_of, offline_election
 from topicops.model.release import ELECTS_BY_TOOL
 from topicops.steps.verifying.observation import partition_names
 

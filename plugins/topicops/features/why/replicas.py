@@ -12,7 +12,7 @@ from topicops.features.why.values import STUCK, WAITS, Cause, WhyFacts
 from topicops.features.why.wording import grouped, metadata_of, since, when
 from topicops.model.cluster.health import health_of
 from topicops.model.specs.topic_config import MIN_ISR, min_insync_replicas, needed_in_sync
-from topicops.steps.log_directories import REPAIR, failed_by_broker, named, replicas_on_failed
+from topicops.steps.before_deletes import REPAIR, failed_by_broker, named, replicas_on_failed
 from topicops.steps.verifying.observation import partition_names
 
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from topicops.features.why.values import WhyFacts
 from topicops.model.cluster.snapshot import Assignment
-from topicops.model.times import time_of_ms
+from topicops.model.specs.spellings import time_of_ms
 
 K = TypeVar("K", int, tuple[int, ...], tuple[tuple[int, ...], tuple[int, ...]])
 

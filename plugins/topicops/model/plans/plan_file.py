@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, TypedDict, TypeVar, assert_never
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, TypeVar, assert_never
 
 import msgspec
 
@@ -47,9 +47,6 @@ from topicops.model.plans.plan import (
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Risk
 
-OTHER_FINGERPRINTS = ("1.0", "1.1", "1.2")
-"""Formats whose fingerprint covers the digests alone; such a plan gets a new one when it is read."""
-
 Json = Mapping[str, object]
 Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 
@@ -68,7 +65,6 @@ class ChangeEntry(msgspec.Struct, kw_only=True):
     address: str
     topic: str
     owner: str = ""
-    """Since 1.1."""
     actions: tuple[Action]
     before: TopicValues | None
     after: TopicValues | None
@@ -80,9 +76,7 @@ class ChangeEntry(msgspec.Struct, kw_only=True):
     digest: Sha256
     notes: tuple[str, ...]
     broker_defaults: dict[str, str] = {}
-    """Since 1.1."""
     differing_defaults: dict[str, tuple[DefaultOnBrokers, ...]] = {}
-    """Since 1.6."""
     precondition: Precondition
 
 
@@ -105,9 +99,7 @@ class AnyPlanFile(msgspec.Struct, kw_only=True):
     paused: tuple[Paused, ...]
     activity: dict[str, TopicActivity]
     load: LoadTable = LoadTable()
-    """Since 1.1."""
     rack_losses: RackLossTable | None = None
-    """Since 1.6."""
     warnings: tuple[str, ...]
     checksum: Sha256
 
@@ -125,7 +117,6 @@ class PlanFile(AnyPlanFile, kw_only=True):
     errored: bool
     changes: tuple[GatedEntry, ...]
     command_approves: Risk | None = Risk.DESTRUCTIVE
-    """Since 1.8."""
     summary: dict[str, int]
 
 
@@ -145,8 +136,8 @@ def changes_from_json(text: str) -> ChangeSet:
         ArtifactError: The file is damaged: its checksum, or a change's digest, does not match.
         FormatVersionError: Another major version wrote it.
     """
-    document = _decoded(text, ChangesFile)
-    return change_set_of(document, [_change(entry, document.target) for entry in document.changes])
+    document, raw = _decoded(text, ChangesFile)
+    return change_set_of(document, list(_changes(document, raw)))
 
 
 def plan_to_json(plan: Plan) -> str:
@@ -170,17 +161,18 @@ def plan_from_json(text: str) -> Plan:
         ArtifactError: The file is damaged: its checksum, its fingerprint or a change's digest does not match.
         FormatVersionError: Another major version wrote it.
     """
-    document = _decoded(text, PlanFile)
+    document, raw = _decoded(text, PlanFile)
     if document.errored or not document.complete:
         raise ArtifactError("the plan is not complete; plan again")
-    gated = tuple(_gated(entry, document.target) for entry in document.changes)
-    plan = Plan(
-        change_set=change_set_of(document, [entry.change for entry in gated]),
-        changes=gated,
-        command_approves=document.command_approves,
+    changes = list(_changes(document, raw))
+    gated = tuple(
+        GatedChange(change=change, digest=e.digest, gate=e.gate, reasons=e.reasons, approvable=e.approvable)
+        for change, e in zip(changes, document.changes, strict=True)
     )
+    change_set = change_set_of(document, changes)
+    plan = Plan(change_set=change_set, changes=gated, command_approves=document.command_approves)
     _require_each_once(plan)
-    if plan.fingerprint != document.fingerprint and document.format_version not in OTHER_FINGERPRINTS:
+    if plan.fingerprint != document.fingerprint:
         raise ArtifactError("the plan's fingerprint does not match its changes; plan again")
     return plan
 
@@ -275,8 +267,8 @@ def _lines(value: object) -> str:
     return json.dumps(value)
 
 
-def _decoded(text: str, kind: type[SomeFile]) -> SomeFile:
-    """Check the version, then the checksum, then the fields; the first that is wrong is the error."""
+def _decoded(text: str, kind: type[SomeFile]) -> tuple[SomeFile, Json]:
+    """The file, and its JSON. Check the version, then the checksum, then the fields; the first that is wrong is the error."""
     try:
         with json_errors():
             raw = msgspec.json.decode(text, type=dict[str, object])
@@ -289,7 +281,7 @@ def _decoded(text: str, kind: type[SomeFile]) -> SomeFile:
         raise ArtifactError("the plan's checksum is wrong: the file was changed or cut off; plan again")
     try:
         with json_errors():
-            return msgspec.convert({**raw, "checksum": checksum}, type=known(kind), str_keys=True)
+            return msgspec.convert({**raw, "checksum": checksum}, type=known(kind), str_keys=True), raw
     except JsonError as error:
         raise ArtifactError(f"the plan has a wrong field ({error}); plan again") from error
 
@@ -322,86 +314,29 @@ def change_set_of(document: AnyPlanFile, changes: Sequence[Change]) -> ChangeSet
     )
 
 
-def _gated(entry: GatedEntry, target: Target) -> GatedChange:
-    return GatedChange(
-        change=_change(entry, target),
-        digest=entry.digest,
-        gate=entry.gate,
-        reasons=entry.reasons,
-        approvable=entry.approvable,
-    )
-
-
-def _change(entry: ChangeEntry, target: Target) -> Change:
-    change = READERS[entry.actions[0]](entry, entry.before or TopicValues(), entry.after or TopicValues())
-    if digest_of(change, target) != entry.digest or entry.address != change.address:
-        raise ArtifactError(f"{entry.address}: the digest does not match the change; plan again")
-    return change
-
-
-class _SharedFields(TypedDict):
-    """What every change carries."""
-
-    topic: str
-    owner: str
-    location: Location
-    risk: Risk
-    codes: tuple[Code, ...]
-    reversible: bool
-    precondition: Precondition
-    notes: tuple[str, ...]
-
-
-def _shared(entry: ChangeEntry) -> _SharedFields:
-    return {
-        "topic": entry.topic,
-        "owner": entry.owner,
-        "location": entry.location,
-        "risk": entry.risk,
-        "codes": entry.codes,
-        "reversible": entry.reversible,
-        "precondition": entry.precondition,
-        "notes": entry.notes,
-    }
-
-
-def _create(entry: ChangeEntry, _: TopicValues, after: TopicValues) -> CreateTopic:
-    return CreateTopic(
-        **_shared(entry),
-        partitions=after.partitions,
-        replication_factor=after.replication_factor,
-        assignment=after.assignment,
-        configs={name: value for name, value in after.configs.items() if value is not None},
-    )
-
-
-def _expand(entry: ChangeEntry, before: TopicValues, after: TopicValues) -> ExpandTopic:
-    return ExpandTopic(
-        **_shared(entry),
-        partitions_before=before.partitions,
-        assignment_before=before.assignment,
-        partitions=after.partitions,
-        assignment=after.assignment,
-    )
-
-
-def _configure(entry: ChangeEntry, before: TopicValues, after: TopicValues) -> ConfigureTopic:
-    return ConfigureTopic(
-        **_shared(entry),
-        configs_before=before.configs,
-        configs=after.configs,
-        broker_defaults=entry.broker_defaults,
-        differing_defaults=entry.differing_defaults,
-    )
-
-
-def _delete(entry: ChangeEntry, before: TopicValues, _: TopicValues) -> DeleteTopic:
-    return DeleteTopic(**_shared(entry), topic_id=before.topic_id, partitions=before.partitions, reason=entry.reason)
-
-
-READERS: Mapping[Action, Callable[[ChangeEntry, TopicValues, TopicValues], Change]] = {
-    "create": _create,
-    "expand": _expand,
-    "configure": _configure,
-    "delete": _delete,
+KINDS: Mapping[Action, type[Change]] = {
+    "create": CreateTopic,
+    "expand": ExpandTopic,
+    "configure": ConfigureTopic,
+    "delete": DeleteTopic,
 }
+
+
+def _changes(document: ChangesFile | PlanFile, raw: Json) -> Iterator[Change]:
+    entries = msgspec.convert(raw["changes"], list[dict[str, object]])
+    for entry, values in zip(document.changes, entries, strict=True):
+        change = _change(entry, values)
+        if digest_of(change, document.target) != entry.digest or entry.address != change.address:
+            raise ArtifactError(f"{entry.address}: the digest does not match the change; plan again")
+        yield change
+
+
+def _change(entry: ChangeEntry, values: Json) -> Change:
+    """The fields of a change are those of its entry; ``before`` has them with ``_before``, but for a delete."""
+    before, after = (msgspec.convert(values[side] or {}, dict[str, object]) for side in ("before", "after"))
+    earlier = {f"{name}_before": value for name, value in before.items()}
+    try:
+        with json_errors():
+            return msgspec.convert({**values, **earlier, **(after or before)}, KINDS[entry.actions[0]], str_keys=True)
+    except JsonError as error:
+        raise ArtifactError(f"{entry.address}: the change lacks a value ({error}); plan again") from error

@@ -30,7 +30,6 @@ from topicops.edges.kafka.clients.settings import (
     wait_all,
 )
 from topicops.edges.threads import run_in_thread
-from topicops.model.addresses import address
 from topicops.model.errors import (
     CertificateError,
     ClusterError,
@@ -38,6 +37,7 @@ from topicops.model.errors import (
     LoginRefusedError,
 )
 from topicops.model.ports import Unoffered
+from topicops.model.printable import address
 from topicops.model.waits import waiting_for
 
 _EXPECTED = re.compile(r"expected (\d+)")

@@ -21,9 +21,8 @@ from topicops.edges.connections.port_probe import (
     unverified_tls,
 )
 from topicops.edges.kafka.clients.tls import trusting
-from topicops.model.addresses import address
 from topicops.model.errors import CertificateError, ClusterUnreachableError, ConnectionSecurityError, LoginRefusedError
-from topicops.model.printable import printable
+from topicops.model.printable import address, printable
 
 SASL_HANDSHAKE = 17
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")

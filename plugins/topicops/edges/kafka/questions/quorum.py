@@ -16,7 +16,7 @@ from topicops.edges.kafka.clients.broker_connections import BrokerConnections
 from topicops.edges.kafka.clients.settings import named
 from topicops.model.errors import ClusterError, ClusterUnreachableError
 from topicops.model.ports import ServerTime
-from topicops.model.times import time_of_ms
+from topicops.model.specs.spellings import time_of_ms
 
 METADATA_TOPIC = "__cluster_metadata"
 """The log that a quorum keeps; it has one partition."""

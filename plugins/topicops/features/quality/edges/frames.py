@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 from topicops.features.quality.rows import LAYOUTS, Afterwards, RowKind
 from topicops.features.spark.edges.frames import RunTables, least_in_sync, with_health
 from topicops.features.spark.edges.session import arrow_frame
-from topicops.model.runs.partition_rows import PartitionRow
+from topicops.model.runs.facts import PartitionRow
 from topicops.model.specs.topic_config import THROTTLE_LISTS
 
 _TYPES: Mapping[object, pa.DataType] = {

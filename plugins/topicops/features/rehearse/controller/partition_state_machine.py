@@ -16,7 +16,7 @@ from topicops.features.rehearse.controller.elections import (
 )
 from topicops.features.rehearse.controller.states import PartitionStatus, partition_may_become
 from topicops.features.rehearse.controller.znodes import TopicPartition
-from topicops.model.cluster.elections import Elected, first_state, offline_election, with_leader
+from topicops.model.cluster.health import Elected, first_state, offline_election, with_leader
 
 
 class PartitionStateMachine:

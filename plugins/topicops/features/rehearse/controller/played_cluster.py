@@ -29,7 +29,7 @@ from topicops.features.rehearse.controller.messages import (
     UncleanElectionAllowed,
 )
 from topicops.features.rehearse.controller.znodes import ReplicaAssignment, TopicPartition, TopicZnode, Znodes
-from topicops.model.cluster.elections import UNCLEAN_ELECTION, elects_unclean
+from topicops.model.cluster.health import UNCLEAN_ELECTION, elects_unclean
 from topicops.model.release import ELECTS_WHEN_ALLOWED
 
 

@@ -14,7 +14,7 @@ from topicops.features.rehearse.controller.partition_state_machine import Partit
 from topicops.features.rehearse.controller.replica_state_machine import ReplicaStateMachine
 from topicops.features.rehearse.controller.states import ReplicaStatus
 from topicops.features.rehearse.controller.znodes import Replica, ReplicaAssignment, TopicPartition
-from topicops.model.cluster.elections import with_leader
+from topicops.model.cluster.health import with_leader
 from topicops.model.release import REASSIGNMENTS_IN_TOPICS
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from topicops.features.rehearse.controller.context import ControllerContext
 from topicops.features.rehearse.controller.states import ReplicaStatus, replica_may_become
 from topicops.features.rehearse.controller.znodes import Replica
-from topicops.model.cluster.elections import without_replica
+from topicops.model.cluster.health import without_replica
 from topicops.model.release import DELETES_NEVER_LED, KEEPS_LAST_IN_ISR, SHRINKS_AT_FAILOVER
 
 
