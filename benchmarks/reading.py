@@ -31,7 +31,7 @@ from benchmarks.lone_zookeeper import (
 from topicops.edges.zookeeper.multi_read import MultiRead, read_batched
 from topicops.edges.zookeeper.reader import ZooKeeperReader
 from topicops.edges.zookeeper.session import ZooKeeperSession
-from topicops.model.gc_pause import gc_paused
+from topicops.model.memory import gc_paused
 
 _LENGTH = struct.Struct("!i")
 _HEADER = struct.Struct("!ii")

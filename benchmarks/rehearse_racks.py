@@ -21,7 +21,7 @@ from typing import NamedTuple
 from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side
 from fakes.builders import live_topic, partition_state, snapshot
 from topicops.features.rehearse.losses import EXAMPLES, PartitionName, RackLoss, RackLosses, without_each_rack
-from topicops.model.cluster.elections import UNCLEAN_ELECTION
+from topicops.model.cluster.health import UNCLEAN_ELECTION
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, PartitionState
 
 BROKERS, RACKS = 12, 3

@@ -21,7 +21,7 @@ import yaml
 from benchmarks.harness import Benchmark, BenchmarkError, Better, Comparison, Side, timed
 from topicops.edges.specs.reader import read_tree
 from topicops.flow.spec_files import validate_files
-from topicops.model.gc_pause import gc_paused
+from topicops.model.memory import gc_paused
 from topicops.steps.specs.layers import ReadFile
 from topicops.steps.specs.validate import Validated, read_files
 

@@ -32,9 +32,8 @@ from topicops.model.plans.plan import Plan
 from topicops.model.ports import Answer, AnswerKind, Clock
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus
 from topicops.model.specs.environment import Verify
-from topicops.steps.verifying.broker_questions import log_questions, merged
 from topicops.steps.verifying.checks import findings
-from topicops.steps.verifying.observation import Expectation, Observation
+from topicops.steps.verifying.observation import Expectation, Observation, log_questions, merged
 from topicops.steps.verifying.verify import verify
 from topicops_local.cluster import LocalCluster
 

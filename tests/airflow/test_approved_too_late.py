@@ -25,8 +25,7 @@ from topicops.flow.single_steps import ApplySummary, ReportSummary, apply_summar
 from topicops.model.plans.changes import Action
 from topicops.model.plans.plan import Approval
 from topicops.model.runs.memories import HeldSet
-from topicops.model.runs.results import NO_TOMBSTONE, Outcome, OutcomeStatus
-from topicops.model.runs.run_result import RunResult
+from topicops.model.runs.results import NO_TOMBSTONE, Outcome, OutcomeStatus, RunResult
 from topicops.on_airflow import approval
 from topicops.on_airflow.options import Options
 from topicops.on_airflow.tasks import RefusedError, Site

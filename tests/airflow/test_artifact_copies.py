@@ -10,7 +10,7 @@ import pytest
 from airflow.sdk import ObjectStoragePath
 
 from topicops.flow.runs.run import Run, open_run
-from topicops.model.runs.run_result import RunResult
+from topicops.model.runs.results import RunResult
 from topicops.on_airflow.artifact_copies import RESULT, copy_artifacts
 
 RESULT_OF_RUN = RunResult(headline="Applied and verified: 3 done.", success=True, commit=None, changes=())

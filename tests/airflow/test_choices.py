@@ -18,12 +18,11 @@ from topicops.flow.runs.held_changes import read_rejections
 from topicops.flow.runs.questions import read_question
 from topicops.flow.runs.run import notes_of
 from topicops.model.runs.memories import HeldSet, Rejection, Rejections
-from topicops.model.runs.results import Outcome, OutcomeStatus
-from topicops.model.runs.run_result import RunResult
+from topicops.model.runs.results import Outcome, OutcomeStatus, RunResult
 from topicops.model.specs.environment import Risk
 from topicops.on_airflow import approval, tasks
 from topicops.on_airflow.question import form_params
-from topicops.steps.planning.choices import AS_THE_BUTTON, COMMENT, MOST_FIELDS, REJECT_FIELD, REJECTED
+from topicops.steps.planning.approvals import AS_THE_BUTTON, COMMENT, MOST_FIELDS, REJECT_FIELD, REJECTED
 
 KEEP, DROP = digest(DELETE), digest(OTHER_DELETE)
 MANY = tuple(builders.expand_change(f"shop.t{n}", risk=Risk.RISKY) for n in range(MOST_FIELDS + 1))

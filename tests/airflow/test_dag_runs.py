@@ -19,7 +19,7 @@ from topicops.model.errors import WrongTargetError
 from topicops.model.plans.changes import Change
 from topicops.model.plans.plan_file import plan_from_json
 from topicops.model.runs.memories import HeldSet
-from topicops.model.runs.run_result import Quiet
+from topicops.model.runs.results import Quiet
 from topicops.on_airflow.dags import approval_dag, drift_dag, pipeline_dag
 from topicops.on_airflow.tasks import Site
 

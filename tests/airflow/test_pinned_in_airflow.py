@@ -22,7 +22,7 @@ from topicops.edges.home.audit_files import read_audit_log
 from topicops.features.shared.airflow_client import AirflowClient
 from topicops.flow import planning
 from topicops.flow.runs.run import open_run
-from topicops.model.runs.run_result import RunResult
+from topicops.model.runs.results import RunResult
 from topicops_local.airflow import start_airflow, wait_for_dags
 from topicops_local.cluster import LocalCluster
 

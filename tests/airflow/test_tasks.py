@@ -52,9 +52,15 @@ from topicops.model.errors import (
 from topicops.model.plans.changes import Action
 from topicops.model.runs.facts import Facts, UnhealthyPartitions, facts_file
 from topicops.model.runs.memories import HeldSet
-from topicops.model.runs.results import Outcome, OutcomeStatus, QualityResult
-from topicops.model.runs.review import MOST_DIGESTS, REVIEW_KEY
-from topicops.model.runs.run_result import Quiet, RunResult
+from topicops.model.runs.results import (
+    MOST_DIGESTS,
+    REVIEW_KEY,
+    Outcome,
+    OutcomeStatus,
+    QualityResult,
+    Quiet,
+    RunResult,
+)
 from topicops.model.specs.diagnostics import Diagnostic, Severity
 from topicops.model.specs.environment import Risk
 from topicops.on_airflow import approval, plugged, tasks

@@ -12,7 +12,7 @@ from fixtures.scripted_flow import ScriptedFlow, report_of, site
 from fixtures.scripted_task import ScriptedTask, context
 from topicops.flow.runs.newest_runs import NEVER_S, age_of_newest_good
 from topicops.flow.runs.run import open_run
-from topicops.model.runs.run_result import Quiet
+from topicops.model.runs.results import Quiet
 from topicops.on_airflow import dags_of, metrics, tasks
 from topicops.on_airflow.dags import pipeline_dag
 from topicops.on_airflow.watching import count_ages, gone, silent, tell_late

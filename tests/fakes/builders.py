@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TypedDict, Unpack, cast
 
-from topicops.model.abilities import DELETE_BY_ID, MissingRequests, missing_requests, of_release
 from topicops.model.choices import Placement
 from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.cluster.snapshot import (
@@ -31,7 +30,7 @@ from topicops.model.plans.changes import (
     digest_of,
 )
 from topicops.model.plans.plan import Approval, ChangeSet, ClusterState, PlanSource
-from topicops.model.release import USUAL, Releases
+from topicops.model.release import DELETE_BY_ID, USUAL, MissingRequests, Releases, missing_requests, of_release
 from topicops.model.runs.facts import Reading
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.diagnostics import Location

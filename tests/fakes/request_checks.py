@@ -7,15 +7,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fakes.create_request import METADATA_TOPIC, NOT_GIVEN, CreateAnswer, CreatePolicy, CreateRequest
-from topicops.model.abilities import SINGLE_OVERRIDES, of_release
 from topicops.model.cluster.snapshot import Assignment, LiveTopic
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.release import (
     CHECKS_IDS,
     CONFIGURES_KNOWN,
     REASSIGNMENTS_IN_TOPICS,
+    SINGLE_OVERRIDES,
     USUAL,
     Release,
+    of_release,
 )
 from topicops.model.specs.config_checks import config_problem
 

@@ -17,7 +17,6 @@ from fakes.simulation.admin import ACCEPTED, SimulatedBrokersApi
 from fakes.simulation.cluster import THREE_RACKS, SimulatedCluster
 from fakes.simulation.ports import CLUSTER_ID, SimulatedPorts
 from fakes.simulation.world import World
-from topicops.model.abilities import MissingRequests
 from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.cluster.snapshot import ClusterSnapshot, DirectoriesByBroker, LiveTopic, LogDirectories
 from topicops.model.codes import Code
@@ -25,7 +24,7 @@ from topicops.model.errors import ClusterUnreachableError
 from topicops.model.plans.changes import Action, Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.plans.plan import TopicActivity
 from topicops.model.ports import Answer, AnswerKind, BrokerLogs, BrokerView, LogQuestions, TopicSink
-from topicops.model.release import USUAL, Release, Releases
+from topicops.model.release import USUAL, MissingRequests, Release, Releases
 
 
 @dataclass(frozen=True, slots=True)

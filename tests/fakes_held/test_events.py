@@ -24,7 +24,7 @@ from fakes.controller.messages import (
 )
 from fakes.controller.played_cluster import PlayedCluster
 from fakes.controller.znodes import ReplicaAssignment, TopicPartition, TopicZnode, Znodes
-from topicops.model.cluster.elections import UNCLEAN_ELECTION
+from topicops.model.cluster.health import UNCLEAN_ELECTION
 from topicops.model.cluster.snapshot import PartitionState
 from topicops.model.release import Release
 

@@ -7,7 +7,7 @@ import pytest
 from fakes.controller.context import ControllerSettings
 from fakes.controller.played_cluster import PlayedCluster
 from fakes.controller.znodes import TopicPartition, Znodes
-from topicops.model.cluster.elections import UNCLEAN_ELECTION
+from topicops.model.cluster.health import UNCLEAN_ELECTION
 from topicops.model.release import Release
 
 

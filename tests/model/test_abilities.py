@@ -5,16 +5,17 @@ from __future__ import annotations
 from kafka.protocol.api_key import ApiKey
 from kafka.protocol.broker_version_data import BROKER_API_VERSIONS
 
-from topicops.model.abilities import (
+from topicops.model.release import (
     ABILITIES,
     DELETE_BY_ID,
     DELETE_TOPICS,
     GIVE_TOPIC_IDS,
+    OLDEST,
+    Release,
     lacking,
     missing_requests,
     of_release,
 )
-from topicops.model.release import OLDEST, Release
 
 OFFERED = {Release(*release[:2]): versions for release, versions in BROKER_API_VERSIONS.items()}
 

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from topicops.model.times import in_utc, time_of_ms
+from topicops.model.specs.spellings import in_utc, time_of_ms
 
 
 def test_a_time_with_a_zone_is_the_same_moment_in_utc() -> None:

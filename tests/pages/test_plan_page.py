@@ -21,8 +21,7 @@ from topicops.flow.runs.questions import Answer, write_answer, write_question
 from topicops.flow.runs.run import COMMIT_ADDRESS, DIAGNOSTICS_FILE, open_run, outcomes_file
 from topicops.model.plans.plan import Loss, Plan, RackLossRow, RackLossTable
 from topicops.model.runs.memories import HeldSet, Rejection
-from topicops.model.runs.results import NO_FILE, Outcome, OutcomeStatus
-from topicops.model.runs.run_result import QUIET_FILE, Quiet
+from topicops.model.runs.results import NO_FILE, QUIET_FILE, Outcome, OutcomeStatus, Quiet
 from topicops.model.specs.diagnostics import Diagnostic, Location, Severity
 from topicops.model.specs.environment import Limits
 from topicops.on_airflow.pages.plan_filter import Filter

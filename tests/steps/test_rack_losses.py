@@ -6,7 +6,7 @@ import pytest
 
 from fakes.builders import healthy_states, live_topic, partition_state, snapshot
 from fakes.changes import configure_topic, create_topic, delete_topic, expand_topic
-from topicops.model.cluster.elections import elects_unclean
+from topicops.model.cluster.health import elects_unclean
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.plans.changes import Change
 from topicops.model.plans.plan import RackLossTable

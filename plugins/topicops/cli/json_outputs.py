@@ -22,7 +22,7 @@ from topicops.model.plans.plan_file import PlanFile
 from topicops.model.runs.audit import AuditLine
 from topicops.model.runs.facts import Facts
 from topicops.model.runs.results import QualityReport
-from topicops.steps.planning.drift import DriftReport
+from topicops.steps.planning.diff import DriftReport
 from topicops.steps.reporting.diagnostics_text import Diagnostics
 from topicops.steps.reporting.run_report import ReportFile
 

@@ -34,6 +34,7 @@ from topicops.flow.runs.values import Comparison, Planned, Snapshot, Specs
 from topicops.model.cluster.broker_defaults import without_answer
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ClusterError
+from topicops.model.memory import WithNewer, hold
 from topicops.model.plans.changes import CreateTopic
 from topicops.model.plans.delta import Delta, TopicClass, TopicDelta
 from topicops.model.plans.plan import Approval, ChangeSet, Plan, TopicActivity
@@ -41,9 +42,8 @@ from topicops.model.ports import Clock, ServerTime
 from topicops.model.runs.facts import Reading
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
-from topicops.model.topics_in_files import WithNewer, hold
+from topicops.steps.before_deletes import not_checked
 from topicops.steps.clocks import NO_SERVER_TIME, difference_text, passed_by_both
-from topicops.steps.log_directories import not_checked
 from topicops.steps.planning.cluster_guard import release_warnings, require_cluster_id, require_not_shrunken
 from topicops.steps.planning.diff import check_conserved
 from topicops.steps.planning.gate import gate as gate_step
@@ -243,7 +243,7 @@ def _with_rack_losses(change_set: ChangeSet, live: ClusterSnapshot) -> ChangeSet
 def _with_notes_of_lost_files(run: Run, change_set: ChangeSet, live: ClusterSnapshot) -> ChangeSet:
     """A created topic whose file had another name before is no rename: the old topic stays, and has no file."""
     from topicops.edges.specs.git import name_in_repository, removed_files
-    from topicops.steps.planning.renames import with_notes_of_lost_files
+    from topicops.steps.planning.planned_changes import with_notes_of_lost_files
 
     unmanaged = set(change_set.unmanaged)
     if not unmanaged or not any(isinstance(change, CreateTopic) for change in change_set.changes):

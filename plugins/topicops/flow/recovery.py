@@ -17,7 +17,7 @@ from topicops.model.plans.plan import GatedChange
 from topicops.model.plans.plan_file import plan_from_json
 from topicops.model.ports import LiveReader
 from topicops.model.runs.results import Mutation
-from topicops.steps.applying.recovery import recover_intents
+from topicops.steps.applying.read_back import recover_intents
 
 
 def open_journals_folder(run: Run) -> Path:

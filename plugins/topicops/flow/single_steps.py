@@ -50,9 +50,8 @@ from topicops.model.plans.delta import Delta
 from topicops.model.plans.plan import Approval, Plan
 from topicops.model.ports import Clock
 from topicops.model.runs.results import Outcome, OutcomeStatus, Verdict
-from topicops.steps.planning.drift import counted, drift
+from topicops.steps.planning.diff import counted, drift, drift_lines, drift_summary
 from topicops.steps.planning.only import Only, keep_held
-from topicops.steps.reporting.drift_text import drift_lines, drift_summary
 from topicops.steps.reporting.run_report import headline
 from topicops.steps.verifying.observation import FindingKey
 

@@ -13,7 +13,7 @@ from topicops.edges.repository import is_specs_root, specs_root_of
 from topicops.edges.specs.open_files import ReadingError, open_regular, shown_folder, source_lines, walk
 from topicops.edges.specs.reader import read_document, read_tree
 from topicops.model.errors import SpecFileError, UsageError
-from topicops.model.gc_pause import gc_paused
+from topicops.model.memory import gc_paused
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.document import Fields, Items, Node, Text
 

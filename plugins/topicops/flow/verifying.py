@@ -20,9 +20,8 @@ from topicops.model.runs.results import Check, Outcome
 from topicops.model.specs.environment import Environment, Verify
 from topicops.steps.planning.cluster_guard import require_cluster_id
 from topicops.steps.specs.needed import no_topic
-from topicops.steps.verifying.cluster_health import findings_before_run
 from topicops.steps.verifying.observation import Expectation, FindingKey
-from topicops.steps.verifying.verify import settled
+from topicops.steps.verifying.verify import findings_before_run, settled
 from topicops.steps.verifying.verify import verify as verify_step
 from topicops.steps.verifying.watch import Progress, Watch, WatchedTopic
 

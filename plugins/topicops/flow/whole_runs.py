@@ -32,7 +32,7 @@ from topicops.steps.facts import facts_of, partition_counts
 from topicops.steps.planning.only import needs_again
 from topicops.steps.reporting.run_report import RunReport
 from topicops.steps.reporting.run_result import apply_exit_status, verify_exit_status
-from topicops.steps.verifying.cluster_health import verify_cluster as verify_cluster_step
+from topicops.steps.verifying.verify import verify_cluster as verify_cluster_step
 
 logger = logging.getLogger(__name__)
 

@@ -19,17 +19,10 @@ PLACEMENTS = {
 }
 """How replicas are spread."""
 
-SOURCES = {
-    "zookeeper": "from the znodes of ZooKeeper",
-    "kafka": "from the brokers",
-}
+SOURCES = {"zookeeper": "from the znodes of ZooKeeper", "kafka": "from the brokers"}
 """Where the live topics are read."""
 
-LEASES = {
-    "zookeeper": "a znode of the cluster",
-    "file": "a file below ``TOPICOPS_HOME``",
-    "none": "nothing",
-}
+LEASES = {"zookeeper": "a znode of the cluster", "file": "a file below ``TOPICOPS_HOME``", "none": "nothing"}
 """What keeps two runs from changing one cluster at the same time."""
 
 

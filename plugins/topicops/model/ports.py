@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Protocol
 
-from topicops.model.abilities import MissingRequests
 from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.cluster.snapshot import (
     Broker,
@@ -25,7 +24,7 @@ from topicops.model.cluster.snapshot import (
 from topicops.model.errors import OldBrokersError
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.plans.plan import GatedChange, TopicActivity
-from topicops.model.release import OLDEST, Releases
+from topicops.model.release import OLDEST, MissingRequests, Releases
 from topicops.model.runs.results import Mutation, Outcome
 
 BROKER_PATIENCE = "TOPICOPS_BROKER_PATIENCE"

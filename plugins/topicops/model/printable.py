@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from html import escape
+from ipaddress import IPv6Address
 
 _MARKDOWN = re.compile(
     r"""
@@ -96,3 +97,17 @@ def _escaped(character: str) -> str:
     if character.isprintable():
         return character
     return character.encode("unicode_escape", "surrogatepass").decode("ascii")
+
+
+def address(host: str, port: int) -> str:
+    """``host:port``; an IPv6 address stands in brackets, because it has colons of its own."""
+    return f"{bracketed(host)}:{port}"
+
+
+def bracketed(text: str) -> str:
+    """An IPv6 address in brackets; any other text as it is, one with a port too."""
+    try:
+        IPv6Address(text)
+    except ValueError:
+        return text
+    return f"[{text}]"

@@ -272,7 +272,7 @@ def record_answer(run: Run, event: Mapping[str, Any]) -> None:
     from topicops.flow.runs import questions
     from topicops.flow.runs.held_changes import note_answer
     from topicops.model.runs.memories import Rejection
-    from topicops.steps.planning.choices import COMMENT
+    from topicops.steps.planning.approvals import COMMENT
 
     asked, question, user = questions.read_answer(run), questions.read_question(run), event["responded_by_user"] or {}
     if asked is None or question is None:

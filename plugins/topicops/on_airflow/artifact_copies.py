@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from airflow.sdk import ObjectStoragePath
 
     from topicops.flow.runs.run import Run
-    from topicops.model.runs.run_result import RunResult
+    from topicops.model.runs.results import RunResult
 
 log = logging.getLogger(__name__)
 

@@ -29,7 +29,7 @@ SECRET_OF_SPARK = re.compile(r"spark\..*(secret|passw|token|credential|key)", re
 
 def mask_settings() -> None:
     """Mask the secrets in this task's variables. Raises ``UsageError`` for a variable that cannot be used."""
-    from topicops.model.runs.review import REVIEW_KEY
+    from topicops.model.runs.results import REVIEW_KEY
     from topicops.on_airflow.plugged import SECRETS
 
     found = [secret for secrets in SECRETS for secret in secrets()]

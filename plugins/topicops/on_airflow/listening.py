@@ -158,7 +158,7 @@ def _headline(session: Session, dag_run: DagRun) -> str:
     """Of the run's result, which its last task has handed over for CI; empty: none has."""
     from airflow.models.xcom import XComModel
 
-    from topicops.model.runs.run_result import RESULT_KEY
+    from topicops.model.runs.results import RESULT_KEY
 
     found = session.scalars(
         select(XComModel).where(

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 from topicops.model.errors import SpecFileError, UsageError
 from topicops.model.printable import printable
-from topicops.model.specs.airflow_owner import owner_link_problem, owner_problem
-from topicops.model.specs.schedules import cron_of, schedule_problem
+from topicops.model.specs.schedules import cron_of, owner_link_problem, owner_problem, schedule_problem
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseNotifier

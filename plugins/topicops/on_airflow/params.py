@@ -14,7 +14,7 @@ from airflow.sdk import Context, Param
 
 from topicops.model.errors import UsageError
 from topicops.model.printable import printable
-from topicops.model.runs.review import MOST_DIGESTS, MOST_REVIEWS, ReviewApprovals
+from topicops.model.runs.results import MOST_DIGESTS, MOST_REVIEWS, ReviewApprovals
 from topicops.model.specs.topic_config import read_duration_ms
 from topicops.on_airflow.options import MODES
 

@@ -18,9 +18,7 @@ import topicops.features.why.causes
 from topicops.flow.engines import PYTHON, DiffEngine
 from topicops.flow.runs.run import Run
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
-from topicops.model.runs.results import QualityReport
-from topicops.model.runs.review import ReviewApprovals
-from topicops.model.runs.run_result import Quiet
+from topicops.model.runs.results import QualityReport, Quiet, ReviewApprovals
 from topicops.plugged import ENGINES
 from topicops.steps.reporting.markup import Html
 

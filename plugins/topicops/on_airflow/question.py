@@ -12,7 +12,7 @@ from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.printable import bold, markdown, plural, printable
 from topicops.model.runs.memories import Rejection
 from topicops.on_airflow.pages.plan_rows import differences
-from topicops.steps.planning.choices import AS_THE_BUTTON, COMMENT, REJECT_FIELD, REJECTED, title_of
+from topicops.steps.planning.approvals import AS_THE_BUTTON, COMMENT, REJECT_FIELD, REJECTED, title_of
 from topicops.steps.reporting.document import Cell, Line, Said, Section, markdown_lines, markdown_table
 from topicops.steps.reporting.plan_wording import some, traffic_text, why_final
 

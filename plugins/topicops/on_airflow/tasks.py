@@ -29,8 +29,7 @@ from topicops.model.errors import (
 )
 from topicops.model.plans.changes import Action, GateWord
 from topicops.model.printable import plural, printable
-from topicops.model.runs.results import IN_PLACE, quality_file
-from topicops.model.runs.review import MOST_DIGESTS
+from topicops.model.runs.results import IN_PLACE, MOST_DIGESTS, quality_file
 from topicops.model.waits import told_waits
 from topicops.on_airflow.artifact_copies import copy_artifacts
 from topicops.on_airflow.assets import announce_topics
@@ -60,8 +59,7 @@ if TYPE_CHECKING:
     from topicops.model.plans.plan import Approval, Plan
     from topicops.model.ports import ConnectionSource
     from topicops.model.runs.memories import HeldSet
-    from topicops.model.runs.results import QualityReport
-    from topicops.model.runs.run_result import RunResult
+    from topicops.model.runs.results import QualityReport, RunResult
     from topicops.on_airflow.plugged import Quality, ShortCut
     from topicops.steps.reporting.run_report import RunReport
 
@@ -566,8 +564,7 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
     from topicops.flow.reporting import run_report
     from topicops.on_airflow.plugged import after_reading
     from topicops.plugged import after_task
-    from topicops.steps.reporting.run_health import unhealthy_verdict
-    from topicops.steps.reporting.run_result import run_result
+    from topicops.steps.reporting.run_result import run_result, unhealthy_verdict
 
     failed, is_whole = failed_tasks(context), "mode" in context["params"]  # an approval run is of a part
     with step(site, context) as (flow, run):
@@ -605,7 +602,7 @@ def tell_of_run(run: Run, site: Site, context: Context, found: RunReport) -> Non
     """Tell the notifiers how the run ended, and set the gauges of a whole run."""
     from topicops.on_airflow.metrics import count
     from topicops.on_airflow.tellers import TELLERS
-    from topicops.steps.reporting.run_health import gauges_of
+    from topicops.steps.reporting.run_result import gauges_of
 
     mode = mode_or(context, "approval")
     is_whole = mode != "approval" and only_of(context) is None
@@ -662,7 +659,7 @@ def hand_over(result: RunResult, context: Context) -> None:
     """Push the result as plain JSON, which CI reads through the REST API; Airflow would wrap a tuple."""
     import msgspec
 
-    from topicops.model.runs.run_result import RESULT_KEY
+    from topicops.model.runs.results import RESULT_KEY
 
     context["ti"].xcom_push(key=RESULT_KEY, value=msgspec.json.decode(msgspec.json.encode(result)))
 

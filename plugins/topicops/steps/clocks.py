@@ -5,9 +5,11 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from topicops.model.codes import Code
+from topicops.model.errors import UsageError
 from topicops.model.ports import Clock, ServerTime
 from topicops.model.release import KRAFT
 from topicops.model.specs.environment import EnvironmentSpec
+from topicops.model.specs.topic_config import ConfigValueError, read_duration_ms
 
 NOTED_ABOVE = timedelta(seconds=10)
 """A difference that is told. It is not measured where a server's answer is slow: only what is certain counts."""
@@ -67,3 +69,16 @@ def _text(server: ServerTime, clock: Clock, ahead: timedelta) -> str:
     times = f"{ours:%Y-%m-%dT%H:%M:%SZ} here, {ours - ahead:%Y-%m-%dT%H:%M:%SZ} there"
     difference = f"{abs(ahead) // SECOND * SECOND} {word} that of {server.server}"
     return f"this host's clock is {difference}: {times} ({Code.CLOCK_SKEW})"
+
+
+def since_time(text: str, at: datetime) -> datetime:
+    """Return the time that ``7d`` before ``at`` is, or the time itself. Raises ``UsageError``."""
+    try:
+        return at - timedelta(milliseconds=read_duration_ms(text))
+    except (ConfigValueError, OverflowError):
+        pass
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise UsageError(f"--since {text}: write 36h, 7d, 2026-01-31 or 2026-01-31T08:00:00Z") from error
+    return found if found.tzinfo else found.replace(tzinfo=at.tzinfo)

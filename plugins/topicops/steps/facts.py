@@ -15,11 +15,12 @@ from topicops.model.runs.facts import (
     Load,
     OwnedTopics,
     PartitionCounts,
+    PartitionRow,
     UnhealthyPartitions,
+    partition_rows,
 )
-from topicops.model.runs.partition_rows import PartitionRow, partition_rows
 from topicops.model.specs.desired import DesiredTopic, Lifecycle
-from topicops.steps.planning.placement.load_table import live_load
+from topicops.steps.planning.placement.load import live_load
 
 
 def facts_of(counts: PartitionCounts, live: ClusterSnapshot, classes: Sequence[OwnedTopics] = ()) -> Facts:
@@ -59,7 +60,14 @@ def counts_without_states(live: ClusterSnapshot) -> PartitionCounts:
 def classes_by_owner(desired: Iterable[DesiredTopic], delta: Delta) -> list[OwnedTopics]:
     """How many topics of each owner and domain are in each class."""
     listed = {row.topic: row.topic_class for row in delta.topics}
-    found = Counter((topic.owner, topic.domain, listed.get(topic.name) or _agreeing(topic)) for topic in desired)
+    found = Counter(
+        (
+            topic.owner,
+            topic.domain,
+            listed.get(topic.name) or (TopicClass.RETIRED if topic.lifecycle is Lifecycle.ABSENT else TopicClass.SAME),
+        )
+        for topic in desired
+    )
     owned: list[OwnedTopics] = [
         OwnedTopics(owner=owner, domain=domain, topic_class=topic_class, topics=topics)
         for (owner, domain, topic_class), topics in found.items()
@@ -67,10 +75,6 @@ def classes_by_owner(desired: Iterable[DesiredTopic], delta: Delta) -> list[Owne
     if unmanaged := delta.counts[TopicClass.UNMANAGED]:
         owned.append(OwnedTopics(owner=None, domain=None, topic_class=TopicClass.UNMANAGED, topics=unmanaged))
     return owned
-
-
-def _agreeing(topic: DesiredTopic) -> TopicClass:
-    return TopicClass.RETIRED if topic.lifecycle is Lifecycle.ABSENT else TopicClass.SAME
 
 
 def partition_counts(live: ClusterSnapshot) -> PartitionCounts:

@@ -12,13 +12,19 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from topicops.model.cluster.broker_defaults import is_known
-from topicops.model.cluster.elections import UNCLEAN_ELECTION, after_loss, elects_unclean, first_state
-from topicops.model.cluster.health import NO_STATE, PartitionHealth
+from topicops.model.cluster.health import (
+    NO_STATE,
+    UNCLEAN_ELECTION,
+    PartitionHealth,
+    after_loss,
+    elects_unclean,
+    first_state,
+)
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic, PartitionState
+from topicops.model.memory import in_parts
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.plans.plan import Loss, RackLossRow, RackLossTable
 from topicops.model.specs.topic_config import MIN_ISR, min_insync_replicas, needed_in_sync
-from topicops.model.topics_in_files import in_parts
 
 TOPICS_AT_ONCE = 2_000
 

@@ -20,6 +20,7 @@ from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError
 from topicops.model.plans.delta import Delta, DesiredRow, LiveRow, TopicClass, TopicDelta
 from topicops.model.runs.results import (
+    QUIET_FILE,
     Check,
     FailingRow,
     Outcome,
@@ -28,7 +29,6 @@ from topicops.model.runs.results import (
     QualityResult,
     Verdict,
 )
-from topicops.model.runs.run_result import QUIET_FILE
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.diagnostics import Diagnostic, Location, Severity
 

@@ -26,7 +26,7 @@ from topicops.edges.kafka.clients.confluent import Confluent, require_clients
 from topicops.edges.kafka.clients.requests import metadata_request
 from topicops.edges.kafka.clients.settings import confluent_settings, kafka_python_settings
 from topicops.model.errors import ClusterUnreachableError, UsageError
-from topicops.model.gc_pause import gc_paused
+from topicops.model.memory import gc_paused
 from topicops.model.ports import AnswerKind
 from topicops.model.specs.broker_settings import topic_defaults
 from topicops.model.specs.topic_config import TOPIC_CONFIGS

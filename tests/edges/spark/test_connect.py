@@ -35,6 +35,8 @@ from fixtures.spark_rows import check_rows
 from topicops.features.spark.edges.session import spark_session
 from topicops.features.quality.rules import DeletionRow
 from topicops.model.runs.partition_rows import PartitionRow
+from topicops.features.quality.rows import DeletionRow
+from topicops.model.runs.facts import PartitionRow
 
 healthy = PartitionRow("orders", 0, 1, True, (1, 2, 3), (1, 2, 3), (), (), 2, 3, 3)
 rows = {"partition": [healthy, PartitionRow("orders", 1, -1, False, (1, 2, 3), (), (1, 2, 3), (), 2, 3, 3)]}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from fakes.controller.messages import Outbox
 from fakes.controller.states import PartitionStatus, ReplicaStatus
 from fakes.controller.znodes import Replica, ReplicaAssignment, TopicPartition, Znodes
-from topicops.model.cluster.elections import UNCLEAN_ELECTION, elects_unclean
+from topicops.model.cluster.health import UNCLEAN_ELECTION, elects_unclean
 from topicops.model.cluster.snapshot import PartitionState
 from topicops.model.release import USUAL, Release
 

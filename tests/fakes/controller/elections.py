@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 from enum import StrEnum
 
-from topicops.model.cluster.elections import Elected
+from topicops.model.cluster.health import Elected
 from topicops.model.cluster.snapshot import PartitionState
 
 

@@ -28,7 +28,7 @@ from fakes.controller.messages import (
     UncleanElectionAllowed,
 )
 from fakes.controller.znodes import ReplicaAssignment, TopicPartition, TopicZnode, Znodes
-from topicops.model.cluster.elections import UNCLEAN_ELECTION, elects_unclean
+from topicops.model.cluster.health import UNCLEAN_ELECTION, elects_unclean
 from topicops.model.release import ELECTS_WHEN_ALLOWED
 
 

@@ -13,7 +13,7 @@ from fakes.controller.elections import Election
 from fakes.controller.state_machines import PartitionStateMachine, ReplicaStateMachine
 from fakes.controller.states import ReplicaStatus
 from fakes.controller.znodes import Replica, ReplicaAssignment, TopicPartition
-from topicops.model.cluster.elections import with_leader
+from topicops.model.cluster.health import with_leader
 from topicops.model.release import REASSIGNMENTS_IN_TOPICS
 
 

@@ -8,7 +8,6 @@ from dataclasses import replace
 
 from fakes.controller.znodes import TopicPartition
 from fakes.simulation.cluster import SimulatedCluster
-from topicops.model.abilities import MissingRequests, missing_requests, of_release
 from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.cluster.snapshot import (
     Broker,
@@ -29,7 +28,7 @@ from topicops.model.ports import (
     TopicSink,
     supported,
 )
-from topicops.model.release import Releases
+from topicops.model.release import MissingRequests, Releases, missing_requests, of_release
 
 CLUSTER_ID = "fake-cluster"
 CHROOT = "/kafka"

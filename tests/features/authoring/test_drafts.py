@@ -22,8 +22,7 @@ from topicops.model.plans.delta import desired_row, live_row
 from topicops.model.plans.plan import ChangeSet
 from topicops.model.specs.document import Tree
 from topicops.model.specs.topic_config import TOPIC_CONFIGS
-from topicops.steps.planning.diff import diff
-from topicops.steps.planning.drift import DriftKind, drift
+from topicops.steps.planning.diff import DriftKind, diff, drift
 from topicops.steps.planning.plan import plan
 from topicops.steps.specs.validate import Validated, validate
 

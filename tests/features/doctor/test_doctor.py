@@ -31,11 +31,10 @@ from topicops.features.doctor.values import (
     ZooKeeperFacts,
     ZooKeeperServer,
 )
-from topicops.model.abilities import LOG_DIRECTORIES
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, LogDirectories
 from topicops.model.errors import WrongTargetError
 from topicops.model.json_types import json_text
-from topicops.model.release import Release
+from topicops.model.release import LOG_DIRECTORIES, Release
 
 SETTINGS = {
     "auto.create.topics.enable": "false",

@@ -23,7 +23,7 @@ from topicops.features.pull_requests.comment_markdown import (
 from topicops.features.pull_requests.values import CommentContent, OtherPullRequest, ReviewState
 from topicops.model.plans.changes import Change
 from topicops.model.plans.plan import GatedChange, Loss, Plan, RackLossRow, RackLossTable
-from topicops.model.runs.run_result import ChangeResult
+from topicops.model.runs.results import ChangeResult
 from topicops.steps.planning.gate import gate
 from topicops.steps.reporting.plan_wording import effect_lines, is_grave, risk_text
 

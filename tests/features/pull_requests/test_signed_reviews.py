@@ -21,7 +21,7 @@ from topicops.features.pull_requests.signed_reviews import (
 )
 from topicops.flow.runs.run import Run, open_run
 from topicops.model.plans.plan import Approval
-from topicops.model.runs.review import REVIEW_KEY, ReviewApprovals
+from topicops.model.runs.results import REVIEW_KEY, ReviewApprovals
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 DELETE = builders.delete_change("tmp-import")

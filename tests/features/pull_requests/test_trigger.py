@@ -21,8 +21,7 @@ from topicops.features.pull_requests.triggering import Trigger
 from topicops.features.pull_requests.values import About, Shown, TriggeredRuns
 from topicops.features.shared.airflow_client import AirflowError, NoSuchInAirflowError, TaskState
 from topicops.model.errors import UsageError
-from topicops.model.runs.review import MOST_DIGESTS
-from topicops.model.runs.run_result import ChangeResult, RunResult
+from topicops.model.runs.results import MOST_DIGESTS, ChangeResult, RunResult
 
 KEY = b"k" * 32
 DONE = RunResult(headline="Applied and verified: 1 done.", success=True, commit="c" * 40, changes=())

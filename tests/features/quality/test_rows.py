@@ -18,7 +18,7 @@ from topicops.features.quality.rules import (
 )
 from topicops.model.cluster.snapshot import STUCK_AFTER_MS, Broker, ClusterSnapshot, LiveTopic, PartitionState
 from topicops.model.release import Release, Releases
-from topicops.model.runs.partition_rows import PartitionRow, partition_rows
+from topicops.model.runs.facts import PartitionRow, partition_rows
 from topicops.model.specs.topic_config import min_insync_replicas
 
 

@@ -22,7 +22,7 @@ from topicops.flow.recovery import open_journals_folder
 from topicops.flow.runs.newest_runs import note_unverified
 from topicops.flow.runs.run import open_run
 from topicops.model.runs.memories import HeldSet
-from topicops.model.runs.run_result import QUIET_FILE, Quiet
+from topicops.model.runs.results import QUIET_FILE, Quiet
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
 HOUR = timedelta(hours=1)

@@ -14,8 +14,7 @@ from fakes.controller.context import ControllerSettings
 from fakes.controller.played_cluster import PlayedCluster
 from fakes.controller.znodes import TopicPartition, Znodes
 from topicops.features.rehearse.played import RehearsedChange, rehearse
-from topicops.model.cluster.elections import UNCLEAN_ELECTION, after_loss
-from topicops.model.cluster.health import NO_STATE
+from topicops.model.cluster.health import NO_STATE, UNCLEAN_ELECTION, after_loss
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 

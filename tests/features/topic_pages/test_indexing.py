@@ -19,8 +19,7 @@ from topicops.flow.runs.questions import ASKED_SET
 from topicops.flow.runs.run import Run, open_run
 from topicops.model.plans.changes import Change
 from topicops.model.plans.plan_file import plan_to_json
-from topicops.model.runs.results import Mutation, OutcomeStatus
-from topicops.model.runs.run_result import QUIET_FILE
+from topicops.model.runs.results import QUIET_FILE, Mutation, OutcomeStatus
 from topicops.steps.planning.gate import gate
 from topicops.steps.planning.only import keep_only
 

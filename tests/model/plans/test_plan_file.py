@@ -1,6 +1,5 @@
 import json
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -37,8 +36,6 @@ from topicops.model.plans.plan import (
 )
 from topicops.model.plans.plan_file import changes_from_json, changes_to_json, plan_from_json, plan_to_json
 from topicops.model.specs.environment import Risk
-
-DATA = Path(__file__).parents[2] / "data"
 
 FULL = replace(
     change_set(
@@ -236,17 +233,6 @@ def test_another_major_format_is_refused(version: object) -> None:
 
 def test_a_newer_minor_format_is_read_without_what_it_adds() -> None:
     assert plan_from_json(resealed(plan_to_json(PLAN), format_version="1.7", novelty=[1])) == PLAN
-
-
-def test_a_plan_of_format_1_1_is_read_with_skipped_for_dropped() -> None:
-    old = (DATA / "plan-1.1.json").read_text()
-    assert '"gate": "dropped"' in old
-    plan = plan_from_json(old)
-    assert [gated.gate for gated in plan.changes] == [GateWord.RUN, GateWord.HELD, GateWord.SKIPPED, GateWord.HELD]
-    now = PLAN.change_set
-    activity = {name: replace(found, last_record_ms=None, group_uses={}) for name, found in now.activity.items()}
-    assert plan.change_set == replace(now, activity=activity, rack_losses=None)
-    assert '"gate": "skipped"' in plan_to_json(plan)
 
 
 def test_a_digest_that_is_not_that_of_its_change_is_refused() -> None:

@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from topicops.model.plans.plan import NO_RECORD, ActivityOfHiddenGroups, GroupUse, TopicActivity
-from topicops.steps.applying.in_use import activity_reason
-from topicops.steps.topic_activity import time_text
+from topicops.steps.applying.precondition import activity_reason
+from topicops.steps.before_deletes import time_text
 
 NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
 NOW_MS = int(NOW.timestamp() * 1000)

@@ -6,7 +6,7 @@ from fakes.changes import configure_topic, create_topic, delete_topic, expand_to
 from fakes.resting_cluster import RestingCluster
 from topicops.model.plans.changes import Change
 from topicops.model.runs.results import OutcomeStatus
-from topicops.steps.applying.recovery import RecoveredIntent, recover_intents
+from topicops.steps.applying.read_back import RecoveredIntent, recover_intents
 
 
 def recovered(cluster: RestingCluster, change: Change) -> RecoveredIntent:

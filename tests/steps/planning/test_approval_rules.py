@@ -10,7 +10,7 @@ import pytest
 from fakes import builders
 from topicops.model.plans.plan import Approval, GatedChange
 from topicops.model.specs.environment import Policy, Risk
-from topicops.steps.planning.approval_rules import Counted, counted
+from topicops.steps.planning.approvals import Counted, counted
 from topicops.steps.planning.gate import gate
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)

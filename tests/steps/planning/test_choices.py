@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from topicops.steps.planning.choices import AS_THE_BUTTON, MOST_FIELDS, REJECT_FIELD, REJECTED, fields_of, marked
+from topicops.steps.planning.approvals import AS_THE_BUTTON, MOST_FIELDS, REJECT_FIELD, REJECTED, fields_of, marked
 
 FEW = {"d1": "delete legacy.orders", "d2": "delete legacy.carts", "d3": "expand shop.views"}
 MANY = {**FEW, **{f"m{n}": f"delete tmp.t{n}" for n in range(MOST_FIELDS)}}

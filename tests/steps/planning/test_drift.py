@@ -14,10 +14,8 @@ from fakes.builders import (
     tombstone,
 )
 from topicops.model.plans.delta import desired_row, live_row
-from topicops.steps.planning.diff import diff
-from topicops.steps.planning.drift import drift
+from topicops.steps.planning.diff import diff, drift, drift_lines, drift_summary
 from topicops.steps.planning.plan import plan
-from topicops.steps.reporting.drift_text import drift_lines, drift_summary
 
 
 def test_a_topic_that_is_being_deleted_has_its_own_word_and_no_other_difference() -> None:

@@ -12,7 +12,7 @@ from fakes.builders import (
 )
 from topicops.model.plans.plan import BrokerLoad, LoadTable, RackLoad, Share
 from topicops.model.plans.plan_file import changes_to_json
-from topicops.steps.planning.placement.load_table import load_table
+from topicops.steps.planning.placement.load import load_table
 
 
 def share(replicas: int, leaders: int) -> Share:

@@ -11,7 +11,7 @@ from fixtures.planning import plan_of
 from topicops.model.cluster.snapshot import LastSeen
 from topicops.model.plans.changes import CreateTopic, GateWord
 from topicops.model.specs.environment import Policy, Risk
-from topicops.steps.planning.drift import lost_topics
+from topicops.steps.planning.diff import lost_topics
 from topicops.steps.planning.gate import gate
 
 SEEN = LastSeen(identity="id-of-a", at="2026-01-31T12:00:00Z")

@@ -12,8 +12,8 @@ from fakes.builders import round_robin
 from topicops.model.choices import PLACEMENTS
 from topicops.model.cluster.snapshot import Assignment
 from topicops.steps.planning.placement import place
+from topicops.steps.planning.placement.balanced import spread_leaders
 from topicops.steps.planning.placement.kafka import start_and_shift
-from topicops.steps.planning.placement.leaders import spread_leaders
 from topicops.steps.planning.placement.request import (
     BadAssignmentError,
     BadPartitionCountError,

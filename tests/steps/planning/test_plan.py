@@ -22,7 +22,12 @@ from fakes.builders import (
     tombstone,
     topic_id,
 )
-from topicops.model.abilities import (
+from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
+from topicops.model.errors import DiffError
+from topicops.model.plans.changes import ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
+from topicops.model.plans.delta import desired_row, live_row
+from topicops.model.plans.plan import ActivityOfHiddenGroups, ChangeSet, GroupUse, TopicActivity
+from topicops.model.release import (
     ALL_OVERRIDES,
     CREATE_PARTITIONS,
     CREATE_TOPICS,
@@ -31,14 +36,10 @@ from topicops.model.abilities import (
     LIST_GROUPS,
     SINGLE_OVERRIDES,
     Ability,
+    Release,
+    Releases,
     missing_requests,
 )
-from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
-from topicops.model.errors import DiffError
-from topicops.model.plans.changes import ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
-from topicops.model.plans.delta import desired_row, live_row
-from topicops.model.plans.plan import ActivityOfHiddenGroups, ChangeSet, GroupUse, TopicActivity
-from topicops.model.release import Release, Releases
 from topicops.model.specs.desired import Desired, DesiredTopic
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Environment, Policy, Risk

@@ -7,7 +7,7 @@ import pytest
 from fakes.builders import create_change, delete_change, expand_change
 from topicops.model.plans.changes import Change
 from topicops.model.specs.diagnostics import Location
-from topicops.steps.planning.renames import rename_notes, with_notes_of_lost_files
+from topicops.steps.planning.planned_changes import rename_notes, with_notes_of_lost_files
 
 
 def elsewhere(change: Change) -> Change:

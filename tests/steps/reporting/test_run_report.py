@@ -10,6 +10,7 @@ from topicops.model.json_types import json_text
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Plan
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, QualityResult, Verdict
+from topicops.steps.reporting.facts_wording import MOST
 from topicops.steps.reporting.run_report import (
     EXAMPLES,
     RunReport,
@@ -22,7 +23,6 @@ from topicops.steps.reporting.run_report import (
     report_text,
     verdict_table,
 )
-from topicops.steps.why_commands import MOST
 
 DONE, REFUSED, UNKNOWN = OutcomeStatus.DONE, OutcomeStatus.REFUSED, OutcomeStatus.UNKNOWN
 

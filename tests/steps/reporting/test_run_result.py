@@ -11,8 +11,7 @@ import pytest
 from fakes.changes import create_topic, plan_of
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Blocked, GatedChange, Plan
-from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
-from topicops.model.runs.run_result import LONGEST_TEXT, MOST_CHANGES, MOST_NOTES
+from topicops.model.runs.results import LONGEST_TEXT, MOST_CHANGES, MOST_NOTES, Check, Outcome, OutcomeStatus, Verdict
 from topicops.model.specs.diagnostics import Location
 from topicops.steps.reporting.run_report import RunReport
 from topicops.steps.reporting.run_result import GRAVITY, run_result

@@ -10,7 +10,7 @@ import pytest
 from fixtures.spec_folder import HEAD, LOCAL, PROD, topic, validated
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.environment import Written
-from topicops.model.specs.field_kinds import (
+from topicops.model.specs.files import (
     AsWrittenKind,
     ConfigsKind,
     EntriesKind,

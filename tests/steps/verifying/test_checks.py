@@ -17,8 +17,7 @@ from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
 from topicops.model.specs.environment import Verify
 from topicops.steps.reporting.run_report import RunReport, report_json, report_text
 from topicops.steps.verifying.checks import ABSENCE_RULES, RULES
-from topicops.steps.verifying.cluster_health import findings_before_run, verify_cluster
-from topicops.steps.verifying.verify import verify
+from topicops.steps.verifying.verify import findings_before_run, verify, verify_cluster
 
 ALL_CHECKS = tuple(dict.fromkeys(check for check, _ in [*RULES, *ABSENCE_RULES]))
 OTHER_ID = "AAAAAAAAAAAAAAAAAAAABA"

@@ -10,8 +10,8 @@ from topicops.model.runs.results import Check, Verdict
 from topicops.steps.reporting.run_report import RunReport, report_json, report_text
 from topicops.steps.verifying import checks
 from topicops.steps.verifying.checks import RULES
-from topicops.steps.verifying.cluster_health import verify_cluster
 from topicops.steps.verifying.observation import Finding, Observation
+from topicops.steps.verifying.verify import verify_cluster
 
 
 def few_partitions(observation: Observation) -> Iterator[Finding]:

@@ -19,11 +19,9 @@ from topicops.model.ports import BrokerLogs, Clock, LogQuestions
 from topicops.model.release import Release, Releases
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
 from topicops.model.specs.environment import Verify
-from topicops.steps.verifying.broker_questions import chosen_brokers
 from topicops.steps.verifying.checks import RULES
-from topicops.steps.verifying.cluster_health import findings_before_run, verify_cluster
-from topicops.steps.verifying.observation import FindingKey, expectation_of
-from topicops.steps.verifying.verify import verify
+from topicops.steps.verifying.observation import FindingKey, chosen_brokers, expectation_of
+from topicops.steps.verifying.verify import findings_before_run, verify, verify_cluster
 from topicops.steps.verifying.watch import Progress
 
 

@@ -17,8 +17,7 @@ from topicops.model.specs.environment import Verify
 from topicops.steps.reporting.run_report import RunReport, report_json, report_text, verdict_table
 from topicops.steps.reporting.run_result import verify_exit_status
 from topicops.steps.verifying.checks import RULES
-from topicops.steps.verifying.cluster_health import verify_cluster
-from topicops.steps.verifying.verify import verify
+from topicops.steps.verifying.verify import verify, verify_cluster
 
 ROWS = ((1, 2, 3), (2, 3, 1))
 

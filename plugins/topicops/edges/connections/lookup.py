@@ -21,12 +21,11 @@ from topicops.edges.connections.client_properties import (
     problems,
     used,
 )
-from topicops.model.addresses import bracketed
 from topicops.model.codes import Code
 from topicops.model.errors import UnknownConnectionError, UsageError
 from topicops.model.json_types import json_errors
 from topicops.model.ports import ConnectionFields, ConnectionSource
-from topicops.model.printable import printable
+from topicops.model.printable import bracketed, printable
 from topicops.model.specs.environment import Environment, KafkaEndpoint, ZooKeeperEndpoint
 
 VARIABLE_PREFIX = "AIRFLOW_CONN_"

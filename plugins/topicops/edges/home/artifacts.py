@@ -20,7 +20,7 @@ from pydantic import BaseModel
 from topicops.edges.durable_files import as_artifact_error, write_atomically
 from topicops.model.errors import ArtifactError
 from topicops.model.json_types import JsonError, json_errors, known
-from topicops.model.runs.run_result import QUIET_FILE
+from topicops.model.runs.results import QUIET_FILE
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)

@@ -27,8 +27,6 @@ from topicops.edges.kafka.clients.settings import Deadline, error_text, named, w
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.edges.kafka.questions.broker_views import BrokerViews
 from topicops.edges.kafka.questions.cluster import ask_offered, ask_quorum
-from topicops.model.abilities import GIVE_TOPIC_IDS, REASSIGNMENTS
-from topicops.model.addresses import address
 from topicops.model.cluster.snapshot import (
     Assignment,
     Broker,
@@ -40,9 +38,10 @@ from topicops.model.cluster.snapshot import (
 )
 from topicops.model.codes import Code
 from topicops.model.errors import ClusterError, ClusterUnreachableError, NoTopicIdError, UsageError
-from topicops.model.gc_pause import gc_paused
+from topicops.model.memory import gc_paused
 from topicops.model.ports import BrokerView, Lease, ServerTime, TopicSink, Unoffered
-from topicops.model.printable import printable
+from topicops.model.printable import address, printable
+from topicops.model.release import GIVE_TOPIC_IDS, REASSIGNMENTS
 from topicops.model.waits import waiting_for
 
 T = TypeVar("T")

@@ -24,7 +24,7 @@ from topicops.edges.specs.open_files import (
     walk,
 )
 from topicops.model.codes import Code
-from topicops.model.gc_pause import gc_paused
+from topicops.model.memory import gc_paused
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.document import START, Document, Entry, Fields, Items, Node, Span, Text, Tree
 

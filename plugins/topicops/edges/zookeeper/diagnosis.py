@@ -21,9 +21,8 @@ from topicops.edges.connections.port_probe import (
     speaks_tls,
     verified_tls,
 )
-from topicops.model.addresses import address
 from topicops.model.errors import CertificateError, ClusterUnreachableError, ConnectionSecurityError
-from topicops.model.printable import printable
+from topicops.model.printable import address, printable
 
 QUESTION = b"srvr"
 """The one command that every server allows by default; a server that forbids it answers that."""

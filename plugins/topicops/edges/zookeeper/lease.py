@@ -30,7 +30,7 @@ from topicops.model.errors import (
     WrongTargetError,
 )
 from topicops.model.ports import ServerTime
-from topicops.model.times import time_of_ms
+from topicops.model.specs.spellings import time_of_ms
 from topicops.model.waits import waiting_for
 
 logger = logging.getLogger(__name__)

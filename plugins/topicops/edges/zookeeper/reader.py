@@ -38,7 +38,7 @@ from topicops.model.errors import (
     UnsupportedTargetError,
     WrongTargetError,
 )
-from topicops.model.gc_pause import gc_paused
+from topicops.model.memory import gc_paused
 from topicops.model.ports import Lease, TopicSink
 from topicops.model.printable import printable
 

@@ -18,10 +18,9 @@ from typing import Annotated, Any, TypeVar, cast
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from topicops.model.addresses import address
 from topicops.model.cluster.snapshot import Assignment
 from topicops.model.errors import UndecodableZnodeError
-from topicops.model.printable import printable
+from topicops.model.printable import address, printable
 
 NEWEST_TOPIC_VERSION = 3
 MIGRATION_VERSION = 0

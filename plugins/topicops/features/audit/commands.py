@@ -126,7 +126,7 @@ def _print(files: Sequence[AuditFile], found: object, text: str, output: str, no
 
 
 def _time(since: str | None) -> datetime | None:
-    from topicops.model.times import since_time
+    from topicops.steps.clocks import since_time
 
     return None if since is None else since_time(since, datetime.now(UTC))
 

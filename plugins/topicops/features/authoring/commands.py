@@ -16,7 +16,7 @@ from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, Top
 from topicops.model.choices import ForgeKind
 from topicops.model.errors import SpecError, SpecFileError, UsageError
 from topicops.model.printable import printable
-from topicops.model.times import in_utc
+from topicops.model.specs.spellings import in_utc
 
 if TYPE_CHECKING:
     from topicops.features.shared.yaml_text import Content

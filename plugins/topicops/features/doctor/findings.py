@@ -13,7 +13,7 @@ from topicops.model.codes import Code
 from topicops.model.json_types import FormatVersion
 from topicops.model.printable import printable
 from topicops.model.specs.environment import Environment
-from topicops.steps.why_commands import why_command
+from topicops.steps.reporting.facts_wording import why_command
 
 T = TypeVar("T")
 

@@ -46,7 +46,7 @@ def doctor(run: Run, *, spark_starts_slowly: bool = False) -> DoctorReport:
 
 def doctor_for_kraft(run: Run) -> DoctorReport:
     """What stands in the way of a migration of the environment's cluster from ZooKeeper to KRaft."""
-    from topicops.edges.kafka.questions.quorum import quorum_of
+    from topicops.edges.kafka.questions.cluster import quorum_of
 
     environment, _ = read_needed_specs(run, no_topic).require()
     access, unread = run.access(environment), Unread()

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from topicops.features.doctor.findings import ERROR, NOTICE, WARNING, Finding, Rules, found, listed
-from topicops.model.abilities import ABILITIES
 from topicops.model.cluster.broker_defaults import DefaultOnBrokers, brokers_text, default_of
 from topicops.model.codes import Code
-from topicops.model.release import OLDEST
+from topicops.model.release import ABILITIES, OLDEST
 from topicops.model.specs.broker_settings import setting_in_force, topic_defaults
 from topicops.model.specs.topic_config import TOPIC_CONFIGS
-from topicops.steps.log_directories import ASK_AGAIN, REPAIR, failed_by_broker
+from topicops.steps.before_deletes import ASK_AGAIN, REPAIR, failed_by_broker
 
 PROTOCOL = "inter.broker.protocol.version"
 CLOCK_TOLERANCE_MS = 10_000

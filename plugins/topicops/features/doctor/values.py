@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from topicops.model.abilities import Ability
 from topicops.model.cluster.snapshot import ClusterSnapshot, LogDirectories
 from topicops.model.errors import TopicopsError
-from topicops.model.release import Release
+from topicops.model.release import Ability, Release
 from topicops.model.specs.environment import Environment
 
 Migration = Literal["none", "prepared", "begun"]

@@ -24,7 +24,7 @@ from topicops.model.errors import ExitStatus, UsageError
 
 if TYPE_CHECKING:
     from topicops.flow.runs.run import Run
-    from topicops.steps.planning.drift import DriftReport
+    from topicops.steps.planning.diff import DriftReport
 
 
 def drift_command(
@@ -69,7 +69,7 @@ def _differed_since(environment: str, since: str, only: str | None, output: Text
 
 def _differs_now(environment: str, topics: Path, only: str | None, output: TextOrJson) -> bool:
     from topicops.model.json_types import json_text
-    from topicops.steps.reporting.drift_text import drift_lines, drift_summary
+    from topicops.steps.planning.diff import drift_lines, drift_summary
 
     found = live_drift(unrecorded_run(environment, topics), only=only)
     if only is not None and not found.compared and not found.drift:
@@ -86,7 +86,7 @@ def live_drift(run: Run, *, only: str | None = None) -> DriftReport:
     from topicops.flow.inspecting import read_live_topics
     from topicops.flow.runs.guards import known_lost_topics
     from topicops.flow.runs.run import read_needed_specs
-    from topicops.steps.planning.drift import drift
+    from topicops.steps.planning.diff import drift
     from topicops.steps.planning.only import needs_of
     from topicops.steps.specs.needed import no_topic
 

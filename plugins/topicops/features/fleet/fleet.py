@@ -279,8 +279,7 @@ def _judged(steps: Steps, needs: Needs | None) -> Iterator[tuple[Run, Validated]
     from topicops.edges.specs.git import name_in_repository
     from topicops.edges.specs.open_files import shown_folder
     from topicops.edges.specs.reader import read_tree
-    from topicops.steps.specs.plan_paths import with_folder_named
-    from topicops.steps.specs.validate import validate_each
+    from topicops.steps.specs.validate import validate_each, with_folder_named
 
     runs, topics = steps.fleet.runs, steps.fleet.topics
     judged = validate_each(read_tree(topics), runs, now=now(), needs=needs)

@@ -8,7 +8,7 @@ from functools import cache
 
 from topicops.model.specs.document import Fields, FileKind, Items, Node, Text
 from topicops.model.specs.environment import Written
-from topicops.model.specs.field_kinds import (
+from topicops.model.specs.files import (
     ConfigsKind,
     DurationKind,
     EntriesKind,

@@ -10,7 +10,7 @@ from topicops.features.formatting.field_order import ConfigKind, Place, below, o
 from topicops.features.shared.yaml_blocks import source_at
 from topicops.features.shared.yaml_text import MISREAD_WORDS, scalar
 from topicops.model.specs.document import Fields, Items, Node, Span, Text
-from topicops.model.specs.field_kinds import AsWrittenKind, BooleanKind, DurationKind, IntegerKind
+from topicops.model.specs.files import AsWrittenKind, BooleanKind, DurationKind, IntegerKind
 from topicops.model.specs.spellings import human_unit, largest_unit
 from topicops.model.specs.topic_config import (
     LONGEST_NUMBER,

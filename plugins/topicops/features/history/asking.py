@@ -13,7 +13,7 @@ from topicops.features.history.lines import Difference, FailingRule, HistoryLine
 from topicops.features.history.spans import RunPoint, Span, in_order, spans_of
 from topicops.flow.runs.run import home_folder, now
 from topicops.model.json_types import FormatVersion
-from topicops.model.times import since_time
+from topicops.steps.clocks import since_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

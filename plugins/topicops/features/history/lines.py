@@ -13,7 +13,7 @@ from topicops.flow.runs.values import RunMode
 from topicops.model.json_types import FormatVersion
 from topicops.model.runs.facts import DRIFT_CLASSES
 from topicops.model.runs.results import QualitySuite
-from topicops.model.times import in_utc
+from topicops.model.specs.spellings import in_utc
 
 Key = tuple[str | int | None, ...]
 

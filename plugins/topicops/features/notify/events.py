@@ -12,8 +12,8 @@ from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Plan
 from topicops.model.printable import first_line_of, plural
 from topicops.model.runs.results import OutcomeStatus
-from topicops.steps.reporting.run_health import failing_rules, most_of_a_broker, unhealthy_verdict
 from topicops.steps.reporting.run_report import RunReport, first_problem, headline, reasons_of
+from topicops.steps.reporting.run_result import failing_rules, most_of_a_broker, unhealthy_verdict
 
 WORDS: Mapping[EventKind, str] = {
     "blocked": "topics that are blocked",

@@ -28,8 +28,7 @@ from topicops.model.specs.desired import Desired
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.document import Tree
 from topicops.steps.specs.needed import Needs, no_topic
-from topicops.steps.specs.plan_paths import with_folder_named
-from topicops.steps.specs.validate import Validated, validate, view_of
+from topicops.steps.specs.validate import Validated, validate, view_of, with_folder_named
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from topicops.features.pull_requests.values import CommentContent, OtherPullRequest, ReviewState, TriggeredRun
 from topicops.model.plans.plan import Blocked, GatedChange, Plan
 from topicops.model.printable import markdown, plural
-from topicops.model.runs.run_result import RunResult
+from topicops.model.runs.results import RunResult
 from topicops.steps.reporting.document import (
     Entry,
     Line,

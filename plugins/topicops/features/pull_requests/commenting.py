@@ -42,7 +42,7 @@ from topicops.model.errors import UsageError
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import GatedChange
 from topicops.model.printable import first_line_of, markdown, plural
-from topicops.model.runs.review import REVIEW_KEY
+from topicops.model.runs.results import REVIEW_KEY
 from topicops.model.specs.environment import Risk
 
 MOST_OPEN = 50

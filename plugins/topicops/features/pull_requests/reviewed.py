@@ -16,7 +16,7 @@ from itertools import chain
 from topicops.features.pull_requests.forge import Authors, Review, ReviewVerdict
 from topicops.features.pull_requests.values import ReviewRules, ReviewState, Shown, ShownByDigest
 from topicops.model.plans.plan import GatedChange
-from topicops.model.runs.review import REVIEW_KEY
+from topicops.model.runs.results import REVIEW_KEY
 
 Members = Callable[[str], frozenset[str] | None]
 """Logins of a team; None: the forge does not tell."""

@@ -23,7 +23,7 @@ from topicops.model.errors import UsageError
 from topicops.model.json_types import canonical_json, known
 from topicops.model.plans.plan import Approval
 from topicops.model.printable import printable
-from topicops.model.runs.review import REVIEW_KEY, ReviewApprovals
+from topicops.model.runs.results import REVIEW_KEY, ReviewApprovals
 
 SHORTEST_KEY = 32
 """Characters."""

@@ -31,8 +31,7 @@ from topicops.features.shared.airflow_client import (
 )
 from topicops.model.errors import TopicopsError, UsageError
 from topicops.model.printable import first_line, plural
-from topicops.model.runs.review import MOST_DIGESTS, MOST_REVIEWS, REVIEW_KEY
-from topicops.model.runs.run_result import RESULT_KEY, RunResult
+from topicops.model.runs.results import MOST_DIGESTS, MOST_REVIEWS, RESULT_KEY, REVIEW_KEY, RunResult
 from topicops.model.specs.topic_config import read_duration_ms
 from topicops.steps.specs.needed import no_topic
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Literal
 
 from topicops.model.plans.plan import Blocked, GatedChange, Plan
-from topicops.model.runs.run_result import RunResult
+from topicops.model.runs.results import RunResult
 from topicops.model.specs.environment import Risk
 
 PULL_REQUEST_FILE, RUNS_FILE = "pull-request.json", "runs.json"

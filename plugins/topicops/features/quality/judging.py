@@ -18,14 +18,13 @@ from topicops.flow.runs.kept import keep_facts, load_snapshot, load_specs, snaps
 from topicops.flow.runs.outcomes import read_outcomes
 from topicops.flow.runs.run import Run, audit_folder, now, read_environment
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, TopicTraces
+from topicops.model.memory import in_parts
 from topicops.model.plans.changes import Action
 from topicops.model.ports import BrokerMetadata, BrokerView, Clock, LiveReader
 from topicops.model.runs.results import OutcomeStatus, QualityReport, QualitySuite, quality_file
-from topicops.model.topics_in_files import in_parts
 from topicops.steps.facts import facts_of
 from topicops.steps.verifying.broker_checks import metadata
-from topicops.steps.verifying.broker_questions import chosen_brokers
-from topicops.steps.verifying.observation import Expectation, Observation
+from topicops.steps.verifying.observation import Expectation, Observation, chosen_brokers
 
 if TYPE_CHECKING:
     from topicops.features.quality.edges.evaluation import Frames

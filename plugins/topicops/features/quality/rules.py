@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple
 from topicops.features.spark.partition_health import HOLDS
 from topicops.model.cluster.snapshot import STUCK_AFTER_MS, ClusterSnapshot
 from topicops.model.codes import Code
-from topicops.model.runs.partition_rows import PartitionRow
+from topicops.model.runs.facts import PartitionRow
 from topicops.model.runs.results import QualitySuite
 from topicops.model.specs.environment import Environment
 

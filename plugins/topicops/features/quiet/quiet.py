@@ -29,8 +29,7 @@ from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError
 from topicops.model.plans.plan import Plan
 from topicops.model.printable import plural
-from topicops.model.runs.results import QualityReport, QualitySuite, quality_file
-from topicops.model.runs.run_result import QUIET_FILE, Quiet
+from topicops.model.runs.results import QUIET_FILE, QualityReport, QualitySuite, Quiet, quality_file
 from topicops.model.specs.desired import Desired
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from msgspec import structs
 
 from topicops.features.schemas.spec_files import sentences_of
 from topicops.model.codes import Code
-from topicops.model.plans.changes import WORD_BEFORE_1_2, Action, GateWord
+from topicops.model.plans.changes import Action
 from topicops.model.plans.plan_file import GatedEntry, PlanFile
 from topicops.model.runs.results import QualityResult
 
@@ -98,8 +98,6 @@ def _part_of_plan(name: str, schema: Schema) -> Schema:
     match name:
         case "GatedEntry":
             return {**schema, "properties": fields, "allOf": [_of_action(action) for action in VALUES_BY_ACTION]}
-        case "GateWord":
-            return {**schema, "enum": [*GateWord, WORD_BEFORE_1_2]}
         case "TopicValues":
             fields["assignment"]["propertyNames"] = _PARTITIONS
         case "Blocked":

@@ -16,12 +16,20 @@ from itertools import pairwise
 from typing import assert_never
 
 from topicops.model.release import OLDEST
-from topicops.model.specs import field_kinds as kinds
+from topicops.model.specs import files as kinds
 from topicops.model.specs.config_checks import ranges_by_release
 from topicops.model.specs.desired import API_VERSION
 from topicops.model.specs.environment import Written
-from topicops.model.specs.field_kinds import Field, Kind, fields_of
-from topicops.model.specs.files import EnvironmentFile, ExceptionsFile, OwnersFile, ProfileFile, TopicFile
+from topicops.model.specs.files import (
+    EnvironmentFile,
+    ExceptionsFile,
+    FieldKind,
+    Kind,
+    OwnersFile,
+    ProfileFile,
+    TopicFile,
+    fields_of,
+)
 from topicops.model.specs.topic_config import TOPIC_CONFIGS, UNITS, TopicConfig, Unit, parse
 
 Schema = dict[str, object]
@@ -83,7 +91,7 @@ def _object(model: type[Written], definitions: dict[str, Schema], kind: str) -> 
     }
 
 
-def _property(name: str, field: Field, words: str, definitions: dict[str, Schema], kind: str) -> Schema:
+def _property(name: str, field: FieldKind, words: str, definitions: dict[str, Schema], kind: str) -> Schema:
     fixed = {"apiVersion": API_VERSION, "kind": kind.capitalize()}.get(name)
     if fixed is not None:
         return {"const": fixed, "description": words}

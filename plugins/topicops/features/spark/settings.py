@@ -14,11 +14,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import quote, unquote
 
-from topicops.model.addresses import address, bracketed
 from topicops.model.errors import UsageError
 from topicops.model.json_types import json_errors
 from topicops.model.ports import ConnectionFields, ConnectionSource
-from topicops.model.printable import printable
+from topicops.model.printable import address, bracketed, printable
 
 SETTING = "TOPICOPS_SPARK"
 MEMORY_SETTING = "TOPICOPS_SPARK_MEMORY"

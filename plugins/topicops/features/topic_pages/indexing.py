@@ -25,8 +25,7 @@ from topicops.model.errors import ArtifactError, TopicopsError
 from topicops.model.plans.plan import Plan
 from topicops.model.runs.audit import AuditLine
 from topicops.model.runs.facts import FactsWhen
-from topicops.model.runs.results import QualityReport, QualitySuite, quality_file
-from topicops.model.runs.run_result import QUIET_FILE
+from topicops.model.runs.results import QUIET_FILE, QualityReport, QualitySuite, quality_file
 from topicops.steps.planning.only import needs_again
 
 AFTER: QualitySuite = "after"

@@ -10,12 +10,12 @@ from typing import Literal, TypeVar
 from topicops.features.shared.listed_partitions import ListedPartition, listed_partitions
 from topicops.features.topic_pages.values import BrokerShare, IndexedTopic, LastChange, PlannedChange, Word
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
+from topicops.model.memory import in_parts
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.delta import TopicClass, desired_row, live_row
 from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.runs.results import IN_PLACE, Outcome, OutcomeStatus
 from topicops.model.specs.desired import DesiredTopic, Lifecycle
-from topicops.model.topics_in_files import in_parts
 from topicops.steps.planning.diff import compare
 
 T = TypeVar("T")

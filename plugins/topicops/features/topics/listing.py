@@ -17,8 +17,8 @@ from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.json_types import FormatVersion
 from topicops.model.printable import plural, printable
 from topicops.model.specs.topic_config import MIN_ISR
+from topicops.steps.reporting.facts_wording import why_command, why_commands
 from topicops.steps.specs.needed import no_topic
-from topicops.steps.why_commands import why_command, why_commands
 
 FILTERS: Mapping[str, Callable[[PartitionHealth], bool]] = {
     "under-replicated": lambda health: health.is_under_replicated,

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from topicops.features.why.values import NOTE, STUCK, WAITS, Cause, WhyFacts, are, grouped, metadata_of
 from topicops.model.cluster.broker_defaults import brokers_text
-from topicops.model.cluster.elections import UNCLEAN_ELECTION, offline_election
+from topicops.model.cluster.health import UNCLEAN_ELECTION, offline_election
 from topicops.model.release import ELECTS_BY_TOOL
 from topicops.model.specs.topic_config import MIN_ISR, min_insync_replicas, needed_in_sync
-from topicops.steps.log_directories import REPAIR, failed_by_broker, named, replicas_on_failed
+from topicops.steps.before_deletes import REPAIR, failed_by_broker, named, replicas_on_failed
 from topicops.steps.verifying.observation import partition_names
 
 

@@ -17,7 +17,7 @@ from topicops.model.errors import UndecodableZnodeError
 from topicops.model.json_types import FormatVersion
 from topicops.model.ports import BrokerLogs, BrokerView
 from topicops.model.release import CONFIGURES_TOPICS_BY_BROKERS, REASSIGNMENTS_IN_TOPICS, USUAL, Release, Releases
-from topicops.model.times import time_of_ms
+from topicops.model.specs.spellings import time_of_ms
 
 CLIENT_PROPERTIES = "client.properties"
 """The file with a login, which the person who types a command has."""

@@ -21,9 +21,9 @@ from topicops.model.ports import Clock, ServerTime
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
 from topicops.steps.clocks import difference_text, reached_by_either
-from topicops.steps.planning.approval_rules import Counted, counted
+from topicops.steps.planning.approvals import Counted, counted
 from topicops.steps.planning.cluster_guard import require_not_shrunken
-from topicops.steps.planning.drift import lost_topics
+from topicops.steps.planning.diff import lost_topics
 
 
 def require_planned_target(plan: Plan, cluster_id: str, chroot: str) -> None:

@@ -15,7 +15,7 @@ from topicops.flow.runs.held_changes import read_held
 from topicops.flow.runs.run import Run, now
 from topicops.model.json_types import sha256_of
 from topicops.model.plans.plan import Approval, Plan
-from topicops.steps.planning.choices import fields_of, marked, title_of
+from topicops.steps.planning.approvals import fields_of, marked, title_of
 
 ASKED_SET, QUESTION, ANSWER = "asked-set.json", "question.json", "answer.json"
 QUESTION_TEXT = "question.md"

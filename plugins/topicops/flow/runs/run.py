@@ -283,8 +283,7 @@ def read_specs(run: Run, *, needs: Needs | None = None) -> Validated:
     from topicops.edges.specs.git import name_in_repository
     from topicops.edges.specs.open_files import shown_folder
     from topicops.edges.specs.reader import read_tree
-    from topicops.steps.specs.plan_paths import with_folder_named
-    from topicops.steps.specs.validate import validate
+    from topicops.steps.specs.validate import validate, with_folder_named
 
     validated = validate(read_tree(run.topics), environment=run.environment, now=now(), needs=needs)
     named = name_in_repository(run.topics) if run.named is None else run.named

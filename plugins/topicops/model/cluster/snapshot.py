@@ -10,10 +10,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
-from topicops.model.abilities import MissingRequests
 from topicops.model.choices import Source
 from topicops.model.cluster.broker_defaults import OF_CONTROLLERS, ON_CONTROLLERS, BrokerDefaults, Default, default_of
-from topicops.model.release import Releases
+from topicops.model.release import MissingRequests, Releases
 
 Assignment = Mapping[int, tuple[int, ...]]
 """Partition id to broker ids, preferred leader first."""

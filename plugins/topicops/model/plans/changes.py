@@ -64,7 +64,7 @@ class PlannedChange:
 
     topic: str
     owner: str = ""
-    """As the spec names it; outside the digest. Empty in plans of format 1.0."""
+    """As the spec names it; outside the digest."""
     location: Location
     risk: Risk
     codes: tuple[Code, ...] = ()
@@ -99,7 +99,7 @@ class ExpandTopic(PlannedChange):
 
     partitions_before: int
     assignment_before: Assignment = field(default_factory=dict)
-    """Live rows, with which apply names what moved since; empty in plans of format 1.0."""
+    """Live rows, with which apply names what moved since."""
     partitions: int
     """The total after the change, which is what Kafka's request carries."""
     assignment: Assignment
@@ -152,20 +152,12 @@ class DeleteTopic(PlannedChange):
 Change = CreateTopic | ExpandTopic | ConfigureTopic | DeleteTopic
 
 
-WORD_BEFORE_1_2 = "dropped"
-"""What plans of format 1.0 and 1.1 call ``skipped``."""
-
-
 class GateWord(StrEnum):
     RUN = "run"
     HELD = "held"
     """Needs an approval that names it."""
     SKIPPED = "skipped"
     """Not in this run: the change is over a limit, or the cluster is in no state for it."""
-
-    @classmethod
-    def _missing_(cls, value: object) -> GateWord | None:
-        return cls.SKIPPED if value == WORD_BEFORE_1_2 else None
 
 
 def before_and_after(change: Change) -> tuple[dict[str, object] | None, dict[str, object] | None]:

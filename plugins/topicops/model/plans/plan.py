@@ -102,7 +102,7 @@ class LoadTable:
     """By name; brokers without a rack are in none."""
 
 
-FORMAT_VERSION = "1.8"
+FORMAT_VERSION = "1.0"
 """An older reader must refuse another major version; of another minor version it may ignore unknown fields."""
 
 
@@ -212,10 +212,7 @@ class TopicActivity:
     group_uses: Mapping[str, GroupUse] = field(default_factory=dict)
     """By group."""
     emptied: tuple[int, ...] = ()
-    """Partitions that had records and of which brokers give no time: ``last_record_ms`` does not count their last one.
-
-    Since 1.7.
-    """
+    """Partitions that had records, and of which brokers give no time: in ``last_record_ms`` they do not count."""
     kept_ms: int | None = None
     """How old each record was at least when retention took it, by the brokers' configs of now.
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, TypedDict, TypeVar, assert_never
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Annotated, TypeVar, assert_never
 
 import msgspec
 
@@ -47,9 +47,6 @@ from topicops.model.plans.plan import (
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Risk
 
-OTHER_FINGERPRINTS = ("1.0", "1.1", "1.2")
-"""Formats whose fingerprint covers the digests alone; such a plan gets a new one when it is read."""
-
 Json = Mapping[str, object]
 Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 
@@ -70,7 +67,7 @@ class ChangeEntry(msgspec.Struct, kw_only=True):
     topic: str
     """Name of the topic."""
     owner: str = ""
-    """Owner as the file has it; not an account. Since 1.1."""
+    """Owner as the file has it; not an account."""
     actions: tuple[Action]
     """List of one: ``create``, ``expand``, ``configure`` or ``delete``."""
     before: TopicValues | None
@@ -93,17 +90,16 @@ class ChangeEntry(msgspec.Struct, kw_only=True):
     """Sentences for the reviewer, for example that a delete and a create are no rename; in no digest."""
     broker_defaults: dict[str, str] = {}
     """Value of all brokers for each config with null before or after; missing if they differ, or no broker gave it.
-    Since 1.1."""
+   ."""
     differing_defaults: dict[str, tuple[DefaultOnBrokers, ...]] = {}
-    """The same where brokers differ, or some gave none: lists of ``value`` (null: not given) and ``brokers``. Since
-    1.6."""
+    """The same where brokers differ, or some gave none: lists of ``value`` (null: not given) and ``brokers``."""
     precondition: Precondition
     """What must still be true when the request is sent."""
 
 
 class GatedEntry(ChangeEntry, kw_only=True):
     gate: GateWord
-    """Word of the gate: ``run``, ``held`` or ``skipped`` (``dropped`` before 1.2)."""
+    """Word of the gate: ``run``, ``held`` or ``skipped``."""
     reasons: tuple[str, ...]
     """Reasons why it is held or skipped, with both numbers and the place of the limit."""
     approvable: bool = msgspec.field(name="in_question")
@@ -138,19 +134,18 @@ class AnyPlanFile(msgspec.Struct, kw_only=True):
     -1: no record is left) and ``groups``, each null if it could not be read; ``group_uses`` by group: ``state``,
     ``lag``, ``type`` if it is no classic group (such as ``share``), and ``unread``, why it could not be read, so that
     it counts as a user of every topic; ``emptied``: partitions that had records and hold none, and ``kept_ms``: how old
-    records were at least when retention took them, null if not known (both since 1.7). In the fingerprint, in no
+    records were at least when retention took them, null if not known. In the fingerprint, in no
     digest."""
     load: LoadTable = LoadTable()
     """``brokers`` and ``racks``, each with ``before`` and ``after``: the number of ``replicas`` and ``leaders`` (first
-    replicas) without the plan and with all of it; empty lists when nothing is created or expanded. In no digest. Since
-    1.1."""
+    replicas) without the plan and with all of it; empty lists when nothing is created or expanded. In no digest."""
     rack_losses: RackLossTable | None = None
     """What the loss of any one rack would cost. ``racks``: each with ``rack``, ``brokers`` (how many), ``before`` and
     ``after``: the number of partitions that would be ``offline`` or ``below_min_isr`` and are not now, and
     ``moved_leaders``. ``only_rack``: the rack of all brokers, or null. ``brokers_without_rack``: they count as live.
     ``knows_broker_defaults``: false if ``min.insync.replicas`` of a broker is not known; then the largest of the others
     is used, else 1. Missing where nothing changes, the partition states were not read, or the cluster has more than a
-    million partitions. In no digest. Since 1.6."""
+    million partitions. In no digest."""
     warnings: tuple[str, ...]
     """Sentences about what the brokers could not be asked; with ``--only`` also how much is left out."""
     checksum: Sha256
@@ -178,7 +173,7 @@ class PlanFile(AnyPlanFile, kw_only=True):
     changes: tuple[GatedEntry, ...]
     """Changes in the order of apply: create, expand, configure, delete; sorted by topic in each."""
     command_approves: Risk | None = Risk.DESTRUCTIVE
-    """Highest risk that ``--approve`` lets run by the policy; null: it counts for nothing. Since 1.8."""
+    """Highest risk that ``--approve`` lets run by the policy; null: it counts for nothing."""
     summary: dict[str, int]
     """Counts of each action, each word of the gate, blocked, drift, unmanaged, paused."""
 
@@ -199,8 +194,8 @@ def changes_from_json(text: str) -> ChangeSet:
         ArtifactError: The file is damaged: its checksum, or a change's digest, does not match.
         FormatVersionError: Another major version wrote it.
     """
-    document = _decoded(text, ChangesFile)
-    return change_set_of(document, [_change(entry, document.target) for entry in document.changes])
+    document, raw = _decoded(text, ChangesFile)
+    return change_set_of(document, list(_changes(document, raw)))
 
 
 def plan_to_json(plan: Plan) -> str:
@@ -224,17 +219,18 @@ def plan_from_json(text: str) -> Plan:
         ArtifactError: The file is damaged: its checksum, its fingerprint or a change's digest does not match.
         FormatVersionError: Another major version wrote it.
     """
-    document = _decoded(text, PlanFile)
+    document, raw = _decoded(text, PlanFile)
     if document.errored or not document.complete:
         raise ArtifactError("the plan is not complete; plan again")
-    gated = tuple(_gated(entry, document.target) for entry in document.changes)
-    plan = Plan(
-        change_set=change_set_of(document, [entry.change for entry in gated]),
-        changes=gated,
-        command_approves=document.command_approves,
+    changes = list(_changes(document, raw))
+    gated = tuple(
+        GatedChange(change=change, digest=e.digest, gate=e.gate, reasons=e.reasons, approvable=e.approvable)
+        for change, e in zip(changes, document.changes, strict=True)
     )
+    change_set = change_set_of(document, changes)
+    plan = Plan(change_set=change_set, changes=gated, command_approves=document.command_approves)
     _require_each_once(plan)
-    if plan.fingerprint != document.fingerprint and document.format_version not in OTHER_FINGERPRINTS:
+    if plan.fingerprint != document.fingerprint:
         raise ArtifactError("the plan's fingerprint does not match its changes; plan again")
     return plan
 
@@ -329,8 +325,8 @@ def _lines(value: object) -> str:
     return json.dumps(value)
 
 
-def _decoded(text: str, kind: type[SomeFile]) -> SomeFile:
-    """Check the version, then the checksum, then the fields; the first that is wrong is the error."""
+def _decoded(text: str, kind: type[SomeFile]) -> tuple[SomeFile, Json]:
+    """Return the file and its JSON. The error is the first of: wrong version, wrong checksum, wrong field."""
     try:
         with json_errors():
             raw = msgspec.json.decode(text, type=dict[str, object])
@@ -343,7 +339,7 @@ def _decoded(text: str, kind: type[SomeFile]) -> SomeFile:
         raise ArtifactError("the plan's checksum is wrong: the file was changed or cut off; plan again")
     try:
         with json_errors():
-            return msgspec.convert({**raw, "checksum": checksum}, type=known(kind), str_keys=True)
+            return msgspec.convert({**raw, "checksum": checksum}, type=known(kind), str_keys=True), raw
     except JsonError as error:
         raise ArtifactError(f"the plan has a wrong field ({error}); plan again") from error
 
@@ -376,86 +372,29 @@ def change_set_of(document: AnyPlanFile, changes: Sequence[Change]) -> ChangeSet
     )
 
 
-def _gated(entry: GatedEntry, target: Target) -> GatedChange:
-    return GatedChange(
-        change=_change(entry, target),
-        digest=entry.digest,
-        gate=entry.gate,
-        reasons=entry.reasons,
-        approvable=entry.approvable,
-    )
-
-
-def _change(entry: ChangeEntry, target: Target) -> Change:
-    change = READERS[entry.actions[0]](entry, entry.before or TopicValues(), entry.after or TopicValues())
-    if digest_of(change, target) != entry.digest or entry.address != change.address:
-        raise ArtifactError(f"{entry.address}: the digest does not match the change; plan again")
-    return change
-
-
-class _SharedFields(TypedDict):
-    """What every change carries."""
-
-    topic: str
-    owner: str
-    location: Location
-    risk: Risk
-    codes: tuple[Code, ...]
-    reversible: bool
-    precondition: Precondition
-    notes: tuple[str, ...]
-
-
-def _shared(entry: ChangeEntry) -> _SharedFields:
-    return {
-        "topic": entry.topic,
-        "owner": entry.owner,
-        "location": entry.location,
-        "risk": entry.risk,
-        "codes": entry.codes,
-        "reversible": entry.reversible,
-        "precondition": entry.precondition,
-        "notes": entry.notes,
-    }
-
-
-def _create(entry: ChangeEntry, _: TopicValues, after: TopicValues) -> CreateTopic:
-    return CreateTopic(
-        **_shared(entry),
-        partitions=after.partitions,
-        replication_factor=after.replication_factor,
-        assignment=after.assignment,
-        configs={name: value for name, value in after.configs.items() if value is not None},
-    )
-
-
-def _expand(entry: ChangeEntry, before: TopicValues, after: TopicValues) -> ExpandTopic:
-    return ExpandTopic(
-        **_shared(entry),
-        partitions_before=before.partitions,
-        assignment_before=before.assignment,
-        partitions=after.partitions,
-        assignment=after.assignment,
-    )
-
-
-def _configure(entry: ChangeEntry, before: TopicValues, after: TopicValues) -> ConfigureTopic:
-    return ConfigureTopic(
-        **_shared(entry),
-        configs_before=before.configs,
-        configs=after.configs,
-        broker_defaults=entry.broker_defaults,
-        differing_defaults=entry.differing_defaults,
-    )
-
-
-def _delete(entry: ChangeEntry, before: TopicValues, _: TopicValues) -> DeleteTopic:
-    return DeleteTopic(**_shared(entry), topic_id=before.topic_id, partitions=before.partitions, reason=entry.reason)
-
-
-READERS: Mapping[Action, Callable[[ChangeEntry, TopicValues, TopicValues], Change]] = {
-    "create": _create,
-    "expand": _expand,
-    "configure": _configure,
-    "delete": _delete,
+KINDS: Mapping[Action, type[Change]] = {
+    "create": CreateTopic,
+    "expand": ExpandTopic,
+    "configure": ConfigureTopic,
+    "delete": DeleteTopic,
 }
+
+
+def _changes(document: ChangesFile | PlanFile, raw: Json) -> Iterator[Change]:
+    entries = msgspec.convert(raw["changes"], list[dict[str, object]])
+    for entry, values in zip(document.changes, entries, strict=True):
+        change = _change(entry, values)
+        if digest_of(change, document.target) != entry.digest or entry.address != change.address:
+            raise ArtifactError(f"{entry.address}: the digest does not match the change; plan again")
+        yield change
+
+
+def _change(entry: ChangeEntry, values: Json) -> Change:
+    """The fields of a change are those of its entry; ``before`` has them with ``_before``, but for a delete."""
+    before, after = (msgspec.convert(values[side] or {}, dict[str, object]) for side in ("before", "after"))
+    earlier = {f"{name}_before": value for name, value in before.items()}
+    try:
+        with json_errors():
+            return msgspec.convert({**values, **earlier, **(after or before)}, KINDS[entry.actions[0]], str_keys=True)
+    except JsonError as error:
+        raise ArtifactError(f"{entry.address}: the change lacks a value ({error}); plan again") from error

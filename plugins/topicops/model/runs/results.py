@@ -1,4 +1,4 @@
-"""Results of a run: outcomes of apply, checks of verify, results of quality rules."""
+"""Results of a run: outcomes of apply, checks of verify, results of quality rules, reviews, and what CI is told."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from topicops.model.codes import Code
 from topicops.model.json_types import FormatVersion
@@ -218,3 +218,75 @@ class RunSummary:
     def unhealthy(self) -> tuple[Check, ...]:
         """Checks that fail this run; problems from before the run do not."""
         return tuple(c for c in self.checks if c.is_problem and c.verdict is not Verdict.PRE_EXISTING)
+
+
+if TYPE_CHECKING:
+    from topicops.model.plans.plan import Approval
+
+REVIEW_KEY = "TOPICOPS_REVIEW_KEY"
+"""Name of the environment variable that holds the key of CI and Airflow, which signs reviews."""
+MOST_REVIEWS = 50
+"""Largest number of reviews of one run."""
+MOST_DIGESTS = 500
+"""Largest number in one review, in the conf of a run and in what a task returns; each has 64 characters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewApprovals:
+    """What the reviews that a run was given approve."""
+
+    approvals: tuple[Approval, ...] = ()
+    objections: tuple[str, ...] = ()
+    """Sentence for each other review, which says why it does not count."""
+
+
+RESULT_KEY = "result"
+"""Names the XCom of the task ``report``."""
+MOST_CHANGES = 500
+"""How many changes the result lists."""
+MOST_NOTES = 50
+LONGEST_TEXT = 300
+"""Characters of the headline, of a message and of a note."""
+QUIET_FILE = "quiet.json"
+"""Holds a ``Quiet``; only quiet runs have it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChangeResult:
+    topic: str
+    action: Action
+    digest: str
+    status: str
+    """Of its outcome, such as ``done`` or ``refused``; ``held`` or ``skipped`` where it was not to be sent."""
+    message: str = ""
+    """Why it is not done; at most ``LONGEST_TEXT`` characters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    format_version: Literal["1.0"] = "1.0"
+    headline: str
+    """``Applied and verified: 3 done.``"""
+    success: bool
+    """Whether all that was to be sent is in place and verified."""
+    commit: str | None
+    changes: tuple[ChangeResult, ...]
+    """Gravest first; at most ``MOST_CHANGES``."""
+    left_out: int = 0
+    """How many changes are not listed."""
+    notes: tuple[str, ...] = ()
+    """Such as why an approval does not count; at most ``MOST_NOTES``, each of at most ``LONGEST_TEXT`` characters."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quiet:
+    """Why a run ended after its snapshot: nothing differs from a good one."""
+
+    format_version: FormatVersion = "1.0"
+    sentence: str
+    run: str
+    """Name of the good run."""
+    full_check_at: datetime
+    """Time from which a run makes every check again, UTC."""
+    commit: str | None
+    """Commit of the files of this run; None means that they have none."""

@@ -78,7 +78,9 @@ def require_taken(config: TopicConfig, value: ConfigValue) -> None:
     """Raise ``ConfigValueError`` unless brokers of the config's release take this value of the right type."""
     constraint = config.constraint
     match constraint.kind:
-        case "range" if isinstance(value, int | float) and not _is_in_range(constraint, value):
+        case "range" if isinstance(value, int | float) and not (
+            value in constraint.also or not (value < constraint.min or value > constraint.max)
+        ):
             raise _refusal(config, _range(constraint, of_release=config.differs_by_release))
         case "enum" if isinstance(value, str) and value not in constraint.values:
             raise _refusal(config, f"one of {', '.join(constraint.values)}")
@@ -101,11 +103,6 @@ def is_release_name(config: TopicConfig, text: str) -> bool:
 
 def _refusal(config: TopicConfig, valid: str) -> ConfigValueError:
     return ConfigValueError(f"Kafka {config.release} takes {valid}" if config.differs_by_release else valid)
-
-
-def _is_in_range(constraint: Constraint, value: float) -> bool:
-    # Written as Kafka writes it, two comparisons that NaN passes.
-    return value in constraint.also or not (value < constraint.min or value > constraint.max)
 
 
 def _range(constraint: Constraint, *, of_release: bool) -> str:

@@ -1,7 +1,7 @@
-"""When a DAG runs: one of Airflow's words, a cron of five fields, ``every 5m``, or ``none``.
+"""What an environment tells Airflow: when a DAG runs, and who owns it; light, as DAG files are parsed all the time.
 
-``every 5m`` starts at an offset that comes from the environment's name, so that twenty environments do not all start in
-the same minute. A cron stays as it was written.
+A schedule is one of Airflow's words, a cron of five fields, ``every 5m``, or ``none``. ``every 5m`` starts at an offset
+that comes from the environment's name, so that twenty environments do not all start in the same minute.
 """
 
 from __future__ import annotations
@@ -98,3 +98,19 @@ def _number(text: str, lowest: int, words: Sequence[str]) -> int | None:
     if text.isdecimal():
         return int(text)
     return words.index(text.lower()) + lowest if text.lower() in words else None
+
+
+LONGEST = 100
+_LINK = re.compile(r"https?://[^\s/?#]\S*|mailto:[^\s?#]\S*")
+
+
+def owner_problem(written: str) -> str | None:
+    """What is wrong with a name; None: nothing is. Airflow joins the owners of a DAG's tasks with commas."""
+    if "," not in written and written.isprintable() and written == written.strip() and 0 < len(written) <= LONGEST:
+        return None
+    return f"{written[:LONGEST]!r} is no owner: write one name without a comma, of at most {LONGEST} characters"
+
+
+def owner_link_problem(written: str) -> str | None:
+    """What is wrong with a link; None: Airflow takes it."""
+    return None if _LINK.fullmatch(written) else f"{written[:LONGEST]!r} is no link: write https://… or mailto:…"

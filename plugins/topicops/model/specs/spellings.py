@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from topicops.model.specs.topic_config import TOPIC_CONFIGS, UNITS, TopicConfig, Unit
 
@@ -100,3 +100,27 @@ def largest_unit(number: int, unit: Unit) -> tuple[int, str]:
     smallest_first = sorted((size, name) for name, size in UNITS[unit].items())
     size, name = max((each for each in smallest_first if number and number % each[0] == 0), default=smallest_first[0])
     return number // size, name
+
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_YEARS = range(1900, 3000)
+"""A time outside of these is no time of a run or a review, and its sum with a duration may be in no calendar."""
+
+
+def in_utc(time: datetime) -> datetime:
+    """Return the same moment in UTC.
+
+    Raises:
+        ValueError: The time has no zone, or is of a year that no run has.
+    """
+    if time.tzinfo is None or time.year not in _YEARS:
+        raise ValueError(f"{time.isoformat()} is no time in UTC of the years {_YEARS[0]} to {_YEARS[-1]}")
+    return time.astimezone(UTC)
+
+
+def time_of_ms(ms: int) -> datetime | None:
+    """Return the time that is this many ms after 1970; None where no calendar has it."""
+    try:
+        return EPOCH + timedelta(milliseconds=ms)
+    except OverflowError:
+        return None

@@ -37,8 +37,7 @@ from topicops.model.plans.changes import ACTIONS, GateWord
 from topicops.model.plans.plan import Plan
 from topicops.model.runs.facts import Facts, FactsWhen, facts_file
 from topicops.model.runs.memories import HeldSet, Rejection
-from topicops.model.runs.results import Outcome
-from topicops.model.runs.run_result import QUIET_FILE, Quiet
+from topicops.model.runs.results import QUIET_FILE, Outcome, Quiet
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.on_airflow.dag_ids import environment_of, kind_of
 from topicops.steps.reporting.run_report import carried_out

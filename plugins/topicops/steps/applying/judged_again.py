@@ -31,7 +31,7 @@ from topicops.model.runs.results import NO_FILE, NO_TOMBSTONE, OTHER_VALUES, PAU
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.environment import Environment
 from topicops.steps.applying.precondition import Match, compare
-from topicops.steps.log_directories import failed_by_broker, named
+from topicops.steps.before_deletes import failed_by_broker, named
 from topicops.steps.planning.gate import gate, strictest_of, with_approval
 
 Verdict = tuple[OutcomeStatus, str]

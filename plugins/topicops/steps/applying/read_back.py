@@ -1,9 +1,10 @@
-"""Reading topics again after an answer that does not say what a request did."""
+"""What became of a request whose answer is not clear: in this run by reading again, after a crash by the journal."""
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from topicops.model.cluster.snapshot import TopicTraces
 from topicops.model.codes import Code
@@ -11,6 +12,7 @@ from topicops.model.errors import ClusterError
 from topicops.model.plans.plan import GatedChange
 from topicops.model.ports import Answer, AnswerKind, Clock, LiveReader
 from topicops.model.printable import printable
+from topicops.model.runs.results import Mutation, Outcome, OutcomeStatus
 from topicops.steps.applying.precondition import Comparison, Match, compare
 
 logger = logging.getLogger(__name__)
@@ -19,10 +21,7 @@ UNCLEAR_S = 60.0
 """How long an unclear answer is read back before its outcome is unknown; Kafka's own request timeout."""
 ELECTION_S = 10.0
 """How long a request to a former controller is read back before it may be sent to the new one."""
-READ_BACK_S: Mapping[AnswerKind, float] = {
-    AnswerKind.CONTROLLER_MOVED: ELECTION_S,
-    AnswerKind.UNCLEAR: UNCLEAR_S,
-}
+READ_BACK_S: Mapping[AnswerKind, float] = {AnswerKind.CONTROLLER_MOVED: ELECTION_S, AnswerKind.UNCLEAR: UNCLEAR_S}
 """How long the effect of a request is waited for, by the answer to it; after a refusal, as long as readings lag."""
 EXISTS = "TOPIC_ALREADY_EXISTS"
 """What brokers answer to a second copy of a create."""
@@ -102,9 +101,66 @@ def _comparisons(gated_changes: Sequence[GatedChange], reader: LiveReader) -> di
         logger.warning("cannot read back topics=%d: %s", len(gated_changes), printable(str(error)))
         return {}
     found = [(gated, traces[gated.change.topic]) for gated in gated_changes]
-    return {gated.digest: compare(gated.change, seen) for gated, seen in found if not _is_unsettled(seen)}
+    return {
+        gated.digest: compare(gated.change, seen)
+        for gated, seen in found
+        if not (seen.live is not None and seen.live.unstable)
+    }
 
 
-def _is_unsettled(traces: TopicTraces) -> bool:
-    """Whether the topic kept changing, or brokers did not agree on it: then this reading says nothing."""
-    return traces.live is not None and traces.live.unstable
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecoveredIntent:
+    """One intent of an earlier run, closed."""
+
+    outcome: Outcome
+    mutation: Mutation
+    """For the audit log."""
+    sentence: str
+    """For the report and the terminal."""
+
+
+def recover_intents(
+    intents: Sequence[GatedChange], *, run: str, by: str, reader: LiveReader
+) -> tuple[RecoveredIntent, ...]:
+    """Close the open intents of ``run``; the run ``by`` reads the topics, and must hold the lease.
+
+    Whether a request that is not in effect may still arrive is not asked of a clock: that of the process that died may
+    have been wrong. So it stays unknown.
+
+    Raises ``ClusterError``: then no intent is closed.
+    """
+    if not intents:
+        return ()
+    traces = reader.traces([gated.change.topic for gated in intents])
+    return tuple(_recovered(gated, traces[gated.change.topic], run, by) for gated in intents)
+
+
+def _recovered(gated: GatedChange, traces: TopicTraces, run: str, by: str) -> RecoveredIntent:
+    change, comparison = gated.change, compare(gated.change, traces)
+    found = _found(comparison)
+    status = OutcomeStatus.DONE if comparison.match is Match.AFTER else OutcomeStatus.UNKNOWN
+    outcome = Outcome.of(gated, status, f"run {by} found: {found}", sent=True)
+    sentence = f"run {run} ended before it knew what came of {change.action} {change.topic}: {found}"
+    mutation = Mutation(
+        change=change,
+        digest=outcome.digest,
+        requests=1,
+        answer=f"none recorded; {outcome.message}",
+        status=outcome.status,
+        id_before=change.precondition.identity,
+        id_after=traces.lasting_identity,
+    )
+    return RecoveredIntent(outcome=outcome, mutation=mutation, sentence=sentence)
+
+
+def _found(comparison: Comparison) -> str:
+    match comparison.match:
+        case Match.AFTER:
+            return "it is in effect"
+        case Match.BEFORE:
+            return (
+                "it is not in effect; a request that was on its way when the run ended arrives within "
+                f"{UNCLEAR_S:g} s of that, or never"
+            )
+        case Match.CHANGED:
+            return f"the topic is neither as before nor as planned: {'; '.join(comparison.differences)}"

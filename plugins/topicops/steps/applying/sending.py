@@ -19,17 +19,10 @@ from topicops.model.plans.plan import GatedChange
 from topicops.model.ports import Answer, AnswerKind, ApplyPorts, Clock, ClusterQuestions, TopicAdmin
 from topicops.model.runs.results import OutcomeStatus
 from topicops.model.waits import waiting_for
-from topicops.steps.applying.in_use import ANSWER_IS_NEW_S, TopicsInUse
 from topicops.steps.applying.ledger import Ledger, SentChange
-from topicops.steps.applying.precondition import Comparison, Match, compare
-from topicops.steps.applying.read_back import (
-    LONGEST_WAIT_S,
-    READ_BACK_S,
-    may_have_worked,
-    no_effect_message,
-    read_back,
-)
-from topicops.steps.log_directories import ASK_AGAIN, delete_doubts, delete_obstacles
+from topicops.steps.applying.precondition import ANSWER_IS_NEW_S, Comparison, Match, TopicsInUse, compare
+from topicops.steps.applying.read_back import LONGEST_WAIT_S, READ_BACK_S, may_have_worked, no_effect_message, read_back
+from topicops.steps.before_deletes import ASK_AGAIN, delete_doubts, delete_obstacles
 
 
 @dataclass(slots=True, kw_only=True)
@@ -221,11 +214,7 @@ class Sender:
         topics, began = [gated for gated, _ in answers], self.clock.now()
         with waiting_for("what became of a request without a clear answer", limit_s=limit_s):
             comparisons = read_back(
-                topics,
-                reader=self.ports.reader,
-                clock=self.clock,
-                limit_s=limit_s,
-                interrupted=self.interrupted,
+                topics, reader=self.ports.reader, clock=self.clock, limit_s=limit_s, interrupted=self.interrupted
             )
         waited_s = round(self.clock.now() - began) if self.interrupted() else limit_s
         for gated, answer in answers:

@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
-from topicops.model.abilities import (
+from topicops.model.cluster.broker_defaults import Default, possible
+from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
+from topicops.model.codes import Code
+from topicops.model.plans.plan import ActivityOfHiddenGroups, TopicActivity
+from topicops.model.release import (
     ALL_OVERRIDES,
     COMMITS,
     CREATE_PARTITIONS,
@@ -17,14 +22,11 @@ from topicops.model.abilities import (
     END_OFFSETS,
     LAST_RECORDS,
     LIST_GROUPS,
+    REASSIGNMENTS_IN_TOPICS,
     SINGLE_OVERRIDES,
     Ability,
+    Release,
 )
-from topicops.model.cluster.broker_defaults import Default, possible
-from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
-from topicops.model.codes import Code
-from topicops.model.plans.plan import ActivityOfHiddenGroups, TopicActivity
-from topicops.model.release import REASSIGNMENTS_IN_TOPICS, Release
 from topicops.model.specs.config_checks import config_problem
 from topicops.model.specs.desired import DesiredTopic
 from topicops.model.specs.environment import Environment, Policy
@@ -36,11 +38,19 @@ from topicops.model.specs.topic_config import (
     configs_of,
     parse,
 )
-from topicops.steps.log_directories import REPAIR, delete_obstacles, failed_by_broker
-from topicops.steps.log_directories import named as named_directories
+from topicops.steps.before_deletes import (
+    CHECK_BY_HAND,
+    HIDDEN_GROUPS,
+    REPAIR,
+    STOP_CLIENTS,
+    delete_obstacles,
+    failed_by_broker,
+    recent_record,
+    use_by_groups,
+)
+from topicops.steps.before_deletes import named as named_directories
+from topicops.steps.reporting.facts_wording import why_command
 from topicops.steps.specs.rules.names import folded
-from topicops.steps.topic_activity import CHECK_BY_HAND, HIDDEN_GROUPS, STOP_CLIENTS, recent_record, use_by_groups
-from topicops.steps.why_commands import why_command
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +97,7 @@ NO_TOPIC_ID = (
 RUN_REASSIGNMENT = "run the reassignment that the plan carries with Kafka's own tool"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class Finding(NamedTuple):
     """One reason why a topic is blocked."""
 
     code: Code
@@ -182,20 +191,15 @@ def being_deleted(situation: Situation) -> Finding | None:
     """The only finding of such a topic: nothing else matters once it is deleted."""
     if situation.desired.name not in situation.live.deleting:
         return None
-    return Finding(
-        code=Code.BEING_DELETED,
-        reason="the topic is marked for deletion but still exists",
-        way_out=f"wait until the deletion has ended, then plan again; {_asked_why(situation)} says what holds it up",
-    )
+    reason = "the topic is marked for deletion but still exists"
+    way_out = f"wait until the deletion has ended, then plan again; {_asked_why(situation)} says what holds it up"
+    return Finding(Code.BEING_DELETED, reason, way_out)
 
 
 def expired_pause(until: datetime) -> Finding:
-    return Finding(
-        code=Code.INCOMPLETE_LIFECYCLE,
-        reason=f"the pause ended at {until:%Y-%m-%dT%H:%M:%SZ}",
-        way_out="take lifecycle out of the spec, or give the pause a later end",
-        field="lifecycle.until",
-    )
+    reason = f"the pause ended at {until:%Y-%m-%dT%H:%M:%SZ}"
+    way_out = "take lifecycle out of the spec, or give the pause a later end"
+    return Finding(Code.INCOMPLETE_LIFECYCLE, reason, way_out, "lifecycle.until")
 
 
 def _creation_offered(situation: Situation) -> Finding | None:
@@ -218,7 +222,7 @@ def _first_missing(situation: Situation, *needed: Ability) -> Finding | None:
     for ability in needed:
         if missing := situation.without(ability):
             way_out = f"ask who runs the brokers for it: Kafka's own brokers offer it since {ability.since}"
-            return Finding(code=Code.REQUEST_NOT_OFFERED, reason=f"{missing}: {ability.cost}", way_out=way_out)
+            return Finding(Code.REQUEST_NOT_OFFERED, f"{missing}: {ability.cost}", way_out)
     return None
 
 
@@ -226,21 +230,15 @@ def _protected(situation: Situation) -> Finding | None:
     pattern = situation.environment.protecting_pattern(situation.desired.name)
     if pattern is None:
         return None
-    return Finding(
-        code=Code.PROTECTED_TOPIC,
-        reason=f"the topic is protected by the pattern {pattern}",
-        way_out="remove its spec: another system owns this topic",
-    )
+    reason = f"the topic is protected by the pattern {pattern}"
+    return Finding(Code.PROTECTED_TOPIC, reason, "remove its spec: another system owns this topic")
 
 
 def _unstable(situation: Situation) -> Finding | None:
     if situation.topic is None or not situation.topic.unstable:
         return None
-    return Finding(
-        code=Code.KEPT_CHANGING,
-        reason="the topic kept changing while it was read, so it cannot be compared",
-        way_out="plan again when those changes have ended",
-    )
+    reason = "the topic kept changing while it was read, so it cannot be compared"
+    return Finding(Code.KEPT_CHANGING, reason, "plan again when those changes have ended")
 
 
 def _collision(situation: Situation) -> Finding | None:
@@ -250,11 +248,8 @@ def _collision(situation: Situation) -> Finding | None:
     twins = sorted(set(situation.names_by_folded.get(folded(name), ())) - {name})
     if not twins:
         return None
-    return Finding(
-        code=Code.COLLIDES_WITH_LIVE,
-        reason=f"the name collides with the live topic {twins[0]}: in metrics `.` and `_` are the same",
-        way_out="choose another name",
-    )
+    reason = f"the name collides with the live topic {twins[0]}: in metrics `.` and `_` are the same"
+    return Finding(Code.COLLIDES_WITH_LIVE, reason, "choose another name")
 
 
 def names_by_folded(topics: Iterable[str]) -> Mapping[str, Sequence[str]]:
@@ -268,15 +263,12 @@ def _fewer_partitions(situation: Situation) -> Finding | None:
     desired, topic = situation.desired, situation.topic
     if topic is None or desired.partitions >= topic.partitions:
         return None
-    return Finding(
-        code=Code.FEWER_PARTITIONS,
-        reason=f"{desired.partitions} partitions wanted, {topic.partitions} live; Kafka cannot remove partitions",
-        way_out=(
-            f"set partitions: {topic.partitions}, in the spec or, where it is of other environments too, below "
-            f"overrides in {situation.environment.file}; or move the data to a new topic"
-        ),
-        field="partitions",
+    reason = f"{desired.partitions} partitions wanted, {topic.partitions} live; Kafka cannot remove partitions"
+    way_out = (
+        f"set partitions: {topic.partitions}, in the spec or, where it is of other environments too, below "
+        f"overrides in {situation.environment.file}; or move the data to a new topic"
     )
+    return Finding(Code.FEWER_PARTITIONS, reason, way_out, "partitions")
 
 
 def _replication_factor(situation: Situation) -> Finding | None:
@@ -285,18 +277,11 @@ def _replication_factor(situation: Situation) -> Finding | None:
         return None
     found = sorted(topic.replication_factors) or [0]
     if len(found) > 1:
-        return Finding(
-            code=Code.MIXED_REPLICATION_FACTOR,
-            reason=f"partitions have {' and '.join(map(str, found))} replicas; the spec wants {wanted} for each",
-            way_out=_way_to_move(situation),
-            field="replicationFactor",
-        )
-    return Finding(
-        code=Code.REPLICATION_FACTOR,
-        reason=f"replication factor {wanted} wanted, {found[0]} live; only a reassignment can change it",
-        way_out=f"{_way_to_move(situation)}, or set replicationFactor: {found[0]} in the spec",
-        field="replicationFactor",
-    )
+        reason = f"partitions have {' and '.join(map(str, found))} replicas; the spec wants {wanted} for each"
+        return Finding(Code.MIXED_REPLICATION_FACTOR, reason, _way_to_move(situation), "replicationFactor")
+    reason = f"replication factor {wanted} wanted, {found[0]} live; only a reassignment can change it"
+    way_out = f"{_way_to_move(situation)}, or set replicationFactor: {found[0]} in the spec"
+    return Finding(Code.REPLICATION_FACTOR, reason, way_out, "replicationFactor")
 
 
 def _assignment(situation: Situation) -> Finding | None:
@@ -308,13 +293,11 @@ def _assignment(situation: Situation) -> Finding | None:
     if not moved:
         return None
     first = moved[0]
-    return Finding(
-        code=Code.ASSIGNMENT_DIFFERS,
-        reason=f"partition {first} is on {list(live[first])}, the spec says {list(rows[first])}"
-        + (f"; {len(moved)} partitions differ" if len(moved) > 1 else ""),
-        way_out=f"{_way_to_move(situation)}, or write the live assignment into the spec",
-        field="assignment",
+    reason = f"partition {first} is on {list(live[first])}, the spec says {list(rows[first])}" + (
+        f"; {len(moved)} partitions differ" if len(moved) > 1 else ""
     )
+    way_out = f"{_way_to_move(situation)}, or write the live assignment into the spec"
+    return Finding(Code.ASSIGNMENT_DIFFERS, reason, way_out, "assignment")
 
 
 def _way_to_move(situation: Situation) -> str:
@@ -342,12 +325,9 @@ def _gaps(situation: Situation) -> Finding | None:
     topic = situation.topic
     if topic is None or not situation.grows or sorted(topic.assignment) == list(range(topic.partitions)):
         return None
-    return Finding(
-        code=Code.MALFORMED_PARTITIONS,
-        reason=f"partition ids have gaps: {topic.partitions} partitions, the highest id is {max(topic.assignment)}",
-        way_out="move the data to a new topic: Kafka would number new partitions of this hand-made one wrongly",
-        field="partitions",
-    )
+    reason = f"partition ids have gaps: {topic.partitions} partitions, the highest id is {max(topic.assignment)}"
+    way_out = "move the data to a new topic: Kafka would number new partitions of this hand-made one wrongly"
+    return Finding(Code.MALFORMED_PARTITIONS, reason, way_out, "partitions")
 
 
 def _dead_brokers_by_hand(situation: Situation) -> Finding | None:
@@ -358,12 +338,8 @@ def _dead_brokers_by_hand(situation: Situation) -> Finding | None:
     dead = sorted({b for p in rows if p >= existing for b in rows[p]} - set(situation.live.brokers))
     if not dead:
         return None
-    return Finding(
-        code=Code.ASSIGNED_BROKER_DOWN,
-        reason=f"the assignment names broker(s) {_listed(dead)}, which are not live",
-        way_out="start these brokers, or name live ones",
-        field="assignment",
-    )
+    reason = f"the assignment names broker(s) {_listed(dead)}, which are not live"
+    return Finding(Code.ASSIGNED_BROKER_DOWN, reason, "start these brokers, or name live ones", "assignment")
 
 
 def _failed_disks_by_hand(situation: Situation) -> Finding | None:
@@ -374,12 +350,8 @@ def _failed_disks_by_hand(situation: Situation) -> Finding | None:
     failed = _with_failed_disk(situation, {b for p in rows if p >= existing for b in rows[p]})
     if not failed:
         return None
-    return Finding(
-        code=Code.FAILED_LOG_DIRECTORY,
-        reason=f"the assignment names {failed}",
-        way_out=f"{REPAIR}, or name other brokers",
-        field="assignment",
-    )
+    reason = f"the assignment names {failed}"
+    return Finding(Code.FAILED_LOG_DIRECTORY, reason, f"{REPAIR}, or name other brokers", "assignment")
 
 
 def _with_failed_disk(situation: Situation, brokers: Iterable[int]) -> str:
@@ -400,11 +372,9 @@ def _beside_failed(situation: Situation) -> str:
 def _reassigning(situation: Situation) -> Finding | None:
     if not situation.is_reassigning:
         return None
-    return Finding(
-        code=Code.REASSIGNMENT_RUNS,
-        reason="a reassignment of this topic is running",
-        way_out=f"wait until it has ended, then plan again; {_asked_why(situation)} says what it waits for",
-    )
+    reason = "a reassignment of this topic is running"
+    way_out = f"wait until it has ended, then plan again; {_asked_why(situation)} says what it waits for"
+    return Finding(Code.REASSIGNMENT_RUNS, reason, way_out)
 
 
 def _asked_why(situation: Situation) -> str:
@@ -422,12 +392,9 @@ def _too_few_brokers(situation: Situation) -> Finding | None:
     live, beside = len(situation.live.whole_racks), _beside_failed(situation)
     if not situation.adds_partitions or situation.replication_factor <= live:
         return None
-    return Finding(
-        code=Code.TOO_FEW_BROKERS,
-        reason=f"replication factor {situation.replication_factor} needs as many live brokers; {live} are live{beside}",
-        way_out=f"{f'{REPAIR}, or ' if beside else ''}start the missing brokers, then plan again",
-        field="replicationFactor",
-    )
+    reason = f"replication factor {situation.replication_factor} needs as many live brokers; {live} are live{beside}"
+    way_out = f"{f'{REPAIR}, or ' if beside else ''}start the missing brokers, then plan again"
+    return Finding(Code.TOO_FEW_BROKERS, reason, way_out, "replicationFactor")
 
 
 def _mixed_racks(situation: Situation) -> Finding | None:
@@ -438,11 +405,8 @@ def _mixed_racks(situation: Situation) -> Finding | None:
     without = sorted(broker for broker, rack in situation.live.racks.items() if rack is None)
     if not without or len(without) == len(situation.live.brokers):
         return None
-    return Finding(
-        code=Code.MIXED_RACKS,
-        reason=f"broker(s) {_listed(without)} have no rack while the others have one",
-        way_out="give every broker a broker.rack, or none",
-    )
+    reason = f"broker(s) {_listed(without)} have no rack while the others have one"
+    return Finding(Code.MIXED_RACKS, reason, "give every broker a broker.rack, or none")
 
 
 def _znode_size(situation: Situation) -> Finding | None:
@@ -451,12 +415,8 @@ def _znode_size(situation: Situation) -> Finding | None:
     size = estimated_znode_bytes(situation)
     if size <= ZNODE_LIMIT_BYTES:
         return None
-    return Finding(
-        code=Code.LARGE_ZNODE,
-        reason=f"the topic's znode would have about {size} bytes, {ZNODE_LIMIT_BYTES} are safe",
-        way_out="ask for fewer partitions",
-        field="partitions",
-    )
+    reason = f"the topic's znode would have about {size} bytes, {ZNODE_LIMIT_BYTES} are safe"
+    return Finding(Code.LARGE_ZNODE, reason, "ask for fewer partitions", "partitions")
 
 
 def estimated_znode_bytes(situation: Situation) -> int:
@@ -487,12 +447,9 @@ def _min_isr(situation: Situation) -> Finding | None:
     short = sorted(p for p in topic.assignment if isr_sizes.get(p, 0) < wanted)
     if not short:
         return None
-    return Finding(
-        code=Code.MIN_ISR_ABOVE_ISR,
-        reason=f"{MIN_ISR} {wanted} is above the ISR of partition(s) {_listed(short[:10])}",
-        way_out="wait until the ISR is full again, then plan again",
-        field=f"configs.{MIN_ISR}",
-    )
+    reason = f"{MIN_ISR} {wanted} is above the ISR of partition(s) {_listed(short[:10])}"
+    way_out = "wait until the ISR is full again, then plan again"
+    return Finding(Code.MIN_ISR_ABOVE_ISR, reason, way_out, f"configs.{MIN_ISR}")
 
 
 def raised_min_isr(situation: Situation) -> int | None:
@@ -524,24 +481,17 @@ def _not_before(situation: Situation) -> Finding | None:
     not_before = situation.desired.not_before
     if not_before is None or not_before <= situation.now:
         return None
-    return Finding(
-        code=Code.NOT_BEFORE,
-        reason=f"the tombstone holds until {not_before:%Y-%m-%dT%H:%M:%SZ}",
-        way_out="plan again after that time",
-        field="lifecycle.notBefore",
-    )
+    reason = f"the tombstone holds until {not_before:%Y-%m-%dT%H:%M:%SZ}"
+    return Finding(Code.NOT_BEFORE, reason, "plan again after that time", "lifecycle.notBefore")
 
 
 def _foreign_topic_id(situation: Situation) -> Finding | None:
     named, topic = situation.desired.topic_id, situation.topic
     if named is None or topic is None or named == topic.topic_id:
         return None
-    return Finding(
-        code=Code.OTHER_TOPIC_ID,
-        reason=f"the tombstone is for topic id {named}, the live topic has {topic.topic_id or 'none'}",
-        way_out="the topic was created again; to delete this one too, name its id",
-        field="lifecycle.topicIds",
-    )
+    reason = f"the tombstone is for topic id {named}, the live topic has {topic.topic_id or 'none'}"
+    way_out = "the topic was created again; to delete this one too, name its id"
+    return Finding(Code.OTHER_TOPIC_ID, reason, way_out, "lifecycle.topicIds")
 
 
 def _dead_replica(situation: Situation) -> Finding | None:
@@ -551,11 +501,8 @@ def _dead_replica(situation: Situation) -> Finding | None:
     dead = sorted({b for row in topic.target_assignment.values() for b in row} - set(situation.live.brokers))
     if not dead:
         return None
-    return Finding(
-        code=Code.BROKER_DOWN,
-        reason=f"broker(s) {_listed(dead)} hold replicas and are down: they cannot delete them",
-        way_out="start these brokers, or move the replicas away, then plan again",
-    )
+    reason = f"broker(s) {_listed(dead)} hold replicas and are down: they cannot delete them"
+    return Finding(Code.BROKER_DOWN, reason, "start these brokers, or move the replicas away, then plan again")
 
 
 def _failed_disk(situation: Situation) -> Finding | None:
@@ -567,22 +514,16 @@ def _failed_disk(situation: Situation) -> Finding | None:
     if not found:
         return None
     ways = dict.fromkeys(way for _, way in found)
-    return Finding(
-        code=Code.FAILED_LOG_DIRECTORY,
-        reason="; ".join(reason for reason, _ in found),
-        way_out=f"{'; '.join(ways)}, then plan again",
-    )
+    reason = "; ".join(reason for reason, _ in found)
+    return Finding(Code.FAILED_LOG_DIRECTORY, reason, f"{'; '.join(ways)}, then plan again")
 
 
 def _no_topic_id(situation: Situation) -> Finding | None:
     topic, environment = situation.topic, situation.environment
     if topic is None or topic.topic_id is not None or environment.spec.delete_by_name == "allow":
         return None
-    return Finding(
-        code=Code.DELETED_BY_NAME,
-        reason=f"{NO_TOPIC_ID} ({environment.place_of('policy.deleteByName')}, refuses that)",
-        way_out=f"{_way_to_ids(situation)}, or set policy.deleteByName: allow",
-    )
+    reason = f"{NO_TOPIC_ID} ({environment.place_of('policy.deleteByName')}, refuses that)"
+    return Finding(Code.DELETED_BY_NAME, reason, f"{_way_to_ids(situation)}, or set policy.deleteByName: allow")
 
 
 def _way_to_ids(situation: Situation) -> str:
@@ -600,11 +541,13 @@ def _refused_by_brokers(situation: Situation) -> Finding | None:
     for name, value in {**sent, **edits.after}.items():
         for release in releases:
             if value is not None and (problem := config_problem(name, value, release)):
+                reason = f"the brokers run Kafka {releases} and would refuse {name}={value}: {problem}"
+                way_out = "take it out, or upgrade the brokers"
                 return Finding(
-                    code=Code.INVALID_CONFIG if name in configs_of(release) else Code.UNUSABLE_CONFIG,
-                    reason=f"the brokers run Kafka {releases} and would refuse {name}={value}: {problem}",
-                    way_out="take it out, or upgrade the brokers",
-                    field=f"configs.{name}",
+                    Code.INVALID_CONFIG if name in configs_of(release) else Code.UNUSABLE_CONFIG,
+                    reason,
+                    way_out,
+                    f"configs.{name}",
                 )
     return None
 
@@ -615,11 +558,9 @@ def _recent_record(situation: Situation) -> Finding | None:
         return None
     missing = situation.without(LAST_RECORDS)
     if policy.rests_for and situation.activity.last_record_ms is None and missing:
-        return Finding(
-            code=Code.USE_NOT_KNOWN,
-            reason=f"it is not known when its last record was written: {missing} (Kafka {LAST_RECORDS.since})",
-            way_out="set policy.restsFor: 0s, which compares the end offsets alone, or deleteActive: allow",
-        )
+        reason = f"it is not known when its last record was written: {missing} (Kafka {LAST_RECORDS.since})"
+        way_out = "set policy.restsFor: 0s, which compares the end offsets alone, or deleteActive: allow"
+        return Finding(Code.USE_NOT_KNOWN, reason, way_out)
     recent = recent_record(situation.activity, policy.rests_for, situation.now)
     return Finding(code=Code.RECENT_TRAFFIC, reason=recent, way_out=STOP_CLIENTS) if recent else None
 
@@ -635,7 +576,7 @@ def _used_by_groups(situation: Situation) -> Finding | None:
     if activity is None or situation.environment.spec.policy.delete_active == "allow":
         return None
     if isinstance(activity, ActivityOfHiddenGroups):
-        return Finding(code=Code.USE_NOT_KNOWN, reason=HIDDEN_GROUPS, way_out=CHECK_BY_HAND)
+        return Finding(Code.USE_NOT_KNOWN, HIDDEN_GROUPS, CHECK_BY_HAND)
     used = use_by_groups(activity)
     return Finding(code=Code.ACTIVE_GROUP, reason=used[0], way_out=used[1]) if used else None
 

@@ -11,7 +11,7 @@ from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import NotHeldError
 from topicops.model.plans.plan import ChangeSet, Plan
 from topicops.model.printable import plural
-from topicops.steps.planning.placement.load_table import load_table
+from topicops.steps.planning.placement.load import load_table
 
 
 class _OfTopic(Protocol):

@@ -12,12 +12,7 @@ from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTop
 from topicops.model.codes import Code
 from topicops.model.errors import DiffError
 from topicops.model.json_types import canonical_json
-from topicops.model.plans.changes import (
-    ACTIONS,
-    Action,
-    DeleteTopic,
-    Target,
-)
+from topicops.model.plans.changes import ACTIONS, Action, DeleteTopic, Target
 from topicops.model.plans.delta import Delta, TopicClass
 from topicops.model.plans.plan import Blocked, ChangeSet, ClusterState, Drift, Paused, PlanSource, TopicActivity
 from topicops.model.printable import plural
@@ -35,10 +30,9 @@ from topicops.steps.planning.blocking import (
     needed_before_moving,
     raised_min_isr,
 )
-from topicops.steps.planning.placement.leaders import spread_leaders
-from topicops.steps.planning.placement.load_table import NOTHING, live_load, load_table
+from topicops.steps.planning.placement.balanced import spread_leaders
+from topicops.steps.planning.placement.load import NOTHING, Tally, live_load, load_table
 from topicops.steps.planning.placement.request import Load
-from topicops.steps.planning.placement.tally import Tally
 from topicops.steps.planning.planned_changes import changes_of
 
 NO_ACTIVITY: Mapping[str, TopicActivity] = MappingProxyType({})

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from topicops.model.plans.delta import TopicClass
 from topicops.model.printable import plural
-from topicops.model.runs.facts import CAUSES, DRIFT_CLASSES, Facts, Load, UnhealthyPartitions
+from topicops.model.runs.facts import CAUSES, DRIFT_CLASSES, Facts, UnhealthyPartitions
 
 LOAD_HEAD = ("broker or rack", "partitions", "replicas", "preferred leaders", "leaders")
 OWNERS_TITLE = "Topics that differ from their files, by owner"
@@ -79,7 +80,14 @@ def load_rows(facts: Facts) -> Iterator[tuple[str, ...]]:
     has_racks = len([load for load in brokers if load.rack is not None]) > len(racks)
     for load in [*(racks if has_racks else ()), *brokers]:
         numbers = (load.partitions, load.replicas, load.preferred_leaders, load.leaders)
-        yield _load_name(load), *("" if number is None else f"{number:,}" for number in numbers)
+        yield (
+            (
+                f"rack {load.rack}"
+                if load.broker is None
+                else _broker_name(load.broker, load.rack, is_live=load.is_live)
+            ),
+            *("" if number is None else f"{number:,}" for number in numbers),
+        )
 
 
 def _class_words(found: OwnersDrift) -> str:
@@ -88,10 +96,6 @@ def _class_words(found: OwnersDrift) -> str:
 
 def cause_words(found: UnhealthyPartitions) -> str:
     return f"{plural(found.partitions, 'partition')} {CAUSES[found.rule]} ({found.rule})"
-
-
-def _load_name(load: Load) -> str:
-    return f"rack {load.rack}" if load.broker is None else _broker_name(load.broker, load.rack, is_live=load.is_live)
 
 
 def _broker_name(broker: int | None, rack: str | None, *, is_live: bool) -> str:
@@ -105,3 +109,22 @@ def _broker_name(broker: int | None, rack: str | None, *, is_live: bool) -> str:
 def _first(lines: Sequence[str], noun: str) -> list[str]:
     more = len(lines) - _SHOWN
     return [*lines[:_SHOWN], *([f"… and {more} more {noun}"] if more > 0 else [])]
+
+
+MOST = 4
+"""Commands that one text shows; JSON has all."""
+
+
+def why_command(topic: str, environment: str) -> str:
+    """``topicops why payments.orders --environment prod``."""
+    if topic.startswith("-"):  # else it would be read as an option
+        return f"topicops why --environment {environment} -- {shlex.quote(topic)}"
+    return f"topicops why {shlex.quote(topic)} --environment {environment}"
+
+
+def why_commands(topics: Iterable[str], environment: str) -> list[str]:
+    """One line for each of the first topics, and how many more there are."""
+    named = list(dict.fromkeys(topics))
+    more = len(named) - MOST
+    shown = [why_command(topic, environment) for topic in named[:MOST]]
+    return [*shown, f"… and {more} more; topicops why takes any of them"] if more > 0 else shown

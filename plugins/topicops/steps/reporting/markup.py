@@ -29,7 +29,11 @@ def tag(name: str, /, *content: Html | str | None, **attributes: str | int | Non
     Args:
         attributes: Python's words with ``_`` for ``-``; ``cls`` is ``class``. None leaves the attribute out.
     """
-    given = {_attribute(key): str(value) for key, value in attributes.items() if value is not None}
+    given = {
+        ("class" if key == "cls" else key.replace("_", "-")): str(value)
+        for key, value in attributes.items()
+        if value is not None
+    }
     written = "".join(f' {key}="{_escaped(value)}"' for key, value in given.items())
     if name in _VOID:
         return Html(f"<{name}{written}>")
@@ -117,10 +121,6 @@ def document(title: str, *content: Html | None, static: str) -> Html:
 
 def _cells(row: Iterable[Html | str | None]) -> Iterator[Html]:
     return (tag("td", cell) for cell in row)
-
-
-def _attribute(key: str) -> str:
-    return "class" if key == "cls" else key.replace("_", "-")
 
 
 def _text_of(piece: Html | str) -> str:

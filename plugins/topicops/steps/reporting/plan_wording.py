@@ -24,7 +24,7 @@ from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Risk
 from topicops.model.specs.spellings import largest_unit
 from topicops.model.specs.topic_config import SMALLEST_UNITS, TOPIC_CONFIGS
-from topicops.steps.topic_activity import groups_text, time_text
+from topicops.steps.before_deletes import groups_text, time_text
 
 _LONGEST_INTEGER = 19
 """The digits of a 64-bit integer. A znode may hold more than Python converts to a number."""

@@ -35,9 +35,10 @@ from topicops.steps.reporting.facts_wording import (
     owner_lines,
     owners_with_drift,
     unhealthy_lines,
+    why_command,
+    why_commands,
 )
 from topicops.steps.reporting.plan_wording import PARTICIPLES, command_lines, final_hold_line, summary_line
-from topicops.steps.why_commands import why_command, why_commands
 
 _WHOLE_NAME = re.compile(r"[\w.-]+")
 """What may be a topic's name, with a full stop that may follow it."""
@@ -168,11 +169,13 @@ class RunReport:
 def carried_out(plan: Plan, outcomes: Sequence[Outcome]) -> Plan:
     """The plan as a report shows it beside its outcomes: a change that has one was let run, by gate or approval."""
     digests = {outcome.digest for outcome in outcomes}
-    return replace(plan, changes=tuple(_let_run(g) if g.digest in digests else g for g in plan.changes))
-
-
-def _let_run(gated: GatedChange) -> GatedChange:
-    return GatedChange(change=gated.change, digest=gated.digest, gate=GateWord.RUN)
+    return replace(
+        plan,
+        changes=tuple(
+            GatedChange(change=g.change, digest=g.digest, gate=GateWord.RUN) if g.digest in digests else g
+            for g in plan.changes
+        ),
+    )
 
 
 def headline(report: RunReport) -> str:

@@ -23,8 +23,7 @@ from topicops.model.specs.document import Document, Node, Span
 from topicops.model.specs.environment import BUILT_IN_PROTECTED_TOPICS, Cluster, Limits, Policy
 from topicops.model.specs.files import TopicSpec
 from topicops.model.specs.topic_config import ConfigTable, ConfigValueError, canonical_written, configs_of
-from topicops.steps.specs.assignment_text import read_assignment
-from topicops.steps.specs.fields import Section
+from topicops.steps.specs.fields import Section, read_assignment
 from topicops.steps.specs.findings import UNREADABLE, Finding, Unreadable, note_at
 
 TOPIC_DEFAULTS = TopicSpec()
@@ -183,6 +182,13 @@ class MergedTopic(msgspec.Struct, frozen=True, gc=False):
     def config_number(self, name: str) -> int | None:
         text = self.config(name)
         return int(text) if text is not None else None
+
+    def conflict(
+        self, name: str, code: Code, summary: str, remedy: str, *, against: str | Setting, why: str
+    ) -> Finding:
+        """A config that does not go with another one, or another setting; ``why`` says what that is."""
+        other = self.configs[against] if isinstance(against, str) else against
+        return self.configs[name].finding(code, summary, remedy, topic=self.label, against=other, why=why)
 
     @property
     def policies(self) -> frozenset[str] | None:

@@ -64,12 +64,12 @@ def sort_problems(
     """The problems of what is needed, and what the errors of all else leave out."""
     sorter = _Sorter(tree, view, needs)
     left_out = sorter.left_out(problems)
-    return [found for found in problems if sorter.stops(found) or not _is_other(found, left_out)], left_out
-
-
-def _is_other(problem: Problem, left_out: LeftOut) -> bool:
-    """Whether it is an error, or a warning about what is left out."""
-    return problem.diagnostic.is_error or problem.topic in left_out.topics or problem.diagnostic.file in left_out.files
+    return [
+        found
+        for found in problems
+        if sorter.stops(found)
+        or not (found.diagnostic.is_error or found.topic in left_out.topics or found.diagnostic.file in left_out.files)
+    ], left_out
 
 
 class _Sorter:

@@ -8,8 +8,7 @@ import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 
-from topicops.model.specs.field_kinds import fields_of
-from topicops.model.specs.files import TopicMetadata, TopicSpec, WrittenLifecycle
+from topicops.model.specs.files import TopicMetadata, TopicSpec, WrittenLifecycle, fields_of
 from topicops.model.specs.topic_config import TOPIC_CONFIGS
 
 _WORDS_OF_OTHERS: Mapping[str, tuple[str, ...]] = {

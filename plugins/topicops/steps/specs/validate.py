@@ -9,8 +9,8 @@ from itertools import chain
 
 from topicops.model.codes import Code
 from topicops.model.errors import SpecError, UsageError
-from topicops.model.gc_pause import gc_paused
 from topicops.model.json_types import assignment_digest, sha256_of
+from topicops.model.memory import gc_paused
 from topicops.model.specs.desired import API_VERSION, Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.diagnostics import Diagnostic, Location, Severity
 from topicops.model.specs.document import Fields, FileKind, Tree
@@ -36,12 +36,10 @@ from topicops.steps.specs.layers import (
 )
 from topicops.steps.specs.needed import NOTHING_LEFT_OUT, LeftOut, Needs, Problem, sort_problems
 from topicops.steps.specs.rules import RULES, Rule
-from topicops.steps.specs.rules.assignments import assignments_are_sound
 from topicops.steps.specs.rules.environments import written_exceptions
-from topicops.steps.specs.rules.lifecycles import lifecycles_are_complete
-from topicops.steps.specs.rules.name_clashes import names_do_not_clash
-from topicops.steps.specs.rules.names import files_are_named_after_topics, names_are_legal
-from topicops.steps.specs.rules.references import profiles_exist
+from topicops.steps.specs.rules.names import files_are_named_after_topics, names_are_legal, names_do_not_clash
+from topicops.steps.specs.rules.ownership import profiles_exist
+from topicops.steps.specs.rules.values import assignments_are_sound, lifecycles_are_complete
 
 MODELS: Mapping[FileKind, type[Written]] = {
     "Topic": TopicFile,
@@ -483,3 +481,32 @@ def _digested(topic: DesiredTopic) -> dict[str, object]:
         "assignment": assignment_digest(topic.assignment) if topic.assignment else None,
         "configs": dict(topic.configs),
     }
+
+
+def with_folder_named(validated: Validated, *, read: str, named: str) -> Validated:
+    """The same answer, with every place that a plan may hold in folder ``named`` instead of ``read``.
+
+    Both end in ``/``, or are empty. So a plan is the same wherever it is made; diagnostics keep the names by which a
+    person finds the files.
+    """
+
+    def renamed(file: str) -> str:
+        return named + file.removeprefix(read)
+
+    def moved(locations: Mapping[str, Location]) -> dict[str, Location]:
+        return {field: replace(location, file=renamed(location.file)) for field, location in locations.items()}
+
+    environment, desired = validated.environment, validated.desired
+    if environment:
+        environment = replace(environment, file=renamed(environment.file), locations=moved(environment.locations))
+    if desired:
+        topics = {
+            name: replace(
+                topic,
+                location=replace(topic.location, file=renamed(topic.location.file)),
+                locations=moved(topic.locations),
+            )
+            for name, topic in desired.topics.items()
+        }
+        desired = replace(desired, topics=topics)
+    return replace(validated, environment=environment, desired=desired)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from topicops.model.choices import Source
 from topicops.model.cluster.broker_defaults import BrokerDefaults
@@ -11,11 +11,11 @@ from topicops.model.cluster.health import PartitionHealth, health_of
 from topicops.model.cluster.snapshot import Assignment, LiveTopic, PartitionState, TopicTraces
 from topicops.model.codes import Code
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
-from topicops.model.ports import BrokerLogs, BrokerView
+from topicops.model.ports import BrokerLogs, BrokerView, LogQuestions
 from topicops.model.release import Releases
 from topicops.model.runs.results import Verdict
 from topicops.model.specs.topic_config import canonical_overrides
-from topicops.steps.log_directories import failed_by_broker, named, replicas_on_failed
+from topicops.steps.before_deletes import failed_by_broker, named, replicas_on_failed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,3 +203,54 @@ def _with_change(found: Expectation, change: Change) -> Expectation:
         case DeleteTopic():
             identity = change.precondition.identity or change.topic_id
             return Expectation(topic=change.topic, absent=True, identity=identity, partitions=change.partitions)
+
+
+MOST_BROKERS_ASKED = 32
+
+
+def chosen_brokers(brokers: Iterable[int], *, most: int = MOST_BROKERS_ASKED) -> tuple[int, ...]:
+    """At most ``most`` of the brokers, evenly spread over their ids."""
+    ids = sorted(brokers)
+    if len(ids) <= most:
+        return tuple(ids)
+    return tuple(ids[index * len(ids) // most] for index in range(most))
+
+
+def log_questions(observation: Observation) -> Mapping[int, LogQuestions]:
+    """What each live broker is asked about its logs of this topic; by broker."""
+    expected = observation.expected
+    if not expected.absent:
+        return _questions_about_replicas(observation)
+    if not expected.partitions:
+        return {}
+    question = LogQuestions(held={expected.topic: range(expected.partitions)})
+    return dict.fromkeys(observation.brokers, question)
+
+
+def replica_questions(observation: Observation) -> Mapping[int, LogQuestions]:
+    """What each live broker is asked about the replicas that it should have; by broker."""
+    rows, topic = observation.present.assignment, observation.expected.topic
+    holders = {broker for row in rows.values() for broker in row} & set(observation.brokers)
+    return {b: LogQuestions(held={topic: [p for p, row in rows.items() if b in row]}) for b in sorted(holders)}
+
+
+def merged(questions: Iterable[Mapping[int, LogQuestions]]) -> Mapping[int, LogQuestions]:
+    """One set of questions for each broker, about all topics."""
+    found: dict[int, LogQuestions] = {}
+    for asked in questions:
+        for broker, more in asked.items():
+            known = found.get(broker, LogQuestions(held={}))
+            found[broker] = LogQuestions(held={**known.held, **more.held}, led={**known.led, **more.led})
+    return found
+
+
+def _questions_about_replicas(observation: Observation) -> Mapping[int, LogQuestions]:
+    replicas = replica_questions(observation)
+    return {broker: replace(asked, led=_led_by(broker, observation)) for broker, asked in replicas.items()}
+
+
+def _led_by(broker: int, observation: Observation) -> dict[str, dict[int, int | None]]:
+    """Partitions whose end offset is asked for, with their leader epochs: those that the run made, else all."""
+    wanted = observation.expected.assignment.keys() or observation.present.assignment.keys()
+    led = {p: found.leader_epoch for p, found in observation.led_partitions() if found.leader == broker and p in wanted}
+    return {observation.expected.topic: led} if led else {}

@@ -1,18 +1,33 @@
-"""Observe every changed topic until it is healthy twice in a row, or until its deadline."""
+"""Verify the topics that a plan changed, until each is healthy or its deadline ends; or the whole cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from topicops.model.choices import Source
 from topicops.model.cluster.broker_defaults import BrokerDefaults
+from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.codes import Code
 from topicops.model.plans.plan import Plan
-from topicops.model.ports import BrokerMetadata, Clock, LiveReader
+from topicops.model.ports import BrokerMetadata, BrokerView, Clock, LiveReader
 from topicops.model.release import Releases
-from topicops.model.runs.results import IN_PLACE, Check, Outcome, OutcomeStatus
+from topicops.model.runs.results import IN_PLACE, Check, Outcome, OutcomeStatus, Verdict
 from topicops.model.specs.environment import Verify
-from topicops.steps.verifying.observation import Expectation, FindingKey, expectation_of
+from topicops.steps.verifying.broker_checks import SOURCE_NAMES
+from topicops.steps.verifying.checks import checks_of, findings
+from topicops.steps.verifying.observation import (
+    Expectation,
+    FindingKey,
+    Observation,
+    broker_names,
+    chosen_brokers,
+    expectation_of,
+    log_questions,
+    merged,
+    replica_questions,
+)
 from topicops.steps.verifying.watch import Progress, Watch, WatchedTopic
 
 FIRST_WAIT_S = 0.2
@@ -88,3 +103,101 @@ def expectations(plan: Plan, outcomes: Iterable[Outcome]) -> tuple[Expectation, 
     return tuple(
         expectation_of(topic, list(group)) for topic, group in groupby(changes, key=lambda change: change.topic)
     )
+
+
+def verify_cluster(
+    snapshot: ClusterSnapshot,
+    metadata: BrokerMetadata,
+    *,
+    confirmed: Callable[[Collection[str]], Collection[str]] = lambda names: names,
+) -> tuple[Check, ...]:
+    """Check the health of every topic of one snapshot, which must hold the partition states.
+
+    ``confirmed`` reads the source again for names that only brokers know, and gives those that it still does not have.
+    """
+    views = metadata.views(chosen_brokers(snapshot.brokers), None)
+    found = [
+        check
+        for seen in _observations(snapshot, metadata, views)
+        for check in checks_of(seen.expected, findings(seen), seen.parts_read)
+    ]
+    found += _topics_of_brokers_alone(snapshot, views, confirmed)
+    if snapshot.controller_id is None:
+        message = "no controller is elected"
+        found.append(Check(id=Code.V13, topic="", verdict=Verdict.FAILED, message=message, code=Code.NO_CONTROLLER))
+    return tuple(sorted(found, key=lambda check: (not check.topic, check.topic, check.id)))
+
+
+def findings_before_run(
+    snapshot: ClusterSnapshot, metadata: BrokerMetadata, *, topics: Collection[str]
+) -> frozenset[FindingKey]:
+    """Keys of what is wrong with these topics now, so that ``verify`` does not blame the run for it.
+
+    A topic whose partition states were not read is left out.
+    """
+    known = {name: snapshot.topics[name] for name in sorted(topics) if snapshot.topics[name].states is not None}
+    views = metadata.views(chosen_brokers(snapshot.brokers), list(known))
+    return frozenset(
+        (seen.expected.topic, finding.check, subject)
+        for seen in _observations(replace(snapshot, topics=known, deleting={}), metadata, views)
+        for finding in findings(seen)
+        for subject in finding.subjects
+    )
+
+
+def _observations(
+    snapshot: ClusterSnapshot, metadata: BrokerMetadata, views: Mapping[int, BrokerView | str]
+) -> list[Observation]:
+    """One observation of each topic of a snapshot, with the brokers' views and logs."""
+    names = sorted(snapshot.topics.keys() | snapshot.deleting.keys())
+    observed = [_observation(snapshot, name, views) for name in names]
+    present = [seen for seen in observed if seen.live]
+    questions = merged(replica_questions(seen) if seen.expected.absent else log_questions(seen) for seen in present)
+    # A broker that gave no view does not answer: asking it again would only wait for the timeout again.
+    answering = {broker: asked for broker, asked in questions.items() if isinstance(views.get(broker), BrokerView)}
+    logs = metadata.logs(answering) if answering else {}
+    # Logs of a topic that is being deleted are no finding; a failed disk is what the deletion may wait for.
+    return [replace(seen, directories=logs) if seen.expected.absent else replace(seen, logs=logs) for seen in observed]
+
+
+def _observation(snapshot: ClusterSnapshot, topic: str, views: Mapping[int, BrokerView | str]) -> Observation:
+    deleting = topic in snapshot.deleting
+    return Observation(
+        # Of a topic that is marked for deletion only what keeps it alive matters, not its health.
+        expected=Expectation(topic=topic, absent=deleting),
+        traces=snapshot.traces(topic),
+        brokers=frozenset(snapshot.brokers),
+        controller_epoch=snapshot.controller_epoch,
+        cluster_id=snapshot.cluster_id,
+        source=snapshot.source,
+        broker_defaults=snapshot.broker_defaults,
+        releases=snapshot.releases,
+        views={} if deleting else views,
+    )
+
+
+def _topics_of_brokers_alone(
+    snapshot: ClusterSnapshot,
+    views: Mapping[int, BrokerView | str],
+    confirmed: Callable[[Collection[str]], Collection[str]],
+) -> Iterator[Check]:
+    """A failed check for each topic that only brokers know: its znodes were removed by hand."""
+    known = snapshot.topics.keys() | snapshot.deleting.keys()
+    holders: dict[str, list[int]] = {}
+    for broker, view in sorted(views.items()):
+        for name in view.topics.keys() - known if isinstance(view, BrokerView) else ():
+            holders.setdefault(name, []).append(broker)
+    for name in confirmed(sorted(holders)) if holders else ():
+        message = f"{_serving(holders[name])} it, and there is no such topic in {SOURCE_NAMES[snapshot.source]}"
+        yield Check(
+            id=Code.V14,
+            topic=name,
+            verdict=Verdict.FAILED,
+            message=message,
+            code=Code.BROKERS_DISAGREE,
+            brokers=tuple(holders[name]),
+        )
+
+
+def _serving(brokers: Sequence[int]) -> str:
+    return f"{broker_names(brokers)} {'serves' if len(brokers) == 1 else 'serve'}"

@@ -15,9 +15,17 @@ from topicops.model.ports import BrokerMetadata, Clock, LiveReader
 from topicops.model.release import Releases
 from topicops.model.runs.results import Check, Verdict
 from topicops.model.specs.environment import Verify
-from topicops.steps.verifying.broker_questions import chosen_brokers, log_questions, merged, replica_questions
 from topicops.steps.verifying.checks import checks_of, findings
-from topicops.steps.verifying.observation import Expectation, Finding, FindingKey, Observation
+from topicops.steps.verifying.observation import (
+    Expectation,
+    Finding,
+    FindingKey,
+    Observation,
+    chosen_brokers,
+    log_questions,
+    merged,
+    replica_questions,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -220,7 +228,9 @@ class Watch:
     def _findings(self, observation: Observation) -> tuple[Finding, ...]:
         """The findings of an observation; those known from before the run become pre-existing."""
         return tuple(
-            _pre_existing(finding) if self._is_known(observation.expected.topic, finding) else finding
+            replace(finding, verdict=Verdict.PRE_EXISTING, message=f"{finding.message} (so before the run)")
+            if self._is_known(observation.expected.topic, finding)
+            else finding
             for finding in findings(observation)
         )
 
@@ -298,7 +308,3 @@ def _signature(live: LiveTopic | None) -> object:
         return "absent"
     states = {p: (found.leader, found.leader_epoch, found.version) for p, found in (live.states or {}).items()}
     return live.identity, tuple(sorted(states.items()))
-
-
-def _pre_existing(finding: Finding) -> Finding:
-    return replace(finding, verdict=Verdict.PRE_EXISTING, message=f"{finding.message} (so before the run)")

@@ -24,9 +24,9 @@ from topicops.edges.connections.client_properties import KAFKA_PYTHON
 from topicops.edges.kafka.clients.requests import settings_request
 from topicops.edges.kafka.clients.settings import LIMIT, kafka_python_settings, unusable, wait_all
 from topicops.edges.threads import run_in_thread
-from topicops.model.addresses import address
 from topicops.model.errors import CertificateError, ClusterError, ClusterUnreachableError, LoginRefusedError
 from topicops.model.ports import Unoffered
+from topicops.model.printable import address
 from topicops.model.waits import waiting_for
 
 _EXPECTED = re.compile(r"expected (\d+)")

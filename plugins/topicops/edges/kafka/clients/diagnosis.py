@@ -30,7 +30,6 @@ from topicops.edges.connections.port_probe import (
 from topicops.edges.kafka.clients.broker_connections import BrokerConnections
 from topicops.edges.kafka.clients.settings import LIMIT, PROTOCOLS, trusting, wait_all
 from topicops.edges.threads import run_in_thread
-from topicops.model.addresses import address
 from topicops.model.errors import (
     CertificateError,
     ClusterError,
@@ -38,7 +37,7 @@ from topicops.model.errors import (
     ConnectionSecurityError,
     LoginRefusedError,
 )
-from topicops.model.printable import printable
+from topicops.model.printable import address, printable
 
 SASL_HANDSHAKE = 17
 NOT_A_SASL_PORT = 34

@@ -29,13 +29,12 @@ from topicops.edges.kafka.clients.requests import (
 from topicops.edges.kafka.clients.settings import Deadline, named, wait_all
 from topicops.edges.kafka.questions.cluster import ANSWER_S, ask_offered, ask_releases
 from topicops.edges.kafka.questions.consumer_groups import ConsumerGroups, GroupOnTopic, GroupsByTopic
-from topicops.model.abilities import MissingRequests, lacking, missing_requests
 from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.cluster.snapshot import DirectoriesByBroker
 from topicops.model.errors import ClusterError, ClusterUnreachableError, UsageError
 from topicops.model.plans.plan import NO_RECORD, ActivityOfHiddenGroups, GroupUse, TopicActivity
 from topicops.model.ports import BROKER_PATIENCE, supported
-from topicops.model.release import Releases
+from topicops.model.release import MissingRequests, Releases, lacking, missing_requests
 from topicops.model.specs.broker_settings import SETTINGS_OF_TOPICS, topic_defaults
 from topicops.model.waits import waiting_for
 

@@ -21,7 +21,7 @@ from topicops.edges.kafka.clients.settings import Deadline, named
 from topicops.model.errors import ClusterError, ClusterUnreachableError
 from topicops.model.ports import ServerTime
 from topicops.model.release import LIKE_3_4, SETTING_OF_3_4, Release, release_of
-from topicops.model.times import time_of_ms
+from topicops.model.specs.spellings import time_of_ms
 
 METADATA_TOPIC = "__cluster_metadata"
 """The log that a quorum keeps; it has one partition."""

@@ -23,11 +23,10 @@ from topicops.edges.kafka.clients.requests import (
 )
 from topicops.edges.kafka.clients.settings import Deadline, wait_all
 from topicops.features.doctor.values import GONE_SETTINGS, BrokerFacts, KafkaFacts, KafkaRole
-from topicops.model.abilities import lacking
 from topicops.model.cluster.snapshot import LogDirectories
 from topicops.model.errors import ClusterUnreachableError
 from topicops.model.printable import printable
-from topicops.model.release import SETTING_OF_3_4, release_of
+from topicops.model.release import SETTING_OF_3_4, lacking, release_of
 from topicops.model.specs.broker_settings import SETTINGS_OF_TOPICS
 from topicops.model.waits import waiting_for
 

@@ -23,10 +23,9 @@ from topicops.edges.zookeeper.multi_read import read_batched, read_pipelined
 from topicops.edges.zookeeper.reader import BROKERS, CONFIGS, MIGRATION, TOPICS, ZooKeeperReader
 from topicops.edges.zookeeper.session import Znode, ZooKeeperSession
 from topicops.features.doctor.values import Migration, ZooKeeperFacts, ZooKeeperServer
-from topicops.model.addresses import address
 from topicops.model.errors import ClusterError, UndecodableZnodeError
 from topicops.model.json_types import JsonError, json_errors
-from topicops.model.printable import printable
+from topicops.model.printable import address, printable
 
 T = TypeVar("T")
 FEATURE = "/feature"

@@ -15,7 +15,7 @@ import msgspec
 
 from topicops.features.pull_requests.forge import ForgeError
 from topicops.model.printable import first_line, printable
-from topicops.model.times import in_utc
+from topicops.model.specs.spellings import in_utc
 
 T = TypeVar("T")
 

@@ -23,7 +23,7 @@ from topicops.features.quality.rules import LAYOUTS, Afterwards, RowKind, Rule, 
 from topicops.features.spark.edges.frames import RunTables, least_in_sync, with_health
 from topicops.features.spark.edges.session import are_few, arrow_frame, arrow_rows, planned_for, spark_errors
 from topicops.model.errors import TopicopsError
-from topicops.model.runs.partition_rows import PartitionRow
+from topicops.model.runs.facts import PartitionRow
 from topicops.model.runs.results import FailingRow, QualityResult, QualitySuite
 from topicops.model.specs.topic_config import THROTTLE_LISTS
 

@@ -15,9 +15,15 @@ from topicops.on_airflow.pages.frame import heading, nothing, problem_box
 from topicops.on_airflow.pages.reading import RunOf
 from topicops.on_airflow.routes import STATIC
 from topicops.on_airflow.topic_pages import topic_link
-from topicops.steps.reporting.facts_wording import LOAD_HEAD, cause_words, load_rows, unhealthy_by_broker
+from topicops.steps.reporting.facts_wording import (
+    LOAD_HEAD,
+    MOST,
+    cause_words,
+    load_rows,
+    unhealthy_by_broker,
+    why_command,
+)
 from topicops.steps.reporting.markup import Html, document, lines, pill, table, tag, together
-from topicops.steps.why_commands import MOST, why_command
 
 _SUITES: Mapping[QualitySuite, tuple[str, str]] = {
     "before": ("Before the changes", "May the inputs be trusted, and is the cluster fit for changes?"),

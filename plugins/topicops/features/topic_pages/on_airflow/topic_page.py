@@ -20,10 +20,10 @@ from topicops.model.specs.desired import DesiredTopic
 from topicops.model.specs.topic_config import canonical_overrides
 from topicops.on_airflow.pages.forge_links import line_address
 from topicops.on_airflow.plugged import CAUSES
+from topicops.steps.reporting.facts_wording import why_command
 from topicops.steps.reporting.markup import Html, lines, pill, table, tag, together
 from topicops.steps.reporting.plan_wording import in_units
 from topicops.steps.verifying.observation import broker_names, partition_names
-from topicops.steps.why_commands import why_command
 
 PARTITIONS_SHOWN = 200
 CAUSES_SHOWN = 20

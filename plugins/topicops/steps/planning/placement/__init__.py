@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from topicops.model.cluster.snapshot import Assignment
 from topicops.steps.planning.placement.balanced import place_balanced
 from topicops.steps.planning.placement.kafka import place_like_kafka
-from topicops.steps.planning.placement.manual import place_by_hand
-from topicops.steps.planning.placement.request import PlacementError, PlacementFunction, PlacementRequest
+from topicops.steps.planning.placement.request import PlacementError, PlacementFunction, PlacementRequest, place_by_hand
 
 PLACING: Mapping[str, PlacementFunction] = {"balanced": place_balanced, "kafka": place_like_kafka}
 """The function of each word of ``model.choices.PLACEMENTS``."""

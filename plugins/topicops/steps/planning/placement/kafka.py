@@ -21,12 +21,7 @@ def place_like_kafka(request: PlacementRequest) -> Assignment:
     racks = request.racks if request.rack_aware else None
     start, shift = start_and_shift(request.topic, len(request.racks)) if request.racks else (0, 0)
     return assign_replicas(
-        sorted(request.racks),
-        request.partitions,
-        request.replication_factor,
-        start=start,
-        shift=shift,
-        racks=racks,
+        sorted(request.racks), request.partitions, request.replication_factor, start=start, shift=shift, racks=racks
     )
 
 

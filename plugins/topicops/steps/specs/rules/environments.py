@@ -7,9 +7,8 @@ from datetime import datetime
 
 from topicops.model.codes import CODES, Code
 from topicops.model.release import NEWEST, NO_ZOOKEEPER, OLDEST, USUAL, Release
-from topicops.model.specs.airflow_owner import owner_link_problem, owner_problem
 from topicops.model.specs.environment import Risk
-from topicops.model.specs.schedules import FORMS, schedule_problem
+from topicops.model.specs.schedules import FORMS, owner_link_problem, owner_problem, schedule_problem
 from topicops.steps.specs.fields import Section
 from topicops.steps.specs.findings import Finding
 from topicops.steps.specs.layers import CLUSTER_DEFAULTS, EnvironmentView

@@ -1,8 +1,10 @@
-"""Mappings by topic whose values may be in a file, so that a step holds only those that it needs."""
+"""Memory: mappings by topic whose values may be in a file, and a pause of Python's cyclic garbage collector."""
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Protocol, TypeVar, cast, runtime_checkable
 
 Value = TypeVar("Value")
@@ -56,3 +58,20 @@ class WithNewer(Mapping[str, Value]):
 
     def __getitem__(self, name: str) -> Value:
         return self._newer[name] if name in self._newer else self._topics[name]
+
+
+@contextmanager
+def gc_paused() -> Iterator[None]:
+    """Disable the collector inside the block; blocks may be nested, and the outermost one enables it again.
+
+    On leaving, live objects move to the oldest generation: else the next collection would walk all of them at once.
+    """
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.freeze()
+            gc.unfreeze()
+            gc.enable()

@@ -1,0 +1,147 @@
+"""Values of one topic: its numbers, replicas given by hand, its tombstone or pause."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from topicops.model.codes import Code
+from topicops.model.specs.diagnostics import Note
+from topicops.model.specs.document import Node
+from topicops.steps.specs.fields import Section, read_assignment
+from topicops.steps.specs.findings import Finding, note_at
+from topicops.steps.specs.layers import EnvironmentView, Setting, TopicSource
+
+_NUMBERS = ("partitions", "replicationFactor")
+
+
+def numbers_are_given(view: EnvironmentView) -> Iterator[Finding]:
+    for topic in view.complete if view.environment is not None else ():
+        if len(topic.settings) == len(_NUMBERS):
+            continue
+        for name in (name for name in _NUMBERS if name not in topic.settings):
+            summary = not_given(name)
+            remedy = "write it here, in the profile, or in the environment's defaults"
+            yield Finding(Code.MISSING_FIELD, topic.source.file, topic.source.spec.first, summary, remedy)
+
+
+def not_given(name: str) -> str:
+    """What is wrong where no layer has this field."""
+    return f"no layer gives {name}"
+
+
+def partitions_stay_in_the_limit(view: EnvironmentView) -> Iterator[Finding]:
+    limit = view.partitions_per_topic
+    if limit is None:
+        return
+    for topic in view.complete:
+        setting = topic.settings.get("partitions")
+        if setting is not None and (number := setting.number) is not None and number > limit:
+            remedy = "partitions cannot be taken away again; limits.partitionsPerTopic is the limit"
+            summary, place = f"{number} partitions, {limit} allowed", _limit(view, "limits", "partitionsPerTopic")
+            yield setting.finding(
+                Code.MANY_PARTITIONS, summary, remedy, topic=topic.label, against=place, why="the limit"
+            )
+
+
+def replication_is_high_enough(view: EnvironmentView) -> Iterator[Finding]:
+    lowest = view.min_replication_factor
+    if lowest is None:
+        return
+    for topic in view.complete:
+        setting = topic.settings.get("replicationFactor")
+        if setting is not None and (number := setting.number) is not None and number < lowest:
+            summary = f"replication factor {number}, at least {lowest} needed here"
+            remedy = "policy.minReplicationFactor is the limit"
+            place = _limit(view, "policy", "minReplicationFactor")
+            yield setting.finding(Code.FEW_REPLICAS, summary, remedy, topic=topic.label, against=place, why="the limit")
+
+
+def _limit(view: EnvironmentView, block: str, name: str) -> Setting | None:
+    """The limit in the environment file; None where the file leaves it to the default."""
+    section = view.environment_spec.section(block)
+    found = section.values.get(name)
+    return Setting(found.value, section.file, found.span, found.key) if found else None
+
+
+def assignments_are_sound(view: EnvironmentView) -> Iterator[Finding]:
+    for topic in view.topics:
+        found = topic.spec.values.get("assignment")
+        if found is None or not isinstance(found.value, Node):
+            continue
+        assignment, findings = read_assignment(found.value, topic.file)
+        yield from findings
+        note = note_at(topic.file, found.key, "the assignment")
+        if "placement" in topic.spec:
+            span = topic.spec.values["placement"].span
+            yield Finding(
+                Code.OUT_OF_RANGE, topic.file, span, "there is an assignment already", "keep one of the two", note=note
+            )
+        if assignment:
+            yield from _disagreements(topic, "partitions", len(assignment), note)
+            yield from _disagreements(topic, "replicationFactor", len(assignment[0]), note)
+
+
+def _disagreements(topic: TopicSource, name: str, assigned: int, note: Note) -> Iterator[Finding]:
+    written = topic.spec.get(name, int)
+    if written is not None and written != assigned:
+        summary = f"{name} {written}, and the assignment has {assigned}"
+        span = topic.spec.values[name].span
+        yield Finding(Code.OUT_OF_RANGE, topic.file, span, summary, "leave it out, or correct one", note=note)
+
+
+_WARNED_BEFORE = timedelta(days=7)
+_FIELDS_OF_THE_OTHER = {"absent": ("until",), "paused": ("notBefore", "topicIds")}
+
+
+def lifecycles_are_complete(view: EnvironmentView) -> Iterator[Finding]:
+    for topic in view.topics:
+        lifecycle = topic.lifecycle
+        if topic.state is not None:
+            yield from _missing(topic, lifecycle, topic.state)
+            yield from _misplaced(topic, lifecycle, topic.state)
+        if topic.state == "paused":
+            yield from _ending(topic, lifecycle, view.now)
+        if (
+            "spec" not in topic.body.values
+            and topic.state != "absent"
+            and not (topic.body.is_unreadable("lifecycle") or topic.body.section("lifecycle").is_unreadable("state"))
+        ):
+            yield Finding(
+                Code.MISSING_FIELD, topic.file, topic.body.first, "spec is missing", "only a tombstone has none"
+            )
+
+
+def _missing(topic: TopicSource, lifecycle: Section, state: str) -> Iterator[Finding]:
+    needed = ("reason",) if state == "absent" else ("reason", "until")
+    missing = [name for name in needed if name not in lifecycle or lifecycle.get(name, str) == ""]
+    if missing:
+        what = "a tombstone" if state == "absent" else "a pause"
+        summary = f"{what} needs {' and '.join(missing)}"
+        yield Finding(
+            Code.INCOMPLETE_LIFECYCLE, topic.file, lifecycle.first, summary, "reviewers must see why", topic.label
+        )
+
+
+def _misplaced(topic: TopicSource, lifecycle: Section, state: str) -> Iterator[Finding]:
+    if state == "absent" and "spec" in topic.body:
+        span = topic.body.values["spec"].key
+        yield Finding(
+            Code.INCOMPLETE_LIFECYCLE, topic.file, span, "a tombstone has no spec", "delete the block", topic.label
+        )
+    for name in _FIELDS_OF_THE_OTHER[state]:
+        if name in lifecycle:
+            yield Finding(
+                Code.UNKNOWN_FIELD, topic.file, lifecycle.values[name].key, f"{name} means nothing when {state}"
+            )
+
+
+def _ending(topic: TopicSource, lifecycle: Section, now: datetime) -> Iterator[Finding]:
+    until = lifecycle.get("until", datetime)
+    if until is None or until > now + _WARNED_BEFORE:
+        return
+    summary = f"the pause {'is over' if until <= now else 'ends soon'}"
+    remedy = "take the pause out, or give it a later end"
+    yield Finding(
+        Code.INCOMPLETE_LIFECYCLE, topic.file, lifecycle.values["until"].span, summary, remedy, topic.label, warns=True
+    )
