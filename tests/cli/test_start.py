@@ -158,7 +158,7 @@ def test_planning_loads_nothing_that_only_other_commands_need() -> None:
         {
             "topicops.cli.cluster.apply",
             "topicops.edges.kafka.clients.confluent",
-            "topicops.edges.kafka.clients.broker_connections",
+            "topicops.edges.kafka.clients.kafka_python_inside",
             "topicops_local",
             "topicops.flow.applying",
             "topicops.flow.verifying",

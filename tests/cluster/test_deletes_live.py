@@ -17,7 +17,7 @@ from fixtures.admin import new_admin
 from fixtures.group_members import consumer
 from fixtures.live import cluster_spec, create_topics, look, remove_topics, until
 from fixtures.workspace import Ended, Workspace
-from topicops.edges.kafka.clients.broker_connections import BrokerConnections
+from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections
 from topicops.edges.kafka.clients.settings import Deadline
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.edges.kafka.questions.consumer_groups import ConsumerGroups

@@ -66,7 +66,7 @@ def test_a_delete_and_a_config_of_brokers_far_away_are_planned_sent_and_verified
 def test_questions_that_get_too_little_time_say_how_long_one_answer_takes(
     live: Workspace, far: BrokerProxies, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("topicops.edges.kafka.clients.broker_connections.LONGEST_PATIENCE_S", 1.0)
+    monkeypatch.setattr("topicops.edges.kafka.clients.kafka_python_inside.LONGEST_PATIENCE_S", 1.0)
     with closing(BrokerQuestions({"bootstrap.servers": far.bootstrap_servers})) as questions:
         found = questions.activity([TOPICS[0]])[TOPICS[0]]
 

@@ -19,7 +19,7 @@ from fixtures.group_members import console_share_consumer, consumer, join_stream
 from fixtures.kafka_releases import spec_by_brokers
 from fixtures.live import create_topics, until
 from fixtures.workspace import Ended, Workspace
-from topicops.edges.kafka.clients.broker_connections import BrokerConnections
+from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections
 from topicops.edges.kafka.clients.settings import Deadline
 from topicops.edges.kafka.questions import broker_questions, group_requests
 from topicops.edges.kafka.questions.consumer_groups import ConsumerGroups

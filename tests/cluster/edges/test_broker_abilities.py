@@ -9,7 +9,7 @@ from kafka.protocol.admin import DescribeLogDirsRequest
 from kafka.protocol.metadata import MetadataRequest
 
 from fixtures.proxy import BrokerProxies
-from topicops.edges.kafka.clients.broker_connections import BrokerConnections
+from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections
 from topicops.model.errors import ClusterUnreachableError
 from topicops_local.cluster import LocalCluster
 

@@ -21,7 +21,7 @@ from fakes.changes import (
 from fakes.fake_ports import FakeAuditLog, FakeJournal, FakeLease
 from fixtures.live import remove_topics
 from topicops.edges.kafka.admin import STOP_S, KafkaAdmin
-from topicops.edges.kafka.clients.broker_connections import BrokerConnections
+from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections
 from topicops.edges.kafka.clients.settings import CLIENT_ID
 from topicops.edges.kafka.controller_watch import ControllerWatch
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions

@@ -14,7 +14,7 @@ from kafka.protocol.admin import AlterPartitionReassignmentsRequest
 from fixtures.admin import new_admin
 from fixtures.live import create_topics, look, until
 from fixtures.workspace import Workspace
-from topicops.edges.kafka.clients.broker_connections import BrokerConnections
+from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections
 from topicops.edges.kafka.questions.broker_views import BrokerViews
 from topicops.edges.kafka.questions.cluster import quorum_of
 from topicops.edges.kafka.reader import ClusterHeader, Description, KafkaReader

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from topicops.edges.kafka.clients.broker_connections import BrokerConnections
+from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections
 from topicops.edges.kafka.questions.broker_questions import EARLIEST, LATEST, NEWEST, BrokerQuestions
 from topicops.model.errors import ClusterUnreachableError
 from topicops.model.plans.plan import NO_RECORD, TopicActivity

@@ -21,8 +21,8 @@ from topicops.edges.kafka.answers import (
     RETRY_CODES,
     answer_kind,
 )
-from topicops.edges.kafka.clients.broker_connections import BrokerConnections, _answer_or_problem
 from topicops.edges.kafka.clients.confluent import Confluent, require_clients
+from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections, _answer_or_problem
 from topicops.edges.kafka.clients.requests import metadata_request
 from topicops.edges.kafka.clients.settings import confluent_settings, kafka_python_settings
 from topicops.model.errors import ClusterUnreachableError, UsageError

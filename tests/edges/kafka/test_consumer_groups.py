@@ -12,7 +12,7 @@ from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.consumer import ConsumerProtocolAssignment, ConsumerProtocolSubscription, OffsetFetchRequest
 from kafka.protocol.metadata import MetadataRequest
 
-from topicops.edges.kafka.clients.broker_connections import BrokerConnections
+from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections
 from topicops.edges.kafka.clients.settings import Deadline
 from topicops.edges.kafka.questions.consumer_groups import ConsumerGroups, GroupOnTopic
 from topicops.edges.kafka.questions.group_requests import (

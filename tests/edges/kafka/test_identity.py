@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from confluent_kafka import KafkaError
 
-from topicops.edges.kafka.clients.broker_connections import other_identity
+from topicops.edges.kafka.clients.kafka_python_inside import other_identity
 
 INVALID, REFUSED = KafkaError.INVALID_REQUEST, KafkaError.CLUSTER_AUTHORIZATION_FAILED
 OWN_ID = "Unexpected broker id, expected 1 or empty string, but received 2"

@@ -39,8 +39,8 @@ from topicops.edges.kafka.answers import (
     with_missing_right,
     without_repeat,
 )
-from topicops.edges.kafka.clients.broker_connections import Reconnecting
 from topicops.edges.kafka.clients.confluent import Confluent
+from topicops.edges.kafka.clients.kafka_python_inside import Reconnecting
 from topicops.edges.kafka.clients.settings import Deadline, error_text, wait_all
 from topicops.edges.kafka.controller_watch import WATCH_S, ControllerWatch
 from topicops.edges.threads import run_in_thread

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from kafka.protocol.metadata import MetadataRequest
 
-from topicops.edges.kafka.clients.broker_connections import Reconnecting
+from topicops.edges.kafka.clients.kafka_python_inside import Reconnecting
 from topicops.edges.kafka.clients.settings import Deadline
 from topicops.model.errors import ClusterError
 from topicops.model.waits import waiting_for

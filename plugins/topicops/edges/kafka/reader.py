@@ -19,9 +19,9 @@ from confluent_kafka import KafkaError, KafkaException, TopicCollection
 from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType  # type: ignore[attr-defined]  # its stub re-exports without saying so
 from kafka.protocol.admin import ListPartitionReassignmentsRequest
 
-from topicops.edges.kafka.clients.broker_connections import Reconnecting
 from topicops.edges.kafka.clients.confluent import Confluent
 from topicops.edges.kafka.clients.diagnosis import address_problem, answering_brokers
+from topicops.edges.kafka.clients.kafka_python_inside import Reconnecting
 from topicops.edges.kafka.clients.requests import is_override
 from topicops.edges.kafka.clients.settings import Deadline, error_text, named, wait_all
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions

@@ -109,10 +109,9 @@ def walk(topics: Path) -> Iterator[Place]:
             with os.scandir(path) as found:
                 entries = list(found)
         except OSError:
+            entries = None
+        if entries is None or (folders and any(entry.name == ".git" for entry in entries)):
             yield Place(path, before.rstrip("/") or ".", folders[:-1], folders[-1] if folders else "", False)
-            continue
-        if folders and any(entry.name == ".git" for entry in entries):
-            yield Place(path, before.rstrip("/"), folders[:-1], folders[-1], False)
             continue
         for entry in entries:
             name = entry.name

@@ -12,7 +12,7 @@ import os
 import secrets
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
@@ -102,7 +102,7 @@ class TableFolder:
 
     def remove_all(self) -> None:
         """Remove the folder and all tables in it and below; a missing one is no problem."""
-        with _as_artifact_error(self._shown(self.path), "cannot be removed"), suppress(FileNotFoundError):
+        with self.errors(None, "cannot be removed"), suppress(FileNotFoundError):
             self.filesystem.delete_dir(self.path)
 
     def write(self, name: str, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
@@ -130,7 +130,12 @@ class TableFolder:
         file, wanted = self.file(name), None if columns is None else list(columns)
         with self.errors(name, "cannot be read"), self.filesystem.open_input_file(file) as source:
             found = pq.ParquetFile(source)
-            _require_known(self._shown(file), found.schema_arrow)
+            written = (found.schema_arrow.metadata or {}).get(FORMAT_KEY.encode(), b"").decode("utf-8", "replace")
+            if written.partition(".")[0] != _MAJOR:
+                raise FormatVersionError(
+                    f"{self._shown(file)}: tables of format {written or 'none'}, and this topicops knows "
+                    f"{FORMAT_VERSION}; run the step that writes it again"
+                )
             return found.read(columns=wanted) if topics is None else _rows_of(found, topics, wanted)
 
     def file(self, name: str) -> str:
@@ -141,9 +146,17 @@ class TableFolder:
         """As people know it: a path of this disk, else the URI."""
         return path if self.is_local else f"{self.scheme}://{path}"
 
-    def errors(self, name: str, problem: str) -> AbstractContextManager[None]:
-        """Translate errors of the file system into one sentence about a table."""
-        return _as_artifact_error(self._shown(self.file(name)), problem)
+    @contextmanager
+    def errors(self, name: str | None, problem: str) -> Iterator[None]:
+        """Translate errors of the file system into one sentence about a table, or about the folder."""
+        file = self._shown(self.path if name is None else self.file(name))
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise ArtifactError(f"{file}: missing; the step that writes it has not run, or failed") from error
+        except (pa.ArrowException, OSError) as error:
+            advice = f"{'check the store, then ' if '://' in file else ''}run the step that writes it again"
+            raise ArtifactError(f"{file}: {problem}: {first_line(error)}; {advice}") from error
 
 
 def _rows_of(found: pq.ParquetFile, topics: Collection[str], columns: Sequence[str] | None) -> pa.Table:
@@ -228,26 +241,6 @@ def _opened(uri: str) -> tuple[fs.FileSystem, str]:
     if not path.strip("/"):
         raise ArtifactError(f"{shown}: no place for tables: name a bucket or a folder")
     return filesystem, path
-
-
-@contextmanager
-def _as_artifact_error(file: str, problem: str) -> Iterator[None]:
-    try:
-        yield
-    except FileNotFoundError as error:
-        raise ArtifactError(f"{file}: missing; the step that writes it has not run, or failed") from error
-    except (pa.ArrowException, OSError) as error:
-        advice = f"{'check the store, then ' if '://' in file else ''}run the step that writes it again"
-        raise ArtifactError(f"{file}: {problem}: {first_line(error)}; {advice}") from error
-
-
-def _require_known(file: str, schema: pa.Schema) -> None:
-    written = (schema.metadata or {}).get(FORMAT_KEY.encode(), b"").decode("utf-8", "replace")
-    if written.partition(".")[0] != _MAJOR:
-        raise FormatVersionError(
-            f"{file}: tables of format {written or 'none'}, and this topicops knows {FORMAT_VERSION}; "
-            "run the step that writes it again"
-        )
 
 
 def without_secret(uri: str) -> str:

@@ -18,7 +18,6 @@ from typing import Annotated, Any, TypeVar, cast
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from topicops.model.cluster.snapshot import Assignment
 from topicops.model.errors import UndecodableZnodeError
 from topicops.model.printable import address, printable
 
@@ -64,10 +63,17 @@ class BrokerZnode(msgspec.Struct, frozen=True):
 class TopicZnode(msgspec.Struct, frozen=True):
     """``/brokers/topics/<topic>``."""
 
-    topic_id: str | None
-    partitions: Assignment
-    adding: Assignment
-    removing: Assignment
+    version: int
+    partitions: Replicas
+    written_id: str | UnsetType = msgspec.field(default=UNSET, name="topic_id")
+    """Left out below inter-broker protocol 2.8; null stops the controller."""
+    adding: Replicas = msgspec.field(default_factory=dict, name="adding_replicas")
+    removing: Replicas = msgspec.field(default_factory=dict, name="removing_replicas")
+
+    @property
+    def topic_id(self) -> str | None:
+        """None where it is left out or zero."""
+        return None if self.written_id is UNSET or _ZERO_ID.fullmatch(self.written_id) else self.written_id
 
 
 class StateZnode(msgspec.Struct, frozen=True):
@@ -131,15 +137,6 @@ class _RawBroker(msgspec.Struct):
     features: dict[str, FeatureRange] = msgspec.field(default_factory=dict)
 
 
-class _RawTopic(msgspec.Struct):
-    version: int
-    partitions: Replicas
-    topic_id: str | UnsetType = UNSET
-    """Left out below inter-broker protocol 2.8; null stops the controller."""
-    adding_replicas: Replicas = msgspec.field(default_factory=dict)
-    removing_replicas: Replicas = msgspec.field(default_factory=dict)
-
-
 class _RawConfig(msgspec.Struct):
     """Kafka looks at no version here."""
 
@@ -162,7 +159,7 @@ class _RawReassignment(msgspec.Struct):
 
 _decoder: Callable[[object], msgspec.json.Decoder[Any]] = cache(msgspec.json.Decoder)
 """Of a type; built once, because a snapshot decodes a million znodes."""
-_TOPIC = msgspec.json.Decoder(_RawTopic)
+_TOPIC = msgspec.json.Decoder(TopicZnode)
 _STATE = msgspec.json.Decoder(StateZnode)
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -208,16 +205,14 @@ def decode_broker(path: str, data: bytes | None) -> BrokerZnode:
 def decode_topic(path: str, data: bytes | None) -> TopicZnode:
     """Read a topic's assignment. The error says whether the znode stops the controller, and what a person must do."""
     try:
-        raw = _TOPIC.decode(data or b"")
+        found = _TOPIC.decode(data or b"")
     except _UNREADABLE as error:
         raise _refused(path, _problem(data, error), _remedy_of_topic(data)) from error
-    if not 1 <= raw.version <= NEWEST_TOPIC_VERSION:
-        raise _refused(path, f"version {raw.version} of a topic znode is not known", NEWER_WRITER)
-    try:
-        topic_id = None if raw.topic_id is UNSET else _topic_id(raw.topic_id)
-    except ValueError as error:
-        raise _refused(path, str(error), STOPS_CONTROLLER) from error
-    return TopicZnode(topic_id, raw.partitions, raw.adding_replicas, raw.removing_replicas)
+    if not 1 <= found.version <= NEWEST_TOPIC_VERSION:
+        raise _refused(path, f"version {found.version} of a topic znode is not known", NEWER_WRITER)
+    if found.written_id is not UNSET and not _TOPIC_ID.fullmatch(found.written_id):
+        raise _refused(path, "topic_id is not 22 characters of URL-safe base64", STOPS_CONTROLLER)
+    return found
 
 
 def decode_state(path: str, data: bytes | None) -> StateZnode | None:
@@ -324,12 +319,6 @@ def _remedy_of_topic(data: bytes | None) -> str:
     if "partitions" not in value:
         return FORGIVEN_TOPIC
     return STOPS_CONTROLLER if "version" in value else NEWER_WRITER
-
-
-def _topic_id(text: str) -> str | None:
-    if not _TOPIC_ID.fullmatch(text):
-        raise ValueError("topic_id is not 22 characters of URL-safe base64")
-    return None if _ZERO_ID.fullmatch(text) else text
 
 
 def _finalized_level(name: str, levels: Mapping[str, int], version: int) -> int:

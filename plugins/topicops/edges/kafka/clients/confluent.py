@@ -12,8 +12,8 @@ from confluent_kafka.admin import AdminClient
 
 from topicops.edges.connections.lookup import ADDRESSES
 from topicops.edges.connections.port_probe import error_of
-from topicops.edges.kafka.clients.broker_connections import BrokerConnections
 from topicops.edges.kafka.clients.diagnosis import diagnosis
+from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections
 from topicops.edges.kafka.clients.settings import PATIENCE_S, REFUSALS, confluent_settings, unusable, without_values
 from topicops.model.errors import ClusterError, ClusterUnreachableError, LoginRefusedError
 

@@ -27,7 +27,7 @@ from topicops.edges.connections.port_probe import (
     speaks_tls,
     unverified_tls,
 )
-from topicops.edges.kafka.clients.broker_connections import BrokerConnections
+from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections
 from topicops.edges.kafka.clients.settings import LIMIT, PROTOCOLS, trusting, wait_all
 from topicops.edges.threads import run_in_thread
 from topicops.model.errors import (

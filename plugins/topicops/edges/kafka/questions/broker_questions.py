@@ -12,13 +12,13 @@ from typing import Any, TypeVar
 from confluent_kafka import KafkaException, TopicCollection, TopicPartition
 from confluent_kafka.admin import AclOperation, AdminClient, OffsetSpec  # type: ignore[attr-defined]  # its stub re-exports without saying so
 
-from topicops.edges.kafka.clients.broker_connections import (
+from topicops.edges.kafka.clients.confluent import Confluent
+from topicops.edges.kafka.clients.kafka_python_inside import (
     FIRST_ANSWER_S,
     TRIPS_A_QUESTION,
     BrokerConnections,
     Reconnecting,
 )
-from topicops.edges.kafka.clients.confluent import Confluent
 from topicops.edges.kafka.clients.requests import (
     directories_request,
     settings_of,

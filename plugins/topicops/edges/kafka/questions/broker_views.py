@@ -9,7 +9,7 @@ from typing import Any
 from confluent_kafka import KafkaError
 from kafka.protocol.consumer import ListOffsetsRequest
 
-from topicops.edges.kafka.clients.broker_connections import Reconnecting
+from topicops.edges.kafka.clients.kafka_python_inside import Reconnecting
 from topicops.edges.kafka.clients.requests import (
     directories_of,
     directories_request,

@@ -15,7 +15,7 @@ from confluent_kafka import KafkaError
 from kafka.protocol.admin import DescribeQuorumRequest
 from kafka.protocol.metadata import ApiVersionsRequest
 
-from topicops.edges.kafka.clients.broker_connections import BrokerConnections
+from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections
 from topicops.edges.kafka.clients.requests import settings_of, settings_request
 from topicops.edges.kafka.clients.settings import Deadline, named
 from topicops.model.errors import ClusterError, ClusterUnreachableError

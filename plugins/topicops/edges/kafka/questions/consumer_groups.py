@@ -20,7 +20,7 @@ from confluent_kafka import KafkaError
 from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.consumer import ConsumerProtocolAssignment, ConsumerProtocolSubscription, OffsetFetchRequest
 
-from topicops.edges.kafka.clients.broker_connections import BrokerConnections
+from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections
 from topicops.edges.kafka.clients.requests import metadata_request
 from topicops.edges.kafka.clients.settings import Deadline, named
 from topicops.edges.kafka.questions.group_requests import (
@@ -353,7 +353,11 @@ class ConsumerGroups:
                 {b: request for b, request in requests.items() if self.connections.offers(b, request)}
             )
             for broker, part in asked.items():
-                answers = _by_group(part, replies.get(broker), one=size == 1)
+                reply = replies.get(broker)
+                if size == 1:  # where only one group can be asked about, the reply is the answer
+                    answers = {part[0].name: reply}
+                else:
+                    answers = {} if reply is None else {answer.group_id: answer for answer in reply.groups}
                 yield from ((group, answers.get(group.name)) for group in part)
 
     def _replies(self, requests: Mapping[int, Any]) -> dict[int, Any]:
@@ -378,13 +382,6 @@ def _commits_of_one(groups: list[str]) -> Any:
 def _share_offsets(groups: list[str]) -> Any:
     of_group = DescribeShareGroupOffsetsRequest.DescribeShareGroupOffsetsRequestGroup
     return DescribeShareGroupOffsetsRequest(groups=[of_group(group_id=group, topics=None) for group in groups])
-
-
-def _by_group(asked: list[ListedGroup], reply: Any, *, one: bool) -> Mapping[str, Any]:
-    """The answers in a reply; where only one group can be asked about, the reply is the answer."""
-    if reply is None:
-        return {}
-    return {asked[0].name: reply} if one else {answer.group_id: answer for answer in reply.groups}
 
 
 def _readable(group: ListedGroup, answer: Any) -> Any:

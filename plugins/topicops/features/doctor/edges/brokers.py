@@ -11,9 +11,9 @@ from typing import Any
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 
 from topicops.edges.connections.client_properties import has_readable_password
-from topicops.edges.kafka.clients.broker_connections import BrokerConnections
 from topicops.edges.kafka.clients.confluent import Confluent
 from topicops.edges.kafka.clients.diagnosis import reachable_brokers
+from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections
 from topicops.edges.kafka.clients.requests import (
     directories_request,
     is_written,
