@@ -13,7 +13,7 @@ from features.history.test_spans import planted, spans_of
 from topicops.features.history.file import append
 
 pytestmark = pytest.mark.edges
-PAGE = Path(__file__).parents[3] / "docs/reference/history.md"
+PAGE = Path(__file__).parents[3] / "docs/reference/artifacts.md"
 
 
 @pytest.fixture(scope="module")

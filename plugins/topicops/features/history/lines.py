@@ -1,4 +1,4 @@
-"""The line that a run leaves, and the troubles that it opens and closes. ``docs/reference/history.md`` shows one."""
+"""The line that a run leaves, and the troubles that it opens and closes. ``docs/reference/artifacts.md`` shows one."""
 
 from __future__ import annotations
 
