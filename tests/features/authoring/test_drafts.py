@@ -50,6 +50,7 @@ def adopted(files: Mapping[str, str], live: ClusterSnapshot, owners: TopicOwners
     tree = tree_of(files)
     environment, desired = validate(tree, environment="local", now=NOW).require()
     before = ImportInputs(
+        topics=Path("topics"),
         tree=tree,
         environment=environment,
         desired=desired,
@@ -58,7 +59,7 @@ def adopted(files: Mapping[str, str], live: ClusterSnapshot, owners: TopicOwners
         now=NOW,
         owners=owners,
     )
-    return draft_import(before, READ)
+    return draft_import(before)
 
 
 def profiles_of(texts: Mapping[str, str]) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from pathlib import Path
 
 from topicops.features.authoring.owners import TopicOwners
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
@@ -45,6 +46,7 @@ class InexpressibleOverride:
 class ImportInputs:
     """The existing files, which are valid, and the live cluster; and what the command line asks for."""
 
+    topics: Path
     tree: Tree
     environment: Environment
     desired: Desired

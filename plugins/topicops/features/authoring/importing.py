@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 
 from topicops.edges.specs.open_files import OWNERS_FILE, ROOM_FOR_MANY, regular_text
 from topicops.edges.specs.reader import read_tree
-from topicops.features.authoring.drafts import ImportResult, draft_import
-from topicops.features.authoring.exceptions_file import exceptions_file
+from topicops.features.authoring.drafts import ImportResult, draft_import, exceptions_file
 from topicops.features.authoring.importable import ImportInputs
 from topicops.features.authoring.owners import TopicOwners, checked_owner, owner_patterns
-from topicops.features.shared.writer import document_of, replace_text, root_of, shown, write_new
+from topicops.features.shared.writer import replace_text, root_of, shown, write_new
 from topicops.flow.inspecting import read_live_topics
 from topicops.flow.runs.run import Run, now
 from topicops.model.codes import Code
@@ -55,6 +53,7 @@ def import_topics(run: Run, owners: TopicOwners, *, domain: str | None, only: st
     environment, desired = validate(tree, environment=run.environment, now=at).require()
     run.progress(f"Reading the live topics of {run.environment}")
     inputs = ImportInputs(
+        topics=run.topics,
         tree=tree,
         environment=environment,
         desired=desired,
@@ -65,7 +64,7 @@ def import_topics(run: Run, owners: TopicOwners, *, domain: str | None, only: st
         domain=domain,
         only=only,
     )
-    texts, result = draft_import(inputs, partial(document_of, run.topics))
+    texts, result = draft_import(inputs)
     if inputs.exceptions_text is not None and exceptions in texts:
         replace_text(run.topics / exceptions, texts.pop(exceptions), before=inputs.exceptions_text)
     write_new(run.topics, texts)
