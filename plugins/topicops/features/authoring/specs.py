@@ -99,7 +99,14 @@ def retire(topics: Path, topic: str, lifecycle: Callable[[], Mapping[str, Conten
     ``lifecycle`` is called once the file is read. Raises ``UsageError`` where no block can be taken out of it.
     """
     tree = read_tree(topics)
-    document = _document(tree, topic)
+    specs = [document for document in tree.documents if document.kind == "Topic"]
+    named = [document for document in specs if document.stem == topic]
+    if not named:
+        close = similar_word(topic, [document.stem for document in specs])
+        raise UsageError(f"{topic}: no file describes it" + (f"; did you mean {close}?" if close else ""))
+    if len(named) > 1:
+        raise UsageError(f"{topic}: {named[0].file} and {named[1].file} describe it")
+    document = named[0]
     path, root = Path(document.file), document.root
     text = regular_text(path)
     if text is None or not isinstance(root, Fields):
@@ -117,16 +124,6 @@ def retire(topics: Path, topic: str, lifecycle: Callable[[], Mapping[str, Conten
     _require_sound(tree, after)
     replace_text(path, edited, before=text)
     return shown(path)
-
-
-def _document(tree: Tree, topic: str) -> Document:
-    found = [document for document in tree.documents if document.kind == "Topic" and document.stem == topic]
-    if len(found) != 1:
-        close = similar_word(topic, [document.stem for document in tree.documents if document.kind == "Topic"])
-        near = f"; did you mean {close}?" if close else ""
-        problem = f"no file describes it{near}" if not found else f"{found[0].file} and {found[1].file} describe it"
-        raise UsageError(f"{topic}: {problem}")
-    return found[0]
 
 
 def _with_lifecycle(root: Fields, text: str, lifecycle: str) -> str | None:
