@@ -9,7 +9,7 @@ from topicops.edges.specs.open_files import OWNERS_FILE, ROOM_FOR_MANY, regular_
 from topicops.edges.specs.reader import read_tree
 from topicops.features.authoring.drafts import ImportResult, draft_import, exceptions_file
 from topicops.features.authoring.importable import ImportInputs
-from topicops.features.authoring.owners import TopicOwners, checked_owner, owner_patterns
+from topicops.features.authoring.owners import TopicOwners, checked_owner
 from topicops.features.shared.writer import replace_text, root_of, shown, write_new
 from topicops.flow.inspecting import read_live_topics
 from topicops.flow.runs.run import Run, now
@@ -17,7 +17,7 @@ from topicops.model.codes import Code
 from topicops.model.errors import SpecError, UsageError
 from topicops.model.printable import plural, printable
 from topicops.model.specs.files import OwnersFile
-from topicops.steps.specs.fields import read_section
+from topicops.steps.specs.fields import Section, read_section
 from topicops.steps.specs.validate import validate
 
 
@@ -27,19 +27,21 @@ def topic_owners(topics: Path, file: Path | None, *, otherwise: str | None) -> T
     Raises ``UsageError`` if the file cannot be read or nothing names an owner, and ``SpecError`` for problems in it.
     """
     path = file or topics / OWNERS_FILE
-    patterns: tuple[tuple[str, str], ...] = ()
+    patterns: list[tuple[str, str]] = []
     if file is not None or path.exists():
         if (text := regular_text(path, room=ROOM_FOR_MANY)) is None:
             raise UsageError(f"{path}: no file of owners that can be read")
         body, found = read_section(root_of(text, shown(path), room=ROOM_FOR_MANY), OwnersFile, shown(path))
         if found:
             raise SpecError([finding.diagnostic() for finding in found])
-        patterns = tuple(owner_patterns(body.section("spec")))
+        for item in body.section("spec").items("owners"):
+            if isinstance(item.value, Section) and (owner := item.value.get("owner", str)) is not None:
+                patterns += [(pattern, owner) for pattern in item.value.texts("topics")]
     if not patterns and otherwise is None:
         raise UsageError(
             f"{path} gives no pattern to an owner; give --owner for all topics, or --owners with a file of patterns"
         )
-    return TopicOwners(patterns=patterns, otherwise=None if otherwise is None else checked_owner(otherwise))
+    return TopicOwners(patterns=tuple(patterns), otherwise=None if otherwise is None else checked_owner(otherwise))
 
 
 def import_topics(run: Run, owners: TopicOwners, *, domain: str | None, only: str | None) -> ImportResult:

@@ -1,15 +1,12 @@
-"""Checks of what people give to the commands that write specs: owners, domains and topic names."""
+"""Owners and domains that people give to the commands that write specs."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from topicops.model.errors import UsageError
-from topicops.steps.specs.fields import Section
-from topicops.steps.specs.rules.names import name_problem
 
 LONGEST_OWNER = 200
 FOLDERS_WITH_MEANING = ("environments", "profiles")
@@ -36,14 +33,6 @@ class TopicOwners:
         return next((owner for pattern, owner in self.patterns if fnmatchcase(topic, pattern)), self.otherwise)
 
 
-def owner_patterns(spec: Section) -> Iterator[tuple[str, str]]:
-    """Yield each pattern and its owner, from the ``spec`` of a file of owners."""
-    for item in spec.items("owners"):
-        owner = item.value.get("owner", str) if isinstance(item.value, Section) else None
-        if owner is not None and isinstance(item.value, Section):
-            yield from ((pattern, owner) for pattern in item.value.texts("topics"))
-
-
 def checked_owner(owner: str) -> str:
     """Return the owner, unless it is a placeholder. Raises ``UsageError``."""
     if _PLACEHOLDER.fullmatch(owner):
@@ -61,13 +50,6 @@ def checked_domain(domain: str | None) -> str | None:
             f"{' and '.join(FOLDERS_WITH_MEANING)} hold other files"
         )
     return domain
-
-
-def checked_name(topic: str) -> str:
-    """Return the topic's name, if a file can have it. Raises ``UsageError``; the rules find what else is wrong."""
-    if problem := name_problem(topic):
-        raise UsageError(": ".join(problem))
-    return topic
 
 
 def domain_of(topic: str) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from topicops.edges.specs.open_files import regular_text
 from topicops.edges.specs.reader import read_tree
 from topicops.features.authoring.first_environment import SCHEMAS, schema_line
-from topicops.features.authoring.owners import checked_name, domain_of
+from topicops.features.authoring.owners import domain_of
 from topicops.features.shared.writer import document_of, replace_text, require_free, shown, write_new
 from topicops.features.shared.yaml_blocks import chunks_of, field_of, is_block, plain_value
 from topicops.features.shared.yaml_text import Content, document_text, text_of
@@ -20,6 +20,7 @@ from topicops.model.errors import SpecError, UsageError
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.document import Document, Fields, Tree
 from topicops.steps.planning.cluster_guard import require_cluster_id
+from topicops.steps.specs.rules.names import name_problem
 from topicops.steps.specs.rules.numbers import not_given
 from topicops.steps.specs.suggestions import similar_word
 from topicops.steps.specs.validate import validate
@@ -57,7 +58,9 @@ def write_new_spec(
     Each of ``passes`` gives what is written in place of the text. If only numbers are missing, a ``UsageError`` names
     their options.
     """
-    below = f"{domain or domain_of(checked_name(topic))}/{topic}.yaml"
+    if problem := name_problem(topic):
+        raise UsageError(": ".join(problem))
+    below = f"{domain or domain_of(topic)}/{topic}.yaml"
     require_free(topics / below)
     text = reduce(lambda text, change: change(text), passes, text)
     if (topics.absolute().parent / SCHEMAS / "topic.v1.json").is_file():  # `topicops init` has put it there
