@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from fakes.builders import NOW, live_topic, round_robin, snapshot
 from topicops.features.authoring.drafts import ImportResult, draft_import
-from topicops.features.authoring.importable import ImportInputs
-from topicops.features.authoring.owners import TopicOwners
+from topicops.features.authoring.importable import ImportInputs, TopicOwners
 from topicops.features.shared.writer import document_of
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
 from topicops.model.errors import SpecError

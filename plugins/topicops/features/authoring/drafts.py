@@ -21,8 +21,8 @@ from topicops.features.authoring.importable import (
     inexpressible_overrides,
     reason_to_leave_out,
 )
-from topicops.features.authoring.owners import domain_of
 from topicops.features.authoring.profiles import Choice, Layers, Values, content_of, layers_of, new_profiles
+from topicops.features.authoring.specs import domain_of
 from topicops.features.shared.writer import document_of
 from topicops.features.shared.yaml_blocks import field_of, last_line, plain_value
 from topicops.features.shared.yaml_text import Content, document_text, text_of

@@ -8,8 +8,8 @@ from pathlib import Path
 from topicops.edges.specs.open_files import OWNERS_FILE, ROOM_FOR_MANY, regular_text
 from topicops.edges.specs.reader import read_tree
 from topicops.features.authoring.drafts import ImportResult, draft_import, exceptions_file
-from topicops.features.authoring.importable import ImportInputs
-from topicops.features.authoring.owners import TopicOwners, checked_owner
+from topicops.features.authoring.importable import ImportInputs, TopicOwners
+from topicops.features.authoring.specs import checked_owner
 from topicops.features.shared.writer import replace_text, root_of, shown, write_new
 from topicops.flow.inspecting import read_live_topics
 from topicops.flow.runs.run import Run, now

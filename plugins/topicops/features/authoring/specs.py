@@ -11,7 +11,6 @@ from pathlib import Path
 from topicops.edges.specs.open_files import regular_text
 from topicops.edges.specs.reader import read_tree
 from topicops.features.authoring.first_environment import SCHEMAS, schema_line
-from topicops.features.authoring.owners import domain_of
 from topicops.features.shared.writer import document_of, replace_text, require_free, shown, write_new
 from topicops.features.shared.yaml_blocks import chunks_of, field_of, is_block, plain_value
 from topicops.features.shared.yaml_text import Content, document_text, text_of
@@ -25,6 +24,15 @@ from topicops.steps.specs.rules.numbers import not_given
 from topicops.steps.specs.suggestions import similar_word
 from topicops.steps.specs.validate import validate
 
+LONGEST_OWNER = 200
+FOLDERS_WITH_MEANING = ("environments", "profiles")
+"""Folders of other files; no topic file can be in them."""
+OTHER_DOMAIN = "other"
+"""The folder for topics whose names have no domain."""
+_PLACEHOLDER = re.compile(
+    r"[\W_]*(?:todo|tbd|tba|fixme|change[-_ ]?me|unknown|none|nobody|n/?a|x+)?[\W_]*", re.IGNORECASE
+)
+_FOLDER = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
 _OPTIONS = {"partitions": "--partitions", "replicationFactor": "--replication-factor"}
 """Option of each field."""
 _REPLACED = ("spec", "lifecycle")
@@ -158,3 +166,28 @@ def topic_id(run: Run, topic: str) -> str:
         problem = "is not live" if live is None else "has no id, because an old Kafka version created it"
         raise UsageError(f"{topic} {problem} in {environment.name}; leave this environment out")
     return live.topic_id
+
+
+def checked_owner(owner: str) -> str:
+    """Return the owner, unless it is a placeholder. Raises ``UsageError``."""
+    if _PLACEHOLDER.fullmatch(owner):
+        raise UsageError(f"--owner {owner!r} names no team or person; name one, as in: --owner team-payments")
+    if len(owner) > LONGEST_OWNER or not owner.isprintable():
+        raise UsageError(f"--owner: a name of at most {LONGEST_OWNER} characters on one line")
+    return owner
+
+
+def checked_domain(domain: str | None) -> str | None:
+    """Return a folder below ``topics/``, if one was given. Raises ``UsageError``."""
+    if domain is not None and (domain in FOLDERS_WITH_MEANING or not _FOLDER.fullmatch(domain)):
+        raise UsageError(
+            f"--domain {domain!r}: one folder of letters, digits, dot, underscore and dash; "
+            f"{' and '.join(FOLDERS_WITH_MEANING)} hold other files"
+        )
+    return domain
+
+
+def domain_of(topic: str) -> str:
+    """Return the first dotted part of a legal name, if it can be a folder of topics."""
+    first, dot, _ = topic.partition(".")
+    return first if dot and first and first not in FOLDERS_WITH_MEANING else OTHER_DOMAIN
