@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from fakes.builders import NOW, live_topic, round_robin, snapshot
 from topicops.features.authoring.drafts import ImportResult, draft_import
-from topicops.features.authoring.importable import ImportInputs
-from topicops.features.authoring.owners import TopicOwners
+from topicops.features.authoring.importable import ImportInputs, TopicOwners
 from topicops.features.shared.writer import document_of
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
 from topicops.model.errors import SpecError
@@ -49,6 +48,7 @@ def adopted(files: Mapping[str, str], live: ClusterSnapshot, owners: TopicOwners
     tree = tree_of(files)
     environment, desired = validate(tree, environment="local", now=NOW).require()
     before = ImportInputs(
+        topics=Path("topics"),
         tree=tree,
         environment=environment,
         desired=desired,
@@ -57,7 +57,7 @@ def adopted(files: Mapping[str, str], live: ClusterSnapshot, owners: TopicOwners
         now=NOW,
         owners=owners,
     )
-    return draft_import(before, READ)
+    return draft_import(before)
 
 
 def profiles_of(texts: Mapping[str, str]) -> list[str]:

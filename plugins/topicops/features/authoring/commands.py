@@ -72,7 +72,7 @@ def init_command(
     """Look at a cluster, and write its environment file and what editors, git and pull requests need."""
     from topicops.features.authoring.first_environment import Start
     from topicops.features.authoring.init import start
-    from topicops.features.authoring.owners import checked_owner
+    from topicops.features.authoring.specs import checked_owner
     from topicops.features.shared.writer import shown
     from topicops.steps.specs.rules.names import name_problem
 
@@ -163,8 +163,7 @@ def new_command(
     ] = None,
 ) -> None:
     """Check a new spec against all rules, then write it. No file is overwritten. Opens no connection."""
-    from topicops.features.authoring.owners import checked_domain, checked_owner
-    from topicops.features.authoring.specs import topic_text, typed, write_new_spec
+    from topicops.features.authoring.specs import checked_domain, checked_owner, topic_text, typed, write_new_spec
     from topicops.plugged import NEW_FILE
 
     metadata: dict[str, Content] = {
@@ -264,7 +263,7 @@ def import_command(
 ) -> None:
     """Write a spec for each live topic that has none, so that the next plan changes nothing."""
     from topicops.features.authoring.importing import import_text, import_topics, topic_owners
-    from topicops.features.authoring.owners import checked_domain
+    from topicops.features.authoring.specs import checked_domain
     from topicops.model.json_types import json_text
 
     found = topic_owners(topics, owners, otherwise=owner)

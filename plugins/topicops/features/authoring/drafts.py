@@ -1,4 +1,4 @@
-"""Specs for live topics, such that the next plan has nothing to do for them.
+"""Specs for live topics, such that the next plan has nothing to do for them, and the exceptions that they need.
 
 Each draft is checked against all rules and planned before it is written. A topic gets no spec if the rules would
 refuse it, or if the plan would change or block the topic.
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from pathlib import Path
 from typing import NamedTuple
 
-from topicops.features.authoring.exceptions_file import Read, WrittenException, exceptions_file, with_exceptions
 from topicops.features.authoring.importable import (
     CodedReason,
     ImportInputs,
@@ -21,14 +21,17 @@ from topicops.features.authoring.importable import (
     inexpressible_overrides,
     reason_to_leave_out,
 )
-from topicops.features.authoring.owners import domain_of
 from topicops.features.authoring.profiles import Choice, Layers, Values, content_of, layers_of, new_profiles
-from topicops.features.shared.yaml_blocks import field_of
-from topicops.features.shared.yaml_text import Content, document_text
+from topicops.features.authoring.specs import domain_of
+from topicops.features.shared.writer import document_of
+from topicops.features.shared.yaml_blocks import field_of, last_line, plain_value
+from topicops.features.shared.yaml_text import Content, document_text, text_of
 from topicops.model.cluster.snapshot import LiveTopic
+from topicops.model.codes import Code
+from topicops.model.errors import UsageError
 from topicops.model.json_types import FormatVersion
 from topicops.model.plans.delta import desired_row, live_row
-from topicops.model.specs.document import Document, Fields, Span, Tree
+from topicops.model.specs.document import Document, Fields, Items, Node, Span, Tree
 from topicops.steps.planning.diff import diff
 from topicops.steps.planning.plan import plan
 from topicops.steps.specs.findings import Finding
@@ -54,7 +57,7 @@ class ImportResult:
     """Topics that a spec of this environment describes already."""
 
 
-def draft_import(inputs: ImportInputs, read: Read) -> tuple[dict[str, str], ImportResult]:
+def draft_import(inputs: ImportInputs) -> tuple[dict[str, str], ImportResult]:
     """Draft specs for every live topic that a spec can describe.
 
     Returns the texts to write in order, by path below ``topics/``, and the result. The whole file of exceptions is the
@@ -73,7 +76,7 @@ def draft_import(inputs: ImportInputs, read: Read) -> tuple[dict[str, str], Impo
             left_out.append(LeftOut(name, *reason))
         else:
             topics[name] = topic
-    builder = _DraftBuilder(inputs, read)
+    builder = _DraftBuilder(inputs)
     while True:
         draft = builder.draft(topics)
         findings = tuple(unlifted(builder.tree_with(draft), inputs.environment.name, inputs.now))
@@ -120,8 +123,8 @@ class _Draft(NamedTuple):
 class _DraftBuilder:
     """Makes and checks the drafts of one import, until one needs no change."""
 
-    def __init__(self, inputs: ImportInputs, read: Read) -> None:
-        self.inputs, self.read = inputs, read
+    def __init__(self, inputs: ImportInputs) -> None:
+        self.inputs = inputs
         view = view_of(inputs.tree, inputs.environment.name, inputs.now)
         self.layers, self.taken = layers_of(view), tuple(view.profiles)
         self.environments = [d.stem for d in inputs.tree.documents if d.kind == "Environment"]
@@ -145,7 +148,7 @@ class _DraftBuilder:
         }
         for name, choice in choices.items():
             texts[f"{self.inputs.domain or domain_of(name)}/{name}.yaml"] = self._topic_text(name, choice)
-        return _Draft(texts, {path: self.read(path, text) for path, text in texts.items()})
+        return _Draft(texts, {path: document_of(self.inputs.topics, path, text) for path, text in texts.items()})
 
     def _topic_text(self, topic: str, choice: Choice) -> str:
         metadata: dict[str, Content] = {"name": topic, "owner": self.inputs.owners.of(topic) or ""}
@@ -175,7 +178,7 @@ class _DraftBuilder:
     ) -> list[LeftOut]:
         """Return new topics that a plan would change or block."""
         inputs, file = self.inputs, self.exceptions_file
-        more = (self.read(file, self.exceptions_text(exceptions)),) if exceptions else ()
+        more = (document_of(inputs.topics, file, self.exceptions_text(exceptions)),) if exceptions else ()
         after = validate(self.tree_with(draft, *more), environment=inputs.environment.name, now=inputs.now)
         environment, desired = after.require()
         delta = diff(map(desired_row, desired.topics.values()), map(live_row, inputs.live.topics.values()))
@@ -187,7 +190,9 @@ class _DraftBuilder:
         return [LeftOut(name, *reason) for name, reason in sorted(moved.items()) if name in topics]
 
     def exceptions_text(self, exceptions: Sequence[WrittenException]) -> str:
-        return with_exceptions(self.inputs.exceptions_text, exceptions, self.inputs.environment.name, self.read)
+        return with_exceptions(
+            self.inputs.exceptions_text, exceptions, self.inputs.environment.name, self.inputs.topics
+        )
 
     def tree_with(self, draft: _Draft, *more: Document) -> Tree:
         """Return the existing and the new files; a new one replaces the existing one of the same name."""
@@ -201,3 +206,55 @@ def _configs_at(profile: Document, span: Span) -> list[str]:
     configs = field_of(profile.root, "spec", "configs")
     entries = configs.entries if isinstance(configs, Fields) else ()
     return [key.text for key, _ in entries if key.span.line == span.line]
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenException:
+    """One entry."""
+
+    topic: str
+    code: Code
+    reason: str
+
+    @property
+    def fields(self) -> dict[str, str]:
+        return {"topic": self.topic, "code": self.code, "reason": self.reason}
+
+
+def exceptions_file(environment: str) -> str:
+    """Return the path of the file, below ``topics/``."""
+    return f"environments/{environment}.exceptions.yaml"
+
+
+def with_exceptions(text: str | None, more: Sequence[WrittenException], environment: str, topics: Path) -> str:
+    """Return the text with ``more`` after its last entry. Raises ``UsageError`` where entries are no block list."""
+    added = [exception.fields for exception in more]
+    if text is None:
+        return document_text("Exceptions", {"name": environment}, {"spec": {"exceptions": tuple(added)}})
+    path = exceptions_file(environment)
+    before = document_of(topics, path, text)
+    entries = _entries(before)
+    edited = _behind(text, entries[-1], added) if entries else text
+    if [*map(plain_value, _entries(document_of(topics, path, edited)))] != [*map(plain_value, entries), *added]:
+        raise UsageError(
+            f"{before.file}: exceptions cannot be put behind those that are there; write them as a list, one "
+            "`- topic:` a line, or delete the file if it has none"
+        )
+    return edited
+
+
+def _behind(text: str, last: Node, added: Sequence[dict[str, str]]) -> str:
+    """Return the text with the new entries below the last one, with the same indentation."""
+    lines, depth = text.split("\n"), max(last.span.column - 3, 0)
+    row = last_line(last, lines, below=depth, line=last.span.line)
+    new = [
+        f"{' ' * depth}{'  ' if number else '- '}{line}"
+        for fields in added
+        for number, line in enumerate(text_of(fields).splitlines())
+    ]
+    return "\n".join([*lines[:row], *new, *(lines[row:] or [""])])
+
+
+def _entries(document: Document) -> tuple[Node, ...]:
+    node = field_of(document.root, "spec", "exceptions")
+    return node.items if isinstance(node, Items) else ()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from fnmatch import fnmatchcase
+from pathlib import Path
 
-from topicops.features.authoring.owners import TopicOwners
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.codes import Code
 from topicops.model.release import Release
@@ -42,9 +43,24 @@ class InexpressibleOverride:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TopicOwners:
+    """Owners of topics, by their names."""
+
+    patterns: tuple[tuple[str, str], ...] = ()
+    """Glob patterns with their owners, as a file of owners has them."""
+    otherwise: str | None = None
+    """Owner of all other topics."""
+
+    def of(self, topic: str) -> str | None:
+        """Give the owner by the first pattern that fits; None means nobody."""
+        return next((owner for pattern, owner in self.patterns if fnmatchcase(topic, pattern)), self.otherwise)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ImportInputs:
     """The existing files, which are valid, and the live cluster; and what the command line asks for."""
 
+    topics: Path
     tree: Tree
     environment: Environment
     desired: Desired

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 
 from topicops.edges.specs.open_files import OWNERS_FILE, ROOM_FOR_MANY, regular_text
 from topicops.edges.specs.reader import read_tree
-from topicops.features.authoring.drafts import ImportResult, draft_import
-from topicops.features.authoring.exceptions_file import exceptions_file
-from topicops.features.authoring.importable import ImportInputs
-from topicops.features.authoring.owners import TopicOwners, checked_owner, owner_patterns
-from topicops.features.shared.writer import document_of, replace_text, root_of, shown, write_new
+from topicops.features.authoring.drafts import ImportResult, draft_import, exceptions_file
+from topicops.features.authoring.importable import ImportInputs, TopicOwners
+from topicops.features.authoring.specs import checked_owner
+from topicops.features.shared.writer import replace_text, root_of, shown, write_new
 from topicops.flow.inspecting import read_live_topics
 from topicops.flow.runs.run import Run, now
 from topicops.model.codes import Code
 from topicops.model.errors import SpecError, UsageError
 from topicops.model.printable import plural, printable
 from topicops.model.specs.files import OwnersFile
-from topicops.steps.specs.fields import read_section
+from topicops.steps.specs.fields import Section, read_section
 from topicops.steps.specs.validate import validate
 
 
@@ -29,19 +27,21 @@ def topic_owners(topics: Path, file: Path | None, *, otherwise: str | None) -> T
     Raises ``UsageError`` if the file cannot be read or nothing names an owner, and ``SpecError`` for problems in it.
     """
     path = file or topics / OWNERS_FILE
-    patterns: tuple[tuple[str, str], ...] = ()
+    patterns: list[tuple[str, str]] = []
     if file is not None or path.exists():
         if (text := regular_text(path, room=ROOM_FOR_MANY)) is None:
             raise UsageError(f"{path}: no file of owners that can be read")
         body, found = read_section(root_of(text, shown(path), room=ROOM_FOR_MANY), OwnersFile, shown(path))
         if found:
             raise SpecError([finding.diagnostic() for finding in found])
-        patterns = tuple(owner_patterns(body.section("spec")))
+        for item in body.section("spec").items("owners"):
+            if isinstance(item.value, Section) and (owner := item.value.get("owner", str)) is not None:
+                patterns += [(pattern, owner) for pattern in item.value.texts("topics")]
     if not patterns and otherwise is None:
         raise UsageError(
             f"{path} gives no pattern to an owner; give --owner for all topics, or --owners with a file of patterns"
         )
-    return TopicOwners(patterns=patterns, otherwise=None if otherwise is None else checked_owner(otherwise))
+    return TopicOwners(patterns=tuple(patterns), otherwise=None if otherwise is None else checked_owner(otherwise))
 
 
 def import_topics(run: Run, owners: TopicOwners, *, domain: str | None, only: str | None) -> ImportResult:
@@ -55,6 +55,7 @@ def import_topics(run: Run, owners: TopicOwners, *, domain: str | None, only: st
     environment, desired = validate(tree, environment=run.environment, now=at).require()
     run.progress(f"Reading the live topics of {run.environment}")
     inputs = ImportInputs(
+        topics=run.topics,
         tree=tree,
         environment=environment,
         desired=desired,
@@ -65,7 +66,7 @@ def import_topics(run: Run, owners: TopicOwners, *, domain: str | None, only: st
         domain=domain,
         only=only,
     )
-    texts, result = draft_import(inputs, partial(document_of, run.topics))
+    texts, result = draft_import(inputs)
     if inputs.exceptions_text is not None and exceptions in texts:
         replace_text(run.topics / exceptions, texts.pop(exceptions), before=inputs.exceptions_text)
     write_new(run.topics, texts)

@@ -96,7 +96,10 @@ def _look(wanted: Start) -> FirstEnvironment:
         traces = reader.traces(FIRST_TOPICS)
         cluster_id, brokers = reader.cluster_id(), reader.brokers()
     known = replace(wanted, kafka=wanted.kafka or KafkaEndpoint(bootstrap_servers=_registered(brokers)))
-    by_brokers, kafka_version = _asked_of_brokers(_access(known))
+    access = _access(known)
+    access.require_reachable_brokers(["reader"])
+    with kafka_reader(access) as reader, access.questions(timeout_s=BROKERS_S) as questions:
+        releases, by_brokers = questions.releases(), reader.cluster_id()
     if by_brokers != cluster_id:
         raise WrongTargetError(
             f"ZooKeeper belongs to cluster {cluster_id}, the brokers to {by_brokers}; correct one of the two "
@@ -105,7 +108,7 @@ def _look(wanted: Start) -> FirstEnvironment:
     return FirstEnvironment(
         start=known,
         cluster_id=cluster_id,
-        kafka_version=kafka_version,
+        kafka_version=str(releases.oldest) if releases else None,  # all brokers know its topic configs
         racks={broker.id: broker.rack for broker in brokers.values()},
         first_topic=next((name for name in FIRST_TOPICS if traces[name].is_gone), FIRST_TOPICS[-1]),
     )
@@ -120,14 +123,6 @@ def _access(wanted: Start) -> Access:
     )
     environment = Environment(name=wanted.name, spec=EnvironmentSpec(cluster=cluster), file="the command line")
     return Access(environment=environment, run="init", home=home_folder(), connections=from_environment)
-
-
-def _asked_of_brokers(access: Access) -> tuple[str, str | None]:
-    """Ask for the id of their cluster, and the oldest release among them, whose topic configs all of them know."""
-    access.require_reachable_brokers(["reader"])
-    with kafka_reader(access) as reader, access.questions(timeout_s=BROKERS_S) as questions:
-        releases = questions.releases()
-        return reader.cluster_id(), str(releases.oldest) if releases else None
 
 
 def _registered(brokers: Mapping[int, Broker]) -> str:

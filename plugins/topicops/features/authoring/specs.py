@@ -11,7 +11,6 @@ from pathlib import Path
 from topicops.edges.specs.open_files import regular_text
 from topicops.edges.specs.reader import read_tree
 from topicops.features.authoring.first_environment import SCHEMAS, schema_line
-from topicops.features.authoring.owners import checked_name, domain_of
 from topicops.features.shared.writer import document_of, replace_text, require_free, shown, write_new
 from topicops.features.shared.yaml_blocks import chunks_of, field_of, is_block, plain_value
 from topicops.features.shared.yaml_text import Content, document_text, text_of
@@ -21,9 +20,20 @@ from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.document import Document, Fields, Tree
 from topicops.steps.planning.cluster_guard import require_cluster_id
 from topicops.steps.specs.rules.values import not_given
+from topicops.steps.specs.rules.names import name_problem
+from topicops.steps.specs.rules.numbers import not_given
 from topicops.steps.specs.suggestions import similar_word
 from topicops.steps.specs.validate import validate
 
+LONGEST_OWNER = 200
+FOLDERS_WITH_MEANING = ("environments", "profiles")
+"""Folders of other files; no topic file can be in them."""
+OTHER_DOMAIN = "other"
+"""The folder for topics whose names have no domain."""
+_PLACEHOLDER = re.compile(
+    r"[\W_]*(?:todo|tbd|tba|fixme|change[-_ ]?me|unknown|none|nobody|n/?a|x+)?[\W_]*", re.IGNORECASE
+)
+_FOLDER = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
 _OPTIONS = {"partitions": "--partitions", "replicationFactor": "--replication-factor"}
 """Option of each field."""
 _REPLACED = ("spec", "lifecycle")
@@ -57,7 +67,9 @@ def write_new_spec(
     Each of ``passes`` gives what is written in place of the text. If only numbers are missing, a ``UsageError`` names
     their options.
     """
-    below = f"{domain or domain_of(checked_name(topic))}/{topic}.yaml"
+    if problem := name_problem(topic):
+        raise UsageError(": ".join(problem))
+    below = f"{domain or domain_of(topic)}/{topic}.yaml"
     require_free(topics / below)
     text = reduce(lambda text, change: change(text), passes, text)
     if (topics.absolute().parent / SCHEMAS / "topic.v1.json").is_file():  # `topicops init` has put it there
@@ -99,7 +111,14 @@ def retire(topics: Path, topic: str, lifecycle: Callable[[], Mapping[str, Conten
     ``lifecycle`` is called once the file is read. Raises ``UsageError`` where no block can be taken out of it.
     """
     tree = read_tree(topics)
-    document = _document(tree, topic)
+    specs = [document for document in tree.documents if document.kind == "Topic"]
+    named = [document for document in specs if document.stem == topic]
+    if not named:
+        close = similar_word(topic, [document.stem for document in specs])
+        raise UsageError(f"{topic}: no file describes it" + (f"; did you mean {close}?" if close else ""))
+    if len(named) > 1:
+        raise UsageError(f"{topic}: {named[0].file} and {named[1].file} describe it")
+    document = named[0]
     path, root = Path(document.file), document.root
     text = regular_text(path)
     if text is None or not isinstance(root, Fields):
@@ -117,16 +136,6 @@ def retire(topics: Path, topic: str, lifecycle: Callable[[], Mapping[str, Conten
     _require_sound(tree, after)
     replace_text(path, edited, before=text)
     return shown(path)
-
-
-def _document(tree: Tree, topic: str) -> Document:
-    found = [document for document in tree.documents if document.kind == "Topic" and document.stem == topic]
-    if len(found) != 1:
-        close = similar_word(topic, [document.stem for document in tree.documents if document.kind == "Topic"])
-        near = f"; did you mean {close}?" if close else ""
-        problem = f"no file describes it{near}" if not found else f"{found[0].file} and {found[1].file} describe it"
-        raise UsageError(f"{topic}: {problem}")
-    return found[0]
 
 
 def _with_lifecycle(root: Fields, text: str, lifecycle: str) -> str | None:
@@ -158,3 +167,28 @@ def topic_id(run: Run, topic: str) -> str:
         problem = "is not live" if live is None else "has no id, because an old Kafka version created it"
         raise UsageError(f"{topic} {problem} in {environment.name}; leave this environment out")
     return live.topic_id
+
+
+def checked_owner(owner: str) -> str:
+    """Return the owner, unless it is a placeholder. Raises ``UsageError``."""
+    if _PLACEHOLDER.fullmatch(owner):
+        raise UsageError(f"--owner {owner!r} names no team or person; name one, as in: --owner team-payments")
+    if len(owner) > LONGEST_OWNER or not owner.isprintable():
+        raise UsageError(f"--owner: a name of at most {LONGEST_OWNER} characters on one line")
+    return owner
+
+
+def checked_domain(domain: str | None) -> str | None:
+    """Return a folder below ``topics/``, if one was given. Raises ``UsageError``."""
+    if domain is not None and (domain in FOLDERS_WITH_MEANING or not _FOLDER.fullmatch(domain)):
+        raise UsageError(
+            f"--domain {domain!r}: one folder of letters, digits, dot, underscore and dash; "
+            f"{' and '.join(FOLDERS_WITH_MEANING)} hold other files"
+        )
+    return domain
+
+
+def domain_of(topic: str) -> str:
+    """Return the first dotted part of a legal name, if it can be a folder of topics."""
+    first, dot, _ = topic.partition(".")
+    return first if dot and first and first not in FOLDERS_WITH_MEANING else OTHER_DOMAIN

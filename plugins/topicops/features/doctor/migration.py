@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from topicops.features.doctor.connection import ConnectionRules
+from topicops.features.doctor.cluster import PROTOCOL, ConnectionRules, SettingsRules
 from topicops.features.doctor.findings import ERROR, NOTICE, WARNING, Finding, found, listed
 from topicops.features.doctor.metadata import TopicRules
-from topicops.features.doctor.settings import PROTOCOL, SettingsRules
 from topicops.features.doctor.values import GONE_SETTINGS, DoctorFacts
 from topicops.model.codes import Code
 from topicops.model.release import (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -15,7 +15,7 @@ from topicops.flow.runs.access import Access
 from topicops.flow.runs.run import Run, home_is_set, read_needed_specs
 from topicops.model.errors import TopicopsError, UsageError
 from topicops.model.ports import Clock
-from topicops.model.specs.desired import Desired, Lifecycle
+from topicops.model.specs.desired import Lifecycle
 from topicops.steps.clocks import difference_text
 from topicops.steps.planning.cluster_guard import require_cluster_id
 from topicops.steps.specs.needed import no_topic
@@ -30,13 +30,17 @@ def doctor(run: Run, *, spark_starts_slowly: bool = False) -> DoctorReport:
     access, unread = run.access(environment), Unread()
     facts = _read_source(access, unread)
     live, clock_difference = facts.snapshot, ""
+    to_change: dict[KafkaRole, list[str]] = {"applier": [], "deleter": []}
+    for name, topic in sorted(desired.topics.items()):
+        if live is not None and name in live.topics:
+            to_change["deleter" if topic.lifecycle is Lifecycle.ABSENT else "applier"].append(name)
     if live is not None and live.source == "kafka":
         with suppress(TopicopsError), access.reader() as reader:
             clock_difference = difference_text(reader.server_time(), Clock())
     return examine(
         replace(
             facts,
-            kafka=_read_brokers(access, unread, _topics_to_change(desired, live.topics if live else ())),
+            kafka=_read_brokers(access, unread, to_change),
             home_is_set=home_is_set(),
             spark_starts_slowly=spark_starts_slowly,
             clock_difference=clock_difference,
@@ -101,15 +105,6 @@ def _facts_of_source(access: Access, unread: Unread, *, for_migration: bool) -> 
             if for_migration and facts.other_cluster_id is None:
                 facts = replace(facts, migration=_tried(unread, "zookeeper", lambda: migration_facts(reader)))
     return facts
-
-
-def _topics_to_change(desired: Desired, live: Container[str]) -> dict[KafkaRole, list[str]]:
-    """Live topics that a role may have to change: the deleter gets those with a tombstone."""
-    found: dict[KafkaRole, list[str]] = {"applier": [], "deleter": []}
-    for name, topic in sorted(desired.topics.items()):
-        if name in live:
-            found["deleter" if topic.lifecycle is Lifecycle.ABSENT else "applier"].append(name)
-    return found
 
 
 def _read_brokers(

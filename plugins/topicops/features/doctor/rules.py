@@ -11,10 +11,9 @@ from dataclasses import replace
 from typing import TypeVar
 
 from topicops.features.doctor import migration
-from topicops.features.doctor.connection import ConnectionRules
+from topicops.features.doctor.cluster import ConnectionRules, SettingsRules
 from topicops.features.doctor.findings import NOTICE, DoctorReport, Finding, NotReadError, Rule, Severity, rules_of
 from topicops.features.doctor.metadata import TopicRules
-from topicops.features.doctor.settings import SettingsRules
 from topicops.features.doctor.values import DoctorFacts, KafkaFacts, KafkaRole
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.printable import printable

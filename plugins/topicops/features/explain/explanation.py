@@ -204,16 +204,13 @@ def explain_text(explanation: Explanation) -> str:
     if any(value.name.startswith("configs.") for value in explanation.values):
         place = explanation.kafka_version_place or "by default"
         head.append(f"  configs by the rules of Kafka {explanation.kafka_version} (cluster.kafkaVersion, {place})")
-    rows = [row for value in explanation.values for row in _rows(value)]
+    rows: list[tuple[str, str, str]] = []
+    for value in explanation.values:
+        rows.append((printable(value.name), _value(value), printable(value.place)))
+        rows += [("  instead of", _cut(given.written), printable(given.place)) for given in value.overrode]
     widths = [max((len(row[column]) for row in rows), default=0) for column in (0, 1)]
     lines = [f"  {name:<{widths[0]}}  {value:<{widths[1]}}  {place}" for name, value, place in rows]
     return "\n".join([*map(printable, head), *map(str.rstrip, lines)])
-
-
-def _rows(value: Explained) -> Iterator[tuple[str, str, str]]:
-    yield printable(value.name), _value(value), printable(value.place)
-    for given in value.overrode:
-        yield "  instead of", _cut(given.written), printable(given.place)
 
 
 def _value(value: Explained) -> str:

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from topicops.edges.specs.open_files import room_of
-from topicops.features.formatting.arrangement import reindented, reordered, without_idle_blanks
 from topicops.features.formatting.field_order import PLACES, Place, canonical_value
-from topicops.features.formatting.spellings import respelled
+from topicops.features.formatting.passes import reindented, reordered, respelled, without_idle_blanks
 from topicops.features.shared.writer import node_of
 from topicops.model.specs.document import FileKind, Node
 

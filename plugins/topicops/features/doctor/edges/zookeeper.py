@@ -83,7 +83,9 @@ def _facts(
     reader: ZooKeeperReader, servers: tuple[ZooKeeperServer, ...], identities: tuple[str, ...] | None
 ) -> ZooKeeperFacts:
     session = reader.session
-    registrations = _registrations(session)
+    names = [name for name in session.children(BROKERS) or () if name.isascii() and name.isdecimal() and len(name) < 11]
+    read = {int(name): session.get(f"{BROKERS}/{name}") for name in sorted(names, key=int)}
+    registrations = {broker: znode for broker, znode in read.items() if znode is not None and _timestamp(znode)}
     topics = set(session.children(TOPICS) or ())  # before the configs: a broker writes a new topic's config first
     root, lease, feature, feature_problem = session.get(ROOT), session.get(LEASE), session.get(FEATURE), ""
     try:
@@ -140,12 +142,6 @@ def _tried(
         except UndecodableZnodeError as error:
             problems.append(str(error))
     return decoded, problems
-
-
-def _registrations(session: ZooKeeperSession) -> dict[int, Znode]:
-    names = [name for name in session.children(BROKERS) or () if name.isascii() and name.isdecimal() and len(name) < 11]
-    found = ((int(name), session.get(f"{BROKERS}/{name}")) for name in names)
-    return {broker: znode for broker, znode in sorted(found) if znode is not None and _timestamp(znode)}
 
 
 def _timestamp(znode: Znode) -> int | None:
