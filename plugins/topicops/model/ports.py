@@ -319,10 +319,6 @@ class ApplyPorts:
     """None: the brokers cannot be asked whether a topic is in use."""
 
 
-def _utc_now() -> datetime:
-    return datetime.now(UTC)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerTime:
     """Time of day by a server's own clock, as one answer told it."""
@@ -344,5 +340,5 @@ class Clock:
     """Seconds that only grow, from any start."""
     sleep: Callable[[float], None] = time.sleep
     """Waits for so many seconds."""
-    utc: Callable[[], datetime] = _utc_now
+    utc: Callable[[], datetime] = lambda: datetime.now(UTC)
     """The time of day, to compare with times of others."""

@@ -26,8 +26,7 @@ from topicops.steps.planning.placement.load import live_load
 def facts_of(counts: PartitionCounts, live: ClusterSnapshot, classes: Sequence[OwnedTopics] = ()) -> Facts:
     """The facts of one snapshot.
 
-    Raises:
-        TopicopsError: The counts are not those that were made when the topics were read.
+    Raises ``TopicopsError``: The counts are not those that were made when the topics were read.
     """
     check_counted(counts, live)
     return Facts(

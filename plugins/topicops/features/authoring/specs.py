@@ -21,7 +21,7 @@ from topicops.model.specs.document import Document, Fields, Tree
 from topicops.steps.planning.cluster_guard import require_cluster_id
 from topicops.steps.specs.rules.values import not_given
 from topicops.steps.specs.rules.names import name_problem
-from topicops.steps.specs.rules.numbers import not_given
+from topicops.steps.specs.rules.values import not_given
 from topicops.steps.specs.suggestions import similar_word
 from topicops.steps.specs.validate import validate
 

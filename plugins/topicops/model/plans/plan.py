@@ -212,7 +212,7 @@ class TopicActivity:
     group_uses: Mapping[str, GroupUse] = field(default_factory=dict)
     """By group."""
     emptied: tuple[int, ...] = ()
-    """Partitions that had records, and of which brokers give no time: in ``last_record_ms`` they do not count."""
+    """Partitions that had records and now have no time of one: ``last_record_ms`` does not count their last one."""
     kept_ms: int | None = None
     """How old each record was at least when retention took it, by the brokers' configs of now.
 

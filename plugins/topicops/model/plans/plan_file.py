@@ -229,16 +229,12 @@ def plan_from_json(text: str) -> Plan:
     )
     change_set = change_set_of(document, changes)
     plan = Plan(change_set=change_set, changes=gated, command_approves=document.command_approves)
-    _require_each_once(plan)
-    if plan.fingerprint != document.fingerprint:
-        raise ArtifactError("the plan's fingerprint does not match its changes; plan again")
-    return plan
-
-
-def _require_each_once(plan: Plan) -> None:
     found = Counter((gated.change.action, gated.change.topic) for gated in plan.changes)
     if twice := [f"{action} {topic}" for (action, topic), times in found.items() if times > 1]:
         raise ArtifactError(f"the plan has a change twice, {twice[0]}; plan again")
+    if plan.fingerprint != document.fingerprint:
+        raise ArtifactError("the plan's fingerprint does not match its changes; plan again")
+    return plan
 
 
 def _document_json(change_set: ChangeSet, entries: Sequence[Json]) -> Json:
@@ -326,7 +322,7 @@ def _lines(value: object) -> str:
 
 
 def _decoded(text: str, kind: type[SomeFile]) -> tuple[SomeFile, Json]:
-    """Return the file and its JSON. The error is the first of: wrong version, wrong checksum, wrong field."""
+    """The file, and its JSON; the error is the first of version, checksum and fields that is wrong."""
     try:
         with json_errors():
             raw = msgspec.json.decode(text, type=dict[str, object])
@@ -383,13 +379,13 @@ KINDS: Mapping[Action, type[Change]] = {
 def _changes(document: ChangesFile | PlanFile, raw: Json) -> Iterator[Change]:
     entries = msgspec.convert(raw["changes"], list[dict[str, object]])
     for entry, values in zip(document.changes, entries, strict=True):
-        change = _change(entry, values)
+        change = change_of(entry, values)
         if digest_of(change, document.target) != entry.digest or entry.address != change.address:
             raise ArtifactError(f"{entry.address}: the digest does not match the change; plan again")
         yield change
 
 
-def _change(entry: ChangeEntry, values: Json) -> Change:
+def change_of(entry: ChangeEntry, values: Json) -> Change:
     """The fields of a change are those of its entry; ``before`` has them with ``_before``, but for a delete."""
     before, after = (msgspec.convert(values[side] or {}, dict[str, object]) for side in ("before", "after"))
     earlier = {f"{name}_before": value for name, value in before.items()}

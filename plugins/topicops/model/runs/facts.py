@@ -157,8 +157,7 @@ class PartitionRow(NamedTuple):
 def partition_rows(live: ClusterSnapshot) -> list[PartitionRow]:
     """One row per partition, without topics that are being deleted.
 
-    Raises:
-        ValueError: The snapshot has no partition states.
+    Raises ``ValueError``: The snapshot has no partition states.
     """
 
     @cache  # many partitions share few sets of replicas

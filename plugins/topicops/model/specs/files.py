@@ -235,8 +235,7 @@ class FieldKind(NamedTuple):
 def fields_of(model: type[Written]) -> dict[str, FieldKind]:
     """The fields of ``model`` by their names in the file, in the model's order.
 
-    Raises:
-        TypeError: an annotation has no kind.
+    Raises ``TypeError``: an annotation has no kind.
     """
     return {
         info.alias or name: FieldKind(_kind_of(info.annotation, info.metadata), info.is_required(), info.default)

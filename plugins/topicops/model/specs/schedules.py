@@ -51,8 +51,7 @@ def cron_of(written: str, environment: str) -> str | None:
         written: In one of the forms above.
         environment: Its name decides when ``every`` begins.
 
-    Raises:
-        ValueError: It is no schedule.
+    Raises ``ValueError``: It is no schedule.
     """
     if problem := schedule_problem(written):
         raise ValueError(f"{problem}; {FORMS}")

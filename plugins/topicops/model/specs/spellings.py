@@ -108,11 +108,7 @@ _YEARS = range(1900, 3000)
 
 
 def in_utc(time: datetime) -> datetime:
-    """Return the same moment in UTC.
-
-    Raises:
-        ValueError: The time has no zone, or is of a year that no run has.
-    """
+    """Return the same moment in UTC. Raises ``ValueError``: The time has no zone, or is of a year that no run has."""
     if time.tzinfo is None or time.year not in _YEARS:
         raise ValueError(f"{time.isoformat()} is no time in UTC of the years {_YEARS[0]} to {_YEARS[-1]}")
     return time.astimezone(UTC)

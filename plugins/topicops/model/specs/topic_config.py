@@ -238,8 +238,7 @@ def parse(name: str, text: str) -> ConfigValue:
 
     A value of the right type; ``config_checks.py`` asks whether brokers take it.
 
-    Raises:
-        ConfigValueError: no release has such a config, or the text is not of its type.
+    Raises ``ConfigValueError``: no release has such a config, or the text is not of its type.
     """
     config = TOPIC_CONFIGS.get(name)
     if config is None:

@@ -97,13 +97,10 @@ def batches(gated_changes: Sequence[GatedChange], environment: EnvironmentSpec) 
 
 def _fits(batch: Sequence[GatedChange], gated: GatedChange, environment: EnvironmentSpec) -> bool:
     limits = environment.apply
-    partitions = sum(_new_partitions(other.change) for other in (*batch, gated))
+    changes = (other.change for other in (*batch, gated))
+    partitions = sum(len(c.assignment) for c in changes if isinstance(c, CreateTopic | ExpandTopic))
     same_kind = batch[0].change.action == gated.change.action
     return same_kind and len(batch) < limits.topics_per_request and partitions <= limits.partitions_per_request
-
-
-def _new_partitions(change: Change) -> int:
-    return len(change.assignment) if isinstance(change, CreateTopic | ExpandTopic) else 0
 
 
 MOST_S = 60.0

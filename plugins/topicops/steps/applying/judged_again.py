@@ -94,7 +94,11 @@ def judge_again(
         for digest, entry in _gated_again(plan, replace(anew, changes=counted), environment, approved, waits).items()
         if digest not in decided
     }
-    decided |= {d: _gate_verdict(entry) for d, entry in entries.items() if entry.gate is not GateWord.RUN}
+    decided |= {
+        d: (OutcomeStatus.REFUSED, f"{'; '.join(entry.reasons)}; plan again")
+        for d, entry in entries.items()
+        if entry.gate is not GateWord.RUN
+    }
     planned = {gated.digest: with_approval(gated, approved) for gated in plan.changes}
     final = tuple(entries.get(digest, entry) for digest, entry in planned.items())
     changes = tuple(entry.change for entry in final)
@@ -141,10 +145,6 @@ def _gated_again(
     digests = {entry.digest for entry in again.changes}
     before = replace(plan, changes=tuple(entry for entry in plan.changes if entry.digest in digests))
     return {entry.digest: entry for entry in strictest_of(before, again, approved=approved).changes}
-
-
-def _gate_verdict(entry: GatedChange) -> Verdict:
-    return OutcomeStatus.REFUSED, f"{'; '.join(entry.reasons)}; plan again"
 
 
 def _not_wanted(change: Change, live: ClusterSnapshot, desired: Desired, obstacle: Blocked | None) -> Verdict:
@@ -241,12 +241,8 @@ def _default_problems(planned: ConfigureTopic, now: ConfigureTopic) -> Iterator[
 
 def _as_shown(twin: Change, planned: Change) -> Change:
     """The change of now with the plan's own placement and defaults, because these were shown and approved."""
-    match twin, planned:
-        case CreateTopic(), CreateTopic():
-            return replace(twin, assignment=planned.assignment)
-        case ExpandTopic(), ExpandTopic():
-            return replace(twin, assignment=planned.assignment)
-        case ConfigureTopic(), ConfigureTopic():
-            return replace(twin, broker_defaults=planned.broker_defaults, differing_defaults=planned.differing_defaults)
-        case _:
-            return twin
+    if isinstance(twin, CreateTopic | ExpandTopic) and isinstance(planned, CreateTopic | ExpandTopic):
+        return replace(twin, assignment=planned.assignment)
+    if isinstance(twin, ConfigureTopic) and isinstance(planned, ConfigureTopic):
+        return replace(twin, broker_defaults=planned.broker_defaults, differing_defaults=planned.differing_defaults)
+    return twin

@@ -48,7 +48,7 @@ def read_back(
         for gated in pending:
             comparisons.pop(gated.digest, None)  # what an earlier reading showed does not count any more
         comparisons |= _comparisons(pending, reader)
-        pending = [gated for gated in pending if _may_still_change(comparisons.get(gated.digest))]
+        pending = [g for g in pending if (seen := comparisons.get(g.digest)) is None or seen.match is Match.BEFORE]
         if not pending or clock.now() >= deadline or interrupted():
             break
         clock.sleep(wait)
@@ -86,10 +86,6 @@ def growing_waits(first_s: float, *, growth: float = 1.5) -> Iterator[float]:
     while True:
         yield wait
         wait = min(wait * growth, LONGEST_WAIT_S)
-
-
-def _may_still_change(comparison: Comparison | None) -> bool:
-    return comparison is None or comparison.match is Match.BEFORE
 
 
 def _comparisons(gated_changes: Sequence[GatedChange], reader: LiveReader) -> dict[str, Comparison]:

@@ -49,9 +49,12 @@ def counted(
             signatures.setdefault(digest, approval.signature)
         rejected.append((approval, uncounted, reason))
     left = [(a, [gated for gated in found if gated.digest not in signatures], why) for a, found, why in rejected]
-    return Counted(
-        signatures, tuple(f"{_named(approval, found)} does not count: {why}" for approval, found, why in left if found)
+    texts = (
+        f"The approval of {plural(len(found), 'change')} by {approval.signature} does not count: {why}"
+        for approval, found, why in left
+        if found
     )
+    return Counted(signatures, tuple(texts))
 
 
 def _uncounted(
@@ -91,10 +94,6 @@ def is_own_and_too_risky(approval: Approval, risk: Risk, environment: Environmen
     authors = {author.casefold() for author in approval.authors}
     is_author = approval.approver is None or approval.approver.casefold() in authors
     return is_author and risk.rank > environment.spec.author_approves.rank
-
-
-def _named(approval: Approval, changes: Sequence[GatedChange]) -> str:
-    return f"The approval of {plural(len(changes), 'change')} by {approval.signature}"
 
 
 AS_THE_BUTTON, REJECTED = "as the button says", "reject"

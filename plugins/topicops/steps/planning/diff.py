@@ -10,7 +10,6 @@ from fnmatch import fnmatchcase
 from typing import TypeVar
 
 from topicops.model.cluster.snapshot import ClusterSnapshot, LastSeen, LiveTopic, PastDelete
-from topicops.model.codes import Code
 from topicops.model.errors import DiffError
 from topicops.model.json_types import FormatVersion
 from topicops.model.memory import hold
@@ -19,7 +18,6 @@ from topicops.model.plans.delta import (
     DesiredRow,
     Field,
     LiveRow,
-    Presence,
     TopicClass,
     TopicDelta,
     class_of,
@@ -41,8 +39,7 @@ Row = TypeVar("Row", DesiredRow, LiveRow)
 def diff(desired: Iterable[DesiredRow], live: Iterable[LiveRow]) -> Delta:
     """Compare desired and live topics: a full outer join on the topic's name.
 
-    Raises:
-        DiffError: One input lists a topic twice.
+    Raises ``DiffError``: One input lists a topic twice.
     """
     desired_rows, live_rows = _by_topic(desired, name="desired"), _by_topic(live, name="live")
     names = desired_rows.keys() | live_rows.keys()
@@ -60,7 +57,7 @@ def compare(desired: DesiredRow | None, live: LiveRow | None) -> TopicDelta:
     topic_class = class_of(desired.lifecycle if desired else None, is_live=live is not None, differs=bool(changed))
     return TopicDelta(
         topic=row.topic,
-        presence=_presence(desired, live),
+        presence="both" if desired and live else "desired" if desired else "live",
         topic_class=topic_class,
         changed=changed,
         desired=desired,
@@ -95,8 +92,7 @@ def delta_of(rows: Iterable[TopicDelta]) -> Delta:
 def check_conserved(delta: Delta, desired_topics: Iterable[str], live_topics: Iterable[str]) -> None:
     """Check that every desired or live topic is in exactly one class.
 
-    Raises:
-        DiffError: The counts do not add up, or a topic is listed twice, or is unknown.
+    Raises ``DiffError``: The counts do not add up, or a topic is listed twice, or is unknown.
     """
     known = frozenset(desired_topics) | frozenset(live_topics)
     counted = sum(delta.counts.values())
@@ -112,12 +108,6 @@ def check_conserved(delta: Delta, desired_topics: Iterable[str], live_topics: It
 def _recounted(delta: Delta) -> Mapping[TopicClass, int]:
     found = Counter(row.topic_class for row in delta.topics)
     return {word: delta.counts.get(word, 0) if word in UNTOUCHED else found[word] for word in TopicClass}
-
-
-def _presence(desired: DesiredRow | None, live: LiveRow | None) -> Presence:
-    if desired and live:
-        return "both"
-    return "desired" if desired else "live"
 
 
 def _by_topic(rows: Iterable[Row], *, name: str) -> dict[str, Row]:
@@ -279,10 +269,6 @@ def _configs(desired: DesiredTopic, live: LiveTopic) -> Iterator[DriftEntry]:
 def _changed(desired: DesiredTopic, field: str, wanted: str | None, live: str | None) -> DriftEntry:
     entry = _entry(desired.name, DriftKind.CHANGED, desired.location_of(field))
     return replace(entry, field=field, wanted=wanted, live=live)
-
-
-LOST_CODE = Code.LOST_TOPIC
-DELETED_CODE = Code.COMES_BACK_EMPTY
 
 
 def lost_topics(missing: Mapping[str, LastSeen], desired: Desired, *, deleted: Collection[str]) -> dict[str, LastSeen]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import assert_never
 
 from topicops.model.codes import Code
 from topicops.model.errors import ArtifactError
@@ -68,8 +67,7 @@ def strictest_of(first: Plan, second: Plan, *, approved: Collection[str] = NO_AP
         first: As it was gated before, without approvals; a change that is approvable there runs once it is approved.
         second: Gated again, with the approvals.
 
-    Raises:
-        ArtifactError: They are not gates of the same changes.
+    Raises ``ArtifactError``: They are not gates of the same changes.
     """
     before = {entry.digest: with_approval(entry, approved) for entry in first.changes}
     if before.keys() != {entry.digest for entry in second.changes}:
@@ -136,7 +134,7 @@ def _by_name_reasons(change: Change, environment: Environment) -> Iterator[str]:
 
 def _state_reasons(change: Change, cluster: ClusterState, environment: Environment) -> Iterator[str]:
     """Configs may change in any state; every other change needs all brokers, a controller and no offline partition."""
-    if not _needs_a_whole_cluster(change):
+    if isinstance(change, ConfigureTopic):
         return
     needed = environment.spec.cluster.min_live_brokers
     if cluster.live_brokers < needed:
@@ -146,15 +144,6 @@ def _state_reasons(change: Change, cluster: ClusterState, environment: Environme
         yield f"{Code.NO_CONTROLLER}: 0 controllers, 1 needed: none is elected"
     if cluster.offline_partitions:
         yield f"{plural(cluster.offline_partitions, 'offline partition')}, 0 allowed"
-
-
-def _needs_a_whole_cluster(change: Change) -> bool:
-    match change:
-        case CreateTopic() | ExpandTopic() | DeleteTopic():
-            return True
-        case ConfigureTopic():
-            return False
-    assert_never(change)
 
 
 def _expansion_reasons(change: Change, environment: Environment) -> Iterator[str]:
@@ -175,12 +164,7 @@ def _budget_reasons(change: Change, environment: Environment, *, used: int) -> I
 
 
 def _new_replicas(change: Change) -> int:
-    match change:
-        case CreateTopic() | ExpandTopic():
-            return change.new_replicas
-        case ConfigureTopic() | DeleteTopic():
-            return 0
-    assert_never(change)
+    return change.new_replicas if isinstance(change, CreateTopic | ExpandTopic) else 0
 
 
 def _risk_reasons(change: Change, environment: Environment) -> Iterator[str]:

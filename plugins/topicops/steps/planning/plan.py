@@ -70,8 +70,7 @@ def plan(
         now: UTC; decides pauses, ``notBefore`` and ``restsFor`` and is not part of the result.
         activity: Of the topics that may be deleted.
 
-    Raises:
-        DiffError: ``delta`` is not of these inputs.
+    Raises ``DiffError``: ``delta`` is not of these inputs.
     """
     situations = situations_of(desired, live, delta, environment, now=now, activity=activity)
     decisions = [decide(situation) for situation in situations]
@@ -146,8 +145,10 @@ def decide(situation: Situation) -> Decision:
     if marked := being_deleted(situation):
         return Decision(situation=situation, findings=(marked,))
     match desired.lifecycle:
+        case Lifecycle.ABSENT if situation.topic is None:
+            return Decision(situation=situation)
         case Lifecycle.ABSENT:
-            return _decide_absent(situation)
+            return Decision(situation=situation, actions=("delete",), findings=tuple(delete_findings(situation)))
         case Lifecycle.PAUSED:
             return _decide_expired_pause(situation)
         case Lifecycle.PRESENT:
@@ -157,12 +158,6 @@ def decide(situation: Situation) -> Decision:
 
 def _is_left_alone(desired: DesiredTopic, *, now: datetime) -> bool:
     return desired.until is None or desired.until > now
-
-
-def _decide_absent(situation: Situation) -> Decision:
-    if situation.topic is None:
-        return Decision(situation=situation)
-    return Decision(situation=situation, actions=("delete",), findings=tuple(delete_findings(situation)))
 
 
 def _decide_expired_pause(situation: Situation) -> Decision:

@@ -28,8 +28,8 @@ from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Risk
 from topicops.model.specs.topic_config import canonical_overrides
 from topicops.steps.before_deletes import delete_doubts
-from topicops.steps.planning.blocking import NO_TOPIC_ID, ConfigEdits, Situation, raised_min_isr
-from topicops.steps.planning.diff import DELETED_CODE, LOST_CODE, deleted_note, lost_note
+from topicops.steps.planning.blocking import NO_TOPIC_ID, Situation, raised_min_isr
+from topicops.steps.planning.diff import deleted_note, lost_note
 from topicops.steps.planning.placement import place
 from topicops.steps.planning.placement.request import Load, PlacementRequest
 from topicops.steps.planning.risk import config_risk, worst
@@ -47,7 +47,7 @@ def changes_of(planned: Sequence[tuple[Situation, Sequence[Action]]], load: Load
             if isinstance(change, CreateTopic | ExpandTopic):
                 load = load.plus(change.assignment)
             found.append(change)
-    return _with_rename_notes(tuple(found))
+    return _noted(found, rename_notes(found))  # only the whole plan shows that a delete and a create are no rename
 
 
 def _change(action: Action, situation: Situation, load: Load) -> Change:
@@ -63,11 +63,7 @@ def _change(action: Action, situation: Situation, load: Load) -> Change:
     assert_never(action)
 
 
-def _with_rename_notes(changes: tuple[Change, ...]) -> tuple[Change, ...]:
-    """Add the notes that only the whole plan shows: a delete and a create are no rename."""
-    notes = rename_notes(changes)
-    if not notes:
-        return changes
+def _noted(changes: Sequence[Change], notes: Mapping[str, str]) -> tuple[Change, ...]:
     return tuple(
         replace(change, notes=(notes[change.topic], *change.notes)) if change.topic in notes else change
         for change in changes
@@ -77,8 +73,8 @@ def _with_rename_notes(changes: tuple[Change, ...]) -> tuple[Change, ...]:
 def _create(situation: Situation, load: Load) -> CreateTopic:
     desired = situation.desired
     codes = (
-        *((LOST_CODE,) if desired.name in situation.live.lost else ()),
-        *((DELETED_CODE,) if desired.name in situation.live.past_deletes else ()),
+        *((Code.LOST_TOPIC,) if desired.name in situation.live.lost else ()),
+        *((Code.COMES_BACK_EMPTY,) if desired.name in situation.live.past_deletes else ()),
     )
     return CreateTopic(
         topic=desired.name,
@@ -172,7 +168,9 @@ def _configure(situation: Situation) -> ConfigureTopic:
         reversible=risk is not Risk.DESTRUCTIVE,
         precondition=Precondition(
             identity=topic.identity,
-            overrides=_all_before(topic, edits) if sends_all else edits.before,
+            overrides=dict(sorted({**canonical_overrides(topic.overrides), **edits.before}.items()))
+            if sends_all
+            else edits.before,
             all_overrides=sends_all,
         ),
         notes=tuple(_config_notes(situation)),
@@ -181,10 +179,6 @@ def _configure(situation: Situation) -> ConfigureTopic:
         broker_defaults={name: value for name, default in shown.items() if (value := agreed(default)) is not None},
         differing_defaults={name: default for name, default in shown.items() if len(default) > 1},
     )
-
-
-def _all_before(topic: LiveTopic, edits: ConfigEdits) -> dict[str, str | None]:
-    return dict(sorted({**canonical_overrides(topic.overrides), **edits.before}.items()))
 
 
 def _config_location(desired: DesiredTopic, names: Sequence[str]) -> Location:
@@ -304,10 +298,7 @@ def with_notes_of_lost_files(
         new: f"this is not a rename of {old}: {_CARRIED}; {old} stays as it is, and no file describes it now"
         for old, new in _twins(sketches, changes)
     }
-    return tuple(
-        replace(change, notes=(notes[change.topic], *change.notes)) if change.topic in notes else change
-        for change in changes
-    )
+    return _noted(changes, notes)
 
 
 def _twins(gone: Iterable[_Sketch], changes: Sequence[Change]) -> Iterator[tuple[str, str]]:

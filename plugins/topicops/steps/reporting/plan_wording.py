@@ -170,19 +170,15 @@ def effect_lines(change: Change, *, most_rows: int) -> Iterator[str]:
 
 def why_final(change: Change) -> str:
     """Why no later change can undo this one; empty when the change can be undone."""
-    if change.reversible:
-        return ""
-    match change:
-        case CreateTopic():
-            return "a topic of that name will have been seen"
-        case ExpandTopic():
-            return "Kafka takes no partition away again"
-        case ConfigureTopic():
-            return "records that the new values let go do not come back"
-        case DeleteTopic():
-            return "every record of the topic goes"
-        case _:
-            assert_never(change)
+    return "" if change.reversible else _WHY_FINAL[change.action]
+
+
+_WHY_FINAL: Mapping[Action, str] = {
+    "create": "a topic of that name will have been seen",
+    "expand": "Kafka takes no partition away again",
+    "configure": "records that the new values let go do not come back",
+    "delete": "every record of the topic goes",
+}
 
 
 def risk_text(change: Change) -> str:

@@ -25,16 +25,10 @@ from topicops.steps.reporting.facts_wording import unhealthy_lines
 from topicops.steps.reporting.run_report import RunReport, failed_task_text
 from topicops.steps.reporting.run_report import headline as headline_of
 
-HELD, SKIPPED = GateWord.HELD.value, GateWord.SKIPPED.value
 GRAVITY = (
-    OutcomeStatus.UNKNOWN.value,
-    OutcomeStatus.FAILED.value,
-    OutcomeStatus.REFUSED.value,
-    OutcomeStatus.NOT_SENT.value,
-    HELD,
-    SKIPPED,
-    OutcomeStatus.DONE.value,
-    OutcomeStatus.ALREADY_SO.value,
+    *(OutcomeStatus.UNKNOWN, OutcomeStatus.FAILED, OutcomeStatus.REFUSED, OutcomeStatus.NOT_SENT),
+    *(GateWord.HELD, GateWord.SKIPPED),
+    *(OutcomeStatus.DONE, OutcomeStatus.ALREADY_SO),
 )
 """Every status of a change, the gravest first."""
 

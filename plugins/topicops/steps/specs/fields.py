@@ -94,6 +94,12 @@ class Section(msgspec.Struct, frozen=True, gc=False):
     def texts(self, name: str) -> tuple[str, ...]:
         return tuple(item.value for item in self.items(name) if isinstance(item.value, str))
 
+    def finding(
+        self, code: Code, name: str, summary: str, remedy: str = "", topic: str | None = None, *, warns: bool = False
+    ) -> Finding:
+        """A problem of the value of this field."""
+        return Finding(code, self.file, self.values[name].span, summary, remedy, topic, warns)
+
     def location(self, name: str) -> Location:
         span = self.values[name].span
         return Location(self.file, span.line, span.column)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from itertools import chain
 
@@ -97,11 +97,7 @@ class Validated:
         return any(diagnostic.is_error for diagnostic in self.diagnostics)
 
     def require(self) -> tuple[Environment, Desired]:
-        """Both halves of a good answer.
-
-        Raises:
-            SpecError: with all diagnostics.
-        """
+        """Both halves of a good answer. Raises ``SpecError``: with all diagnostics."""
         if self.environment is None or self.desired is None:
             raise SpecError(self.diagnostics)
         return self.environment, self.desired
@@ -129,8 +125,7 @@ def validate(
         needs: With an ``environment``: the topics whose files must be valid; other topics with errors are left out.
             None: all must be valid.
 
-    Raises:
-        UsageError: there is no such environment.
+    Raises ``UsageError``: there is no such environment.
     """
     if environment is not None:
         check_environments(tree, [environment])
@@ -142,8 +137,7 @@ def validate_each(
 ) -> Iterator[Validated]:
     """As ``validate`` for one environment after the other; what they share is read and judged once.
 
-    Raises:
-        UsageError: there is no such environment.
+    Raises ``UsageError``: there is no such environment.
     """
     wanted = tuple(environments)
     check_environments(tree, wanted)
@@ -251,12 +245,8 @@ def read_files(tree: Tree) -> tuple[dict[str, ReadFile], list[Finding]]:
 def _foreign(body: Section, kind: FileKind) -> list[Finding]:
     """Findings for a file of another kind than its folder holds; then nothing else in it is checked."""
     return [
-        Finding(
-            Code.UNKNOWN_KIND,
-            body.file,
-            body.values[name].span,
-            f"{name} {given!r} is not known here",
-            f"this folder holds: {name}: {wanted}",
+        body.finding(
+            Code.UNKNOWN_KIND, name, f"{name} {given!r} is not known here", f"this folder holds: {name}: {wanted}"
         )
         for name, wanted in (("apiVersion", API_VERSION), ("kind", kind))
         if (given := body.get(name, str)) is not None and given != wanted
@@ -464,23 +454,14 @@ def _topic_locations(source: TopicSource, merged: MergedTopic | None) -> dict[st
 def _digested(topic: DesiredTopic) -> dict[str, object]:
     """What the digest of ``Desired`` covers: the topic's values without their places."""
     return {
-        "name": topic.name,
-        "owner": topic.owner,
-        "description": topic.description,
-        "labels": dict(topic.labels),
-        "lifecycle": topic.lifecycle.value,
-        "reason": topic.reason,
+        **{name: getattr(topic, name) for name in _VALUES},
         "not_before": topic.not_before.isoformat() if topic.not_before else None,
         "until": topic.until.isoformat() if topic.until else None,
-        "topic_id": topic.topic_id,
-        "partitions": topic.partitions,
-        "replication_factor": topic.replication_factor,
-        "keyed": topic.keyed,
-        "placement": topic.placement,
-        "rack_aware": topic.rack_aware,
         "assignment": assignment_digest(topic.assignment) if topic.assignment else None,
-        "configs": dict(topic.configs),
     }
+
+
+_VALUES = tuple(field.name for field in fields(DesiredTopic) if not field.name.startswith("location"))
 
 
 def with_folder_named(validated: Validated, *, read: str, named: str) -> Validated:

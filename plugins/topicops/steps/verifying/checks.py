@@ -40,26 +40,14 @@ def checked_ids(expected: Expectation, parts: Collection[str]) -> tuple[Code, ..
 
 def checks_of(expected: Expectation, found: Sequence[Finding], parts: Collection[str]) -> Iterator[Check]:
     """One check for each finding, and a healthy one for each rule that was applied and found nothing; sorted by id."""
-    broken = {finding.check for finding in found}
-    healthy = [
-        Check(id=check, topic=expected.topic, verdict=Verdict.HEALTHY)
-        for check in checked_ids(expected, parts)
-        if check not in broken
+    topic, broken = expected.topic, {finding.check for finding in found}
+    unbroken = (check for check in checked_ids(expected, parts) if check not in broken)
+    healthy = [Check(id=check, topic=topic, verdict=Verdict.HEALTHY) for check in unbroken]
+    wrong = [
+        Check(id=f.check, topic=topic, verdict=f.verdict, message=f.message, code=f.code, brokers=f.brokers)
+        for f in found
     ]
-    yield from sorted(
-        [*healthy, *(_as_check(expected.topic, finding) for finding in found)], key=lambda check: check.id
-    )
-
-
-def _as_check(topic: str, finding: Finding) -> Check:
-    return Check(
-        id=finding.check,
-        topic=topic,
-        verdict=finding.verdict,
-        message=finding.message,
-        code=finding.code,
-        brokers=finding.brokers,
-    )
+    yield from sorted([*healthy, *wrong], key=lambda check: check.id)
 
 
 def missing_topic(observation: Observation) -> Iterator[Finding]:

@@ -181,25 +181,16 @@ def _with_change(found: Expectation, change: Change) -> Expectation:
                 configs_are_all=True,
             )
         case ExpandTopic():
-            return Expectation(
-                topic=change.topic,
+            return replace(
+                found,
                 identity=change.precondition.identity,
                 partitions=change.partitions,
                 assignment=change.assignment,
                 earlier_partitions=change.partitions_before,
                 earlier_digest=change.precondition.assignment_digest,
-                configs=found.configs,
             )
         case ConfigureTopic():
-            return Expectation(
-                topic=change.topic,
-                identity=change.precondition.identity,
-                partitions=found.partitions,
-                assignment=found.assignment,
-                earlier_partitions=found.earlier_partitions,
-                earlier_digest=found.earlier_digest,
-                configs=change.configs,
-            )
+            return replace(found, identity=change.precondition.identity, configs=change.configs)
         case DeleteTopic():
             identity = change.precondition.identity or change.topic_id
             return Expectation(topic=change.topic, absent=True, identity=identity, partitions=change.partitions)
@@ -220,7 +211,8 @@ def log_questions(observation: Observation) -> Mapping[int, LogQuestions]:
     """What each live broker is asked about its logs of this topic; by broker."""
     expected = observation.expected
     if not expected.absent:
-        return _questions_about_replicas(observation)
+        asked = replica_questions(observation)
+        return {broker: replace(about, led=_led_by(broker, observation)) for broker, about in asked.items()}
     if not expected.partitions:
         return {}
     question = LogQuestions(held={expected.topic: range(expected.partitions)})
@@ -242,11 +234,6 @@ def merged(questions: Iterable[Mapping[int, LogQuestions]]) -> Mapping[int, LogQ
             known = found.get(broker, LogQuestions(held={}))
             found[broker] = LogQuestions(held={**known.held, **more.held}, led={**known.led, **more.led})
     return found
-
-
-def _questions_about_replicas(observation: Observation) -> Mapping[int, LogQuestions]:
-    replicas = replica_questions(observation)
-    return {broker: replace(asked, led=_led_by(broker, observation)) for broker, asked in replicas.items()}
 
 
 def _led_by(broker: int, observation: Observation) -> dict[str, dict[int, int | None]]:

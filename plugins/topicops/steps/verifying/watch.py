@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 
 from topicops.model.choices import Source
 from topicops.model.cluster.broker_defaults import BrokerDefaults
@@ -264,18 +265,10 @@ class Watch:
         now = self.clock.now()
         for finding in blocking:
             topic.first_seen.setdefault(_kind(finding), now)
+        deadlines: Mapping[str, timedelta] = dict(self.deadlines)
         return any(finding.is_final for finding in blocking) or any(
-            now - topic.first_seen[_kind(finding)] >= self._deadline_s(_kind(finding)) for finding in blocking
+            now - topic.first_seen[kind] >= deadlines[kind].total_seconds() for kind in map(_kind, blocking)
         )
-
-    def _deadline_s(self, kind: str) -> float:
-        deadlines = {
-            "leaders": self.deadlines.leaders,
-            "isr": self.deadlines.isr,
-            "metadata": self.deadlines.metadata,
-            "deletes": self.deadlines.deletes,
-        }
-        return deadlines[kind].total_seconds()
 
 
 _KINDS: Mapping[str, str] = {

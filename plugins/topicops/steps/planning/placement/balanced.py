@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from topicops.model.cluster.snapshot import Assignment
 from topicops.steps.planning.placement.load import Tally
-from topicops.steps.planning.placement.request import Load, PlacementRequest, check_numbers
+from topicops.steps.planning.placement.request import Load, PlacementRequest, check_numbers, known_racks
 
 
 def place_balanced(request: PlacementRequest) -> Assignment:
@@ -25,7 +25,7 @@ def place_balanced(request: PlacementRequest) -> Assignment:
 
 def _racks(request: PlacementRequest) -> dict[int, str]:
     """A rack for each live broker; where racks do not count, as for single replicas, each broker has its own."""
-    known = request.known_racks if request.rack_aware else None
+    known = known_racks(request.racks) if request.rack_aware else None
     racks = known if request.replication_factor > 1 else None
     return dict(racks) if racks else {broker: str(broker) for broker in request.racks}
 

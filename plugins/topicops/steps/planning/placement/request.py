@@ -79,15 +79,6 @@ class PlacementRequest:
     def new_partitions(self) -> range:
         return range(len(self.existing), self.partitions)
 
-    @property
-    def known_racks(self) -> Mapping[int, str] | None:
-        """Rack by broker; None when no broker has one.
-
-        Raises:
-            MixedRacksError: Only some have one.
-        """
-        return known_racks(self.racks)
-
 
 PlacementFunction = Callable[[PlacementRequest], Assignment]
 

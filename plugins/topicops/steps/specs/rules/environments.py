@@ -19,13 +19,8 @@ def production_names_its_cluster(view: EnvironmentView) -> Iterator[Finding]:
     cluster = view.environment_spec.section("cluster")
     if cluster.get("class", str) == "production" and "id" not in cluster:
         remedy = "read it from the znode /cluster/id; without it a wrong cluster is not noticed"
-        yield Finding(
-            Code.INCOMPLETE_ENVIRONMENT,
-            cluster.file,
-            cluster.first,
-            "a production environment needs cluster.id",
-            remedy,
-        )
+        summary = "a production environment needs cluster.id"
+        yield Finding(Code.INCOMPLETE_ENVIRONMENT, cluster.file, cluster.first, summary, remedy)
 
 
 def production_needs_a_second_person(view: EnvironmentView) -> Iterator[Finding]:
@@ -36,11 +31,11 @@ def production_needs_a_second_person(view: EnvironmentView) -> Iterator[Finding]
     remedy = "leave it out: in production the question alone counts, and authors approve up to notice"
     if "parameter" in policy.texts("approvals"):
         summary = "in production an approval by parameter is given by whoever starts the run"
-        yield Finding(Code.APPROVES_ALONE, policy.file, policy.values["approvals"].span, summary, remedy)
+        yield policy.finding(Code.APPROVES_ALONE, "approvals", summary, remedy)
     written = policy.get("authorApproves", str)
     if written in (Risk.RISKY, Risk.DESTRUCTIVE):
         summary = f"in production the author of a change may approve it alone up to risk {written}"
-        yield Finding(Code.APPROVES_ALONE, policy.file, policy.values["authorApproves"].span, summary, remedy)
+        yield policy.finding(Code.APPROVES_ALONE, "authorApproves", summary, remedy)
 
 
 def releases_are_supported(view: EnvironmentView) -> Iterator[Finding]:
@@ -55,7 +50,7 @@ def releases_are_supported(view: EnvironmentView) -> Iterator[Finding]:
     found = _release_problem(version, Release.parse(version), is_zookeeper=view.reads_zookeeper)
     if found:
         code, summary, remedy = found
-        yield Finding(code, cluster.file, cluster.values["kafkaVersion"].span, summary, remedy)
+        yield cluster.finding(code, "kafkaVersion", summary, remedy)
 
 
 def _release_problem(written: str, release: Release | None, *, is_zookeeper: bool) -> tuple[Code, str, str] | None:
@@ -63,11 +58,8 @@ def _release_problem(written: str, release: Release | None, *, is_zookeeper: boo
     if release is None:
         return Code.OUT_OF_RANGE, f"{written!r} is no Kafka version", f"write it like {USUAL}"
     if release < OLDEST:
-        return (
-            Code.OUT_OF_RANGE,
-            f"Kafka {release} is older than {OLDEST}",
-            f"topicops supports Kafka {OLDEST} and later",
-        )
+        remedy = f"topicops supports Kafka {OLDEST} and later"
+        return Code.OUT_OF_RANGE, f"Kafka {release} is older than {OLDEST}", remedy
     if release >= NO_ZOOKEEPER and is_zookeeper:
         return Code.INCOMPLETE_ENVIRONMENT, f"Kafka {release} has no ZooKeeper", "write source: kafka"
     if release > NEWEST:
@@ -84,7 +76,7 @@ def leases_can_be_had(view: EnvironmentView) -> Iterator[Finding]:
         named = "lease" if "lease" in cluster else "source"
         summary = "with source: kafka the lease cannot be in ZooKeeper"
         remedy = "write lease: file, good for one host, or lease: none where something else keeps runs apart"
-        yield Finding(Code.INCOMPLETE_ENVIRONMENT, cluster.file, cluster.values[named].span, summary, remedy)
+        yield cluster.finding(Code.INCOMPLETE_ENVIRONMENT, named, summary, remedy)
 
 
 def addresses_are_given(view: EnvironmentView) -> Iterator[Finding]:
@@ -108,7 +100,7 @@ def schedules_are_readable(view: EnvironmentView) -> Iterator[Finding]:
     for name in ("schedule", "driftSchedule"):
         written = airflow.get(name, str)
         if written is not None and (problem := schedule_problem(written)):
-            yield Finding(Code.OUT_OF_RANGE, airflow.file, airflow.values[name].span, problem, FORMS)
+            yield airflow.finding(Code.OUT_OF_RANGE, name, problem, FORMS)
 
 
 def owner_can_be_shown(view: EnvironmentView) -> Iterator[Finding]:
@@ -116,26 +108,18 @@ def owner_can_be_shown(view: EnvironmentView) -> Iterator[Finding]:
     for name, problem_of in (("owner", owner_problem), ("ownerLink", owner_link_problem)):
         written = airflow.get(name, str)
         if written is not None and (problem := problem_of(written)):
-            yield Finding(Code.OUT_OF_RANGE, airflow.file, airflow.values[name].span, problem)
+            yield airflow.finding(Code.OUT_OF_RANGE, name, problem)
 
 
 def exceptions_are_current(view: EnvironmentView) -> Iterator[Finding]:
     for exception in written_exceptions(view):
         code, until = exception.get("code", str), exception.get("until", datetime)
         if code is not None and not (code.startswith("TOP") and code in CODES):
-            span = exception.values["code"].span
-            yield Finding(
-                Code.OUT_OF_RANGE,
-                exception.file,
-                span,
-                f"{code!r} is no code of a problem",
-                f"write it like {Code.MANY_PARTITIONS}",
-            )
+            remedy = f"write it like {Code.MANY_PARTITIONS}"
+            yield exception.finding(Code.OUT_OF_RANGE, "code", f"{code!r} is no code of a problem", remedy)
         if until is not None and until <= view.now:
-            span = exception.values["until"].span
-            yield Finding(
-                Code.EXCEPTION_OVER, exception.file, span, "this exception is over", "take it out, or renew it"
-            )
+            summary = "this exception is over"
+            yield exception.finding(Code.EXCEPTION_OVER, "until", summary, "take it out, or renew it")
 
 
 def written_exceptions(view: EnvironmentView) -> Iterator[Section]:
@@ -147,9 +131,11 @@ def written_exceptions(view: EnvironmentView) -> Iterator[Section]:
 
 
 def environments_come_after_others(view: EnvironmentView) -> Iterator[Finding]:
-    own, after = view.environment_name, _after_by_name(view)
+    own = view.environment_name
     if own is None:
         return
+    files = (file for file in view.environments if file.document.kind == "Environment")
+    after = {file.document.stem: file.spec.section("policy").texts("after") for file in files}
     policy = view.environment_spec.section("policy")
     for item in policy.items("after"):
         name = item.value
@@ -162,14 +148,8 @@ def environments_come_after_others(view: EnvironmentView) -> Iterator[Finding]:
             yield Finding(Code.ENVIRONMENT_ORDER, policy.file, item.span, summary, remedy)
         elif circle := _way(name, own, after):
             summary = f"{own} comes after {', which comes after '.join(circle)}: nothing would ever be sent"
-            yield Finding(
-                Code.ENVIRONMENT_ORDER, policy.file, item.span, summary, "take one of the names out of policy.after"
-            )
-
-
-def _after_by_name(view: EnvironmentView) -> Mapping[str, tuple[str, ...]]:
-    files = (file for file in view.environments if file.document.kind == "Environment")
-    return {file.document.stem: file.spec.section("policy").texts("after") for file in files}
+            remedy = "take one of the names out of policy.after"
+            yield Finding(Code.ENVIRONMENT_ORDER, policy.file, item.span, summary, remedy)
 
 
 def _way(start: str, end: str, after: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:

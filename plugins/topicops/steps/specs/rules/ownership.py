@@ -25,8 +25,7 @@ from topicops.steps.specs.suggestions import meant
 def whole_match(pattern: str) -> Callable[[str], bool]:
     """Whether a whole text matches ``pattern``, in the syntax of Rust's regex crate, which pydantic brings.
 
-    Raises:
-        ValueError: It is no such expression; the text says why, in one line.
+    Raises ``ValueError``: It is no such expression; the text says why, in one line.
     """
     try:
         adapter = TypeAdapter(Annotated[str, StringConstraints(pattern=rf"\A(?:{pattern})\z")])

@@ -17,8 +17,6 @@ _NUMBERS = ("partitions", "replicationFactor")
 
 def numbers_are_given(view: EnvironmentView) -> Iterator[Finding]:
     for topic in view.complete if view.environment is not None else ():
-        if len(topic.settings) == len(_NUMBERS):
-            continue
         for name in (name for name in _NUMBERS if name not in topic.settings):
             summary = not_given(name)
             remedy = "write it here, in the profile, or in the environment's defaults"
@@ -73,10 +71,8 @@ def assignments_are_sound(view: EnvironmentView) -> Iterator[Finding]:
         yield from findings
         note = note_at(topic.file, found.key, "the assignment")
         if "placement" in topic.spec:
-            span = topic.spec.values["placement"].span
-            yield Finding(
-                Code.OUT_OF_RANGE, topic.file, span, "there is an assignment already", "keep one of the two", note=note
-            )
+            span, summary = topic.spec.values["placement"].span, "there is an assignment already"
+            yield Finding(Code.OUT_OF_RANGE, topic.file, span, summary, "keep one of the two", note=note)
         if assignment:
             yield from _disagreements(topic, "partitions", len(assignment), note)
             yield from _disagreements(topic, "replicationFactor", len(assignment[0]), note)
@@ -102,38 +98,28 @@ def lifecycles_are_complete(view: EnvironmentView) -> Iterator[Finding]:
             yield from _misplaced(topic, lifecycle, topic.state)
         if topic.state == "paused":
             yield from _ending(topic, lifecycle, view.now)
-        if (
-            "spec" not in topic.body.values
-            and topic.state != "absent"
-            and not (topic.body.is_unreadable("lifecycle") or topic.body.section("lifecycle").is_unreadable("state"))
-        ):
-            yield Finding(
-                Code.MISSING_FIELD, topic.file, topic.body.first, "spec is missing", "only a tombstone has none"
-            )
+        is_clear = not (topic.body.is_unreadable("lifecycle") or lifecycle.is_unreadable("state"))
+        if "spec" not in topic.body.values and topic.state != "absent" and is_clear:
+            span, remedy = topic.body.first, "only a tombstone has none"
+            yield Finding(Code.MISSING_FIELD, topic.file, span, "spec is missing", remedy)
 
 
 def _missing(topic: TopicSource, lifecycle: Section, state: str) -> Iterator[Finding]:
     needed = ("reason",) if state == "absent" else ("reason", "until")
     missing = [name for name in needed if name not in lifecycle or lifecycle.get(name, str) == ""]
     if missing:
-        what = "a tombstone" if state == "absent" else "a pause"
-        summary = f"{what} needs {' and '.join(missing)}"
-        yield Finding(
-            Code.INCOMPLETE_LIFECYCLE, topic.file, lifecycle.first, summary, "reviewers must see why", topic.label
-        )
+        summary = f"{'a tombstone' if state == 'absent' else 'a pause'} needs {' and '.join(missing)}"
+        code, remedy = Code.INCOMPLETE_LIFECYCLE, "reviewers must see why"
+        yield Finding(code, topic.file, lifecycle.first, summary, remedy, topic.label)
 
 
 def _misplaced(topic: TopicSource, lifecycle: Section, state: str) -> Iterator[Finding]:
     if state == "absent" and "spec" in topic.body:
-        span = topic.body.values["spec"].key
-        yield Finding(
-            Code.INCOMPLETE_LIFECYCLE, topic.file, span, "a tombstone has no spec", "delete the block", topic.label
-        )
-    for name in _FIELDS_OF_THE_OTHER[state]:
-        if name in lifecycle:
-            yield Finding(
-                Code.UNKNOWN_FIELD, topic.file, lifecycle.values[name].key, f"{name} means nothing when {state}"
-            )
+        code, span, summary = Code.INCOMPLETE_LIFECYCLE, topic.body.values["spec"].key, "a tombstone has no spec"
+        yield Finding(code, topic.file, span, summary, "delete the block", topic.label)
+    for name in (name for name in _FIELDS_OF_THE_OTHER[state] if name in lifecycle):
+        span, summary = lifecycle.values[name].key, f"{name} means nothing when {state}"
+        yield Finding(Code.UNKNOWN_FIELD, topic.file, span, summary)
 
 
 def _ending(topic: TopicSource, lifecycle: Section, now: datetime) -> Iterator[Finding]:
@@ -142,6 +128,4 @@ def _ending(topic: TopicSource, lifecycle: Section, now: datetime) -> Iterator[F
         return
     summary = f"the pause {'is over' if until <= now else 'ends soon'}"
     remedy = "take the pause out, or give it a later end"
-    yield Finding(
-        Code.INCOMPLETE_LIFECYCLE, topic.file, lifecycle.values["until"].span, summary, remedy, topic.label, warns=True
-    )
+    yield lifecycle.finding(Code.INCOMPLETE_LIFECYCLE, "until", summary, remedy, topic.label, warns=True)
