@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 
 from topicops.features.doctor.findings import ERROR, NOTICE, WARNING, Finding, Rules, found, listed
 from topicops.features.doctor.values import Area, KafkaRole
-from topicops.model.release import ABILITIES
 from topicops.model.cluster.broker_defaults import DefaultOnBrokers, brokers_text, default_of
 from topicops.model.codes import Code
 from topicops.model.release import ABILITIES, OLDEST
