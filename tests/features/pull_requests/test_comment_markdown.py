@@ -109,7 +109,8 @@ def test_a_held_change_says_who_has_approved_it_who_can_or_why_nobody_has() -> N
 
 def test_what_was_pending_before_is_apart_and_only_its_safe_part_is_folded() -> None:
     plan = plan_of(create_change("mine"), create_change("old.safe"), delete_change("old.grave"))
-    content = replace(content_of(plan), own=frozenset({"mine"}))
+    content = content_of(plan)
+    content = replace(content, entry=replace(content.entry, own=("mine",)))
 
     [text] = texts_about(content)
 
@@ -210,12 +211,14 @@ def hostile_plan(count: int, *, long: bool = True) -> Plan:
 
 
 def test_hostile_text_in_every_field_is_only_text() -> None:
+    content = content_of(hostile_plan(3, long=False))
     content = replace(
-        content_of(hostile_plan(3, long=False)),
-        remarks=(HOSTILE,),
+        content,
+        pull=replace(content.pull, remarks=(HOSTILE,)),
         others=(OtherPullRequest(mark="#1", url="javascript:alert(1)", author=HOSTILE, topics=(HOSTILE,)),),
     )
-    problem = replace(content, plan=None, problem=f"{HOSTILE}\n```\n# heading\n{HOSTILE}")
+    entry = replace(content.entry, problem=f"{HOSTILE}\n```\n# heading\n{HOSTILE}")
+    problem = replace(content, plan=None, entry=entry)
 
     for text in (*texts_about(content), *texts_about(problem)):
         seen = rendered(text)
@@ -268,7 +271,9 @@ def test_what_fits_no_comment_is_counted() -> None:
 @pytest.mark.parametrize("name", comment_contents())
 def test_a_comment_is_found_by_its_first_line(name: str) -> None:
     part = NOTE if name in ("comment-problem", "comment-after-merge") else 1
-    assert marked(texts_of(name)[0]) == (comment_contents()[name].environment, part)
+    said = comment_contents()[name]
+    environment = said.entry.environment if isinstance(said, CommentContent) else said.environment
+    assert marked(texts_of(name)[0]) == (environment, part)
 
 
 @pytest.mark.parametrize(
@@ -326,5 +331,5 @@ def test_the_environment_without_a_plan_shows_why_as_it_was_said() -> None:
     assert isinstance(content, CommentContent)
     seen: Rendered = rendered(texts_of("comment-problem")[0])
 
-    assert without_space(seen.texts("pre")[0]) == without_space(content.problem)
-    assert seen.texts("li") == [content.remarks[0]]
+    assert without_space(seen.texts("pre")[0]) == without_space(content.entry.problem)
+    assert seen.texts("li") == [content.pull.remarks[0]]

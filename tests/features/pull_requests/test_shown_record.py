@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from topicops.features.pull_requests.shown_record import (
+from topicops.features.pull_requests.reviews import (
     MOST_HEADS,
     SIGNED_WITHIN,
     already_shown,

@@ -15,7 +15,7 @@ from fixtures.spec_folder import LOCAL, topic
 from fixtures.workflow import git
 from topicops.features.pull_requests.comment_markdown import marker
 from topicops.features.pull_requests.edges.github import GitHub
-from topicops.features.pull_requests.shown_record import record_line, with_record
+from topicops.features.pull_requests.reviews import record_line, with_record
 from topicops.features.pull_requests.signed_reviews import SignedReview, is_genuine
 from topicops.features.pull_requests.triggering import Trigger
 from topicops.features.pull_requests.values import About, Shown, TriggeredRuns

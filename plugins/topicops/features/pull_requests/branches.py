@@ -20,16 +20,20 @@ from topicops.features.pull_requests.edges.git_trees import (
     stored_files,
     write_files,
 )
-from topicops.features.pull_requests.touched import Claims, is_policy, is_topic_file, new_diagnostics
+from topicops.features.pull_requests.owners import OWNERS
 from topicops.flow.runs.run import now
 from topicops.flow.spec_files import validate_files
 from topicops.model.errors import UsageError
-from topicops.model.specs.desired import Desired
-from topicops.model.specs.diagnostics import Diagnostic
-from topicops.model.specs.document import Tree
+from topicops.model.specs.desired import Desired, DesiredTopic
+from topicops.model.specs.diagnostics import Diagnostic, Location
 from topicops.steps.specs.needed import Needs, no_topic
 from topicops.steps.specs.plan_paths import with_folder_named
-from topicops.steps.specs.validate import Validated, validate, view_of
+from topicops.steps.specs.validate import Validated, validate
+
+
+def is_policy(path: str) -> bool:
+    """Say whether the file, named relative to the folder of topics, is an environment, a profile or the owners."""
+    return path.startswith(("environments/", "profiles/")) or path == OWNERS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,22 +41,22 @@ class Branches:
     """Copies of the topics of a pull request, in folders that last as long as the ``with`` block."""
 
     folder: str
-    """The folder of topics in the repository: ``topics``."""
+    """Path of the folder of topics in the repository: ``topics``."""
     base_commit: str
     head_commit: str
     before: Path
-    """The topics as the base branch has them."""
+    """Topics as the base branch has them."""
     after: Path
-    """As the merge would have them; policy (environments, profiles, owners) is the base branch's."""
+    """Topics as the merge would have them; policy (environments, profiles, owners) is the base branch's."""
     after_with_policy: Path
-    """As the merge would have them, policy included."""
+    """Topics as the merge would have them, policy included."""
     changed: tuple[str, ...]
-    """Files that the merge would change, relative to the folder of topics, sorted."""
+    """Files that the merge would change, relative to the folder of topics, sorted; both names of a renamed one."""
 
     @property
     def topic_files(self) -> tuple[str, ...]:
         """Changed ones, named from the repository's root."""
-        return tuple(f"{self.folder}/{path}" for path in self.changed if is_topic_file(path))
+        return tuple(f"{self.folder}/{p}" for p in self.changed if p.endswith(".yaml") and not is_policy(p))
 
     @property
     def policy_files(self) -> tuple[str, ...]:
@@ -60,11 +64,11 @@ class Branches:
 
     @property
     def environments(self) -> tuple[str, ...]:
-        """Those of the base branch."""
+        """Environments of the base branch."""
         return environment_files(self.before) if self.before.is_dir() else ()
 
     def desired(self, topics: Path, environment: str) -> Desired | None:
-        """What the valid files of this copy want; None where the environment itself cannot be read."""
+        """Read what the valid files of this copy want. None means that the environment itself cannot be read."""
         return self.judged(topics, environment, needs=no_topic).desired
 
     def judged(self, topics: Path, environment: str, *, needs: Needs) -> Validated:
@@ -72,7 +76,7 @@ class Branches:
         return with_folder_named(validated, read=shown_folder(topics), named=f"{self.folder}/")
 
     def named_as_in_git(self, text: str) -> str:
-        """A message with the copies' folders called as the repository calls them."""
+        """Call the copies' folders in a message as the repository calls them."""
         for copy in (self.after_with_policy, self.after, self.before):
             text = text.replace(shown_folder(copy), f"{self.folder}/").replace(str(copy), self.folder)
         return text
@@ -114,12 +118,12 @@ def open_branches(topics: Path, *, base: str, head: str, merge: bool = True) -> 
             before=place / "before",
             after=place / "after",
             after_with_policy=place / "after-with-policy",
-            changed=_changed(before, merged),
+            changed=tuple(sorted(p for p in before.keys() | merged.keys() if before.get(p) != merged.get(p))),
         )
 
 
 def _inside_repository(topics: Path) -> Path:
-    """A folder that is there and in which git finds the repository: the topics may be in its commits alone."""
+    """Find a folder in which git finds the repository: the topics may be in its commits alone."""
     place = Path(os.path.abspath(topics))  # noqa: PTH100 - links stay: a person named them
     if (place / ".git").exists():
         return place
@@ -131,29 +135,14 @@ def _with_policy_of(before: Mapping[str, StoredFile], merged: Mapping[str, Store
     return {**topics, **{path: file for path, file in before.items() if is_policy(path)}}
 
 
-def _changed(before: Mapping[str, StoredFile], after: Mapping[str, StoredFile]) -> tuple[str, ...]:
-    """Both names of a file that was renamed."""
-    return tuple(sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path)))
+def changed_topics(before: Desired, after: Desired) -> tuple[str, ...]:
+    """Name the topics that one of the two has, or that the two want differently; places in files do not count."""
 
+    def wanted(topic: DesiredTopic | None) -> DesiredTopic | None:
+        return replace(topic, location=Location(""), locations={}) if topic else None
 
-def claims_on_names(topics: Path) -> Claims:
-    """Owners, and the patterns of the names that ``owners.yaml`` gives them."""
-    entries = view_of(read_tree(topics), "", now()).owner_entries
-    return [(owner, entry.texts("topics")) for entry in entries if (owner := entry.get("owner", str))]
-
-
-def reviewers_by_owner(topics: Path) -> Mapping[str, tuple[str, ...]]:
-    """Logins and teams that ``owners.yaml`` names for each owner; an owner's entries add up."""
-    return reviewers_in(read_tree(topics))
-
-
-def reviewers_in(tree: Tree) -> Mapping[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
-    for entry in view_of(tree, "", now()).owner_entries:
-        if owner := entry.get("owner", str):
-            named = tuple(name.removeprefix("@") for name in entry.texts("reviewers"))
-            found[owner] = tuple(dict.fromkeys((*found.get(owner, ()), *named)))
-    return found
+    names = before.topics.keys() | after.topics.keys()
+    return tuple(sorted(n for n in names if wanted(before.topics.get(n)) != wanted(after.topics.get(n))))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,11 +150,11 @@ class ChangeProblems:
     """What is wrong with the files of a branch."""
 
     brought: tuple[Diagnostic, ...]
-    """In files that the branch changes, or new since the base."""
+    """Problems in files that the branch changes, or that the base does not have in the same file and words."""
     old: tuple[Diagnostic, ...]
-    """In other files, and wrong before."""
+    """Problems in other files that were there before."""
     files: int
-    """How many were read."""
+    """Number of files that were read."""
 
 
 def validate_change(topics: Path, *, since: str) -> ChangeProblems:
@@ -177,33 +166,18 @@ def validate_change(topics: Path, *, since: str) -> ChangeProblems:
     Raises:
         UsageError: There is no such commit or folder.
     """
-    found = validate_files(topics, environment=None)
-    base = merge_base_of(topics, since)
-    folder = folder_in_repository(topics)
-    stored = stored_files(topics, base, folder)
+    found, shown = validate_files(topics, environment=None), shown_folder(topics)
+    stored = stored_files(topics, merge_base_of(topics, since), folder_in_repository(topics))
     with TemporaryDirectory(prefix="topicops-") as scratch:
         before = Path(scratch) / "topics"
         write_files(topics, {} if folder_below(stored) else stored, before)  # above the topics, until it moved them
-        known = _problems_of(before, shown_folder(topics))
-        changed = frozenset(_changed_files(found.diagnostics, before, topics))
-    brought = new_diagnostics(known, found.diagnostics, changed=changed)
+        judged = validate(read_tree(before), environment=None, now=now())
+        known = {(shown + d.file.removeprefix(shown_folder(before)), d.code, d.summary) for d in judged.diagnostics}
+        names = {diagnostic.file.removeprefix(shown) for diagnostic in found.diagnostics}
+        changed = {f"{shown}{name}" for name in names if _bytes(before / name) != _bytes(topics / name)}
+    brought = tuple(d for d in found.diagnostics if d.file in changed or (d.file, d.code, d.summary) not in known)
     old = tuple(diagnostic for diagnostic in found.diagnostics if diagnostic not in brought)
     return ChangeProblems(brought=brought, old=old, files=found.files)
-
-
-def _problems_of(before: Path, named: str) -> tuple[Diagnostic, ...]:
-    """Of the base, with its files named as those of the work tree are."""
-    shown = shown_folder(before)
-    judged = validate(read_tree(before), environment=None, now=now())
-    return tuple(replace(d, file=named + d.file.removeprefix(shown)) for d in judged.diagnostics)
-
-
-def _changed_files(diagnostics: tuple[Diagnostic, ...], before: Path, topics: Path) -> Iterator[str]:
-    """Files with a problem that have other bytes than in the base, or are new."""
-    named = shown_folder(topics)
-    for file in {diagnostic.file for diagnostic in diagnostics}:
-        if _bytes(before / file.removeprefix(named)) != _bytes(topics / file.removeprefix(named)):
-            yield file
 
 
 def _bytes(path: Path) -> bytes | None:

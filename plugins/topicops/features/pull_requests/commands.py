@@ -98,17 +98,18 @@ def plan_command(
         planning=Planning(run_id=new_run_id(), home=home_folder(), progress=progress),
     )
     write_planned(planned, folder)
-    for remark in planned.summary.remarks:
+    summary = planned.summary
+    for remark in summary.remarks:
         print_error(remark)
-    for entry in planned.summary.environments:
+    for entry in summary.environments:
         print_result(plan_text(planned.plans[entry.environment]) if not entry.problem else "", "text")
         if entry.problem:
             print_error(f"{entry.environment}: {entry.problem}")
-    if not planned.summary.environments and not planned.summary.problem and not planned.summary.remarks:
+    if summary.problem:
+        print_error(summary.problem)
+    elif not summary.environments and not summary.remarks:
         print_result("The pull request changes no topic of any environment.")
-    if planned.summary.problem:
-        print_error(planned.summary.problem)
-    has_problem = planned.summary.problem or any(entry.problem for entry in planned.summary.environments)
+    has_problem = summary.problem or any(entry.problem for entry in summary.environments)
     raise typer.Exit(ExitStatus.ERROR if has_problem else ExitStatus.SUCCESS)
 
 
@@ -137,26 +138,21 @@ def status_command(
     started: Annotated[bool, typer.Option("--started", help="The plan is being made: nobody may merge yet.")] = False,
 ) -> None:
     """Set the check and the label by the highest risk. A held change is neutral, with the way to approve it."""
-    from topicops.features.pull_requests.commenting import (
-        conversation_about,
-        set_check,
-        set_failed_check,
-        set_pending_check,
-        set_unplanned_check,
-    )
+    from topicops.features.pull_requests.checks import set_check, set_plain_check, set_unplanned_check
+    from topicops.features.pull_requests.commenting import conversation_about
     from topicops.features.pull_requests.forge import CheckResult, ForgeError
     from topicops.features.pull_requests.planning import read_planned
 
     conversation = conversation_about(number, repository, progress=progress)
     try:
         if started:
-            check = set_pending_check(conversation)
+            check = set_plain_check(CheckResult.PENDING, "The plan is being made", conversation)
         elif unplanned:
             check = set_unplanned_check(unplanned, conversation)
         else:
             check = set_check(read_planned(folder), conversation)
     except (ArtifactError, ForgeError) as error:  # the check reports in any case, because a merge may wait for it
-        check = set_failed_check(str(error), conversation)
+        check = set_plain_check(CheckResult.FAILURE, str(error), conversation)
     print_result(f"{check.result}: {check.title}")
     raise typer.Exit(ExitStatus.ERROR if check.result is CheckResult.FAILURE else ExitStatus.SUCCESS)
 
@@ -197,7 +193,8 @@ def trigger_command(
 @app.command("report")
 def report_command(folder: FolderArgument = FOLDER, repository: RepositoryOption = None) -> None:
     """Write what `ci trigger` saw into the pull request: applied, verified, held or failed, with links to the runs."""
-    from topicops.features.pull_requests.commenting import conversation_about, report_runs
+    from topicops.features.pull_requests.checks import report_runs
+    from topicops.features.pull_requests.commenting import conversation_about
     from topicops.features.pull_requests.triggering import read_runs
 
     runs = read_runs(folder)
@@ -220,7 +217,7 @@ def codeowners_command(
     ] = False,
 ) -> None:
     """Print a line for each folder and topic with its reviewers, as owners.yaml names them for the topic's owner."""
-    from topicops.features.pull_requests.code_owners import code_owners_of, renew_code_owners
+    from topicops.features.pull_requests.owners import code_owners_of, renew_code_owners
 
     text = code_owners_of(topics)
     if write is None:

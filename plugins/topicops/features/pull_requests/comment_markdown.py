@@ -7,10 +7,17 @@ What comes after the plan is a comment of its own, so the comment with the plan 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import filterfalse
 
-from topicops.features.pull_requests.values import CommentContent, OtherPullRequest, ReviewState, TriggeredRun
+from topicops.features.pull_requests.values import (
+    CommentContent,
+    OtherPullRequest,
+    PullRequestPlan,
+    ReviewState,
+    TriggeredRun,
+)
 from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.printable import markdown, plural
 from topicops.model.runs.run_result import RunResult
@@ -39,24 +46,22 @@ _BAR = 20
 """Cells of a bar."""
 _MARKER = re.compile(r"<!-- topicops:comment environment=([A-Za-z0-9_-]+) part=([0-9]) -->\n")
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9.:/_~%-]+")
-_DIGEST_SHOWN = 12
 _NO_PLAN = "**The newest commit has no plan.** The files or the cluster must be put right first:"
 _OLDER_PLAN = "A plan in another comment is that of an earlier commit."
 _DIGESTS_TABLE = ("| change | digest | shown since |", "|---|---|---|")
 _RESULT_TABLE = ("| change | outcome | why |", "|---|---|---|")
 _LOAD_TABLE = ("| if all of it runs | replicas | | before | after |", "|---|---|---|---|---|")
-_MINUTE = "%Y-%m-%d %H:%M UTC"
 
 Row = Callable[[CommentContent, Plan, GatedChange], str]
 
 
 def marker(environment: str, part: int) -> str:
-    """The first line of a comment."""
+    """Write the first line of a comment."""
     return f"<!-- topicops:comment environment={environment} part={part} -->"
 
 
 def marked(body: str) -> tuple[str, int] | None:
-    """Environment and part of a comment that begins with a marker; None for any other text."""
+    """Read environment and part of a comment that begins with a marker. None means that it is another text."""
     match = _MARKER.match(body)
     return (match[1], int(match[2])) if match else None
 
@@ -75,29 +80,36 @@ def plan_comment(content: CommentContent, plan: Plan) -> PlanComment:
     Changes are shown in full where they fit, else in brief. If even that is too long, more comments follow, the gravest
     changes first; what does not fit into ``MOST_PARTS`` is counted.
     """
-    closing = _closing(content, plan)
+    name, opening, closing = content.entry.environment, _opening(content, plan), _closing(content, plan)
     for grave_row, other_row in ((_full, _full), (_full, _brief), (_brief, _brief)):
-        lines = [*_opening(content, plan), *_body(content, plan, grave_row, other_row), *closing]
-        if size(lines) + size([marker(content.environment, 1)]) <= COMMENT_LIMIT:
-            return PlanComment((_text(content.environment, 1, lines),))
-    return _split(content, plan, closing)
+        body = [line for section in _sections(content, plan, grave_row, other_row) for line in _section_lines(section)]
+        lines = [*opening, *body, *closing]
+        if size(lines) + size([marker(name, 1)]) <= COMMENT_LIMIT:
+            return PlanComment((_text(name, 1, lines),))
+    parts, left_out = _split(opening, _sections(content, plan, _brief, _brief), closing)
+    return PlanComment(
+        tuple(_text(name, number, lines) for number, lines in enumerate(parts, 1)),
+        frozenset(gated.digest for gated in plan.changes if _brief(content, plan, gated) in left_out),
+    )
 
 
-def no_plan_note(content: CommentContent) -> str:
-    """The comment that says why the newest commit has no plan."""
-    lines = [f"### Environment {words(content.environment)}", "", _NO_PLAN, ""]
-    lines += ["```text", *_fenced(content.problem), "```", "", *_remark_lines(content), _OLDER_PLAN]
-    return _text(content.environment, NOTE, [*lines, *_commit_lines(content)])
+def no_plan_note(environment: str, problem: str, pull: PullRequestPlan | None = None) -> str:
+    """Write the comment that says why the newest commit has no plan."""
+    lines = [f"### Environment {words(environment)}", "", _NO_PLAN, "", "```text"]
+    # No line of the problem can end the block of code.
+    lines += [line[:500].replace("```", "` ` `") for line in problem.splitlines()[:100]]
+    lines += ["```", "", *(_remark_lines(pull) if pull else []), _OLDER_PLAN, *(_commit_lines(pull) if pull else [])]
+    return _text(environment, NOTE, lines)
 
 
 def _text(environment: str, part: int, lines: Sequence[str]) -> str:
     return "\n".join([marker(environment, part), *lines]).rstrip("\n") + "\n"
 
 
-def _split(content: CommentContent, plan: Plan, closing: Sequence[str]) -> PlanComment:
-    """Whole rows over several comments; the opening and the closing stay in the first."""
-    sections = [section for section in _sections(content, plan, _brief, _brief) if section.rows]
-    opening = _opening(content, plan)
+def _split(
+    opening: Sequence[str], sections: Iterator[Section], closing: Sequence[str]
+) -> tuple[Sequence[Sequence[str]], Sequence[str]]:
+    """Put whole rows into several comments, and return those that fit none; opening and closing stay in the first."""
     parts: list[list[str]] = [[*opening]]
     room = COMMENT_LIMIT - size(opening) - size(closing) - 200
     left_out: list[str] = []
@@ -118,78 +130,56 @@ def _split(content: CommentContent, plan: Plan, closing: Sequence[str]) -> PlanC
     if left_out:
         parts[-1] += ["", f"*{len(left_out)} rows are left out here; the plan of the job has all.*"]
     parts[0] += ["", *closing]
-    return PlanComment(
-        tuple(_text(content.environment, number, lines) for number, lines in enumerate(parts, 1)),
-        frozenset(gated.digest for gated in plan.changes if _brief(content, plan, gated) in left_out),
-    )
+    return parts, left_out
 
 
 # ---- the parts of a comment ----
 
 
 def _opening(content: CommentContent, plan: Plan) -> list[str]:
-    lines = [f"### {words(title(plan))}", ""]
     mine = len(content.own_changes)
     whose = f"{mine} of this pull request, {len(plan.changes) - mine} pending before." if plan.changes else ""
-    lines += [f"**{markdown(summary_line(plan))}** {whose}", ""]
-    if final := final_line(replace(plan, changes=content.own_changes)):
-        lines += [f"**{markdown(final)}**", ""]
-    return [*lines, *_remark_lines(content)]
+    final = final_line(replace(plan, changes=content.own_changes))
+    lines = [f"### {words(title(plan))}", "", f"**{markdown(summary_line(plan))}** {whose}", ""]
+    return [*lines, *([f"**{markdown(final)}**", ""] if final else []), *_remark_lines(content.pull)]
 
 
-def _remark_lines(content: CommentContent) -> list[str]:
-    lines = [f"- {words(remark)}" for remark in content.remarks]
+def _remark_lines(pull: PullRequestPlan) -> list[str]:
+    lines = [f"- {words(remark)}" for remark in pull.remarks]
     return [*lines, ""] if lines else []
 
 
-def _commit_lines(content: CommentContent) -> list[str]:
-    commits = f"Base {content.base_commit[:12]}, branch {content.head_commit[:12]}."
-    return [commits, ""] if content.head_commit else []
+def _commit_lines(pull: PullRequestPlan) -> list[str]:
+    return [f"Base {pull.base_commit[:12]}, branch {pull.head_commit[:12]}.", ""]
 
 
-def _fenced(text: str) -> Iterator[str]:
-    """Lines for a code block that no text can end."""
-    for line in text.splitlines()[:100]:
-        yield line[:500].replace("```", "` ` `")
-
-
-def _body(content: CommentContent, plan: Plan, grave_row: Row, other_row: Row) -> list[str]:
-    lines: list[str] = []
-    for section in _sections(content, plan, grave_row, other_row):
-        if section.rows:
-            found = section.lines(len(section.rows))
-            lines += _folded(f"{section.title} ({len(section.rows)})", found[2:]) if section.noun == "folded" else found
-    return lines
+def _section_lines(section: Section) -> list[str]:
+    """A section whose noun is ``folded`` is closed until somebody opens it."""
+    count = len(section.rows)
+    if not count:
+        return []
+    lines = section.lines(count)
+    return _folded(f"{section.title} ({count})", lines[2:]) if section.noun == "folded" else lines
 
 
 def _sections(content: CommentContent, plan: Plan, grave_row: Row, other_row: Row) -> Iterator[Section]:
-    """The gravest first. Sections whose noun is ``folded`` are closed until somebody opens them."""
-    mine = content.own_changes
-    pending = [gated for gated in plan.changes if gated.change.topic not in content.own]
-    for which, head, row in (
-        (sorted(filter(is_grave, mine), key=lambda g: -g.change.risk.rank), GRAVE, grave_row),
-        ([gated for gated in mine if not is_grave(gated)], "Other changes of this pull request", other_row),
-    ):
-        table = BRIEF_TABLE if row is _brief else CHANGES_TABLE
-        yield Section(title=head, head=table, rows=tuple(row(content, plan, g) for g in which), noun="changes")
+    """Yield the sections, the gravest first."""
+
+    def table(title: str, changes: Iterable[GatedChange], row: Row, noun: str = "changes") -> Section:
+        head = BRIEF_TABLE if row is _brief else CHANGES_TABLE
+        return Section(title=title, head=head, rows=tuple(row(content, plan, gated) for gated in changes), noun=noun)
+
+    own, mine = frozenset(content.entry.own), content.own_changes
+    pending = [gated for gated in plan.changes if gated.change.topic not in own]
+    yield table(GRAVE, sorted(filter(is_grave, mine), key=lambda gated: -gated.change.risk.rank), grave_row)
+    yield table("Other changes of this pull request", filterfalse(is_grave, mine), other_row)
     blocked = tuple(map(blocked_row, content.own_blocked))
     yield Section(title="Blocked", head=BLOCKED_TABLE, rows=blocked, noun="topics")
-    yield Section(
-        title="Pending before this pull request, look at these too",
-        head=BRIEF_TABLE,
-        rows=tuple(_brief(content, plan, gated) for gated in pending if is_grave(gated)),
-        noun="changes",
-    )
-    yield Section(
-        title="Pending before this pull request",
-        head=BRIEF_TABLE,
-        rows=tuple(_brief(content, plan, gated) for gated in pending if not is_grave(gated)),
-        noun="folded",
-    )
-    others = [blocked_row(blocked) for blocked in plan.change_set.blocked if blocked.topic not in content.own]
-    yield Section(title="Blocked before this pull request", head=BLOCKED_TABLE, rows=tuple(others), noun="folded")
-    also = tuple(f"- {words(line)}" for line in other_lines(plan))
-    yield Section(title="Also", rows=also, noun="folded")
+    yield table("Pending before this pull request, look at these too", filter(is_grave, pending), _brief)
+    yield table("Pending before this pull request", filterfalse(is_grave, pending), _brief, "folded")
+    others = tuple(blocked_row(blocked) for blocked in plan.change_set.blocked if blocked.topic not in own)
+    yield Section(title="Blocked before this pull request", head=BLOCKED_TABLE, rows=others, noun="folded")
+    yield Section(title="Also", rows=tuple(f"- {words(line)}" for line in other_lines(plan)), noun="folded")
 
 
 def _full(content: CommentContent, plan: Plan, gated: GatedChange) -> str:
@@ -216,31 +206,24 @@ def _review_lines(state: ReviewState | None) -> Iterator[str]:
 
 def _closing(content: CommentContent, plan: Plan) -> list[str]:
     lines = [*_other_lines(content.others), *_loss_lines(plan), *_load_lines(plan), *_digest_lines(content)]
-    lines += _commit_lines(content)
-    return [*lines, content.record] if content.record else lines
+    return [*lines, *_commit_lines(content.pull), *filter(None, [content.record])]
 
 
-def _other_lines(others: Sequence[OtherPullRequest]) -> Iterator[str]:
-    if others:
-        yield "#### Open on the same topics"
-        yield ""
-        for other in others[-_OTHERS_SHOWN:]:
-            by = f"{_link(other.mark, other.url)} by {words(other.author)}"
-            yield f"- {by}: {_some_topics(other.topics)}; the later merge is planned anew."
-        if len(others) > _OTHERS_SHOWN:
-            yield f"- and {len(others) - _OTHERS_SHOWN} more that were opened before these"
-        yield ""
-
-
-def _some_topics(topics: Sequence[str]) -> str:
-    more = len(topics) - _TOPICS_SHOWN
-    shown = ", ".join(words(topic) for topic in topics[:_TOPICS_SHOWN])
-    return f"{shown} and {more} more" if more > 0 else shown
+def _other_lines(others: Sequence[OtherPullRequest]) -> list[str]:
+    lines = []
+    for other in others[-_OTHERS_SHOWN:]:
+        more = len(other.topics) - _TOPICS_SHOWN
+        topics = ", ".join(map(words, other.topics[:_TOPICS_SHOWN])) + (f" and {more} more" if more > 0 else "")
+        by = f"{_link(other.mark, other.url)} by {words(other.author)}"
+        lines.append(f"- {by}: {topics}; the later merge is planned anew.")
+    if len(others) > _OTHERS_SHOWN:
+        lines.append(f"- and {len(others) - _OTHERS_SHOWN} more that were opened before these")
+    return ["#### Open on the same topics", "", *lines, ""] if lines else []
 
 
 def _link(text: str, url: str) -> str:
-    shown = text.replace("#", "#\N{ZERO WIDTH SPACE}") if not _ADDRESS.fullmatch(url) else text
-    return f"[{shown}]({url})" if _ADDRESS.fullmatch(url) else words(shown)
+    # In a text that is no link, the forge would make one of ``#12``.
+    return f"[{text}]({url})" if _ADDRESS.fullmatch(url) else words(text.replace("#", "#\N{ZERO WIDTH SPACE}"))
 
 
 def _loss_lines(plan: Plan) -> list[str]:
@@ -257,7 +240,9 @@ def _loss_lines(plan: Plan) -> list[str]:
 
 def _load_lines(plan: Plan) -> list[str]:
     brokers = plan.change_set.load.brokers
-    most = max((max(row.before.replicas, row.after.replicas) for row in brokers), default=0)
+    if not plan.changes or not brokers:
+        return []
+    most = max(max(row.before.replicas, row.after.replicas) for row in brokers)
     rows = [
         cells(
             words(f"broker {row.broker}" + (f", rack {row.rack}" if row.rack is not None else "")),
@@ -267,9 +252,8 @@ def _load_lines(plan: Plan) -> list[str]:
             _bar(row.after.replicas, most),
         )
         for row in brokers[:_LOADS_SHOWN]
-        if plan.changes
     ]
-    return _folded("Load of the brokers", [*_LOAD_TABLE, *rows, ""]) if rows else []
+    return _folded("Load of the brokers", [*_LOAD_TABLE, *rows, ""])
 
 
 def _bar(value: int, most: int) -> str:
@@ -278,17 +262,17 @@ def _bar(value: int, most: int) -> str:
 
 
 def _digest_lines(content: CommentContent) -> list[str]:
-    rows = [
-        cells(change_name(gated), gated.digest[:_DIGEST_SHOWN], f"{at:{_MINUTE}}" if at else "now")
-        for gated in content.own_changes
-        for at in (content.shown_since.get(gated.digest),)
-        if gated.approvable
-    ]
+    rows = []
+    for gated in content.own_changes:
+        if gated.approvable:
+            shown = content.shown.get(gated.digest)
+            since = f"{shown.since:%Y-%m-%d %H:%M} UTC" if shown else "now"
+            rows.append(cells(change_name(gated), gated.digest[:12], since))
     if not rows:
         return []
-    shown = rows[:_DIGESTS_SHOWN]
-    more = [f"*and {len(rows) - len(shown)} more*", ""] if len(rows) > len(shown) else []
-    return _folded(f"Digests of the held changes ({len(rows)})", [*_DIGESTS_TABLE, *shown, "", *more])
+    more = [f"*and {len(rows) - _DIGESTS_SHOWN} more*", ""] if len(rows) > _DIGESTS_SHOWN else []
+    title = f"Digests of the held changes ({len(rows)})"
+    return _folded(title, [*_DIGESTS_TABLE, *rows[:_DIGESTS_SHOWN], "", *more])
 
 
 def _folded(summary: str, lines: Sequence[str]) -> list[str]:
@@ -299,33 +283,24 @@ def _folded(summary: str, lines: Sequence[str]) -> list[str]:
 
 
 def result_note(run: TriggeredRun) -> str:
-    """The comment that says what became of the changes after the merge."""
-    lines = [f"### {words(run.environment)}: {words(run.sentence)}", "", *_run_line(run)]
+    """Write the comment that says what became of the changes after the merge."""
+    lines = [f"### {words(run.environment)}: {words(run.sentence)}", ""]
+    of_run = [_link("The run in Airflow", run.url)] if run.url else []
+    of_run += [f"commit {run.commit[:12]}"] if run.commit else []
+    lines += [", ".join(of_run) + ".", ""] if of_run else []
     return _text(run.environment, NOTE, [*lines, *(_result_lines(run.result) if run.result else [])])
-
-
-def _run_line(run: TriggeredRun) -> list[str]:
-    parts = [_link("The run in Airflow", run.url)] if run.url else []
-    parts += [f"commit {run.commit[:12]}"] if run.commit else []
-    return [", ".join(parts) + ".", ""] if parts else []
 
 
 def _result_lines(result: RunResult) -> list[str]:
     lines = [f"- {words(note)}" for note in result.notes]
     lines += [""] if lines else []
-    room = COMMENT_LIMIT - size(lines) - 1000
-    found = [
-        cells(f"**{c.action}** {words(c.topic)}", f"**{words(c.status)}**", words(c.message)) for c in result.changes
-    ]
-    rows = list(_fitting(found, room))
+    rows, room = list[str](), COMMENT_LIMIT - size(lines) - 1000
+    for found in result.changes:
+        row = cells(f"**{found.action}** {words(found.topic)}", f"**{words(found.status)}**", words(found.message))
+        room -= len(row) + 1
+        if room < 0:
+            break
+        rows.append(row)
     left_out = result.left_out + len(result.changes) - len(rows)
     lines += [*_RESULT_TABLE, *rows, ""] if rows else []
     return [*lines, f"*{plural(left_out, 'change')} more; the report of the run has all.*", ""] if left_out else lines
-
-
-def _fitting(rows: Sequence[str], room: int) -> Iterator[str]:
-    for row in rows:
-        room -= len(row) + 1
-        if room < 0:
-            return
-        yield row

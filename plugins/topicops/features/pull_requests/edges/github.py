@@ -9,12 +9,13 @@ from urllib.parse import quote
 
 import msgspec
 
-from topicops.features.pull_requests.edges.rest import PER_PAGE, Moment, Rest, utc
+from topicops.features.pull_requests.edges.rest import PER_PAGE, Moment, Rest, checked_length, utc
 from topicops.features.pull_requests.forge import (
     Authors,
     Check,
     CheckResult,
     Comment,
+    Forge,
     ForgeError,
     PullRequest,
     Review,
@@ -22,27 +23,22 @@ from topicops.features.pull_requests.forge import (
 )
 
 MOST_COMMENT = 65_536
-"""Characters of a comment."""
+"""Number of characters of a comment."""
 _MOST_SUMMARY = 65_000
 _CO_AUTHOR = re.compile(
     r"^co-authored-by:[^<>\n]{0,200}<(?:\d{1,20}\+)?([A-Za-z0-9-]{1,40})@users\.noreply\.github\.com>",
     re.IGNORECASE | re.MULTILINE,
 )
 MOST_COMMITS = 250
-"""So many of one pull request GitHub lists."""
+"""Number of commits of one pull request that GitHub lists."""
 ACTIONS = "github-actions[bot]"
 """The account of ``GITHUB_TOKEN``."""
 WEB_FLOW = "web-flow"
 """The committer of what people do on GitHub's pages."""
 _OURS = "topicops"
 """Marks our check runs: a job of the workflow is a check run too, and may have the same name."""
-_VERDICTS = {
-    "APPROVED": ReviewVerdict.APPROVED,
-    "CHANGES_REQUESTED": ReviewVerdict.CHANGES_REQUESTED,
-    "DISMISSED": ReviewVerdict.DISMISSED,
-    "COMMENTED": ReviewVerdict.COMMENTED,
-}
-"""``PENDING`` is a review that its author has not sent."""
+_VERDICTS = {verdict.upper(): verdict for verdict in ReviewVerdict}
+"""Verdicts by GitHub's words. ``PENDING`` is a review that its author has not sent."""
 
 
 class _User(msgspec.Struct):
@@ -57,7 +53,7 @@ class _Branch(msgspec.Struct):
     ref: str
     sha: str
     repo: _Repository | None = None
-    """None: the fork is gone."""
+    """None means that the fork is gone."""
 
 
 class _Label(msgspec.Struct):
@@ -137,7 +133,7 @@ class _CheckRuns(msgspec.Struct):
     check_runs: list[_CheckRun]
 
 
-class GitHub:
+class GitHub(Forge):
     """One repository on GitHub.
 
     Args:
@@ -168,18 +164,12 @@ class GitHub:
     def pull_request(self, number: int) -> PullRequest:
         return _pull_request(self._rest.get(f"{self._repo}/pulls/{number}", _Pull))
 
-    def pull_request_of(self, merge_commit: str) -> PullRequest | None:
-        return next((pull for pull in self._pulls_of(merge_commit) if pull.merge_commit == merge_commit), None)
+    def pull_requests_with(self, commit: str) -> Iterator[PullRequest]:
+        return map(_pull_request, self._rest.pages(f"{self._repo}/commits/{commit}/pulls", _Pull))
 
     def open_pull_requests(self, base_branch: str) -> Sequence[PullRequest]:
         found = self._rest.pages(f"{self._repo}/pulls", _Pull, state="open", base=base_branch)
         return sorted(map(_pull_request, found), key=lambda pull: pull.number)
-
-    def open_pull_requests_of(self, head_commit: str) -> Sequence[PullRequest]:
-        return [p for p in self._pulls_of(head_commit) if p.state == "open" and p.head_commit == head_commit]
-
-    def _pulls_of(self, commit: str) -> Iterator[PullRequest]:
-        return map(_pull_request, self._rest.pages(f"{self._repo}/commits/{commit}/pulls", _Pull))
 
     def changed_files(self, number: int) -> frozenset[str]:
         """The first 3,000: GitHub lists no more."""
@@ -207,24 +197,33 @@ class GitHub:
 
     def own_comments(self, number: int) -> Sequence[Comment]:
         found = self._rest.pages(f"{self._repo}/issues/{number}/comments", _IssueComment)
-        return [_comment(comment) for comment in found if self._is_own(comment)]
-
-    def _is_own(self, comment: _IssueComment) -> bool:
-        return comment.user is not None and comment.user.login.casefold() == self._login.casefold()
+        own = self._login.casefold()
+        return [_comment(comment) for comment in found if comment.user and comment.user.login.casefold() == own]
 
     def add_comment(self, number: int, body: str) -> Comment:
-        path = f"{self._repo}/issues/{number}/comments"
-        return _comment(self._rest.send("POST", path, _IssueComment, {"body": _checked(body)}))
+        return self._write("POST", f"{number}/comments", body)
 
     def edit_comment(self, number: int, comment_id: str, body: str) -> Comment:  # noqa: ARG002 - GitLab needs it
-        path = f"{self._repo}/issues/comments/{comment_id}"
-        return _comment(self._rest.send("PATCH", path, _IssueComment, {"body": _checked(body)}))
+        return self._write("PATCH", f"comments/{comment_id}", body)
+
+    def _write(self, method: str, path: str, body: str) -> Comment:
+        text = checked_length(body, MOST_COMMENT, "GitHub")
+        return _comment(self._rest.send(method, f"{self._repo}/issues/{path}", _IssueComment, {"body": text}))
 
     def remove_comment(self, number: int, comment_id: str) -> None:  # noqa: ARG002
         self._rest.remove(f"{self._repo}/issues/comments/{comment_id}")
 
     def reviews(self, number: int) -> Sequence[Review]:
-        return list(_reviews(self._rest.pages(f"{self._repo}/pulls/{number}/reviews", _Review)))
+        return [
+            Review(
+                reviewer=found.user.login,
+                verdict=_VERDICTS[found.state],
+                submitted_at=utc(found.submitted_at),
+                commit=found.commit_id or "",
+            )
+            for found in self._rest.pages(f"{self._repo}/pulls/{number}/reviews", _Review)
+            if found.user and found.submitted_at and found.state in _VERDICTS
+        ]
 
     def members(self, team: str) -> frozenset[str]:
         organisation, _, slug = team.partition("/")
@@ -232,17 +231,14 @@ class GitHub:
         return frozenset(user.login for user in self._teams.pages(path, _User))
 
     def set_check(self, commit: str, check: Check) -> None:
+        is_pending = check.result is CheckResult.PENDING
         body: dict[str, object] = {
             "name": check.name,
             "external_id": _OURS,
             "output": {"title": check.title, "summary": check.summary[:_MOST_SUMMARY] or check.title},
+            **({"status": "in_progress"} if is_pending else {"status": "completed", "conclusion": str(check.result)}),
+            **({"details_url": check.url} if check.url else {}),
         }
-        if check.result is CheckResult.PENDING:
-            body["status"] = "in_progress"
-        else:
-            body |= {"status": "completed", "conclusion": str(check.result)}
-        if check.url:
-            body["details_url"] = check.url
         if (there := self._own_check(commit, check.name)) is not None:
             self._rest.send("PATCH", f"{self._repo}/check-runs/{there}", _CheckRun, body)
         else:
@@ -256,7 +252,7 @@ class GitHub:
         return max(ours, default=None)
 
     def set_labels(self, number: int, wanted: Mapping[str, bool]) -> None:
-        there = set(self.pull_request(number).labels)
+        there = {label.name for label in self._rest.get(f"{self._repo}/pulls/{number}", _WholePull).labels}
         path = f"{self._repo}/issues/{number}/labels"
         if missing := [label for label, is_wanted in wanted.items() if is_wanted and label not in there]:
             self._rest.send("POST", path, list[_Label], {"labels": missing})
@@ -284,23 +280,8 @@ def _pull_request(pull: _Pull) -> PullRequest:
         is_from_fork=pull.head.repo is None or pull.base.repo is None or pull.head.repo != pull.base.repo,
         # Before the merge the field holds a trial merge, which is on no branch.
         merge_commit=pull.merge_commit_sha if pull.merged_at else None,
-        labels=tuple(label.name for label in pull.labels),
     )
 
 
 def _comment(comment: _IssueComment) -> Comment:
     return Comment(id=str(comment.id), body=comment.body or "", updated_at=utc(comment.updated_at))
-
-
-def _reviews(reviews: Iterator[_Review]) -> Iterator[Review]:
-    for review in reviews:
-        verdict = _VERDICTS.get(review.state)
-        if review.user is not None and review.submitted_at is not None and verdict is not None:
-            at = utc(review.submitted_at)
-            yield Review(reviewer=review.user.login, verdict=verdict, submitted_at=at, commit=review.commit_id or "")
-
-
-def _checked(body: str) -> str:
-    if len(body) > MOST_COMMENT:
-        raise ForgeError(f"the comment has {len(body)} characters, and GitHub takes {MOST_COMMENT}")
-    return body

@@ -26,7 +26,7 @@ MOST_PAGES = 100
 MOST_REDIRECTS = 3
 TRIES = 4
 LONGEST_WAIT_S = 60.0
-"""For one request with all its tries."""
+"""Seconds for one request with all its tries."""
 _PASSES = frozenset({502, 503, 504})
 _ADVICE = {
     401: "the token is not valid: give another one",
@@ -41,6 +41,13 @@ def utc(moment: datetime) -> datetime:
         return in_utc(moment)
     except ValueError as error:
         raise ForgeError(f"the forge gave a time that cannot be: {error}") from error
+
+
+def checked_length(body: str, most: int, forge: str) -> str:
+    """Give the text of a comment back. Raises ``ForgeError`` if it has more characters than the forge takes."""
+    if len(body) > most:
+        raise ForgeError(f"the comment has {len(body)} characters, and {forge} takes {most}")
+    return body
 
 
 class Rest:
@@ -132,7 +139,7 @@ class Rest:
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 spent_s += time.monotonic() - started + wait
                 if is_last or method != "GET" or spent_s > LONGEST_WAIT_S:
-                    raise ForgeError(self._without_token(_unanswered(self._url, method, url, error))) from error
+                    raise ForgeError(self._without_token(self._unanswered(method, url, error))) from error
             else:
                 wait = _wait_of(answer, wait)
                 is_worth_it = _is_limit(answer) or (method == "GET" and answer.status_code in _PASSES)
@@ -141,6 +148,11 @@ class Rest:
                     return answer
             self._sleep(wait)
         raise AssertionError("the last try returns or raises")
+
+    def _unanswered(self, method: str, url: str, error: Exception) -> str:
+        said, path = first_line(error), _shown(url.removeprefix(self._url))
+        advice = "; SSL_CERT_FILE names the file of a company's own authority" if "CERTIFICATE_VERIFY" in said else ""
+        return f"{self._url} does not answer: {method} {path}: {_shown(said)}{advice}"
 
     def _require_success(self, method: str, answer: httpx.Response) -> None:
         if answer.is_success:
@@ -171,14 +183,6 @@ def _authorities() -> SSLContext:
     return httpx.create_ssl_context(trust_env=True)
 
 
-def _unanswered(server: str, method: str, url: str, error: Exception) -> str:
-    said = first_line(error)
-    advice = (
-        "; SSL_CERT_FILE names the file of a company's own authority" if "CERTIFICATE_VERIFY_FAILED" in said else ""
-    )
-    return f"{server} does not answer: {method} {_shown(url.removeprefix(server))}: {_shown(said)}{advice}"
-
-
 def _is_limit(answer: httpx.Response) -> bool:
     """Whether the forge refused the request unread, because there were too many."""
     if answer.status_code == 429:
@@ -189,26 +193,21 @@ def _is_limit(answer: httpx.Response) -> bool:
 
 
 def _wait_of(answer: httpx.Response, otherwise: float) -> float:
-    """Seconds, as the forge asks."""
-    after = _number(answer.headers.get("retry-after", ""))
+    """Give the seconds that the forge asks for."""
+    after, reset = (_number(answer.headers.get(name, "")) for name in ("retry-after", "x-ratelimit-reset"))
     if after is not None:
         return after
-    reset = _number(answer.headers.get("x-ratelimit-reset", ""))
     if not _is_limit(answer) or reset is None:
         return otherwise
-    return max(reset - _now_of(answer), otherwise)
+    try:
+        now = parsedate_to_datetime(answer.headers.get("date", "")).timestamp()
+    except (ValueError, OverflowError):
+        now = time.time()
+    return max(reset - now, otherwise)
 
 
 def _number(text: str) -> float | None:
     return float(text) if text.isascii() and text.isdecimal() and len(text) < 12 else None
-
-
-def _now_of(answer: httpx.Response) -> float:
-    """Seconds since 1970 by the forge's clock, else by ours."""
-    try:
-        return parsedate_to_datetime(answer.headers.get("date", "")).timestamp()
-    except (ValueError, OverflowError):
-        return time.time()
 
 
 def _advice(answer: httpx.Response) -> str:

@@ -27,7 +27,6 @@ MERGE_REQUEST = "TOPICOPS_MERGE_REQUEST"
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _ON_GITHUB = re.compile(r"(?!\.+/)[\w.-]+/(?!\.+$)[\w.-]+", re.ASCII)
 _ON_GITLAB = re.compile(r"(?!\.+/)[\w.-]+(/(?!\.+(?:/|$))[\w.-]+)+|\d+", re.ASCII)
-_BRANCH = re.compile(r"(?!-)[^\s~^:?*\[\\\x00-\x1f\x7f]+")
 _URL = re.compile(r"https?://[\w.:\[\]-]+(/[!-~]*)?", re.ASCII)
 _TOKEN = re.compile(r"[!-~]+")
 _GITHUB = "https://api.github.com"
@@ -43,21 +42,15 @@ class Surroundings:
     api_url: str
     repository: str = ""
     number: int | None = None
-    base_branch: str = ""
-    """The branch that a pull request goes to; empty where the job is for none, or the CI names only commits."""
     base_commit: str | None = None
-    """Of a pull request the branch that it goes to; after a merge the commit before it."""
+    """Commit of the branch that a pull request goes to; after a merge the commit before it."""
     head_commit: str | None = None
-    """Of a pull request its newest commit; after a merge the merge commit.
-
-    A workflow that runs after another one (``workflow_run``) has the commit alone where that was for a fork.
-    """
+    """Newest commit of a pull request; after a merge the merge commit."""
     job_url: str = ""
 
 
 class _Commit(msgspec.Struct):
     sha: str = ""
-    ref: str = ""
 
 
 class _Pull(msgspec.Struct):
@@ -66,46 +59,9 @@ class _Pull(msgspec.Struct):
     base: _Commit
 
 
-class _EarlierRun(msgspec.Struct):
-    """Of a ``workflow_run``. GitHub lists no pull request of a fork."""
-
-    head_sha: str
-    pull_requests: list[_Pull] = []
-
-    def pull(self) -> _Pull | None:
-        mine = [pull for pull in self.pull_requests if pull.head.sha == self.head_sha]
-        return mine[0] if len(mine) == 1 else None
-
-
-class _MergeGroup(msgspec.Struct):
-    """Of a merge queue."""
-
-    head_sha: str
-    base_sha: str
-
-
 class _Event(msgspec.Struct):
     pull_request: _Pull | None = None
-    workflow_run: _EarlierRun | None = None
-    merge_group: _MergeGroup | None = None
     before: str = ""
-
-    def pull(self) -> _Pull | None:
-        return self.workflow_run.pull() if self.workflow_run else self.pull_request
-
-    def commits(self, checked_out: str) -> tuple[str, str]:
-        """Base and head; empty: not known.
-
-        Args:
-            checked_out: The commit of the job, which of a pull request is a trial merge.
-        """
-        if (pull := self.pull()) is not None:
-            return pull.base.sha, pull.head.sha
-        if self.workflow_run is not None:
-            return "", self.workflow_run.head_sha
-        if self.merge_group is not None:
-            return self.merge_group.base_sha, self.merge_group.head_sha
-        return self.before, checked_out
 
 
 def surroundings_of(variables: Mapping[str, str]) -> Surroundings:
@@ -118,29 +74,24 @@ def surroundings_of(variables: Mapping[str, str]) -> Surroundings:
 
 
 def _on_github(variables: Mapping[str, str]) -> Surroundings:
-    event = _event(variables.get("GITHUB_EVENT_PATH", ""))
-    pull, repository = event.pull(), variables.get("GITHUB_REPOSITORY", "")
-    base, head = event.commits(variables.get("GITHUB_SHA", ""))
+    path, event = variables.get("GITHUB_EVENT_PATH", ""), _Event()
+    try:
+        event = msgspec.json.decode(Path(path).read_bytes(), type=_Event) if path else event
+    except (OSError, msgspec.DecodeError) as error:
+        raise UsageError(f"GITHUB_EVENT_PATH: the event of this run cannot be read: {error}") from error
+    pull, repository = event.pull_request, variables.get("GITHUB_REPOSITORY", "")
+    # Of a pull request, the commit of the job is a trial merge.
+    head = pull.head.sha if pull else variables.get("GITHUB_SHA", "")
     server, run = variables.get("GITHUB_SERVER_URL", ""), variables.get("GITHUB_RUN_ID", "")
     return Surroundings(
         kind="github",
         api_url=_api("GITHUB_API_URL", variables, _GITHUB),
         repository=_repository("github", repository),
         number=_number(str(pull.number)) if pull else None,
-        base_branch=_branch(pull.base.ref if pull else ""),
-        base_commit=_commit(base),
+        base_commit=_commit(pull.base.sha if pull else event.before),
         head_commit=_commit(head),
         job_url=f"{server}/{repository}/actions/runs/{run}" if server and run.isdecimal() else "",
     )
-
-
-def _event(path: str) -> _Event:
-    if not path:
-        return _Event()
-    try:
-        return msgspec.json.decode(Path(path).read_bytes(), type=_Event)
-    except (OSError, msgspec.DecodeError) as error:
-        raise UsageError(f"GITHUB_EVENT_PATH: the event of this run cannot be read: {error}") from error
 
 
 def _on_gitlab(variables: Mapping[str, str]) -> Surroundings:
@@ -153,7 +104,6 @@ def _on_gitlab(variables: Mapping[str, str]) -> Surroundings:
         api_url=_api("CI_API_V4_URL", variables, "https://gitlab.com/api/v4"),
         repository=_repository("gitlab", variables.get("CI_PROJECT_PATH") or variables.get("CI_PROJECT_ID") or ""),
         number=_number(number) if number else None,
-        base_branch=_branch(variables.get("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "") if is_request else ""),
         base_commit=_commit(before or ""),
         head_commit=_commit(head),
         job_url=variables.get("CI_JOB_URL", ""),
@@ -165,12 +115,6 @@ def _commit(text: str) -> str | None:
         return None
     if not _COMMIT.fullmatch(text):
         raise UsageError(f"the CI names the commit {_shown(text)}, which is none")
-    return text
-
-
-def _branch(text: str) -> str:
-    if text and not _BRANCH.fullmatch(text):
-        raise UsageError(f"the CI names the branch {_shown(text)}, which is none")
     return text
 
 
@@ -212,7 +156,7 @@ class Change:
 
 
 def change_to_plan(*, base: str | None, head: str | None, number: int | None) -> Change:
-    """What the options say, else the CI; the base is the checkout's own commit, else.
+    """Take what the options say, else the CI; the base is the checkout's own commit, else.
 
     Raises:
         UsageError: Neither names the branch's commit.
@@ -224,21 +168,21 @@ def change_to_plan(*, base: str | None, head: str | None, number: int | None) ->
 
 
 def merge_to_trigger(*, commit: str | None, before: str | None) -> Change:
-    """As ``change_to_plan``, of a merge that is on the base branch."""
+    """Take what the options say of a merge that is on the base branch, else the CI."""
     found = surroundings_of(os.environ)
     commit = commit or found.head_commit or "HEAD"
     return Change(base=before or found.base_commit or f"{commit}^1", head=commit, number=None)
 
 
 def base_of_the_branch() -> str:
-    """The base's commit, as the CI names it. Raises ``UsageError`` where it does not."""
+    """Name the base's commit, as the CI does. Raises ``UsageError`` where it does not."""
     if (commit := surroundings_of(os.environ).base_commit) is None:
         raise UsageError("name what the branch began from, as in: --since origin/main")
     return commit
 
 
 def default_format() -> Literal["text", "github"]:
-    """Annotations where GitHub shows them."""
+    """Choose annotations where GitHub shows them."""
     return "github" if os.environ.get("GITHUB_ACTIONS") == "true" else "text"
 
 
@@ -255,7 +199,7 @@ def surroundings_about(repository: str | None) -> Surroundings:
 
 
 def open_forge(surroundings: Surroundings, variables: Mapping[str, str]) -> Forge:
-    """The forge of this job.
+    """Open the forge of this job.
 
     On GitHub ``GITHUB_TOKEN`` does everything where it is there, and the other token reads the members of teams alone:
     so that one needs no other right.
@@ -265,23 +209,21 @@ def open_forge(surroundings: Surroundings, variables: Mapping[str, str]) -> Forg
     """
     if not _is_repository(surroundings.kind, surroundings.repository):
         raise UsageError(f"{_shown(surroundings.repository)} is no repository: give --repository organisation/name")
-    own, login = _token(TOKEN, variables), variables.get(LOGIN, "")
+    own, login, of_the_job = _token(TOKEN, variables), variables.get(LOGIN, ""), _token(JOB_TOKEN, variables)
+    url, repository = surroundings.api_url, surroundings.repository
     if surroundings.kind == "gitlab":
         if not own:
             raise UsageError(f"{TOKEN} is not set: the token of an account that may write notes and statuses")
-        return GitLab(surroundings.api_url, surroundings.repository, own, login=login)
-    of_the_job = _token(JOB_TOKEN, variables)
-    if not own and not of_the_job:
+        return GitLab(url, repository, own, login=login)
+    if of_the_job:
+        return GitHub(url, repository, of_the_job, login=login or ACTIONS, members_token=own)
+    if not own:
         raise UsageError(
             f"{TOKEN} or {JOB_TOKEN} is not set: the token of an account that may write comments and checks"
         )
-    if of_the_job:
-        return GitHub(
-            surroundings.api_url, surroundings.repository, of_the_job, login=login or ACTIONS, members_token=own
-        )
     if not login:
         raise UsageError(f"{LOGIN} is not set: the login of the account that {TOKEN} belongs to, to find its comments")
-    return GitHub(surroundings.api_url, surroundings.repository, own, login=login)
+    return GitHub(url, repository, own, login=login)
 
 
 def _token(name: str, variables: Mapping[str, str]) -> str:

@@ -11,7 +11,7 @@ import pytest
 from fakes.builders import delete_change
 from fakes.changes import TARGET
 from topicops.features.pull_requests.forge import Authors, Review, ReviewVerdict
-from topicops.features.pull_requests.reviewed import ReviewFacts, approved_digests, review_state
+from topicops.features.pull_requests.reviews import ReviewFacts, approved_digests, review_state
 from topicops.features.pull_requests.values import ReviewRules, Shown
 from topicops.model.plans.changes import GateWord, digest_of
 from topicops.model.plans.plan import GatedChange
