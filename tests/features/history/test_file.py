@@ -14,8 +14,8 @@ from edges.home.test_audit_log_crashes import STEPS, ends
 from features.history.test_spans import run, saw, wrong
 from topicops.features.history.asking import trends
 from topicops.features.history.file import append, history_path, read_history
-from topicops.features.history.sight import with_moves
-from topicops.features.history.spans import spans_of
+from topicops.features.history.lines import spans_of
+from topicops.features.history.recording import with_moves
 from topicops.model.errors import ArtifactError, UsageError
 
 

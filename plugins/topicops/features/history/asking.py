@@ -1,30 +1,45 @@
-"""Ask the history: when troubles began and ended, and what became of a topic."""
+"""Ask the history: when troubles began and ended, and what became of a topic; the answers as values and as text."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from topicops.features.history.file import read_history
-from topicops.features.history.lines import Difference, FailingRule, HistoryLine, Trouble
-from topicops.features.history.spans import RunPoint, Span, in_order, spans_of
+from topicops.features.history.lines import (
+    Difference,
+    FailingRule,
+    HistoryLine,
+    RunPoint,
+    Span,
+    TopicOutcome,
+    Trouble,
+    UnhealthyTopic,
+    in_order,
+    spans_of,
+)
 from topicops.flow.runs.run import home_folder, now
-from topicops.model.json_types import FormatVersion
+from topicops.model.json_types import FormatVersion, json_text
+from topicops.model.plans.delta import TopicClass
+from topicops.model.printable import or_not_set, plural, printable
 from topicops.model.times import since_time
+
+_AS_A_WHOLE = {
+    TopicClass.MISSING.value: "described in a file, but not live",
+    TopicClass.TOMBSTONED.value: "live, although a tombstone deletes it",
+    TopicClass.UNMANAGED.value: "live, but no file describes it",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PastOutcome:
+class PastOutcome(TopicOutcome):
     """A change of a topic that a run had to make."""
 
     run: str
     at: datetime
-    action: str
-    status: str
-    message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +61,7 @@ class History:
 
 
 def drift_since(environment: str, since: str, *, only: str | None = None) -> History:
-    """When each difference began and ended, of those that there were since then.
+    """Say when each difference began and ended, of those that there were since then.
 
     Args:
         since: ``7d``, or a day or time in RFC 3339.
@@ -63,19 +78,19 @@ def drift_since(environment: str, since: str, *, only: str | None = None) -> His
 
 
 def quality_since(environment: str, since: str | None) -> History:
-    """When each quality rule began to fail and held again. Raises ``UsageError``, as ``drift_since``."""
+    """Say when each quality rule began to fail and held again. Raises ``UsageError``, as ``drift_since``."""
     return _answer(environment, lambda trouble: isinstance(trouble, FailingRule), since=since)
 
 
 def topic_history(environment: str, topic: str) -> History:
-    """All that the history has of a topic. Raises ``UsageError`` for an environment without history."""
+    """Give all that the history has of a topic. Raises ``UsageError`` for an environment without history."""
     return _answer(
         environment, lambda trouble: not isinstance(trouble, FailingRule) and trouble.topic == topic, topic=topic
     )
 
 
 def trends(home: Path, environment: str, *, most: int) -> tuple[Sequence[HistoryLine], Sequence[str]]:
-    """The last ``most`` runs that read the cluster, oldest first, and a sentence about each line that is left out.
+    """Give the last ``most`` runs that read the cluster, oldest first, and a sentence about each line left out.
 
     Raises:
         UsageError: The environment has no history.
@@ -97,10 +112,7 @@ def _answer(
         if is_asked(span.what) and not (after and span.ended and span.ended.at < after)
     ]
     first_at = {(line.run, o): line.recorded_at for line in reversed(lines) for o in line.outcomes if o.topic == topic}
-    outcomes = [
-        PastOutcome(run=run, at=at, action=outcome.action, status=outcome.status, message=outcome.message)
-        for (run, outcome), at in first_at.items()
-    ]
+    outcomes = [PastOutcome(run=run, at=at, **asdict(outcome)) for (run, outcome), at in first_at.items()]
     return History(
         environment=environment,
         since=after,
@@ -109,3 +121,69 @@ def _answer(
         outcomes=sorted(outcomes, key=lambda outcome: outcome.at),
         left_out=left_out,
     )
+
+
+# ---- the answers as text ----
+
+
+def spans_text(found: History, noun: str) -> str:
+    """Three lines for each trouble, then how many of ``noun`` there are."""
+    lines = [line for span in found.spans for line in _span_lines(span)]
+    return "\n".join([*lines, *([""] if lines else []), _counts(found, noun)])
+
+
+def shown_drift_since(
+    environment: str, since: str, only: str | None, *, as_json: bool
+) -> tuple[str, Sequence[str], bool]:
+    """Return when each difference began and ended, warnings, and whether a difference is still there."""
+    found = drift_since(environment, since, only=only)
+    text = json_text(found) if as_json else spans_text(found, "difference")
+    return text, found.left_out, any(span.ended is None for span in found.spans)
+
+
+def topic_text(found: History) -> str:
+    """Three lines for each trouble of a topic, then one for each change of it."""
+    lines = [line for span in found.spans for line in _span_lines(span)]
+    for outcome in found.outcomes:
+        message = f" ({outcome.message})" if outcome.message else ""
+        lines.append(printable(f"{_time(outcome.at)} {outcome.action}: {outcome.status}{message}, run {outcome.run}"))
+    return "\n".join(lines) or f"The history of {found.environment} has nothing about this topic."
+
+
+def _span_lines(span: Span) -> Iterator[str]:
+    yield printable(_sentence(span.what))
+    yield f"  began {_point(span.began)}"
+    yield f"  ended {_point(span.ended)}" if span.ended else "  still there"
+
+
+def _sentence(trouble: Trouble) -> str:
+    match trouble:
+        case Difference():
+            said = _AS_A_WHOLE.get(trouble.topic_class, trouble.topic_class)
+            if trouble.field is not None:
+                values = f"{or_not_set(trouble.desired)} in the files, {or_not_set(trouble.live)} live"
+                said = f"{trouble.field.removeprefix('configs.')}: {values}"
+            return f"{trouble.topic}: {said}{f' (owner {trouble.owner})' if trouble.owner else ''}"
+        case FailingRule():
+            rows = plural(trouble.rows_failed, "row")
+            return f"{trouble.rule} ({trouble.severity}), {trouble.suite} the changes: {rows} failed when it began"
+        case UnhealthyTopic():
+            place = "the topic" if trouble.partition is None else f"partition {trouble.partition}"
+            return f"{place} breaks rule {trouble.rule} ({trouble.suite} the changes)"
+
+
+def _point(point: RunPoint) -> str:
+    return printable(f"{_time(point.at)}, run {point.run}, commit {(point.commit or 'none')[:12]}")
+
+
+def _counts(found: History, noun: str) -> str:
+    lasting = sum(span.ended is None for span in found.spans)
+    since = f" since {_time(found.since)}" if found.since else ""
+    if not found.spans:
+        return f"No {noun}{since}."
+    seen = f" at {_time(found.newest.at)}" if lasting and found.newest else ""
+    return f"{plural(len(found.spans), noun)}{since}: {len(found.spans) - lasting} ended, {lasting} still there{seen}."
+
+
+def _time(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"

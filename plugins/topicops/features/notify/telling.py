@@ -10,7 +10,7 @@ from pathlib import Path
 
 from topicops.edges.home.memories import MemoryFile
 from topicops.features.notify import events as run_events
-from topicops.features.notify.values import Event, EventKind, Told
+from topicops.features.notify.events import Event, EventKind, Told
 from topicops.flow.reporting import run_report
 from topicops.flow.runs.held_changes import read_rejections
 from topicops.flow.runs.newest_runs import unverified, unverified_of
@@ -24,7 +24,7 @@ from topicops.steps.reporting.runs.run_report import RunReport
 NOTHING_SENT = "nothing was sent"
 END_TOLD_FILE = "end-told"
 TOLD_FILE = "told.json"
-"""In the folder of a run: what was told of this run alone."""
+"""File in the folder of a run: what was told of this run alone."""
 DRIFT_FILE = "drift.json"
 
 Tell = Callable[[Event], bool]
@@ -72,7 +72,7 @@ class Telling:
         self._lasting = MemoryFile(_file_of(run), Told)
         self._of_run = MemoryFile(run.store.path(TOLD_FILE), Told)
         self.problems: list[str] = []
-        """Why what was told cannot be remembered."""
+        """Reasons why what was told cannot be remembered."""
         self._unsaved: list[tuple[str, Event]] = []
         self._approvals = MemoryFile(_file_of(run, approval), Told) if approval and judged else None
 
@@ -116,7 +116,7 @@ class Telling:
 
 
 def telling_of_run(run: Run, *, mode: str, failed_tasks: Sequence[str], is_whole: bool, approval: str = "") -> Telling:
-    """At the end of a run of the pipeline, or of the DAG that asks.
+    """Make what is told at the end of a run of the pipeline, or of the DAG that asks.
 
     Args:
         mode: ``apply``, ``plan`` or ``approval``.
@@ -136,7 +136,7 @@ def telling_of_run(run: Run, *, mode: str, failed_tasks: Sequence[str], is_whole
 
 
 def telling_of_drift(run: Run, *, is_whole: bool) -> Telling:
-    """At the end of a run of the drift DAG."""
+    """Make what is told at the end of a run of the drift DAG."""
     report = _no_report(run)
     entries = run.store.read_value(DRIFT_FILE, _Drift).drift
     lines = [f"{entry.topic} {entry.field or ''}".rstrip() + f": {entry.kind}" for entry in entries]
@@ -145,37 +145,38 @@ def telling_of_drift(run: Run, *, is_whole: bool) -> Telling:
 
 
 def telling_of_answer(run: Run, *, kind: EventKind, verdict: str, changes: int) -> Telling:
-    """While a person is asked, or after the answer: ``held``, ``approved``, ``rejected`` or ``withdrawn``."""
+    """Make what is told of a question or its answer: ``held``, ``approved``, ``rejected`` or ``withdrawn``."""
     event = replace(_event(run, kind, verdict, cause=verdict), counts={"changes": changes})
     return Telling(run, _no_report(run), (event,), frozenset())
 
 
 def note_end_told(run: Run) -> None:
-    """After everybody was told how the run ended, so that nobody is told again that it failed."""
+    """Note that everybody was told how the run ended, so that nobody is told again that it failed."""
     with suppress(ArtifactError):
         run.store.write_text(END_TOLD_FILE, "")
 
 
 def telling_of_failure(run: Run, reason: str) -> Telling:
-    """Of a run that failed without a report that told of it. Needs neither its folder nor the home.
+    """Make what is told of a run that failed without a report. Needs neither its folder nor the home.
 
     Args:
         reason: Airflow's, in a few words.
     """
+    with suppress(ArtifactError, OSError):  # then it is told, perhaps again
+        if run.store.has(END_TOLD_FILE):
+            return Telling(run, _no_report(run), (), frozenset())
     left, is_whole = _left_by(run), not run.name.startswith("topic_approval_")
     # A question is another matter each time, and so is what was sent.
     cause = reason if is_whole and left == NOTHING_SENT else f"{reason} {run.name}"
-    if _is_end_told(run):
-        return Telling(run, _no_report(run), (), frozenset())
     event = _event(run, "failed", f"The run failed: run {run.name}: {reason.rstrip('.')}; {left}.", cause=cause)
     return Telling(run, _no_report(run), (event,), frozenset(("failed",)))
 
 
 def telling_of_files(run: Run, fetched_at: datetime | None) -> Telling:
-    """At the end of a run, good or not: whether Airflow still fetches the files that runs read.
+    """Make what is told at the end of any run: whether Airflow still fetches the files that runs read.
 
     Args:
-        fetched_at: When it did last, if that is too long ago; None: it does.
+        fetched_at: When it did last, if that is too long ago. None means that it does.
     """
     said = f"Airflow fetched the files last at {fetched_at:%Y-%m-%d %H:%M} UTC" if fetched_at else ""
     verdict = f"{said}: runs do not know what was changed since. See the log of the DAG processor."
@@ -191,15 +192,8 @@ def _event(run: Run, kind: EventKind, verdict: str, *, cause: str) -> Event:
     return Event(kind=kind, environment=run.environment, verdict=verdict, cause=cause, run=run.name)
 
 
-def _is_end_told(run: Run) -> bool:
-    try:
-        return run.store.has(END_TOLD_FILE)
-    except (ArtifactError, OSError):  # then it is told, perhaps again
-        return False
-
-
 def _left_by(run: Run) -> str:
-    """What the run has sent, and what of it nobody has verified."""
+    """Say what the run has sent, and what of it is not verified."""
     try:
         sent = [outcome for outcome in outcomes_so_far(run) if outcome.sent]
         left = {outcome.topic for outcome in sent} & {*unverified_of(run), *unverified(run)}
@@ -207,11 +201,9 @@ def _left_by(run: Run) -> str:
         return f"what it has sent cannot be read: {error}"
     if not sent:
         return NOTHING_SENT
-    named = ", ".join(f"{outcome.action} {outcome.topic}" for outcome in sent[: run_events.NAMED])
-    more = len(sent) - run_events.NAMED
-    said = f"{plural(len(sent), 'change')} sent: {named}{f', {more} more' if more > 0 else ''}"
+    names = run_events.named(f"{outcome.action} {outcome.topic}" for outcome in sent)
     unseen = f"; {plural(len(left), 'topic')} not verified, which the next run does first" if left else ""
-    return f"{said}{unseen}"
+    return f"{plural(len(sent), 'change')} sent: {names}{unseen}"
 
 
 def _file_of(run: Run, dag: str = "") -> Path:
@@ -219,7 +211,7 @@ def _file_of(run: Run, dag: str = "") -> Path:
 
 
 def _read(memory: MemoryFile[Told]) -> Told:
-    """A damaged memory tells again rather than nothing."""
+    """Read what was told; a damaged memory tells again rather than nothing."""
     try:
         return memory.read() or Told()
     except ArtifactError:
