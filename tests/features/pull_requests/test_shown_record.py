@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -37,14 +36,14 @@ POSTED = AT + timedelta(days=1)
 PLAN = "### The plan\n\nNothing much."
 
 
-def body_of(shown: ShownByDigest = SHOWN, key: bytes = KEY, *, plan: str = PLAN, others: Sequence[str] = ()) -> str:
-    return with_record(plan, record_line(shown, key, ABOUT, texts=[plan, *others], posted_at=POSTED))
+def body_of(shown: ShownByDigest = SHOWN, key: bytes = KEY, *, plan: str = PLAN) -> str:
+    return with_record(plan, record_line(shown, key, ABOUT, text=plan, posted_at=POSTED))
 
 
 def read(
-    *texts: str, key: bytes = KEY, about: About = ABOUT, updated_at: datetime = POSTED + timedelta(seconds=2)
+    text: str, key: bytes = KEY, about: About = ABOUT, updated_at: datetime = POSTED + timedelta(seconds=2)
 ) -> ShownByDigest | None:
-    return read_record(texts, key, about, updated_at=updated_at)
+    return read_record(text, key, about, updated_at=updated_at)
 
 
 def test_a_record_is_read_as_it_was_written_and_is_one_hidden_line() -> None:
@@ -69,13 +68,6 @@ def test_three_hundred_changes_take_less_than_twenty_thousand_characters() -> No
 
     assert len(body) < 20_000
     assert read(body) == shown
-
-
-def test_a_record_is_of_all_parts_of_the_comment() -> None:
-    body = body_of(others=["part two"])
-
-    assert read(body, "part two\n") == SHOWN
-    assert [read(body), read(body, "part 2"), read(body, "part two", "part three")] == [None] * 3
 
 
 @pytest.mark.parametrize(

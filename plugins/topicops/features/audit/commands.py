@@ -23,8 +23,7 @@ app = typer.Typer(
 )
 
 EnvironmentOption = Annotated[
-    str | None,
-    typer.Option("--environment", "-e", help="Only this environment. Default: all.", show_default=False),
+    str | None, typer.Option("--environment", "-e", help="Only this environment. Default: all.", show_default=False)
 ]
 SinceOption = Annotated[
     str | None, typer.Option("--since", help="36h, 7d or 2026-01-31. Default: the whole log.", show_default=False)
@@ -33,9 +32,7 @@ SinceOption = Annotated[
 
 @app.command("runs")
 def runs_command(
-    environment: EnvironmentOption = None,
-    since: SinceOption = None,
-    output: TextOrJsonOption = "text",
+    environment: EnvironmentOption = None, since: SinceOption = None, output: TextOrJsonOption = "text"
 ) -> None:
     """Print every run that sent a change, oldest first."""
     from topicops.features.audit.audited import AuditedRuns
@@ -81,8 +78,7 @@ def run_command(
 def verify_command(
     environment: EnvironmentOption = None,
     head: Annotated[
-        str | None,
-        typer.Option("--head", help="The end that was shown earlier: COUNT:HASH.", show_default=False),
+        str | None, typer.Option("--head", help="The end that was shown earlier: COUNT:HASH.", show_default=False)
     ] = None,
     output: TextOrJsonOption = "text",
 ) -> None:

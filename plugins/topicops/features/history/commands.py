@@ -8,12 +8,7 @@ from typing import Annotated
 import typer
 
 from topicops.cli.output import print_result, print_warnings
-from topicops.cli.shared_options import (
-    EnvironmentOption,
-    TextOrJsonOption,
-    TopicsOption,
-    one_environment,
-)
+from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, TopicsOption, one_environment
 
 app = typer.Typer(
     name="history",

@@ -34,8 +34,9 @@ def set_unplanned_check(reason: str, conversation: Conversation) -> Check:
 
     A check belongs to a commit. That of another open pull request with the same commit stays, since that is planned.
     """
-    others = conversation.forge.open_pull_requests_of(conversation.pull_request.head_commit)
-    if any(other.number != conversation.number and not other.is_from_fork for other in others):
+    head = conversation.pull_request.head_commit
+    others = [pull for pull in conversation.forge.pull_requests_with(head) if pull.number != conversation.number]
+    if any(pull.state == "open" and pull.head_commit == head and not pull.is_from_fork for pull in others):
         conversation.progress("The check stays as it is: it is that of another pull request with the same commit")
         return Check(result=CheckResult.NEUTRAL, title=first_line_of(reason))
     return set_plain_check(CheckResult.NEUTRAL, reason, conversation)
@@ -118,7 +119,7 @@ def report_runs(runs: TriggeredRuns, conversation: Conversation) -> Check:
     check = conversation.set_check(runs.merge_commit, check_of_runs(runs))
     comments = conversation.our_comments(run.environment for run in runs.environments)
     for run in runs.environments:
-        comments[run.environment].write_note(result_note(run))
+        comments[run.environment].write("note", result_note(run))
     return check
 
 

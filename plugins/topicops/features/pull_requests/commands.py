@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import Annotated, Literal
@@ -10,13 +11,11 @@ import typer
 
 from topicops.cli.output import new_run_id, print_error, print_result, progress
 from topicops.cli.shared_options import TopicsOption
-from topicops.model.errors import ArtifactError, ExitStatus
+from topicops.model.errors import ArtifactError, ExitStatus, UsageError
 from topicops.model.printable import plural
 
 app = typer.Typer(
-    name="ci",
-    help="What the jobs of a pull request run: on GitHub, GitLab, or by hand.",
-    no_args_is_help=True,
+    name="ci", help="What the jobs of a pull request run: on GitHub, GitLab, or by hand.", no_args_is_help=True
 )
 FOLDER = Path("pull-request")
 
@@ -47,14 +46,17 @@ def validate_command(
 ) -> None:
     """Check every file. What the branch brings is shown in full; what was wrong before is counted. No connection."""
     from topicops.features.pull_requests.branches import validate_change
-    from topicops.features.pull_requests.edges.surroundings import base_of_the_branch, default_format
+    from topicops.features.pull_requests.edges.surroundings import surroundings_of
     from topicops.flow.spec_files import shown_diagnostics
     from topicops.steps.reporting.specs.diagnostics_text import annotation, counts_line, diagnostics_json
 
     started = time.monotonic()
-    found = validate_change(topics, since=since or base_of_the_branch())
+    since = since or surroundings_of(os.environ).base_commit
+    if since is None:
+        raise UsageError("name what the branch began from, as in: --since origin/main")
+    found = validate_change(topics, since=since)
     counts = counts_line(found.brought, files=found.files, took_s=time.monotonic() - started)
-    match output or default_format():
+    match output or ("github" if os.environ.get("GITHUB_ACTIONS") == "true" else "text"):
         case "json":
             print_result(diagnostics_json(found.brought, files=found.files))
         case "github":
@@ -83,17 +85,19 @@ def plan_command(
     number: NumberOption = None,
 ) -> None:
     """Plan the merge of base and branch by the policy of the base. The branch is read as data; no cluster changes."""
-    from topicops.features.pull_requests.edges.surroundings import change_to_plan
+    from topicops.features.pull_requests.edges.surroundings import surroundings_of
     from topicops.features.pull_requests.planning import Planning, plan_pull_request, write_planned
     from topicops.flow.runs.run import home_folder
     from topicops.steps.reporting.plans.plan_text import plan_text
 
-    change = change_to_plan(base=base, head=head, number=number)
+    found = surroundings_of(os.environ)
+    if (head := head or found.head_commit) is None:
+        raise UsageError("name the branch's newest commit: --head; this is no job of GitHub Actions or GitLab CI")
     planned = plan_pull_request(
         topics,
-        base=change.base,
-        head=change.head,
-        number=change.number,
+        base=base or "HEAD",
+        head=head,
+        number=number or found.number,
         only=frozenset(environment or ()),
         planning=Planning(run_id=new_run_id(), home=home_folder(), progress=progress),
     )
@@ -175,13 +179,16 @@ def trigger_command(
     wait_run: Annotated[str, typer.Option("--wait-run", help="How long a run may take: 90s, 2h.")] = "2h",
 ) -> None:
     """Hand the review's approvals to Airflow, start a run for each environment that the merge touches, follow it."""
-    from topicops.features.pull_requests.edges.surroundings import merge_to_trigger
-    from topicops.features.pull_requests.triggering import trigger_of, write_runs
+    from topicops.edges.home.artifacts import ArtifactStore
+    from topicops.features.pull_requests.edges.surroundings import surroundings_of
+    from topicops.features.pull_requests.triggering import trigger_of
+    from topicops.features.pull_requests.values import RUNS_FILE
 
-    merge = merge_to_trigger(commit=commit, before=before)
+    found = surroundings_of(os.environ)
+    merge_commit = commit or found.head_commit or "HEAD"
     trigger = trigger_of(topics, repository, wait_commit=wait_commit, wait_run=wait_run, progress=progress)
-    runs = trigger.start(before=merge.base, merge_commit=merge.head)
-    write_runs(runs, folder)
+    runs = trigger.start(before=before or found.base_commit or f"{merge_commit}^1", merge_commit=merge_commit)
+    ArtifactStore(folder).write_json(RUNS_FILE, runs)
     for run in runs.environments:
         print_result(f"{run.environment}: {run.state}: {run.sentence} {run.url}".rstrip())
     if not runs.environments:
@@ -193,11 +200,12 @@ def trigger_command(
 @app.command("report")
 def report_command(folder: FolderArgument = FOLDER, repository: RepositoryOption = None) -> None:
     """Write what `ci trigger` saw into the pull request: applied, verified, held or failed, with links to the runs."""
+    from topicops.edges.home.artifacts import ArtifactStore
     from topicops.features.pull_requests.checks import report_runs
     from topicops.features.pull_requests.commenting import conversation_about
-    from topicops.features.pull_requests.triggering import read_runs
+    from topicops.features.pull_requests.values import RUNS_FILE, TriggeredRuns
 
-    runs = read_runs(folder)
+    runs = ArtifactStore(folder).read_value(RUNS_FILE, TriggeredRuns)
     if runs.number is None:
         print_result("The commit came without a pull request; there is no comment to edit.")
         return

@@ -1,6 +1,6 @@
 """The comments of a pull request about one environment: what must be seen first, in as few characters as it takes.
 
-A comment begins with a hidden marker, by which a later run finds it again, and the first one ends with a hidden record.
+A comment begins with a hidden marker, by which a later run finds it again, and the plan's ends with a hidden record.
 What comes after the plan is a comment of its own, so the comment with the plan stays as it was reviewed.
 """
 
@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import filterfalse
+from typing import Literal
 
 from topicops.features.pull_requests.values import (
     CommentContent,
@@ -21,7 +22,7 @@ from topicops.features.pull_requests.values import (
 from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.printable import markdown, plural
 from topicops.model.runs.run_result import RunResult
-from topicops.steps.reporting.fitting import Section, cells, size, words
+from topicops.steps.reporting.fitting import Section, cells, fitted, size, words
 from topicops.steps.reporting.plans.losses_wording import LOSSES_TITLE, loss_remarks, loss_row, worst_losses
 from topicops.steps.reporting.plans.plan_markdown import (
     BLOCKED_TABLE,
@@ -37,14 +38,11 @@ from topicops.steps.reporting.plans.plan_wording import final_line, is_grave, ot
 
 COMMENT_LIMIT = 65_000
 """Characters of one comment; GitHub takes 65,536."""
-MOST_PARTS = 4
-NOTE = 0
-"""Number of the part that follows the plan: why the newest commit has none, or what became of the changes."""
 _OTHERS_SHOWN, _TOPICS_SHOWN, _LOADS_SHOWN, _DIGESTS_SHOWN, _RACKS_SHOWN = 10, 5, 50, 50, 10
 """What is below the changes must leave room for them."""
 _BAR = 20
 """Cells of a bar."""
-_MARKER = re.compile(r"<!-- topicops:comment environment=([A-Za-z0-9_-]+) part=([0-9]) -->\n")
+_MARKER = re.compile(r"<!-- topicops:comment environment=([A-Za-z0-9_-]+) kind=(plan|note) -->\n")
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9.:/_~%-]+")
 _NO_PLAN = "**The newest commit has no plan.** The files or the cluster must be put right first:"
 _OLDER_PLAN = "A plan in another comment is that of an earlier commit."
@@ -52,24 +50,29 @@ _DIGESTS_TABLE = ("| change | digest | shown since |", "|---|---|---|")
 _RESULT_TABLE = ("| change | outcome | why |", "|---|---|---|")
 _LOAD_TABLE = ("| if all of it runs | replicas | | before | after |", "|---|---|---|---|---|")
 
+_FOLDED = frozenset({"Pending before this pull request", "Blocked before this pull request", "Also"})
+"""Sections that are closed until somebody opens them, if all rows fit."""
+
 Row = Callable[[CommentContent, Plan, GatedChange], str]
+CommentKind = Literal["plan", "note"]
+"""``note``: what follows the plan, such as why the newest commit has none, or what became of the changes."""
 
 
-def marker(environment: str, part: int) -> str:
+def marker(environment: str, kind: CommentKind) -> str:
     """Write the first line of a comment."""
-    return f"<!-- topicops:comment environment={environment} part={part} -->"
+    return f"<!-- topicops:comment environment={environment} kind={kind} -->"
 
 
-def marked(body: str) -> tuple[str, int] | None:
-    """Read environment and part of a comment that begins with a marker. None means that it is another text."""
+def marked(body: str) -> tuple[str, str] | None:
+    """Read environment and kind of a comment that begins with a marker. None means that it is another text."""
     match = _MARKER.match(body)
-    return (match[1], int(match[2])) if match else None
+    return (match[1], match[2]) if match else None
 
 
 @dataclass(frozen=True, slots=True)
 class PlanComment:
-    parts: tuple[str, ...]
-    """Texts of the comments, each below ``COMMENT_LIMIT`` characters; mostly one."""
+    text: str
+    """Text of at most ``COMMENT_LIMIT`` characters."""
     left_out: frozenset[str] = frozenset()
     """Digests of the changes that have no row, because there are too many."""
 
@@ -77,60 +80,32 @@ class PlanComment:
 def plan_comment(content: CommentContent, plan: Plan) -> PlanComment:
     """Show the plan of one environment.
 
-    Changes are shown in full where they fit, else in brief. If even that is too long, more comments follow, the gravest
-    changes first; what does not fit into ``MOST_PARTS`` is counted.
+    Changes are shown in full where they fit, else in brief, the gravest first. Rows that do not fit are counted.
     """
-    name, opening, closing = content.entry.environment, _opening(content, plan), _closing(content, plan)
+    first, closing = marker(content.entry.environment, "plan"), _closing(content, plan)
+    head = [first, *_opening(content, plan)]
     for grave_row, other_row in ((_full, _full), (_full, _brief), (_brief, _brief)):
-        body = [line for section in _sections(content, plan, grave_row, other_row) for line in _section_lines(section)]
-        lines = [*opening, *body, *closing]
-        if size(lines) + size([marker(name, 1)]) <= COMMENT_LIMIT:
-            return PlanComment((_text(name, 1, lines),))
-    parts, left_out = _split(opening, _sections(content, plan, _brief, _brief), closing)
-    return PlanComment(
-        tuple(_text(name, number, lines) for number, lines in enumerate(parts, 1)),
-        frozenset(gated.digest for gated in plan.changes if _brief(content, plan, gated) in left_out),
-    )
+        sections = [section for section in _sections(content, plan, grave_row, other_row) if section.rows]
+        lines = [*head, *(line for section in sections for line in _whole(section)), *closing]
+        if size(lines) <= COMMENT_LIMIT:
+            return PlanComment(_joined(lines))
+    lines = [*head, *fitted(sections, COMMENT_LIMIT - size(head) - size(closing)), *closing]
+    shown = frozenset(lines)
+    left_out = frozenset(gated.digest for gated in plan.changes if _brief(content, plan, gated) not in shown)
+    return PlanComment(_joined(lines), left_out)
 
 
 def no_plan_note(environment: str, problem: str, pull: PullRequestPlan | None = None) -> str:
     """Write the comment that says why the newest commit has no plan."""
-    lines = [f"### Environment {words(environment)}", "", _NO_PLAN, "", "```text"]
+    lines = [marker(environment, "note"), f"### Environment {words(environment)}", "", _NO_PLAN, "", "```text"]
     # No line of the problem can end the block of code.
     lines += [line[:500].replace("```", "` ` `") for line in problem.splitlines()[:100]]
     lines += ["```", "", *(_remark_lines(pull) if pull else []), _OLDER_PLAN, *(_commit_lines(pull) if pull else [])]
-    return _text(environment, NOTE, lines)
+    return _joined(lines)
 
 
-def _text(environment: str, part: int, lines: Sequence[str]) -> str:
-    return "\n".join([marker(environment, part), *lines]).rstrip("\n") + "\n"
-
-
-def _split(
-    opening: Sequence[str], sections: Iterator[Section], closing: Sequence[str]
-) -> tuple[Sequence[Sequence[str]], Sequence[str]]:
-    """Put whole rows into several comments, and return those that fit none; opening and closing stay in the first."""
-    parts: list[list[str]] = [[*opening]]
-    room = COMMENT_LIMIT - size(opening) - size(closing) - 200
-    left_out: list[str] = []
-    for section in sections:
-        head = [f"#### {section.title}", "", *section.head]
-        is_open = False
-        for row in section.rows:
-            needed = len(row) + 1 + (0 if is_open else size(head) + 1)
-            if needed > room and len(parts) < MOST_PARTS:
-                parts.append([f"*Continues the comment above, part {len(parts) + 1}.*", ""])
-                room, is_open = COMMENT_LIMIT - 300, False
-                needed = len(row) + 1 + size(head) + 1
-            if needed > room:
-                left_out.append(row)
-                continue
-            parts[-1] += [row] if is_open else ["", *head, row]
-            is_open, room = True, room - needed
-    if left_out:
-        parts[-1] += ["", f"*{len(left_out)} rows are left out here; the plan of the job has all.*"]
-    parts[0] += ["", *closing]
-    return parts, left_out
+def _joined(lines: Sequence[str]) -> str:
+    return "\n".join(lines).rstrip("\n") + "\n"
 
 
 # ---- the parts of a comment ----
@@ -153,21 +128,18 @@ def _commit_lines(pull: PullRequestPlan) -> list[str]:
     return [f"Base {pull.base_commit[:12]}, branch {pull.head_commit[:12]}.", ""]
 
 
-def _section_lines(section: Section) -> list[str]:
-    """A section whose noun is ``folded`` is closed until somebody opens it."""
+def _whole(section: Section) -> list[str]:
     count = len(section.rows)
-    if not count:
-        return []
     lines = section.lines(count)
-    return _folded(f"{section.title} ({count})", lines[2:]) if section.noun == "folded" else lines
+    return _folded(f"{section.title} ({count})", lines[2:]) if section.title in _FOLDED else lines
 
 
 def _sections(content: CommentContent, plan: Plan, grave_row: Row, other_row: Row) -> Iterator[Section]:
     """Yield the sections, the gravest first."""
 
-    def table(title: str, changes: Iterable[GatedChange], row: Row, noun: str = "changes") -> Section:
-        head = BRIEF_TABLE if row is _brief else CHANGES_TABLE
-        return Section(title=title, head=head, rows=tuple(row(content, plan, gated) for gated in changes), noun=noun)
+    def table(title: str, changes: Iterable[GatedChange], row: Row) -> Section:
+        head, rows = BRIEF_TABLE if row is _brief else CHANGES_TABLE, tuple(row(content, plan, g) for g in changes)
+        return Section(title=title, head=head, rows=rows, noun="changes")
 
     own, mine = frozenset(content.entry.own), content.own_changes
     pending = [gated for gated in plan.changes if gated.change.topic not in own]
@@ -176,10 +148,10 @@ def _sections(content: CommentContent, plan: Plan, grave_row: Row, other_row: Ro
     blocked = tuple(map(blocked_row, content.own_blocked))
     yield Section(title="Blocked", head=BLOCKED_TABLE, rows=blocked, noun="topics")
     yield table("Pending before this pull request, look at these too", filter(is_grave, pending), _brief)
-    yield table("Pending before this pull request", filterfalse(is_grave, pending), _brief, "folded")
+    yield table("Pending before this pull request", filterfalse(is_grave, pending), _brief)
     others = tuple(blocked_row(blocked) for blocked in plan.change_set.blocked if blocked.topic not in own)
-    yield Section(title="Blocked before this pull request", head=BLOCKED_TABLE, rows=others, noun="folded")
-    yield Section(title="Also", rows=tuple(f"- {words(line)}" for line in other_lines(plan)), noun="folded")
+    yield Section(title="Blocked before this pull request", head=BLOCKED_TABLE, rows=others, noun="topics")
+    yield Section(title="Also", rows=tuple(f"- {words(line)}" for line in other_lines(plan)), noun="lines")
 
 
 def _full(content: CommentContent, plan: Plan, gated: GatedChange) -> str:
@@ -284,11 +256,11 @@ def _folded(summary: str, lines: Sequence[str]) -> list[str]:
 
 def result_note(run: TriggeredRun) -> str:
     """Write the comment that says what became of the changes after the merge."""
-    lines = [f"### {words(run.environment)}: {words(run.sentence)}", ""]
+    lines = [marker(run.environment, "note"), f"### {words(run.environment)}: {words(run.sentence)}", ""]
     of_run = [_link("The run in Airflow", run.url)] if run.url else []
     of_run += [f"commit {run.commit[:12]}"] if run.commit else []
     lines += [", ".join(of_run) + ".", ""] if of_run else []
-    return _text(run.environment, NOTE, [*lines, *(_result_lines(run.result) if run.result else [])])
+    return _joined([*lines, *(_result_lines(run.result) if run.result else [])])
 
 
 def _result_lines(result: RunResult) -> list[str]:

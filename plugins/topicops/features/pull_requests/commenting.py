@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cache, cached_property, partial
 from pathlib import PurePosixPath
 
-from topicops.features.pull_requests.comment_markdown import NOTE, marked, no_plan_note, plan_comment
-from topicops.features.pull_requests.edges.surroundings import open_forge, surroundings_about
-from topicops.features.pull_requests.forge import Check, Comment, Forge, ForgeError, PullRequest
+from topicops.features.pull_requests.comment_markdown import CommentKind, marked, no_plan_note, plan_comment
+from topicops.features.pull_requests.edges.surroundings import Forge, open_forge, surroundings_about
+from topicops.features.pull_requests.forge import Check, Comment, ForgeError, PullRequest
 from topicops.features.pull_requests.reviews import (
     ReviewFacts,
     already_shown,
@@ -30,6 +31,7 @@ from topicops.features.pull_requests.values import (
     ShownByDigest,
 )
 from topicops.model.errors import UsageError
+from topicops.model.plans.plan import Plan
 from topicops.model.runs.review import REVIEW_KEY
 
 MOST_OPEN = 50
@@ -67,11 +69,11 @@ class Conversation:
 
         Of two comments with the same marker, the first counts.
         """
-        found = defaultdict[str, dict[int, Comment]](dict)
+        found = defaultdict[str, dict[str, Comment]](dict)
         for comment in self.forge.own_comments(self.number):
             if (place := marked(comment.body)) is not None:
-                environment, part = place
-                found[environment].setdefault(part, comment)
+                environment, kind = place
+                found[environment].setdefault(kind, comment)
         return {name: OurComments(self, name, found[name]) for name in dict.fromkeys((*found, *environments))}
 
     def review_facts(self, reviewers: Mapping[str, tuple[str, ...]]) -> ReviewFacts:
@@ -115,11 +117,11 @@ def conversation_about(number: int | None, repository: str | None, *, progress: 
 
 @dataclass(frozen=True)
 class OurComments:
-    """Our comments about one environment: the parts of its plan, and the note that follows them."""
+    """Our comments about one environment: its plan, and the note that follows it."""
 
     conversation: Conversation
     environment: str
-    by_part: Mapping[int, Comment]
+    by_kind: Mapping[str, Comment]
 
     @property
     def about(self) -> About:
@@ -131,30 +133,21 @@ class OurComments:
         )
 
     def record(self) -> ShownByDigest:
-        """Read what the plan's comments have shown, if the record is ours, and nobody has changed the comments."""
-        key, plan = self.conversation.key, [self.by_part[part] for part in sorted(self.by_part) if part != NOTE]
-        if not plan or key is None:
+        """Read what the plan's comment has shown, if the record is ours, and nobody has changed the comment."""
+        key, plan = self.conversation.key, self.by_kind.get("plan")
+        if plan is None or key is None:
             return {}
-        texts = [comment.body for comment in plan]
-        return read_record(texts, key, self.about, updated_at=plan[0].updated_at) or {}
+        return read_record(plan.body, key, self.about, updated_at=plan.updated_at) or {}
 
-    def write_plan(self, parts: Sequence[str]) -> OurComments:
-        """Edit the comments that are there, add those that are missing, and remove all others, the note too."""
-        posted = {number: self._write(number, body) for number, body in enumerate(parts, 1)}
-        self.remove(part for part in self.by_part if part not in posted)
-        return replace(self, by_part=posted)
-
-    def write_note(self, body: str) -> None:
-        """Write the comment that follows the plan, whose comments and record stay as they are."""
-        self._write(NOTE, body)
-
-    def remove(self, parts: Iterable[int]) -> None:
-        for part in parts:
-            self.conversation.forge.remove_comment(self.conversation.number, self.by_part[part].id)
-
-    def _write(self, part: int, body: str) -> Comment:
-        forge, number, there = self.conversation.forge, self.conversation.number, self.by_part.get(part)
+    def write(self, kind: CommentKind, body: str) -> Comment:
+        """Edit the comment, or add it. A note leaves the plan's comment and its record as they are."""
+        forge, number, there = self.conversation.forge, self.conversation.number, self.by_kind.get(kind)
         return forge.edit_comment(number, there.id, body) if there else forge.add_comment(number, body)
+
+    def remove(self, *kinds: CommentKind) -> None:
+        for kind in kinds:
+            if kind in self.by_kind:
+                self.conversation.forge.remove_comment(self.conversation.number, self.by_kind[kind].id)
 
 
 def describe(
@@ -230,7 +223,7 @@ def post_comments(planned: PlannedPullRequest, conversation: Conversation) -> in
     comments = conversation.our_comments(entry.environment for entry in summary.environments)
     if summary.problem:
         for name, ours in comments.items():
-            ours.write_note(no_plan_note(name, summary.problem))
+            ours.write("note", no_plan_note(name, summary.problem))
         return len(comments)
     others = _others(planned, conversation)
     for content in describe(planned, conversation, comments):
@@ -239,34 +232,32 @@ def post_comments(planned: PlannedPullRequest, conversation: Conversation) -> in
         _post(replace(content, others=here), comments[content.entry.environment])
     known = {*summary.left_out, *(entry.environment for entry in summary.environments)}
     for name in comments.keys() - known:
-        comments[name].remove(comments[name].by_part)
+        comments[name].remove("plan", "note")
     return len(summary.environments)
 
 
 def _post(content: CommentContent, ours: OurComments) -> None:
     """Write twice where changes are held: only once the forge has the text is it known since when it shows them."""
     if content.plan is None:
-        ours.write_note(no_plan_note(content.entry.environment, content.entry.problem, content.pull))
+        ours.write("note", no_plan_note(content.entry.environment, content.entry.problem, content.pull))
         return
-    posted = ours.write_plan(plan_comment(content, content.plan).parts)
-    if recorded := _recorded(content, posted):
-        posted.write_plan(recorded)
+    posted = ours.write("plan", plan_comment(content, content.plan).text)
+    ours.remove("note")
+    if recorded := _recorded(content, content.plan, ours, posted.updated_at):
+        replace(ours, by_kind={"plan": posted}).write("plan", recorded)
 
 
-def _recorded(content: CommentContent, ours: OurComments) -> Sequence[str]:
-    """Give the posted parts with a record, at the end of the first, of the held changes that they have a row for.
+def _recorded(content: CommentContent, plan: Plan, ours: OurComments, posted_at: datetime) -> str:
+    """Give the posted text with a record of the held changes that it has a row for; empty where it shows none.
 
-    Empty where they show none. Rows may be left out where there are too many, and the record takes some of the room.
+    Rows may be left out where there are too many, and the record takes some of the room.
     """
-    key, posted_at = ours.conversation.key, ours.by_part[1].updated_at
-    if content.plan is None or key is None:
-        return ()
+    key = ours.conversation.key
     shown = shown_from(content.shown, content.owners, head=content.pull.head_commit, posted_at=posted_at)
-    while shown:
+    while shown and key is not None:
         line = partial(record_line, shown, key, ours.about, posted_at=posted_at)
-        comment = plan_comment(replace(content, shown=shown, record=line(texts=())), content.plan)
+        comment = plan_comment(replace(content, shown=shown, record=line(text="")), plan)
         if not shown.keys() & comment.left_out:
-            first, *others = comment.parts
-            return with_record(first, line(texts=comment.parts)), *others
+            return with_record(comment.text, line(text=comment.text))
         shown = {digest: known for digest, known in shown.items() if digest not in comment.left_out}
-    return ()
+    return ""

@@ -54,13 +54,7 @@ class Planning:
 
 
 def plan_pull_request(
-    topics: Path,
-    *,
-    base: str,
-    head: str,
-    number: int | None,
-    only: Collection[str],
-    planning: Planning,
+    topics: Path, *, base: str, head: str, number: int | None, only: Collection[str], planning: Planning
 ) -> PlannedPullRequest:
     """Plan the merge of ``base`` and ``head`` by the policy of ``base``.
 
@@ -182,11 +176,7 @@ def _policy_remarks(branches: Branches, effects: Mapping[str, Collection[str]]) 
 
 
 def _plan_environment(
-    branches: Branches,
-    entry: PlannedEnvironment,
-    before: Desired | None,
-    after: Desired | None,
-    planning: Planning,
+    branches: Branches, entry: PlannedEnvironment, before: Desired | None, after: Desired | None, planning: Planning
 ) -> tuple[PlannedEnvironment, Plan | None]:
     run = open_run(
         environment=entry.environment,

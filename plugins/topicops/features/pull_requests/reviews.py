@@ -19,14 +19,7 @@ import msgspec
 
 from topicops.features.pull_requests.forge import Authors, Review, ReviewVerdict
 from topicops.features.pull_requests.signed_reviews import is_signed, signature_of
-from topicops.features.pull_requests.values import (
-    About,
-    ReviewRules,
-    ReviewState,
-    Shown,
-    ShownByDigest,
-    ShownChanges,
-)
+from topicops.features.pull_requests.values import About, ReviewRules, ReviewState, Shown, ShownByDigest, ShownChanges
 from topicops.model.json_types import sha256_of
 from topicops.model.plans.plan import GatedChange
 from topicops.model.runs.review import REVIEW_KEY
@@ -166,41 +159,37 @@ def _too_early(review: Review, entry: Shown | None) -> str:
 # ---- the hidden line of a comment that says which changes it shows ----
 
 
-def record_line(shown: ShownByDigest, key: bytes, about: About, *, texts: Sequence[str], posted_at: datetime) -> str:
+def record_line(shown: ShownByDigest, key: bytes, about: About, *, text: str, posted_at: datetime) -> str:
     """Write one line of HTML that browsers do not show; its length depends on ``shown`` and ``about`` alone.
 
     Args:
-        texts: All parts of the comment; a record in them does not count.
-        posted_at: When the forge took them.
+        text: The comment; a record in it does not count.
+        posted_at: When the forge took it.
     """
     groups: defaultdict[Shown, bytes] = defaultdict(bytes)
     for digest, entry in shown.items():
         groups[entry] += bytes.fromhex(digest)
     record = ShownChanges(
-        about=about,
-        text=_digest(texts),
-        posted_at=posted_at.replace(microsecond=0),
-        groups=tuple(groups.items()),
+        about=about, text=_digest(text), posted_at=posted_at.replace(microsecond=0), groups=tuple(groups.items())
     )
-    text = base64.b64encode(msgspec.json.encode(record)).decode()
-    return f"<!-- topicops:record {text} {signature_of(record, key, purpose=PURPOSE)} -->"
+    encoded = base64.b64encode(msgspec.json.encode(record)).decode()
+    return f"<!-- topicops:record {encoded} {signature_of(record, key, purpose=PURPOSE)} -->"
 
 
-def read_record(texts: Sequence[str], key: bytes, about: About, *, updated_at: datetime) -> ShownByDigest | None:
-    """Read what the comment showed. None means that the first part ends with no record of this very comment and key.
+def read_record(text: str, key: bytes, about: About, *, updated_at: datetime) -> ShownByDigest | None:
+    """Read what the comment showed. None means that it ends with no record of this very comment and key.
 
     Args:
-        texts: All parts of the comment, in their order.
-        updated_at: When the first part was last edited, by the forge.
+        updated_at: When the comment was last edited, by the forge.
     """
-    match = _LINE.fullmatch(_lines(texts[0])[-1])
+    match = _LINE.fullmatch(_lines(text)[-1])
     if match is None:
         return None
     try:
         record = msgspec.json.decode(base64.b64decode(match[1], validate=True), type=ShownChanges)
     except (msgspec.DecodeError, ValueError):
         return None
-    if record.about != about or record.text != _digest(texts) or updated_at > record.posted_at + SIGNED_WITHIN:
+    if record.about != about or record.text != _digest(text) or updated_at > record.posted_at + SIGNED_WITHIN:
         return None
     shown = {
         digests[first : first + _DIGEST_BYTES].hex(): entry
@@ -211,7 +200,7 @@ def read_record(texts: Sequence[str], key: bytes, about: About, *, updated_at: d
 
 
 def with_record(text: str, line: str) -> str:
-    """Give the text of a first part that ends with this record, in the place of an earlier one."""
+    """Give the text with this record at its end, in the place of an earlier one."""
     lines = _lines(text)
     return "\n".join([*(lines[:-1] if _LINE.fullmatch(lines[-1]) else lines), line]) + "\n"
 
@@ -221,9 +210,8 @@ def _lines(text: str) -> list[str]:
     return [line.rstrip() for line in text.rstrip().split("\n")]
 
 
-def _digest(texts: Sequence[str]) -> str:
-    said = [[line for line in _lines(text) if not _LINE.fullmatch(line)] for text in texts]
-    return sha256_of("\f".join("\n".join(lines).rstrip() for lines in said))
+def _digest(text: str) -> str:
+    return sha256_of("\n".join(line for line in _lines(text) if not _LINE.fullmatch(line)).rstrip())
 
 
 def shown_from(earlier: ShownByDigest, owners: Mapping[str, str], *, head: str, posted_at: datetime) -> ShownByDigest:

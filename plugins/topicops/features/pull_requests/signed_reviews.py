@@ -127,11 +127,7 @@ def approvals_of_reviews(run: Run, written: Sequence[object]) -> ReviewApprovals
 
 
 def review_approvals(
-    reviews: Sequence[SignedReview],
-    key: bytes | None,
-    *,
-    environment: str,
-    is_in_files: Callable[[str], bool | None],
+    reviews: Sequence[SignedReview], key: bytes | None, *, environment: str, is_in_files: Callable[[str], bool | None]
 ) -> ReviewApprovals:
     """Give the approvals of the genuine reviews for this environment. Which of them count, the policy says.
 

@@ -4,26 +4,24 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 
-from topicops.edges.home.artifacts import ArtifactStore
 from topicops.edges.specs.open_files import environment_files
 from topicops.features.pull_requests.branches import Branches, changed_topics, open_branches
 from topicops.features.pull_requests.commenting import Conversation
 from topicops.features.pull_requests.edges.git_trees import fetch, is_ancestor
-from topicops.features.pull_requests.edges.surroundings import open_forge, surroundings_about
-from topicops.features.pull_requests.forge import Forge, ForgeError, PullRequest
+from topicops.features.pull_requests.edges.surroundings import Forge, open_forge, surroundings_about
+from topicops.features.pull_requests.forge import ForgeError, PullRequest
 from topicops.features.pull_requests.owners import reviewers_by_owner
 from topicops.features.pull_requests.reviews import approved_digests
 from topicops.features.pull_requests.signed_reviews import ReviewApproval, SignedReview, checked_key, signed_review
-from topicops.features.pull_requests.values import RUNS_FILE, TriggeredRun, TriggeredRuns
-from topicops.features.shared.airflow_client import AirflowClient, AirflowError, NoSuchInAirflowError, TaskState
+from topicops.features.pull_requests.values import TriggeredRun, TriggeredRuns
+from topicops.features.shared.airflow_client import AirflowClient, AirflowError, NoSuchInAirflowError
 from topicops.model.errors import TopicopsError, UsageError
 from topicops.model.printable import first_line, plural
 from topicops.model.runs.review import MOST_DIGESTS, MOST_REVIEWS, REVIEW_KEY
@@ -38,24 +36,13 @@ AIRFLOW_PATIENCE_S = 60.0
 """Seconds that Airflow may give no answer, as while its API server is started again, before a run is given up."""
 
 
-class Airflow(Protocol):
-    """The part of ``AirflowClient`` that is needed here."""
-
-    def bundle_version(self, dag_id: str) -> str | None: ...
-    def trigger(self, dag_id: str, conf: Mapping[str, object]) -> str: ...
-    def run_page(self, dag_id: str, run_id: str) -> str: ...
-    def follow(self, dag_id: str, run_id: str, *, timeout_s: float) -> Iterator[TaskState]: ...
-    def run_state(self, dag_id: str, run_id: str) -> str: ...
-    def xcom(self, dag_id: str, run_id: str, task_id: str, key: str) -> object: ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trigger:
     """What starts the runs of one merge."""
 
     topics: Path
     """Folder of topics in a clone that has the merge commit."""
-    airflow: Airflow
+    airflow: AirflowClient
     forge: Forge
     key: bytes | None
     """Key of the signatures. None means that reviews approve nothing."""
@@ -75,7 +62,9 @@ class Trigger:
             UsageError: A commit is missing in the clone.
             ForgeError: The forge does not say which pull request was merged.
         """
-        pull_request = self.forge.pull_request_of(merge_commit)
+        known = self.forge.pull_requests_with(merge_commit)
+        # None means that the commit came another way.
+        pull_request = next((pull for pull in known if pull.merge_commit == merge_commit), None)
         runs: dict[str, TriggeredRun] = {}
         with open_branches(self.topics, base=before, head=merge_commit, merge=False) as branches:
             environments, waits = _environments(branches)
@@ -249,12 +238,3 @@ def _seconds(text: str, option: str) -> float:
         return read_duration_ms(text) / 1000
     except (ValueError, OverflowError) as error:
         raise UsageError(f"{option} {text!r}: {error}; write 90s, 15m or 2h") from error
-
-
-def write_runs(runs: TriggeredRuns, folder: Path) -> None:
-    """Write ``runs.json``. Raises ``ArtifactError``."""
-    ArtifactStore(folder).write_json(RUNS_FILE, runs)
-
-
-def read_runs(folder: Path) -> TriggeredRuns:
-    return ArtifactStore(folder).read_value(RUNS_FILE, TriggeredRuns)

@@ -131,7 +131,7 @@ class ShownChanges:
     format_version: Literal["2.0"] = "2.0"
     about: About
     text: str
-    """SHA-256 of the text of all parts of the comment, without the record. With another text the record is void."""
+    """SHA-256 of the text of the comment, without the record. With another text the record is void."""
     posted_at: datetime
     """Time in UTC when the forge took this text. A later edit is not ours, even if it puts an old text back."""
     groups: tuple[tuple[Shown, bytes], ...]

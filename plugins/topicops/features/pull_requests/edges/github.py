@@ -15,7 +15,6 @@ from topicops.features.pull_requests.forge import (
     Check,
     CheckResult,
     Comment,
-    Forge,
     ForgeError,
     PullRequest,
     Review,
@@ -133,18 +132,19 @@ class _CheckRuns(msgspec.Struct):
     check_runs: list[_CheckRun]
 
 
-class GitHub(Forge):
-    """One repository on GitHub.
+class GitHub:
+    """One repository on GitHub. Every request raises ``ForgeError`` when GitHub refuses it, or does not answer.
 
     Args:
         url: ``https://api.github.com``, or that of an Enterprise server.
+        repository: ``acme/topics``.
         token: ``GITHUB_TOKEN``, or that of another app: GitHub lets nobody else write checks.
         login: The account of the token, whose comments are ours. ``GITHUB_TOKEN`` may not ask for its own name.
         members_token: May read the members of teams, as ``GITHUB_TOKEN`` may not. Empty: ``token`` reads them.
-        sleep: Waits before a second try, in seconds.
     """
 
     mark = "#"
+    """Sign before the number of a pull request."""
 
     def __init__(
         self,
@@ -165,22 +165,21 @@ class GitHub(Forge):
         return _pull_request(self._rest.get(f"{self._repo}/pulls/{number}", _Pull))
 
     def pull_requests_with(self, commit: str) -> Iterator[PullRequest]:
+        """Find those that have this commit, on their branch or by their merge, open or not, into any branch."""
         return map(_pull_request, self._rest.pages(f"{self._repo}/commits/{commit}/pulls", _Pull))
 
     def open_pull_requests(self, base_branch: str) -> Sequence[PullRequest]:
+        """List them in rising order of their numbers."""
         found = self._rest.pages(f"{self._repo}/pulls", _Pull, state="open", base=base_branch)
         return sorted(map(_pull_request, found), key=lambda pull: pull.number)
 
     def changed_files(self, number: int) -> frozenset[str]:
-        """The first 3,000: GitHub lists no more."""
+        """List the paths from the repository's root, of a renamed file both; the first 3,000 that GitHub lists."""
         files = list(self._rest.pages(f"{self._repo}/pulls/{number}/files", _File))
         return frozenset(name for file in files for name in (file.filename, file.previous_filename) if name)
 
     def authors(self, number: int) -> Authors:
-        """Also co-authors whose address names their account.
-
-        Raises ``ForgeError`` for more commits than GitHub lists: one of their authors may be missing.
-        """
+        """Name the authors, and co-authors whose address names their account. Raises ``ForgeError`` if one may lack."""
         pull = self._rest.get(f"{self._repo}/pulls/{number}", _WholePull)
         commits = list(self._rest.pages(f"{self._repo}/pulls/{number}/commits", _Commit))
         if MOST_COMMITS <= len(commits) < pull.commits:
@@ -196,6 +195,7 @@ class GitHub(Forge):
         )
 
     def own_comments(self, number: int) -> Sequence[Comment]:
+        """List those of the account that asks, oldest first. Anybody can write a marker into another comment."""
         found = self._rest.pages(f"{self._repo}/issues/{number}/comments", _IssueComment)
         own = self._login.casefold()
         return [_comment(comment) for comment in found if comment.user and comment.user.login.casefold() == own]
@@ -214,6 +214,7 @@ class GitHub(Forge):
         self._rest.remove(f"{self._repo}/issues/comments/{comment_id}")
 
     def reviews(self, number: int) -> Sequence[Review]:
+        """List all of them, oldest first; a reviewer may have several."""
         return [
             Review(
                 reviewer=found.user.login,
@@ -226,11 +227,13 @@ class GitHub(Forge):
         ]
 
     def members(self, team: str) -> frozenset[str]:
+        """List the logins of a team (``acme/payments``). Raises ``ForgeError`` where the token may not read it."""
         organisation, _, slug = team.partition("/")
         path = f"/orgs/{quote(organisation, safe='')}/teams/{quote(slug, safe='')}/members"
         return frozenset(user.login for user in self._teams.pages(path, _User))
 
     def set_check(self, commit: str, check: Check) -> None:
+        """Replace the check of this name."""
         is_pending = check.result is CheckResult.PENDING
         body: dict[str, object] = {
             "name": check.name,
@@ -252,6 +255,7 @@ class GitHub(Forge):
         return max(ours, default=None)
 
     def set_labels(self, number: int, wanted: Mapping[str, bool]) -> None:
+        """Add the labels that are true and remove those that are false; all others stay."""
         there = {label.name for label in self._rest.get(f"{self._repo}/pulls/{number}", _WholePull).labels}
         path = f"{self._repo}/issues/{number}/labels"
         if missing := [label for label, is_wanted in wanted.items() if is_wanted and label not in there]:

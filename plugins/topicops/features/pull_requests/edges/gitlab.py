@@ -16,7 +16,6 @@ from topicops.features.pull_requests.forge import (
     Check,
     CheckResult,
     Comment,
-    Forge,
     ForgeError,
     PullRequest,
     Review,
@@ -123,26 +122,18 @@ class _GraphAnswer(msgspec.Struct):
     data: _Data | None = None
 
 
-class GitLab(Forge):
-    """One project on GitLab.
+class GitLab:
+    """One project on GitLab, with the methods of ``GitHub``.
 
     Args:
-        url: ``https://gitlab.com/api/v4``.
         repository: Path of the project, ``acme/topics``, or its number.
         login: The account of the token, whose notes are ours. Empty: GitLab is asked.
-        sleep: Waits before a second try, in seconds.
     """
 
     mark = "!"
 
     def __init__(
-        self,
-        url: str,
-        repository: str,
-        token: str,
-        *,
-        login: str = "",
-        sleep: Callable[[float], None] = time.sleep,
+        self, url: str, repository: str, token: str, *, login: str = "", sleep: Callable[[float], None] = time.sleep
     ) -> None:
         self.repository, self._given_login = repository, login
         self._project = f"/projects/{quote(repository, safe='')}"
@@ -162,12 +153,12 @@ class GitLab(Forge):
         return sorted(map(_pull_request, found), key=lambda request: request.number)
 
     def changed_files(self, number: int) -> frozenset[str]:
-        """As many as the server shows of one merge request: 1,000, if its administrator has not changed that."""
+        """List as many as the server shows of one merge request: 1,000, unless its administrator has changed that."""
         diffs = list(self._rest.pages(f"{self._requests}/{number}/diffs", _Diff))
         return frozenset(path for diff in diffs for path in (diff.old_path, diff.new_path))
 
     def authors(self, number: int) -> Authors:
-        """The opener, who pushed to the branch since then, and who made its commits."""
+        """Name the opener, who pushed to the branch since then, and who made its commits."""
         request = self._rest.get(f"{self._requests}/{number}", _MergeRequest)
         pushers = {
             note.author.username for note in self._notes(number) if note.system and _PUSHED.match(note.body.lstrip())
@@ -205,7 +196,7 @@ class GitLab(Forge):
         self._rest.remove(f"{self._requests}/{number}/notes/{comment_id}")
 
     def reviews(self, number: int) -> Sequence[Review]:
-        """An approval that no longer stands, such as one that a push took back, is dismissed, at its own time."""
+        """List them; an approval that does not stand, as after a push that took it back, is dismissed at its own time."""
         approvals = self._rest.get(f"{self._requests}/{number}/approvals", _Approvals).approved_by
         standing = {entry.user.username: entry.approved_at for entry in approvals}
         found, noted = list[Review](), set[str]()

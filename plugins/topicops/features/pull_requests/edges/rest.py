@@ -8,7 +8,7 @@ from datetime import datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
 from ssl import SSLContext
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import httpx
 import msgspec
@@ -51,7 +51,7 @@ def checked_length(body: str, most: int, forge: str) -> str:
 
 
 class Rest:
-    """A session with one forge.
+    """A session with one forge; every method raises ``ForgeError``.
 
     Args:
         url: Where the API begins: ``https://api.github.com``.
@@ -69,11 +69,11 @@ class Rest:
         )
 
     def get(self, path: str, kind: type[T], **parameters: str | int) -> T:
-        """One answer. Raises ``ForgeError``."""
+        """Ask for one answer."""
         return self._read(self._answer("GET", self._url + path, params=parameters), kind)
 
     def pages(self, path: str, kind: type[T], **parameters: str | int) -> Iterator[T]:
-        """Yield the items of all pages. Raises ``ForgeError``, also for more pages than any pull request has."""
+        """Yield the items of all pages; more pages than any pull request has are an error."""
         url: str | None = self._url + path
         given: Mapping[str, str | int] | None = {**parameters, "per_page": PER_PAGE}
         for _ in range(MOST_PAGES):
@@ -85,11 +85,7 @@ class Rest:
         raise ForgeError(f"GET {path}: more than {MOST_PAGES} pages")
 
     def send(self, method: str, path: str, kind: type[T], body: Mapping[str, object] | None = None) -> T:
-        """Change something. Raises ``ForgeError``.
-
-        It is sent again only after a refusal for too many requests: whether one without an answer took effect is not
-        known.
-        """
+        """Change something; sent again only after a refusal for too many requests, which took no effect."""
         return self._read(self._answer(method, self._url + path, json=body), kind)
 
     def remove(self, path: str) -> None:
@@ -99,14 +95,12 @@ class Rest:
             self._require_success("DELETE", answer)
 
     def _next(self, answer: httpx.Response) -> str | None:
-        """The address of the next page: GitLab counts, GitHub names it. It must be on the same server."""
+        """Find the address of the next page: GitLab counts, GitHub names it. It must be on the same server."""
         number = answer.headers.get("x-next-page")
         if number is not None:
             return str(answer.request.url.copy_set_param("page", number)) if number.isdecimal() else None
-        following = answer.links.get("next", {}).get("url")
-        if following is None:
-            return None
-        self._require_this_server(following)
+        if following := answer.links.get("next", {}).get("url"):
+            self._require_this_server(following)
         return following
 
     def _require_this_server(self, url: str) -> None:
@@ -130,7 +124,7 @@ class Rest:
         return answer
 
     def _tried(self, method: str, url: str, content: Mapping[str, object]) -> httpx.Response:
-        """The answer, asked for again where that may help: after a limit, and where the request only reads."""
+        """Ask, and ask again where that may help: after a limit, and where the request only reads."""
         spent_s = 0.0
         for attempt in range(1, TRIES + 1):
             started, wait, is_last = time.monotonic(), 2.0**attempt, attempt == TRIES
@@ -167,11 +161,8 @@ class Rest:
         try:
             return msgspec.json.decode(answer.content, type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            request = answer.request
-            raise ForgeError(
-                f"{request.method} {_shown(request.url.path)}: the answer is not that of a forge's API: "
-                f"{first_line(error)}"
-            ) from error
+            asked = f"{answer.request.method} {_shown(answer.request.url.path)}"
+            raise ForgeError(f"{asked}: the answer is not that of a forge's API: {first_line(error)}") from error
 
     def _without_token(self, text: str) -> str:
         return text.replace(self._token, "***") if self._token else text
@@ -179,17 +170,16 @@ class Rest:
 
 @cache
 def _authorities() -> SSLContext:
-    """Those that certifi brings, or ``SSL_CERT_FILE`` names; to read them takes longer than a request."""
+    """Read those that certifi brings, or ``SSL_CERT_FILE`` names; that takes longer than a request."""
     return httpx.create_ssl_context(trust_env=True)
 
 
 def _is_limit(answer: httpx.Response) -> bool:
-    """Whether the forge refused the request unread, because there were too many."""
-    if answer.status_code == 429:
-        return True
-    headers = answer.headers
-    is_named = "retry-after" in headers or headers.get("x-ratelimit-remaining") == "0"
-    return answer.status_code == 403 and (is_named or "rate limit" in _message(answer).lower())
+    """Say whether the forge refused the request unread, because there were too many."""
+    if answer.status_code != 403:
+        return answer.status_code == 429
+    is_named = "retry-after" in answer.headers or answer.headers.get("x-ratelimit-remaining") == "0"
+    return is_named or "rate limit" in _message(answer).lower()
 
 
 def _wait_of(answer: httpx.Response, otherwise: float) -> float:
@@ -223,12 +213,10 @@ def _advice(answer: httpx.Response) -> str:
 
 
 def _message(answer: httpx.Response) -> str:
-    """What the forge says: GitHub in ``message`` and ``errors``, GitLab in ``message`` or ``error``."""
+    """Read what the forge says: GitHub in ``message`` and ``errors``, GitLab in ``message`` or ``error``."""
     try:
-        found = msgspec.json.decode(answer.content)
+        found = msgspec.json.decode(answer.content, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return answer.reason_phrase
-    if not isinstance(found, dict):
         return answer.reason_phrase
     said = found.get("message") or found.get("error_description") or found.get("error") or answer.reason_phrase
     details = found.get("errors")

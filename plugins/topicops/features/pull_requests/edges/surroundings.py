@@ -10,28 +10,32 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
 from topicops.features.pull_requests.edges.github import ACTIONS, GitHub
 from topicops.features.pull_requests.edges.gitlab import GitLab
-from topicops.features.pull_requests.forge import Forge
 from topicops.model.choices import ForgeKind
 from topicops.model.errors import UsageError
 from topicops.model.printable import printable
 
+Forge = GitHub | GitLab
 TOKEN, LOGIN, JOB_TOKEN = "TOPICOPS_FORGE_TOKEN", "TOPICOPS_FORGE_USER", "GITHUB_TOKEN"
 MERGE_REQUEST = "TOPICOPS_MERGE_REQUEST"
 """Names a merge request to a GitLab pipeline of another branch."""
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_ON_GITHUB = re.compile(r"(?!\.+/)[\w.-]+/(?!\.+$)[\w.-]+", re.ASCII)
-_ON_GITLAB = re.compile(r"(?!\.+/)[\w.-]+(/(?!\.+(?:/|$))[\w.-]+)+|\d+", re.ASCII)
+_REPOSITORY: Mapping[ForgeKind, re.Pattern[str]] = {
+    "github": re.compile(r"(?!\.+/)[\w.-]+/(?!\.+$)[\w.-]+", re.ASCII),
+    "gitlab": re.compile(r"(?!\.+/)[\w.-]+(/(?!\.+(?:/|$))[\w.-]+)+|\d+", re.ASCII),
+}
+_NUMBER = re.compile(r"(?=0*[1-9])[0-9]{1,9}")
 _URL = re.compile(r"https?://[\w.:\[\]-]+(/[!-~]*)?", re.ASCII)
 _TOKEN = re.compile(r"[!-~]+")
 _GITHUB = "https://api.github.com"
 _NO_COMMIT = "0" * 40
-"""What both forges call the commit before the first one."""
+"""Id that both forges give to the commit before the first one."""
+_NO_REPOSITORY = "the CI names the repository {}, which is no organisation/name"
+_NO_NUMBER = "{} is no number of a pull request"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,9 +89,11 @@ def _on_github(variables: Mapping[str, str]) -> Surroundings:
     server, run = variables.get("GITHUB_SERVER_URL", ""), variables.get("GITHUB_RUN_ID", "")
     return Surroundings(
         kind="github",
-        api_url=_api("GITHUB_API_URL", variables, _GITHUB),
-        repository=_repository("github", repository),
-        number=_number(str(pull.number)) if pull else None,
+        api_url=_checked(
+            variables.get("GITHUB_API_URL") or _GITHUB, _URL, "GITHUB_API_URL: {} is no address of an API"
+        ),
+        repository=_checked(repository, _REPOSITORY["github"], _NO_REPOSITORY),
+        number=int(_checked(str(pull.number), _NUMBER, _NO_NUMBER)) if pull else None,
         base_commit=_commit(pull.base.sha if pull else event.before),
         head_commit=_commit(head),
         job_url=f"{server}/{repository}/actions/runs/{run}" if server and run.isdecimal() else "",
@@ -95,15 +101,17 @@ def _on_github(variables: Mapping[str, str]) -> Surroundings:
 
 
 def _on_gitlab(variables: Mapping[str, str]) -> Surroundings:
-    number = variables.get("CI_MERGE_REQUEST_IID") or variables.get(MERGE_REQUEST) or ""
+    number = variables.get("CI_MERGE_REQUEST_IID") or variables.get(MERGE_REQUEST)
+    url = variables.get("CI_API_V4_URL") or "https://gitlab.com/api/v4"
+    repository = variables.get("CI_PROJECT_PATH") or variables.get("CI_PROJECT_ID") or ""
     is_request = "CI_MERGE_REQUEST_IID" in variables
     head = variables.get("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA") or variables.get("CI_COMMIT_SHA", "")
     before = variables.get("CI_MERGE_REQUEST_DIFF_BASE_SHA") if is_request else variables.get("CI_COMMIT_BEFORE_SHA")
     return Surroundings(
         kind="gitlab",
-        api_url=_api("CI_API_V4_URL", variables, "https://gitlab.com/api/v4"),
-        repository=_repository("gitlab", variables.get("CI_PROJECT_PATH") or variables.get("CI_PROJECT_ID") or ""),
-        number=_number(number) if number else None,
+        api_url=_checked(url, _URL, "CI_API_V4_URL: {} is no address of an API"),
+        repository=_checked(repository, _REPOSITORY["gitlab"], _NO_REPOSITORY),
+        number=int(_checked(number, _NUMBER, _NO_NUMBER)) if number else None,
         base_commit=_commit(before or ""),
         head_commit=_commit(head),
         job_url=variables.get("CI_JOB_URL", ""),
@@ -111,87 +119,19 @@ def _on_gitlab(variables: Mapping[str, str]) -> Surroundings:
 
 
 def _commit(text: str) -> str | None:
-    if not text or text == _NO_COMMIT:
-        return None
-    if not _COMMIT.fullmatch(text):
-        raise UsageError(f"the CI names the commit {_shown(text)}, which is none")
+    has_none = not text or text == _NO_COMMIT
+    return None if has_none else _checked(text, _COMMIT, "the CI names the commit {}, which is none")
+
+
+def _checked(text: str, form: re.Pattern[str], problem: str) -> str:
+    """Give the text back. Raises ``UsageError`` where it has another form."""
+    if not form.fullmatch(text):
+        raise UsageError(problem.format(f"'{printable(text)[:80]}'"))
     return text
-
-
-def _repository(kind: ForgeKind, text: str) -> str:
-    if not _is_repository(kind, text):
-        raise UsageError(f"the CI names the repository {_shown(text)}, which is no organisation/name")
-    return text
-
-
-def _is_repository(kind: ForgeKind, text: str) -> bool:
-    found = _ON_GITHUB.fullmatch(text) if kind == "github" else _ON_GITLAB.fullmatch(text)
-    return found is not None
-
-
-def _api(name: str, variables: Mapping[str, str], otherwise: str) -> str:
-    url = variables.get(name) or otherwise
-    if not _URL.fullmatch(url):
-        raise UsageError(f"{name}: {_shown(url)} is no address of an API")
-    return url
-
-
-def _number(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text)):
-        raise UsageError(f"{_shown(text)} is no number of a pull request")
-    return int(text)
-
-
-def _shown(text: str) -> str:
-    return f"'{printable(text)[:80]}'"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """Two commits, and the pull request that they are of."""
-
-    base: str
-    head: str
-    number: int | None
-
-
-def change_to_plan(*, base: str | None, head: str | None, number: int | None) -> Change:
-    """Take what the options say, else the CI; the base is the checkout's own commit, else.
-
-    Raises:
-        UsageError: Neither names the branch's commit.
-    """
-    found = surroundings_of(os.environ)
-    if (head := head or found.head_commit) is None:
-        raise UsageError("name the branch's newest commit: --head; this is no job of GitHub Actions or GitLab CI")
-    return Change(base=base or "HEAD", head=head, number=number or found.number)
-
-
-def merge_to_trigger(*, commit: str | None, before: str | None) -> Change:
-    """Take what the options say of a merge that is on the base branch, else the CI."""
-    found = surroundings_of(os.environ)
-    commit = commit or found.head_commit or "HEAD"
-    return Change(base=before or found.base_commit or f"{commit}^1", head=commit, number=None)
-
-
-def base_of_the_branch() -> str:
-    """Name the base's commit, as the CI does. Raises ``UsageError`` where it does not."""
-    if (commit := surroundings_of(os.environ).base_commit) is None:
-        raise UsageError("name what the branch began from, as in: --since origin/main")
-    return commit
-
-
-def default_format() -> Literal["text", "github"]:
-    """Choose annotations where GitHub shows them."""
-    return "github" if os.environ.get("GITHUB_ACTIONS") == "true" else "text"
 
 
 def surroundings_about(repository: str | None) -> Surroundings:
-    """Give those of the job, with this repository where one is named.
-
-    Raises:
-        UsageError: There is no job, and no repository is named.
-    """
+    """Give those of the job, with this repository where one is named. Raises ``UsageError`` where there is neither."""
     found = surroundings_of(os.environ)
     if not (found.repository or repository):
         raise UsageError("this is no job of GitHub Actions or GitLab CI: give --repository organisation/name")
@@ -199,28 +139,24 @@ def surroundings_about(repository: str | None) -> Surroundings:
 
 
 def open_forge(surroundings: Surroundings, variables: Mapping[str, str]) -> Forge:
-    """Open the forge of this job.
+    """Open the forge of this job. Raises ``UsageError`` for a token that is missing or no token, or of no known account.
 
     On GitHub ``GITHUB_TOKEN`` does everything where it is there, and the other token reads the members of teams alone:
     so that one needs no other right.
-
-    Raises:
-        UsageError: There is no token, or one that no header can carry, or nobody says whose it is.
     """
-    if not _is_repository(surroundings.kind, surroundings.repository):
-        raise UsageError(f"{_shown(surroundings.repository)} is no repository: give --repository organisation/name")
+    url, kind = surroundings.api_url, surroundings.kind
+    no_repository = "{} is no repository: give --repository organisation/name"
+    repository = _checked(surroundings.repository, _REPOSITORY[kind], no_repository)
     own, login, of_the_job = _token(TOKEN, variables), variables.get(LOGIN, ""), _token(JOB_TOKEN, variables)
-    url, repository = surroundings.api_url, surroundings.repository
-    if surroundings.kind == "gitlab":
+    if kind == "gitlab":
         if not own:
             raise UsageError(f"{TOKEN} is not set: the token of an account that may write notes and statuses")
         return GitLab(url, repository, own, login=login)
     if of_the_job:
         return GitHub(url, repository, of_the_job, login=login or ACTIONS, members_token=own)
     if not own:
-        raise UsageError(
-            f"{TOKEN} or {JOB_TOKEN} is not set: the token of an account that may write comments and checks"
-        )
+        tokens = f"{TOKEN} or {JOB_TOKEN}"
+        raise UsageError(f"{tokens} is not set: the token of an account that may write comments and checks")
     if not login:
         raise UsageError(f"{LOGIN} is not set: the login of the account that {TOKEN} belongs to, to find its comments")
     return GitHub(url, repository, own, login=login)
