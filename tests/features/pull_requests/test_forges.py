@@ -420,10 +420,9 @@ def test_a_time_without_its_zone_is_no_answer_of_a_forge(fake: FakeForge, forge:
 
 def test_no_other_server_gets_the_token(fake: FakeForge, forge: Forge) -> None:
     with FakeForge() as thief:
-        for page in ({"Location": f"{thief.url}/x"}, {"Location": f"//127.0.0.1:{thief.url.rpartition(':')[2]}/x"}):
-            fake.refusals = [(301, page)]
-            with pytest.raises(ForgeError, match="sends us to another server, which must not get the token"):
-                forge.pull_request(1)
+        fake.refusals = [(301, {"Location": f"{thief.url}/x"})]
+        with pytest.raises(ForgeError, match="the repository has another name now: give that one"):
+            forge.pull_request(1)
         fake.refusals = [(307, {"Location": f"{thief.url}/x"})]
         with pytest.raises(ForgeError, match="307 refused by the test; the repository has another name now"):
             forge.add_comment(1, "text")
@@ -431,15 +430,6 @@ def test_no_other_server_gets_the_token(fake: FakeForge, forge: Forge) -> None:
         with pytest.raises(ForgeError, match="sends us to another server"):
             forge.open_pull_requests("main")
     assert thief.requests == []
-
-
-def test_a_renamed_repository_is_still_read(fake: FakeForge, forge: Forge) -> None:
-    fake.open(HEAD)
-    forge.pull_request(1)
-    place = fake.requests[0].partition(" ")[2]
-    fake.refusals = [(301, {"Location": f"{place}?moved=1"})]
-
-    assert forge.pull_request(1).number == 1
 
 
 def test_a_slow_proxy_of_the_company_is_used(fake: FakeForge, monkeypatch: pytest.MonkeyPatch) -> None:

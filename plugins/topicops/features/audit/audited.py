@@ -29,14 +29,12 @@ class AuditedRun:
     environment: str
     run: str
     at: datetime
-    """Time when its first change was sent."""
     plan: str
     commit: str | None
     approver: str | None
     """Everybody who approved one of its changes, with commas."""
     principal: str
     outcomes: Mapping[str, int]
-    """Number of its changes with each outcome."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

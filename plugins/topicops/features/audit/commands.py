@@ -112,7 +112,7 @@ def _print(files: Sequence[AuditFile], found: AuditedRuns | AuditedLines, output
 def _time(since: str | None) -> datetime | None:
     from topicops.model.times import since_time
 
-    return None if since is None else since_time(since, datetime.now(UTC))
+    return since_time(since, datetime.now(UTC)) if since is not None else None
 
 
 def _noted_head(text: str | None, files: Sequence[AuditFile]) -> AuditHead | None:
@@ -122,7 +122,6 @@ def _noted_head(text: str | None, files: Sequence[AuditFile]) -> AuditHead | Non
         return None
     if len(files) != 1:
         raise UsageError("--head is the end of one log: name its environment with --environment")
-    noted = head_of(text)
-    if noted is None:
+    if (noted := head_of(text)) is None:
         raise UsageError(f"--head {text!r}: write it as `topicops audit verify` shows it, COUNT:HASH")
     return noted

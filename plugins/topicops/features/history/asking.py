@@ -6,13 +6,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
-from pathlib import Path
 
 from topicops.features.history.file import read_history
 from topicops.features.history.lines import (
     Difference,
     FailingRule,
-    HistoryLine,
     RunPoint,
     Span,
     TopicOutcome,
@@ -56,7 +54,6 @@ class History:
     outcomes: Sequence[PastOutcome] = ()
     """Outcomes of the topic that was asked about, oldest first."""
     left_out: Sequence[str]
-    """Sentences about lines that cannot be read."""
     format_version: FormatVersion = "1.0"
 
 
@@ -66,9 +63,6 @@ def drift_since(environment: str, since: str, *, only: str | None = None) -> His
     Args:
         since: ``7d``, or a day or time in RFC 3339.
         only: A glob; topics that do not match it are left out.
-
-    Raises:
-        UsageError: The environment has no history, or ``since`` cannot be read.
     """
 
     def is_asked(trouble: Trouble) -> bool:
@@ -78,31 +72,21 @@ def drift_since(environment: str, since: str, *, only: str | None = None) -> His
 
 
 def quality_since(environment: str, since: str | None) -> History:
-    """Say when each quality rule began to fail and held again. Raises ``UsageError``, as ``drift_since``."""
+    """Say when each quality rule began to fail and held again."""
     return _answer(environment, lambda trouble: isinstance(trouble, FailingRule), since=since)
 
 
 def topic_history(environment: str, topic: str) -> History:
-    """Give all that the history has of a topic. Raises ``UsageError`` for an environment without history."""
+    """Give all that the history has of a topic."""
     return _answer(
         environment, lambda trouble: not isinstance(trouble, FailingRule) and trouble.topic == topic, topic=topic
     )
 
 
-def trends(home: Path, environment: str, *, most: int) -> tuple[Sequence[HistoryLine], Sequence[str]]:
-    """Give the last ``most`` runs that read the cluster, oldest first, and a sentence about each line left out.
-
-    Raises:
-        UsageError: The environment has no history.
-    """
-    lines, left_out = read_history(home, environment)
-    read = {line.run: line for line in lines if line.read_at is not None}
-    return sorted(read.values(), key=lambda line: line.at)[-most:], left_out
-
-
 def _answer(
     environment: str, is_asked: Callable[[Trouble], bool], *, since: str | None = None, topic: str | None = None
 ) -> History:
+    """Ask the history. Raises ``UsageError`` if the environment has none, or ``since`` cannot be read."""
     after = since_time(since, now()) if since else None
     lines, left_out = read_history(home_folder(), environment)
     known = spans_of(lines)
@@ -128,8 +112,14 @@ def _answer(
 
 def spans_text(found: History, noun: str) -> str:
     """Three lines for each trouble, then how many of ``noun`` there are."""
+    since = f" since {_time(found.since)}" if found.since else ""
+    if not found.spans:
+        return f"No {noun}{since}."
+    lasting = sum(span.ended is None for span in found.spans)
+    seen = f" at {_time(found.newest.at)}" if lasting and found.newest else ""
+    counts = f"{len(found.spans) - lasting} ended, {lasting} still there{seen}"
     lines = [line for span in found.spans for line in _span_lines(span)]
-    return "\n".join([*lines, *([""] if lines else []), _counts(found, noun)])
+    return "\n".join([*lines, "", f"{plural(len(found.spans), noun)}{since}: {counts}."])
 
 
 def shown_drift_since(
@@ -174,15 +164,6 @@ def _sentence(trouble: Trouble) -> str:
 
 def _point(point: RunPoint) -> str:
     return printable(f"{_time(point.at)}, run {point.run}, commit {(point.commit or 'none')[:12]}")
-
-
-def _counts(found: History, noun: str) -> str:
-    lasting = sum(span.ended is None for span in found.spans)
-    since = f" since {_time(found.since)}" if found.since else ""
-    if not found.spans:
-        return f"No {noun}{since}."
-    seen = f" at {_time(found.newest.at)}" if lasting and found.newest else ""
-    return f"{plural(len(found.spans), noun)}{since}: {len(found.spans) - lasting} ended, {lasting} still there{seen}."
 
 
 def _time(at: datetime) -> str:

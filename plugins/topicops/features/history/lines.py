@@ -144,7 +144,6 @@ class HistoryLine(Moves):
     cluster_id: str | None = None
     source: str | None = None
     topics: int | None = None
-    """Number of live topics."""
     partitions: int | None = None
     brokers: int | None = None
     classes: Mapping[str, int] | None = None
@@ -152,11 +151,9 @@ class HistoryLine(Moves):
     owners: tuple[OwnerDifferences, ...] = ()
     """Owners with a topic that is not as its file wants it, by name."""
     plan: PlanCounts | None = None
-    """Numbers of the plan; None means that there is none."""
     in_place: int = 0
     """Number of changes that were made, or were not needed any more."""
     not_in_place: int = 0
-    """Number of changes that ended otherwise."""
     rules: Mapping[str, int]
     """Number of failed rows by quality rule, 0 where it holds; a rule that was not evaluated is missing."""
     outcomes: tuple[TopicOutcome, ...] = ()
@@ -191,7 +188,6 @@ class Span:
 
     what: Trouble
     began: RunPoint
-    """First run that saw it."""
     ended: RunPoint | None = None
     """First run that looked for it and did not see it; None means that it lasts."""
 
@@ -203,7 +199,6 @@ class Spans:
     open: dict[Key, Span] = field(default_factory=dict)
     ended: list[Span] = field(default_factory=list)
     newest: RunPoint | None = None
-    """Last run that looked for troubles."""
 
 
 def spans_of(lines: Iterable[Moves]) -> Spans:

@@ -119,11 +119,9 @@ class Sight:
 
     troubles: Sequence[Trouble]
     has_compared: bool
-    """Whether the run compared files and cluster."""
     not_compared: frozenset[str]
     """Topics that it left out: their files have errors, or pause them."""
     rules: frozenset[str]
-    """Quality rules that it evaluated."""
     whole_rules: frozenset[str]
     """Those of them that name each of their failed rows."""
 

@@ -50,7 +50,6 @@ class Event:
     kind: EventKind
     environment: str
     verdict: str
-    """Sentence for a person."""
     counts: Mapping[str, int] = field(default_factory=dict)
     """Numbers of ``changes``, ``topics``, ``partitions`` and the like; only what the kind has."""
     cause: str
@@ -141,11 +140,7 @@ def _of_plan(report: RunReport, plan: Plan, *, mode: str, asked: Collection[str]
 
 
 def drift_event(report: RunReport, differences: Sequence[str]) -> Iterator[Event]:
-    """Yield one event if there are differences.
-
-    Args:
-        differences: A line for each.
-    """
+    """Yield one event if there are differences, of which each has a line."""
     if differences:
         verdict = f"The cluster differs from the files in {plural(len(differences), 'place')}: {named(differences)}."
         yield _event(report, "drift", verdict, {"differences": len(differences)}, sorted(differences))
@@ -223,11 +218,7 @@ def recovered(report: RunReport, found: Sequence[Event], judged: Collection[Even
 
 
 def told_after(told: Mapping[str, str], event: Event, found: Sequence[Event]) -> dict[str, str]:
-    """Say what a receiver knows after it was told of this event.
-
-    Args:
-        found: All events of the run: what is left of a cause of which a part is over.
-    """
+    """Say what a receiver knows after it was told of this event, of all that the run found."""
     if event.kind != "recovered":
         return {**told, event.kind: event.cause}
     over = event.cause.split()

@@ -79,11 +79,7 @@ def tell_of_answer(
     changes: int,
     link: str = "",
 ) -> None:
-    """Tell of a question, or of its answer.
-
-    Args:
-        link: Address to which the event leads; empty means the run's plan.
-    """
+    """Tell of a question, or of its answer; without a link the event leads to the run's plan."""
     from topicops.features.notify.telling import telling_of_answer
 
     tell(lambda: telling_of_answer(run, kind=kind, verdict=verdict(), changes=changes), notifiers, context, link=link)
@@ -95,10 +91,7 @@ def tell(
     """Tell the log, these notifiers and those of the setting what each does not know yet.
 
     A problem is logged, and fails no task. What was told is a memory against repeats, and no condition: where it cannot
-    be read or written, all is told, perhaps again.
-
-    Args:
-        link: Address to which the events lead; empty means the run's plan, or its quality rules.
+    be read or written, all is told, perhaps again. Without a link the events lead to the run's plan, or quality rules.
     """
     try:
         found = telling()
@@ -110,11 +103,7 @@ def tell(
 
 
 def tell_of_end(run: Run, reason: str, notifiers: Sequence[BaseNotifier], context: Context) -> None:
-    """Tell the notifiers of a DAG file of a run that failed; nothing if its report has told of it.
-
-    Args:
-        reason: Airflow's, in a few words.
-    """
+    """Tell the notifiers of a DAG file of a run that failed, unless its report has told of it."""
     from topicops.features.notify.telling import telling_of_failure
 
     _tell_each(telling_of_failure(run, reason), _receivers(notifiers), context)
@@ -133,11 +122,7 @@ def tell_setting_of_end(run: Run, reason: str) -> Callable[[], bool] | None:
 
 
 def tell_setting_of_files(run: Run, fetched_at: datetime | None) -> None:
-    """Tell the log and the notifiers of the setting that Airflow does not fetch the files, and when it does again.
-
-    Args:
-        fetched_at: When it did last, if that is too long ago. None means that it does.
-    """
+    """Tell the log and the notifiers of the setting that Airflow does not fetch the files, and when it does again."""
     from topicops.features.notify.telling import telling_of_files
 
     _tell_setting(telling_of_files(run, fetched_at))

@@ -62,7 +62,7 @@ class Telling:
         Args:
             judged: The lasting kinds that this run could see; empty for a run that sees a part only.
             approval: The DAG that asks: a run that judged the whole and did not fail ends what failed there.
-            now_so: What is so when a trouble is over; empty: the report's headline.
+            now_so: Sentence for a trouble that is over; empty means the report's headline.
         """
         self.events = tuple(found)
         over = run_events.recovered(report, found, judged)
@@ -77,10 +77,7 @@ class Telling:
         self._approvals = MemoryFile(_file_of(run, approval), Told) if approval and judged else None
 
     def tell(self, receiver: str, tell: Tell) -> tuple[Event, ...]:
-        """Tell one receiver what is new to it; returns what it took.
-
-        What it did not take is new to it again after the next run.
-        """
+        """Tell one receiver what is new to it; returns what it took. The rest is new to it again after the next run."""
         heard = []
         for event in run_events.news(self.events, self._known_to(receiver), self._over, rules=self._rules):
             if tell(event):
@@ -121,7 +118,6 @@ def telling_of_run(run: Run, *, mode: str, failed_tasks: Sequence[str], is_whole
     Args:
         mode: ``apply``, ``plan`` or ``approval``.
         is_whole: Whether the run looked at all topics.
-        approval: The DAG that asks, of which a good run of the pipeline ends what failed.
     """
     report = run_report(run, failed_tasks=failed_tasks)
     rejected = frozenset(read_rejections(run.home, run.environment))
@@ -157,11 +153,7 @@ def note_end_told(run: Run) -> None:
 
 
 def telling_of_failure(run: Run, reason: str) -> Telling:
-    """Make what is told of a run that failed without a report. Needs neither its folder nor the home.
-
-    Args:
-        reason: Airflow's, in a few words.
-    """
+    """Make what is told of a run that failed without a report. Needs neither its folder nor the home."""
     with suppress(ArtifactError, OSError):  # then it is told, perhaps again
         if run.store.has(END_TOLD_FILE):
             return Telling(run, _no_report(run), (), frozenset())
@@ -173,11 +165,7 @@ def telling_of_failure(run: Run, reason: str) -> Telling:
 
 
 def telling_of_files(run: Run, fetched_at: datetime | None) -> Telling:
-    """Make what is told at the end of any run: whether Airflow still fetches the files that runs read.
-
-    Args:
-        fetched_at: When it did last, if that is too long ago. None means that it does.
-    """
+    """Make what is told of the files at the end of any run. None means that Airflow still fetches them."""
     said = f"Airflow fetched the files last at {fetched_at:%Y-%m-%d %H:%M} UTC" if fetched_at else ""
     verdict = f"{said}: runs do not know what was changed since. See the log of the DAG processor."
     found = (_event(run, "outdated", verdict, cause="not fetched"),) if fetched_at else ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,14 +12,7 @@ from tempfile import TemporaryDirectory
 from topicops.edges.specs.git import folder_in_repository
 from topicops.edges.specs.open_files import environment_files, folder_below, shown_folder
 from topicops.edges.specs.reader import read_tree
-from topicops.features.pull_requests.edges.git_trees import (
-    StoredFile,
-    commit_id,
-    merge_base_of,
-    merged_tree,
-    stored_files,
-    write_files,
-)
+from topicops.features.pull_requests.edges import git_trees
 from topicops.features.pull_requests.owners import OWNERS
 from topicops.flow.runs.run import now
 from topicops.flow.spec_files import validate_files
@@ -45,7 +38,6 @@ class Branches:
     base_commit: str
     head_commit: str
     before: Path
-    """Topics as the base branch has them."""
     after: Path
     """Topics as the merge would have them; policy (environments, profiles, owners) is the base branch's."""
     after_with_policy: Path
@@ -88,29 +80,32 @@ def open_branches(topics: Path, *, base: str, head: str, merge: bool = True) -> 
 
     Args:
         topics: The folder of topics in a clone that has both commits; its place counts, not its files of now.
-        base: Any name of a commit.
-        merge: False: ``head`` holds ``base`` already, as after the merge.
+        merge: False means that ``head`` holds ``base`` already, as after the merge.
 
     Raises:
-        UsageError: There is no repository, commit or folder of topics, the two conflict, or git has paths that no
-            work tree may have.
+        UsageError: A commit or the folder is missing, the two conflict, or git has paths that no work tree may have.
     """
     repository = _inside_repository(topics)
-    base_commit, head_commit = commit_id(repository, base), commit_id(repository, head)
+    base_commit, head_commit = git_trees.commit_id(repository, base), git_trees.commit_id(repository, head)
     folder = folder_in_repository(topics)
-    tree = merged_tree(repository, base_commit, head_commit) if merge else head_commit
-    before, merged = stored_files(repository, base_commit, folder), stored_files(repository, tree, folder)
+    tree = git_trees.merged_tree(repository, base_commit, head_commit) if merge else head_commit
+    before, merged = (
+        git_trees.stored_files(repository, base_commit, folder),
+        git_trees.stored_files(repository, tree, folder),
+    )
     if not merged:
         raise UsageError(f"{folder}: no such folder in {head_commit[:12]}; name the folder of topics with --topics")
     if below := folder_below(merged):
         raise UsageError(f"{folder}: this folder is above the topics; did you mean --topics {folder}/{below}?")
     if folder_below(before):
         before = {}  # the branch moves the topics here
+    specs = {path: file for path, file in merged.items() if not is_policy(path)}
+    policy = {path: file for path, file in before.items() if is_policy(path)}
     with TemporaryDirectory(prefix="topicops-") as scratch:
         place = Path(scratch)
-        write_files(repository, before, place / "before")
-        write_files(repository, _with_policy_of(before, merged), place / "after")
-        write_files(repository, merged, place / "after-with-policy")
+        git_trees.write_files(repository, before, place / "before")
+        git_trees.write_files(repository, {**specs, **policy}, place / "after")
+        git_trees.write_files(repository, merged, place / "after-with-policy")
         yield Branches(
             folder=folder,
             base_commit=base_commit,
@@ -128,11 +123,6 @@ def _inside_repository(topics: Path) -> Path:
     if (place / ".git").exists():
         return place
     return next(above for above in place.parents if above.is_dir())
-
-
-def _with_policy_of(before: Mapping[str, StoredFile], merged: Mapping[str, StoredFile]) -> dict[str, StoredFile]:
-    topics = {path: file for path, file in merged.items() if not is_policy(path)}
-    return {**topics, **{path: file for path, file in before.items() if is_policy(path)}}
 
 
 def changed_topics(before: Desired, after: Desired) -> tuple[str, ...]:
@@ -154,23 +144,21 @@ class ChangeProblems:
     old: tuple[Diagnostic, ...]
     """Problems in other files that were there before."""
     files: int
-    """Number of files that were read."""
 
 
 def validate_change(topics: Path, *, since: str) -> ChangeProblems:
-    """Judge all files of the work tree, and sort the problems by who brought them.
+    """Judge all files of the work tree, and sort the problems: those that came since the branch began, and others.
 
     Args:
-        since: Name of a commit of the base branch; what counts is where the branch began.
-
-    Raises:
-        UsageError: There is no such commit or folder.
+        since: Name of a commit of the base branch. Raises ``UsageError`` where there is none.
     """
     found, shown = validate_files(topics, environment=None), shown_folder(topics)
-    stored = stored_files(topics, merge_base_of(topics, since), folder_in_repository(topics))
+    stored = git_trees.stored_files(topics, git_trees.merge_base_of(topics, since), folder_in_repository(topics))
     with TemporaryDirectory(prefix="topicops-") as scratch:
         before = Path(scratch) / "topics"
-        write_files(topics, {} if folder_below(stored) else stored, before)  # above the topics, until it moved them
+        git_trees.write_files(
+            topics, {} if folder_below(stored) else stored, before
+        )  # above the topics, until it moved them
         judged = validate(read_tree(before), environment=None, now=now())
         known = {(shown + d.file.removeprefix(shown_folder(before)), d.code, d.summary) for d in judged.diagnostics}
         names = {diagnostic.file.removeprefix(shown) for diagnostic in found.diagnostics}

@@ -60,13 +60,15 @@ def check_of(contents: Sequence[CommentContent], *, remarks: Sequence[str] = ())
     """Make the check: ``failure`` where something cannot be done, ``neutral`` where something waits, else ``success``.
 
     Args:
-        contents: Of each environment that the pull request touches; none: it touches no topic.
         remarks: What a person has to know of the whole pull request, such as changed policy.
     """
     wrong = [line for content in contents for line in _wrong(content)]
     waiting = [*(line for content in contents for line in _waiting(content)), *remarks]
     result = CheckResult.FAILURE if wrong else CheckResult.NEUTRAL if waiting else CheckResult.SUCCESS
-    title = (wrong or waiting or [_all_well(contents)])[0]
+    count = sum(len(content.own_changes) for content in contents)
+    where = ", ".join(content.entry.environment for content in contents if content.entry.own)
+    well = f"{plural(count, 'change')} after the merge, in {where}" if count else "No topic changes"
+    title = (wrong or waiting or [well])[0]
     lines = [f"- {markdown(line)}" for line in (*wrong, *waiting)] or [markdown(title)]
     return Check(result=result, title=title, summary="\n".join(lines))
 
@@ -101,14 +103,6 @@ def _waiting(content: CommentContent) -> Iterator[str]:
     if skipped := [gated for gated in mine if gated.gate is GateWord.SKIPPED]:
         reason = next(iter(skipped[0].reasons), "see the comment")
         yield f"{name}: {plural(len(skipped), 'change')} skipped: {reason}"
-
-
-def _all_well(contents: Sequence[CommentContent]) -> str:
-    count = sum(len(content.own_changes) for content in contents)
-    if not count:
-        return "No topic changes"
-    environments = ", ".join(content.entry.environment for content in contents if content.entry.own)
-    return f"{plural(count, 'change')} after the merge, in {environments}"
 
 
 def report_runs(runs: TriggeredRuns, conversation: Conversation) -> Check:

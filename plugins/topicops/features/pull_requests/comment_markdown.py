@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import filterfalse
 from typing import Literal
 
@@ -23,17 +23,8 @@ from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.printable import markdown, plural
 from topicops.model.runs.run_result import RunResult
 from topicops.steps.reporting.fitting import Section, cells, fitted, size, words
+from topicops.steps.reporting.plans import plan_markdown
 from topicops.steps.reporting.plans.losses_wording import LOSSES_TITLE, loss_remarks, loss_row, worst_losses
-from topicops.steps.reporting.plans.plan_markdown import (
-    BLOCKED_TABLE,
-    BRIEF_TABLE,
-    CHANGES_TABLE,
-    GRAVE,
-    blocked_row,
-    brief_row,
-    change_name,
-    change_row,
-)
 from topicops.steps.reporting.plans.plan_wording import final_line, is_grave, other_lines, summary_line, title
 
 COMMENT_LIMIT = 65_000
@@ -69,30 +60,26 @@ def marked(body: str) -> tuple[str, str] | None:
     return (match[1], match[2]) if match else None
 
 
-@dataclass(frozen=True, slots=True)
-class PlanComment:
-    text: str
-    """Text of at most ``COMMENT_LIMIT`` characters."""
-    left_out: frozenset[str] = frozenset()
-    """Digests of the changes that have no row, because there are too many."""
-
-
-def plan_comment(content: CommentContent, plan: Plan) -> PlanComment:
-    """Show the plan of one environment.
+def plan_comment(content: CommentContent, plan: Plan) -> tuple[str, frozenset[str]]:
+    """Show the plan of one environment: a text, and the digests of the changes that have no row in it.
 
     Changes are shown in full where they fit, else in brief, the gravest first. Rows that do not fit are counted.
     """
-    first, closing = marker(content.entry.environment, "plan"), _closing(content, plan)
-    head = [first, *_opening(content, plan)]
+    head = [marker(content.entry.environment, "plan"), *_opening(content, plan)]
+    closing = [*_other_lines(content.others), *_loss_lines(plan), *_load_lines(plan), *_digest_lines(content)]
+    closing += [*_commit_lines(content.pull), *filter(None, [content.record])]
     for grave_row, other_row in ((_full, _full), (_full, _brief), (_brief, _brief)):
         sections = [section for section in _sections(content, plan, grave_row, other_row) if section.rows]
-        lines = [*head, *(line for section in sections for line in _whole(section)), *closing]
+        lines = [*head]
+        for section in sections:
+            count, body = len(section.rows), section.lines(len(section.rows))
+            lines += _folded(f"{section.title} ({count})", body[2:]) if section.title in _FOLDED else body
+        lines += closing
         if size(lines) <= COMMENT_LIMIT:
-            return PlanComment(_joined(lines))
+            return _joined(lines), frozenset()
     lines = [*head, *fitted(sections, COMMENT_LIMIT - size(head) - size(closing)), *closing]
     shown = frozenset(lines)
-    left_out = frozenset(gated.digest for gated in plan.changes if _brief(content, plan, gated) not in shown)
-    return PlanComment(_joined(lines), left_out)
+    return _joined(lines), frozenset(g.digest for g in plan.changes if _brief(content, plan, g) not in shown)
 
 
 def no_plan_note(environment: str, problem: str, pull: PullRequestPlan | None = None) -> str:
@@ -128,38 +115,41 @@ def _commit_lines(pull: PullRequestPlan) -> list[str]:
     return [f"Base {pull.base_commit[:12]}, branch {pull.head_commit[:12]}.", ""]
 
 
-def _whole(section: Section) -> list[str]:
-    count = len(section.rows)
-    lines = section.lines(count)
-    return _folded(f"{section.title} ({count})", lines[2:]) if section.title in _FOLDED else lines
-
-
 def _sections(content: CommentContent, plan: Plan, grave_row: Row, other_row: Row) -> Iterator[Section]:
     """Yield the sections, the gravest first."""
 
     def table(title: str, changes: Iterable[GatedChange], row: Row) -> Section:
-        head, rows = BRIEF_TABLE if row is _brief else CHANGES_TABLE, tuple(row(content, plan, g) for g in changes)
+        head, rows = (
+            plan_markdown.BRIEF_TABLE if row is _brief else plan_markdown.CHANGES_TABLE,
+            tuple(row(content, plan, g) for g in changes),
+        )
         return Section(title=title, head=head, rows=rows, noun="changes")
 
     own, mine = frozenset(content.entry.own), content.own_changes
     pending = [gated for gated in plan.changes if gated.change.topic not in own]
-    yield table(GRAVE, sorted(filter(is_grave, mine), key=lambda gated: -gated.change.risk.rank), grave_row)
+    yield table(
+        plan_markdown.GRAVE, sorted(filter(is_grave, mine), key=lambda gated: -gated.change.risk.rank), grave_row
+    )
     yield table("Other changes of this pull request", filterfalse(is_grave, mine), other_row)
-    blocked = tuple(map(blocked_row, content.own_blocked))
-    yield Section(title="Blocked", head=BLOCKED_TABLE, rows=blocked, noun="topics")
+    blocked = tuple(map(plan_markdown.blocked_row, content.own_blocked))
+    yield Section(title="Blocked", head=plan_markdown.BLOCKED_TABLE, rows=blocked, noun="topics")
     yield table("Pending before this pull request, look at these too", filter(is_grave, pending), _brief)
     yield table("Pending before this pull request", filterfalse(is_grave, pending), _brief)
-    others = tuple(blocked_row(blocked) for blocked in plan.change_set.blocked if blocked.topic not in own)
-    yield Section(title="Blocked before this pull request", head=BLOCKED_TABLE, rows=others, noun="topics")
+    others = tuple(
+        plan_markdown.blocked_row(blocked) for blocked in plan.change_set.blocked if blocked.topic not in own
+    )
+    yield Section(
+        title="Blocked before this pull request", head=plan_markdown.BLOCKED_TABLE, rows=others, noun="topics"
+    )
     yield Section(title="Also", rows=tuple(f"- {words(line)}" for line in other_lines(plan)), noun="lines")
 
 
 def _full(content: CommentContent, plan: Plan, gated: GatedChange) -> str:
-    return change_row(plan, gated, more=_review_lines(content.reviews.get(gated.digest)))
+    return plan_markdown.change_row(plan, gated, more=_review_lines(content.reviews.get(gated.digest)))
 
 
 def _brief(content: CommentContent, plan: Plan, gated: GatedChange) -> str:  # noqa: ARG001 - as ``_full``
-    return brief_row(gated, more=_review_lines(content.reviews.get(gated.digest)))
+    return plan_markdown.brief_row(gated, more=_review_lines(content.reviews.get(gated.digest)))
 
 
 def _review_lines(state: ReviewState | None) -> Iterator[str]:
@@ -174,11 +164,6 @@ def _review_lines(state: ReviewState | None) -> Iterator[str]:
 
 
 # ---- below the changes ----
-
-
-def _closing(content: CommentContent, plan: Plan) -> list[str]:
-    lines = [*_other_lines(content.others), *_loss_lines(plan), *_load_lines(plan), *_digest_lines(content)]
-    return [*lines, *_commit_lines(content.pull), *filter(None, [content.record])]
 
 
 def _other_lines(others: Sequence[OtherPullRequest]) -> list[str]:
@@ -239,7 +224,7 @@ def _digest_lines(content: CommentContent) -> list[str]:
         if gated.approvable:
             shown = content.shown.get(gated.digest)
             since = f"{shown.since:%Y-%m-%d %H:%M} UTC" if shown else "now"
-            rows.append(cells(change_name(gated), gated.digest[:12], since))
+            rows.append(cells(plan_markdown.change_name(gated), gated.digest[:12], since))
     if not rows:
         return []
     more = [f"*and {len(rows) - _DIGESTS_SHOWN} more*", ""] if len(rows) > _DIGESTS_SHOWN else []

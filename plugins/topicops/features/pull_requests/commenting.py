@@ -10,18 +10,10 @@ from datetime import datetime
 from functools import cache, cached_property, partial
 from pathlib import PurePosixPath
 
+from topicops.features.pull_requests import reviews
 from topicops.features.pull_requests.comment_markdown import CommentKind, marked, no_plan_note, plan_comment
 from topicops.features.pull_requests.edges.surroundings import Forge, open_forge, surroundings_about
 from topicops.features.pull_requests.forge import Check, Comment, ForgeError, PullRequest
-from topicops.features.pull_requests.reviews import (
-    ReviewFacts,
-    already_shown,
-    read_record,
-    record_line,
-    review_state,
-    shown_from,
-    with_record,
-)
 from topicops.features.pull_requests.signed_reviews import checked_key
 from topicops.features.pull_requests.values import (
     About,
@@ -76,7 +68,7 @@ class Conversation:
                 found[environment].setdefault(kind, comment)
         return {name: OurComments(self, name, found[name]) for name in dict.fromkeys((*found, *environments))}
 
-    def review_facts(self, reviewers: Mapping[str, tuple[str, ...]]) -> ReviewFacts:
+    def review_facts(self, reviewers: Mapping[str, tuple[str, ...]]) -> reviews.ReviewFacts:
         """Ask for reviews and authors; without any review where the forge does not give all of both."""
 
         @cache
@@ -87,7 +79,7 @@ class Conversation:
                 self.progress(f"The members of {team} are not known, so no review counts for their topics: {error}")
                 return None
 
-        facts = ReviewFacts(reviewers=reviewers, members=members)
+        facts = reviews.ReviewFacts(reviewers=reviewers, members=members)
         try:
             return replace(facts, reviews=self.forge.reviews(self.number), authors=self.forge.authors(self.number))
         except ForgeError as error:
@@ -97,11 +89,7 @@ class Conversation:
 
 
 def conversation_about(number: int | None, repository: str | None, *, progress: Callable[[str], None]) -> Conversation:
-    """Open the pull request that the command names, else the CI's.
-
-    Raises:
-        UsageError: Neither is known, or there is no token.
-    """
+    """Open the pull request that the command names, else the CI's. Raises ``UsageError`` if none is, or no token."""
     found = surroundings_about(repository)
     number = number or found.number
     if number is None:
@@ -137,7 +125,7 @@ class OurComments:
         key, plan = self.conversation.key, self.by_kind.get("plan")
         if plan is None or key is None:
             return {}
-        return read_record(plan.body, key, self.about, updated_at=plan.updated_at) or {}
+        return reviews.read_record(plan.body, key, self.about, updated_at=plan.updated_at) or {}
 
     def write(self, kind: CommentKind, body: str) -> Comment:
         """Edit the comment, or add it. A note leaves the plan's comment and its record as they are."""
@@ -153,11 +141,7 @@ class OurComments:
 def describe(
     planned: PlannedPullRequest, conversation: Conversation, comments: Mapping[str, OurComments]
 ) -> list[CommentContent]:
-    """Describe each environment, with the reviews of its held changes.
-
-    Args:
-        comments: By environment, those of now.
-    """
+    """Describe each environment, with the reviews of its held changes and what our comments have shown so far."""
     summary, has_key = planned.summary, conversation.key is not None
     found = [
         CommentContent(pull=summary, entry=entry, plan=planned.plans.get(entry.environment))
@@ -171,15 +155,15 @@ def describe(
     described = []
     for content in found:
         owners, rules = content.owners, content.entry.rules
-        shown = already_shown(comments[content.entry.environment].record(), owners)
-        reviews = {
-            gated.digest: review_state(
+        shown = reviews.already_shown(comments[content.entry.environment].record(), owners)
+        states = {
+            gated.digest: reviews.review_state(
                 gated, owners[gated.digest], shown.get(gated.digest), facts, rules, has_key=has_key
             )
             for gated in content.held
             if rules
         }
-        described.append(replace(content, pull=summary, reviews=reviews, shown=shown))
+        described.append(replace(content, pull=summary, reviews=states, shown=shown))
     return described
 
 
@@ -214,10 +198,7 @@ def post_comments(planned: PlannedPullRequest, conversation: Conversation) -> in
     """Write one comment for each environment, or edit ours; those of environments that are no longer touched go.
 
     Where the newest commit has no plan, the comment with the last plan stays, so that its reviews still count
-    afterwards, and a note follows it.
-
-    Returns:
-        The number of environments.
+    afterwards, and a note follows it. Returns the number of environments.
     """
     summary = planned.summary
     comments = conversation.our_comments(entry.environment for entry in summary.environments)
@@ -241,7 +222,7 @@ def _post(content: CommentContent, ours: OurComments) -> None:
     if content.plan is None:
         ours.write("note", no_plan_note(content.entry.environment, content.entry.problem, content.pull))
         return
-    posted = ours.write("plan", plan_comment(content, content.plan).text)
+    posted = ours.write("plan", plan_comment(content, content.plan)[0])
     ours.remove("note")
     if recorded := _recorded(content, content.plan, ours, posted.updated_at):
         replace(ours, by_kind={"plan": posted}).write("plan", recorded)
@@ -253,11 +234,11 @@ def _recorded(content: CommentContent, plan: Plan, ours: OurComments, posted_at:
     Rows may be left out where there are too many, and the record takes some of the room.
     """
     key = ours.conversation.key
-    shown = shown_from(content.shown, content.owners, head=content.pull.head_commit, posted_at=posted_at)
+    shown = reviews.shown_from(content.shown, content.owners, head=content.pull.head_commit, posted_at=posted_at)
     while shown and key is not None:
-        line = partial(record_line, shown, key, ours.about, posted_at=posted_at)
-        comment = plan_comment(replace(content, shown=shown, record=line(text="")), plan)
-        if not shown.keys() & comment.left_out:
-            return with_record(comment.text, line(text=comment.text))
-        shown = {digest: known for digest, known in shown.items() if digest not in comment.left_out}
+        line = partial(reviews.record_line, shown, key, ours.about, posted_at=posted_at)
+        text, left_out = plan_comment(replace(content, shown=shown, record=line(text="")), plan)
+        if not shown.keys() & left_out:
+            return reviews.with_record(text, line(text=text))
+        shown = {digest: known for digest, known in shown.items() if digest not in left_out}
     return ""

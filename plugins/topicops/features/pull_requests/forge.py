@@ -27,13 +27,11 @@ class PullRequest:
     number: int
     """Number as people write it: ``#12``, GitLab's ``!12``."""
     url: str
-    """Page that people open."""
     author: str
     """Login of the account that opened it."""
     state: Literal["open", "merged", "closed"]
     base_branch: str
     head_commit: str
-    """Newest commit of the branch."""
     is_from_fork: bool
     merge_commit: str | None = None
     """Commit on the base branch that the merge made. None means that it is not merged."""
@@ -50,10 +48,8 @@ class Comment:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
     reviewer: str
-    """Login."""
     verdict: ReviewVerdict
     submitted_at: datetime
-    """UTC."""
     commit: str | None = None
     """Newest commit on the page that the reviewer saw; empty if not told. None means that this forge never tells it."""
 
@@ -84,8 +80,5 @@ class Check:
     name: str = "topicops"
     result: CheckResult
     title: str
-    """One sentence."""
     summary: str = ""
-    """Markdown."""
     url: str = ""
-    """Address where to read more; may be empty."""

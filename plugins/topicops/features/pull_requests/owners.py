@@ -15,7 +15,6 @@ from topicops.edges.specs.reader import read_tree
 from topicops.flow.runs.run import now
 from topicops.model.errors import SpecFileError, UsageError
 from topicops.model.specs.desired import Desired
-from topicops.model.specs.document import Tree
 from topicops.steps.reporting.plans.plan_wording import some
 from topicops.steps.specs.validate import view_of
 
@@ -35,14 +34,9 @@ def claims_on_names(topics: Path) -> Claims:
 
 
 def reviewers_by_owner(topics: Path) -> Reviewers:
-    """Read the reviewers that ``owners.yaml`` names for each owner; none where there is no such folder."""
-    return _reviewers_in(read_tree(topics)) if topics.is_dir() else {}
-
-
-def _reviewers_in(tree: Tree) -> Reviewers:
-    """An owner's entries add up."""
+    """Read the reviewers that ``owners.yaml`` names for each owner, whose entries add up; none without the folder."""
     found: dict[str, tuple[str, ...]] = {}
-    for entry in view_of(tree, "", now()).owner_entries:
+    for entry in view_of(read_tree(topics), "", now()).owner_entries if topics.is_dir() else ():
         if owner := entry.get("owner", str):
             named = tuple(name.removeprefix("@") for name in entry.texts("reviewers"))
             found[owner] = tuple(dict.fromkeys((*found.get(owner, ()), *named)))
@@ -52,12 +46,8 @@ def _reviewers_in(tree: Tree) -> Reviewers:
 def owner_of(topic: str, before: Desired, after: Desired, claims: Claims, *, is_new: bool) -> str:
     """Say whose reviewers count: as the base branch says, so that no pull request chooses its own.
 
-    Of a topic that the base branch lacks, its ``owners.yaml`` says it. If that does not, the branch's own word counts
-    for a topic that is created; nobody's for one that is live already.
-
-    Args:
-        claims: Of the base branch.
-        is_new: The topic is not live.
+    Of a topic that the base branch lacks, its claims on names say it. If they do not, the branch's own word counts for
+    a topic that is created; nobody's for one that is live already.
     """
     if (known := before.topics.get(topic)) is not None:
         return known.owner
@@ -80,7 +70,6 @@ def owner_remarks(owners: Mapping[str, tuple[str, str]], reviewers: Reviewers) -
 
     Args:
         owners: Owner before and after, by topic.
-        reviewers: As the base branch has them.
     """
     for old, new in sorted(set(owners.values())):
         topics = some(topic for topic, pair in owners.items() if pair == (old, new))
@@ -108,15 +97,10 @@ def _reviewers_of(owner: str, reviewers: Reviewers) -> str:
 
 
 def code_owners_of(topics: Path) -> str:
-    """Write the lines for all topics whose files can be read.
-
-    Raises:
-        UsageError: There is no such folder, or it is the repository's root.
-    """
-    tree, shown = read_tree(topics), shown_folder(topics)
-    found = view_of(tree, "", now()).topics
+    """Write the lines for all topics whose files can be read. Raises ``UsageError`` for the repository's root."""
+    shown, found = shown_folder(topics), view_of(read_tree(topics), "", now()).topics
     owners = {topic.file.removeprefix(shown): topic.metadata.get("owner", str) or "" for topic in found}
-    return code_owners_text(owners, _reviewers_in(tree), folder=folder_in_repository(topics))
+    return code_owners_text(owners, reviewers_by_owner(topics), folder=folder_in_repository(topics))
 
 
 def code_owners_text(owners: Mapping[str, str], reviewers: Reviewers, *, folder: str) -> str:
@@ -144,11 +128,7 @@ def code_owners_text(owners: Mapping[str, str], reviewers: Reviewers, *, folder:
 
 
 def with_our_lines(text: str, ours: str) -> str:
-    """Renew our lines in the file, and keep all others; our lines come last where there were none.
-
-    Raises:
-        UsageError: One of the two marks is missing, or stands twice.
-    """
+    """Renew our lines in the file, and keep all others; raise ``UsageError`` where our marks are damaged."""
     counts = text.count(f"{BEGIN}\n"), text.count(f"{END}\n")
     if counts == (0, 0):
         return f"{text.rstrip()}\n\n{ours}".lstrip("\n")
@@ -160,12 +140,7 @@ def with_our_lines(text: str, ours: str) -> str:
 
 
 def renew_code_owners(file: Path, ours: str, *, check: bool) -> bool:
-    """Say whether the file had other lines of ours; with ``check`` it stays so.
-
-    Raises:
-        UsageError: The marks around our lines are damaged.
-        SpecFileError: The disk refuses.
-    """
+    """Say whether the file had other lines of ours; with ``check`` it stays so. Raises as ``with_our_lines``."""
     try:
         before = file.read_text(encoding="utf-8") if file.exists() else ""
         after = with_our_lines(before, ours)

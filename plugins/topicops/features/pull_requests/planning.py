@@ -20,12 +20,12 @@ from topicops.features.pull_requests.owners import (
     reviewers_by_owner,
 )
 from topicops.features.pull_requests.values import (
+    PLAN_FILE,
     PULL_REQUEST_FILE,
     PlannedEnvironment,
     PlannedPullRequest,
     PullRequestPlan,
     ReviewRules,
-    plan_file_of,
 )
 from topicops.flow.engines import PYTHON
 from topicops.flow.planning import compare, gate_changes, plan_changes, read_snapshot, specs_of
@@ -152,11 +152,7 @@ def _effects(branches: Branches, environment: str, after: Desired | None) -> tup
 
 
 def _policy_remarks(branches: Branches, effects: Mapping[str, Collection[str]]) -> Iterator[str]:
-    """Yield what a reviewer must know about changed policy, which the plan does not use.
-
-    Args:
-        effects: By environment, the topics that the changed policy will want differently after the merge.
-    """
+    """Yield what a reviewer must know about changed policy; ``effects`` are topics that it will want differently."""
     if not branches.policy_files:
         return
     yield (
@@ -232,7 +228,7 @@ def write_planned(planned: PlannedPullRequest, folder: Path) -> None:
     """Write ``pull-request.json``, and ``<environment>.plan.json`` for each plan. Raises ``ArtifactError``."""
     store = ArtifactStore(folder)
     for environment, plan in planned.plans.items():
-        store.write_text(plan_file_of(environment), plan_to_json(plan))
+        store.write_text(PLAN_FILE.format(environment), plan_to_json(plan))
     store.write_json(PULL_REQUEST_FILE, planned.summary)
 
 
@@ -241,5 +237,5 @@ def read_planned(folder: Path) -> PlannedPullRequest:
     store = ArtifactStore(folder)
     summary = store.read_value(PULL_REQUEST_FILE, PullRequestPlan)
     planned = (entry.environment for entry in summary.environments if not entry.problem)
-    plans = {name: plan_from_json(store.read_text(plan_file_of(name))) for name in planned}
+    plans = {name: plan_from_json(store.read_text(PLAN_FILE.format(name))) for name in planned}
     return PlannedPullRequest(summary=summary, plans=plans)

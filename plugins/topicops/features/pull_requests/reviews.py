@@ -41,7 +41,6 @@ class ReviewFacts:
     reviews: Sequence[Review] = ()
     authors: Authors = field(default_factory=Authors)
     reviewers: Mapping[str, tuple[str, ...]]
-    """Logins and teams by owner."""
     members: Callable[[str], frozenset[str] | None]
     """Gives the logins of a team. None means that the forge does not say."""
     problem: str = ""
@@ -104,11 +103,7 @@ def _is_about(review: Review, entry: Shown) -> bool:
 def review_state(
     gated: GatedChange, owner: str, entry: Shown | None, facts: ReviewFacts, rules: ReviewRules, *, has_key: bool
 ) -> ReviewState:
-    """Say how far one held change is approved.
-
-    Args:
-        entry: What the comment showed of it before this plan, where it is still the same.
-    """
+    """Say how far one held change is approved; ``entry`` is what the comment showed of it, if it is still the same."""
     state = ReviewState(reviewers=facts.reviewers.get(owner, ()))
     if reason := _no_review_counts(owner, state.reviewers, rules, has_key):
         return replace(state, why_not=f"{reason}: approve it in Airflow after the merge", can_be_reviewed=False)
@@ -163,8 +158,7 @@ def record_line(shown: ShownByDigest, key: bytes, about: About, *, text: str, po
     """Write one line of HTML that browsers do not show; its length depends on ``shown`` and ``about`` alone.
 
     Args:
-        text: The comment; a record in it does not count.
-        posted_at: When the forge took it.
+        posted_at: When the forge took the text, in which a record does not count.
     """
     groups: defaultdict[Shown, bytes] = defaultdict(bytes)
     for digest, entry in shown.items():
@@ -177,11 +171,7 @@ def record_line(shown: ShownByDigest, key: bytes, about: About, *, text: str, po
 
 
 def read_record(text: str, key: bytes, about: About, *, updated_at: datetime) -> ShownByDigest | None:
-    """Read what the comment showed. None means that it ends with no record of this very comment and key.
-
-    Args:
-        updated_at: When the comment was last edited, by the forge.
-    """
+    """Read what the comment showed. None means that it ends with no record of this very comment and key."""
     match = _LINE.fullmatch(_lines(text)[-1])
     if match is None:
         return None

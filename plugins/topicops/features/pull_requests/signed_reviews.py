@@ -43,11 +43,9 @@ class ReviewApproval:
     merge_commit: str
     environment: str
     reviewer: str
-    """Login on the forge."""
     authors: tuple[str, ...]
     """Logins of who opened the pull request and wrote its commits, sorted."""
     given_at: Annotated[datetime, msgspec.Meta(tz=True)]
-    """UTC."""
     digests: tuple[str, ...]
     """Digests of the approved changes, sorted."""
 
@@ -58,7 +56,6 @@ class SignedReview:
 
     review: ReviewApproval
     signature: str
-    """Hex HMAC-SHA256."""
 
 
 def checked_key(text: str | None) -> bytes | None:
@@ -74,11 +71,7 @@ def checked_key(text: str | None) -> bytes | None:
 
 
 def signature_of(value: object, key: bytes, *, purpose: str) -> str:
-    """Make the hex HMAC-SHA256 of a value of ours.
-
-    Args:
-        purpose: Kind of the value, so that one kind of signed value can never stand for another.
-    """
+    """Make the hex HMAC-SHA256 of a value; by its purpose, one kind of signed value never stands for another."""
     text = canonical_json([purpose, msgspec.to_builtins(value)])
     return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
 
@@ -132,7 +125,6 @@ def review_approvals(
     """Give the approvals of the genuine reviews for this environment. Which of them count, the policy says.
 
     Args:
-        key: None means that there is none here, so no review is genuine.
         is_in_files: Whether the files contain a merge commit. None means that git cannot say: then the review counts
             all the same, because it names its changes by digest, and the files must ask for exactly these.
     """

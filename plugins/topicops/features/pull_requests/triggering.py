@@ -47,20 +47,15 @@ class Trigger:
     key: bytes | None
     """Key of the signatures. None means that reviews approve nothing."""
     for_commit_s: float
-    """Seconds to wait until Airflow has the merge commit."""
     for_run_s: float
-    """Seconds to wait until a run has ended."""
     progress: Callable[[str], None]
     sleep: Callable[[float], None] = time.sleep
 
     def start(self, *, before: str, merge_commit: str) -> TriggeredRuns:
         """Start and follow a run for each environment that the commits after ``before`` touch.
 
-        An environment whose run fails is told in its place. Those that come ``after`` it are not started.
-
-        Raises:
-            UsageError: A commit is missing in the clone.
-            ForgeError: The forge does not say which pull request was merged.
+        An environment whose run fails is told in its place. Those that come ``after`` it are not started. Raises
+        ``UsageError`` for a missing commit, ``ForgeError`` if the forge does not say which pull request was merged.
         """
         known = self.forge.pull_requests_with(merge_commit)
         # None means that the commit came another way.
@@ -100,20 +95,19 @@ class Trigger:
                 # Where nobody knows who made a commit, the reviewer may have: the policy then says what an author
                 # approves.
                 authors = facts.authors.logins | ({reviewer} if facts.authors.unknown_commit else set())
-                review = ReviewApproval(
-                    repository=self.forge.repository,
-                    pull_request=pull_request.number,
-                    url=pull_request.url,
-                    merge_commit=merge_commit,
-                    environment=environment,
-                    reviewer=reviewer,
-                    authors=tuple(sorted(authors)),
-                    given_at=given_at,
-                    digests=digests,
-                )
-                # As several, where it approves more changes than one may name.
-                parts = [digests[first : first + MOST_DIGESTS] for first in range(0, len(digests), MOST_DIGESTS)]
-                reviews += [signed_review(replace(review, digests=part), self.key) for part in parts]
+                for first in range(0, len(digests), MOST_DIGESTS):  # several reviews, if one may not name all changes
+                    review = ReviewApproval(
+                        repository=self.forge.repository,
+                        pull_request=pull_request.number,
+                        url=pull_request.url,
+                        merge_commit=merge_commit,
+                        environment=environment,
+                        reviewer=reviewer,
+                        authors=tuple(sorted(authors)),
+                        given_at=given_at,
+                        digests=digests[first : first + MOST_DIGESTS],
+                    )
+                    reviews.append(signed_review(review, self.key))
             found[environment] = reviews[:MOST_REVIEWS]
         return found
 
@@ -204,13 +198,20 @@ def trigger_of(
     topics: Path, repository: str | None, *, wait_commit: str, wait_run: str, progress: Callable[[str], None]
 ) -> Trigger:
     """Open forge and Airflow. Raises ``UsageError`` if they are not named."""
+
+    def seconds(text: str, option: str) -> float:
+        try:
+            return read_duration_ms(text) / 1000
+        except (ValueError, OverflowError) as error:
+            raise UsageError(f"{option} {text!r}: {error}; write 90s, 15m or 2h") from error
+
     return Trigger(
         topics=topics,
         airflow=_airflow(),
         forge=open_forge(surroundings_about(repository), os.environ),
         key=checked_key(os.environ.get(REVIEW_KEY)),
-        for_commit_s=_seconds(wait_commit, "--wait-commit"),
-        for_run_s=_seconds(wait_run, "--wait-run"),
+        for_commit_s=seconds(wait_commit, "--wait-commit"),
+        for_run_s=seconds(wait_run, "--wait-run"),
         progress=progress,
     )
 
@@ -231,10 +232,3 @@ def _airflow() -> AirflowClient:
     client = AirflowClient(url, user, password, through_proxies=True, patience_s=AIRFLOW_PATIENCE_S)
     client.sign_in()
     return client
-
-
-def _seconds(text: str, option: str) -> float:
-    try:
-        return read_duration_ms(text) / 1000
-    except (ValueError, OverflowError) as error:
-        raise UsageError(f"{option} {text!r}: {error}; write 90s, 15m or 2h") from error

@@ -11,13 +11,9 @@ from topicops.model.plans.plan import Blocked, GatedChange, Plan
 from topicops.model.runs.run_result import RunResult
 from topicops.model.specs.environment import Risk
 
-PULL_REQUEST_FILE, RUNS_FILE = "pull-request.json", "runs.json"
+PULL_REQUEST_FILE, RUNS_FILE, PLAN_FILE = "pull-request.json", "runs.json", "{}.plan.json"
 MOST_REVIEWED = 400
 """Number of changes of one environment that a review may approve: each takes sixty characters of the record."""
-
-
-def plan_file_of(environment: str) -> str:
-    return f"{environment}.plan.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +23,6 @@ class ReviewRules:
     counts: bool
     """Whether ``policy.approvals`` has ``review``."""
     place: str
-    """Place in the file that says so, for messages."""
     author_approves: Risk
 
 
@@ -42,7 +37,7 @@ class PlannedEnvironment:
     """Owner of each topic with a held change: the one that the base branch names, else the branch's own word."""
     rules: ReviewRules | None = None
     problem: str = ""
-    """Reason why there is no plan; if empty, the plan is in ``plan_file_of``."""
+    """Reason why there is no plan; if empty, the plan is in ``PLAN_FILE``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +77,6 @@ class OtherPullRequest:
     url: str
     author: str
     topics: tuple[str, ...]
-    """Topics that both touch, sorted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +86,6 @@ class ReviewState:
     reviewers: tuple[str, ...]
     """Logins and teams that may approve it: those of its owner in ``topics/owners.yaml`` of the base branch."""
     approved_by: str | None = None
-    """Login whose review covers it. None means that no review does."""
     why_not: str = ""
     """Reason why no review covers it although there is one, or why none can; one sentence."""
     can_be_reviewed: bool = True
@@ -186,12 +179,10 @@ class TriggeredRun:
     environment: str
     state: RunState
     sentence: str
-    """Sentence that says what happened."""
     dag_id: str = ""
     run_id: str = ""
     url: str = ""
     commit: str = ""
-    """Commit on which the run works."""
     result: RunResult | None = None
 
 

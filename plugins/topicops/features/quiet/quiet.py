@@ -88,9 +88,6 @@ def look_for_quiet(run: Run, *, mode: str, full_because: str = "") -> Quiet | No
     """Write ``quiet.json`` after the snapshot if nothing differs from the last good run. None means a full run is due.
 
     A quiet run in mode apply has its commit verified, as a full one with an empty plan has.
-
-    Args:
-        full_because: Why this run has to be a full one in any case; empty: it need not.
     """
     run.store.remove(QUIET_FILE, STATE_FILE, LAST_GOOD_FILE)
     memory, state, at = _memory(run), state_of(run, mode), now()

@@ -13,7 +13,6 @@ def with_config(root: Node | None, text: str, name: str, value: str | None) -> s
     """Write this config into the text of a spec. None means that no line can be changed or added as it is written.
 
     Args:
-        root: What the text says.
         value: Canonical. None means that the file says that no override may be live.
     """
     lines, written = text.split("\n"), _line(name, value)

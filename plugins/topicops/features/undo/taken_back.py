@@ -9,8 +9,12 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from operator import itemgetter
+from pathlib import Path
 
+from topicops.edges.specs.open_files import regular_text
 from topicops.features.shared.document_values import field_of, plain_value
+from topicops.features.shared.writer import document_of
 from topicops.features.undo.edited_config import with_config, written_value
 from topicops.features.undo.values import FileEdit, PastTopic, Undo, UndoNote, past_topics
 from topicops.model.errors import SpecError
@@ -25,17 +29,16 @@ from topicops.steps.specs.validate import Validated, validate
 
 Version = tuple[str, str]
 """A commit, and the text that a file had in it."""
+_NOT_SURE = "the run does not know whether its request took effect"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpecFiles:
     """The files of now, and how earlier ones are found."""
 
+    topics: Path
     tree: Tree
     desired: Desired
-    """Topics of the run's environment."""
-    text_of: Callable[[Document], str | None]
-    read: Callable[[str, str], Document]
     versions: Callable[[Document], Iterable[Version]]
     """Gives the versions of one file, newest first, as far as git has them."""
     needs: Needs
@@ -48,7 +51,7 @@ class SpecFiles:
     def root(self, document: Document, text: str) -> Node | None:
         """Read the document with this text. None means that it cannot be read."""
         try:
-            return self.read("/".join(document.file.split("/")[-2:]), text).root
+            return document_of(self.topics, "/".join(document.file.split("/")[-2:]), text).root
         except SpecError:
             return None
 
@@ -70,11 +73,7 @@ class _Found:
 
 
 def undo_of(lines: Sequence[AuditLine], files: SpecFiles) -> Undo:
-    """Say how the run of these lines is taken back.
-
-    Args:
-        lines: Of one run and one environment; at least one.
-    """
+    """Say how the run of these lines, which are of one environment, is taken back."""
     past, found, first = past_topics(lines), _Found(), lines[0]
     for topic in past.values():
         desired = files.desired.topics.get(topic.topic)
@@ -85,13 +84,17 @@ def undo_of(lines: Sequence[AuditLine], files: SpecFiles) -> Undo:
         if topic.configs_before and not topic.deleted:
             _take_back_configs(topic, desired, files, found)
     edits = _sound_edits(past, files, found)
+    losses = [(rank, topic, text) for topic in past.values() for rank, text in _losses(topic)]
     reason, environment = shlex.quote(f"Undo of run {first.run}."), shlex.quote(first.environment)
     return Undo(
         run=first.run,
         environment=first.environment,
         commit=first.commit,
         topics=tuple(past),
-        lost=tuple(note for kind in (_lost_topic, _lost_partitions, _lost_records) for note in _notes(kind, past)),
+        lost=tuple(
+            UndoNote(topic=topic.topic, text=text if topic.is_sure else f"{text} ({_NOT_SURE})")
+            for _, topic, text in sorted(losses, key=itemgetter(0))
+        ),
         edits=tuple(edits),
         retire=tuple(
             f"topicops retire {shlex.quote(topic)} --reason {reason} --environment {environment}"
@@ -103,29 +106,19 @@ def undo_of(lines: Sequence[AuditLine], files: SpecFiles) -> Undo:
     )
 
 
-def _notes(kind: Callable[[PastTopic], Iterable[str]], past: Mapping[str, PastTopic]) -> Iterator[UndoNote]:
-    for topic in past.values():
-        doubt = "" if topic.is_sure else " (the run does not know whether its request took effect)"
-        yield from (UndoNote(topic=topic.topic, text=f"{text}{doubt}") for text in kind(topic))
-
-
-def _lost_topic(past: PastTopic) -> Iterator[str]:
-    if past.deleted:
-        which = f" (topic id {past.topic_id})" if past.topic_id else ""
-        yield f"the topic was deleted{which}: its records and its groups' offsets are gone; it can only come back empty"
-
-
-def _lost_partitions(past: PastTopic) -> Iterator[str]:
-    if past.partitions:
-        before, after = past.partitions
-        yield f"{before} -> {after} partitions: Kafka removes none, so the file must go on asking for {after}"
-
-
-def _lost_records(past: PastTopic) -> Iterator[str]:
-    for name, before in past.configs_before.items():
-        after = past.configs_after.get(name)
-        if config_risk(name, before, after, None)[0] is Risk.DESTRUCTIVE:
-            yield f"records that went while {name} was {_shown(name, after)} instead of {_shown(name, before)}"
+def _losses(topic: PastTopic) -> Iterator[tuple[int, str]]:
+    """Yield what cannot come back, with its rank: topics come first, then partitions, then records."""
+    if topic.deleted:
+        which = f" (topic id {topic.topic_id})" if topic.topic_id else ""
+        gone = "its records and its groups' offsets are gone; it can only come back empty"
+        yield 0, f"the topic was deleted{which}: {gone}"
+    if topic.partitions:
+        before, after = topic.partitions
+        yield 1, f"{before} -> {after} partitions: Kafka removes none, so the file must go on asking for {after}"
+    for name, old in topic.configs_before.items():
+        new = topic.configs_after.get(name)
+        if config_risk(name, old, new, None)[0] is Risk.DESTRUCTIVE:
+            yield 2, f"records that went while {name} was {_shown(name, new)} instead of {_shown(name, old)}"
 
 
 def _take_back_create(past: PastTopic, desired: DesiredTopic | None, found: _Found) -> None:
@@ -143,7 +136,7 @@ def _take_back_delete(past: PastTopic, desired: DesiredTopic | None, files: Spec
         found.pass_over(past.topic, "its file asks for the topic again already")
         return
     document = files.document(past.topic)
-    text = files.text_of(document) if document else None
+    text = regular_text(Path(document.file)) if document else None
     version = _before_tombstone(document, files) if document and text is not None else None
     if document is None or text is None or version is None:
         where = "no file describes the topic any more" if document is None else "git has no earlier text of its file"
@@ -165,7 +158,7 @@ def _before_tombstone(document: Document, files: SpecFiles) -> Version | None:
 
 def _take_back_configs(past: PastTopic, desired: DesiredTopic | None, files: SpecFiles, found: _Found) -> None:
     document = files.document(past.topic)
-    text = files.text_of(document) if document else None
+    text = regular_text(Path(document.file)) if document else None
     if document is None or text is None or desired is None or desired.lifecycle is Lifecycle.ABSENT:
         found.leave(past.topic, "no file asks for the topic any more")
         return

@@ -6,13 +6,11 @@ import json
 import shlex
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from topicops.edges.specs.git import versions_of
-from topicops.edges.specs.open_files import regular_text
 from topicops.edges.specs.reader import read_tree
-from topicops.features.shared.writer import document_of, replace_text
+from topicops.features.shared.writer import replace_text
 from topicops.features.undo.taken_back import SpecFiles, undo_of
 from topicops.features.undo.values import Undo, UndoNote, past_topics
 from topicops.flow.inspecting import audit_files
@@ -31,10 +29,9 @@ def undo(run: str, environment: str | None, topics: Path) -> Undo:
 
     Args:
         run: ``<group>/<run id>``, or the run id alone.
-        environment: None means that the run has changed one only.
 
     Raises:
-        UsageError: The run changed nothing, or several environments.
+        UsageError: The run changed nothing, or several environments where none is named.
         SpecError: The files are not valid.
     """
     logs = audit_files(environment)
@@ -57,10 +54,9 @@ def _spec_files(topics: Path, environment: str, names: Container[str]) -> SpecFi
     tree, at, needs = read_tree(topics), now(), names.__contains__
     _, desired = validate(tree, environment=environment, now=at, needs=needs).require()
     return SpecFiles(
+        topics=topics,
         tree=tree,
         desired=desired,
-        text_of=lambda document: regular_text(Path(document.file)),
-        read=partial(document_of, topics),
         versions=lambda document: versions_of(Path(document.file)),
         needs=needs,
         now=at,

@@ -32,7 +32,6 @@ class FileEdit:
     before: str
     after: str
     edits: tuple[str, ...]
-    """Sentences about what changes in it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,9 +44,7 @@ class Undo:
     commit: str | None
     """Commit of the files that the run was planned from. None means that it is not known."""
     topics: tuple[str, ...]
-    """Topics that the run changed, sorted."""
     lost: tuple[UndoNote, ...] = ()
-    """What cannot come back."""
     edits: tuple[FileEdit, ...] = ()
     retire: tuple[str, ...] = ()
     """Commands for the topics that the run created: only a tombstone deletes them, and only a person writes one."""
@@ -68,7 +65,6 @@ class PastTopic:
     created: bool = False
     deleted: bool = False
     topic_id: str | None = None
-    """Id of the topic that was deleted."""
     partitions: tuple[int, int] | None = None
     """Numbers before and after an expansion."""
     configs_before: Mapping[str, str | None] = field(default_factory=dict)

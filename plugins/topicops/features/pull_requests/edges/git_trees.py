@@ -42,16 +42,11 @@ _NO_FILE = "not-followed"
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file of a commit."""
+    """A file of a commit; two with the same object id have the same bytes."""
 
     object_id: str
-    """Two files with the same id have the same bytes."""
     mode: bytes
     size: int
-
-    @property
-    def is_link(self) -> bool:
-        return self.mode == _LINK
 
 
 def commit_id(repository: Path, name: str) -> str:
@@ -195,22 +190,18 @@ def _entries(listed: Iterator[bytes], folder: str) -> Iterator[tuple[str, Stored
 
 def write_files(repository: Path, files: Mapping[str, StoredFile], folder: Path) -> None:
     """Write these files below a new ``folder``. A link becomes a link that leads nowhere. Raises ``UsageError``."""
-    regular = {path: file for path, file in files.items() if not file.is_link}
+    regular = {path: file for path, file in files.items() if file.mode != _LINK}
     texts = _contents(repository, [file.object_id for file in regular.values()])
     try:
         folder.mkdir(parents=True)
+        for above in {(folder / path).parent for path in files}:
+            above.mkdir(parents=True, exist_ok=True)
         for path, text in zip(regular, texts, strict=True):
-            _place(folder, path).write_bytes(text)
-        for path in sorted(files.keys() - regular.keys()):
-            _place(folder, path).symlink_to(_NO_FILE)
+            (folder / path).write_bytes(text)
+        for path in files.keys() - regular.keys():
+            (folder / path).symlink_to(_NO_FILE)
     except (OSError, ValueError) as error:
         raise UsageError(f"the files of the branch cannot be written: {printable(str(error))}") from error
-
-
-def _place(folder: Path, path: str) -> Path:
-    place = folder / path
-    place.parent.mkdir(parents=True, exist_ok=True)
-    return place
 
 
 def _contents(repository: Path, object_ids: Sequence[str]) -> Iterator[bytes]:

@@ -183,10 +183,8 @@ class GitHub:
         pull = self._rest.get(f"{self._repo}/pulls/{number}", _WholePull)
         commits = list(self._rest.pages(f"{self._repo}/pulls/{number}/commits", _Commit))
         if MOST_COMMITS <= len(commits) < pull.commits:
-            raise ForgeError(
-                f"#{number} has {pull.commits} commits, and GitHub lists {len(commits)}: squash them, "
-                "so that all their authors are known"
-            )
+            has = f"#{number} has {pull.commits} commits, and GitHub lists {len(commits)}"
+            raise ForgeError(f"{has}: squash them, so that all their authors are known")
         people = {login for commit in commits for login in commit.logins}
         helpers = {login for commit in commits for login in _CO_AUTHOR.findall(commit.commit.message)}
         return Authors(
@@ -242,17 +240,13 @@ class GitHub:
             **({"status": "in_progress"} if is_pending else {"status": "completed", "conclusion": str(check.result)}),
             **({"details_url": check.url} if check.url else {}),
         }
-        if (there := self._own_check(commit, check.name)) is not None:
-            self._rest.send("PATCH", f"{self._repo}/check-runs/{there}", _CheckRun, body)
+        path = f"{self._repo}/commits/{commit}/check-runs"
+        found = self._rest.get(path, _CheckRuns, check_name=check.name, filter="latest", per_page=PER_PAGE).check_runs
+        app = self._login.removesuffix("[bot]")
+        if ours := [run.id for run in found if run.external_id == _OURS and run.app and run.app.slug == app]:
+            self._rest.send("PATCH", f"{self._repo}/check-runs/{max(ours)}", _CheckRun, body)
         else:
             self._rest.send("POST", f"{self._repo}/check-runs", _CheckRun, {**body, "head_sha": commit})
-
-    def _own_check(self, commit: str, name: str) -> int | None:
-        path = f"{self._repo}/commits/{commit}/check-runs"
-        found = self._rest.get(path, _CheckRuns, check_name=name, filter="latest", per_page=PER_PAGE).check_runs
-        app = self._login.removesuffix("[bot]")
-        ours = [run.id for run in found if run.external_id == _OURS and run.app and run.app.slug == app]
-        return max(ours, default=None)
 
     def set_labels(self, number: int, wanted: Mapping[str, bool]) -> None:
         """Add the labels that are true and remove those that are false; all others stay."""
@@ -265,12 +259,8 @@ class GitHub:
 
 
 def _session(url: str, token: str, sleep: Callable[[float], None]) -> Rest:
-    headers = {
-        "Accept": "application/vnd.github+json",
-        "Authorization": f"Bearer {token}",
-        "X-GitHub-Api-Version": "2022-11-28",
-    }
-    return Rest(url, headers, token=token, sleep=sleep)
+    headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
+    return Rest(url, {**headers, "Authorization": f"Bearer {token}"}, token=token, sleep=sleep)
 
 
 def _pull_request(pull: _Pull) -> PullRequest:

@@ -196,7 +196,7 @@ class GitLab:
         self._rest.remove(f"{self._requests}/{number}/notes/{comment_id}")
 
     def reviews(self, number: int) -> Sequence[Review]:
-        """List them; an approval that does not stand, as after a push that took it back, is dismissed at its own time."""
+        """List them; an approval that no longer stands, as after a push, is dismissed at its own time."""
         approvals = self._rest.get(f"{self._requests}/{number}/approvals", _Approvals).approved_by
         standing = {entry.user.username: entry.approved_at for entry in approvals}
         found, noted = list[Review](), set[str]()

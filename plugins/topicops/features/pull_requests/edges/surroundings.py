@@ -139,7 +139,7 @@ def surroundings_about(repository: str | None) -> Surroundings:
 
 
 def open_forge(surroundings: Surroundings, variables: Mapping[str, str]) -> Forge:
-    """Open the forge of this job. Raises ``UsageError`` for a token that is missing or no token, or of no known account.
+    """Open the forge of this job. Raises ``UsageError`` for a token that is missing, damaged or of no known account.
 
     On GitHub ``GITHUB_TOKEN`` does everything where it is there, and the other token reads the members of teams alone:
     so that one needs no other right.
