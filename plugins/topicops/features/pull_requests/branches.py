@@ -89,10 +89,7 @@ def open_branches(topics: Path, *, base: str, head: str, merge: bool = True) -> 
     base_commit, head_commit = git_trees.commit_id(repository, base), git_trees.commit_id(repository, head)
     folder = folder_in_repository(topics)
     tree = git_trees.merged_tree(repository, base_commit, head_commit) if merge else head_commit
-    before, merged = (
-        git_trees.stored_files(repository, base_commit, folder),
-        git_trees.stored_files(repository, tree, folder),
-    )
+    before, merged = (git_trees.stored_files(repository, name, folder) for name in (base_commit, tree))
     if not merged:
         raise UsageError(f"{folder}: no such folder in {head_commit[:12]}; name the folder of topics with --topics")
     if below := folder_below(merged):
@@ -156,9 +153,8 @@ def validate_change(topics: Path, *, since: str) -> ChangeProblems:
     stored = git_trees.stored_files(topics, git_trees.merge_base_of(topics, since), folder_in_repository(topics))
     with TemporaryDirectory(prefix="topicops-") as scratch:
         before = Path(scratch) / "topics"
-        git_trees.write_files(
-            topics, {} if folder_below(stored) else stored, before
-        )  # above the topics, until it moved them
+        # The folder was above the topics, until the branch moved them.
+        git_trees.write_files(topics, {} if folder_below(stored) else stored, before)
         judged = validate(read_tree(before), environment=None, now=now())
         known = {(shown + d.file.removeprefix(shown_folder(before)), d.code, d.summary) for d in judged.diagnostics}
         names = {diagnostic.file.removeprefix(shown) for diagnostic in found.diagnostics}

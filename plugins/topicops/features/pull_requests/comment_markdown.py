@@ -23,8 +23,17 @@ from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.printable import markdown, plural
 from topicops.model.runs.run_result import RunResult
 from topicops.steps.reporting.fitting import Section, cells, fitted, size, words
-from topicops.steps.reporting.plans import plan_markdown
 from topicops.steps.reporting.plans.losses_wording import LOSSES_TITLE, loss_remarks, loss_row, worst_losses
+from topicops.steps.reporting.plans.plan_markdown import (
+    BLOCKED_TABLE,
+    BRIEF_TABLE,
+    CHANGES_TABLE,
+    GRAVE,
+    blocked_row,
+    brief_row,
+    change_name,
+    change_row,
+)
 from topicops.steps.reporting.plans.plan_wording import final_line, is_grave, other_lines, summary_line, title
 
 COMMENT_LIMIT = 65_000
@@ -119,37 +128,28 @@ def _sections(content: CommentContent, plan: Plan, grave_row: Row, other_row: Ro
     """Yield the sections, the gravest first."""
 
     def table(title: str, changes: Iterable[GatedChange], row: Row) -> Section:
-        head, rows = (
-            plan_markdown.BRIEF_TABLE if row is _brief else plan_markdown.CHANGES_TABLE,
-            tuple(row(content, plan, g) for g in changes),
-        )
-        return Section(title=title, head=head, rows=rows, noun="changes")
+        head = BRIEF_TABLE if row is _brief else CHANGES_TABLE
+        return Section(title=title, head=head, rows=tuple(row(content, plan, g) for g in changes), noun="changes")
 
     own, mine = frozenset(content.entry.own), content.own_changes
     pending = [gated for gated in plan.changes if gated.change.topic not in own]
-    yield table(
-        plan_markdown.GRAVE, sorted(filter(is_grave, mine), key=lambda gated: -gated.change.risk.rank), grave_row
-    )
+    yield table(GRAVE, sorted(filter(is_grave, mine), key=lambda gated: -gated.change.risk.rank), grave_row)
     yield table("Other changes of this pull request", filterfalse(is_grave, mine), other_row)
-    blocked = tuple(map(plan_markdown.blocked_row, content.own_blocked))
-    yield Section(title="Blocked", head=plan_markdown.BLOCKED_TABLE, rows=blocked, noun="topics")
+    blocked = tuple(map(blocked_row, content.own_blocked))
+    yield Section(title="Blocked", head=BLOCKED_TABLE, rows=blocked, noun="topics")
     yield table("Pending before this pull request, look at these too", filter(is_grave, pending), _brief)
     yield table("Pending before this pull request", filterfalse(is_grave, pending), _brief)
-    others = tuple(
-        plan_markdown.blocked_row(blocked) for blocked in plan.change_set.blocked if blocked.topic not in own
-    )
-    yield Section(
-        title="Blocked before this pull request", head=plan_markdown.BLOCKED_TABLE, rows=others, noun="topics"
-    )
+    others = tuple(blocked_row(blocked) for blocked in plan.change_set.blocked if blocked.topic not in own)
+    yield Section(title="Blocked before this pull request", head=BLOCKED_TABLE, rows=others, noun="topics")
     yield Section(title="Also", rows=tuple(f"- {words(line)}" for line in other_lines(plan)), noun="lines")
 
 
 def _full(content: CommentContent, plan: Plan, gated: GatedChange) -> str:
-    return plan_markdown.change_row(plan, gated, more=_review_lines(content.reviews.get(gated.digest)))
+    return change_row(plan, gated, more=_review_lines(content.reviews.get(gated.digest)))
 
 
 def _brief(content: CommentContent, plan: Plan, gated: GatedChange) -> str:  # noqa: ARG001 - as ``_full``
-    return plan_markdown.brief_row(gated, more=_review_lines(content.reviews.get(gated.digest)))
+    return brief_row(gated, more=_review_lines(content.reviews.get(gated.digest)))
 
 
 def _review_lines(state: ReviewState | None) -> Iterator[str]:
@@ -224,7 +224,7 @@ def _digest_lines(content: CommentContent) -> list[str]:
         if gated.approvable:
             shown = content.shown.get(gated.digest)
             since = f"{shown.since:%Y-%m-%d %H:%M} UTC" if shown else "now"
-            rows.append(cells(plan_markdown.change_name(gated), gated.digest[:12], since))
+            rows.append(cells(change_name(gated), gated.digest[:12], since))
     if not rows:
         return []
     more = [f"*and {len(rows) - _DIGESTS_SHOWN} more*", ""] if len(rows) > _DIGESTS_SHOWN else []
