@@ -57,20 +57,6 @@ class History:
     format_version: FormatVersion = "1.0"
 
 
-def drift_since(environment: str, since: str, *, only: str | None = None) -> History:
-    """Say when each difference began and ended, of those that there were since then.
-
-    Args:
-        since: ``7d``, or a day or time in RFC 3339.
-        only: A glob; topics that do not match it are left out.
-    """
-
-    def is_asked(trouble: Trouble) -> bool:
-        return isinstance(trouble, Difference) and (only is None or fnmatchcase(trouble.topic, only))
-
-    return _answer(environment, is_asked, since=since)
-
-
 def quality_since(environment: str, since: str | None) -> History:
     """Say when each quality rule began to fail and held again."""
     return _answer(environment, lambda trouble: isinstance(trouble, FailingRule), since=since)
@@ -125,8 +111,15 @@ def spans_text(found: History, noun: str) -> str:
 def shown_drift_since(
     environment: str, since: str, only: str | None, *, as_json: bool
 ) -> tuple[str, Sequence[str], bool]:
-    """Return when each difference began and ended, warnings, and whether a difference is still there."""
-    found = drift_since(environment, since, only=only)
+    """Say when each difference began and ended, of those that there were since then; topics outside ``only`` are not.
+
+    Returns the text, warnings, and whether a difference is still there.
+    """
+
+    def is_asked(trouble: Trouble) -> bool:
+        return isinstance(trouble, Difference) and (only is None or fnmatchcase(trouble.topic, only))
+
+    found = _answer(environment, is_asked, since=since)
     text = json_text(found) if as_json else spans_text(found, "difference")
     return text, found.left_out, any(span.ended is None for span in found.spans)
 

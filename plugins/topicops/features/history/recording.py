@@ -61,16 +61,6 @@ def record(run: Run, results: RunResults, *, mode: RunMode | None) -> None:
 def _line_of(run: Run, results: RunResults, mode: RunMode) -> HistoryLine:
     outcomes, plan, delta, reading = results.outcomes, results.plan, results.delta, results.reading
     rules = [result for report in _reports(results) for result in report.results]
-    counts = (
-        PlanCounts(
-            changes=len(plan.changes),
-            held=len(plan.with_gate(GateWord.HELD)),
-            skipped=len(plan.with_gate(GateWord.SKIPPED)),
-            blocked=len(plan.change_set.blocked),
-        )
-        if plan
-        else None
-    )
     return HistoryLine(
         environment=run.environment,
         run=run.name,
@@ -86,7 +76,14 @@ def _line_of(run: Run, results: RunResults, mode: RunMode) -> HistoryLine:
         has_looked=delta is not None or bool(rules),
         classes={name.value: count for name, count in delta.counts.items()} if delta else None,
         owners=tuple(_owners(results.facts_before)) if delta else (),
-        plan=counts,
+        plan=PlanCounts(
+            changes=len(plan.changes),
+            held=len(plan.with_gate(GateWord.HELD)),
+            skipped=len(plan.with_gate(GateWord.SKIPPED)),
+            blocked=len(plan.change_set.blocked),
+        )
+        if plan
+        else None,
         in_place=sum(outcome.status in IN_PLACE for outcome in outcomes),
         not_in_place=sum(outcome.status not in IN_PLACE for outcome in outcomes),
         rules={rule.rule: 0 if rule.success else max(1, rule.rows_failed) for rule in rules},
@@ -139,25 +136,17 @@ class Sight:
 def sight_of(
     delta: Delta | None, environment: Environment | None, left_out: frozenset[str], reports: Sequence[QualityReport]
 ) -> Sight:
-    """Sum up what a run saw.
-
-    Args:
-        delta: None means that the run compared nothing; else ``environment`` is known.
-        left_out: Topics whose files have errors.
-    """
+    """Sum up what a run saw; without a delta it compared nothing. ``left_out`` are topics whose files have errors."""
     results = [result for report in reports for result in report.results]
-    found = Sight(
-        troubles=tuple(_broken(reports)),
+    found = _differences(delta.topics, environment) if delta and environment else ()
+    paused = {row.topic for row in delta.topics if row.topic_class is TopicClass.PAUSED} if delta else set()
+    return Sight(
+        troubles=(*(d for d in found if d.topic not in left_out), *_broken(reports)),
         has_compared=delta is not None,
-        not_compared=left_out,
+        not_compared=left_out | paused,
         rules=frozenset(result.rule for result in results),
         whole_rules=frozenset(result.rule for result in results if len(result.examples) >= result.rows_failed),
     )
-    if delta is None or environment is None:
-        return found
-    paused = frozenset(row.topic for row in delta.topics if row.topic_class is TopicClass.PAUSED)
-    differences = [d for d in _differences(delta.topics, environment) if d.topic not in left_out]
-    return replace(found, troubles=(*differences, *found.troubles), not_compared=left_out | paused)
 
 
 def with_moves(line: HistoryLine, sight: Sight, before: Sequence[Moves]) -> HistoryLine:
@@ -193,42 +182,37 @@ def _broken(reports: Iterable[QualityReport]) -> Iterator[Trouble]:
                     )
 
 
+Field = tuple[str | None, str | None, str | None]
+"""Name of a field, and its values in the files and live."""
+
+
 def _differences(topics: Iterable[TopicDelta], environment: Environment) -> Iterator[Difference]:
     """Yield one for each field; paused topics, and protected ones that no file names, are left out."""
     for found in topics:
+        fields: Iterable[Field] = ()
         match found.topic_class:
             case TopicClass.DIFFERENT if found.desired and found.live:
-                yield from _fields(found, found.desired, found.live)
+                fields = _fields(found, found.desired, found.live)
             case TopicClass.MISSING | TopicClass.TOMBSTONED:
-                yield _difference(found)
+                fields = [(None, None, None)]
             case TopicClass.UNMANAGED if not environment.protecting_pattern(found.topic):
-                yield _difference(found)
+                fields = [(None, None, None)]
+        name, kind, owner = found.topic, found.topic_class.value, found.desired.owner if found.desired else ""
+        for field, desired, live in fields:
+            yield Difference(topic=name, topic_class=kind, field=field, desired=desired, live=live, owner=owner or None)
 
 
-def _fields(found: TopicDelta, desired: DesiredRow, live: LiveRow) -> Iterator[Difference]:
+def _fields(found: TopicDelta, desired: DesiredRow, live: LiveRow) -> Iterator[Field]:
     if "partitions" in found.changed:
-        yield _difference(found, "partitions", str(desired.partitions), str(live.partitions))
+        yield "partitions", str(desired.partitions), str(live.partitions)
     if "replication_factor" in found.changed:
         factors = sorted({live.replication_factor_min, live.replication_factor_max})
-        yield _difference(found, "replicationFactor", str(desired.replication_factor), " to ".join(map(str, factors)))
+        yield "replicationFactor", str(desired.replication_factor), " to ".join(map(str, factors))
     if "assignment" in found.changed:
-        yield _difference(found, "assignment", desired.assignment_digest, live.assignment_digest)
+        yield "assignment", desired.assignment_digest, live.assignment_digest
     if "configs" in found.changed:
         wanted: Mapping[str, str] = json.loads(desired.configs)
         is_live: Mapping[str, str] = json.loads(live.configs)
         for name in sorted(wanted.keys() | is_live.keys()):
             if wanted.get(name) != is_live.get(name):
-                yield _difference(found, f"configs.{name}", wanted.get(name), is_live.get(name))
-
-
-def _difference(
-    found: TopicDelta, field: str | None = None, desired: str | None = None, live: str | None = None
-) -> Difference:
-    return Difference(
-        topic=found.topic,
-        topic_class=found.topic_class.value,
-        field=field,
-        desired=desired,
-        live=live,
-        owner=(found.desired.owner or None) if found.desired else None,
-    )
+                yield f"configs.{name}", wanted.get(name), is_live.get(name)

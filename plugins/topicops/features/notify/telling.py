@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from topicops.flow.runs.run import Run
 from topicops.model.errors import ArtifactError, TopicopsError
 from topicops.model.plans.changes import GateWord
 from topicops.model.printable import plural
+from topicops.steps.planning.drift import DriftReport
 from topicops.steps.reporting.runs.run_report import RunReport
 
 NOTHING_SENT = "nothing was sent"
@@ -29,20 +30,6 @@ DRIFT_FILE = "drift.json"
 
 Tell = Callable[[Event], bool]
 """Tells one receiver; returns whether the receiver took it."""
-
-
-@dataclass(frozen=True)
-class _Difference:
-    topic: str
-    kind: str
-    field: str | None
-
-
-@dataclass(frozen=True)
-class _Drift:
-    """What is read of ``drift.json``."""
-
-    drift: tuple[_Difference, ...]
 
 
 class Telling:
@@ -134,7 +121,7 @@ def telling_of_run(run: Run, *, mode: str, failed_tasks: Sequence[str], is_whole
 def telling_of_drift(run: Run, *, is_whole: bool) -> Telling:
     """Make what is told at the end of a run of the drift DAG."""
     report = _no_report(run)
-    entries = run.store.read_value(DRIFT_FILE, _Drift).drift
+    entries = run.store.read_value(DRIFT_FILE, DriftReport).drift
     lines = [f"{entry.topic} {entry.field or ''}".rstrip() + f": {entry.kind}" for entry in entries]
     found = tuple(run_events.drift_event(report, lines))
     return Telling(run, report, found, frozenset(("drift", "failed")) if is_whole else frozenset())

@@ -179,16 +179,14 @@ def trigger_command(
     wait_run: Annotated[str, typer.Option("--wait-run", help="How long a run may take: 90s, 2h.")] = "2h",
 ) -> None:
     """Hand the review's approvals to Airflow, start a run for each environment that the merge touches, follow it."""
-    from topicops.edges.home.artifacts import ArtifactStore
     from topicops.features.pull_requests.edges.surroundings import surroundings_of
-    from topicops.features.pull_requests.triggering import trigger_of
-    from topicops.features.pull_requests.values import RUNS_FILE
+    from topicops.features.pull_requests.triggering import trigger_of, write_runs
 
     found = surroundings_of(os.environ)
     merge_commit = commit or found.head_commit or "HEAD"
     trigger = trigger_of(topics, repository, wait_commit=wait_commit, wait_run=wait_run, progress=progress)
     runs = trigger.start(before=before or found.base_commit or f"{merge_commit}^1", merge_commit=merge_commit)
-    ArtifactStore(folder).write_json(RUNS_FILE, runs)
+    write_runs(runs, folder)
     for run in runs.environments:
         print_result(f"{run.environment}: {run.state}: {run.sentence} {run.url}".rstrip())
     if not runs.environments:
@@ -200,12 +198,11 @@ def trigger_command(
 @app.command("report")
 def report_command(folder: FolderArgument = FOLDER, repository: RepositoryOption = None) -> None:
     """Write what `ci trigger` saw into the pull request: applied, verified, held or failed, with links to the runs."""
-    from topicops.edges.home.artifacts import ArtifactStore
     from topicops.features.pull_requests.checks import report_runs
     from topicops.features.pull_requests.commenting import conversation_about
-    from topicops.features.pull_requests.values import RUNS_FILE, TriggeredRuns
+    from topicops.features.pull_requests.triggering import read_runs
 
-    runs = ArtifactStore(folder).read_value(RUNS_FILE, TriggeredRuns)
+    runs = read_runs(folder)
     if runs.number is None:
         print_result("The commit came without a pull request; there is no comment to edit.")
         return

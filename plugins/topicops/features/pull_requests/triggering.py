@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from topicops.edges.home.artifacts import ArtifactStore
 from topicops.edges.specs.open_files import environment_files
 from topicops.features.pull_requests.branches import Branches, changed_topics, open_branches
 from topicops.features.pull_requests.commenting import Conversation
@@ -20,7 +21,7 @@ from topicops.features.pull_requests.forge import ForgeError, PullRequest
 from topicops.features.pull_requests.owners import reviewers_by_owner
 from topicops.features.pull_requests.reviews import approved_digests
 from topicops.features.pull_requests.signed_reviews import ReviewApproval, SignedReview, checked_key, signed_review
-from topicops.features.pull_requests.values import TriggeredRun, TriggeredRuns
+from topicops.features.pull_requests.values import RUNS_FILE, TriggeredRun, TriggeredRuns
 from topicops.features.shared.airflow_client import AirflowClient, AirflowError, NoSuchInAirflowError
 from topicops.model.errors import TopicopsError, UsageError
 from topicops.model.printable import first_line, plural
@@ -232,3 +233,11 @@ def _airflow() -> AirflowClient:
     client = AirflowClient(url, user, password, through_proxies=True, patience_s=AIRFLOW_PATIENCE_S)
     client.sign_in()
     return client
+
+
+def write_runs(runs: TriggeredRuns, folder: Path) -> None:
+    ArtifactStore(folder).write_json(RUNS_FILE, runs)
+
+
+def read_runs(folder: Path) -> TriggeredRuns:
+    return ArtifactStore(folder).read_value(RUNS_FILE, TriggeredRuns)
