@@ -7,8 +7,10 @@ from contextlib import suppress
 from typing import Protocol
 
 import topicops.features.formatting.files
+import topicops.features.history.asking
 import topicops.features.history.recording
 import topicops.features.history.text
+import topicops.features.sandbox.addresses
 import topicops.features.spark.engine
 from topicops.flow.engines import DiffEngine
 from topicops.flow.runs.kept import load_all_results
@@ -35,7 +37,7 @@ AFTER_RUN: tuple[AfterRun, ...] = (
     topicops.features.history.recording.record,
 )  # fmt: skip
 SINCE: tuple[DriftSince, ...] = (
-    topicops.features.history.text.shown_drift_since,
+    topicops.features.history.asking.shown_drift_since,
 )  # fmt: skip
 """The first is used."""
 

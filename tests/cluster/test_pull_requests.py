@@ -48,7 +48,7 @@ def test_a_pull_request_is_validated_planned_commented_and_checked_and_nothing_m
 
     assert {name: job.status for name, job in ended.items()} == {"validate": 0, "plan": 0}, ended
     [comment] = repository.forge.bodies(pull.number)
-    assert marked(comment) == ("local", 1)
+    assert marked(comment) == ("local", "plan")
     assert f"**create** {repository.topic('orders')}" in comment
     assert re.search(r"- with rack \w+ gone: \d+ offline, \d+ below min ISR", comment)
     mine, _, pending = comment.partition("Pending before this pull request")
@@ -243,7 +243,7 @@ def test_each_environment_has_a_comment_of_its_own_and_its_own_topics(repository
     ended = repository.check(pull.number)
 
     comments = {marked(body): body for body in repository.forge.bodies(pull.number)}
-    assert list(comments) == [("local", 1), ("second", 1)], ended
+    assert list(comments) == [("local", "plan"), ("second", "plan")], ended
     assert [name in body for body in comments.values()] == [False, True]
     check = repository.forge.check(pull.head)
     assert check is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import topicops.features.audit.values
+import topicops.features.audit.audited
 import topicops.features.authoring.drafts
 import topicops.features.doctor.findings
 import topicops.features.explain.explanation
@@ -15,7 +15,7 @@ import topicops.features.history.lines
 import topicops.features.rehearse.losses
 import topicops.features.rehearse.played
 import topicops.features.topics.listing
-import topicops.features.undo.text
+import topicops.features.undo.values
 import topicops.features.why.values
 from topicops.cli.error_json import Failed
 from topicops.model.plans.plan_file import PlanFile
@@ -52,11 +52,11 @@ OUTPUTS: Mapping[str, JsonOutput] = {
     "rehearsal": JsonOutput(topicops.features.rehearse.played.Rehearsal, ("rehearse",)),
     "rack-losses": JsonOutput(topicops.features.rehearse.losses.RackLosses, ("rehearse",)),
     "import": JsonOutput(topicops.features.authoring.drafts.ImportResult, ("import",)),
-    "undo": JsonOutput(topicops.features.undo.text.UndoJson, ("undo",)),
+    "undo": JsonOutput(topicops.features.undo.values.Undo, ("undo",)),
     "history": JsonOutput(topicops.features.history.asking.History, ("drift", "history topic", "history quality")),
-    "audit-runs": JsonOutput(topicops.features.audit.values.AuditedRuns, ("audit runs",)),
-    "audit-lines": JsonOutput(topicops.features.audit.values.AuditedLines, ("audit topic", "audit run")),
-    "audit-check": JsonOutput(topicops.features.audit.values.CheckedLogs, ("audit verify",)),
+    "audit-runs": JsonOutput(topicops.features.audit.audited.AuditedRuns, ("audit runs",)),
+    "audit-lines": JsonOutput(topicops.features.audit.audited.AuditedLines, ("audit topic", "audit run")),
+    "audit-check": JsonOutput(topicops.features.audit.audited.CheckedLogs, ("audit verify",)),
     "error": JsonOutput(Failed),
     "quality": JsonOutput(QualityReport, files=("quality-before.json", "quality-after.json")),
     "facts": JsonOutput(Facts, files=("facts-before.json", "facts-after.json")),

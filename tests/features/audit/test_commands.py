@@ -15,8 +15,7 @@ from fakes.changes import create_topic
 from topicops.cli import run
 from topicops.edges.home.audit_files import read_audit_log
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog
-from topicops.features.audit.text import lines_text
-from topicops.features.audit.values import AuditedLines
+from topicops.features.audit.audited import AuditedLines
 from topicops.model.cluster.broker_defaults import DefaultOnBrokers
 from topicops.model.runs.results import Mutation, OutcomeStatus
 
@@ -133,7 +132,7 @@ def test_defaults_that_cannot_be_read_are_not_known(folder: Path, defaults: obje
         read_audit_log(folder, "prod").lines[0], action="configure", request={**request, "defaults": defaults}
     )
 
-    assert "retention.ms: (broker default, not known) -> 9 (9ms, override)" in lines_text(AuditedLines(lines=[line]))
+    assert "retention.ms: (broker default, not known) -> 9 (9ms, override)" in AuditedLines(lines=[line]).text()
 
 
 def test_runs_are_listed_with_how_they_ended(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

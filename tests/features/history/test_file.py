@@ -12,10 +12,10 @@ import pytest
 
 from edges.home.test_audit_log_crashes import STEPS, ends
 from features.history.test_spans import run, saw, wrong
-from topicops.features.history.asking import trends
 from topicops.features.history.file import append, history_path, read_history
-from topicops.features.history.sight import with_moves
-from topicops.features.history.spans import spans_of
+from topicops.features.history.lines import spans_of
+from topicops.features.history.recording import with_moves
+from topicops.features.history.trends_page import last_runs
 from topicops.model.errors import ArtifactError, UsageError
 
 
@@ -148,9 +148,9 @@ def test_trends_are_of_the_last_runs_that_read_the_cluster_each_as_its_last_line
     for line in tried:
         append(tmp_path, "prod", lambda _, line=line: line)  # type: ignore[misc]
 
-    lines, left_out = trends(tmp_path, "prod", most=3)
+    lines, _ = read_history(tmp_path, "prod")
 
-    assert ([(line.run, line.in_place) for line in lines], left_out) == ([("dag/1", 7), ("dag/2", 0), ("dag/3", 0)], [])
+    assert [(line.run, line.in_place) for line in last_runs(lines, 3)] == [("dag/1", 7), ("dag/2", 0), ("dag/3", 0)]
 
 
 def test_an_environment_without_history_is_an_error_that_names_those_that_have_one(tmp_path: Path) -> None:

@@ -11,11 +11,17 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from fakes.builders import environment
-from topicops.features.history.asking import History
-from topicops.features.history.lines import Difference, FailingRule, HistoryLine, Trouble, UnhealthyTopic
-from topicops.features.history.sight import Sight, sight_of, with_moves
-from topicops.features.history.spans import Span, spans_of
-from topicops.features.history.text import spans_text, topic_text
+from topicops.features.history.asking import History, spans_text, topic_text
+from topicops.features.history.lines import (
+    Difference,
+    FailingRule,
+    HistoryLine,
+    Span,
+    Trouble,
+    UnhealthyTopic,
+    spans_of,
+)
+from topicops.features.history.recording import Sight, sight_of, with_moves
 from topicops.model.plans.delta import Delta, DesiredRow, LiveRow, TopicClass, TopicDelta
 from topicops.model.runs.results import FailingRow, QualityReport, QualityResult
 

@@ -7,6 +7,8 @@ from dataclasses import replace
 
 from fakes.changes import create_topic, plan_of
 from topicops.features.notify.events import (
+    Event,
+    EventKind,
     evaluated_rules,
     events_of_run,
     judged_by,
@@ -14,7 +16,6 @@ from topicops.features.notify.events import (
     recovered,
     told_after,
 )
-from topicops.features.notify.values import Event, EventKind
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Plan
 from topicops.model.runs.facts import Facts, UnhealthyPartitions

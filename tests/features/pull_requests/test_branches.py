@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from fakes.builders import desired_of, desired_topic, location, tombstone
 from fixtures.spec_folder import LOCAL, topic
 from fixtures.workflow import git
-from topicops.features.pull_requests.branches import open_branches, reviewers_by_owner, validate_change
-from topicops.features.pull_requests.code_owners import code_owners_of
+from topicops.features.pull_requests.branches import changed_topics, is_policy, open_branches, validate_change
+from topicops.features.pull_requests.owners import code_owners_of, reviewers_by_owner
 from topicops.model.errors import UsageError
 
 OWNERS = """\
@@ -148,6 +150,18 @@ def test_a_branch_may_move_the_topics_one_folder_up(topics: Path) -> None:
     assert [problem.file for problem in validate_change(root / "kafka", since="main").brought] == []
 
 
+def test_a_problem_is_new_if_its_file_was_changed_or_the_base_has_not_its_like(topics: Path) -> None:
+    wrong = topic("wrong", "spec: {partitions: 0}\n")
+    write(topics, {"web/wrong.yaml": wrong, "web/also.yaml": topic("also", "spec: {partitions: 0}\n")})
+    commit(topics)
+    write(topics, {"web/wrong.yaml": f"# moved\n{wrong}", "web/new.yaml": topic("new", "spec: {partitions: 0}\n")})
+
+    found = validate_change(topics, since="HEAD")
+
+    assert {Path(problem.file).name for problem in found.brought} == {"wrong.yaml", "new.yaml"}
+    assert {Path(problem.file).name for problem in found.old} == {"also.yaml"}
+
+
 @pytest.mark.parametrize("command", [validate_change, lambda topics, since: code_owners_of(topics)])
 def test_topics_at_the_root_of_the_repository_are_refused(
     tmp_path: Path, command: Callable[..., object], monkeypatch: pytest.MonkeyPatch
@@ -159,3 +173,31 @@ def test_topics_at_the_root_of_the_repository_are_refused(
 
     with pytest.raises(UsageError, match="move them into a folder"):
         command(Path(), since="HEAD")
+
+
+def test_a_topic_is_changed_if_it_is_wanted_otherwise_and_not_if_its_line_moves() -> None:
+    same = desired_topic("a.same")
+    before = desired_of(same, desired_topic("a.grown", 3), desired_topic("a.gone"), desired_topic("a.retired"))
+    after = desired_of(
+        replace(same, location=location("a.same", 40)),
+        desired_topic("a.grown", 6),
+        desired_topic("a.new"),
+        tombstone("a.retired"),
+    )
+
+    assert changed_topics(before, after) == ("a.gone", "a.grown", "a.new", "a.retired")
+
+
+@pytest.mark.parametrize(
+    ("path", "policy"),
+    [
+        ("environments/prod.yaml", True),
+        ("environments/prod.exceptions.yaml", True),
+        ("profiles/durable.yaml", True),
+        ("owners.yaml", True),
+        ("shop/owners.yaml", False),
+        ("shop/environments.yaml", False),
+    ],
+)
+def test_policy_is_what_rules_over_topics(path: str, policy: bool) -> None:
+    assert is_policy(path) is policy

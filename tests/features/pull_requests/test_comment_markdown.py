@@ -9,15 +9,14 @@ from pathlib import Path
 import pytest
 
 from fakes.builders import change_set, create_change, delete_change, environment
-from fixtures.comments import OTHER, RUN_URL, after_merge, comment_contents, content_of, texts_about, texts_of
+from fixtures.comments import OTHER, RUN_URL, after_merge, comment_contents, content_of, text_about, text_of
 from fixtures.github_markdown import OURS, Rendered, rendered
 from fixtures.rich_plan import rich_plan
 from topicops.features.pull_requests.comment_markdown import (
     COMMENT_LIMIT,
-    MOST_PARTS,
-    NOTE,
     marked,
     marker,
+    plan_comment,
     result_note,
 )
 from topicops.features.pull_requests.values import CommentContent, OtherPullRequest, ReviewState
@@ -52,17 +51,16 @@ def cells_of(plan: Plan, gated: GatedChange) -> tuple[str, str]:
 
 @pytest.mark.parametrize("name", comment_contents())
 def test_nothing_of_a_comment_is_left_as_markup(name: str) -> None:
-    for text in texts_of(name):
-        seen = rendered(text)
-        assert seen.markup_in_text() == []
-        assert seen.found_by_github() == []
-        assert set(seen.tags) <= OURS
+    seen = rendered(text_of(name))
+    assert seen.markup_in_text() == []
+    assert seen.found_by_github() == []
+    assert set(seen.tags) <= OURS
 
 
 def test_the_rendered_tables_say_what_the_plan_says() -> None:
     """Each change of the plan, cell by cell: what it is, where it is written, its values, its risk, the gate's word."""
     plan = rich_plan()
-    seen = rendered(texts_of("comment-held")[0])
+    seen = rendered(text_of("comment-held"))
 
     rows = [row for row in seen.table(*CHANGES) if row != list(CHANGES)]
     in_order = sorted(filter(is_grave, plan.changes), key=lambda g: -g.change.risk.rank)
@@ -99,7 +97,7 @@ def test_a_held_change_says_who_has_approved_it_who_can_or_why_nobody_has() -> N
     digests = [gated.digest for gated in plan.changes]
     content = replace(content_of(plan), reviews=dict(zip(digests, states, strict=True)))
 
-    gates = [row[3] for row in rendered(texts_about(content)[0]).table(*CHANGES)]
+    gates = [row[3] for row in rendered(text_about(content)).table(*CHANGES)]
 
     assert gates[0].endswith("approved by alice")
     assert gates[1].endswith("waits for a review by alice or acme/team")
@@ -109,9 +107,10 @@ def test_a_held_change_says_who_has_approved_it_who_can_or_why_nobody_has() -> N
 
 def test_what_was_pending_before_is_apart_and_only_its_safe_part_is_folded() -> None:
     plan = plan_of(create_change("mine"), create_change("old.safe"), delete_change("old.grave"))
-    content = replace(content_of(plan), own=frozenset({"mine"}))
+    content = content_of(plan)
+    content = replace(content, entry=replace(content.entry, own=("mine",)))
 
-    [text] = texts_about(content)
+    text = text_about(content)
 
     mine, _, pending = text.partition("#### Pending before this pull request, look at these too")
     assert "old." not in mine
@@ -144,7 +143,7 @@ def loss_of(rack: str, offline: int = 0, below: int = 0, *, offline_before: int 
 def loss_lines(table: RackLossTable | None, *changes: Change) -> list[str]:
     plan = plan_of(*changes)
     plan = replace(plan, change_set=replace(plan.change_set, rack_losses=table))
-    text = texts_about(content_of(plan))[0]
+    text = text_about(content_of(plan))
     _, _, below = text.partition("#### If a rack is lost after the plan has run\n\n")
     return [line for line in below.partition("\n\n")[0].splitlines() if line]
 
@@ -210,14 +209,16 @@ def hostile_plan(count: int, *, long: bool = True) -> Plan:
 
 
 def test_hostile_text_in_every_field_is_only_text() -> None:
+    content = content_of(hostile_plan(3, long=False))
     content = replace(
-        content_of(hostile_plan(3, long=False)),
-        remarks=(HOSTILE,),
+        content,
+        pull=replace(content.pull, remarks=(HOSTILE,)),
         others=(OtherPullRequest(mark="#1", url="javascript:alert(1)", author=HOSTILE, topics=(HOSTILE,)),),
     )
-    problem = replace(content, plan=None, problem=f"{HOSTILE}\n```\n# heading\n{HOSTILE}")
+    entry = replace(content.entry, problem=f"{HOSTILE}\n```\n# heading\n{HOSTILE}")
+    problem = replace(content, plan=None, entry=entry)
 
-    for text in (*texts_about(content), *texts_about(problem)):
+    for text in (text_about(content), text_about(problem)):
         seen = rendered(text)
         assert seen.found_by_github() == []
         assert set(seen.tags) <= OURS
@@ -226,40 +227,26 @@ def test_hostile_text_in_every_field_is_only_text() -> None:
         assert not any("topicops:record" in comment for comment in seen.comments)
 
 
-def test_three_hundred_grave_changes_with_long_hostile_text_fit_one_comment_and_none_is_left_out() -> None:
-    content = content_of(hostile_plan(300, long=False))
+def test_three_hundred_grave_changes_with_long_hostile_text_fit_and_none_is_left_out() -> None:
+    text = text_about(content_of(hostile_plan(300, long=False)))
 
-    parts = texts_about(content)
-
-    assert len(parts) == 1
-    assert len(parts[0]) < 65_536
-    assert [n for n in range(300) if f"t{n:03d}." not in parts[0]] == []
+    assert len(text) < 65_536
+    assert [n for n in range(300) if f"t{n:03d}." not in text] == []
 
 
-def test_what_does_not_fit_one_comment_goes_on_in_the_next_one_the_gravest_first() -> None:
-    plan = hostile_plan(300)
+def test_what_does_not_fit_is_counted_and_the_record_stays_at_the_end() -> None:
     record = "<!-- topicops:record " + "a" * 17_000 + " " + "0" * 64 + " -->"
+    plan = hostile_plan(1500)
 
-    parts = texts_about(replace(content_of(plan), record=record))
+    text, without_row = plan_comment(replace(content_of(plan), record=record), plan)
 
-    assert 1 < len(parts) <= MOST_PARTS
-    assert [marked(part) for part in parts] == [("local", number) for number in range(1, len(parts) + 1)]
-    assert max(map(len, parts)) < 65_536
-    assert parts[0].rstrip().endswith(record)
-    assert [n for n in range(300) if f"t{n:03d}." not in "".join(parts)] == []
-    rows = [row for part in parts for row in rendered(part).table("change", "owner")]
-    assert len(rows) == 300
-
-
-def test_what_fits_no_comment_is_counted() -> None:
-    parts = texts_about(content_of(hostile_plan(1500)))
-
-    assert len(parts) == MOST_PARTS
-    assert max(map(len, parts)) < 65_536
-    left_out = re.search(r"^\*(\d+) rows are left out here; the plan of the job has all\.\*$", parts[-1], re.MULTILINE)
+    assert len(text) < 65_536
+    assert text.rstrip().endswith(record)
+    left_out = re.search(r"^\*(\d+) changes are left out here; the plan file has all\.\*$", text, re.MULTILINE)
     assert left_out is not None
-    named = {row[0].split()[1].split("\n")[0] for part in parts for row in rendered(part).table("change", "owner")}
-    assert int(left_out[1]) + len(named) == 1500
+    rows = rendered(text).table("change", "owner")
+    assert int(left_out[1]) + len(rows) == 1500
+    assert {g.digest for g in plan.changes[len(rows) :]} == without_row, "a review cannot be about these"
 
 
 # ---- markers, and what is edited later ----
@@ -267,8 +254,10 @@ def test_what_fits_no_comment_is_counted() -> None:
 
 @pytest.mark.parametrize("name", comment_contents())
 def test_a_comment_is_found_by_its_first_line(name: str) -> None:
-    part = NOTE if name in ("comment-problem", "comment-after-merge") else 1
-    assert marked(texts_of(name)[0]) == (comment_contents()[name].environment, part)
+    kind = "note" if name in ("comment-problem", "comment-after-merge") else "plan"
+    said = comment_contents()[name]
+    environment = said.entry.environment if isinstance(said, CommentContent) else said.environment
+    assert marked(text_of(name)) == (environment, kind)
 
 
 @pytest.mark.parametrize(
@@ -277,9 +266,9 @@ def test_a_comment_is_found_by_its_first_line(name: str) -> None:
         "",
         f"text {marker('prod', 1)}\n",
         f"\n{marker('prod', 1)}\n",
-        "<!-- topicops:comment environment=$(x) part=1 -->\n",
-        "<!-- topicops:comment environment=prod part=10 -->\n",
-        marker("prod", 1),
+        "<!-- topicops:comment environment=$(x) kind=plan -->\n",
+        "<!-- topicops:comment environment=prod kind=other -->\n",
+        marker("prod", "plan"),
     ],
 )
 def test_a_marker_anywhere_else_is_none(text: str) -> None:
@@ -287,14 +276,14 @@ def test_a_marker_anywhere_else_is_none(text: str) -> None:
 
 
 def test_another_pull_request_on_the_same_topics_is_named() -> None:
-    seen = rendered(texts_of("comment-pending")[0])
+    seen = rendered(text_of("comment-pending"))
 
     assert seen.links == [(OTHER.url, OTHER.mark)]
     assert "#41 by erin: shop.orders; the later merge is planned anew." in seen.texts("li")
 
 
 def test_after_the_merge_a_comment_says_what_became_of_each_change() -> None:
-    seen = rendered(texts_of("comment-after-merge")[0])
+    seen = rendered(text_of("comment-after-merge"))
 
     assert seen.texts("h3")[0] == "prod: Applied and verified: 2 done."
     assert seen.links[0] == (RUN_URL, "The run in Airflow")
@@ -324,7 +313,7 @@ def test_of_too_many_results_those_that_do_not_fit_are_counted() -> None:
 def test_the_environment_without_a_plan_shows_why_as_it_was_said() -> None:
     content = comment_contents()["comment-problem"]
     assert isinstance(content, CommentContent)
-    seen: Rendered = rendered(texts_of("comment-problem")[0])
+    seen: Rendered = rendered(text_of("comment-problem"))
 
-    assert without_space(seen.texts("pre")[0]) == without_space(content.problem)
-    assert seen.texts("li") == [content.remarks[0]]
+    assert without_space(seen.texts("pre")[0]) == without_space(content.entry.problem)
+    assert seen.texts("li") == [content.pull.remarks[0]]

@@ -9,21 +9,20 @@ import pytest
 
 from fakes import builders
 from fixtures.fake_forge import PERSONAL_TOKEN, REPOSITORY, TOKEN, FakeForge
-from topicops.features.pull_requests.comment_markdown import COMMENT_LIMIT
-from topicops.features.pull_requests.commenting import (
+from topicops.features.pull_requests.checks import (
     LABELS,
-    Conversation,
-    post_comments,
     report_runs,
     set_check,
-    set_pending_check,
+    set_plain_check,
     set_unplanned_check,
 )
+from topicops.features.pull_requests.comment_markdown import COMMENT_LIMIT
+from topicops.features.pull_requests.commenting import Conversation, post_comments
 from topicops.features.pull_requests.edges.github import GitHub
 from topicops.features.pull_requests.forge import Check, CheckResult
-from topicops.features.pull_requests.planning import PlannedPullRequest
 from topicops.features.pull_requests.values import (
     PlannedEnvironment,
+    PlannedPullRequest,
     PullRequestPlan,
     ReviewRules,
     TriggeredRun,
@@ -252,7 +251,7 @@ def test_while_the_plan_is_made_nobody_may_merge_whatever_an_earlier_check_said(
     talk.forge.open(author="mallory", head=HEAD, fork=True)
     talk.forge.pulls[1].is_closed = True
     set_unplanned_check("of a fork", replace(talk.conversation, number=2))
-    set_pending_check(talk.conversation)
+    set_plain_check(CheckResult.PENDING, "The plan is being made", talk.conversation)
     found = talk.forge.check(HEAD)
     assert found is not None
     assert found.result == "in_progress"
@@ -297,9 +296,9 @@ def test_logins_are_the_same_in_capital_letters(talk: Talk) -> None:
 
 
 def test_a_record_is_of_the_held_changes_alone_that_have_a_row(talk: Talk) -> None:
-    """Rows of graver changes take the room of four comments first."""
+    """Rows of graver changes take most of the room first."""
     risky, deleted = (
-        [f"{'n' * 120}.{word}.{number}" for number in range(many)] for word, many in (("a", 400), ("b", 900))
+        [f"{'n' * 120}.{word}.{number}" for number in range(many)] for word, many in (("a", 400), ("b", 150))
     )
     changes = [builders.expand_change(name, risk=Risk.RISKY) for name in risky]
     plan = gate(builders.change_set([*changes, *map(builders.delete_change, deleted)]), builders.environment())
@@ -312,5 +311,18 @@ def test_a_record_is_of_the_held_changes_alone_that_have_a_row(talk: Talk) -> No
     assert max(map(len, bodies)) <= COMMENT_LIMIT
     shown = talk.conversation.our_comments(["local"])["local"].record()
     in_sight = {g.digest for g in plan.changes if any(f"| {markdown_row(change_name(g))} |" in body for body in bodies)}
-    assert 100 < len(shown) < 400
+    assert 20 < len(shown) < 400
     assert shown.keys() <= in_sight, "a review cannot be about a change that no comment shows"
+
+
+def test_others_are_those_of_our_own_branches_that_touch_one_of_the_same_files(talk: Talk) -> None:
+    talk.forge.open("c" * 40, ["topics/shop/orders.yaml", "README.md"], author="carol")
+    talk.forge.open("d" * 40, ["topics/shop/bills.yaml"], author="dave")
+    talk.forge.open("e" * 40, ["topics/shop/orders.yaml"], author="erin", fork=True)
+
+    talk.runs(planned(ENTRY))
+
+    _, _, others = talk.forge.bodies(1)[0].partition("#### Open on the same topics\n\n")
+    assert others.splitlines()[0].startswith("- [#2](http")
+    assert others.splitlines()[0].endswith(" by carol: orders; the later merge is planned anew.")
+    assert others.splitlines()[1] == ""

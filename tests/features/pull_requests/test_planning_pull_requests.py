@@ -8,8 +8,8 @@ import pytest
 
 from fixtures.spec_folder import LOCAL, topic
 from fixtures.workflow import git
-from topicops.features.pull_requests.planning import PlannedPullRequest, Planning, plan_pull_request
-from topicops.features.pull_requests.values import PullRequestPlan
+from topicops.features.pull_requests.planning import Planning, plan_pull_request
+from topicops.features.pull_requests.values import PlannedPullRequest, PullRequestPlan
 
 
 @pytest.fixture
@@ -114,3 +114,20 @@ def test_other_reviewers_in_the_file_of_owners_are_told(topics: Path) -> None:
     assert summary(topics, "change", "taken").remarks[1:] == (
         "After the merge mallory may approve changes of team-web; until now alice may.",
     )
+
+
+def test_a_change_of_policy_is_named_with_what_it_will_do_and_one_beside_topics_is_marked(topics: Path) -> None:
+    (topics / "environments/prod.yaml").write_text(LOCAL.replace("name: local", "name: prod"), encoding="utf-8")
+    commit(topics.parent, "two environments")
+    git(topics.parent, "checkout", "-qb", "policy")
+    (topics / "environments/local.yaml").write_text(LOCAL.replace("partitions: 3", "partitions: 7"), encoding="utf-8")
+    commit(topics.parent, "another default")
+    alone = summary(topics, "change", "policy", only=("prod",))
+    (topics / "shop/bills.yaml").write_text(topic("bills", metadata=", environments: [local]"), encoding="utf-8")
+    commit(topics.parent, "a topic too")
+    both = summary(topics, "change", "policy", only=("prod",))
+
+    assert (alone.left_out, alone.environments) == (("local",), ())
+    assert alone.remarks[0].startswith("This pull request changes topics/environments/local.yaml. The plan uses these")
+    assert alone.remarks[1:] == ("After the merge they change 1 topic of local: orders.",)
+    assert both.remarks[-1].startswith("TOP702: policy and topics change together.")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from fakes.builders import change_set, create_change, delete_change, environment, location
-from topicops.features.pull_requests.commenting import check_of, labels_of
+from fixtures.comments import PULL
+from topicops.features.pull_requests.checks import check_of, labels_of
 from topicops.features.pull_requests.forge import CheckResult
-from topicops.features.pull_requests.values import CommentContent, ReviewState
+from topicops.features.pull_requests.values import CommentContent, PlannedEnvironment, ReviewState
 from topicops.model.plans.changes import Change
 from topicops.model.plans.plan import Blocked, Plan
 from topicops.steps.planning.gate import gate
@@ -16,7 +17,8 @@ from topicops.steps.planning.gate import gate
 def content(*changes: Change, own: str = "", problem: str = "", **reviews: ReviewState) -> CommentContent:
     plan = gate(change_set(changes), environment()) if not problem else None
     by_digest = {g.digest: reviews[g.change.topic] for g in plan.changes if g.change.topic in reviews} if plan else {}
-    return CommentContent(environment="prod", plan=plan, problem=problem, own=frozenset(own.split()), reviews=by_digest)
+    entry = PlannedEnvironment(environment="prod", own=tuple(own.split()), problem=problem)
+    return CommentContent(pull=PULL, entry=entry, plan=plan, reviews=by_digest)
 
 
 def with_blocked(found: CommentContent, topic: str) -> CommentContent:

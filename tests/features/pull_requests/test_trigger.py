@@ -15,11 +15,11 @@ from fixtures.spec_folder import LOCAL, topic
 from fixtures.workflow import git
 from topicops.features.pull_requests.comment_markdown import marker
 from topicops.features.pull_requests.edges.github import GitHub
-from topicops.features.pull_requests.shown_record import record_line, with_record
+from topicops.features.pull_requests.reviews import record_line, with_record
 from topicops.features.pull_requests.signed_reviews import SignedReview, is_genuine
 from topicops.features.pull_requests.triggering import Trigger
 from topicops.features.pull_requests.values import About, Shown, TriggeredRuns
-from topicops.features.shared.airflow_client import AirflowError, NoSuchInAirflowError, TaskState
+from topicops.features.shared.airflow_client import AirflowClient, AirflowError, NoSuchInAirflowError, TaskState
 from topicops.model.errors import UsageError
 from topicops.model.runs.results import MOST_DIGESTS, ChangeResult, RunResult
 
@@ -41,7 +41,7 @@ FAILED = RunResult(headline="Applied in part: 1 failed.", success=False, commit=
 
 
 @dataclass
-class FakeAirflow:
+class FakeAirflow(AirflowClient):
     """Knows the commits that its bundle has, one for each look, and the result of each environment's run."""
 
     versions: list[str | None]
@@ -105,8 +105,8 @@ class Merged:
     def shows(self, digests: list[str], *, since: datetime, number: int = 1, base_branch: str = "main") -> None:
         """Our comment has shown these changes of team-web since then."""
         shown = {digest: Shown(owner="team-web", since=since, heads=(self.forge.pulls[1].head,)) for digest in digests}
-        text, place = f"{marker('local', 1)}\n### The plan\n", about(number=number, base_branch=base_branch)
-        line = record_line(shown, KEY, place, texts=[text], posted_at=self.forge.now())
+        text, place = f"{marker('local', 'plan')}\n### The plan\n", about(number=number, base_branch=base_branch)
+        line = record_line(shown, KEY, place, text=text, posted_at=self.forge.now())
         self.forge.comment(1, BOT, with_record(text, line))
 
 
@@ -269,7 +269,7 @@ def test_no_other_review_does(merged: Merged, case: str) -> None:
             )
         }
         other_key = b"another key that has thirty-two bytes."
-        other = record_line(shown, other_key, about(), texts=[comment.body], posted_at=comment.updated_at)
+        other = record_line(shown, other_key, about(), text=comment.body, posted_at=comment.updated_at)
         comment.body = with_record(comment.body, other)
     if case == "another text":
         comment = merged.forge.pulls[1].comments[0]

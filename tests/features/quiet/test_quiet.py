@@ -16,7 +16,7 @@ from fixtures.simulated import Simulated
 from fixtures.whole_runs import WholeRuns
 from topicops.edges.home.memories import HELD, MemoryFile
 from topicops.features.quiet import quiet
-from topicops.features.quiet.values import GoodRun, RunState
+from topicops.features.quiet.quiet import GoodRun, RunState
 from topicops.flow import single_steps
 from topicops.flow.recovery import open_journals_folder
 from topicops.flow.runs.newest_runs import note_unverified

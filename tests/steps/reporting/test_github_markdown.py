@@ -97,7 +97,7 @@ HOSTILE = [
     pytest.param("<script>alert(1)</script>", id="a script"),
     pytest.param("<img src=https://x.org/i.png>", id="an image in HTML"),
     pytest.param("<!-- --> <!--", id="comments"),
-    pytest.param("<!-- topicops:comment environment=prod part=1 -->", id="a marker"),
+    pytest.param("<!-- topicops:comment environment=prod kind=plan -->", id="a marker"),
     pytest.param("</details></summary></td></table><br>", id="HTML that closes what is open"),
     pytest.param("@team @org/team a@b.org", id="mentions"),
     pytest.param("#1 GH-12 o/r#12", id="issues"),

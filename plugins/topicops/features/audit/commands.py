@@ -13,7 +13,7 @@ from topicops.cli.shared_options import TextOrJsonOption
 from topicops.model.errors import ExitStatus, UsageError
 
 if TYPE_CHECKING:
-    from topicops.features.audit.values import AuditedLines
+    from topicops.features.audit.audited import AuditedLines, AuditedRuns
     from topicops.model.runs.audit import AuditFile, AuditHead
 
 app = typer.Typer(
@@ -23,8 +23,7 @@ app = typer.Typer(
 )
 
 EnvironmentOption = Annotated[
-    str | None,
-    typer.Option("--environment", "-e", help="Only this environment. Default: all.", show_default=False),
+    str | None, typer.Option("--environment", "-e", help="Only this environment. Default: all.", show_default=False)
 ]
 SinceOption = Annotated[
     str | None, typer.Option("--since", help="36h, 7d or 2026-01-31. Default: the whole log.", show_default=False)
@@ -33,19 +32,15 @@ SinceOption = Annotated[
 
 @app.command("runs")
 def runs_command(
-    environment: EnvironmentOption = None,
-    since: SinceOption = None,
-    output: TextOrJsonOption = "text",
+    environment: EnvironmentOption = None, since: SinceOption = None, output: TextOrJsonOption = "text"
 ) -> None:
     """Print every run that sent a change, oldest first."""
-    from topicops.features.audit.text import runs_text
-    from topicops.features.audit.values import AuditedRuns
+    from topicops.features.audit.audited import AuditedRuns
     from topicops.flow.inspecting import audit_files
 
     files = audit_files(environment)
-    found = AuditedRuns.of(files, _time(since))
     nothing = f"no run is in the audit log{f' since {since}' if since else ''}"
-    _print(files, found, runs_text(found), output, nothing)
+    _print(files, AuditedRuns.of(files, _time(since)), output, nothing)
 
 
 @app.command("topic")
@@ -56,12 +51,12 @@ def topic_command(
     output: TextOrJsonOption = "text",
 ) -> None:
     """Print every mutation of a topic, oldest first."""
-    from topicops.features.audit.values import AuditedLines
+    from topicops.features.audit.audited import AuditedLines
     from topicops.flow.inspecting import audit_files
 
     files, earliest = audit_files(environment), _time(since)
     found = AuditedLines.of(files, lambda line: line.topic == name and (earliest is None or line.at >= earliest))
-    _print_lines(files, found, output, f"topic {name}")
+    _print(files, found, output, f"no mutation of topic {name} is in the audit log")
 
 
 @app.command("run")
@@ -71,11 +66,12 @@ def run_command(
     output: TextOrJsonOption = "text",
 ) -> None:
     """Print every mutation of a run, oldest first."""
-    from topicops.features.audit.values import AuditedLines
+    from topicops.features.audit.audited import AuditedLines
     from topicops.flow.inspecting import audit_files
 
     files = audit_files(environment)
-    _print_lines(files, AuditedLines.of(files, lambda line: line.is_of_run(run)), output, f"run {run}")
+    found = AuditedLines.of(files, lambda line: line.is_of_run(run))
+    _print(files, found, output, f"no mutation of run {run} is in the audit log")
 
 
 @app.command("verify")
@@ -92,32 +88,25 @@ def verify_command(
     output: TextOrJsonOption = "text",
 ) -> None:
     """Check that no line was changed, removed, moved or cut off; exit status 1 when one was."""
-    from topicops.features.audit.text import checked_text
-    from topicops.features.audit.values import CheckedLogs
+    from topicops.features.audit.audited import CheckedLogs
     from topicops.flow.inspecting import audit_files
     from topicops.model.json_types import json_text
 
     files = audit_files(environment)
     checked = CheckedLogs.of(files, _noted_head(head, files))
-    print_result(json_text(checked) if output == "json" else checked_text(checked))
+    print_result(json_text(checked) if output == "json" else checked.text())
     if not checked.whole:
         raise typer.Exit(ExitStatus.ERROR)
 
 
-def _print_lines(files: Sequence[AuditFile], found: AuditedLines, output: str, about: str) -> None:
-    from topicops.features.audit.text import lines_text
-
-    _print(files, found, lines_text(found), output, f"no mutation of {about} is in the audit log")
-
-
-def _print(files: Sequence[AuditFile], found: object, text: str, output: str, nothing: str) -> None:
+def _print(files: Sequence[AuditFile], found: AuditedRuns | AuditedLines, output: str, nothing: str) -> None:
     """Print JSON, or the text; ``nothing`` stands for an empty text."""
     from topicops.model.json_types import json_text
     from topicops.model.runs.audit import are_whole
 
     if output == "json":
         print_result(json_text(found))
-    elif text:
+    elif text := found.text():
         print_result(text)
     else:
         print_error(nothing)
@@ -128,7 +117,7 @@ def _print(files: Sequence[AuditFile], found: object, text: str, output: str, no
 def _time(since: str | None) -> datetime | None:
     from topicops.steps.clocks import since_time
 
-    return None if since is None else since_time(since, datetime.now(UTC))
+    return since_time(since, datetime.now(UTC)) if since is not None else None
 
 
 def _noted_head(text: str | None, files: Sequence[AuditFile]) -> AuditHead | None:
@@ -138,7 +127,6 @@ def _noted_head(text: str | None, files: Sequence[AuditFile]) -> AuditHead | Non
         return None
     if len(files) != 1:
         raise UsageError("--head is the end of one log: name its environment with --environment")
-    noted = head_of(text)
-    if noted is None:
+    if (noted := head_of(text)) is None:
         raise UsageError(f"--head {text!r}: write it as `topicops audit verify` shows it, COUNT:HASH")
     return noted

@@ -1,30 +1,43 @@
-"""Ask the history: when troubles began and ended, and what became of a topic."""
+"""Ask the history: when troubles began and ended, and what became of a topic; the answers as values and as text."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from fnmatch import fnmatchcase
-from pathlib import Path
 
 from topicops.features.history.file import read_history
-from topicops.features.history.lines import Difference, FailingRule, HistoryLine, Trouble
-from topicops.features.history.spans import RunPoint, Span, in_order, spans_of
+from topicops.features.history.lines import (
+    Difference,
+    FailingRule,
+    RunPoint,
+    Span,
+    TopicOutcome,
+    Trouble,
+    UnhealthyTopic,
+    in_order,
+    spans_of,
+)
 from topicops.flow.runs.run import home_folder, now
-from topicops.model.json_types import FormatVersion
+from topicops.model.json_types import FormatVersion, json_text
+from topicops.model.plans.delta import TopicClass
+from topicops.model.printable import or_not_set, plural, printable
 from topicops.steps.clocks import since_time
+
+_AS_A_WHOLE = {
+    TopicClass.MISSING.value: "described in a file, but not live",
+    TopicClass.TOMBSTONED.value: "live, although a tombstone deletes it",
+    TopicClass.UNMANAGED.value: "live, but no file describes it",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PastOutcome:
+class PastOutcome(TopicOutcome):
     """A change of a topic that a run had to make."""
 
     run: str
     at: datetime
-    action: str
-    status: str
-    message: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,53 +54,25 @@ class History:
     outcomes: Sequence[PastOutcome] = ()
     """Outcomes of the topic that was asked about, oldest first."""
     left_out: Sequence[str]
-    """Sentences about lines that cannot be read."""
     format_version: FormatVersion = "1.0"
 
 
-def drift_since(environment: str, since: str, *, only: str | None = None) -> History:
-    """When each difference began and ended, of those that there were since then.
-
-    Args:
-        since: ``7d``, or a day or time in RFC 3339.
-        only: A glob; topics that do not match it are left out.
-
-    Raises:
-        UsageError: The environment has no history, or ``since`` cannot be read.
-    """
-
-    def is_asked(trouble: Trouble) -> bool:
-        return isinstance(trouble, Difference) and (only is None or fnmatchcase(trouble.topic, only))
-
-    return _answer(environment, is_asked, since=since)
-
-
 def quality_since(environment: str, since: str | None) -> History:
-    """When each quality rule began to fail and held again. Raises ``UsageError``, as ``drift_since``."""
+    """Say when each quality rule began to fail and held again."""
     return _answer(environment, lambda trouble: isinstance(trouble, FailingRule), since=since)
 
 
 def topic_history(environment: str, topic: str) -> History:
-    """All that the history has of a topic. Raises ``UsageError`` for an environment without history."""
+    """Give all that the history has of a topic."""
     return _answer(
         environment, lambda trouble: not isinstance(trouble, FailingRule) and trouble.topic == topic, topic=topic
     )
 
 
-def trends(home: Path, environment: str, *, most: int) -> tuple[Sequence[HistoryLine], Sequence[str]]:
-    """The last ``most`` runs that read the cluster, oldest first, and a sentence about each line that is left out.
-
-    Raises:
-        UsageError: The environment has no history.
-    """
-    lines, left_out = read_history(home, environment)
-    read = {line.run: line for line in lines if line.read_at is not None}
-    return sorted(read.values(), key=lambda line: line.at)[-most:], left_out
-
-
 def _answer(
     environment: str, is_asked: Callable[[Trouble], bool], *, since: str | None = None, topic: str | None = None
 ) -> History:
+    """Ask the history. Raises ``UsageError`` if the environment has none, or ``since`` cannot be read."""
     after = since_time(since, now()) if since else None
     lines, left_out = read_history(home_folder(), environment)
     known = spans_of(lines)
@@ -97,10 +82,7 @@ def _answer(
         if is_asked(span.what) and not (after and span.ended and span.ended.at < after)
     ]
     first_at = {(line.run, o): line.recorded_at for line in reversed(lines) for o in line.outcomes if o.topic == topic}
-    outcomes = [
-        PastOutcome(run=run, at=at, action=outcome.action, status=outcome.status, message=outcome.message)
-        for (run, outcome), at in first_at.items()
-    ]
+    outcomes = [PastOutcome(run=run, at=at, **asdict(outcome)) for (run, outcome), at in first_at.items()]
     return History(
         environment=environment,
         since=after,
@@ -109,3 +91,73 @@ def _answer(
         outcomes=sorted(outcomes, key=lambda outcome: outcome.at),
         left_out=left_out,
     )
+
+
+# ---- the answers as text ----
+
+
+def spans_text(found: History, noun: str) -> str:
+    """Three lines for each trouble, then how many of ``noun`` there are."""
+    since = f" since {_time(found.since)}" if found.since else ""
+    if not found.spans:
+        return f"No {noun}{since}."
+    lasting = sum(span.ended is None for span in found.spans)
+    seen = f" at {_time(found.newest.at)}" if lasting and found.newest else ""
+    counts = f"{len(found.spans) - lasting} ended, {lasting} still there{seen}"
+    lines = [line for span in found.spans for line in _span_lines(span)]
+    return "\n".join([*lines, "", f"{plural(len(found.spans), noun)}{since}: {counts}."])
+
+
+def shown_drift_since(
+    environment: str, since: str, only: str | None, *, as_json: bool
+) -> tuple[str, Sequence[str], bool]:
+    """Say when each difference began and ended, of those that there were since then; topics outside ``only`` are not.
+
+    Returns the text, warnings, and whether a difference is still there.
+    """
+
+    def is_asked(trouble: Trouble) -> bool:
+        return isinstance(trouble, Difference) and (only is None or fnmatchcase(trouble.topic, only))
+
+    found = _answer(environment, is_asked, since=since)
+    text = json_text(found) if as_json else spans_text(found, "difference")
+    return text, found.left_out, any(span.ended is None for span in found.spans)
+
+
+def topic_text(found: History) -> str:
+    """Three lines for each trouble of a topic, then one for each change of it."""
+    lines = [line for span in found.spans for line in _span_lines(span)]
+    for outcome in found.outcomes:
+        message = f" ({outcome.message})" if outcome.message else ""
+        lines.append(printable(f"{_time(outcome.at)} {outcome.action}: {outcome.status}{message}, run {outcome.run}"))
+    return "\n".join(lines) or f"The history of {found.environment} has nothing about this topic."
+
+
+def _span_lines(span: Span) -> Iterator[str]:
+    yield printable(_sentence(span.what))
+    yield f"  began {_point(span.began)}"
+    yield f"  ended {_point(span.ended)}" if span.ended else "  still there"
+
+
+def _sentence(trouble: Trouble) -> str:
+    match trouble:
+        case Difference():
+            said = _AS_A_WHOLE.get(trouble.topic_class, trouble.topic_class)
+            if trouble.field is not None:
+                values = f"{or_not_set(trouble.desired)} in the files, {or_not_set(trouble.live)} live"
+                said = f"{trouble.field.removeprefix('configs.')}: {values}"
+            return f"{trouble.topic}: {said}{f' (owner {trouble.owner})' if trouble.owner else ''}"
+        case FailingRule():
+            rows = plural(trouble.rows_failed, "row")
+            return f"{trouble.rule} ({trouble.severity}), {trouble.suite} the changes: {rows} failed when it began"
+        case UnhealthyTopic():
+            place = "the topic" if trouble.partition is None else f"partition {trouble.partition}"
+            return f"{place} breaks rule {trouble.rule} ({trouble.suite} the changes)"
+
+
+def _point(point: RunPoint) -> str:
+    return printable(f"{_time(point.at)}, run {point.run}, commit {(point.commit or 'none')[:12]}")
+
+
+def _time(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"

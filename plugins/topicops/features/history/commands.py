@@ -8,12 +8,7 @@ from typing import Annotated
 import typer
 
 from topicops.cli.output import print_result, print_warnings
-from topicops.cli.shared_options import (
-    EnvironmentOption,
-    TextOrJsonOption,
-    TopicsOption,
-    one_environment,
-)
+from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, TopicsOption, one_environment
 
 app = typer.Typer(
     name="history",
@@ -30,8 +25,7 @@ def topic_command(
     output: TextOrJsonOption = "text",
 ) -> None:
     """Print all differences of a topic, the quality rules that it broke, and the changes that runs made."""
-    from topicops.features.history.asking import topic_history
-    from topicops.features.history.text import topic_text
+    from topicops.features.history.asking import topic_history, topic_text
     from topicops.model.json_types import json_text
 
     found = topic_history(one_environment(environment, topics), name)
@@ -49,8 +43,7 @@ def quality_command(
     output: TextOrJsonOption = "text",
 ) -> None:
     """Print when each quality rule began to fail, and when it held again."""
-    from topicops.features.history.asking import quality_since
-    from topicops.features.history.text import spans_text
+    from topicops.features.history.asking import quality_since, spans_text
     from topicops.model.json_types import json_text
 
     found = quality_since(one_environment(environment, topics), since)

@@ -46,7 +46,7 @@ def append(home: Path, environment: str, line_after: Callable[[Sequence[Moves]],
 
 
 def read_history(home: Path, environment: str) -> tuple[Sequence[HistoryLine], Sequence[str]]:
-    """The lines, oldest first, and a sentence about each line that is left out because it cannot be read.
+    """Read the lines, oldest first, and a sentence about each line that is left out because it cannot be read.
 
     Raises:
         ArtifactError: The file cannot be read.
@@ -63,7 +63,7 @@ def read_history(home: Path, environment: str) -> tuple[Sequence[HistoryLine], S
 
 
 def _lines_of(path: Path, kind: type[T]) -> tuple[list[T], list[str]]:
-    """The lines, and a sentence about each that cannot be read."""
+    """Read the lines, and a sentence about each that cannot be read."""
     content, decoder = path.read_bytes(), msgspec.json.Decoder(known(kind))
     with suppress(JsonError), json_errors():
         return decoder.decode_lines(content), []

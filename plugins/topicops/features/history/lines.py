@@ -1,9 +1,12 @@
-"""The line that a run leaves, and the troubles that it opens and closes. ``docs/reference/artifacts.md`` shows one."""
+"""The line that a run leaves, with the troubles that it opens and closes, and when each of them began and ended.
+
+``docs/reference/artifacts.md`` shows a line.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TypeAlias
 
@@ -16,6 +19,7 @@ from topicops.model.runs.results import QualitySuite
 from topicops.model.specs.spellings import in_utc
 
 Key = tuple[str | int | None, ...]
+"""Values by which a trouble is the same in two lines; the kinds have keys of different lengths."""
 
 
 class Difference(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="difference"):
@@ -102,11 +106,7 @@ class TopicOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moves:
-    """The part of a line that says what is open after it; an append reads no more of the lines before.
-
-    Raises:
-        ValueError: A time is none of a run.
-    """
+    """The part of a line that says what is open after it; an append reads no more of the lines before."""
 
     run: str
     """Name: ``<group>/<run id>``."""
@@ -132,7 +132,7 @@ class Moves:
 
     @property
     def at(self) -> datetime:
-        """When the run read the cluster, or was recorded if it did not read it."""
+        """Time when the run read the cluster, or was recorded if it did not read it."""
         return self.read_at or self.recorded_at
 
 
@@ -149,7 +149,6 @@ class HistoryLine(Moves):
     source: str | None = None
     """What was read: ``zookeeper`` or ``kafka``."""
     topics: int | None = None
-    """Number of live topics."""
     partitions: int | None = None
     """Number of live partitions."""
     brokers: int | None = None
@@ -165,7 +164,6 @@ class HistoryLine(Moves):
     in_place: int = 0
     """Number of changes that are in effect."""
     not_in_place: int = 0
-    """Number of changes that ended otherwise."""
     rules: Mapping[str, int]
     """Number of rows that failed, by quality rule that was evaluated; 0: it holds. A rule that is missing was not
     evaluated."""
@@ -181,3 +179,64 @@ class HistoryLine(Moves):
     def waiting(self) -> int | None:
         """Changes that are held, and topics that are blocked; None means that there is no plan."""
         return self.plan.held + self.plan.blocked if self.plan else None
+
+
+# ---- what lines add up to ----
+
+
+@dataclass(frozen=True, slots=True)
+class RunPoint:
+    """A run at which a trouble began or ended."""
+
+    run: str
+    at: datetime
+    """Time at which the run read the cluster, UTC."""
+    commit: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The time in which a trouble lasted."""
+
+    what: Trouble
+    began: RunPoint
+    ended: RunPoint | None = None
+    """First run that looked for it and did not see it; None means that it lasts."""
+
+
+@dataclass(slots=True)
+class Spans:
+    """What lines add up to."""
+
+    open: dict[Key, Span] = field(default_factory=dict)
+    ended: list[Span] = field(default_factory=list)
+    newest: RunPoint | None = None
+
+
+def spans_of(lines: Iterable[Moves]) -> Spans:
+    """Read the lines on, from the first."""
+    found = Spans()
+    for line in lines:
+        point = RunPoint(line.run, line.at, line.commit)
+        for trouble in line.closed:
+            if span := found.open.pop(trouble.key, None):
+                found.ended.append(replace(span, ended=point))
+        for trouble in line.opened:
+            found.open.setdefault(trouble.key, Span(trouble, point))
+        if line.has_looked and not is_older(point.at, found.newest):
+            found.newest = point
+    return found
+
+
+def is_older(at: datetime, newest: RunPoint | None) -> bool:
+    return newest is not None and at < newest.at
+
+
+def in_order(spans: Iterable[Span]) -> Sequence[Span]:
+    """Sort by trouble, then by time; None comes before any text."""
+
+    def order(span: Span) -> tuple[object, ...]:
+        key = tuple((value is not None, value or "") for value in span.what.key)
+        return type(span.what).__name__, key, span.began.at
+
+    return sorted(spans, key=order)

@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, replace
 
 from topicops.features.history.file import append
-from topicops.features.history.lines import HistoryLine, OwnerDifferences, PlanCounts, TopicOutcome
-from topicops.features.history.sight import sight_of, with_moves
+from topicops.features.history.lines import (
+    Difference,
+    FailingRule,
+    HistoryLine,
+    Moves,
+    OwnerDifferences,
+    PlanCounts,
+    TopicOutcome,
+    Trouble,
+    UnhealthyTopic,
+    in_order,
+    is_older,
+    spans_of,
+)
 from topicops.flow.runs.run import Run, note, now
 from topicops.flow.runs.values import RunMode, RunResults
 from topicops.model.errors import TopicopsError, log_error, sentence
 from topicops.model.plans.changes import GateWord
-from topicops.model.plans.delta import TopicClass
-from topicops.model.plans.plan import Plan
+from topicops.model.plans.delta import Delta, DesiredRow, LiveRow, TopicClass, TopicDelta
 from topicops.model.runs.facts import DRIFT_CLASSES, Facts
 from topicops.model.runs.results import IN_PLACE, QualityReport
+from topicops.model.specs.environment import Environment
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +45,9 @@ def record(run: Run, results: RunResults, *, mode: RunMode | None) -> None:
     if results.environment is None and results.plan is None:
         return
     try:
-        line = _line_of(run, results, mode or _mode_of(results))
+        is_check = bool(results.checks) and results.delta is None
+        told: RunMode = "apply" if results.has_applied else "verify" if is_check else "plan"
+        line = _line_of(run, results, mode or told)
         sight = sight_of(results.delta, results.environment, results.left_out, _reports(results))
         append(run.home, run.environment, lambda before: with_moves(line, sight, before))
     except Exception as error:  # noqa: BLE001 - requests may have been sent, and the report must say so
@@ -60,7 +76,14 @@ def _line_of(run: Run, results: RunResults, mode: RunMode) -> HistoryLine:
         has_looked=delta is not None or bool(rules),
         classes={name.value: count for name, count in delta.counts.items()} if delta else None,
         owners=tuple(_owners(results.facts_before)) if delta else (),
-        plan=_plan_counts(plan) if plan else None,
+        plan=PlanCounts(
+            changes=len(plan.changes),
+            held=len(plan.with_gate(GateWord.HELD)),
+            skipped=len(plan.with_gate(GateWord.SKIPPED)),
+            blocked=len(plan.change_set.blocked),
+        )
+        if plan
+        else None,
         in_place=sum(outcome.status in IN_PLACE for outcome in outcomes),
         not_in_place=sum(outcome.status not in IN_PLACE for outcome in outcomes),
         rules={rule.rule: 0 if rule.success else max(1, rule.rows_failed) for rule in rules},
@@ -70,23 +93,8 @@ def _line_of(run: Run, results: RunResults, mode: RunMode) -> HistoryLine:
     )
 
 
-def _plan_counts(plan: Plan) -> PlanCounts:
-    return PlanCounts(
-        changes=len(plan.changes),
-        held=len(plan.with_gate(GateWord.HELD)),
-        skipped=len(plan.with_gate(GateWord.SKIPPED)),
-        blocked=len(plan.change_set.blocked),
-    )
-
-
-def _mode_of(results: RunResults) -> RunMode:
-    if results.has_applied:
-        return "apply"
-    return "verify" if results.checks and results.delta is None else "plan"
-
-
 def _owners(facts: Facts | None) -> Iterator[OwnerDifferences]:
-    """Owners by name, each with its topics of the classes that are drift."""
+    """Yield owners by name, each with its topics of the classes that are drift."""
     counts = Counter[tuple[str, TopicClass]]()
     for found in facts.classes if facts else ():
         if found.owner is not None and found.topic_class in DRIFT_CLASSES:
@@ -97,3 +105,114 @@ def _owners(facts: Facts | None) -> Iterator[OwnerDifferences]:
 
 def _reports(results: RunResults) -> Sequence[QualityReport]:
     return [report for report in (results.quality_before, results.quality_after) if report]
+
+
+# ---- what one run saw: the troubles that were there, and for which troubles it looked ----
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """What one run saw."""
+
+    troubles: Sequence[Trouble]
+    has_compared: bool
+    not_compared: frozenset[str]
+    """Topics that it left out: their files have errors, or pause them."""
+    rules: frozenset[str]
+    whole_rules: frozenset[str]
+    """Those of them that name each of their failed rows."""
+
+    def has_looked_for(self, trouble: Trouble) -> bool:
+        """Say whether the trouble is over if the run did not see it."""
+        match trouble:
+            case Difference(topic=topic):
+                return self.has_compared and topic not in self.not_compared
+            case FailingRule(rule=rule):
+                return rule in self.rules
+            case UnhealthyTopic(rule=rule):
+                return rule in self.whole_rules
+
+
+def sight_of(
+    delta: Delta | None, environment: Environment | None, left_out: frozenset[str], reports: Sequence[QualityReport]
+) -> Sight:
+    """Sum up what a run saw; without a delta it compared nothing. ``left_out`` are topics whose files have errors."""
+    results = [result for report in reports for result in report.results]
+    found = _differences(delta.topics, environment) if delta and environment else ()
+    paused = {row.topic for row in delta.topics if row.topic_class is TopicClass.PAUSED} if delta else set()
+    return Sight(
+        troubles=(*(d for d in found if d.topic not in left_out), *_broken(reports)),
+        has_compared=delta is not None,
+        not_compared=left_out | paused,
+        rules=frozenset(result.rule for result in results),
+        whole_rules=frozenset(result.rule for result in results if len(result.examples) >= result.rows_failed),
+    )
+
+
+def with_moves(line: HistoryLine, sight: Sight, before: Sequence[Moves]) -> HistoryLine:
+    """Give the line with the troubles that it opens and closes after the lines before.
+
+    A run that read the cluster before another one that is there already opens and closes nothing: the other knows more.
+    """
+    known = spans_of(before)
+    if is_older(line.at, known.newest):
+        return line
+    seen = {trouble.key: trouble for trouble in sight.troubles}
+    opened = tuple(trouble for key, trouble in seen.items() if key not in known.open)
+    gone = (span for key, span in known.open.items() if key not in seen and sight.has_looked_for(span.what))
+    return replace(line, opened=opened, closed=tuple(span.what for span in in_order(gone)))
+
+
+def _broken(reports: Iterable[QualityReport]) -> Iterator[Trouble]:
+    """Yield the rules that fail, and the topics and partitions that they name."""
+    for report in reports:
+        for result in report.failed:
+            suite, rule = report.suite, result.rule
+            yield FailingRule(suite=suite, rule=rule, severity=result.severity, rows_failed=result.rows_failed)
+            for example in result.examples:
+                shown = dict(example.row)
+                topic, partition = shown.pop("topic", None), shown.pop("partition", None)
+                if isinstance(topic, str):
+                    yield UnhealthyTopic(
+                        suite=suite,
+                        rule=rule,
+                        topic=topic,
+                        partition=partition if isinstance(partition, int) else None,
+                        shown=json.dumps(shown, sort_keys=True),
+                    )
+
+
+Field = tuple[str | None, str | None, str | None]
+"""Name of a field, and its values in the files and live."""
+
+
+def _differences(topics: Iterable[TopicDelta], environment: Environment) -> Iterator[Difference]:
+    """Yield one for each field; paused topics, and protected ones that no file names, are left out."""
+    for found in topics:
+        fields: Iterable[Field] = ()
+        match found.topic_class:
+            case TopicClass.DIFFERENT if found.desired and found.live:
+                fields = _fields(found, found.desired, found.live)
+            case TopicClass.MISSING | TopicClass.TOMBSTONED:
+                fields = [(None, None, None)]
+            case TopicClass.UNMANAGED if not environment.protecting_pattern(found.topic):
+                fields = [(None, None, None)]
+        name, kind, owner = found.topic, found.topic_class.value, found.desired.owner if found.desired else ""
+        for field, desired, live in fields:
+            yield Difference(topic=name, topic_class=kind, field=field, desired=desired, live=live, owner=owner or None)
+
+
+def _fields(found: TopicDelta, desired: DesiredRow, live: LiveRow) -> Iterator[Field]:
+    if "partitions" in found.changed:
+        yield "partitions", str(desired.partitions), str(live.partitions)
+    if "replication_factor" in found.changed:
+        factors = sorted({live.replication_factor_min, live.replication_factor_max})
+        yield "replicationFactor", str(desired.replication_factor), " to ".join(map(str, factors))
+    if "assignment" in found.changed:
+        yield "assignment", desired.assignment_digest, live.assignment_digest
+    if "configs" in found.changed:
+        wanted: Mapping[str, str] = json.loads(desired.configs)
+        is_live: Mapping[str, str] = json.loads(live.configs)
+        for name in sorted(wanted.keys() | is_live.keys()):
+            if wanted.get(name) != is_live.get(name):
+                yield f"configs.{name}", wanted.get(name), is_live.get(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from topicops.features.history.asking import trends
+from topicops.features.history.file import read_history
 from topicops.features.history.lines import HistoryLine
 from topicops.model.codes import Code
 from topicops.model.errors import TopicopsError
@@ -17,13 +17,18 @@ _WIDE, _HIGH, _CELL = 720, 60, 11
 
 
 def trends_page(home: Path, environment: str) -> Iterator[Html]:
-    """Yield what the page shows of the last runs that read the cluster."""
+    """Yield what the page shows of the last runs that read the cluster, and which lines of the history are left out."""
     try:
-        runs, left_out = trends(home, environment, most=RUNS_SHOWN)
+        lines, left_out = read_history(home, environment)
     except TopicopsError:
-        runs, left_out = (), ()
-    yield from shown_trends(runs)
+        lines, left_out = (), ()
+    yield from shown_trends(last_runs(lines))
     yield from (tag("p", sentence, cls="card warn") for sentence in left_out)
+
+
+def last_runs(lines: Sequence[HistoryLine], most: int = RUNS_SHOWN) -> Sequence[HistoryLine]:
+    """Choose the last runs that read the cluster, oldest first; of several lines of a run the last one."""
+    return sorted({line.run: line for line in lines if line.read_at}.values(), key=lambda line: line.at)[-most:]
 
 
 def shown_trends(runs: Sequence[HistoryLine]) -> Iterator[Html]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import asdict
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any, cast
 from airflow.sdk import Context
 from airflow.sdk.observability import stats
 
-from topicops.features.notify.values import TROUBLE
+from topicops.features.notify.events import TROUBLE
 from topicops.model.errors import TopicopsError, UsageError
 from topicops.on_airflow.links import tab_address
 from topicops.on_airflow.routes import PLAN_ROUTE, QUALITY_ROUTE
@@ -29,8 +30,8 @@ if TYPE_CHECKING:
 
     from airflow.sdk import BaseNotifier
 
+    from topicops.features.notify.events import Event
     from topicops.features.notify.telling import Telling
-    from topicops.features.notify.values import Event
     from topicops.flow.runs.run import Run
     from topicops.on_airflow.tellers import AnswerKind
 
@@ -78,11 +79,7 @@ def tell_of_answer(
     changes: int,
     link: str = "",
 ) -> None:
-    """Tell of a question, or of its answer.
-
-    Args:
-        link: Address to which the event leads; empty means the run's plan.
-    """
+    """Tell of a question, or of its answer; without a link the event leads to the run's plan."""
     from topicops.features.notify.telling import telling_of_answer
 
     tell(lambda: telling_of_answer(run, kind=kind, verdict=verdict(), changes=changes), notifiers, context, link=link)
@@ -94,10 +91,7 @@ def tell(
     """Tell the log, these notifiers and those of the setting what each does not know yet.
 
     A problem is logged, and fails no task. What was told is a memory against repeats, and no condition: where it cannot
-    be read or written, all is told, perhaps again.
-
-    Args:
-        link: Where the events lead; empty: to the run's plan, or to its quality rules.
+    be read or written, all is told, perhaps again. Without a link the events lead to the run's plan, or quality rules.
     """
     try:
         found = telling()
@@ -109,11 +103,7 @@ def tell(
 
 
 def tell_of_end(run: Run, reason: str, notifiers: Sequence[BaseNotifier], context: Context) -> None:
-    """Tell the notifiers of a DAG file of a run that failed; nothing if its report has told of it.
-
-    Args:
-        reason: Airflow's, in a few words.
-    """
+    """Tell the notifiers of a DAG file of a run that failed, unless its report has told of it."""
     from topicops.features.notify.telling import telling_of_failure
 
     _tell_each(telling_of_failure(run, reason), _receivers(notifiers), context)
@@ -132,11 +122,7 @@ def tell_setting_of_end(run: Run, reason: str) -> Callable[[], bool] | None:
 
 
 def tell_setting_of_files(run: Run, fetched_at: datetime | None) -> None:
-    """Tell the log and the notifiers of the setting that Airflow does not fetch the files, and when it does again.
-
-    Args:
-        fetched_at: When it did last, if that is too long ago; None: it does.
-    """
+    """Tell the log and the notifiers of the setting that Airflow does not fetch the files, and when it does again."""
     from topicops.features.notify.telling import telling_of_files
 
     _tell_setting(telling_of_files(run, fetched_at))
@@ -170,7 +156,7 @@ def _those_of_setting() -> Iterator[tuple[str, BaseNotifier]]:
 
 
 def notifiers_of_setting() -> Sequence[BaseNotifier]:
-    """What ``TOPICOPS_NOTIFY`` makes. Raises ``UsageError`` when it makes no notifier."""
+    """Make what ``TOPICOPS_NOTIFY`` names. Raises ``UsageError`` when it makes no notifier."""
     written = os.environ.get(SETTING, "")
     if not written:
         return ()
@@ -185,11 +171,11 @@ def notifiers_of_setting() -> Sequence[BaseNotifier]:
 
 
 def _receivers(notifiers: Sequence[BaseNotifier]) -> Iterator[tuple[str, BaseNotifier]]:
-    """Each with a name that stays: its class, and its place among those of that class."""
-    seen: dict[str, int] = {}
+    """Yield each with a name that stays: its class, and its place among those of that class."""
+    seen = Counter[str]()
     for notifier in notifiers:
         name = f"{type(notifier).__module__}.{type(notifier).__qualname__}"
-        seen[name] = seen.get(name, 0) + 1
+        seen[name] += 1
         yield f"{name} {seen[name]}", notifier
 
 
@@ -200,9 +186,10 @@ def _to_log(event: Event) -> bool:
 
 
 def _notify(notifier: BaseNotifier, context: Context, link: str, event: Event) -> bool:
-    """Whether the notifier took it. A copy of the notifier is used, because rendering fills its fields."""
-    mine, fields = copy(notifier), {**asdict(event), "link": link or _page_of(event)}
-    with_event = cast("Any", {**context, EVENT: fields})
+    """Say whether the notifier took it. A copy of it is used, because rendering fills its fields."""
+    dag_id, _, run_id = event.run.partition("/")
+    page = tab_address(dag_id, run_id, QUALITY_ROUTE if event.kind == "unhealthy" else PLAN_ROUTE)
+    mine, with_event = copy(notifier), cast("Any", {**context, EVENT: {**asdict(event), "link": link or page}})
     try:
         mine.render_template_fields(with_event)
         try:
@@ -213,8 +200,3 @@ def _notify(notifier: BaseNotifier, context: Context, link: str, event: Event) -
         log.error("%s could not tell of %s: %s: %s", type(notifier).__name__, event.kind, type(error).__name__, error)  # noqa: TRY400
         return False
     return True
-
-
-def _page_of(event: Event) -> str:
-    dag_id, _, run_id = event.run.partition("/")
-    return tab_address(dag_id, run_id, QUALITY_ROUTE if event.kind == "unhealthy" else PLAN_ROUTE)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 from topicops.edges.home.memories import MemoryFile
 from topicops.features.notify import events as run_events
-from topicops.features.notify.values import Event, EventKind, Told
+from topicops.features.notify.events import Event, EventKind, Told
 from topicops.flow.reporting import run_report
 from topicops.flow.runs.held_changes import read_rejections
 from topicops.flow.runs.newest_runs import unverified, unverified_of
@@ -19,30 +19,17 @@ from topicops.flow.runs.run import Run
 from topicops.model.errors import ArtifactError, TopicopsError
 from topicops.model.plans.changes import GateWord
 from topicops.model.printable import plural
+from topicops.steps.planning.diff import DriftReport
 from topicops.steps.reporting.run_report import RunReport
 
 NOTHING_SENT = "nothing was sent"
 END_TOLD_FILE = "end-told"
 TOLD_FILE = "told.json"
-"""In the folder of a run: what was told of this run alone."""
+"""File in the folder of a run: what was told of this run alone."""
 DRIFT_FILE = "drift.json"
 
 Tell = Callable[[Event], bool]
 """Tells one receiver; returns whether the receiver took it."""
-
-
-@dataclass(frozen=True)
-class _Difference:
-    topic: str
-    kind: str
-    field: str | None
-
-
-@dataclass(frozen=True)
-class _Drift:
-    """What is read of ``drift.json``."""
-
-    drift: tuple[_Difference, ...]
 
 
 class Telling:
@@ -62,7 +49,7 @@ class Telling:
         Args:
             judged: The lasting kinds that this run could see; empty for a run that sees a part only.
             approval: The DAG that asks: a run that judged the whole and did not fail ends what failed there.
-            now_so: What is so when a trouble is over; empty: the report's headline.
+            now_so: Sentence for a trouble that is over; empty means the report's headline.
         """
         self.events = tuple(found)
         over = run_events.recovered(report, found, judged)
@@ -72,15 +59,12 @@ class Telling:
         self._lasting = MemoryFile(_file_of(run), Told)
         self._of_run = MemoryFile(run.store.path(TOLD_FILE), Told)
         self.problems: list[str] = []
-        """Why what was told cannot be remembered."""
+        """Reasons why what was told cannot be remembered."""
         self._unsaved: list[tuple[str, Event]] = []
         self._approvals = MemoryFile(_file_of(run, approval), Told) if approval and judged else None
 
     def tell(self, receiver: str, tell: Tell) -> tuple[Event, ...]:
-        """Tell one receiver what is new to it; returns what it took.
-
-        What it did not take is new to it again after the next run.
-        """
+        """Tell one receiver what is new to it; returns what it took. The rest is new to it again after the next run."""
         heard = []
         for event in run_events.news(self.events, self._known_to(receiver), self._over, rules=self._rules):
             if tell(event):
@@ -116,12 +100,11 @@ class Telling:
 
 
 def telling_of_run(run: Run, *, mode: str, failed_tasks: Sequence[str], is_whole: bool, approval: str = "") -> Telling:
-    """At the end of a run of the pipeline, or of the DAG that asks.
+    """Make what is told at the end of a run of the pipeline, or of the DAG that asks.
 
     Args:
         mode: ``apply``, ``plan`` or ``approval``.
         is_whole: Whether the run looked at all topics.
-        approval: The DAG that asks, of which a good run of the pipeline ends what failed.
     """
     report = run_report(run, failed_tasks=failed_tasks)
     rejected = frozenset(read_rejections(run.home, run.environment))
@@ -136,47 +119,40 @@ def telling_of_run(run: Run, *, mode: str, failed_tasks: Sequence[str], is_whole
 
 
 def telling_of_drift(run: Run, *, is_whole: bool) -> Telling:
-    """At the end of a run of the drift DAG."""
+    """Make what is told at the end of a run of the drift DAG."""
     report = _no_report(run)
-    entries = run.store.read_value(DRIFT_FILE, _Drift).drift
+    entries = run.store.read_value(DRIFT_FILE, DriftReport).drift
     lines = [f"{entry.topic} {entry.field or ''}".rstrip() + f": {entry.kind}" for entry in entries]
     found = tuple(run_events.drift_event(report, lines))
     return Telling(run, report, found, frozenset(("drift", "failed")) if is_whole else frozenset())
 
 
 def telling_of_answer(run: Run, *, kind: EventKind, verdict: str, changes: int) -> Telling:
-    """While a person is asked, or after the answer: ``held``, ``approved``, ``rejected`` or ``withdrawn``."""
+    """Make what is told of a question or its answer: ``held``, ``approved``, ``rejected`` or ``withdrawn``."""
     event = replace(_event(run, kind, verdict, cause=verdict), counts={"changes": changes})
     return Telling(run, _no_report(run), (event,), frozenset())
 
 
 def note_end_told(run: Run) -> None:
-    """After everybody was told how the run ended, so that nobody is told again that it failed."""
+    """Note that everybody was told how the run ended, so that nobody is told again that it failed."""
     with suppress(ArtifactError):
         run.store.write_text(END_TOLD_FILE, "")
 
 
 def telling_of_failure(run: Run, reason: str) -> Telling:
-    """Of a run that failed without a report that told of it. Needs neither its folder nor the home.
-
-    Args:
-        reason: Airflow's, in a few words.
-    """
+    """Make what is told of a run that failed without a report. Needs neither its folder nor the home."""
+    with suppress(ArtifactError, OSError):  # then it is told, perhaps again
+        if run.store.has(END_TOLD_FILE):
+            return Telling(run, _no_report(run), (), frozenset())
     left, is_whole = _left_by(run), not run.name.startswith("topic_approval_")
     # A question is another matter each time, and so is what was sent.
     cause = reason if is_whole and left == NOTHING_SENT else f"{reason} {run.name}"
-    if _is_end_told(run):
-        return Telling(run, _no_report(run), (), frozenset())
     event = _event(run, "failed", f"The run failed: run {run.name}: {reason.rstrip('.')}; {left}.", cause=cause)
     return Telling(run, _no_report(run), (event,), frozenset(("failed",)))
 
 
 def telling_of_files(run: Run, fetched_at: datetime | None) -> Telling:
-    """At the end of a run, good or not: whether Airflow still fetches the files that runs read.
-
-    Args:
-        fetched_at: When it did last, if that is too long ago; None: it does.
-    """
+    """Make what is told of the files at the end of any run. None means that Airflow still fetches them."""
     said = f"Airflow fetched the files last at {fetched_at:%Y-%m-%d %H:%M} UTC" if fetched_at else ""
     verdict = f"{said}: runs do not know what was changed since. See the log of the DAG processor."
     found = (_event(run, "outdated", verdict, cause="not fetched"),) if fetched_at else ()
@@ -191,15 +167,8 @@ def _event(run: Run, kind: EventKind, verdict: str, *, cause: str) -> Event:
     return Event(kind=kind, environment=run.environment, verdict=verdict, cause=cause, run=run.name)
 
 
-def _is_end_told(run: Run) -> bool:
-    try:
-        return run.store.has(END_TOLD_FILE)
-    except (ArtifactError, OSError):  # then it is told, perhaps again
-        return False
-
-
 def _left_by(run: Run) -> str:
-    """What the run has sent, and what of it nobody has verified."""
+    """Say what the run has sent, and what of it is not verified."""
     try:
         sent = [outcome for outcome in outcomes_so_far(run) if outcome.sent]
         left = {outcome.topic for outcome in sent} & {*unverified_of(run), *unverified(run)}
@@ -207,11 +176,9 @@ def _left_by(run: Run) -> str:
         return f"what it has sent cannot be read: {error}"
     if not sent:
         return NOTHING_SENT
-    named = ", ".join(f"{outcome.action} {outcome.topic}" for outcome in sent[: run_events.NAMED])
-    more = len(sent) - run_events.NAMED
-    said = f"{plural(len(sent), 'change')} sent: {named}{f', {more} more' if more > 0 else ''}"
+    names = run_events.named(f"{outcome.action} {outcome.topic}" for outcome in sent)
     unseen = f"; {plural(len(left), 'topic')} not verified, which the next run does first" if left else ""
-    return f"{said}{unseen}"
+    return f"{plural(len(sent), 'change')} sent: {names}{unseen}"
 
 
 def _file_of(run: Run, dag: str = "") -> Path:
@@ -219,7 +186,7 @@ def _file_of(run: Run, dag: str = "") -> Path:
 
 
 def _read(memory: MemoryFile[Told]) -> Told:
-    """A damaged memory tells again rather than nothing."""
+    """Read what was told; a damaged memory tells again rather than nothing."""
     try:
         return memory.read() or Told()
     except ArtifactError:

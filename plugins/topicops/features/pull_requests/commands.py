@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import Annotated, Literal
@@ -10,13 +11,11 @@ import typer
 
 from topicops.cli.output import new_run_id, print_error, print_result, progress
 from topicops.cli.shared_options import TopicsOption
-from topicops.model.errors import ArtifactError, ExitStatus
+from topicops.model.errors import ArtifactError, ExitStatus, UsageError
 from topicops.model.printable import plural
 
 app = typer.Typer(
-    name="ci",
-    help="What the jobs of a pull request run: on GitHub, GitLab, or by hand.",
-    no_args_is_help=True,
+    name="ci", help="What the jobs of a pull request run: on GitHub, GitLab, or by hand.", no_args_is_help=True
 )
 FOLDER = Path("pull-request")
 
@@ -47,14 +46,17 @@ def validate_command(
 ) -> None:
     """Check every file. What the branch brings is shown in full; what was wrong before is counted. No connection."""
     from topicops.features.pull_requests.branches import validate_change
-    from topicops.features.pull_requests.edges.surroundings import base_of_the_branch, default_format
+    from topicops.features.pull_requests.edges.surroundings import surroundings_of
     from topicops.flow.spec_files import shown_diagnostics
     from topicops.steps.reporting.diagnostics_text import annotation, counts_line, diagnostics_json
 
     started = time.monotonic()
-    found = validate_change(topics, since=since or base_of_the_branch())
+    since = since or surroundings_of(os.environ).base_commit
+    if since is None:
+        raise UsageError("name what the branch began from, as in: --since origin/main")
+    found = validate_change(topics, since=since)
     counts = counts_line(found.brought, files=found.files, took_s=time.monotonic() - started)
-    match output or default_format():
+    match output or ("github" if os.environ.get("GITHUB_ACTIONS") == "true" else "text"):
         case "json":
             print_result(diagnostics_json(found.brought, files=found.files))
         case "github":
@@ -83,32 +85,35 @@ def plan_command(
     number: NumberOption = None,
 ) -> None:
     """Plan the merge of base and branch by the policy of the base. The branch is read as data; no cluster changes."""
-    from topicops.features.pull_requests.edges.surroundings import change_to_plan
+    from topicops.features.pull_requests.edges.surroundings import surroundings_of
     from topicops.features.pull_requests.planning import Planning, plan_pull_request, write_planned
     from topicops.flow.runs.run import home_folder
     from topicops.steps.reporting.plan_document import plan_text
 
-    change = change_to_plan(base=base, head=head, number=number)
+    found = surroundings_of(os.environ)
+    if (head := head or found.head_commit) is None:
+        raise UsageError("name the branch's newest commit: --head; this is no job of GitHub Actions or GitLab CI")
     planned = plan_pull_request(
         topics,
-        base=change.base,
-        head=change.head,
-        number=change.number,
+        base=base or "HEAD",
+        head=head,
+        number=number or found.number,
         only=frozenset(environment or ()),
         planning=Planning(run_id=new_run_id(), home=home_folder(), progress=progress),
     )
     write_planned(planned, folder)
-    for remark in planned.summary.remarks:
+    summary = planned.summary
+    for remark in summary.remarks:
         print_error(remark)
-    for entry in planned.summary.environments:
+    for entry in summary.environments:
         print_result(plan_text(planned.plans[entry.environment]) if not entry.problem else "", "text")
         if entry.problem:
             print_error(f"{entry.environment}: {entry.problem}")
-    if not planned.summary.environments and not planned.summary.problem and not planned.summary.remarks:
+    if summary.problem:
+        print_error(summary.problem)
+    elif not summary.environments and not summary.remarks:
         print_result("The pull request changes no topic of any environment.")
-    if planned.summary.problem:
-        print_error(planned.summary.problem)
-    has_problem = planned.summary.problem or any(entry.problem for entry in planned.summary.environments)
+    has_problem = summary.problem or any(entry.problem for entry in summary.environments)
     raise typer.Exit(ExitStatus.ERROR if has_problem else ExitStatus.SUCCESS)
 
 
@@ -140,26 +145,21 @@ def status_command(
     ] = False,
 ) -> None:
     """Set the check and the label by the highest risk. A held change is neutral, with the way to approve it."""
-    from topicops.features.pull_requests.commenting import (
-        conversation_about,
-        set_check,
-        set_failed_check,
-        set_pending_check,
-        set_unplanned_check,
-    )
+    from topicops.features.pull_requests.checks import set_check, set_plain_check, set_unplanned_check
+    from topicops.features.pull_requests.commenting import conversation_about
     from topicops.features.pull_requests.forge import CheckResult, ForgeError
     from topicops.features.pull_requests.planning import read_planned
 
     conversation = conversation_about(number, repository, progress=progress)
     try:
         if started:
-            check = set_pending_check(conversation)
+            check = set_plain_check(CheckResult.PENDING, "The plan is being made", conversation)
         elif unplanned:
             check = set_unplanned_check(unplanned, conversation)
         else:
             check = set_check(read_planned(folder), conversation)
     except (ArtifactError, ForgeError) as error:  # the check reports in any case, because a merge may wait for it
-        check = set_failed_check(str(error), conversation)
+        check = set_plain_check(CheckResult.FAILURE, str(error), conversation)
     print_result(f"{check.result}: {check.title}")
     raise typer.Exit(ExitStatus.ERROR if check.result is CheckResult.FAILURE else ExitStatus.SUCCESS)
 
@@ -186,12 +186,13 @@ def trigger_command(
     wait_run: Annotated[str, typer.Option("--wait-run", help="How long a run may take: 90s, 2h.")] = "2h",
 ) -> None:
     """Hand the review's approvals to Airflow, start a run for each environment that the merge touches, follow it."""
-    from topicops.features.pull_requests.edges.surroundings import merge_to_trigger
+    from topicops.features.pull_requests.edges.surroundings import surroundings_of
     from topicops.features.pull_requests.triggering import trigger_of, write_runs
 
-    merge = merge_to_trigger(commit=commit, before=before)
+    found = surroundings_of(os.environ)
+    merge_commit = commit or found.head_commit or "HEAD"
     trigger = trigger_of(topics, repository, wait_commit=wait_commit, wait_run=wait_run, progress=progress)
-    runs = trigger.start(before=merge.base, merge_commit=merge.head)
+    runs = trigger.start(before=before or found.base_commit or f"{merge_commit}^1", merge_commit=merge_commit)
     write_runs(runs, folder)
     for run in runs.environments:
         print_result(f"{run.environment}: {run.state}: {run.sentence} {run.url}".rstrip())
@@ -204,7 +205,8 @@ def trigger_command(
 @app.command("report")
 def report_command(folder: FolderArgument = FOLDER, repository: RepositoryOption = None) -> None:
     """Write what `ci trigger` saw into the pull request: applied, verified, held or failed, with links to the runs."""
-    from topicops.features.pull_requests.commenting import conversation_about, report_runs
+    from topicops.features.pull_requests.checks import report_runs
+    from topicops.features.pull_requests.commenting import conversation_about
     from topicops.features.pull_requests.triggering import read_runs
 
     runs = read_runs(folder)
@@ -231,7 +233,7 @@ def codeowners_command(
     ] = False,
 ) -> None:
     """Print a line for each folder and topic with its reviewers, as owners.yaml names them for the topic's owner."""
-    from topicops.features.pull_requests.code_owners import code_owners_of, renew_code_owners
+    from topicops.features.pull_requests.owners import code_owners_of, renew_code_owners
 
     text = code_owners_of(topics)
     if write is None:

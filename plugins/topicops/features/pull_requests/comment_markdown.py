@@ -1,6 +1,6 @@
 """The comments of a pull request about one environment: what must be seen first, in as few characters as it takes.
 
-A comment begins with a hidden marker, by which a later run finds it again, and the first one ends with a hidden record.
+A comment begins with a hidden marker, by which a later run finds it again, and the plan's ends with a hidden record.
 What comes after the plan is a comment of its own, so the comment with the plan stays as it was reviewed.
 """
 
@@ -8,9 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from itertools import filterfalse
+from typing import Literal
 
-from topicops.features.pull_requests.values import CommentContent, OtherPullRequest, ReviewState, TriggeredRun
+from topicops.features.pull_requests.values import (
+    CommentContent,
+    OtherPullRequest,
+    PullRequestPlan,
+    ReviewState,
+    TriggeredRun,
+)
 from topicops.model.plans.plan import Blocked, GatedChange, Plan
 from topicops.model.printable import markdown, plural
 from topicops.model.runs.results import RunResult
@@ -20,9 +28,9 @@ from topicops.steps.reporting.document import (
     Row,
     Said,
     Section,
+    as_markdown,
     markdown_lines,
     markdown_row,
-    section_head,
     size,
     table_head,
     words,
@@ -51,136 +59,89 @@ from topicops.steps.reporting.plan_wording import (
 
 COMMENT_LIMIT = 65_000
 """Characters of one comment; GitHub takes 65,536."""
-MOST_PARTS = 4
-NOTE = 0
-"""Number of the part that follows the plan: why the newest commit has none, or what became of the changes."""
 _OTHERS_SHOWN, _TOPICS_SHOWN, _LOADS_SHOWN, _DIGESTS_SHOWN, _RACKS_SHOWN = 10, 5, 50, 50, 10
 """What is below the changes must leave room for them."""
 _BAR = 20
 """Cells of a bar."""
-_MARKER = re.compile(r"<!-- topicops:comment environment=([A-Za-z0-9_-]+) part=([0-9]) -->\n")
+_MARKER = re.compile(r"<!-- topicops:comment environment=([A-Za-z0-9_-]+) kind=(plan|note) -->\n")
 _ADDRESS = re.compile(r"https?://[A-Za-z0-9.:/_~%-]+")
-_DIGEST_SHOWN = 12
 _NO_PLAN = "**The newest commit has no plan.** The files or the cluster must be put right first:"
 _OLDER_PLAN = "A plan in another comment is that of an earlier commit."
-_MINUTE = "%Y-%m-%d %H:%M UTC"
 
 OfChange = Callable[[CommentContent, Plan, GatedChange], Entry]
+CommentKind = Literal["plan", "note"]
+"""``note``: what follows the plan, such as why the newest commit has none, or what became of the changes."""
 
 
-def marker(environment: str, part: int) -> str:
-    """The first line of a comment."""
-    return f"<!-- topicops:comment environment={environment} part={part} -->"
+def marker(environment: str, kind: CommentKind) -> str:
+    """Write the first line of a comment."""
+    return f"<!-- topicops:comment environment={environment} kind={kind} -->"
 
 
-def marked(body: str) -> tuple[str, int] | None:
-    """Environment and part of a comment that begins with a marker; None for any other text."""
+def marked(body: str) -> tuple[str, str] | None:
+    """Read environment and kind of a comment that begins with a marker. None means that it is another text."""
     match = _MARKER.match(body)
-    return (match[1], int(match[2])) if match else None
+    return (match[1], match[2]) if match else None
 
 
-@dataclass(frozen=True, slots=True)
-class PlanComment:
-    parts: tuple[str, ...]
-    """Texts of the comments, each below ``COMMENT_LIMIT`` characters; mostly one."""
-    left_out: frozenset[str] = frozenset()
-    """Digests of the changes that have no row, because there are too many."""
+def plan_comment(content: CommentContent, plan: Plan) -> tuple[str, frozenset[str]]:
+    """Show the plan of one environment: a text, and the digests of the changes that have no row in it.
 
-
-def plan_comment(content: CommentContent, plan: Plan) -> PlanComment:
-    """Show the plan of one environment.
-
-    Changes are shown in full where they fit, else in brief. If even that is too long, more comments follow, the gravest
-    changes first; what does not fit into ``MOST_PARTS`` is counted.
+    Changes are shown in full where they fit, else in brief, the gravest first. Rows that do not fit are counted.
     """
-    closing = _closing(content, plan)
+    head = [marker(content.entry.environment, "plan"), *_opening(content, plan)]
+    closing = [*_other_lines(content.others), *_loss_lines(plan), *_load_lines(plan), *_digest_lines(content)]
+    closing += [*_commit_lines(content.pull), *filter(None, [content.record])]
     for grave_row, other_row in ((_full, _full), (_full, _brief), (_brief, _brief)):
-        lines = [*_opening(content, plan), *_body(content, plan, grave_row, other_row), *closing]
-        if size(lines) + size([marker(content.environment, 1)]) <= COMMENT_LIMIT:
-            return PlanComment((_text(content.environment, 1, lines),))
-    return _split(content, plan, closing)
+        sections = [section for section in _sections(content, plan, grave_row, other_row) if section.rows]
+        lines = [*head, *(line for section in sections for line in markdown_lines(section)), *closing]
+        if size(lines) <= COMMENT_LIMIT:
+            return _joined(lines), frozenset()
+    unfolded = [replace(section, is_folded=False) for section in sections]
+    room = COMMENT_LIMIT - size(head) - size(closing)
+    lines = [*head, *as_markdown(unfolded, limit=room, whole="the plan of the job").split("\n"), *closing]
+    shown = frozenset(lines)
+    rows = {gated.digest: markdown_row(_brief(content, plan, gated)) for gated in plan.changes}
+    return _joined(lines), frozenset(digest for digest, row in rows.items() if row not in shown)
 
 
-def no_plan_note(content: CommentContent) -> str:
-    """The comment that says why the newest commit has no plan."""
-    lines = [f"### Environment {words(content.environment)}", "", _NO_PLAN, ""]
-    lines += ["```text", *_fenced(content.problem), "```", "", *_remark_lines(content), _OLDER_PLAN]
-    return _text(content.environment, NOTE, [*lines, *_commit_lines(content)])
+def no_plan_note(environment: str, problem: str, pull: PullRequestPlan | None = None) -> str:
+    """Write the comment that says why the newest commit has no plan."""
+    lines = [marker(environment, "note"), f"### Environment {words(environment)}", "", _NO_PLAN, "", "```text"]
+    # No line of the problem can end the block of code.
+    lines += [line[:500].replace("```", "` ` `") for line in problem.splitlines()[:100]]
+    lines += ["```", "", *(_remark_lines(pull) if pull else []), _OLDER_PLAN, *(_commit_lines(pull) if pull else [])]
+    return _joined(lines)
 
 
-def _text(environment: str, part: int, lines: Sequence[str]) -> str:
-    return "\n".join([marker(environment, part), *lines]).rstrip("\n") + "\n"
-
-
-def _split(content: CommentContent, plan: Plan, closing: Sequence[str]) -> PlanComment:
-    """Whole rows over several comments; the opening and the closing stay in the first."""
-    sections = [replace(found, is_folded=False) for found in _sections(content, plan, _brief, _brief) if found.rows]
-    opening = _opening(content, plan)
-    parts: list[list[str]] = [[*opening]]
-    room = COMMENT_LIMIT - size(opening) - size(closing) - 200
-    left_out: list[Row] = []
-    for section in sections:
-        head = [*section_head(section), *table_head(section)]
-        is_open = False
-        for row, shown in ((row, markdown_row(row, section.head)) for row in section.rows):
-            needed = len(shown) + 1 + (0 if is_open else size(head) + 1)
-            if needed > room and len(parts) < MOST_PARTS:
-                parts.append([f"*Continues the comment above, part {len(parts) + 1}.*", ""])
-                room, is_open = COMMENT_LIMIT - 300, False
-                needed = len(shown) + 1 + size(head) + 1
-            if needed > room:
-                left_out.append(row)
-                continue
-            parts[-1] += [shown] if is_open else ["", *head, shown]
-            is_open, room = True, room - needed
-    if left_out:
-        parts[-1] += ["", f"*{len(left_out)} rows are left out here; the plan of the job has all.*"]
-    parts[0] += ["", *closing]
-    rows_left_out = frozenset(left_out)
-    return PlanComment(
-        tuple(_text(content.environment, number, lines) for number, lines in enumerate(parts, 1)),
-        frozenset(gated.digest for gated in plan.changes if _brief(content, plan, gated) in rows_left_out),
-    )
+def _joined(lines: Sequence[str]) -> str:
+    return "\n".join(lines).rstrip("\n") + "\n"
 
 
 # ---- the parts of a comment ----
 
 
 def _opening(content: CommentContent, plan: Plan) -> list[str]:
-    lines = [f"### {words(title(plan))}", ""]
     mine = len(content.own_changes)
     whose = f"{mine} of this pull request, {len(plan.changes) - mine} pending before." if plan.changes else ""
-    lines += [f"**{markdown(summary_line(plan))}** {whose}", ""]
-    if final := final_line(replace(plan, changes=content.own_changes)):
-        lines += [f"**{markdown(final)}**", ""]
-    return [*lines, *_remark_lines(content)]
+    final = final_line(replace(plan, changes=content.own_changes))
+    lines = [f"### {words(title(plan))}", "", f"**{markdown(summary_line(plan))}** {whose}", ""]
+    return [*lines, *([f"**{markdown(final)}**", ""] if final else []), *_remark_lines(content.pull)]
 
 
-def _remark_lines(content: CommentContent) -> list[str]:
-    lines = [f"- {words(remark)}" for remark in content.remarks]
+def _remark_lines(pull: PullRequestPlan) -> list[str]:
+    lines = [f"- {words(remark)}" for remark in pull.remarks]
     return [*lines, ""] if lines else []
 
 
-def _commit_lines(content: CommentContent) -> list[str]:
-    commits = f"Base {content.base_commit[:12]}, branch {content.head_commit[:12]}."
-    return [commits, ""] if content.head_commit else []
-
-
-def _fenced(text: str) -> Iterator[str]:
-    """Lines for a code block that no text can end."""
-    for line in text.splitlines()[:100]:
-        yield line[:500].replace("```", "` ` `")
-
-
-def _body(content: CommentContent, plan: Plan, grave_row: OfChange, other_row: OfChange) -> list[str]:
-    sections = _sections(content, plan, grave_row, other_row)
-    return [line for section in sections if section.rows for line in markdown_lines(section)]
+def _commit_lines(pull: PullRequestPlan) -> list[str]:
+    return [f"Base {pull.base_commit[:12]}, branch {pull.head_commit[:12]}.", ""]
 
 
 def _sections(content: CommentContent, plan: Plan, grave_row: OfChange, other_row: OfChange) -> Iterator[Section]:
-    """The gravest first. What was there before the pull request, and is not grave, is folded."""
-    mine = content.own_changes
-    pending = [gated for gated in plan.changes if gated.change.topic not in content.own]
+    """Yield the sections, the gravest first. What was there before the pull request, and is not grave, is folded."""
+    own, mine = frozenset(content.entry.own), content.own_changes
+    pending = [gated for gated in plan.changes if gated.change.topic not in own]
 
     def changes(heading: str, which: Iterable[GatedChange], row: OfChange, *, is_folded: bool = False) -> Section:
         head, rows = BRIEF_HEAD if row is _brief else CHANGES_HEAD, [row(content, plan, gated) for gated in which]
@@ -192,11 +153,11 @@ def _sections(content: CommentContent, plan: Plan, grave_row: OfChange, other_ro
 
     before, look = "Pending before this pull request", "Pending before this pull request, look at these too"
     yield changes(GRAVE, sorted(filter(is_grave, mine), key=lambda gated: -gated.change.risk.rank), grave_row)
-    yield changes("Other changes of this pull request", (gated for gated in mine if not is_grave(gated)), other_row)
+    yield changes("Other changes of this pull request", filterfalse(is_grave, mine), other_row)
     yield blocked("Blocked", content.own_blocked)
     yield changes(look, filter(is_grave, pending), _brief)
-    yield changes(before, (gated for gated in pending if not is_grave(gated)), _brief, is_folded=True)
-    others = (found for found in plan.change_set.blocked if found.topic not in content.own)
+    yield changes(before, filterfalse(is_grave, pending), _brief, is_folded=True)
+    others = (found for found in plan.change_set.blocked if found.topic not in own)
     yield blocked("Blocked before this pull request", others, is_folded=True)
     yield Section(title="Also", rows=other_lines(plan), is_folded=True)
 
@@ -223,33 +184,21 @@ def _review_lines(state: ReviewState | None) -> Iterator[Line]:
 # ---- below the changes ----
 
 
-def _closing(content: CommentContent, plan: Plan) -> list[str]:
-    lines = [*_other_lines(content.others), *_loss_lines(plan), *_load_lines(plan), *_digest_lines(content)]
-    lines += _commit_lines(content)
-    return [*lines, content.record] if content.record else lines
-
-
-def _other_lines(others: Sequence[OtherPullRequest]) -> Iterator[str]:
-    if others:
-        yield "#### Open on the same topics"
-        yield ""
-        for other in others[-_OTHERS_SHOWN:]:
-            by = f"{_link(other.mark, other.url)} by {words(other.author)}"
-            yield f"- {by}: {_some_topics(other.topics)}; the later merge is planned anew."
-        if len(others) > _OTHERS_SHOWN:
-            yield f"- and {len(others) - _OTHERS_SHOWN} more that were opened before these"
-        yield ""
-
-
-def _some_topics(topics: Sequence[str]) -> str:
-    more = len(topics) - _TOPICS_SHOWN
-    shown = ", ".join(words(topic) for topic in topics[:_TOPICS_SHOWN])
-    return f"{shown} and {more} more" if more > 0 else shown
+def _other_lines(others: Sequence[OtherPullRequest]) -> list[str]:
+    lines = []
+    for other in others[-_OTHERS_SHOWN:]:
+        more = len(other.topics) - _TOPICS_SHOWN
+        topics = ", ".join(map(words, other.topics[:_TOPICS_SHOWN])) + (f" and {more} more" if more > 0 else "")
+        by = f"{_link(other.mark, other.url)} by {words(other.author)}"
+        lines.append(f"- {by}: {topics}; the later merge is planned anew.")
+    if len(others) > _OTHERS_SHOWN:
+        lines.append(f"- and {len(others) - _OTHERS_SHOWN} more that were opened before these")
+    return ["#### Open on the same topics", "", *lines, ""] if lines else []
 
 
 def _link(text: str, url: str) -> str:
-    shown = text.replace("#", "#\N{ZERO WIDTH SPACE}") if not _ADDRESS.fullmatch(url) else text
-    return f"[{shown}]({url})" if _ADDRESS.fullmatch(url) else words(shown)
+    # In a text that is no link, the forge would make one of ``#12``.
+    return f"[{text}]({url})" if _ADDRESS.fullmatch(url) else words(text.replace("#", "#\N{ZERO WIDTH SPACE}"))
 
 
 def _loss_lines(plan: Plan) -> list[str]:
@@ -286,12 +235,12 @@ def _bar(value: int, most: int) -> str:
 
 
 def _digest_lines(content: CommentContent) -> list[str]:
-    rows = [
-        (change_name(gated), gated.digest[:_DIGEST_SHOWN], f"{at:{_MINUTE}}" if at else "now")
-        for gated in content.own_changes
-        for at in (content.shown_since.get(gated.digest),)
-        if gated.approvable
-    ]
+    rows = []
+    for gated in content.own_changes:
+        if gated.approvable:
+            shown = content.shown.get(gated.digest)
+            since = f"{shown.since:%Y-%m-%d %H:%M} UTC" if shown else "now"
+            rows.append((change_name(gated), gated.digest[:12], since))
     return _folded("Digests of the held changes", ("change", "digest", "shown since"), rows, most=_DIGESTS_SHOWN)
 
 
@@ -304,15 +253,12 @@ def _folded(heading: str, head: tuple[str, ...], rows: Sequence[Row], *, most: i
 
 
 def result_note(run: TriggeredRun) -> str:
-    """The comment that says what became of the changes after the merge."""
-    lines = [f"### {words(run.environment)}: {words(run.sentence)}", "", *_run_line(run)]
-    return _text(run.environment, NOTE, [*lines, *(_result_lines(run.result) if run.result else [])])
-
-
-def _run_line(run: TriggeredRun) -> list[str]:
-    parts = [_link("The run in Airflow", run.url)] if run.url else []
-    parts += [f"commit {run.commit[:12]}"] if run.commit else []
-    return [", ".join(parts) + ".", ""] if parts else []
+    """Write the comment that says what became of the changes after the merge."""
+    lines = [marker(run.environment, "note"), f"### {words(run.environment)}: {words(run.sentence)}", ""]
+    of_run = [_link("The run in Airflow", run.url)] if run.url else []
+    of_run += [f"commit {run.commit[:12]}"] if run.commit else []
+    lines += [", ".join(of_run) + ".", ""] if of_run else []
+    return _joined([*lines, *(_result_lines(run.result) if run.result else [])])
 
 
 def _result_lines(result: RunResult) -> list[str]:

@@ -26,7 +26,7 @@ from topicops.model.printable import printable
 from topicops.model.runs.results import REVIEW_KEY, ReviewApprovals
 
 SHORTEST_KEY = 32
-"""Characters."""
+"""Number of characters."""
 MARK_OF_COMMIT = 12
 """Number of characters of the merge commit in the signature of an approval."""
 
@@ -43,13 +43,11 @@ class ReviewApproval:
     merge_commit: str
     environment: str
     reviewer: str
-    """Login on the forge."""
     authors: tuple[str, ...]
-    """Who opened the pull request and wrote its commits, sorted."""
+    """Logins of who opened the pull request and wrote its commits, sorted."""
     given_at: Annotated[datetime, msgspec.Meta(tz=True)]
-    """UTC."""
     digests: tuple[str, ...]
-    """Of the approved changes, sorted."""
+    """Digests of the approved changes, sorted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,11 +56,10 @@ class SignedReview:
 
     review: ReviewApproval
     signature: str
-    """Hex HMAC-SHA256."""
 
 
 def checked_key(text: str | None) -> bytes | None:
-    """The key as bytes; None where none is set. Raises ``UsageError`` for one that is too short to be secret."""
+    """Give the key as bytes. None means that none is set. Raises ``UsageError`` for one too short to be secret."""
     if not text:
         return None
     if len(text) < SHORTEST_KEY:
@@ -74,11 +71,7 @@ def checked_key(text: str | None) -> bytes | None:
 
 
 def signature_of(value: object, key: bytes, *, purpose: str) -> str:
-    """Hex HMAC-SHA256 of a value of ours.
-
-    Args:
-        purpose: What the value is, so that one kind of signed value can never stand for another.
-    """
+    """Make the hex HMAC-SHA256 of a value; by its purpose, one kind of signed value never stands for another."""
     text = canonical_json([purpose, msgspec.to_builtins(value)])
     return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
 
@@ -94,12 +87,12 @@ def signed_review(review: ReviewApproval, key: bytes) -> SignedReview:
 
 
 def is_genuine(signed: SignedReview, key: bytes) -> bool:
-    """Whether the review is exactly the one that a holder of the key has signed."""
+    """Say whether the review is exactly the one that a holder of the key has signed."""
     return is_signed(signed.review, signed.signature, key, purpose="review")
 
 
 def approvals_of_reviews(run: Run, written: Sequence[object]) -> ReviewApprovals:
-    """The approvals in these entries of the param ``reviews``. No entry fails the run; a sentence says what is wrong.
+    """Read the approvals in these entries of the param ``reviews``. No entry fails the run: a sentence says why not.
 
     Args:
         written: JSON values of ``SignedReview``.
@@ -127,26 +120,30 @@ def approvals_of_reviews(run: Run, written: Sequence[object]) -> ReviewApprovals
 
 
 def review_approvals(
-    reviews: Sequence[SignedReview],
-    key: bytes | None,
-    *,
-    environment: str,
-    is_in_files: Callable[[str], bool | None],
+    reviews: Sequence[SignedReview], key: bytes | None, *, environment: str, is_in_files: Callable[[str], bool | None]
 ) -> ReviewApprovals:
-    """The approvals of the genuine reviews for this environment. Which of them count, the policy says.
+    """Give the approvals of the genuine reviews for this environment. Which of them count, the policy says.
 
     Args:
-        key: None: there is none here, so no review is genuine.
-        is_in_files: Whether the files contain a merge commit; None: git cannot say. Then the review counts all the
-            same: it names its changes by digest, and the files must ask for exactly these.
+        is_in_files: Whether the files contain a merge commit. None means that git cannot say: then the review counts
+            all the same, because it names its changes by digest, and the files must ask for exactly these.
     """
     approvals, objections = list[Approval](), list[str]()
     for signed in reviews:
-        reason = next(_objections(signed, key, environment, is_in_files), "")
-        if reason:
-            objections.append(f"{_named(signed.review)} does not count: {reason}")
-        else:
-            approvals.append(_approval(signed.review))
+        review, merged = signed.review, signed.review.merge_commit[:MARK_OF_COMMIT]
+        where = f"{review.repository}#{review.pull_request}"
+        if reason := next(_objections(signed, key, environment, is_in_files), ""):
+            objections.append(printable(f"The review of {where} by {review.reviewer} does not count: {reason}"))
+            continue
+        approval = Approval(
+            digests=frozenset(review.digests),
+            way="review",
+            approver=review.reviewer,
+            signature=printable(f"{review.reviewer} (review of {where}, merged as {merged})"),
+            given_at=review.given_at,
+            authors=frozenset(review.authors),
+        )
+        approvals.append(approval)
     return ReviewApprovals(approvals=tuple(approvals), objections=tuple(objections))
 
 
@@ -160,26 +157,7 @@ def _objections(
     elif not is_genuine(signed, key):
         yield f"its signature was not made with the {REVIEW_KEY} of this Airflow: it was changed, or CI has another key"
     if review.environment != environment:
-        yield f"it is for environment {printable(review.environment)}"
+        yield f"it is for environment {review.environment}"
     if is_in_files(review.merge_commit) is False:
-        yield f"it was merged as {_mark(review)}, which the history of these files does not contain"
-
-
-def _approval(review: ReviewApproval) -> Approval:
-    where = f"{review.repository}#{review.pull_request}"
-    return Approval(
-        digests=frozenset(review.digests),
-        way="review",
-        approver=review.reviewer,
-        signature=printable(f"{review.reviewer} (review of {where}, merged as {_mark(review)})"),
-        given_at=review.given_at,
-        authors=frozenset(review.authors),
-    )
-
-
-def _named(review: ReviewApproval) -> str:
-    return printable(f"The review of {review.repository}#{review.pull_request} by {review.reviewer}")
-
-
-def _mark(review: ReviewApproval) -> str:
-    return printable(review.merge_commit[:MARK_OF_COMMIT])
+        merged = review.merge_commit[:MARK_OF_COMMIT]
+        yield f"it was merged as {merged}, which the history of these files does not contain"

@@ -4,31 +4,25 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 
 from topicops.edges.home.artifacts import ArtifactStore
 from topicops.edges.specs.open_files import environment_files
-from topicops.features.pull_requests.branches import Branches, open_branches, reviewers_by_owner
+from topicops.features.pull_requests.branches import Branches, changed_topics, open_branches
 from topicops.features.pull_requests.commenting import Conversation
 from topicops.features.pull_requests.edges.git_trees import fetch, is_ancestor
-from topicops.features.pull_requests.edges.surroundings import open_forge, surroundings_about
-from topicops.features.pull_requests.forge import Forge, ForgeError, PullRequest
-from topicops.features.pull_requests.reviewed import approved_digests
+from topicops.features.pull_requests.edges.surroundings import Forge, open_forge, surroundings_about
+from topicops.features.pull_requests.forge import ForgeError, PullRequest
+from topicops.features.pull_requests.owners import reviewers_by_owner
+from topicops.features.pull_requests.reviews import approved_digests
 from topicops.features.pull_requests.signed_reviews import ReviewApproval, SignedReview, checked_key, signed_review
-from topicops.features.pull_requests.touched import changed_topics
-from topicops.features.pull_requests.values import RUNS_FILE, RunState, TriggeredRun, TriggeredRuns
-from topicops.features.shared.airflow_client import (
-    AirflowClient,
-    AirflowError,
-    NoSuchInAirflowError,
-    TaskState,
-)
+from topicops.features.pull_requests.values import RUNS_FILE, TriggeredRun, TriggeredRuns
+from topicops.features.shared.airflow_client import AirflowClient, AirflowError, NoSuchInAirflowError
 from topicops.model.errors import TopicopsError, UsageError
 from topicops.model.printable import first_line, plural
 from topicops.model.runs.results import MOST_DIGESTS, MOST_REVIEWS, RESULT_KEY, REVIEW_KEY, RunResult
@@ -39,18 +33,7 @@ POLL_S = 2.0
 AIRFLOW_URL, AIRFLOW_USER = "TOPICOPS_AIRFLOW_URL", "TOPICOPS_AIRFLOW_USER"
 AIRFLOW_PASSWORD, AIRFLOW_TOKEN = "TOPICOPS_AIRFLOW_PASSWORD", "TOPICOPS_AIRFLOW_TOKEN"
 AIRFLOW_PATIENCE_S = 60.0
-"""How long Airflow may give no answer, as while its API server is started again, before a run is given up."""
-
-
-class Airflow(Protocol):
-    """The part of ``AirflowClient`` that is needed here."""
-
-    def bundle_version(self, dag_id: str) -> str | None: ...
-    def trigger(self, dag_id: str, conf: Mapping[str, object]) -> str: ...
-    def run_page(self, dag_id: str, run_id: str) -> str: ...
-    def follow(self, dag_id: str, run_id: str, *, timeout_s: float) -> Iterator[TaskState]: ...
-    def run_state(self, dag_id: str, run_id: str) -> str: ...
-    def xcom(self, dag_id: str, run_id: str, task_id: str, key: str) -> object: ...
+"""Seconds that Airflow may give no answer, as while its API server is started again, before a run is given up."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,53 +41,48 @@ class Trigger:
     """What starts the runs of one merge."""
 
     topics: Path
-    """The folder of topics in a clone that has the merge commit."""
-    airflow: Airflow
+    """Folder of topics in a clone that has the merge commit."""
+    airflow: AirflowClient
     forge: Forge
     key: bytes | None
-    """None: reviews approve nothing."""
+    """Key of the signatures. None means that reviews approve nothing."""
     for_commit_s: float
-    """Seconds to wait until Airflow has the merge commit."""
     for_run_s: float
-    """Seconds to wait until a run has ended."""
     progress: Callable[[str], None]
     sleep: Callable[[float], None] = time.sleep
 
     def start(self, *, before: str, merge_commit: str) -> TriggeredRuns:
         """Start and follow a run for each environment that the commits after ``before`` touch.
 
-        An environment whose run fails is told in its place. Those that come ``after`` it are not started.
-
-        Raises:
-            UsageError: A commit is missing in the clone.
-            ForgeError: The forge does not say which pull request was merged.
+        An environment whose run fails is told in its place. Those that come ``after`` it are not started. Raises
+        ``UsageError`` for a missing commit, ``ForgeError`` if the forge does not say which pull request was merged.
         """
-        pull_request = self.forge.pull_request_of(merge_commit)
-        number = pull_request.number if pull_request else None
-        with open_branches(self.topics, base=before, head=merge_commit, merge=False) as found:
-            waits = _waits(found)
-            touched = _with_those_before(_touched(found), waits)
+        known = self.forge.pull_requests_with(merge_commit)
+        # None means that the commit came another way.
+        pull_request = next((pull for pull in known if pull.merge_commit == merge_commit), None)
+        runs: dict[str, TriggeredRun] = {}
+        with open_branches(self.topics, base=before, head=merge_commit, merge=False) as branches:
+            environments, waits = _environments(branches)
             try:
-                reviews = self._reviews(found, pull_request, merge_commit, touched)
+                reviews = self._reviews(branches, pull_request, merge_commit, environments)
             except ForgeError as error:
                 self.progress(f"No review is handed over, so what needs one is held: {error}")
                 reviews = {}
-            runs: dict[str, TriggeredRun] = {}
-            for environment in _in_order(touched, waits):
+            for environment in environments:
                 unmet = [name for name in waits[environment] if name in runs and runs[name].state != "applied"]
-                if not unmet:
+                if unmet:
+                    names = " and ".join(unmet)
+                    sentence = f"waits for {names} (policy.after): start it again once that is applied and verified"
+                    runs[environment] = TriggeredRun(environment=environment, state="waiting", sentence=sentence)
+                else:
                     runs[environment] = self._run(environment, merge_commit, reviews.get(environment, ()))
-                    continue
-                sentence = (
-                    f"waits for {' and '.join(unmet)} (policy.after): start it again once that is applied and verified"
-                )
-                runs[environment] = TriggeredRun(environment=environment, state="waiting", sentence=sentence)
-            return TriggeredRuns(number=number, merge_commit=merge_commit, environments=tuple(runs.values()))
+        number = pull_request.number if pull_request else None
+        return TriggeredRuns(number=number, merge_commit=merge_commit, environments=tuple(runs.values()))
 
     def _reviews(
         self, branches: Branches, pull_request: PullRequest | None, merge_commit: str, environments: Sequence[str]
-    ) -> Mapping[str, tuple[SignedReview, ...]]:
-        """By environment, the signed reviews that approve something which our comment showed."""
+    ) -> Mapping[str, Sequence[SignedReview]]:
+        """Give, by environment, the signed reviews that approve something which our comment showed."""
         if pull_request is None or self.key is None:
             return {}
         talk = Conversation(forge=self.forge, number=pull_request.number, key=self.key, progress=self.progress)
@@ -117,21 +95,20 @@ class Trigger:
                 # Where nobody knows who made a commit, the reviewer may have: the policy then says what an author
                 # approves.
                 authors = facts.authors.logins | ({reviewer} if facts.authors.unknown_commit else set())
-                review = ReviewApproval(
-                    repository=self.forge.repository,
-                    pull_request=pull_request.number,
-                    url=pull_request.url,
-                    merge_commit=merge_commit,
-                    environment=environment,
-                    reviewer=reviewer,
-                    authors=tuple(sorted(authors)),
-                    given_at=given_at,
-                    digests=digests,
-                )
-                # As several, where it approves more changes than one may name.
-                parts = [digests[first : first + MOST_DIGESTS] for first in range(0, len(digests), MOST_DIGESTS)]
-                reviews += [signed_review(replace(review, digests=part), self.key) for part in parts]
-            found[environment] = tuple(reviews[:MOST_REVIEWS])
+                for first in range(0, len(digests), MOST_DIGESTS):  # several reviews, if one may not name all changes
+                    review = ReviewApproval(
+                        repository=self.forge.repository,
+                        pull_request=pull_request.number,
+                        url=pull_request.url,
+                        merge_commit=merge_commit,
+                        environment=environment,
+                        reviewer=reviewer,
+                        authors=tuple(sorted(authors)),
+                        given_at=given_at,
+                        digests=digests[first : first + MOST_DIGESTS],
+                    )
+                    reviews.append(signed_review(review, self.key))
+            found[environment] = reviews[:MOST_REVIEWS]
         return found
 
     def _run(self, environment: str, merge_commit: str, reviews: Sequence[SignedReview]) -> TriggeredRun:
@@ -142,16 +119,15 @@ class Trigger:
             conf = {"mode": "apply", "commit": commit, "reviews": [msgspec.to_builtins(review) for review in reviews]}
             run_id = self.airflow.trigger(dag_id, conf)
             url = self.airflow.run_page(dag_id, run_id)
-            self.progress(
-                f"{environment}: run {run_id} on commit {commit[:12]}, {plural(len(reviews), 'review')}: {url}"
-            )
+            count = plural(len(reviews), "review")
+            self.progress(f"{environment}: run {run_id} on commit {commit[:12]}, {count}: {url}")
             run = replace(run, run_id=run_id, url=url, commit=commit, state="failed")
             return self._followed(run)
         except TopicopsError as error:
             return replace(run, sentence=first_line(error))
 
     def _commit_in_airflow(self, dag_id: str, merge_commit: str) -> str:
-        """The commit that Airflow has once that contains the merge. Raises ``AirflowError`` if it never does."""
+        """Wait for a commit in Airflow that contains the merge. Raises ``AirflowError`` if it never has one."""
         deadline, version = time.monotonic() + self.for_commit_s, None
         self.progress(f"{dag_id}: waiting until Airflow has commit {merge_commit[:12]}")
         while time.monotonic() < deadline:
@@ -160,10 +136,9 @@ class Trigger:
             except NoSuchInAirflowError:  # the merge may bring the environment, and with it the DAG
                 self.sleep(POLL_S)
                 continue
-            if version is None:  # a folder without versions: the run itself waits for the commit
-                return merge_commit
-            contains = version == merge_commit or self._contains(version, merge_commit)
-            if contains is None:  # of another repository, which has the DAGs alone: as a folder without versions
+            # A folder without versions: the run itself waits for the commit. A version of another repository, which
+            # not even origin has: that repository has the DAGs alone.
+            if version is None or (contains := self._contains(version, merge_commit)) is None:
                 return merge_commit
             if contains:
                 return version
@@ -175,8 +150,8 @@ class Trigger:
         )
 
     def _contains(self, later: str, earlier: str) -> bool | None:
-        """Whether the history of one commit has the other; None where not even ``origin`` has the later one."""
-        found = is_ancestor(self.topics.parent, earlier, later)
+        """Say whether one commit's history has the other. None means that not even ``origin`` has the later one."""
+        found = later == earlier or is_ancestor(self.topics.parent, earlier, later)
         if found is None:
             fetch(self.topics.parent)
             found = is_ancestor(self.topics.parent, earlier, later)
@@ -190,32 +165,64 @@ class Trigger:
             result = msgspec.convert(self.airflow.xcom(run.dag_id, run.run_id, "report", RESULT_KEY), RunResult)
         except (AirflowError, msgspec.ValidationError) as error:
             return replace(run, sentence=f"the run ended {state} and left no result: {first_line(error)}")
-        return replace(run, state=_state(state, result), sentence=result.headline, result=result)
+        run = replace(run, sentence=result.headline, result=result)
+        if state != "success" or not result.success:
+            return run
+        is_held = any(change.status in ("held", "skipped") for change in result.changes)
+        return replace(run, state="held" if is_held else "applied")
+
+
+def _environments(branches: Branches) -> tuple[Sequence[str], Mapping[str, Sequence[str]]]:
+    """Name the environments to start, each behind those that it waits for, and what each waits for (``policy.after``).
+
+    They want something else than before, or cannot be compared, or come before such a one: those must be verified at
+    this very commit.
+    """
+    waits, started = dict[str, Sequence[str]](), list[str]()
+    for name in environment_files(branches.after_with_policy):
+        judged = branches.judged(branches.after_with_policy, name, needs=no_topic)
+        waits[name] = judged.environment.spec.policy.after if judged.environment else ()
+        before = branches.desired(branches.before, name) if name in branches.environments else None
+        if before is None or judged.desired is None or changed_topics(before, judged.desired):
+            started.append(name)
+    for name in started:  # the list grows meanwhile
+        started.extend(other for other in waits[name] if other in waits and other not in started)
+    try:
+        in_order = list(TopologicalSorter({name: waits[name] for name in started}).static_order())
+    except CycleError as error:
+        raise UsageError("the environments wait for each other in a circle (policy.after)") from error
+    return [name for name in in_order if name in started], waits
 
 
 def trigger_of(
     topics: Path, repository: str | None, *, wait_commit: str, wait_run: str, progress: Callable[[str], None]
 ) -> Trigger:
-    """Raises ``UsageError`` if forge or Airflow are not named."""
+    """Open forge and Airflow. Raises ``UsageError`` if they are not named."""
+
+    def seconds(text: str, option: str) -> float:
+        try:
+            return read_duration_ms(text) / 1000
+        except (ValueError, OverflowError) as error:
+            raise UsageError(f"{option} {text!r}: {error}; write 90s, 15m or 2h") from error
+
     return Trigger(
         topics=topics,
         airflow=_airflow(),
         forge=open_forge(surroundings_about(repository), os.environ),
         key=checked_key(os.environ.get(REVIEW_KEY)),
-        for_commit_s=_seconds(wait_commit, "--wait-commit"),
-        for_run_s=_seconds(wait_run, "--wait-run"),
+        for_commit_s=seconds(wait_commit, "--wait-commit"),
+        for_run_s=seconds(wait_run, "--wait-run"),
         progress=progress,
     )
 
 
 def _airflow() -> AirflowClient:
-    """Signed in. Raises ``UsageError`` for what is missing, ``AirflowError`` if it refuses."""
-    url = os.environ.get(AIRFLOW_URL, "").strip()
+    """Sign in. Raises ``UsageError`` for what is missing, ``AirflowError`` if it refuses."""
+    url, user, password, token = (
+        os.environ.get(name, "").strip() for name in (AIRFLOW_URL, AIRFLOW_USER, AIRFLOW_PASSWORD, AIRFLOW_TOKEN)
+    )
     if not url.startswith(("http://", "https://")):
         raise UsageError(f"{AIRFLOW_URL} is not set: the address of Airflow's API server, https://airflow.example.com")
-    user, password, token = (
-        os.environ.get(name, "").strip() for name in (AIRFLOW_USER, AIRFLOW_PASSWORD, AIRFLOW_TOKEN)
-    )
     if not all(text.isascii() and text.isprintable() and " " not in text for text in (token, user)):
         raise UsageError(f"{AIRFLOW_TOKEN} or {AIRFLOW_USER} has characters that none has: copy it again")
     if token:
@@ -227,64 +234,7 @@ def _airflow() -> AirflowClient:
     return client
 
 
-def _seconds(text: str, option: str) -> float:
-    try:
-        return read_duration_ms(text) / 1000
-    except (ValueError, OverflowError) as error:
-        raise UsageError(f"{option} {text!r}: {error}; write 90s, 15m or 2h") from error
-
-
-def _touched(branches: Branches) -> tuple[str, ...]:
-    """Environments that want something else than before, or whose files cannot be compared."""
-    after = branches.after_with_policy
-    return tuple(name for name in environment_files(after) if _is_touched(branches, name))
-
-
-def _is_touched(branches: Branches, environment: str) -> bool:
-    if environment not in branches.environments:
-        return True
-    before = branches.desired(branches.before, environment)
-    after = branches.desired(branches.after_with_policy, environment)
-    return before is None or after is None or bool(changed_topics(before, after))
-
-
-def _waits(branches: Branches) -> Mapping[str, tuple[str, ...]]:
-    """By environment, those that come before it (``policy.after``)."""
-    found = {}
-    for name in environment_files(branches.after_with_policy):
-        environment = branches.judged(branches.after_with_policy, name, needs=no_topic).environment
-        found[name] = environment.spec.policy.after if environment else ()
-    return found
-
-
-def _with_those_before(touched: Sequence[str], waits: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """Also the environments that come before a touched one: they must be verified at this very commit."""
-    found, waiting = list[str](), list(touched)
-    while waiting:
-        name = waiting.pop(0)
-        if name in waits and name not in found:
-            found.append(name)
-            waiting += waits[name]
-    return tuple(found)
-
-
-def _in_order(environments: Sequence[str], waits: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
-    """The environments, each behind those that it waits for."""
-    try:
-        ordered = list(TopologicalSorter({name: waits.get(name, ()) for name in environments}).static_order())
-    except CycleError as error:
-        raise UsageError("the environments wait for each other in a circle (policy.after)") from error
-    return (name for name in ordered if name in environments)
-
-
-def _state(run_state: str, result: RunResult) -> RunState:
-    if run_state != "success" or not result.success:
-        return "failed"
-    return "held" if any(change.status in ("held", "skipped") for change in result.changes) else "applied"
-
-
 def write_runs(runs: TriggeredRuns, folder: Path) -> None:
-    """Write ``runs.json``. Raises ``ArtifactError``."""
     ArtifactStore(folder).write_json(RUNS_FILE, runs)
 
 

@@ -11,11 +11,9 @@ from topicops.model.plans.plan import Blocked, GatedChange, Plan
 from topicops.model.runs.results import RunResult
 from topicops.model.specs.environment import Risk
 
-PULL_REQUEST_FILE, RUNS_FILE = "pull-request.json", "runs.json"
-
-
-def plan_file_of(environment: str) -> str:
-    return f"{environment}.plan.json"
+PULL_REQUEST_FILE, RUNS_FILE, PLAN_FILE = "pull-request.json", "runs.json", "{}.plan.json"
+MOST_REVIEWED = 400
+"""Number of changes of one environment that a review may approve: each takes sixty characters of the record."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +23,6 @@ class ReviewRules:
     counts: bool
     """Whether ``policy.approvals`` has ``review``."""
     place: str
-    """Place in the file that says so, for messages."""
     author_approves: Risk
 
 
@@ -34,13 +31,13 @@ class PlannedEnvironment:
     """One environment that the pull request touches."""
 
     environment: str
-    own: tuple[str, ...]
+    own: tuple[str, ...] = ()
     """Topics that the pull request changes there, sorted; none where it changes policy alone."""
     owners: Mapping[str, str] = field(default_factory=dict)
     """Owner of each topic with a held change: the one that the base branch names, else the branch's own word."""
     rules: ReviewRules | None = None
     problem: str = ""
-    """Reason why there is no plan; if empty, the plan is in ``plan_file_of``."""
+    """Reason why there is no plan; if empty, the plan is in ``PLAN_FILE``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,16 +47,25 @@ class PullRequestPlan:
     """Number of the pull request. None means that it was planned by hand, for no known one."""
     base_commit: str
     head_commit: str
-    topic_files: tuple[str, ...]
+    topic_files: tuple[str, ...] = ()
     """Files of topics that the pull request touches, by path from the repository's root, sorted."""
     reviewers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Logins, and teams (``acme/payments``), by owner, as ``owners.yaml`` of the base branch has them."""
     remarks: tuple[str, ...] = ()
+    """Sentences, such as which files of the branch the plan does not use."""
     environments: tuple[PlannedEnvironment, ...] = ()
     left_out: tuple[str, ...] = ()
     """Environments that the command's options leave out: nothing is known of them."""
     problem: str = ""
     """Reason why nothing could be planned, such as a conflict with the base branch."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedPullRequest:
+    """The summary, and the plan of each environment that could be planned."""
+
+    summary: PullRequestPlan
+    plans: Mapping[str, Plan]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +77,6 @@ class OtherPullRequest:
     url: str
     author: str
     topics: tuple[str, ...]
-    """Topics that both touch, sorted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +86,6 @@ class ReviewState:
     reviewers: tuple[str, ...]
     """Logins and teams that may approve it: those of its owner in ``topics/owners.yaml`` of the base branch."""
     approved_by: str | None = None
-    """Login whose review covers it. None means that no review does."""
     why_not: str = ""
     """Reason why no review covers it although there is one, or why none can; one sentence."""
     can_be_reviewed: bool = True
@@ -89,49 +93,17 @@ class ReviewState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommentContent:
-    """All that the comment with the plan of one environment says."""
-
-    environment: str
-    plan: Plan | None
-    """Plan of the merge of base and branch. None means that it could not be made."""
-    problem: str = ""
-    """Reason why there is no plan."""
-    own: frozenset[str] = frozenset()
-    """Topics that the pull request changes. Changes of other topics were pending before it."""
-    base_commit: str = ""
-    head_commit: str = ""
-    reviews: Mapping[str, ReviewState] = field(default_factory=dict)
-    """State by the digest of each change that an approval could let run."""
-    shown_since: Mapping[str, datetime] = field(default_factory=dict)
-    """Time since which the comment shows the change as it is now, by digest."""
-    others: tuple[OtherPullRequest, ...] = ()
-    remarks: tuple[str, ...] = ()
-    """Sentences, such as which files of the branch the plan does not use."""
-    record: str = ""
-    """Hidden line that proves what the comment showed; may be empty."""
-
-    @property
-    def own_changes(self) -> tuple[GatedChange, ...]:
-        """Changes that the pull request itself brings."""
-        return tuple(gated for gated in self.plan.changes if gated.change.topic in self.own) if self.plan else ()
-
-    @property
-    def own_blocked(self) -> tuple[Blocked, ...]:
-        return tuple(b for b in self.plan.change_set.blocked if b.topic in self.own) if self.plan else ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShownGroup:
-    """Changes of one owner that the comment shows since the same moment."""
+class Shown:
+    """One change that a comment shows."""
 
     owner: str
     since: datetime
-    """Time in UTC, by the forge's clock. A review that is older is not about these changes."""
+    """Time in UTC, by the forge's clock. A review that is older is not about the change."""
     heads: tuple[str, ...]
-    """Newest commits of the branch of which it has shown these changes; a review of another one is not about them."""
-    digests: str
-    """Base64 of the digests, 32 bytes each, one after the other."""
+    """Newest commits of the branch, in order, of which it was shown; a review of another one is not about it."""
+
+
+ShownByDigest = Mapping[str, Shown]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,26 +119,55 @@ class About:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownChanges:
+    """The record at the end of a comment."""
+
     format_version: Literal["2.0"] = "2.0"
     about: About
     text: str
-    """SHA-256 of the text of all parts of the comment, without the record. With another text the record is void."""
+    """SHA-256 of the text of the comment, without the record. With another text the record is void."""
     posted_at: datetime
     """Time in UTC when the forge took this text. A later edit is not ours, even if it puts an old text back."""
-    groups: tuple[ShownGroup, ...]
+    groups: tuple[tuple[Shown, bytes], ...]
+    """Digests of the changes that are shown alike, 32 bytes each, one after the other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
-    """One change of a record."""
+class CommentContent:
+    """All that the comment with the plan of one environment says."""
 
-    owner: str
-    since: datetime
-    heads: tuple[str, ...]
-    """Commits, in the order in which they were the newest one."""
+    pull: PullRequestPlan
+    entry: PlannedEnvironment
+    plan: Plan | None
+    """Plan of the merge of base and branch. None means that it could not be made."""
+    reviews: Mapping[str, ReviewState] = field(default_factory=dict)
+    """State by the digest of each change that an approval could let run."""
+    shown: ShownByDigest = field(default_factory=dict)
+    """Changes that our comment has shown all the while until now."""
+    others: tuple[OtherPullRequest, ...] = ()
+    record: str = ""
+    """Hidden line that proves what the comment showed; may be empty."""
+
+    @property
+    def own_changes(self) -> tuple[GatedChange, ...]:
+        """Changes that the pull request itself brings; those of other topics were pending before it."""
+        own = frozenset(self.entry.own)
+        return tuple(gated for gated in self.plan.changes if gated.change.topic in own) if self.plan else ()
+
+    @property
+    def own_blocked(self) -> tuple[Blocked, ...]:
+        return tuple(b for b in self.plan.change_set.blocked if b.topic in self.entry.own) if self.plan else ()
+
+    @property
+    def held(self) -> tuple[GatedChange, ...]:
+        """Changes that a review of this pull request can be about: what was pending before had its own."""
+        return tuple(gated for gated in self.own_changes if gated.approvable)[:MOST_REVIEWED]
+
+    @property
+    def owners(self) -> Mapping[str, str]:
+        """Owner of each held change, by the digest of the change."""
+        return {gated.digest: self.entry.owners.get(gated.change.topic, "") for gated in self.held}
 
 
-ShownByDigest = Mapping[str, Shown]
 RunState = Literal["applied", "held", "failed", "waiting", "not started"]
 """``held``: done, but for changes that are held or skipped. ``waiting``: another environment comes first."""
 
@@ -178,12 +179,10 @@ class TriggeredRun:
     environment: str
     state: RunState
     sentence: str
-    """Sentence that says what happened."""
     dag_id: str = ""
     run_id: str = ""
     url: str = ""
     commit: str = ""
-    """Commit on which the run works."""
     result: RunResult | None = None
 
 

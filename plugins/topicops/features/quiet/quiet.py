@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from functools import cache
 from pathlib import Path
@@ -20,21 +20,54 @@ import msgspec
 
 import topicops
 from topicops.edges.home.memories import Memory, MemoryFile
-from topicops.features.quiet.values import GoodRun, RunState
 from topicops.flow.recovery import open_journals_folder
 from topicops.flow.runs.held_changes import read_held
 from topicops.flow.runs.newest_runs import unverified, write_verified
 from topicops.flow.runs.run import ENVIRONMENT_FILE, TABLES_FILE, Run, now, read_environment
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError
+from topicops.model.json_types import FormatVersion
 from topicops.model.plans.plan import Plan
 from topicops.model.printable import plural
-from topicops.model.runs.results import QUIET_FILE, QualityReport, QualitySuite, Quiet, quality_file
+from topicops.model.runs.results import QUIET_FILE, QualityReport, Quiet, quality_file
 from topicops.model.specs.desired import Desired
 
 if TYPE_CHECKING:
     from topicops.edges.tables.table_folder import TableFolder
     from topicops.steps.reporting.run_report import RunReport
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunState:
+    """All that decides what a run finds, as digests: the same state gives the same plan and the same rules."""
+
+    mode: str
+    """``apply``, ``plan`` or ``drift``."""
+    program: str
+    environment: str
+    """Digest of the environment's file, with its policy and exceptions."""
+    files: str
+    """Digest of the described topics and of their warnings."""
+    cluster: str | None
+    """Digest of brokers, topics and partition states; None means that something in it changes with the time alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoodRun:
+    """A run in which nothing failed, was held or blocked, and no rule failed."""
+
+    format_version: FormatVersion = "1.0"
+    run: str
+    """``<group>/<run id>``."""
+    state: RunState
+    """State that the run left, and that the rules judged last."""
+    has_empty_plan: bool
+    """Whether the plan of this very state is known to have no change."""
+    checked_at: datetime
+    """Time at which the rules were last evaluated, UTC."""
+    holds_until: datetime | None = None
+    """Time from which the plan may change because a pause ends, UTC; None means that none does."""
+
 
 DIFFERENCES: Mapping[str, str] = {
     "mode": "its mode was another",
@@ -43,20 +76,17 @@ DIFFERENCES: Mapping[str, str] = {
     "files": "the topic files ask for something else",
     "cluster": "the cluster is not the same",
 }
-"""What to say of each field of a state that differs."""
+"""Words for each field of a state that differs."""
 LAST_GOOD_RUN = Memory("last-good-run", GoodRun)
 STATE_FILE = "state.json"
 LAST_GOOD_FILE = "last-good-run.json"
-"""In the folder of a full run: what was remembered when it began."""
+"""File in the folder of a full run: what was remembered when it began."""
 
 
 def look_for_quiet(run: Run, *, mode: str, full_because: str = "") -> Quiet | None:
-    """After the snapshot: ``quiet.json`` if nothing differs from the last good run; None: a full run is due.
+    """Write ``quiet.json`` after the snapshot if nothing differs from the last good run. None means a full run is due.
 
     A quiet run in mode apply has its commit verified, as a full one with an empty plan has.
-
-    Args:
-        full_because: Why this run has to be a full one in any case; empty: it need not.
     """
     run.store.remove(QUIET_FILE, STATE_FILE, LAST_GOOD_FILE)
     memory, state, at = _memory(run), state_of(run, mode), now()
@@ -83,19 +113,20 @@ def look_for_quiet(run: Run, *, mode: str, full_because: str = "") -> Quiet | No
 
 
 def why_full(good: GoodRun | None, state: RunState, *, at: datetime, every: timedelta) -> str:
-    """Why a full run is due; empty: none is."""
+    """Say why a full run is due; empty: none is."""
     if good is None:
         return "no good run is known, or one after it was not good"
-    if differing := [field.name for field in fields(state) if differs(field.name, good.state, state)]:
+    if differing := _differing(good.state, state):
         return f"{'; '.join(DIFFERENCES[name] for name in differing)}, compared with run {good.run}"
     if not good.has_empty_plan:
         return f"run {good.run} made changes, so what they led to is planned again"
     return _why_full_by_time(good, at=at, every=every)
 
 
-def differs(name: str, before: RunState, after: RunState) -> bool:
-    """A digest that is not known differs from each."""
-    return getattr(after, name) is None or getattr(before, name) != getattr(after, name)
+def _differing(before: RunState, after: RunState) -> list[str]:
+    """Name the fields that differ; a digest that is not known differs from each."""
+    pairs = {field.name: (getattr(before, field.name), getattr(after, field.name)) for field in fields(after)}
+    return [name for name, (old, new) in pairs.items() if new is None or old != new]
 
 
 def _why_full_by_time(good: GoodRun, *, at: datetime, every: timedelta) -> str:
@@ -108,34 +139,31 @@ def _why_full_by_time(good: GoodRun, *, at: datetime, every: timedelta) -> str:
 
 def quiet_after(good: GoodRun, *, every: timedelta, commit: str | None) -> Quiet:
     full_check_at = min(filter(None, (good.checked_at + every, good.holds_until)))
-    sentence = (
-        f"Nothing differs from run {good.run}, which was good; the next full check is due at {_clock(full_check_at)}."
-    )
+    due = f"the next full check is due at {_clock(full_check_at)}"
+    sentence = f"Nothing differs from run {good.run}, which was good; {due}."
     return Quiet(sentence=sentence, run=good.run, full_check_at=full_check_at, commit=commit)
 
 
 def judged_by(run: Run) -> str:
-    """The good run in whose end the rules held in the state of this run's snapshot; empty: none, or too long ago."""
+    """Name the good run at whose end the rules held in the state of this run's snapshot; empty: none, or too old."""
     if not (run.store.has(LAST_GOOD_FILE) and run.store.has(STATE_FILE)):
         return ""
     good, state = run.store.read_value(LAST_GOOD_FILE, GoodRun), run.store.read_value(STATE_FILE, RunState)
-    is_same = not any(differs(field.name, good.state, state) for field in fields(state))
-    return good.run if is_same and not _why_full_by_time(good, at=now(), every=_every(run)) else ""
+    if _differing(good.state, state) or _why_full_by_time(good, at=now(), every=_every(run)):
+        return ""
+    return good.run
 
 
 def note_end(run: Run, *, failed_tasks: Sequence[str] = ()) -> None:
-    """At the end of a full run: remember it if it was good, else forget the one before."""
-    if failed_tasks:
-        _memory(run).remove()
-        return
-    from topicops.flow.reporting import run_report
+    """Remember a full run at its end if it was good, else forget the one before."""
+    memory, good = _memory(run), None
+    if not failed_tasks:
+        from topicops.flow.reporting import run_report
 
-    memory = _memory(run)
-    try:
-        good = _good_run(run, run_report(run))
-    except ArtifactError as error:
-        run.progress(f"The next run makes every check: {error}")
-        good = None
+        try:
+            good = _good_run(run, run_report(run))
+        except ArtifactError as error:
+            run.progress(f"The next run makes every check: {error}")
     if good is None:
         memory.remove()
     else:
@@ -143,7 +171,7 @@ def note_end(run: Run, *, failed_tasks: Sequence[str] = ()) -> None:
 
 
 def is_good(report: RunReport) -> bool:
-    """All that the files ask for is in place, and nothing is worth a look: a stricter word than success."""
+    """Say whether all that the files ask for is in place, and nothing is worth a look: a stricter word than success."""
     plan = report.plan
     if plan is None or plan.change_set.source.only is not None or plan.change_set.blocked:
         return False
@@ -159,7 +187,7 @@ def is_good(report: RunReport) -> bool:
 
 
 def state_of(run: Run, mode: str) -> RunState:
-    """Of the run's files and its first snapshot."""
+    """Read the state of the run's files and of its first snapshot."""
     tables, desired = run.known_tables(), replace(_desired(run), commit=None)
     return RunState(
         mode=mode,
@@ -171,7 +199,7 @@ def state_of(run: Run, mode: str) -> RunState:
 
 
 def cluster_digest(tables: TableFolder) -> str | None:
-    """Of a snapshot's tables; None while a topic is being deleted, because the age of that counts too."""
+    """Digest a snapshot's tables. None means that a topic is being deleted, because the age of that counts too."""
     if any(tables.read("cluster", columns=["deleting"])["deleting"].to_pylist()):
         return None
     return tables.digest("cluster", "brokers", "topics", "partitions")
@@ -180,7 +208,8 @@ def cluster_digest(tables: TableFolder) -> str | None:
 def _good_run(run: Run, report: RunReport) -> GoodRun | None:
     if not is_good(report) or report.plan is None or next(_open_matters(run), ""):
         return None
-    state, checked_at = run.store.read_value(STATE_FILE, RunState), _checked_at(run, "before")
+    state = run.store.read_value(STATE_FILE, RunState)
+    checked_at = run.store.read_value(quality_file("before"), QualityReport).checked_at
     first_cluster = state.cluster
     if report.quality_after:
         state = replace(state, cluster=cluster_digest(run.known_tables().below("after")))
@@ -200,9 +229,8 @@ def _good_run(run: Run, report: RunReport) -> GoodRun | None:
 
 
 def first_turn(plan: Plan) -> datetime | None:
-    """When the first pause ends that keeps a change from being planned, UTC."""
-    ends = [datetime.fromisoformat(paused.until) for paused in plan.change_set.paused if paused.until]
-    return min(ends, default=None)
+    """Say when the first pause ends that keeps a change from being planned, UTC."""
+    return min((datetime.fromisoformat(p.until) for p in plan.change_set.paused if p.until), default=None)
 
 
 def _open_matters(run: Run) -> Iterator[str]:
@@ -219,16 +247,12 @@ def _open_matters(run: Run) -> Iterator[str]:
         yield f"{plural(len(left_out), 'topic')} left out because of errors in their files"
 
 
-def _checked_at(run: Run, suite: QualitySuite) -> datetime:
-    return run.store.read_value(quality_file(suite), QualityReport).checked_at
-
-
 def _every(run: Run) -> timedelta:
     return read_environment(run).spec.airflow.full_check_every
 
 
 def _desired(run: Run) -> Desired:
-    """Without the topics, which are in the table."""
+    """Read what the files ask for without the topics, which are in the table."""
     return run.store.read_value("desired.json", Desired)
 
 
@@ -243,11 +267,9 @@ def _memory(run: Run) -> MemoryFile[GoodRun]:
 @cache
 def _program_digest() -> str:
     """Give the SHA-256 of every Python file of the package: a checkout may change under one version number."""
-    root, digest = Path(topicops.__file__).parent, hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        digest.update(f"{path.relative_to(root).as_posix()}\0".encode())
-        digest.update(hashlib.sha256(path.read_bytes()).digest())
-    return digest.hexdigest()
+    root = Path(topicops.__file__).parent
+    files = sorted(root.rglob("*.py"))
+    return _sha256(*(part for path in files for part in (bytes(path.relative_to(root)), path.read_bytes())))
 
 
 def _sha256(*parts: bytes) -> str:

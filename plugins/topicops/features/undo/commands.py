@@ -28,8 +28,7 @@ def undo_command(
 
     Nothing is written to the cluster, and no tombstone is written.
     """
-    from topicops.features.undo.text import undo_json, undo_text
-    from topicops.features.undo.undoing import undo, write_undo
+    from topicops.features.undo.undoing import undo, undo_json, undo_text, write_undo
     from topicops.flow import reporting
     from topicops.flow.planning import make_plan
     from topicops.flow.runs.run import save_plan

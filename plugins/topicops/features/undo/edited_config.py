@@ -9,13 +9,12 @@ from topicops.model.specs.topic_config import TOPIC_CONFIGS
 
 
 def with_config(root: Node | None, text: str, name: str, value: str | None) -> str | None:
-    """The text of a spec with this config; None if it is written so that no line can be changed or added.
+    """Write this config into the text of a spec. None means that no line can be changed or added as it is written.
 
     Args:
-        root: What the text says.
-        value: Canonical; None: the file says that no override may be live.
+        value: Canonical. None means that the file says that no override may be live.
     """
-    lines, written = text.split("\n"), _written(name, value)
+    lines, written = text.split("\n"), _line(name, value)
     spec = field_of(root, "spec")
     configs = field_of(spec, "configs")
     found = field_of(configs, name)
@@ -29,11 +28,11 @@ def with_config(root: Node | None, text: str, name: str, value: str | None) -> s
 
 
 def written_value(name: str, value: str | None) -> str:
-    """A canonical value as people write it in a file: ``7d``, ``1GiB``, ``null``."""
-    return _written(name, value).partition(": ")[2]
+    """Write a canonical value as people do in a file: ``7d``, ``1GiB``, ``null``."""
+    return _line(name, value).partition(": ")[2]
 
 
-def _written(name: str, value: str | None) -> str:
+def _line(name: str, value: str | None) -> str:
     content = config_content(name, value) if value is not None and name in TOPIC_CONFIGS else value
     return text_of({name: content}).rstrip("\n")
 

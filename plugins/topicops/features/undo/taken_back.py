@@ -1,14 +1,19 @@
-"""undo: from what a run did to the edits of spec files that take it back, as far as that is possible.
+"""From what a run did to the edits of spec files that take it back, as far as that is possible.
 
 Nothing here deletes a topic or writes a tombstone: a topic that the run created is left to a person.
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from operator import itemgetter
+from pathlib import Path
 
+from topicops.edges.specs.open_files import regular_text
+from topicops.features.shared.writer import document_of
 from topicops.features.shared.yaml_blocks import field_of, plain_value
 from topicops.features.undo.edited_config import with_config, written_value
 from topicops.features.undo.values import FileEdit, PastTopic, Undo, UndoNote, past_topics
@@ -24,118 +29,118 @@ from topicops.steps.specs.validate import Validated, validate
 
 Version = tuple[str, str]
 """A commit, and the text that a file had in it."""
+_NOT_SURE = "the run does not know whether its request took effect"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpecFiles:
     """The files of now, and how earlier ones are found."""
 
+    topics: Path
     tree: Tree
     desired: Desired
-    """Of the run's environment."""
-    text_of: Callable[[Document], str | None]
-    read: Callable[[str, str], Document]
     versions: Callable[[Document], Iterable[Version]]
-    """Of one file, newest first, as far as git has them."""
+    """Gives the versions of one file, newest first, as far as git has them."""
     needs: Needs
-    """The topics whose files must be valid: those of the run."""
+    """Topics whose files must be valid: those of the run."""
     now: datetime
+
+    def document(self, topic: str) -> Document | None:
+        return next((found for found in self.tree.documents if found.kind == "Topic" and found.stem == topic), None)
+
+    def root(self, document: Document, text: str) -> Node | None:
+        """Read the document with this text. None means that it cannot be read."""
+        try:
+            return document_of(self.topics, "/".join(document.file.split("/")[-2:]), text).root
+        except SpecError:
+            return None
 
 
 @dataclass(slots=True)
 class _Found:
     """The lists of an ``Undo`` while they grow."""
 
-    lost: list[UndoNote] = field(default_factory=list)
     edits: list[FileEdit] = field(default_factory=list)
     to_retire: list[str] = field(default_factory=list)
     by_hand: list[UndoNote] = field(default_factory=list)
     done: list[UndoNote] = field(default_factory=list)
 
+    def leave(self, topic: str, text: str) -> None:
+        self.by_hand.append(UndoNote(topic=topic, text=text))
+
+    def pass_over(self, topic: str, text: str) -> None:
+        self.done.append(UndoNote(topic=topic, text=text))
+
 
 def undo_of(lines: Sequence[AuditLine], files: SpecFiles) -> Undo:
-    """How the run of these lines is taken back.
-
-    Args:
-        lines: Of one run and one environment; at least one.
-    """
-    past, found = past_topics(lines), _Found()
+    """Say how the run of these lines, which are of one environment, is taken back."""
+    past, found, first = past_topics(lines), _Found(), lines[0]
     for topic in past.values():
-        _take_back(topic, files, found)
-    found.lost = [note for kind in (_lost_topic, _lost_partitions, _lost_records) for note in _notes(kind, past)]
+        desired = files.desired.topics.get(topic.topic)
+        if topic.created:
+            _take_back_create(topic, desired, found)
+        elif topic.deleted:
+            _take_back_delete(topic, desired, files, found)
+        if topic.configs_before and not topic.deleted:
+            _take_back_configs(topic, desired, files, found)
     edits = _sound_edits(past, files, found)
+    losses = [(rank, topic, text) for topic in past.values() for rank, text in _losses(topic)]
+    reason, environment = shlex.quote(f"Undo of run {first.run}."), shlex.quote(first.environment)
     return Undo(
-        run=lines[0].run,
-        environment=lines[0].environment,
-        commit=lines[0].commit,
+        run=first.run,
+        environment=first.environment,
+        commit=first.commit,
         topics=tuple(past),
-        lost=tuple(found.lost),
+        lost=tuple(
+            UndoNote(topic=topic.topic, text=text if topic.is_sure else f"{text} ({_NOT_SURE})")
+            for _, topic, text in sorted(losses, key=itemgetter(0))
+        ),
         edits=tuple(edits),
-        to_retire=tuple(found.to_retire),
+        retire=tuple(
+            f"topicops retire {shlex.quote(topic)} --reason {reason} --environment {environment}"
+            for topic in found.to_retire
+        ),
         by_hand=tuple(found.by_hand),
         done=tuple(found.done),
         notes=tuple(_shared_files(edits, files)),
     )
 
 
-def _notes(kind: Callable[[PastTopic], Iterable[str]], past: Mapping[str, PastTopic]) -> Iterator[UndoNote]:
-    for topic in past.values():
-        doubt = "" if topic.is_sure else " (the run does not know whether its request took effect)"
-        yield from (UndoNote(topic=topic.topic, text=f"{text}{doubt}") for text in kind(topic))
-
-
-def _lost_topic(past: PastTopic) -> Iterator[str]:
-    if past.deleted:
-        which = f" (topic id {past.topic_id})" if past.topic_id else ""
-        yield f"the topic was deleted{which}: its records and its groups' offsets are gone; it can only come back empty"
-
-
-def _lost_partitions(past: PastTopic) -> Iterator[str]:
-    if past.partitions:
-        before, after = past.partitions
-        yield f"{before} -> {after} partitions: Kafka removes none, so the file must go on asking for {after}"
-
-
-def _lost_records(past: PastTopic) -> Iterator[str]:
-    for name, before in past.configs_before.items():
-        after = past.configs_after.get(name)
-        if config_risk(name, before, after, None)[0] is Risk.DESTRUCTIVE:
-            yield f"records that went while {name} was {_shown(name, after)} instead of {_shown(name, before)}"
-
-
-def _take_back(past: PastTopic, files: SpecFiles, found: _Found) -> None:
-    desired = files.desired.topics.get(past.topic)
-    if past.created:
-        _take_back_create(past, desired, found)
-    elif past.deleted:
-        _take_back_delete(past, desired, files, found)
-    if past.configs_before and not past.deleted:
-        _take_back_configs(past, desired, files, found)
+def _losses(topic: PastTopic) -> Iterator[tuple[int, str]]:
+    """Yield what cannot come back, with its rank: topics come first, then partitions, then records."""
+    if topic.deleted:
+        which = f" (topic id {topic.topic_id})" if topic.topic_id else ""
+        gone = "its records and its groups' offsets are gone; it can only come back empty"
+        yield 0, f"the topic was deleted{which}: {gone}"
+    if topic.partitions:
+        before, after = topic.partitions
+        yield 1, f"{before} -> {after} partitions: Kafka removes none, so the file must go on asking for {after}"
+    for name, old in topic.configs_before.items():
+        new = topic.configs_after.get(name)
+        if config_risk(name, old, new, None)[0] is Risk.DESTRUCTIVE:
+            yield 2, f"records that went while {name} was {_shown(name, new)} instead of {_shown(name, old)}"
 
 
 def _take_back_create(past: PastTopic, desired: DesiredTopic | None, found: _Found) -> None:
     if desired is None:
-        text = (
-            "no file describes the topic any more: bring its file back, then make it a tombstone with topicops retire"
-        )
-        found.by_hand.append(UndoNote(topic=past.topic, text=text))
+        advice = "bring its file back, then make it a tombstone with topicops retire"
+        found.leave(past.topic, f"no file describes the topic any more: {advice}")
     elif desired.lifecycle is Lifecycle.ABSENT:
-        found.done.append(UndoNote(topic=past.topic, text="its file is a tombstone already"))
+        found.pass_over(past.topic, "its file is a tombstone already")
     else:
         found.to_retire.append(past.topic)
 
 
 def _take_back_delete(past: PastTopic, desired: DesiredTopic | None, files: SpecFiles, found: _Found) -> None:
     if desired is not None and desired.lifecycle is not Lifecycle.ABSENT:
-        found.done.append(UndoNote(topic=past.topic, text="its file asks for the topic again already"))
+        found.pass_over(past.topic, "its file asks for the topic again already")
         return
-    document = _document(past.topic, files.tree)
-    text = None if document is None else files.text_of(document)
-    version = None if document is None or text is None else _before_tombstone(document, files)
+    document = files.document(past.topic)
+    text = regular_text(Path(document.file)) if document else None
+    version = _before_tombstone(document, files) if document and text is not None else None
     if document is None or text is None or version is None:
         where = "no file describes the topic any more" if document is None else "git has no earlier text of its file"
-        advice = "write its spec anew, with topicops new"
-        found.by_hand.append(UndoNote(topic=past.topic, text=f"{where}: {advice}"))
+        found.leave(past.topic, f"{where}: write its spec anew, with topicops new")
         return
     commit, earlier = version
     what = f"the spec of commit {commit[:12]} takes the place of the tombstone"
@@ -143,53 +148,41 @@ def _take_back_delete(past: PastTopic, desired: DesiredTopic | None, files: Spec
 
 
 def _before_tombstone(document: Document, files: SpecFiles) -> Version | None:
-    """The newest version of the file that is no tombstone."""
+    """Find the newest version of the file that is no tombstone."""
     for commit, text in files.versions(document):
-        root = _root(document, text, files.read)
+        root = files.root(document, text)
         if root is not None and field_of(root, "spec") and plain_value(field_of(root, "lifecycle", "state")) is None:
             return commit, text
     return None
 
 
 def _take_back_configs(past: PastTopic, desired: DesiredTopic | None, files: SpecFiles, found: _Found) -> None:
-    document = _document(past.topic, files.tree)
-    text = None if document is None else files.text_of(document)
+    document = files.document(past.topic)
+    text = regular_text(Path(document.file)) if document else None
     if document is None or text is None or desired is None or desired.lifecycle is Lifecycle.ABSENT:
-        found.by_hand.append(UndoNote(topic=past.topic, text="no file asks for the topic any more"))
+        found.leave(past.topic, "no file asks for the topic any more")
         return
     edited, edits = text, []
     for name, before in sorted(past.configs_before.items()):
-        if name in desired.configs and desired.configs[name] == before:
-            found.done.append(UndoNote(topic=past.topic, text=f"its file asks for {_written(name, before)} already"))
-        elif (problem := _other_value(name, past, desired)) or not (
-            new := _with(document, edited, name, before, files)
-        ):
-            reason = problem or "its file is written so that no line can be changed"
-            found.by_hand.append(UndoNote(topic=past.topic, text=f"{reason}: write {_written(name, before)}"))
+        now, after, written = desired.configs.get(name), past.configs_after.get(name), _written(name, before)
+        new = with_config(files.root(document, edited), edited, name, before)
+        if name in desired.configs and now == before:
+            found.pass_over(past.topic, f"its file asks for {written} already")
+        elif now != after:
+            was = f"{name} was {_shown(name, after)} after the run, and its file asks for {_shown(name, now)} now"
+            found.leave(past.topic, f"{was}: write {written}")
+        elif not new or files.root(document, new) is None:
+            found.leave(past.topic, f"its file is written so that no line can be changed: write {written}")
         else:
             edited = new
-            edits.append(f"{name}: {_shown(name, past.configs_after.get(name))} -> {_shown(name, before)}")
+            edits.append(f"{name}: {_shown(name, after)} -> {_shown(name, before)}")
     if edits:
         edit = FileEdit(topic=past.topic, file=document.file, before=text, after=edited, edits=tuple(edits))
         found.edits.append(edit)
 
 
-def _other_value(name: str, past: PastTopic, desired: DesiredTopic) -> str:
-    """Why the value of now is not the run's to take back; empty: it is."""
-    now, after = desired.configs.get(name), past.configs_after.get(name)
-    if now == after:
-        return ""
-    return f"{name} was {_shown(name, after)} after the run, and its file asks for {_shown(name, now)} now"
-
-
-def _with(document: Document, text: str, name: str, value: str | None, files: SpecFiles) -> str | None:
-    """The text with another value; None where it cannot be written so that it can be read."""
-    edited = with_config(_root(document, text, files.read), text, name, value)
-    return edited if edited is not None and _root(document, edited, files.read) is not None else None
-
-
 def _sound_edits(past: Mapping[str, PastTopic], files: SpecFiles, found: _Found) -> list[FileEdit]:
-    """The edits after which all files are valid and ask for what was there before the run; the others go by hand."""
+    """Choose the edits after which all files are valid and ask for what was there before; the others go by hand."""
     left = found.edits
     while left:
         after = _validated(left, files)
@@ -202,7 +195,7 @@ def _sound_edits(past: Mapping[str, PastTopic], files: SpecFiles, found: _Found)
 
 
 def _refusal(edit: FileEdit, past: PastTopic, after: Validated) -> str:
-    """Why this edit must not be written; empty: it may."""
+    """Say why this edit must not be written; empty: it may."""
     tried = f"{edit.file}: {'; '.join(edit.edits)}"
     if error := next((found for found in after.diagnostics if found.is_error and found.file == edit.file), None):
         return f"{tried}: {error.code}: {error.summary}"
@@ -218,12 +211,10 @@ def _refusal(edit: FileEdit, past: PastTopic, after: Validated) -> str:
 
 
 def _validated(edits: Sequence[FileEdit], files: SpecFiles) -> Validated:
-    """The files after the edits."""
+    """Validate the files as they are after the edits."""
     texts = {edit.file: edit.after for edit in edits}
     documents = tuple(
-        Document(file=d.file, kind=d.kind, stem=d.stem, root=_root(d, texts[d.file], files.read))
-        if d.file in texts
-        else d
+        Document(file=d.file, kind=d.kind, stem=d.stem, root=files.root(d, texts[d.file])) if d.file in texts else d
         for d in files.tree.documents
     )
     tree = replace(files.tree, documents=documents)
@@ -234,22 +225,11 @@ def _shared_files(edits: Sequence[FileEdit], files: SpecFiles) -> Iterator[str]:
     """Yield a sentence for each edited file that other environments use as well."""
     others = {d.stem for d in files.tree.documents if d.kind == "Environment"} - {files.desired.environment}
     for edit in edits:
-        document = _document(edit.topic, files.tree)
+        document = files.document(edit.topic)
         named = plain_value(field_of(document.root, "metadata", "environments")) if document else None
         also = sorted(others & {str(name) for name in named} if isinstance(named, list) else others)
         if also:
             yield f"{edit.file} is also used by {', '.join(also)}: the next plan there changes the topic as well"
-
-
-def _document(topic: str, tree: Tree) -> Document | None:
-    return next((found for found in tree.documents if found.kind == "Topic" and found.stem == topic), None)
-
-
-def _root(document: Document, text: str, read: Callable[[str, str], Document]) -> Node | None:
-    try:
-        return read("/".join(document.file.split("/")[-2:]), text).root
-    except SpecError:
-        return None
 
 
 def _written(name: str, value: str | None) -> str:

@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+import json
+import shlex
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 from topicops.edges.specs.git import versions_of
-from topicops.edges.specs.open_files import regular_text
 from topicops.edges.specs.reader import read_tree
-from topicops.features.shared.writer import document_of, replace_text
+from topicops.features.shared.writer import replace_text
 from topicops.features.undo.taken_back import SpecFiles, undo_of
-from topicops.features.undo.values import Undo, past_topics
+from topicops.features.undo.values import Undo, UndoNote, past_topics
 from topicops.flow.inspecting import audit_files
 from topicops.flow.runs.run import now
 from topicops.model.errors import UsageError
+from topicops.model.json_types import json_text
+from topicops.model.plans.plan import Plan
+from topicops.model.plans.plan_file import plan_to_json
+from topicops.model.printable import plural, printable, printable_lines
 from topicops.model.runs.audit import are_whole, in_order
 from topicops.steps.specs.validate import validate
 
-NOT_WHOLE = "the audit log is not whole, so this may not be all: see `topicops audit verify`"
-
 
 def undo(run: str, environment: str | None, topics: Path) -> Undo:
-    """How a run is taken back, by the audit log and the files of now; nothing is written, no connection opened.
+    """Say how a run is taken back, by the audit log and the files of now; nothing is written, no connection opened.
 
     Args:
         run: ``<group>/<run id>``, or the run id alone.
-        environment: None: the run has changed one only.
 
     Raises:
-        UsageError: The run changed nothing, or several environments.
+        UsageError: The run changed nothing, or several environments where none is named.
         SpecError: The files are not valid.
     """
     logs = audit_files(environment)
@@ -42,23 +43,20 @@ def undo(run: str, environment: str | None, topics: Path) -> Undo:
     if len(changed) > 1:
         raise UsageError(f"run {run} changed {', '.join(changed)}: name one with --environment")
     found = undo_of(lines, _spec_files(topics, changed[0], past))
-    used = [log for log in logs if log.environment == changed[0]]
-    return found if are_whole(used) else replace(found, notes=(NOT_WHOLE, *found.notes))
+    if are_whole(log for log in logs if log.environment == changed[0]):
+        return found
+    doubt = "the audit log is not whole, so this may not be all: see `topicops audit verify`"
+    return replace(found, notes=(doubt, *found.notes))
 
 
 def _spec_files(topics: Path, environment: str, names: Container[str]) -> SpecFiles:
-    """The files of now; those of other topics may be invalid."""
-
-    def needs(name: str) -> bool:
-        return name in names
-
-    tree, at = read_tree(topics), now()
+    """Read the files of now; those of other topics may be invalid."""
+    tree, at, needs = read_tree(topics), now(), names.__contains__
     _, desired = validate(tree, environment=environment, now=at, needs=needs).require()
     return SpecFiles(
+        topics=topics,
         tree=tree,
         desired=desired,
-        text_of=lambda document: regular_text(Path(document.file)),
-        read=partial(document_of, topics),
         versions=lambda document: versions_of(Path(document.file)),
         needs=needs,
         now=at,
@@ -69,3 +67,40 @@ def write_undo(found: Undo) -> None:
     """Write the edits. Raises ``SpecFileError`` if a file changed meanwhile, or the disk refuses."""
     for edit in found.edits:
         replace_text(Path(edit.file), edit.after, before=edit.before)
+
+
+def undo_text(undo: Undo) -> str:
+    """Write a part for each list that is not empty; what cannot come back first, and the edits as they were written."""
+    commit = f", planned from commit {undo.commit[:12]}" if undo.commit else ""
+    head = f"Undo of run {undo.run} in {undo.environment}: it changed {plural(len(undo.topics), 'topic')}{commit}."
+    parts = [
+        [head],
+        _part("Cannot come back:", _notes(undo.lost)),
+        _part("Written to the files:", (f"{edit.file}: {text}" for edit in undo.edits for text in edit.edits)),
+        _part("Only a tombstone deletes what the run created; type these, if that is meant:", undo.retire),
+        _part("By hand:", _notes(undo.by_hand)),
+        _part("As before the run already:", _notes(undo.done)),
+        _part("Note:", undo.notes),
+    ]
+    if undo.edits:
+        next_ = [
+            "Next: read the edits and the plan below, commit and have them merged as any change; then plan and apply.",
+            f"  git diff -- {' '.join(shlex.quote(edit.file) for edit in undo.edits)}",
+            "To leave it, restore these files with git: nothing else was written.",
+        ]
+    else:
+        next_ = ["No file was edited, so there is no plan to make."]
+    return printable_lines("\n\n".join("\n".join(part) for part in (*parts, next_) if part))
+
+
+def undo_json(undo: Undo, plan: Plan | None) -> str:
+    return json_text(replace(undo, plan=json.loads(plan_to_json(plan)) if plan else None))
+
+
+def _part(title: str, lines: Iterable[str]) -> list[str]:
+    found = [f"  {printable(line)}" for line in lines]
+    return [title, *found] if found else []
+
+
+def _notes(notes: Sequence[UndoNote]) -> Iterable[str]:
+    return (f"{note.topic}: {note.text}" for note in notes)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from topicops.model.json_types import FormatVersion
+from topicops.model.plans.plan_file import PlanFile
 from topicops.model.runs.audit import AuditLine
 from topicops.model.runs.results import IN_PLACE, OutcomeStatus
 
@@ -26,33 +28,33 @@ class FileEdit:
 
     topic: str
     file: str
-    """Relative to the working folder."""
+    """Path, relative to the working folder."""
     before: str
     after: str
     edits: tuple[str, ...]
-    """What changes in it, for people."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Undo:
     """How far a run can be taken back. Every topic of the run is in at least one of the lists."""
 
+    format_version: FormatVersion = "1.0"
     run: str
     environment: str
     commit: str | None
-    """Of the files that the run was planned from; None: not known."""
+    """Commit of the files that the run was planned from. None means that it is not known."""
     topics: tuple[str, ...]
-    """Those that the run changed, sorted."""
     lost: tuple[UndoNote, ...] = ()
-    """What cannot come back."""
     edits: tuple[FileEdit, ...] = ()
-    to_retire: tuple[str, ...] = ()
-    """Topics that the run created: only a tombstone deletes them, and only a person writes one."""
+    retire: tuple[str, ...] = ()
+    """Commands for the topics that the run created: only a tombstone deletes them, and only a person writes one."""
     by_hand: tuple[UndoNote, ...] = ()
     """What the files must ask for, where undo cannot edit them."""
     done: tuple[UndoNote, ...] = ()
     """What the files of now ask for already."""
     notes: tuple[str, ...] = ()
+    plan: PlanFile | None = None
+    """Plan as in ``plan.json``. None means that no file was edited."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,19 +65,18 @@ class PastTopic:
     created: bool = False
     deleted: bool = False
     topic_id: str | None = None
-    """Of the topic that was deleted."""
     partitions: tuple[int, int] | None = None
-    """Before and after an expansion."""
+    """Numbers before and after an expansion."""
     configs_before: Mapping[str, str | None] = field(default_factory=dict)
-    """Canonical value of each override that the run changed; None: it was not set."""
+    """Canonical value of each override that the run changed. None means that it was not set."""
     configs_after: Mapping[str, str | None] = field(default_factory=dict)
-    """Same keys."""
+    """Canonical values after the run, by the same keys."""
     is_sure: bool = True
-    """False: a request was sent, and its outcome is not known."""
+    """False if a request was sent, and its outcome is not known."""
 
 
 def past_topics(lines: Iterable[AuditLine]) -> dict[str, PastTopic]:
-    """What took effect, by topic, sorted; a change that failed or was refused left nothing to take back."""
+    """Sum up what took effect, by topic, sorted; a change that failed or was refused left nothing to take back."""
     found: dict[str, PastTopic] = {}
     for line in lines:
         if line.outcome in TOOK_EFFECT:

@@ -21,9 +21,9 @@ from topicops.model.printable import printable
 _TIMEOUT_S = 120
 _CHUNK = 1 << 16
 MOST_ENTRIES = 200_000
-"""Of the folder; more than ten times the largest repository of topics that is known."""
+"""Number of entries of the folder; more than ten times the largest repository of topics that is known."""
 MOST_BYTES = 256 * 1024 * 1024
-"""Of all files together."""
+"""Bytes of all files together."""
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _ENTRY = re.compile(rb"([0-7]{6}) (blob|tree|commit) ([0-9a-f]{40,64}) +([0-9]+|-)\t(.+)", re.DOTALL)
 """Mode, type, object id, size and path of ``git ls-tree --long -z``."""
@@ -42,24 +42,15 @@ _NO_FILE = "not-followed"
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file of a commit."""
+    """A file of a commit; two with the same object id have the same bytes."""
 
     object_id: str
-    """Two files with the same id have the same bytes."""
     mode: bytes
     size: int
 
-    @property
-    def is_link(self) -> bool:
-        return self.mode == _LINK
-
 
 def commit_id(repository: Path, name: str) -> str:
-    """The id of the commit that ``name`` means.
-
-    Raises:
-        UsageError: The repository has none; or git finds no repository here, or may not read it.
-    """
+    """Find the commit that ``name`` means. Raises ``UsageError`` where there is none, or no repository to read."""
     if name.startswith("-"):
         raise UsageError(f"{printable(name)} is no name of a commit")
     found = _git(repository, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
@@ -81,22 +72,19 @@ def _why_no_commit(repository: Path, name: str) -> str:
     if not remotes:
         return no_such
     if asked.stdout.strip() == b"true":
-        command = " ".join(["git fetch --unshallow", *_what_to_fetch(name, remotes)])
+        command = f"git fetch --unshallow {_what_to_fetch(name, remotes)}"
         return f"{no_such}, because it is shallow; fetch it first ({command}), or give checkout fetch-depth: 0"
-    return f"{no_such}; fetch it first ({' '.join(['git fetch', *_what_to_fetch(name, remotes)])})"
+    return f"{no_such}; fetch it first (git fetch {_what_to_fetch(name, remotes)})"
 
 
-def _what_to_fetch(name: str, remotes: Sequence[str]) -> tuple[str, ...]:
-    """Remote and branch of ``origin/main``, ``main`` or an id.
-
-    A clone of one branch keeps another one only where the command says under which name.
-    """
+def _what_to_fetch(name: str, remotes: Sequence[str]) -> str:
+    """Name remote and branch: a clone of one branch keeps another one only where the command says under which name."""
     remote, _, branch = name.partition("/")
     if not _PLAIN_NAME.fullmatch(name):
-        return ("origin",)
+        return "origin"
     if branch and remote in remotes:
-        return remote, f"{branch}:refs/remotes/{name}"
-    return "origin", name if _COMMIT.fullmatch(name) else f"{name}:{name}"
+        return f"{remote} {branch}:refs/remotes/{name}"
+    return f"origin {name}" if _COMMIT.fullmatch(name) else f"origin {name}:{name}"
 
 
 def _why_no_repository(folder: Path, said: str) -> str:
@@ -113,7 +101,7 @@ def _shown(folder: Path) -> str:
 
 
 def is_ancestor(repository: Path, earlier: str, later: str) -> bool | None:
-    """Whether the history of ``later`` contains ``earlier``; None where this clone lacks one of them."""
+    """Say whether the history of ``later`` contains ``earlier``. None means that this clone lacks one of them."""
     status = _git(repository, "merge-base", "--is-ancestor", earlier, later).returncode
     return status == 0 if status in (0, 1) else None
 
@@ -124,17 +112,13 @@ def fetch(repository: Path) -> None:
 
 
 def merge_base_of(repository: Path, base: str) -> str:
-    """The commit of ``base`` from which ``HEAD`` began; ``base`` itself where this clone is too shallow to know."""
+    """Find the commit of ``base`` from which ``HEAD`` began; ``base`` itself where this clone is too shallow."""
     commit = commit_id(repository, base)
     return _git(repository, "merge-base", commit, "HEAD").stdout.decode().strip() or commit
 
 
 def merged_tree(repository: Path, base: str, head: str) -> str:
-    """The tree that a merge of both commits makes, without a work tree.
-
-    Raises:
-        UsageError: They conflict or have no common commit here; or git is older than 2.38.
-    """
+    """Merge both commits without a work tree. Raises ``UsageError`` where git cannot, as for conflicts."""
     found = _git(repository, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", base, head)
     tree, *conflicts = found.stdout.split(b"\0")
     if found.returncode == 0 and _COMMIT.fullmatch(tree.decode("ascii", "replace")):
@@ -152,18 +136,13 @@ def _why_no_merge(repository: Path, said: str) -> str:
     if numbers and (int(numbers[1]), int(numbers[2])) < _MERGES_TREES:
         return f"git 2.38 or newer is needed here, and this is {numbers[0]}"
     if "unrelated histories" in said and _git(repository, "rev-parse", "--is-shallow-repository").stdout == b"true\n":
-        return (
-            "this clone is shallow and lacks the commit from which both began; give checkout fetch-depth: 0, "
-            "or fetch the rest (git fetch --unshallow)"
-        )
+        advice = "give checkout fetch-depth: 0, or fetch the rest (git fetch --unshallow)"
+        return f"this clone is shallow and lacks the commit from which both began; {advice}"
     return printable(said.strip().partition("\n")[0].removeprefix("fatal: ")) or "it gives no reason"
 
 
 def stored_files(repository: Path, tree: str, folder: str) -> Mapping[str, StoredFile]:
-    """The files below ``folder`` (``topics``), by path relative to it; empty where the tree has no such folder.
-
-    Args:
-        tree: A commit or a tree.
+    """List the files below ``folder`` (``topics``), by path relative to it; none where the tree has no such folder.
 
     Raises:
         UsageError: A path could lead out of the folder, the files are too many bytes, or git fails.
@@ -186,8 +165,8 @@ def _listed(repository: Path, tree: str, folder: str) -> Iterator[bytes]:
                 *whole, rest = (rest + chunk).split(b"\0")
                 lines += len(whole)
                 if lines > MOST_ENTRIES:
-                    most = f"more than {MOST_ENTRIES:,} entries"
-                    raise UsageError(f"{folder}/ of {printable(tree[:12])} has {most}; name a smaller folder")
+                    of = f"{folder}/ of {printable(tree[:12])}"
+                    raise UsageError(f"{of} has more than {MOST_ENTRIES:,} entries; name a smaller folder")
                 yield from whole
         finally:
             too_long.cancel()
@@ -203,32 +182,26 @@ def _entries(listed: Iterator[bytes], folder: str) -> Iterator[tuple[str, Stored
         if not match or _NOT_A_NAME & set(path.split("/")):
             raise UsageError(f"{printable(path) or folder}: git has a path there that no work tree may have")
         if match[1] == _SUBMODULE:
-            raise UsageError(
-                f"{printable(path)} is a submodule: its files are in another repository, so no plan can show what a "
-                "change of it does; put the files into this repository"
-            )
+            why = "its files are in another repository, so no plan can show what a change of it does"
+            raise UsageError(f"{printable(path)} is a submodule: {why}; put the files into this repository")
         size = int(match[4]) if match[4] != b"-" else 0
         yield path.removeprefix(f"{folder}/"), StoredFile(match[3].decode(), match[1], size)
 
 
 def write_files(repository: Path, files: Mapping[str, StoredFile], folder: Path) -> None:
     """Write these files below a new ``folder``. A link becomes a link that leads nowhere. Raises ``UsageError``."""
-    regular = {path: file for path, file in files.items() if not file.is_link}
+    regular = {path: file for path, file in files.items() if file.mode != _LINK}
     texts = _contents(repository, [file.object_id for file in regular.values()])
     try:
         folder.mkdir(parents=True)
+        for above in {(folder / path).parent for path in files}:
+            above.mkdir(parents=True, exist_ok=True)
         for path, text in zip(regular, texts, strict=True):
-            _place(folder, path).write_bytes(text)
-        for path in sorted(files.keys() - regular.keys()):
-            _place(folder, path).symlink_to(_NO_FILE)
+            (folder / path).write_bytes(text)
+        for path in files.keys() - regular.keys():
+            (folder / path).symlink_to(_NO_FILE)
     except (OSError, ValueError) as error:
         raise UsageError(f"the files of the branch cannot be written: {printable(str(error))}") from error
-
-
-def _place(folder: Path, path: str) -> Path:
-    place = folder / path
-    place.parent.mkdir(parents=True, exist_ok=True)
-    return place
 
 
 def _contents(repository: Path, object_ids: Sequence[str]) -> Iterator[bytes]:
@@ -247,7 +220,7 @@ def _contents(repository: Path, object_ids: Sequence[str]) -> Iterator[bytes]:
 
 
 def _command(repository: Path, *arguments: str) -> list[str]:
-    # No hook or monitor of the repository, and no lock.
+    """Call git without a hook or monitor of the repository, and without a lock."""
     return ["git", "--no-optional-locks", "-c", "core.fsmonitor=false", "-C", str(repository), *arguments]
 
 

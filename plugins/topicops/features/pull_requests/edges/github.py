@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from topicops.features.pull_requests.edges.rest import PER_PAGE, Moment, Rest, utc
+from topicops.features.pull_requests.edges.rest import PER_PAGE, Moment, Rest, checked_length, utc
 from topicops.features.pull_requests.forge import (
     Authors,
     Check,
@@ -22,27 +22,22 @@ from topicops.features.pull_requests.forge import (
 )
 
 MOST_COMMENT = 65_536
-"""Characters of a comment."""
+"""Number of characters of a comment."""
 _MOST_SUMMARY = 65_000
 _CO_AUTHOR = re.compile(
     r"^co-authored-by:[^<>\n]{0,200}<(?:\d{1,20}\+)?([A-Za-z0-9-]{1,40})@users\.noreply\.github\.com>",
     re.IGNORECASE | re.MULTILINE,
 )
 MOST_COMMITS = 250
-"""So many of one pull request GitHub lists."""
+"""Number of commits of one pull request that GitHub lists."""
 ACTIONS = "github-actions[bot]"
 """The account of ``GITHUB_TOKEN``."""
 WEB_FLOW = "web-flow"
 """The committer of what people do on GitHub's pages."""
 _OURS = "topicops"
 """Marks our check runs: a job of the workflow is a check run too, and may have the same name."""
-_VERDICTS = {
-    "APPROVED": ReviewVerdict.APPROVED,
-    "CHANGES_REQUESTED": ReviewVerdict.CHANGES_REQUESTED,
-    "DISMISSED": ReviewVerdict.DISMISSED,
-    "COMMENTED": ReviewVerdict.COMMENTED,
-}
-"""``PENDING`` is a review that its author has not sent."""
+_VERDICTS = {verdict.upper(): verdict for verdict in ReviewVerdict}
+"""Verdicts by GitHub's words. ``PENDING`` is a review that its author has not sent."""
 
 
 class _User(msgspec.Struct):
@@ -57,7 +52,7 @@ class _Branch(msgspec.Struct):
     ref: str
     sha: str
     repo: _Repository | None = None
-    """None: the fork is gone."""
+    """None means that the fork is gone."""
 
 
 class _Label(msgspec.Struct):
@@ -138,17 +133,18 @@ class _CheckRuns(msgspec.Struct):
 
 
 class GitHub:
-    """One repository on GitHub.
+    """One repository on GitHub. Every request raises ``ForgeError`` when GitHub refuses it, or does not answer.
 
     Args:
         url: ``https://api.github.com``, or that of an Enterprise server.
+        repository: ``acme/topics``.
         token: ``GITHUB_TOKEN``, or that of another app: GitHub lets nobody else write checks.
         login: The account of the token, whose comments are ours. ``GITHUB_TOKEN`` may not ask for its own name.
         members_token: May read the members of teams, as ``GITHUB_TOKEN`` may not. Empty: ``token`` reads them.
-        sleep: Waits before a second try, in seconds.
     """
 
     mark = "#"
+    """Sign before the number of a pull request."""
 
     def __init__(
         self,
@@ -168,36 +164,27 @@ class GitHub:
     def pull_request(self, number: int) -> PullRequest:
         return _pull_request(self._rest.get(f"{self._repo}/pulls/{number}", _Pull))
 
-    def pull_request_of(self, merge_commit: str) -> PullRequest | None:
-        return next((pull for pull in self._pulls_of(merge_commit) if pull.merge_commit == merge_commit), None)
+    def pull_requests_with(self, commit: str) -> Iterator[PullRequest]:
+        """Find those that have this commit, on their branch or by their merge, open or not, into any branch."""
+        return map(_pull_request, self._rest.pages(f"{self._repo}/commits/{commit}/pulls", _Pull))
 
     def open_pull_requests(self, base_branch: str) -> Sequence[PullRequest]:
+        """List them in rising order of their numbers."""
         found = self._rest.pages(f"{self._repo}/pulls", _Pull, state="open", base=base_branch)
         return sorted(map(_pull_request, found), key=lambda pull: pull.number)
 
-    def open_pull_requests_of(self, head_commit: str) -> Sequence[PullRequest]:
-        return [p for p in self._pulls_of(head_commit) if p.state == "open" and p.head_commit == head_commit]
-
-    def _pulls_of(self, commit: str) -> Iterator[PullRequest]:
-        return map(_pull_request, self._rest.pages(f"{self._repo}/commits/{commit}/pulls", _Pull))
-
     def changed_files(self, number: int) -> frozenset[str]:
-        """The first 3,000: GitHub lists no more."""
+        """List the paths from the repository's root, of a renamed file both; the first 3,000 that GitHub lists."""
         files = list(self._rest.pages(f"{self._repo}/pulls/{number}/files", _File))
         return frozenset(name for file in files for name in (file.filename, file.previous_filename) if name)
 
     def authors(self, number: int) -> Authors:
-        """Also co-authors whose address names their account.
-
-        Raises ``ForgeError`` for more commits than GitHub lists: one of their authors may be missing.
-        """
+        """Name the authors, and co-authors whose address names their account. Raises ``ForgeError`` if one may lack."""
         pull = self._rest.get(f"{self._repo}/pulls/{number}", _WholePull)
         commits = list(self._rest.pages(f"{self._repo}/pulls/{number}/commits", _Commit))
         if MOST_COMMITS <= len(commits) < pull.commits:
-            raise ForgeError(
-                f"#{number} has {pull.commits} commits, and GitHub lists {len(commits)}: squash them, "
-                "so that all their authors are known"
-            )
+            has = f"#{number} has {pull.commits} commits, and GitHub lists {len(commits)}"
+            raise ForgeError(f"{has}: squash them, so that all their authors are known")
         people = {login for commit in commits for login in commit.logins}
         helpers = {login for commit in commits for login in _CO_AUTHOR.findall(commit.commit.message)}
         return Authors(
@@ -206,57 +193,64 @@ class GitHub:
         )
 
     def own_comments(self, number: int) -> Sequence[Comment]:
+        """List those of the account that asks, oldest first. Anybody can write a marker into another comment."""
         found = self._rest.pages(f"{self._repo}/issues/{number}/comments", _IssueComment)
-        return [_comment(comment) for comment in found if self._is_own(comment)]
-
-    def _is_own(self, comment: _IssueComment) -> bool:
-        return comment.user is not None and comment.user.login.casefold() == self._login.casefold()
+        own = self._login.casefold()
+        return [_comment(comment) for comment in found if comment.user and comment.user.login.casefold() == own]
 
     def add_comment(self, number: int, body: str) -> Comment:
-        path = f"{self._repo}/issues/{number}/comments"
-        return _comment(self._rest.send("POST", path, _IssueComment, {"body": _checked(body)}))
+        return self._write("POST", f"{number}/comments", body)
 
     def edit_comment(self, number: int, comment_id: str, body: str) -> Comment:  # noqa: ARG002 - GitLab needs it
-        path = f"{self._repo}/issues/comments/{comment_id}"
-        return _comment(self._rest.send("PATCH", path, _IssueComment, {"body": _checked(body)}))
+        return self._write("PATCH", f"comments/{comment_id}", body)
+
+    def _write(self, method: str, path: str, body: str) -> Comment:
+        text = checked_length(body, MOST_COMMENT, "GitHub")
+        return _comment(self._rest.send(method, f"{self._repo}/issues/{path}", _IssueComment, {"body": text}))
 
     def remove_comment(self, number: int, comment_id: str) -> None:  # noqa: ARG002
         self._rest.remove(f"{self._repo}/issues/comments/{comment_id}")
 
     def reviews(self, number: int) -> Sequence[Review]:
-        return list(_reviews(self._rest.pages(f"{self._repo}/pulls/{number}/reviews", _Review)))
+        """List all of them, oldest first; a reviewer may have several."""
+        return [
+            Review(
+                reviewer=found.user.login,
+                verdict=_VERDICTS[found.state],
+                submitted_at=utc(found.submitted_at),
+                commit=found.commit_id or "",
+            )
+            for found in self._rest.pages(f"{self._repo}/pulls/{number}/reviews", _Review)
+            if found.user and found.submitted_at and found.state in _VERDICTS
+        ]
 
     def members(self, team: str) -> frozenset[str]:
+        """List the logins of a team (``acme/payments``). Raises ``ForgeError`` where the token may not read it."""
         organisation, _, slug = team.partition("/")
         path = f"/orgs/{quote(organisation, safe='')}/teams/{quote(slug, safe='')}/members"
         return frozenset(user.login for user in self._teams.pages(path, _User))
 
     def set_check(self, commit: str, check: Check) -> None:
+        """Replace the check of this name."""
+        is_pending = check.result is CheckResult.PENDING
         body: dict[str, object] = {
             "name": check.name,
             "external_id": _OURS,
             "output": {"title": check.title, "summary": check.summary[:_MOST_SUMMARY] or check.title},
+            **({"status": "in_progress"} if is_pending else {"status": "completed", "conclusion": str(check.result)}),
+            **({"details_url": check.url} if check.url else {}),
         }
-        if check.result is CheckResult.PENDING:
-            body["status"] = "in_progress"
-        else:
-            body |= {"status": "completed", "conclusion": str(check.result)}
-        if check.url:
-            body["details_url"] = check.url
-        if (there := self._own_check(commit, check.name)) is not None:
-            self._rest.send("PATCH", f"{self._repo}/check-runs/{there}", _CheckRun, body)
+        path = f"{self._repo}/commits/{commit}/check-runs"
+        found = self._rest.get(path, _CheckRuns, check_name=check.name, filter="latest", per_page=PER_PAGE).check_runs
+        app = self._login.removesuffix("[bot]")
+        if ours := [run.id for run in found if run.external_id == _OURS and run.app and run.app.slug == app]:
+            self._rest.send("PATCH", f"{self._repo}/check-runs/{max(ours)}", _CheckRun, body)
         else:
             self._rest.send("POST", f"{self._repo}/check-runs", _CheckRun, {**body, "head_sha": commit})
 
-    def _own_check(self, commit: str, name: str) -> int | None:
-        path = f"{self._repo}/commits/{commit}/check-runs"
-        found = self._rest.get(path, _CheckRuns, check_name=name, filter="latest", per_page=PER_PAGE).check_runs
-        app = self._login.removesuffix("[bot]")
-        ours = [run.id for run in found if run.external_id == _OURS and run.app and run.app.slug == app]
-        return max(ours, default=None)
-
     def set_labels(self, number: int, wanted: Mapping[str, bool]) -> None:
-        there = set(self.pull_request(number).labels)
+        """Add the labels that are true and remove those that are false; all others stay."""
+        there = {label.name for label in self._rest.get(f"{self._repo}/pulls/{number}", _WholePull).labels}
         path = f"{self._repo}/issues/{number}/labels"
         if missing := [label for label, is_wanted in wanted.items() if is_wanted and label not in there]:
             self._rest.send("POST", path, list[_Label], {"labels": missing})
@@ -265,12 +259,8 @@ class GitHub:
 
 
 def _session(url: str, token: str, sleep: Callable[[float], None]) -> Rest:
-    headers = {
-        "Accept": "application/vnd.github+json",
-        "Authorization": f"Bearer {token}",
-        "X-GitHub-Api-Version": "2022-11-28",
-    }
-    return Rest(url, headers, token=token, sleep=sleep)
+    headers = {"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"}
+    return Rest(url, {**headers, "Authorization": f"Bearer {token}"}, token=token, sleep=sleep)
 
 
 def _pull_request(pull: _Pull) -> PullRequest:
@@ -284,23 +274,8 @@ def _pull_request(pull: _Pull) -> PullRequest:
         is_from_fork=pull.head.repo is None or pull.base.repo is None or pull.head.repo != pull.base.repo,
         # Before the merge the field holds a trial merge, which is on no branch.
         merge_commit=pull.merge_commit_sha if pull.merged_at else None,
-        labels=tuple(label.name for label in pull.labels),
     )
 
 
 def _comment(comment: _IssueComment) -> Comment:
     return Comment(id=str(comment.id), body=comment.body or "", updated_at=utc(comment.updated_at))
-
-
-def _reviews(reviews: Iterator[_Review]) -> Iterator[Review]:
-    for review in reviews:
-        verdict = _VERDICTS.get(review.state)
-        if review.user is not None and review.submitted_at is not None and verdict is not None:
-            at = utc(review.submitted_at)
-            yield Review(reviewer=review.user.login, verdict=verdict, submitted_at=at, commit=review.commit_id or "")
-
-
-def _checked(body: str) -> str:
-    if len(body) > MOST_COMMENT:
-        raise ForgeError(f"the comment has {len(body)} characters, and GitHub takes {MOST_COMMENT}")
-    return body

@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from datetime import datetime
 from functools import cached_property
 from urllib.parse import quote
 
 import msgspec
 
-from topicops.features.pull_requests.edges.rest import Moment, Rest, utc
+from topicops.features.pull_requests.edges.rest import Moment, Rest, checked_length, utc
 from topicops.features.pull_requests.forge import (
     Authors,
     Check,
@@ -32,7 +30,7 @@ _STATES = {
 }
 """GitLab knows no neutral status: the text says what waits."""
 MOST_COMMENT = 1_000_000
-"""Characters of a note."""
+"""Number of characters of a note."""
 _MOST_DESCRIPTION = 255
 _WORDS = {
     "approved this merge request": ReviewVerdict.APPROVED,
@@ -73,7 +71,6 @@ class _MergeRequest(msgspec.Struct):
     author: _User | None = None
     merge_commit_sha: str | None = None
     squash_commit_sha: str | None = None
-    labels: list[str] = []
     references: _References | None = None
 
 
@@ -126,57 +123,43 @@ class _GraphAnswer(msgspec.Struct):
 
 
 class GitLab:
-    """One project on GitLab.
+    """One project on GitLab, with the methods of ``GitHub``.
 
     Args:
-        url: ``https://gitlab.com/api/v4``.
         repository: Path of the project, ``acme/topics``, or its number.
         login: The account of the token, whose notes are ours. Empty: GitLab is asked.
-        sleep: Waits before a second try, in seconds.
     """
 
     mark = "!"
 
     def __init__(
-        self,
-        url: str,
-        repository: str,
-        token: str,
-        *,
-        login: str = "",
-        sleep: Callable[[float], None] = time.sleep,
+        self, url: str, repository: str, token: str, *, login: str = "", sleep: Callable[[float], None] = time.sleep
     ) -> None:
         self.repository, self._given_login = repository, login
         self._project = f"/projects/{quote(repository, safe='')}"
+        self._requests = f"{self._project}/merge_requests"
         self._url, self._token, self._sleep = url.rstrip("/"), token, sleep
         self._rest = self._session(self._url)
 
     def pull_request(self, number: int) -> PullRequest:
-        return _pull_request(self._request(number))
+        return _pull_request(self._rest.get(f"{self._requests}/{number}", _MergeRequest))
 
-    def pull_request_of(self, merge_commit: str) -> PullRequest | None:
-        return next((r for r in self._requests_of(merge_commit) if r.merge_commit == merge_commit), None)
-
-    def open_pull_requests(self, base_branch: str) -> Sequence[PullRequest]:
-        path = f"{self._project}/merge_requests"
-        found = self._rest.pages(path, _MergeRequest, state="opened", target_branch=base_branch)
-        return sorted(map(_pull_request, found), key=lambda request: request.number)
-
-    def open_pull_requests_of(self, head_commit: str) -> Sequence[PullRequest]:
-        return [r for r in self._requests_of(head_commit) if r.state == "open" and r.head_commit == head_commit]
-
-    def _requests_of(self, commit: str) -> Iterator[PullRequest]:
+    def pull_requests_with(self, commit: str) -> Iterator[PullRequest]:
         path = f"{self._project}/repository/commits/{commit}/merge_requests"
         return map(_pull_request, self._rest.pages(path, _MergeRequest))
 
+    def open_pull_requests(self, base_branch: str) -> Sequence[PullRequest]:
+        found = self._rest.pages(self._requests, _MergeRequest, state="opened", target_branch=base_branch)
+        return sorted(map(_pull_request, found), key=lambda request: request.number)
+
     def changed_files(self, number: int) -> frozenset[str]:
-        """As many as the server shows of one merge request: 1,000, if its administrator has not changed that."""
-        diffs = list(self._rest.pages(f"{self._project}/merge_requests/{number}/diffs", _Diff))
+        """List as many as the server shows of one merge request: 1,000, unless its administrator has changed that."""
+        diffs = list(self._rest.pages(f"{self._requests}/{number}/diffs", _Diff))
         return frozenset(path for diff in diffs for path in (diff.old_path, diff.new_path))
 
     def authors(self, number: int) -> Authors:
-        """The opener, who pushed to the branch since then, and who made its commits."""
-        request = self._request(number)
+        """Name the opener, who pushed to the branch since then, and who made its commits."""
+        request = self._rest.get(f"{self._requests}/{number}", _MergeRequest)
         pushers = {
             note.author.username for note in self._notes(number) if note.system and _PUSHED.match(note.body.lstrip())
         }
@@ -200,34 +183,49 @@ class GitLab:
         return [_comment(note) for note in notes if not note.system and note.author.username == self._login]
 
     def add_comment(self, number: int, body: str) -> Comment:
-        path = f"{self._project}/merge_requests/{number}/notes"
-        return _comment(self._rest.send("POST", path, _Note, {"body": _checked(body)}))
+        return self._write("POST", f"{number}/notes", body)
 
     def edit_comment(self, number: int, comment_id: str, body: str) -> Comment:
-        path = f"{self._project}/merge_requests/{number}/notes/{comment_id}"
-        return _comment(self._rest.send("PUT", path, _Note, {"body": _checked(body)}))
+        return self._write("PUT", f"{number}/notes/{comment_id}", body)
+
+    def _write(self, method: str, path: str, body: str) -> Comment:
+        text = _QUICK_ACTION.sub(r"\1\\/", checked_length(body, MOST_COMMENT, "GitLab"))
+        return _comment(self._rest.send(method, f"{self._requests}/{path}", _Note, {"body": text}))
 
     def remove_comment(self, number: int, comment_id: str) -> None:
-        self._rest.remove(f"{self._project}/merge_requests/{number}/notes/{comment_id}")
+        self._rest.remove(f"{self._requests}/{number}/notes/{comment_id}")
 
     def reviews(self, number: int) -> Sequence[Review]:
-        """An approval that no longer stands, such as one that a push took back, is dismissed, at its own time."""
-        path = f"{self._project}/merge_requests/{number}/approvals"
-        standing = {entry.user.username: entry.approved_at for entry in self._rest.get(path, _Approvals).approved_by}
-        return _reviews(self._notes(number), standing)
+        """List them; an approval that no longer stands, as after a push, is dismissed at its own time."""
+        approvals = self._rest.get(f"{self._requests}/{number}/approvals", _Approvals).approved_by
+        standing = {entry.user.username: entry.approved_at for entry in approvals}
+        found, noted = list[Review](), set[str]()
+        for note in self._notes(number):
+            said, login = note.body.strip(), note.author.username
+            verdict = ReviewVerdict.CHANGES_REQUESTED if said.startswith(_WANTS_CHANGES) else _WORDS.get(said)
+            if verdict is ReviewVerdict.APPROVED and login not in standing:
+                verdict = ReviewVerdict.DISMISSED
+            if note.system and verdict is not None:
+                found.append(Review(reviewer=login, verdict=verdict, submitted_at=utc(note.created_at)))
+                noted |= {login} if verdict is ReviewVerdict.APPROVED else set()
+        found += [
+            Review(reviewer=login, verdict=ReviewVerdict.APPROVED, submitted_at=utc(at))
+            for login, at in standing.items()
+            if at is not None and login not in noted
+        ]
+        return sorted(found, key=lambda review: review.submitted_at)
 
     def members(self, team: str) -> frozenset[str]:
         path = f"/groups/{quote(team, safe='')}/members/all"
         return frozenset(user.username for user in self._rest.pages(path, _User))
 
     def set_check(self, commit: str, check: Check) -> None:
-        body: dict[str, object] = {
+        body = {
             "state": _STATES[check.result],
             "name": check.name,
             "description": check.title[:_MOST_DESCRIPTION],
+            **({"target_url": check.url} if check.url else {}),
         }
-        if check.url:
-            body["target_url"] = check.url
         self._rest.send("POST", f"{self._project}/statuses/{commit}", type(None), body)
 
     def set_labels(self, number: int, wanted: Mapping[str, bool]) -> None:
@@ -235,7 +233,7 @@ class GitLab:
             "add_labels": ",".join(label for label, is_wanted in wanted.items() if is_wanted),
             "remove_labels": ",".join(label for label, is_wanted in wanted.items() if not is_wanted),
         }
-        path = f"{self._project}/merge_requests/{number}"
+        path = f"{self._requests}/{number}"
         self._rest.send("PUT", path, type(None), {name: value for name, value in body.items() if value})
 
     @cached_property
@@ -245,12 +243,9 @@ class GitLab:
     def _session(self, url: str) -> Rest:
         return Rest(url, {"PRIVATE-TOKEN": self._token}, token=self._token, sleep=self._sleep)
 
-    def _request(self, number: int) -> _MergeRequest:
-        return self._rest.get(f"{self._project}/merge_requests/{number}", _MergeRequest)
-
     def _notes(self, number: int) -> list[_Note]:
         """Oldest first."""
-        path = f"{self._project}/merge_requests/{number}/notes"
+        path = f"{self._requests}/{number}/notes"
         return list(self._rest.pages(path, _Note, sort="asc", order_by="created_at"))
 
 
@@ -267,44 +262,8 @@ def _pull_request(request: _MergeRequest) -> PullRequest:
         head_commit=request.sha or "",
         is_from_fork=request.source_project_id is None or request.source_project_id != request.target_project_id,
         merge_commit=merge_commit if is_merged else None,
-        labels=tuple(request.labels),
     )
 
 
 def _comment(note: _Note) -> Comment:
     return Comment(id=str(note.id), body=note.body, updated_at=utc(note.updated_at))
-
-
-def _reviews(notes: Sequence[_Note], standing: Mapping[str, datetime | None]) -> list[Review]:
-    """Oldest first.
-
-    Args:
-        standing: When each approval that counts now was given, by login; None: an older GitLab, which does not say.
-    """
-    told = list(_told(notes))
-    known = {review.reviewer for review in told if review.verdict is ReviewVerdict.APPROVED}
-    reviews = [
-        replace(review, verdict=ReviewVerdict.DISMISSED)
-        if review.verdict is ReviewVerdict.APPROVED and review.reviewer not in standing
-        else review
-        for review in told
-    ]
-    for login, at in standing.items():
-        if login not in known and at is not None:
-            reviews.append(Review(reviewer=login, verdict=ReviewVerdict.APPROVED, submitted_at=utc(at)))
-    return sorted(reviews, key=lambda review: review.submitted_at)
-
-
-def _told(notes: Sequence[_Note]) -> Iterator[Review]:
-    for note in notes:
-        said = note.body.strip()
-        verdict = ReviewVerdict.CHANGES_REQUESTED if said.startswith(_WANTS_CHANGES) else _WORDS.get(said)
-        if note.system and verdict is not None:
-            at = utc(note.created_at)
-            yield Review(reviewer=note.author.username, verdict=verdict, submitted_at=at)
-
-
-def _checked(body: str) -> str:
-    if len(body) > MOST_COMMENT:
-        raise ForgeError(f"the comment has {len(body)} characters, and GitLab takes {MOST_COMMENT}")
-    return _QUICK_ACTION.sub(r"\1\\/", body)

@@ -8,7 +8,7 @@ from datetime import datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
 from ssl import SSLContext
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import httpx
 import msgspec
@@ -23,10 +23,9 @@ Moment = Annotated[datetime, msgspec.Meta(tz=True)]
 """A time with its zone; one without is no answer of a forge."""
 PER_PAGE = 100
 MOST_PAGES = 100
-MOST_REDIRECTS = 3
 TRIES = 4
 LONGEST_WAIT_S = 60.0
-"""For one request with all its tries."""
+"""Seconds for one request with all its tries."""
 _PASSES = frozenset({502, 503, 504})
 _ADVICE = {
     401: "the token is not valid: give another one",
@@ -43,8 +42,15 @@ def utc(moment: datetime) -> datetime:
         raise ForgeError(f"the forge gave a time that cannot be: {error}") from error
 
 
+def checked_length(body: str, most: int, forge: str) -> str:
+    """Give the text of a comment back. Raises ``ForgeError`` if it has more characters than the forge takes."""
+    if len(body) > most:
+        raise ForgeError(f"the comment has {len(body)} characters, and {forge} takes {most}")
+    return body
+
+
 class Rest:
-    """A session with one forge.
+    """A session with one forge; every method raises ``ForgeError``.
 
     Args:
         url: Where the API begins: ``https://api.github.com``.
@@ -56,17 +62,17 @@ class Rest:
         self, url: str, headers: Mapping[str, str], *, token: str, sleep: Callable[[float], None] = time.sleep
     ) -> None:
         self._url, self._token, self._sleep = url.rstrip("/"), token, sleep
-        # A redirect is followed here, and only to the same server, so that no other one gets the token.
+        # No redirect is followed, so that no other server gets the token.
         self._http = httpx.Client(
             headers=dict(headers), timeout=30.0, follow_redirects=False, verify=_authorities(), trust_env=True
         )
 
     def get(self, path: str, kind: type[T], **parameters: str | int) -> T:
-        """One answer. Raises ``ForgeError``."""
+        """Ask for one answer."""
         return self._read(self._answer("GET", self._url + path, params=parameters), kind)
 
     def pages(self, path: str, kind: type[T], **parameters: str | int) -> Iterator[T]:
-        """Yield the items of all pages. Raises ``ForgeError``, also for more pages than any pull request has."""
+        """Yield the items of all pages; more pages than any pull request has are an error."""
         url: str | None = self._url + path
         given: Mapping[str, str | int] | None = {**parameters, "per_page": PER_PAGE}
         for _ in range(MOST_PAGES):
@@ -78,11 +84,7 @@ class Rest:
         raise ForgeError(f"GET {path}: more than {MOST_PAGES} pages")
 
     def send(self, method: str, path: str, kind: type[T], body: Mapping[str, object] | None = None) -> T:
-        """Change something. Raises ``ForgeError``.
-
-        It is sent again only after a refusal for too many requests: whether one without an answer took effect is not
-        known.
-        """
+        """Change something; sent again only after a refusal for too many requests, which took no effect."""
         return self._read(self._answer(method, self._url + path, json=body), kind)
 
     def remove(self, path: str) -> None:
@@ -92,38 +94,24 @@ class Rest:
             self._require_success("DELETE", answer)
 
     def _next(self, answer: httpx.Response) -> str | None:
-        """The address of the next page: GitLab counts, GitHub names it. It must be on the same server."""
+        """Find the address of the next page: GitLab counts, GitHub names it. It must be on the same server."""
         number = answer.headers.get("x-next-page")
         if number is not None:
             return str(answer.request.url.copy_set_param("page", number)) if number.isdecimal() else None
         following = answer.links.get("next", {}).get("url")
-        if following is None:
-            return None
-        self._require_this_server(following)
+        if following and not following.startswith(str(httpx.URL(self._url).join("/"))):
+            raise ForgeError(
+                f"{self._url} sends us to another server, which must not get the token: {_shown(following)}"
+            )
         return following
-
-    def _require_this_server(self, url: str) -> None:
-        try:
-            there = httpx.URL(url)
-        except httpx.InvalidURL:
-            there = httpx.URL()
-        here = httpx.URL(self._url)
-        if (there.scheme, there.host, there.port) != (here.scheme, here.host, here.port):
-            raise ForgeError(f"{self._url} sends us to another server, which must not get the token: {_shown(url)}")
 
     def _answer(self, method: str, url: str, **content: object) -> httpx.Response:
         answer = self._tried(method, url, content)
-        for _ in range(MOST_REDIRECTS):
-            if method != "GET" or not answer.has_redirect_location:
-                break
-            target = str(answer.request.url.join(answer.headers["location"]))
-            self._require_this_server(target)
-            answer = self._tried("GET", target, {})
         self._require_success(method, answer)
         return answer
 
     def _tried(self, method: str, url: str, content: Mapping[str, object]) -> httpx.Response:
-        """The answer, asked for again where that may help: after a limit, and where the request only reads."""
+        """Ask, and ask again where that may help: after a limit, and where the request only reads."""
         spent_s = 0.0
         for attempt in range(1, TRIES + 1):
             started, wait, is_last = time.monotonic(), 2.0**attempt, attempt == TRIES
@@ -132,7 +120,7 @@ class Rest:
             except (httpx.HTTPError, httpx.InvalidURL) as error:
                 spent_s += time.monotonic() - started + wait
                 if is_last or method != "GET" or spent_s > LONGEST_WAIT_S:
-                    raise ForgeError(self._without_token(_unanswered(self._url, method, url, error))) from error
+                    raise ForgeError(self._without_token(self._unanswered(method, url, error))) from error
             else:
                 wait = _wait_of(answer, wait)
                 is_worth_it = _is_limit(answer) or (method == "GET" and answer.status_code in _PASSES)
@@ -141,6 +129,11 @@ class Rest:
                     return answer
             self._sleep(wait)
         raise AssertionError("the last try returns or raises")
+
+    def _unanswered(self, method: str, url: str, error: Exception) -> str:
+        said, path = first_line(error), _shown(url.removeprefix(self._url))
+        advice = "; SSL_CERT_FILE names the file of a company's own authority" if "CERTIFICATE_VERIFY" in said else ""
+        return f"{self._url} does not answer: {method} {path}: {_shown(said)}{advice}"
 
     def _require_success(self, method: str, answer: httpx.Response) -> None:
         if answer.is_success:
@@ -155,11 +148,8 @@ class Rest:
         try:
             return msgspec.json.decode(answer.content, type=kind)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            request = answer.request
-            raise ForgeError(
-                f"{request.method} {_shown(request.url.path)}: the answer is not that of a forge's API: "
-                f"{first_line(error)}"
-            ) from error
+            asked = f"{answer.request.method} {_shown(answer.request.url.path)}"
+            raise ForgeError(f"{asked}: the answer is not that of a forge's API: {first_line(error)}") from error
 
     def _without_token(self, text: str) -> str:
         return text.replace(self._token, "***") if self._token else text
@@ -167,48 +157,34 @@ class Rest:
 
 @cache
 def _authorities() -> SSLContext:
-    """Those that certifi brings, or ``SSL_CERT_FILE`` names; to read them takes longer than a request."""
+    """Read those that certifi brings, or ``SSL_CERT_FILE`` names; that takes longer than a request."""
     return httpx.create_ssl_context(trust_env=True)
 
 
-def _unanswered(server: str, method: str, url: str, error: Exception) -> str:
-    said = first_line(error)
-    advice = (
-        "; SSL_CERT_FILE names the file of a company's own authority" if "CERTIFICATE_VERIFY_FAILED" in said else ""
-    )
-    return f"{server} does not answer: {method} {_shown(url.removeprefix(server))}: {_shown(said)}{advice}"
-
-
 def _is_limit(answer: httpx.Response) -> bool:
-    """Whether the forge refused the request unread, because there were too many."""
-    if answer.status_code == 429:
-        return True
-    headers = answer.headers
-    is_named = "retry-after" in headers or headers.get("x-ratelimit-remaining") == "0"
-    return answer.status_code == 403 and (is_named or "rate limit" in _message(answer).lower())
+    """Say whether the forge refused the request unread, because there were too many."""
+    if answer.status_code != 403:
+        return answer.status_code == 429
+    is_named = "retry-after" in answer.headers or answer.headers.get("x-ratelimit-remaining") == "0"
+    return is_named or "rate limit" in _message(answer).lower()
 
 
 def _wait_of(answer: httpx.Response, otherwise: float) -> float:
-    """Seconds, as the forge asks."""
-    after = _number(answer.headers.get("retry-after", ""))
+    """Give the seconds that the forge asks for."""
+    after, reset = (_number(answer.headers.get(name, "")) for name in ("retry-after", "x-ratelimit-reset"))
     if after is not None:
         return after
-    reset = _number(answer.headers.get("x-ratelimit-reset", ""))
     if not _is_limit(answer) or reset is None:
         return otherwise
-    return max(reset - _now_of(answer), otherwise)
+    try:
+        now = parsedate_to_datetime(answer.headers.get("date", "")).timestamp()
+    except (ValueError, OverflowError):
+        now = time.time()
+    return max(reset - now, otherwise)
 
 
 def _number(text: str) -> float | None:
     return float(text) if text.isascii() and text.isdecimal() and len(text) < 12 else None
-
-
-def _now_of(answer: httpx.Response) -> float:
-    """Seconds since 1970 by the forge's clock, else by ours."""
-    try:
-        return parsedate_to_datetime(answer.headers.get("date", "")).timestamp()
-    except (ValueError, OverflowError):
-        return time.time()
 
 
 def _advice(answer: httpx.Response) -> str:
@@ -224,12 +200,10 @@ def _advice(answer: httpx.Response) -> str:
 
 
 def _message(answer: httpx.Response) -> str:
-    """What the forge says: GitHub in ``message`` and ``errors``, GitLab in ``message`` or ``error``."""
+    """Read what the forge says: GitHub in ``message`` and ``errors``, GitLab in ``message`` or ``error``."""
     try:
-        found = msgspec.json.decode(answer.content)
+        found = msgspec.json.decode(answer.content, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return answer.reason_phrase
-    if not isinstance(found, dict):
         return answer.reason_phrase
     said = found.get("message") or found.get("error_description") or found.get("error") or answer.reason_phrase
     details = found.get("errors")

@@ -10,29 +10,32 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
 
 import msgspec
 
 from topicops.features.pull_requests.edges.github import ACTIONS, GitHub
 from topicops.features.pull_requests.edges.gitlab import GitLab
-from topicops.features.pull_requests.forge import Forge
 from topicops.model.choices import ForgeKind
 from topicops.model.errors import UsageError
 from topicops.model.printable import printable
 
+Forge = GitHub | GitLab
 TOKEN, LOGIN, JOB_TOKEN = "TOPICOPS_FORGE_TOKEN", "TOPICOPS_FORGE_USER", "GITHUB_TOKEN"
 MERGE_REQUEST = "TOPICOPS_MERGE_REQUEST"
 """Names a merge request to a GitLab pipeline of another branch."""
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_ON_GITHUB = re.compile(r"(?!\.+/)[\w.-]+/(?!\.+$)[\w.-]+", re.ASCII)
-_ON_GITLAB = re.compile(r"(?!\.+/)[\w.-]+(/(?!\.+(?:/|$))[\w.-]+)+|\d+", re.ASCII)
-_BRANCH = re.compile(r"(?!-)[^\s~^:?*\[\\\x00-\x1f\x7f]+")
+_REPOSITORY: Mapping[ForgeKind, re.Pattern[str]] = {
+    "github": re.compile(r"(?!\.+/)[\w.-]+/(?!\.+$)[\w.-]+", re.ASCII),
+    "gitlab": re.compile(r"(?!\.+/)[\w.-]+(/(?!\.+(?:/|$))[\w.-]+)+|\d+", re.ASCII),
+}
+_NUMBER = re.compile(r"(?=0*[1-9])[0-9]{1,9}")
 _URL = re.compile(r"https?://[\w.:\[\]-]+(/[!-~]*)?", re.ASCII)
 _TOKEN = re.compile(r"[!-~]+")
 _GITHUB = "https://api.github.com"
 _NO_COMMIT = "0" * 40
-"""What both forges call the commit before the first one."""
+"""Id that both forges give to the commit before the first one."""
+_NO_REPOSITORY = "the CI names the repository {}, which is no organisation/name"
+_NO_NUMBER = "{} is no number of a pull request"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,21 +46,15 @@ class Surroundings:
     api_url: str
     repository: str = ""
     number: int | None = None
-    base_branch: str = ""
-    """The branch that a pull request goes to; empty where the job is for none, or the CI names only commits."""
     base_commit: str | None = None
-    """Of a pull request the branch that it goes to; after a merge the commit before it."""
+    """Commit of the branch that a pull request goes to; after a merge the commit before it."""
     head_commit: str | None = None
-    """Of a pull request its newest commit; after a merge the merge commit.
-
-    A workflow that runs after another one (``workflow_run``) has the commit alone where that was for a fork.
-    """
+    """Newest commit of a pull request; after a merge the merge commit."""
     job_url: str = ""
 
 
 class _Commit(msgspec.Struct):
     sha: str = ""
-    ref: str = ""
 
 
 class _Pull(msgspec.Struct):
@@ -66,46 +63,9 @@ class _Pull(msgspec.Struct):
     base: _Commit
 
 
-class _EarlierRun(msgspec.Struct):
-    """Of a ``workflow_run``. GitHub lists no pull request of a fork."""
-
-    head_sha: str
-    pull_requests: list[_Pull] = []
-
-    def pull(self) -> _Pull | None:
-        mine = [pull for pull in self.pull_requests if pull.head.sha == self.head_sha]
-        return mine[0] if len(mine) == 1 else None
-
-
-class _MergeGroup(msgspec.Struct):
-    """Of a merge queue."""
-
-    head_sha: str
-    base_sha: str
-
-
 class _Event(msgspec.Struct):
     pull_request: _Pull | None = None
-    workflow_run: _EarlierRun | None = None
-    merge_group: _MergeGroup | None = None
     before: str = ""
-
-    def pull(self) -> _Pull | None:
-        return self.workflow_run.pull() if self.workflow_run else self.pull_request
-
-    def commits(self, checked_out: str) -> tuple[str, str]:
-        """Base and head; empty: not known.
-
-        Args:
-            checked_out: The commit of the job, which of a pull request is a trial merge.
-        """
-        if (pull := self.pull()) is not None:
-            return pull.base.sha, pull.head.sha
-        if self.workflow_run is not None:
-            return "", self.workflow_run.head_sha
-        if self.merge_group is not None:
-            return self.merge_group.base_sha, self.merge_group.head_sha
-        return self.before, checked_out
 
 
 def surroundings_of(variables: Mapping[str, str]) -> Surroundings:
@@ -118,42 +78,40 @@ def surroundings_of(variables: Mapping[str, str]) -> Surroundings:
 
 
 def _on_github(variables: Mapping[str, str]) -> Surroundings:
-    event = _event(variables.get("GITHUB_EVENT_PATH", ""))
-    pull, repository = event.pull(), variables.get("GITHUB_REPOSITORY", "")
-    base, head = event.commits(variables.get("GITHUB_SHA", ""))
+    path, event = variables.get("GITHUB_EVENT_PATH", ""), _Event()
+    try:
+        event = msgspec.json.decode(Path(path).read_bytes(), type=_Event) if path else event
+    except (OSError, msgspec.DecodeError) as error:
+        raise UsageError(f"GITHUB_EVENT_PATH: the event of this run cannot be read: {error}") from error
+    pull, repository = event.pull_request, variables.get("GITHUB_REPOSITORY", "")
+    # Of a pull request, the commit of the job is a trial merge.
+    head = pull.head.sha if pull else variables.get("GITHUB_SHA", "")
     server, run = variables.get("GITHUB_SERVER_URL", ""), variables.get("GITHUB_RUN_ID", "")
     return Surroundings(
         kind="github",
-        api_url=_api("GITHUB_API_URL", variables, _GITHUB),
-        repository=_repository("github", repository),
-        number=_number(str(pull.number)) if pull else None,
-        base_branch=_branch(pull.base.ref if pull else ""),
-        base_commit=_commit(base),
+        api_url=_checked(
+            variables.get("GITHUB_API_URL") or _GITHUB, _URL, "GITHUB_API_URL: {} is no address of an API"
+        ),
+        repository=_checked(repository, _REPOSITORY["github"], _NO_REPOSITORY),
+        number=int(_checked(str(pull.number), _NUMBER, _NO_NUMBER)) if pull else None,
+        base_commit=_commit(pull.base.sha if pull else event.before),
         head_commit=_commit(head),
         job_url=f"{server}/{repository}/actions/runs/{run}" if server and run.isdecimal() else "",
     )
 
 
-def _event(path: str) -> _Event:
-    if not path:
-        return _Event()
-    try:
-        return msgspec.json.decode(Path(path).read_bytes(), type=_Event)
-    except (OSError, msgspec.DecodeError) as error:
-        raise UsageError(f"GITHUB_EVENT_PATH: the event of this run cannot be read: {error}") from error
-
-
 def _on_gitlab(variables: Mapping[str, str]) -> Surroundings:
-    number = variables.get("CI_MERGE_REQUEST_IID") or variables.get(MERGE_REQUEST) or ""
+    number = variables.get("CI_MERGE_REQUEST_IID") or variables.get(MERGE_REQUEST)
+    url = variables.get("CI_API_V4_URL") or "https://gitlab.com/api/v4"
+    repository = variables.get("CI_PROJECT_PATH") or variables.get("CI_PROJECT_ID") or ""
     is_request = "CI_MERGE_REQUEST_IID" in variables
     head = variables.get("CI_MERGE_REQUEST_SOURCE_BRANCH_SHA") or variables.get("CI_COMMIT_SHA", "")
     before = variables.get("CI_MERGE_REQUEST_DIFF_BASE_SHA") if is_request else variables.get("CI_COMMIT_BEFORE_SHA")
     return Surroundings(
         kind="gitlab",
-        api_url=_api("CI_API_V4_URL", variables, "https://gitlab.com/api/v4"),
-        repository=_repository("gitlab", variables.get("CI_PROJECT_PATH") or variables.get("CI_PROJECT_ID") or ""),
-        number=_number(number) if number else None,
-        base_branch=_branch(variables.get("CI_MERGE_REQUEST_TARGET_BRANCH_NAME", "") if is_request else ""),
+        api_url=_checked(url, _URL, "CI_API_V4_URL: {} is no address of an API"),
+        repository=_checked(repository, _REPOSITORY["gitlab"], _NO_REPOSITORY),
+        number=int(_checked(number, _NUMBER, _NO_NUMBER)) if number else None,
         base_commit=_commit(before or ""),
         head_commit=_commit(head),
         job_url=variables.get("CI_JOB_URL", ""),
@@ -161,93 +119,19 @@ def _on_gitlab(variables: Mapping[str, str]) -> Surroundings:
 
 
 def _commit(text: str) -> str | None:
-    if not text or text == _NO_COMMIT:
-        return None
-    if not _COMMIT.fullmatch(text):
-        raise UsageError(f"the CI names the commit {_shown(text)}, which is none")
+    has_none = not text or text == _NO_COMMIT
+    return None if has_none else _checked(text, _COMMIT, "the CI names the commit {}, which is none")
+
+
+def _checked(text: str, form: re.Pattern[str], problem: str) -> str:
+    """Give the text back. Raises ``UsageError`` where it has another form."""
+    if not form.fullmatch(text):
+        raise UsageError(problem.format(f"'{printable(text)[:80]}'"))
     return text
-
-
-def _branch(text: str) -> str:
-    if text and not _BRANCH.fullmatch(text):
-        raise UsageError(f"the CI names the branch {_shown(text)}, which is none")
-    return text
-
-
-def _repository(kind: ForgeKind, text: str) -> str:
-    if not _is_repository(kind, text):
-        raise UsageError(f"the CI names the repository {_shown(text)}, which is no organisation/name")
-    return text
-
-
-def _is_repository(kind: ForgeKind, text: str) -> bool:
-    found = _ON_GITHUB.fullmatch(text) if kind == "github" else _ON_GITLAB.fullmatch(text)
-    return found is not None
-
-
-def _api(name: str, variables: Mapping[str, str], otherwise: str) -> str:
-    url = variables.get(name) or otherwise
-    if not _URL.fullmatch(url):
-        raise UsageError(f"{name}: {_shown(url)} is no address of an API")
-    return url
-
-
-def _number(text: str) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) < 10 and int(text)):
-        raise UsageError(f"{_shown(text)} is no number of a pull request")
-    return int(text)
-
-
-def _shown(text: str) -> str:
-    return f"'{printable(text)[:80]}'"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """Two commits, and the pull request that they are of."""
-
-    base: str
-    head: str
-    number: int | None
-
-
-def change_to_plan(*, base: str | None, head: str | None, number: int | None) -> Change:
-    """What the options say, else the CI; the base is the checkout's own commit, else.
-
-    Raises:
-        UsageError: Neither names the branch's commit.
-    """
-    found = surroundings_of(os.environ)
-    if (head := head or found.head_commit) is None:
-        raise UsageError("name the branch's newest commit: --head; this is no job of GitHub Actions or GitLab CI")
-    return Change(base=base or "HEAD", head=head, number=number or found.number)
-
-
-def merge_to_trigger(*, commit: str | None, before: str | None) -> Change:
-    """As ``change_to_plan``, of a merge that is on the base branch."""
-    found = surroundings_of(os.environ)
-    commit = commit or found.head_commit or "HEAD"
-    return Change(base=before or found.base_commit or f"{commit}^1", head=commit, number=None)
-
-
-def base_of_the_branch() -> str:
-    """The base's commit, as the CI names it. Raises ``UsageError`` where it does not."""
-    if (commit := surroundings_of(os.environ).base_commit) is None:
-        raise UsageError("name what the branch began from, as in: --since origin/main")
-    return commit
-
-
-def default_format() -> Literal["text", "github"]:
-    """Annotations where GitHub shows them."""
-    return "github" if os.environ.get("GITHUB_ACTIONS") == "true" else "text"
 
 
 def surroundings_about(repository: str | None) -> Surroundings:
-    """Give those of the job, with this repository where one is named.
-
-    Raises:
-        UsageError: There is no job, and no repository is named.
-    """
+    """Give those of the job, with this repository where one is named. Raises ``UsageError`` where there is neither."""
     found = surroundings_of(os.environ)
     if not (found.repository or repository):
         raise UsageError("this is no job of GitHub Actions or GitLab CI: give --repository organisation/name")
@@ -255,33 +139,27 @@ def surroundings_about(repository: str | None) -> Surroundings:
 
 
 def open_forge(surroundings: Surroundings, variables: Mapping[str, str]) -> Forge:
-    """The forge of this job.
+    """Open the forge of this job. Raises ``UsageError`` for a token that is missing, damaged or of no known account.
 
     On GitHub ``GITHUB_TOKEN`` does everything where it is there, and the other token reads the members of teams alone:
     so that one needs no other right.
-
-    Raises:
-        UsageError: There is no token, or one that no header can carry, or nobody says whose it is.
     """
-    if not _is_repository(surroundings.kind, surroundings.repository):
-        raise UsageError(f"{_shown(surroundings.repository)} is no repository: give --repository organisation/name")
-    own, login = _token(TOKEN, variables), variables.get(LOGIN, "")
-    if surroundings.kind == "gitlab":
+    url, kind = surroundings.api_url, surroundings.kind
+    no_repository = "{} is no repository: give --repository organisation/name"
+    repository = _checked(surroundings.repository, _REPOSITORY[kind], no_repository)
+    own, login, of_the_job = _token(TOKEN, variables), variables.get(LOGIN, ""), _token(JOB_TOKEN, variables)
+    if kind == "gitlab":
         if not own:
             raise UsageError(f"{TOKEN} is not set: the token of an account that may write notes and statuses")
-        return GitLab(surroundings.api_url, surroundings.repository, own, login=login)
-    of_the_job = _token(JOB_TOKEN, variables)
-    if not own and not of_the_job:
-        raise UsageError(
-            f"{TOKEN} or {JOB_TOKEN} is not set: the token of an account that may write comments and checks"
-        )
+        return GitLab(url, repository, own, login=login)
     if of_the_job:
-        return GitHub(
-            surroundings.api_url, surroundings.repository, of_the_job, login=login or ACTIONS, members_token=own
-        )
+        return GitHub(url, repository, of_the_job, login=login or ACTIONS, members_token=own)
+    if not own:
+        tokens = f"{TOKEN} or {JOB_TOKEN}"
+        raise UsageError(f"{tokens} is not set: the token of an account that may write comments and checks")
     if not login:
         raise UsageError(f"{LOGIN} is not set: the login of the account that {TOKEN} belongs to, to find its comments")
-    return GitHub(surroundings.api_url, surroundings.repository, own, login=login)
+    return GitHub(url, repository, own, login=login)
 
 
 def _token(name: str, variables: Mapping[str, str]) -> str:

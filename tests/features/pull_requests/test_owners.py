@@ -1,4 +1,4 @@
-"""What a pull request changes: topics, policy, problems, and the reviewers that it cannot choose."""
+"""Owners and reviewers, which a pull request cannot choose for itself, and the lines of CODEOWNERS."""
 
 from __future__ import annotations
 
@@ -6,36 +6,19 @@ from dataclasses import replace
 
 import pytest
 
-from fakes.builders import desired_of, desired_topic, location, tombstone
-from topicops.features.pull_requests.code_owners import BEGIN, END, code_owners_text, with_our_lines
-from topicops.features.pull_requests.forge import PullRequest
-from topicops.features.pull_requests.touched import (
+from fakes.builders import desired_of, desired_topic
+from topicops.features.pull_requests.owners import (
+    BEGIN,
+    END,
     changed_owners,
-    changed_topics,
-    is_policy,
-    new_diagnostics,
-    overlaps,
+    code_owners_text,
     owner_of,
     owner_remarks,
-    policy_remarks,
     reviewer_remarks,
+    with_our_lines,
 )
 from topicops.model.errors import UsageError
 from topicops.model.specs.desired import Desired
-from topicops.model.specs.diagnostics import Diagnostic, Severity
-
-
-def test_a_topic_is_changed_if_it_is_wanted_otherwise_and_not_if_its_line_moves() -> None:
-    same = desired_topic("a.same")
-    before = desired_of(same, desired_topic("a.grown", 3), desired_topic("a.gone"), desired_topic("a.retired"))
-    after = desired_of(
-        replace(same, location=location("a.same", 40)),
-        desired_topic("a.grown", 6),
-        desired_topic("a.new"),
-        tombstone("a.retired"),
-    )
-
-    assert changed_topics(before, after) == ("a.gone", "a.grown", "a.new", "a.retired")
 
 
 def test_the_owner_is_the_one_of_the_base_branch() -> None:
@@ -91,85 +74,6 @@ def test_the_branch_names_no_owner_of_a_topic_that_is_live_or_whose_name_is_take
     assert owner_of("a.orders", before, after, claims, is_new=False) == "team-a"
     shared = [*claims, ("team-mallory", ["a.orders"])]
     assert owner_of("a.orders", before, after, shared, is_new=False) == "team-mallory"
-
-
-@pytest.mark.parametrize(
-    ("path", "policy"),
-    [
-        ("environments/prod.yaml", True),
-        ("environments/prod.exceptions.yaml", True),
-        ("profiles/durable.yaml", True),
-        ("owners.yaml", True),
-        ("shop/owners.yaml", False),
-        ("shop/environments.yaml", False),
-    ],
-)
-def test_policy_is_what_rules_over_topics(path: str, policy: bool) -> None:
-    assert is_policy(path) is policy
-
-
-def test_a_change_of_policy_is_named_with_what_it_will_do_and_one_beside_topics_is_marked() -> None:
-    policy, topics = ["topics/profiles/durable.yaml"], ["topics/shop/shop.orders.yaml"]
-    effects = {"prod": [f"shop.t{n:02d}" for n in range(12)], "staging": []}
-
-    alone = list(policy_remarks(policy, [], effects))
-    both = list(policy_remarks(policy, topics, effects))
-
-    assert list(policy_remarks([], topics, {})) == []
-    assert "topics/profiles/durable.yaml" in alone[0]
-    assert alone[1].startswith("After the merge they change 12 topics of prod: shop.t00, ")
-    assert alone[1].endswith("and 2 more.")
-    assert both == [*alone, both[-1]]
-    assert both[-1].startswith("TOP702: policy and topics change together.")
-
-
-def diagnostic(file: str, summary: str, line: int = 1) -> Diagnostic:
-    return Diagnostic(
-        code="TOP201",
-        severity=Severity.ERROR,
-        file=file,
-        line=line,
-        column=1,
-        end_line=line,
-        end_column=2,
-        summary=summary,
-    )
-
-
-def test_a_problem_is_new_if_its_file_was_changed_or_the_base_has_not_its_like() -> None:
-    before = [diagnostic("a.yaml", "wrong"), diagnostic("b.yaml", "wrong")]
-    moved = diagnostic("a.yaml", "wrong", line=9)
-    after = [moved, diagnostic("b.yaml", "wrong"), diagnostic("c.yaml", "over the budget")]
-
-    assert new_diagnostics(before, after, changed=["b.yaml"]) == tuple(after[1:])
-
-
-def pull(number: int) -> PullRequest:
-    return PullRequest(
-        number=number,
-        url=f"https://forge.example/{number}",
-        author="erin",
-        state="open",
-        base_branch="main",
-        head_commit="a" * 40,
-        is_from_fork=False,
-    )
-
-
-def test_others_are_those_that_touch_one_of_the_same_files() -> None:
-    mine = ["topics/a/a.orders.yaml", "topics/a/a.bills.yaml"]
-    files = {
-        pull(9): ["topics/a/a.orders.yaml", "README.md"],
-        pull(4): ["topics/b/b.x.yaml"],
-        pull(3): [*mine, "topics/a/a.other.yaml"],
-    }
-
-    found = list(overlaps(mine, files, mark="!"))
-
-    assert [(other.mark, other.author, other.topics) for other in found] == [
-        ("!3", "erin", ("a.bills", "a.orders")),
-        ("!9", "erin", ("a.orders",)),
-    ]
 
 
 def test_code_owners_have_a_line_for_each_domain_and_for_each_exception() -> None:
