@@ -9,8 +9,6 @@ from typing import Protocol
 import topicops.features.formatting.files
 import topicops.features.history.asking
 import topicops.features.history.recording
-import topicops.features.history.text
-import topicops.features.sandbox.addresses
 import topicops.features.spark.engine
 from topicops.flow.engines import DiffEngine
 from topicops.flow.runs.kept import load_all_results
