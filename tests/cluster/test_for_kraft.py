@@ -38,7 +38,7 @@ PLANTED = {
     "missing-state": "homeless-0",
     "missing-topic-id": "old",
     "old-protocol": "broker 1 3.9 (protocol 3.8",
-    "orphan-config": "/config/topics/ghost",
+    "orphan-config": "by hand: ghost",
     "pending-deletion": "going",
     "prepared-migration": "/migration",
     "refused-overrides": "old (segment.bytes 1000: ",
