@@ -42,10 +42,7 @@ def up(
         bool,
         typer.Option(
             "--kraft",
-            help=(
-                "The brokers are controllers too, without ZooKeeper; from Kafka 3.3 on. Neither kind of "
-                "cluster can use the data of the other."
-            ),
+            help="The brokers are controllers too, without ZooKeeper; neither kind can use the data of the other.",
         ),
     ] = False,
     upgrade: Annotated[

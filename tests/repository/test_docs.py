@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
-import typer
 
-from fakes.builders import (
-    change_set,
-    configure_change,
-    create_change,
-    delete_change,
-    environment,
-    expand_change,
-)
-from fixtures.made_parts import fields
-from topicops.cli import app
+from fixtures.made_parts import commands, fields, made, pages
 from topicops.cli.json_outputs import OUTPUTS
 from topicops.features.doctor.rules import MIGRATION_RULES
 from topicops.features.doctor.rules import RULES as DOCTOR_RULES
 from topicops.features.quality.rules import RULES as QUALITY_RULES
 from topicops.features.why.causes import RULES as WHY_RULES
 from topicops.model.codes import Code
-from topicops.model.plans.plan_file import plan_to_json
-from topicops.steps.planning.gate import gate
 from topicops.steps.planning.risk import RISKS, AnyChange, NeverPlanned, Ordered, Switch
 from topicops.steps.verifying.checks import ABSENCE_RULES, RULES
 
@@ -116,17 +103,12 @@ def test_the_tests_that_the_page_of_what_is_tested_names_are_there() -> None:
 
 def real_commands() -> Mapping[str, set[str]]:
     """Options by command, without those that every command has."""
-    return dict(_commands(typer.main.get_command(app), "topicops"))
-
-
-def _commands(command: object, name: str) -> Iterator[tuple[str, set[str]]]:
-    below = getattr(command, "commands", None)
-    if below is not None:
-        for word, each in below.items():
-            yield from _commands(each, f"{name} {word}")
-        return
-    options = {option for parameter in getattr(command, "params", ()) for option in parameter.opts}
-    yield name, {option for option in options if option.startswith("--")} - {"--help"}
+    options = {
+        name: {option for each in command.params for option in each.opts} for name, command in commands().items()
+    }
+    return {
+        name: {option for option in found if option.startswith("--")} - {"--help"} for name, found in options.items()
+    }
 
 
 def documented_commands() -> Mapping[str, set[str]]:
@@ -236,12 +218,14 @@ def test_every_field_of_a_file_that_people_write_is_documented(page: str, kinds:
     assert sorted(documented) == sorted(written)
 
 
-def test_the_fields_of_the_plan_file_are_documented() -> None:
-    every_action = [create_change("a"), expand_change("b"), configure_change("c"), delete_change("d")]
-    written = json.loads(plan_to_json(gate(change_set(every_action), environment())))
-    changes = [name for change in written["changes"] for name in change]
-    documented = rows_of(REFERENCE / "artifacts.md", r"`([a-z_]+)`")
-    assert {*written, *changes} - documented == set()
+@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(DOCS)))
+def test_each_part_that_is_made_from_the_program_is_as_the_program_is(page: Path) -> None:
+    assert text_of(page) == made(text_of(page)), "type: make pages"
+
+
+def test_a_made_part_that_is_older_than_the_program_is_seen() -> None:
+    page = "<!-- made: statuses -->\n\n| status |\n\n<!-- end -->\n"
+    assert page != made(page)
 
 
 def test_every_cause_that_why_can_name_is_documented_and_no_other() -> None:

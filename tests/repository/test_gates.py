@@ -29,6 +29,7 @@ COMMANDS: Mapping[str, int] = {
     "format": 2,
     "lock": 4,
     "mutations": 1,
+    "pages": 1,
     "releases-table": 2,
     "simulate": 1,
     "site": 1,
