@@ -24,11 +24,10 @@ TOKEN, LOGIN, JOB_TOKEN = "TOPICOPS_FORGE_TOKEN", "TOPICOPS_FORGE_USER", "GITHUB
 MERGE_REQUEST = "TOPICOPS_MERGE_REQUEST"
 """Names a merge request to a GitLab pipeline of another branch."""
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-_REPOSITORY: Mapping[ForgeKind, re.Pattern[str]] = {
-    "github": re.compile(r"(?!\.+/)[\w.-]+/(?!\.+$)[\w.-]+", re.ASCII),
-    "gitlab": re.compile(r"(?!\.+/)[\w.-]+(/(?!\.+(?:/|$))[\w.-]+)+|\d+", re.ASCII),
-}
-_NUMBER = re.compile(r"(?=0*[1-9])[0-9]{1,9}")
+_ON_GITHUB = re.compile(r"(?!\.+/)[\w.-]+/(?!\.+$)[\w.-]+", re.ASCII)
+_ON_GITLAB = re.compile(r"(?!\.+/)[\w.-]+(/(?!\.+(?:/|$))[\w.-]+)+|\d+", re.ASCII)
+_REPOSITORY: Mapping[ForgeKind, re.Pattern[str]] = {"github": _ON_GITHUB, "gitlab": _ON_GITLAB}
+_NUMBER = re.compile(r"[1-9][0-9]{0,8}")
 _URL = re.compile(r"https?://[\w.:\[\]-]+(/[!-~]*)?", re.ASCII)
 _TOKEN = re.compile(r"[!-~]+")
 _GITHUB = "https://api.github.com"
