@@ -1,4 +1,4 @@
-"""Why a partition has no leader, or another one than its first replica. Source: ``model.cluster.elections``."""
+"""Why a partition has no leader, or another one than its first replica. Source: ``model.cluster.health``."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ def _changed() -> Column:
 
 
 def _topic_class() -> Column:
-    """The same table as ``model.delta.class_of``."""
+    """The same table as ``model.plans.delta.class_of``."""
     lifecycle = F.col("desired.lifecycle")
     is_live = F.col("presence") != "desired"
     is_gone = F.when(is_live, F.lit(TopicClass.TOMBSTONED.value)).otherwise(F.lit(TopicClass.RETIRED.value))
