@@ -76,12 +76,6 @@ def test_a_plan_of_format_1_0_is_taken() -> None:
     assert complaints(document) == []
 
 
-def test_the_gate_word_of_format_1_1_is_taken() -> None:
-    document = {**rich_document(), "format_version": "1.1"}
-    document["changes"][0]["gate"] = "dropped"
-    assert complaints(document) == []
-
-
 @pytest.mark.parametrize(
     ("path", "value"),
     [

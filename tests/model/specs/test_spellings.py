@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from topicops.model.specs.spellings import (
@@ -9,8 +11,10 @@ from topicops.model.specs.spellings import (
     config_name_of_broker_setting,
     exact_word,
     human_unit,
+    in_utc,
     known_unit,
     plain_number,
+    time_of_ms,
     utc_time,
 )
 from topicops.model.specs.topic_config import TOPIC_CONFIGS, Unit
@@ -109,3 +113,19 @@ def test_a_broker_setting_leads_to_the_config_of_a_topic() -> None:
 )
 def test_a_number_is_shown_in_the_largest_unit_that_fits(config: str, canonical: str, shown: str | None) -> None:
     assert human_unit(TOPIC_CONFIGS[config], canonical) == shown
+
+
+def test_a_time_with_a_zone_is_the_same_moment_in_utc() -> None:
+    assert in_utc(datetime.fromisoformat("2026-05-01T02:00:00+02:00")) == datetime(2026, 5, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("text", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00", "2026-05-01T00:00:00"])
+def test_a_time_that_no_run_has_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="is no time in UTC of the years 1900 to 2999"):
+        in_utc(datetime.fromisoformat(text))
+
+
+@pytest.mark.parametrize("ms", [2**63 - 1, -(2**63), 10**18])
+def test_ms_of_no_calendar_are_no_time(ms: int) -> None:
+    assert time_of_ms(ms) is None
+    assert time_of_ms(1_700_000_000_123) == datetime(2023, 11, 14, 22, 13, 20, 123_000, tzinfo=UTC)

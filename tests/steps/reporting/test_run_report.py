@@ -1,5 +1,7 @@
 """A report says what was done, what was not, and what a person does next."""
 
+from __future__ import annotations
+
 import json
 from dataclasses import replace
 
@@ -18,6 +20,7 @@ from topicops.steps.reporting.run_report import (
     headline,
     next_steps,
     outcome_table,
+    reasons_of,
     report_json,
     report_markdown,
     report_text,
@@ -349,3 +352,18 @@ def test_the_first_line_does_not_contradict_what_follows() -> None:
     assert headline(applied) == "Applied and verified: 1 done; 1 topic not healthy before the run either."
     failing = replace(GOOD, quality_after=(replace(RULE, success=False, severity="critical"),))
     assert headline(failing) == f"Applied and verified: 1 done, 1 already so; quality rule {RULE.rule} fails."
+
+
+@pytest.mark.parametrize(
+    ("topic", "message", "shown"),
+    [
+        pytest.param("orders", "topic.orders has 3 partitions", "the topic has 3 partitions", id="as logs name it"),
+        pytest.param("orders", "no file describes orders.", "no file describes the topic.", id="at the end"),
+        pytest.param("test", "the latest plan is older", "the latest plan is older", id="a part of a word"),
+        pytest.param("orders", "orders-v2 and a.orders.b differ", "orders-v2 and a.orders.b differ", id="other topics"),
+    ],
+)
+def test_only_the_topic_s_whole_name_is_left_out(topic: str, message: str, shown: str) -> None:
+    outcome = Outcome(topic=topic, action="create", digest="d", status=OutcomeStatus.REFUSED, message=message)
+    (reason,) = reasons_of([outcome])
+    assert reason.message == shown

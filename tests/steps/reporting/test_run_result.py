@@ -13,7 +13,7 @@ from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Blocked, GatedChange, Plan
 from topicops.model.runs.results import LONGEST_TEXT, MOST_CHANGES, MOST_NOTES, Check, Outcome, OutcomeStatus, Verdict
 from topicops.model.specs.diagnostics import Location
-from topicops.steps.reporting.run_report import RunReport
+from topicops.steps.reporting.run_report import RunReport, is_verified_whole
 from topicops.steps.reporting.run_result import GRAVITY, run_result
 
 MOST_BYTES = 1_000_000
@@ -97,3 +97,38 @@ def test_a_result_is_small_whatever_the_run_did(message: str) -> None:
 def test_a_run_without_a_plan_has_a_result_too() -> None:
     result = run_result(RunReport(environment="local", failed_tasks=("validate",)))
     assert (result.success, result.commit, result.changes) == (False, None, ())
+
+
+EMPTY = plan_of()
+ONE = plan_of(create_topic("a", (1, 2)))
+HELD = plan_of(create_topic("a", (1, 2)), gates={"a": GateWord.HELD})
+HEALTHY = (Check(id="V01", topic="a", verdict=Verdict.HEALTHY),)
+
+
+def ended(status: OutcomeStatus, checks: tuple[Check, ...] = HEALTHY) -> RunReport:
+    return RunReport(environment="local", plan=ONE, outcomes=(Outcome.of(ONE.changes[0], status),), checks=checks)
+
+
+def with_blocked(plan: Plan) -> Plan:
+    return replace(plan, change_set=replace(plan.change_set, blocked=(BLOCKED,)))
+
+
+@pytest.mark.parametrize(
+    ("report", "expected"),
+    [
+        pytest.param(RunReport(environment="local", plan=EMPTY), True, id="there was nothing to do"),
+        pytest.param(ended(OutcomeStatus.DONE), True, id="done and verified"),
+        pytest.param(ended(OutcomeStatus.ALREADY_SO), True, id="in place already"),
+        pytest.param(ended(OutcomeStatus.DONE, checks=()), False, id="done and not verified"),
+        pytest.param(
+            ended(OutcomeStatus.DONE, checks=(replace(HEALTHY[0], verdict=Verdict.DEGRADED),)), False, id="not healthy"
+        ),
+        pytest.param(ended(OutcomeStatus.REFUSED), False, id="refused"),
+        pytest.param(RunReport(environment="local", plan=HELD), False, id="held"),
+        pytest.param(RunReport(environment="local", plan=with_blocked(EMPTY)), False, id="blocked"),
+        pytest.param(RunReport(environment="local", plan=EMPTY, failed_tasks=("verify",)), False, id="a task failed"),
+        pytest.param(RunReport(environment="local"), False, id="there is no plan"),
+    ],
+)
+def test_only_a_whole_plan_that_is_in_place_and_verified_counts(report: RunReport, expected: bool) -> None:
+    assert is_verified_whole(report) is expected

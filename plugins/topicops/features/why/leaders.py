@@ -1,6 +1,6 @@
 """Why a partition has no leader or another one than its first replica, and why its ISR is not complete.
 
-Source: ``model.cluster.elections``; kafka.cluster.Partition, kafka.server.ReplicaManager#handleLogDirFailure (3.9): a
+Source: ``model.cluster.health``; kafka.cluster.Partition, kafka.server.ReplicaManager#handleLogDirFailure (3.9): a
 broker serves the replicas of a failed log directory no more.
 """
 
