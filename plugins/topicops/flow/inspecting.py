@@ -37,9 +37,9 @@ def read_live_topics(access: Access, *, states: bool = False) -> ClusterSnapshot
         return reader.snapshot(states=states)
 
 
-def note_reading(run: Run, when: FactsWhen) -> None:
+def note_reading(run: Run, home: Path, when: FactsWhen) -> None:
     """Before the cluster is read: keep how many changes were sent so far."""
-    run.store.write_value(_marks_file(when), audit_marks(run.home))
+    run.store.write_value(_marks_file(when), audit_marks(home))
 
 
 def reading_marks(run: Run, when: FactsWhen) -> Mapping[str, int]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 
 from topicops.flow.runs.access import Access, with_broker_answers, with_log_directories
-from topicops.flow.runs.commits import commit_of_files
+from topicops.flow.runs.files import SpecFiles, commit_of_files
 from topicops.flow.runs.guards import counted_signatures, known_lost_topics, known_past_deletes
 from topicops.flow.runs.newest_runs import waits_for
-from topicops.flow.runs.run import Notes, Run
+from topicops.flow.runs.run import Notes
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.plans.delta import Delta, desired_row, live_row
@@ -39,23 +40,32 @@ def with_needed_answers(access: Access, live: ClusterSnapshot, plan: Plan, desir
     return live
 
 
-def with_lost_topics(run: Run, live: ClusterSnapshot, plan: Plan, desired: Desired) -> ClusterSnapshot:
+def with_lost_topics(
+    home: Path, environment: str, live: ClusterSnapshot, plan: Plan, desired: Desired
+) -> ClusterSnapshot:
     """The snapshot with the topics that were deleted, outside git or by a run, where a change depends on it."""
     created = {gated.change.topic for gated in plan.changes if isinstance(gated.change, CreateTopic)}
     if not created:
         return live
-    return replace(live, lost=known_lost_topics(run, live, desired), past_deletes=known_past_deletes(run, created))
+    return replace(
+        live,
+        lost=known_lost_topics(home, environment, live, desired),
+        past_deletes=known_past_deletes(home, environment, created),
+    )
 
 
 def judge_now(
-    run: Run,
-    environment: Environment,
     plan: Plan,
+    environment: Environment,
+    files: SpecFiles,
+    home: Path,
     *,
     desired: Desired,
     live: ClusterSnapshot,
     approvals: Sequence[Approval],
     notes: Notes,
+    clock: Clock,
+    progress: Callable[[str], None],
     server_time: ServerTime | None = None,
 ) -> Judged:
     """The plan as it may run now, and what may not. Whether an approval counts depends on the risk of now.
@@ -63,12 +73,17 @@ def judge_now(
     Args:
         notes: Get why an approval does not count.
         live: With partition states, and with what ``with_needed_answers`` and ``with_lost_topics`` give.
-        server_time: Beside this host's clock: ``notBefore`` must be over, and an approval must last, by both.
+        clock: Of this host.
+        server_time: Beside it: ``notBefore`` must be over, and an approval must last, by both.
     """
-    anew = _planned_anew(environment, plan, desired, live, passed_by_both(server_time, Clock()))
-    approved = counted_signatures(run, environment, approvals, with_risk_of_now(plan, anew), server_time=server_time)
+    anew = _planned_anew(environment, plan, desired, live, passed_by_both(server_time, clock))
+    changes = with_risk_of_now(plan, anew)
+    approved = counted_signatures(environment, approvals, changes, clock, server_time)
+    for objection in approved.objections:
+        progress(objection)
     notes.add(approved.objections)
-    waits = tuple(waits_for(run, environment, commit_of_files(run))) if environment.spec.policy.after else ()
+    commit = commit_of_files(files) if environment.spec.policy.after else None
+    waits = tuple(waits_for(home, environment, files.topics, commit))
     return judge_again(
         plan, anew, desired=desired, live=live, environment=environment, approved=approved.signatures, waits=waits
     )

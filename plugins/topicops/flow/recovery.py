@@ -9,7 +9,7 @@ from topicops.edges.home.artifacts import ArtifactStore
 from topicops.edges.home.audit_files import read_audit_log
 from topicops.edges.home.audit_log import FileAuditLog
 from topicops.edges.home.journal import FileJournal, JournalEntry, open_intents, read_journal
-from topicops.edges.home.open_journals import OpenJournal, abandoned, unregister
+from topicops.edges.home.open_journals import OpenJournal, abandoned, open_journals_folder, unregister
 from topicops.flow.runs.access import PORT_WRAPPERS
 from topicops.flow.runs.run import Run, audit_folder
 from topicops.model.errors import ArtifactError
@@ -20,11 +20,7 @@ from topicops.model.runs.results import Mutation
 from topicops.steps.applying.recovery import recover_intents
 
 
-def open_journals_folder(run: Run) -> Path:
-    return run.home / "unsettled" / run.environment
-
-
-def recover_earlier_runs(run: Run, reader: LiveReader) -> list[str]:
+def recover_earlier_runs(run: Run, home: Path, environment: str, reader: LiveReader) -> list[str]:
     """Close the intents that earlier runs of the environment left open, under the lease; a sentence for each.
 
     An intent that cannot be closed gets a sentence too, and stays open: safety does not depend on it.
@@ -32,12 +28,12 @@ def recover_earlier_runs(run: Run, reader: LiveReader) -> list[str]:
     Raises:
         ClusterError: The cluster cannot be read.
     """
-    folder = open_journals_folder(run)
+    folder = open_journals_folder(home, environment)
     sentences: list[str] = []
     with abandoned(folder) as entries:
         for entry in entries:
             try:
-                sentences += _recover(run, entry, reader)
+                sentences += _recover(run.name, audit_folder(home), entry, reader)
                 unregister(folder, entry)
             except ArtifactError as error:
                 sentences.append(f"run {entry.origin.run} ended in the middle; its requests cannot be checked: {error}")
@@ -46,16 +42,16 @@ def recover_earlier_runs(run: Run, reader: LiveReader) -> list[str]:
     return sentences
 
 
-def _recover(run: Run, entry: OpenJournal, reader: LiveReader) -> list[str]:
+def _recover(by: str, audit: Path, entry: OpenJournal, reader: LiveReader) -> list[str]:
     journal = Path(entry.journal)
     intents = open_intents(read_journal(journal)) if ArtifactStore(journal.parent).has(journal.name) else ()
-    found = recover_intents(_changes(journal, intents), run=entry.origin.run, by=run.name, reader=reader)
+    found = recover_intents(_changes(journal, intents), run=entry.origin.run, by=by, reader=reader)
     if not found:
         return []
     wrappers = PORT_WRAPPERS.get()
-    missing = _without_line(run, entry, [each.mutation for each in found])
+    missing = _without_line(audit, entry, [each.mutation for each in found])
     if missing:
-        wrappers.earlier_audit(FileAuditLog(audit_folder(run.home), entry.origin)).append(missing)
+        wrappers.earlier_audit(FileAuditLog(audit, entry.origin)).append(missing)
     wrappers.earlier_journal(FileJournal(journal)).record([each.outcome for each in found])
     return [each.sentence for each in found]
 
@@ -74,10 +70,8 @@ def _changes(journal: Path, intents: Sequence[JournalEntry]) -> list[GatedChange
     return [planned[intent.digest] for intent in intents]
 
 
-def _without_line(run: Run, entry: OpenJournal, mutations: Sequence[Mutation]) -> list[Mutation]:
+def _without_line(audit: Path, entry: OpenJournal, mutations: Sequence[Mutation]) -> list[Mutation]:
     """Those that are not in the audit log: a run may have ended between its two lines."""
-    log = read_audit_log(
-        audit_folder(run.home), entry.origin.environment, may_begin_with=lambda line: line.n <= entry.audit_lines
-    )
+    log = read_audit_log(audit, entry.origin.environment, may_begin_with=lambda line: line.n <= entry.audit_lines)
     written = {line.digest for line in log.lines if line.n > entry.audit_lines and line.run == entry.origin.run}
     return [mutation for mutation in mutations if mutation.digest not in written]

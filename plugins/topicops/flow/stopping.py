@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from topicops.edges.home.memories import STOPS
-from topicops.edges.home.open_journals import unsettled
-from topicops.flow.runs.run import Run, now
+from topicops.edges.home.open_journals import open_journals_folder, unsettled
+from topicops.flow.runs.run import EnvironmentRun, now
 from topicops.model.errors import ArtifactError
 from topicops.model.runs.memories import Stop
 
@@ -29,17 +29,17 @@ def ask_to_stop(home: Path, environment: str, *, by: str) -> tuple[str, ...]:
         ArtifactError: The home cannot be written, so no run hears of it.
     """
     STOPS.of(home, environment).write(Stop(word=secrets.token_hex(8), by=by, at=now()))
-    return tuple(sorted({run for run, _ in unsettled(home / "unsettled" / environment)}))
+    return tuple(sorted({run for run, _ in unsettled(open_journals_folder(home, environment))}))
 
 
-def note_begin(run: Run) -> Stop:
+def note_begin(run: EnvironmentRun) -> Stop:
     """At the begin of a run: a stop that was asked for before is not for this run."""
     begun = _newest(run)
     run.store.write_value(NOTED_FILE, begun)
     return begun
 
 
-def stop_reason(run: Run, begun: Stop | None = None) -> str:
+def stop_reason(run: EnvironmentRun, begun: Stop | None = None) -> str:
     """Who asked this run to stop; empty: nobody. A file that cannot be read is a stop too.
 
     Args:
@@ -53,5 +53,5 @@ def stop_reason(run: Run, begun: Stop | None = None) -> str:
     return "" if newest.word == noted.word else f"{newest.by} asked it to stop at {newest.at:%Y-%m-%d %H:%M:%S} UTC"
 
 
-def _newest(run: Run) -> Stop:
+def _newest(run: EnvironmentRun) -> Stop:
     return STOPS.of(run.home, run.environment).read() or NO_STOP

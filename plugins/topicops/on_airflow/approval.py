@@ -37,7 +37,7 @@ from topicops.on_airflow.waiting import Patience, remind, replacement, withdraw
 if TYPE_CHECKING:
     from airflow.sdk.types import RuntimeTaskInstanceProtocol
 
-    from topicops.flow.runs.run import Run
+    from topicops.flow.runs.run import EnvironmentRun, Run
     from topicops.model.plans.plan import Approval
     from topicops.on_airflow.tellers import AnswerKind
 
@@ -255,7 +255,7 @@ class AskPerson(ApprovalOperator):
         return shown.subject, shown.body, shown.params or {}
 
 
-def assigned_users(run: Run) -> list[HITLUser] | None:
+def assigned_users(run: EnvironmentRun) -> list[HITLUser] | None:
     """The policy's approvers for the simple auth manager, whose users have their names as ids.
 
     Other auth managers know users by ids that no file names: there every answer is taken, and judged when it is used.
@@ -267,7 +267,7 @@ def assigned_users(run: Run) -> list[HITLUser] | None:
     return [HITLUser(id=name, name=name) for name in names] if names and is_simple else None
 
 
-def record_answer(run: Run, event: Mapping[str, Any]) -> None:
+def record_answer(run: EnvironmentRun, event: Mapping[str, Any]) -> None:
     """Keep what Airflow's record of the answer says, beside the question that was asked."""
     from topicops.flow.runs import questions
     from topicops.flow.runs.held_changes import note_answer
@@ -295,7 +295,7 @@ def record_answer(run: Run, event: Mapping[str, Any]) -> None:
         note_answer(run.home, run.environment, rejection, rejected=decision.rejected, approved=decision.approved)
 
 
-def tell_of_question(run: Run, site: Site, context: Context, *, link: str) -> None:
+def tell_of_question(run: EnvironmentRun, site: Site, context: Context, *, link: str) -> None:
     """Tell the notifiers that a person is asked; ``link`` leads to the question."""
     from topicops.flow.runs.questions import read_question
     from topicops.on_airflow.question import listed_titles

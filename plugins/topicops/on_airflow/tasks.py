@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from airflow.sdk.types import RuntimeTaskInstanceProtocol
 
     from topicops.flow.engines import DiffEngine
-    from topicops.flow.runs.run import Run, Summary
+    from topicops.flow.runs.run import EnvironmentRun, Run, Summary
     from topicops.flow.single_steps import ApplySummary, DriftSummary, ReportSummary
     from topicops.model.plans.plan import Approval, Plan
     from topicops.model.ports import ConnectionSource
@@ -187,7 +187,7 @@ def step(site: Site, context: Context) -> Iterator[tuple[Flow, Run]]:
         with told_waits(log.info), noted_problem(run, ti.task_id):
             yield flow, run
     except NO_RETRY as error:
-        from topicops.flow.runs.run import diagnostics_named
+        from topicops.flow.runs.files import diagnostics_named
 
         found = diagnostics_named(site.topics, error.diagnostics) if isinstance(error, SpecError) else ()
         for diagnostic in found:
@@ -322,7 +322,7 @@ def full_because(context: Context) -> str:
     return f"its params ask for something of their own: {', '.join(given)}" if given else ""
 
 
-def note_plan_of(run: Run, context: Context) -> None:
+def note_plan_of(run: EnvironmentRun, context: Context) -> None:
     """No older run that is cleared may send anything from now on."""
     from topicops.flow.runs.newest_runs import note_plan
     from topicops.model.runs.memories import LatestPlan
@@ -481,7 +481,7 @@ def pipeline_change(action: Action) -> Callable[[Site, Context], XComValue]:
     return change
 
 
-def refuse_overtaken(run: Run, context: Context) -> None:
+def refuse_overtaken(run: EnvironmentRun, context: Context) -> None:
     """Raise ``AirflowFailException`` in a run that was cleared after a later one had planned: it is stale."""
     from topicops.flow.runs.newest_runs import overtaken_by
 
@@ -601,7 +601,7 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
     return summary.to_xcom()
 
 
-def tell_of_run(run: Run, site: Site, context: Context, found: RunReport) -> None:
+def tell_of_run(run: EnvironmentRun, site: Site, context: Context, found: RunReport) -> None:
     """Tell the notifiers how the run ended, and set the gauges of a whole run."""
     from topicops.on_airflow.metrics import count
     from topicops.on_airflow.tellers import TELLERS
@@ -640,13 +640,13 @@ def tell_of_failure(site: Site, context: Context) -> None:
     after_reading(run)
 
 
-def note_newest_good(run: Run, topics: Path) -> None:
+def note_newest_good(run: EnvironmentRun, topics: Path) -> None:
     from topicops.flow.runs import newest_runs
 
     newest_runs.note_newest_good(run, place_of(topics))
 
 
-def verify_what_is_left(run: Run) -> Sequence[str]:
+def verify_what_is_left(run: EnvironmentRun) -> Sequence[str]:
     """Verify what earlier runs changed and did not come to verify; the sentences are in the log and in the report."""
     from topicops.flow.runs.run import note
     from topicops.flow.verifying import verify_left

@@ -34,6 +34,10 @@ class OpenJournal(msgspec.Struct, frozen=True, kw_only=True):
     """How many the audit log had before the journal began; 0 in a file of an earlier version."""
 
 
+def open_journals_folder(home: Path, environment: str) -> Path:
+    return home / "unsettled" / environment
+
+
 @contextmanager
 def registered(folder: Path, journal: Path, origin: AuditOrigin, *, audit_lines: int) -> Iterator[None]:
     """Register a journal inside the block, and after it as well if intents are still open then.

@@ -12,7 +12,7 @@ from topicops.features.authoring.exceptions_file import exceptions_file
 from topicops.features.authoring.owners import TopicOwners, checked_owner, owner_patterns
 from topicops.features.shared.writer import document_of, replace_text, root_of, shown, write_new
 from topicops.flow.inspecting import read_live_topics
-from topicops.flow.runs.run import Run, now
+from topicops.flow.runs.run import EnvironmentRun, now
 from topicops.model.errors import SpecError, UsageError
 from topicops.model.specs.files import OwnersFile
 from topicops.steps.specs.fields import read_section
@@ -49,7 +49,7 @@ def _owner_patterns(file: Path) -> tuple[tuple[str, str], ...]:
     return tuple(owner_patterns(body.section("spec")))
 
 
-def import_topics(run: Run, options: ImportOptions) -> ImportResult:
+def import_topics(run: EnvironmentRun, options: ImportOptions) -> ImportResult:
     """Write specs for the live topics that no file describes. Existing files stay; only exceptions may be added.
 
     Exceptions are written first and topics last: after a crash the files are valid, and another import continues.

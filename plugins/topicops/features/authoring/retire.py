@@ -16,7 +16,8 @@ from topicops.features.shared.document_values import field_of, plain_value
 from topicops.features.shared.writer import document_of, replace_text, shown
 from topicops.features.shared.yaml_blocks import chunks_of, is_block, lines_of
 from topicops.features.shared.yaml_text import Content, text_of
-from topicops.flow.runs.run import Run, read_specs
+from topicops.flow.runs.files import read_specs
+from topicops.flow.runs.run import EnvironmentRun
 from topicops.model.errors import UsageError
 from topicops.model.specs.document import Document, Fields, Tree
 from topicops.steps.planning.cluster_guard import require_cluster_id
@@ -127,9 +128,9 @@ def _document(tree: Tree, topic: str) -> Document:
     return found[0]
 
 
-def topic_id(run: Run, topic: str) -> str:
+def topic_id(run: EnvironmentRun, topic: str) -> str:
     """Read the id of a live topic. Raises ``UsageError`` where it has none, or is not there."""
-    environment, _ = read_specs(run).require()
+    environment, _ = read_specs(run.files).require()
     with run.access(environment).reader() as reader:
         require_cluster_id(reader.cluster_id(), environment)
         live = reader.traces([topic])[topic].live

@@ -10,7 +10,7 @@ from contextlib import suppress
 from topicops.features.history.file import append
 from topicops.features.history.lines import HistoryLine, OwnerDifferences, PlanCounts, TopicOutcome
 from topicops.features.history.sight import sight_of, with_moves
-from topicops.flow.runs.run import Run, note, now
+from topicops.flow.runs.run import EnvironmentRun, note, now
 from topicops.flow.runs.values import RunMode, RunResults
 from topicops.model.errors import TopicopsError, log_error, sentence
 from topicops.model.plans.changes import GateWord
@@ -22,7 +22,7 @@ from topicops.model.runs.results import IN_PLACE, QualityReport
 logger = logging.getLogger(__name__)
 
 
-def record(run: Run, results: RunResults, *, mode: RunMode | None) -> None:
+def record(run: EnvironmentRun, results: RunResults, *, mode: RunMode | None) -> None:
     """Add the run to the history. A problem, whatever it is, becomes a note of the run, and never fails it.
 
     Args:
@@ -42,7 +42,7 @@ def record(run: Run, results: RunResults, *, mode: RunMode | None) -> None:
             note(run, [said])
 
 
-def _line_of(run: Run, results: RunResults, mode: RunMode) -> HistoryLine:
+def _line_of(run: EnvironmentRun, results: RunResults, mode: RunMode) -> HistoryLine:
     outcomes, plan, delta, reading = results.outcomes, results.plan, results.delta, results.reading
     rules = [result for report in _reports(results) for result in report.results]
     return HistoryLine(

@@ -31,7 +31,7 @@ from topicops.features.pull_requests.values import (
 from topicops.flow.engines import PYTHON
 from topicops.flow.planning import compare, gate_changes, plan_changes, read_snapshot, specs_of
 from topicops.flow.runs.kept import keep_plan, keep_specs, prune
-from topicops.flow.runs.run import Run, no_progress, now, open_run, read_environment
+from topicops.flow.runs.run import EnvironmentRun, no_progress, now, open_run, read_environment
 from topicops.model.errors import SpecError, TopicopsError, UsageError
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_from_json, plan_to_json
@@ -199,7 +199,7 @@ def _plan_environment(
         progress=lambda line: planning.progress(f"{environment}: {line}"),
         part=environment,
     )
-    run = replace(run, named=f"{branches.folder}/")
+    run = replace(run, files=replace(run.files, named=f"{branches.folder}/"))
     entry = PlannedEnvironment(environment=environment, own=own)
     try:
         plan = _plan(run, branches, own)
@@ -228,17 +228,18 @@ def _owners(branches: Branches, plan: Plan, before: Desired, after: Desired) -> 
     }
 
 
-def _plan(run: Run, branches: Branches, own: Collection[str]) -> Plan:
+def _plan(run: EnvironmentRun, branches: Branches, own: Collection[str]) -> Plan:
     """As ``make_plan``, with plain Python; files of other topics may have errors."""
     names = frozenset(own)
     run.progress("Reading the files")
     specs = specs_of(branches.judged(run.topics, run.environment, needs=names.__contains__), None)
     keep_specs(run, specs, as_tables=False)
     run.progress("Reading the live topics")
-    snapshot = read_snapshot(run, specs.environment, specs.desired, states=True)
-    comparison = compare(run, specs.desired, snapshot.live, engine=PYTHON)
-    _, change_set = plan_changes(run, specs, snapshot, comparison.delta)
-    plan = gate_changes(run, specs.environment, change_set, is_merged=False).plan
+    access = run.access(specs.environment)
+    snapshot = read_snapshot(run, access, specs.desired, states=True)
+    comparison = compare(run, specs.desired, snapshot.live, engine=PYTHON, connections=run.connections)
+    _, change_set = plan_changes(run, access, run.files, specs.desired, snapshot, comparison.delta)
+    plan = gate_changes(change_set, specs.environment, run.files, run.home, run.clock, is_merged=False).plan
     keep_plan(run, plan)
     return plan
 

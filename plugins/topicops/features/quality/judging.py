@@ -17,7 +17,7 @@ from topicops.features.quality.view_comparison import differing_topics
 from topicops.flow.inspecting import note_reading
 from topicops.flow.runs.kept import keep_facts, load_snapshot, load_specs, snapshot_into
 from topicops.flow.runs.outcomes import read_outcomes
-from topicops.flow.runs.run import Run, audit_folder, now, read_environment
+from topicops.flow.runs.run import EnvironmentRun, audit_folder, now, read_environment
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.plans.changes import Action
 from topicops.model.ports import Clock
@@ -32,7 +32,7 @@ DELETES: tuple[Action, ...] = ("delete",)
 
 
 @contextmanager
-def beside(run: Run) -> Iterator[None]:
+def beside(run: EnvironmentRun) -> Iterator[None]:
     """One Spark application for ``before`` and the steps after it in the same block.
 
     A Spark of this machine starts while Great Expectations is imported; either takes seconds.
@@ -45,7 +45,7 @@ def beside(run: Run) -> Iterator[None]:
             yield
 
 
-def before(run: Run) -> QualityReport:
+def before(run: EnvironmentRun) -> QualityReport:
     """``quality-before.json``: may the inputs be trusted, and is the cluster fit for changes?"""
     from topicops.features.quality.edges.frames import listed_frames, rows_frame, spec_frames
     from topicops.features.spark.edges.frames import RunTables
@@ -62,7 +62,7 @@ def before(run: Run) -> QualityReport:
         return _check_quality(run, "before", tables, frames, expected)
 
 
-def after(run: Run) -> QualityReport:
+def after(run: EnvironmentRun) -> QualityReport:
     """``quality-after.json`` and ``facts-after.json``: is the cluster healthy? Over a fresh snapshot with states.
 
     Rows that were wrong in the run's first snapshot already are counted apart from new ones.
@@ -73,14 +73,14 @@ def after(run: Run) -> QualityReport:
         return _after(run)
 
 
-def _after(run: Run) -> QualityReport:
+def _after(run: EnvironmentRun) -> QualityReport:
     from topicops.edges.tables.live_topics import read_identities
     from topicops.features.spark.edges.facts import count_partitions
     from topicops.features.spark.edges.frames import RunTables
     from topicops.features.spark.edges.session import spark_session
 
     environment, folder = read_environment(run), run.known_tables().below("after")
-    note_reading(run, "after")
+    note_reading(run, run.home, "after")
     access = run.access(environment)
     with access.reader() as reader, access.broker_views() as brokers:
         live = access.with_broker_answers(snapshot_into(folder, reader, environment.spec.cluster.release, states=True))
@@ -146,7 +146,7 @@ def _new_identities(now: Mapping[str, str], before: Mapping[str, str]) -> set[st
 
 
 def _check_quality(
-    run: Run,
+    run: EnvironmentRun,
     suite: QualitySuite,
     tables: RunTables,
     frames: Frames,

@@ -20,11 +20,11 @@ import msgspec
 
 import topicops
 from topicops.edges.home.memories import Memory, MemoryFile
+from topicops.edges.home.open_journals import open_journals_folder
 from topicops.features.quiet.values import GoodRun, RunState
-from topicops.flow.recovery import open_journals_folder
 from topicops.flow.runs.held_changes import read_held
-from topicops.flow.runs.newest_runs import unverified, write_verified
-from topicops.flow.runs.run import ENVIRONMENT_FILE, TABLES_FILE, Run, now, read_environment
+from topicops.flow.runs.newest_runs import unverified_of, write_verified
+from topicops.flow.runs.run import ENVIRONMENT_FILE, TABLES_FILE, EnvironmentRun, Run, now, read_environment
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError
 from topicops.model.plans.plan import Plan
@@ -51,7 +51,7 @@ LAST_GOOD_FILE = "last-good-run.json"
 """In the folder of a full run: what was remembered when it began."""
 
 
-def look_for_quiet(run: Run, *, mode: str, full_because: str = "") -> Quiet | None:
+def look_for_quiet(run: EnvironmentRun, *, mode: str, full_because: str = "") -> Quiet | None:
     """After the snapshot: ``quiet.json`` if nothing differs from the last good run; None: a full run is due.
 
     A quiet run in mode apply has its commit verified, as a full one with an empty plan has.
@@ -124,7 +124,7 @@ def judged_by(run: Run) -> str:
     return good.run if is_same and not _why_full_by_time(good, at=now(), every=_every(run)) else ""
 
 
-def note_end(run: Run, *, failed_tasks: Sequence[str] = ()) -> None:
+def note_end(run: EnvironmentRun, *, failed_tasks: Sequence[str] = ()) -> None:
     """At the end of a full run: remember it if it was good, else forget the one before."""
     if failed_tasks:
         _memory(run).remove()
@@ -206,11 +206,11 @@ def first_turn(plan: Plan) -> datetime | None:
     return min(ends, default=None)
 
 
-def _open_matters(run: Run) -> Iterator[str]:
+def _open_matters(run: EnvironmentRun) -> Iterator[str]:
     """Yield what is neither in the files nor in the snapshot, and must not be hidden."""
-    if any(open_journals_folder(run).glob("*.json")):
+    if any(open_journals_folder(run.home, run.environment).glob("*.json")):
         yield "requests of another run are being sent, or nobody knows what became of them"
-    if left := unverified(run):
+    if left := unverified_of(run).earlier():
         yield f"{plural(len(left), 'topic')} changed by an earlier run and not verified yet"
     if held := read_held(run.home, run.environment).addresses:
         yield f"{plural(len(held), 'change')} held"
@@ -224,7 +224,7 @@ def _checked_at(run: Run, suite: QualitySuite) -> datetime:
     return run.store.read_value(quality_file(suite), QualityReport).checked_at
 
 
-def _every(run: Run) -> timedelta:
+def _every(run: EnvironmentRun) -> timedelta:
     return read_environment(run).spec.airflow.full_check_every
 
 
@@ -233,7 +233,7 @@ def _desired(run: Run) -> Desired:
     return run.store.read_value("desired.json", Desired)
 
 
-def _memory(run: Run) -> MemoryFile[GoodRun]:
+def _memory(run: EnvironmentRun) -> MemoryFile[GoodRun]:
     """Give the last good run of this run's DAG.
 
     A run that does more than look removes it first, so that after a crash or a failure the next run makes every check.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from topicops.flow.runs.run import Run
+from topicops.flow.runs.run import EnvironmentRun
 from topicops.flow.single_steps import validate
 from topicops.model.cluster.snapshot import Assignment
 from topicops.model.errors import ClusterError
@@ -19,7 +19,7 @@ UNMANAGED = "scratch.experiments"
 RETENTION = "retention.ms"
 
 
-def seed_cluster(run: Run, bootstrap_servers: str, brokers: Sequence[int]) -> Iterator[str]:
+def seed_cluster(run: EnvironmentRun, bootstrap_servers: str, brokers: Sequence[int]) -> Iterator[str]:
     """Create the topics on an empty cluster, and yield one line about each."""
     from topicops.edges.kafka.admin import KafkaAdmin
 

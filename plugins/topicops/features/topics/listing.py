@@ -11,7 +11,8 @@ from enum import StrEnum
 
 from topicops.features.shared.listed_partitions import ListedPartition, listed_partitions
 from topicops.flow.inspecting import read_live_topics
-from topicops.flow.runs.run import Run, read_needed_specs
+from topicops.flow.runs.files import read_needed_specs
+from topicops.flow.runs.run import EnvironmentRun
 from topicops.model.cluster.broker_defaults import is_known
 from topicops.model.cluster.health import PartitionHealth
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
@@ -94,9 +95,9 @@ class Listing:
     """Topics by name."""
 
 
-def read_topics(run: Run, wanted: Wanted) -> Listing:
+def read_topics(run: EnvironmentRun, wanted: Wanted) -> Listing:
     """Read the live topics that ``wanted`` lets through. Raises ``WrongTargetError`` for another cluster."""
-    environment, desired = read_needed_specs(run, no_topic).require()
+    environment, desired = read_needed_specs(run.files, no_topic, run.progress).require()
     access = run.access(environment)
     live = read_live_topics(access, states=bool(wanted.partitions))
     if wanted.partitions:

@@ -9,7 +9,8 @@ from typing import TypeVar
 from topicops.features.why.causes import causes
 from topicops.features.why.values import Why, WhyFacts
 from topicops.flow.runs.access import Access
-from topicops.flow.runs.run import Run, read_needed_specs
+from topicops.flow.runs.files import read_needed_specs
+from topicops.flow.runs.run import EnvironmentRun
 from topicops.model.cluster.snapshot import Broker
 from topicops.model.errors import TopicopsError, UndecodableZnodeError, UsageError
 from topicops.model.ports import BrokerView, LogQuestions
@@ -22,7 +23,7 @@ from topicops.steps.specs.rules.names import name_problem
 _T = TypeVar("_T")
 
 
-def why(run: Run, topic: str) -> Why:
+def why(run: EnvironmentRun, topic: str) -> Why:
     """Why the topic is as it is.
 
     Raises:
@@ -34,7 +35,7 @@ def why(run: Run, topic: str) -> Why:
 
     if problem := name_problem(topic):
         raise UsageError(f"this is no name of a topic: {problem[1]}")
-    environment, _ = read_needed_specs(run, no_topic).require()
+    environment, _ = read_needed_specs(run.files, no_topic, run.progress).require()
     access, has_zookeeper = run.access(environment), environment.spec.cluster.source == "zookeeper"
     run.progress(f"Reading {topic} of {run.environment}")
     with access.reader() as reader:

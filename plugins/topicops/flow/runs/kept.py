@@ -30,6 +30,7 @@ from topicops.flow.runs.run import (
     PLAN_FILE,
     READING_FILE,
     TABLES_FILE,
+    EnvironmentRun,
     Run,
     baseline_file,
     notes_of,
@@ -106,7 +107,7 @@ def keep_specs(run: Run, specs: Specs, *, as_tables: bool) -> Specs:
     return replace(specs, desired=replace(specs.desired, topics=read_desired_topics(tables)))
 
 
-def load_specs(run: Run) -> Specs:
+def load_specs(run: EnvironmentRun) -> Specs:
     return Specs(environment=read_environment(run), desired=run.read_desired())
 
 

@@ -8,12 +8,13 @@ versions of the bundle.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from topicops.edges.home.memories import LATEST_PLAN, NEWEST_GOOD, UNVERIFIED, VERIFIED, MemoryFile
-from topicops.flow.runs.commits import named_commit
-from topicops.flow.runs.run import Run, now
+from topicops.flow.runs.files import named_commit
+from topicops.flow.runs.run import EnvironmentRun, now
 from topicops.model.errors import ArtifactError
 from topicops.model.runs.memories import LatestPlan, NewestGood, VerifiedCommit
 from topicops.model.specs.environment import Environment
@@ -38,7 +39,7 @@ def overtaken_by(home: Path, environment: str, run_after: datetime) -> str:
     return latest.run if latest is not None and latest.run_after > run_after else ""
 
 
-def note_newest_good(run: Run, topics: str) -> None:
+def note_newest_good(run: EnvironmentRun, topics: str) -> None:
     """At the end of a run of all topics that did what it should, or found nothing to do."""
     try:
         NEWEST_GOOD.of(run.home, run.environment).write(NewestGood(run=run.name, at=now(), topics=topics))
@@ -55,12 +56,12 @@ def age_of_newest_good(home: Path, environment: str) -> float:
     return NEVER_S if found is None else max(0.0, (now() - found.at).total_seconds())
 
 
-def write_verified(run: Run, commit: str) -> None:
+def write_verified(run: EnvironmentRun, commit: str) -> None:
     """Remember that all that the files of this commit ask for is in place and verified."""
     VERIFIED.of(run.home, run.environment).write(VerifiedCommit(commit=commit, run=run.name, at=now()))
 
 
-def waits_for(run: Run, environment: Environment, commit: str | None) -> Iterator[str]:
+def waits_for(home: Path, environment: Environment, topics: Path, commit: str | None) -> Iterator[str]:
     """Yield a reason for each environment of ``policy.after`` that was not last verified at this commit.
 
     Raises:
@@ -68,12 +69,12 @@ def waits_for(run: Run, environment: Environment, commit: str | None) -> Iterato
     """
     place = environment.place_of("policy.after")
     for name in environment.spec.policy.after:
-        found = VERIFIED.of(run.home, name).read()
+        found = VERIFIED.of(home, name).read()
         if commit is None:
-            files = named_commit(run.topics, None)
+            files = named_commit(topics, None)
             yield (
                 f"waits for {name}: these files are of {files}, so none was verified there; commit all below "
-                f"{run.topics.name}/, or have Airflow read them from git ({place})"
+                f"{topics.name}/, or have Airflow read them from git ({place})"
             )
         elif found is None:
             yield f"waits for {name}: it was never verified, these files are of {commit[:SHOWN]} ({place})"
@@ -82,39 +83,50 @@ def waits_for(run: Run, environment: Environment, commit: str | None) -> Iterato
             yield f"waits for {name}: it was last verified at commit {last}, these files are of {these} ({place})"
 
 
-def note_unverified(run: Run, topics: Collection[str]) -> None:
-    """Before anything is sent. Raises ``ArtifactError``; then nothing may be sent."""
-    memory = _memory(run)
-    memory.write({**dict.fromkeys(topics, run.name), **(memory.read() or {})})
+@dataclass(frozen=True, slots=True)
+class Unverified:
+    """The topics of an environment to which runs sent something, and which nobody has verified; as one run knows them.
+
+    Each method raises ``ArtifactError``.
+    """
+
+    home: Path
+    environment: str
+    run: str
+    """Name of the run."""
+
+    def note(self, topics: Collection[str]) -> None:
+        """Add topics of this run, before anything is sent: after an error nothing may be sent."""
+        self._file.write({**dict.fromkeys(topics, self.run), **self._read()})
+
+    def note_not_sent(self, topics: Collection[str]) -> None:
+        """Remove those of this run: nothing was sent to them after all."""
+        self.note_verified(set(topics) & set(self.own()))
+
+    def note_verified(self, topics: Collection[str]) -> None:
+        """Remove topics after each was looked at, whatever was found."""
+        if not (before := self._read()):
+            return
+        if left := {topic: by for topic, by in before.items() if topic not in topics}:
+            self._file.write(left)
+        else:
+            self._file.remove()
+
+    def earlier(self) -> Mapping[str, str]:
+        """Give those of earlier runs: the run by topic."""
+        return {topic: by for topic, by in self._read().items() if by != self.run}
+
+    def own(self) -> Collection[str]:
+        """Give those of this run, and of no earlier one."""
+        return [topic for topic, by in self._read().items() if by == self.run]
+
+    @property
+    def _file(self) -> MemoryFile[dict[str, str]]:
+        return UNVERIFIED.of(self.home, self.environment)
+
+    def _read(self) -> dict[str, str]:
+        return self._file.read() or {}
 
 
-def note_not_sent(run: Run, topics: Collection[str]) -> None:
-    """Nothing was sent to these after all; what an earlier run left stays."""
-    note_verified_topics(run, set(topics) & {*unverified_of(run)})
-
-
-def note_verified_topics(run: Run, topics: Collection[str]) -> None:
-    """After each of these was looked at, whatever was found."""
-    memory = _memory(run)
-    before = memory.read() or {}
-    if not before:
-        return
-    if left := {topic: by for topic, by in before.items() if topic not in topics}:
-        memory.write(left)
-    else:
-        memory.remove()
-
-
-def unverified(run: Run) -> Mapping[str, str]:
-    """Of earlier runs: the run by topic. Raises ``ArtifactError``."""
-    found = _memory(run).read() or {}
-    return {topic: by for topic, by in found.items() if by != run.name}
-
-
-def unverified_of(run: Run) -> Collection[str]:
-    """Topics of this run, and of no earlier one."""
-    return [topic for topic, by in (_memory(run).read() or {}).items() if by == run.name]
-
-
-def _memory(run: Run) -> MemoryFile[dict[str, str]]:
-    return UNVERIFIED.of(run.home, run.environment)
+def unverified_of(run: EnvironmentRun) -> Unverified:
+    return Unverified(run.home, run.environment, run.name)
