@@ -34,12 +34,10 @@ from fixtures.scripted_task import ScriptedRun, ScriptedTask, context
 from topicops.edges.home.journal import FileJournal
 from topicops.edges.home.memories import HELD, MemoryFile
 from topicops.features.history.file import read_history
-from topicops.flow.runs.held_changes import read_held
-from topicops.flow.runs.newest_runs import overtaken_by
+from topicops.flow.runs.memory import ask_to_stop, overtaken_by, read_held
 from topicops.flow.runs.outcomes import outcomes_so_far
 from topicops.flow.runs.run import EnvironmentRun
 from topicops.flow.single_steps import ApplySummary
-from topicops.flow.stopping import ask_to_stop
 from topicops.model.errors import (
     CertificateError,
     ClusterUnreachableError,

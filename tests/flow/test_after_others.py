@@ -11,7 +11,7 @@ from fixtures.git_bundle import Repository
 from fixtures.simulated import Simulated, outcomes_of
 from topicops.flow import planning, single_steps, whole_runs
 from topicops.flow.planning import gate_changes
-from topicops.flow.runs.newest_runs import write_verified
+from topicops.flow.runs.memory import write_verified
 from topicops.flow.runs.run import EnvironmentRun, load_plan, open_run, read_environment
 from topicops.model.errors import ExitStatus
 from topicops.model.plans.changes import GateWord

@@ -16,9 +16,8 @@ from fakes.fake_ports import FakeAuditLog
 from fixtures.simulated import CLUSTER_ID, Simulated, approval_of_all, outcomes_of
 from topicops.edges.home.audit_files import read_audit_log
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog, log_path
-from topicops.edges.home.journal import FileJournal, open_intents, read_journal
+from topicops.edges.home.journal import FileJournal, open_intents, open_journals_folder, read_journal, registered
 from topicops.edges.home.memories import keep_topic_count, topic_count
-from topicops.edges.home.open_journals import open_journals_folder, registered
 from topicops.flow import planning, reporting, single_steps, verifying
 from topicops.flow.runs.access import PORT_WRAPPERS, Access, PortWrappers
 from topicops.flow.runs.run import EnvironmentRun, audit_folder, notes_of

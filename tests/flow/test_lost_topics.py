@@ -8,7 +8,7 @@ import re
 import pytest
 
 from fixtures.simulated import CLUSTER_ID, Simulated, outcomes_of
-from topicops.edges.home.seen_topics import SeenTopics
+from topicops.edges.home.memories import SeenTopics
 from topicops.flow.runs.run import EnvironmentRun
 from topicops.model.runs.results import OutcomeStatus
 from topicops.model.specs.environment import Risk

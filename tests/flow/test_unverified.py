@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fixtures.simulated import Simulated
 from topicops.flow import single_steps
-from topicops.flow.runs.newest_runs import unverified_of
+from topicops.flow.runs.memory import unverified_of
 from topicops.flow.verifying import verify_left
 
 

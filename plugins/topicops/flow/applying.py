@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from topicops.edges.connections.lookup import Role, principal_of
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog
-from topicops.edges.home.journal import FileJournal, has_later_try
-from topicops.edges.home.open_journals import open_journals_folder, registered
+from topicops.edges.home.journal import FileJournal, has_later_try, open_journals_folder, registered
 from topicops.flow.judging import QUESTION_TIMEOUT_S, judge_now, with_lost_topics, with_needed_answers
 from topicops.flow.recovery import recover_earlier_runs
 from topicops.flow.runs.access import PORT_WRAPPERS, Access
@@ -22,7 +21,7 @@ from topicops.flow.runs.guards import (
     require_same_cluster,
     require_whole,
 )
-from topicops.flow.runs.newest_runs import Unverified
+from topicops.flow.runs.memory import Unverified
 from topicops.flow.runs.outcomes import (
     count_applied_deletes,
     count_planned_deletes,

@@ -10,7 +10,7 @@ from pathlib import Path
 from topicops.flow.runs.access import Access, with_broker_answers, with_log_directories
 from topicops.flow.runs.files import SpecFiles, commit_of_files
 from topicops.flow.runs.guards import counted_signatures, known_lost_topics, known_past_deletes
-from topicops.flow.runs.newest_runs import waits_for
+from topicops.flow.runs.memory import waits_for
 from topicops.flow.runs.run import Notes
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic

@@ -34,7 +34,7 @@ from topicops.flow.runs.kept import (
     live_snapshot,
     prune,
 )
-from topicops.flow.runs.newest_runs import waits_for
+from topicops.flow.runs.memory import waits_for
 from topicops.flow.runs.run import EngineChoice, EnvironmentRun, Notes, Run, safety_notes
 from topicops.flow.runs.values import Comparison, Planned, Snapshot, Specs
 from topicops.model.cluster.broker_defaults import without_answer

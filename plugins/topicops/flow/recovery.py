@@ -8,8 +8,16 @@ from pathlib import Path
 from topicops.edges.home.artifacts import ArtifactStore
 from topicops.edges.home.audit_files import read_audit_log
 from topicops.edges.home.audit_log import FileAuditLog
-from topicops.edges.home.journal import FileJournal, JournalEntry, open_intents, read_journal
-from topicops.edges.home.open_journals import OpenJournal, abandoned, open_journals_folder, unregister
+from topicops.edges.home.journal import (
+    FileJournal,
+    JournalEntry,
+    OpenJournal,
+    abandoned,
+    open_intents,
+    open_journals_folder,
+    read_journal,
+    unregister,
+)
 from topicops.flow.runs.access import PORT_WRAPPERS
 from topicops.flow.runs.run import Run, audit_folder
 from topicops.model.errors import ArtifactError

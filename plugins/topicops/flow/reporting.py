@@ -9,7 +9,7 @@ from typing import Literal, TypeVar
 
 from topicops.edges.home.artifacts import readable_json
 from topicops.flow.runs.kept import load_results
-from topicops.flow.runs.newest_runs import write_verified
+from topicops.flow.runs.memory import write_verified
 from topicops.flow.runs.run import EnvironmentRun, Run
 from topicops.flow.runs.values import RunResults
 from topicops.model.errors import ArtifactError

@@ -11,7 +11,7 @@ from topicops.edges.home.journal import intended_topics
 from topicops.flow.runs.access import Access
 from topicops.flow.runs.files import read_needed_specs
 from topicops.flow.runs.kept import keep_checks
-from topicops.flow.runs.newest_runs import Unverified, unverified_of
+from topicops.flow.runs.memory import Unverified, unverified_of
 from topicops.flow.runs.run import EnvironmentRun, Run, baseline_file
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.plans.plan import Plan

@@ -17,10 +17,10 @@ from topicops.flow.runs.access import Access
 from topicops.flow.runs.files import read_needed_specs
 from topicops.flow.runs.guards import require_files, require_planned_target
 from topicops.flow.runs.kept import keep_checks, keep_facts
+from topicops.flow.runs.memory import note_begin, stop_reason
 from topicops.flow.runs.outcomes import as_if_done, unrecorded_once_sent
 from topicops.flow.runs.run import ENVIRONMENT_FILE, PLAN_FILE, EnvironmentRun, Notes, Run
 from topicops.flow.runs.values import Planned, RunResults
-from topicops.flow.stopping import note_begin, stop_reason
 from topicops.flow.verifying import still_absent, verify_outcomes
 from topicops.model.codes import Code
 from topicops.model.errors import ExitStatus, TopicopsError, log_error, sentence

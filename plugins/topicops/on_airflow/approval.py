@@ -70,7 +70,7 @@ class AskForApproval(TriggerDagRunOperator):
     """
 
     def execute(self, context: Context) -> None:
-        from topicops.flow.runs.held_changes import question_name
+        from topicops.flow.runs.memory import question_name
 
         ti = context["ti"]
         found = ti.xcom_pull(task_ids="gate") or {}
@@ -104,8 +104,7 @@ def load(site: Site, context: Context) -> XComValue:
     Skips this task, and so all others but the report, when a change is not needed any more or cannot be approved.
     """
     from topicops.flow.runs import questions
-    from topicops.flow.runs.held_changes import read_rejections
-    from topicops.flow.stopping import note_begin
+    from topicops.flow.runs.memory import note_begin, read_rejections
     from topicops.on_airflow.question import question_markdown
 
     with step(site, context) as (flow, run):
@@ -156,7 +155,7 @@ class AskPerson(ApprovalOperator):
 
     def execute(self, context: Context) -> None:
         from topicops.flow.runs import questions
-        from topicops.flow.runs.held_changes import read_rejections
+        from topicops.flow.runs.memory import read_rejections
         from topicops.on_airflow.question import form_params
 
         with step(self.site, context) as (_, run):
@@ -270,7 +269,7 @@ def assigned_users(run: EnvironmentRun) -> list[HITLUser] | None:
 def record_answer(run: EnvironmentRun, event: Mapping[str, Any]) -> None:
     """Keep what Airflow's record of the answer says, beside the question that was asked."""
     from topicops.flow.runs import questions
-    from topicops.flow.runs.held_changes import note_answer
+    from topicops.flow.runs.memory import note_answer
     from topicops.model.runs.memories import Rejection
     from topicops.steps.planning.choices import COMMENT
 

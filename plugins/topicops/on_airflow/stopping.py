@@ -43,7 +43,7 @@ class StopAsked:
         return bool(self.reason)
 
     def _found(self) -> str:
-        from topicops.flow.stopping import stop_reason
+        from topicops.flow.runs.memory import stop_reason
 
         if reason := stop_reason(self.run):
             self.by_a_person = True

@@ -268,7 +268,7 @@ def validate(site: Site, context: Context) -> XComValue:
 
     A run that is pinned to a commit first waits until the folder of the files is at it.
     """
-    from topicops.flow.stopping import note_begin
+    from topicops.flow.runs.memory import note_begin
 
     with step(site, context) as (flow, run):
         refuse_unknown_params(context)
@@ -324,7 +324,7 @@ def full_because(context: Context) -> str:
 
 def note_plan_of(run: EnvironmentRun, context: Context) -> None:
     """No older run that is cleared may send anything from now on."""
-    from topicops.flow.runs.newest_runs import note_plan
+    from topicops.flow.runs.memory import note_plan
     from topicops.model.runs.memories import LatestPlan
 
     note_plan(run.home, run.environment, LatestPlan(run=run.name, run_after=context["dag_run"].run_after))
@@ -378,7 +378,7 @@ def gate(site: Site, context: Context) -> XComValue:
 
     Tasks that have nothing to do in this run are skipped by name, so that Airflow starts no process for them.
     """
-    from topicops.flow.runs.held_changes import keep_held, read_held, read_rejections, resting_lines
+    from topicops.flow.runs.memory import keep_held, read_held, read_rejections, resting_lines
     from topicops.flow.runs.run import note
     from topicops.model.runs.memories import HeldSet
     from topicops.on_airflow.plugged import after_reading
@@ -483,7 +483,7 @@ def pipeline_change(action: Action) -> Callable[[Site, Context], XComValue]:
 
 def refuse_overtaken(run: EnvironmentRun, context: Context) -> None:
     """Raise ``AirflowFailException`` in a run that was cleared after a later one had planned: it is stale."""
-    from topicops.flow.runs.newest_runs import overtaken_by
+    from topicops.flow.runs.memory import overtaken_by
 
     dag_run = context["dag_run"]
     if not dag_run.clear_number:
@@ -641,9 +641,9 @@ def tell_of_failure(site: Site, context: Context) -> None:
 
 
 def note_newest_good(run: EnvironmentRun, topics: Path) -> None:
-    from topicops.flow.runs import newest_runs
+    from topicops.flow.runs import memory
 
-    newest_runs.note_newest_good(run, place_of(topics))
+    memory.note_newest_good(run, place_of(topics))
 
 
 def verify_what_is_left(run: EnvironmentRun) -> Sequence[str]:

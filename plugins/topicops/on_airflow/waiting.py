@@ -63,7 +63,7 @@ def patience() -> Patience:
 
 def replacement(run: EnvironmentRun, digests: Collection[str]) -> str:
     """What replaced the set; empty while the newest held set still contains all of it."""
-    from topicops.flow.runs.held_changes import read_held
+    from topicops.flow.runs.memory import read_held
     from topicops.model.runs.results import REPLACED
 
     newest = read_held(run.home, run.environment)

@@ -15,9 +15,8 @@ from fixtures.workspace import Workspace
 from fixtures.znode_tree import BASE, CLUSTER_ID, lay, state, topic
 from fixtures.zookeeper import Chroot
 from topicops.edges.home.audit_log import AuditOrigin
-from topicops.edges.home.journal import FileJournal, open_intents, read_journal
+from topicops.edges.home.journal import FileJournal, open_intents, read_journal, registered
 from topicops.edges.home.memories import keep_topic_count
-from topicops.edges.home.open_journals import registered
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.edges.zookeeper.lease import LEASE, ZooKeeperLease
 from topicops.flow import planning, reporting, single_steps

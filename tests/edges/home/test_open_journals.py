@@ -8,8 +8,7 @@ import pytest
 
 from fakes.changes import create_topic, plan_of
 from topicops.edges.home.audit_log import AuditOrigin
-from topicops.edges.home.journal import FileJournal
-from topicops.edges.home.open_journals import OpenJournal, abandoned, registered, unregister
+from topicops.edges.home.journal import FileJournal, OpenJournal, abandoned, registered, unregister
 from topicops.model.errors import ArtifactError
 from topicops.model.runs.results import Outcome, OutcomeStatus
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from topicops.edges.home.seen_topics import SeenTopics
+from topicops.edges.home.memories import SeenTopics
 from topicops.model.cluster.snapshot import LastSeen
 from topicops.model.errors import ArtifactError
 

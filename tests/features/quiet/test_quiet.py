@@ -14,12 +14,12 @@ from fixtures.git_bundle import Repository
 from fixtures.scripted_flow import failed_rule, quality_rule
 from fixtures.simulated import Simulated
 from fixtures.whole_runs import WholeRuns
+from topicops.edges.home.journal import open_journals_folder
 from topicops.edges.home.memories import HELD, MemoryFile
-from topicops.edges.home.open_journals import open_journals_folder
 from topicops.features.quiet import quiet
 from topicops.features.quiet.values import GoodRun, RunState
 from topicops.flow import single_steps
-from topicops.flow.runs.newest_runs import unverified_of
+from topicops.flow.runs.memory import unverified_of
 from topicops.flow.runs.run import open_run
 from topicops.model.runs.memories import HeldSet
 from topicops.model.runs.run_result import QUIET_FILE, Quiet

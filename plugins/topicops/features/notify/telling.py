@@ -12,8 +12,7 @@ from topicops.edges.home.memories import MemoryFile
 from topicops.features.notify import events as run_events
 from topicops.features.notify.values import Event, EventKind, Told
 from topicops.flow.reporting import run_report
-from topicops.flow.runs.held_changes import read_rejections
-from topicops.flow.runs.newest_runs import unverified_of
+from topicops.flow.runs.memory import read_rejections, unverified_of
 from topicops.flow.runs.outcomes import outcomes_so_far
 from topicops.flow.runs.run import EnvironmentRun, Run
 from topicops.model.errors import ArtifactError, TopicopsError

@@ -19,11 +19,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 import topicops
+from topicops.edges.home.journal import open_journals_folder
 from topicops.edges.home.memories import Memory, MemoryFile
-from topicops.edges.home.open_journals import open_journals_folder
 from topicops.features.quiet.values import GoodRun, RunState
-from topicops.flow.runs.held_changes import read_held
-from topicops.flow.runs.newest_runs import unverified_of, write_verified
+from topicops.flow.runs.memory import read_held, unverified_of, write_verified
 from topicops.flow.runs.run import ENVIRONMENT_FILE, TABLES_FILE, EnvironmentRun, Run, now, read_environment
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError

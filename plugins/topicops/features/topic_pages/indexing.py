@@ -15,8 +15,8 @@ from topicops.features.topic_pages.file import TopicIndex
 from topicops.features.topic_pages.rows import indexed_topics, planned_changes
 from topicops.features.topic_pages.values import IndexHead, LastChange, PlannedChange
 from topicops.flow.inspecting import reading_marks
-from topicops.flow.runs.held_changes import read_rejections
 from topicops.flow.runs.kept import load_reading
+from topicops.flow.runs.memory import read_rejections
 from topicops.flow.runs.outcomes import outcomes_so_far
 from topicops.flow.runs.questions import ASKED_SET
 from topicops.flow.runs.run import COMMIT_ADDRESS, PLAN_FILE, EnvironmentRun, Run, audit_folder, now

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from topicops.edges.home.audit_files import audited_environments, deleted_topics, past_deletes
-from topicops.edges.home.memories import mark_of, read_mark, topic_count
-from topicops.edges.home.seen_topics import SeenTopics
+from topicops.edges.home.memories import SeenTopics, mark_of, read_mark, topic_count
 from topicops.flow.runs.run import audit_folder
 from topicops.model.cluster.snapshot import ClusterSnapshot, LastSeen, PastDelete
 from topicops.model.errors import UsageError, WrongTargetError

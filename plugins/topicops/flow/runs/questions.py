@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from topicops.flow.runs.held_changes import read_held
+from topicops.flow.runs.memory import read_held
 from topicops.flow.runs.run import EnvironmentRun, Run
 from topicops.model.json_types import sha256_of
 from topicops.model.plans.plan import Approval, Plan
