@@ -13,9 +13,7 @@ if TYPE_CHECKING:
 
 def new_run(environment: str, topics: Path) -> EnvironmentRun:
     """A run whose progress goes to stderr."""
-    from topicops.flow.runs.run import open_run
-
-    run = open_run(environment=environment, topics=topics, group="cli", run_id=new_run_id(), progress=progress)
+    run = unrecorded_run(environment, topics)
     progress(f"Keeping this run's files in {shown_path(run.store.folder)}")
     return run
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 from topicops.edges.connections.lookup import Role, principal_of
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog
 from topicops.edges.home.journal import FileJournal, has_later_try, open_journals_folder, registered
-from topicops.flow.judging import QUESTION_TIMEOUT_S, judge_now, with_lost_topics, with_needed_answers
+from topicops.flow.judging import QUESTION_TIMEOUT_S, judge_now, with_needed_answers
 from topicops.flow.recovery import recover_earlier_runs
 from topicops.flow.runs.access import PORT_WRAPPERS, Access
 from topicops.flow.runs.files import SpecFiles, read_files, read_specs
@@ -50,7 +51,6 @@ from topicops.steps.verifying.observation import FindingKey
 
 if TYPE_CHECKING:
     from topicops.model.ports import Lease
-    from topicops.steps.specs.validate import Validated
 
 
 def approved_digests(plan: Plan, fingerprint: str) -> frozenset[str]:
@@ -107,7 +107,10 @@ def carry_out(
     if not wanted:
         write_outcomes(run, actions, ())
         return Applied()
-    environment, desired = _files_of_now(files, plan, since).require()
+    read = partial(read_specs, files, needs=needs_again(plan))
+    is_any_commit = files.pinned is None and since is None
+    validated = read() if is_any_commit else read_files(files, read, since=since)[0]
+    environment, desired = validated.require()
     require_files(files.topics, environment, desired)
     kind = kind_of(actions)
     access = replace(access_to(environment), interrupted=interrupted)
@@ -129,7 +132,6 @@ def carry_out(
             live = reader.snapshot(states=True)
             require_whole(home, environment, live)
             live = with_needed_answers(access, live, plan, desired)
-            live = with_lost_topics(home, environment.name, live, plan, desired)
             server_time = lease.server_time() or reader.server_time()
             judged = judge_now(
                 plan,
@@ -148,7 +150,10 @@ def carry_out(
             notes.add(recover_earlier_runs(run, home, environment.name, reader))
             unsent = judged.outcomes(actions)
             final = judged.without(unsent)
-            _note_unsent(journal, unsent, run.progress)
+            if unsent:  # kept in the journal: its file shows an earlier try that a later one has begun
+                journal.record(unsent)
+            for outcome in unsent:
+                run.progress(outcome_line(outcome))
             if reason := _reason_to_wait(final, actions, earlier):
                 waiting = [not_sent(gated, reason) for gated in _to_run(final, actions)]
                 return Applied(outcomes=write_outcomes(run, actions, [*unsent, *waiting]))
@@ -185,15 +190,6 @@ def _require_connections(
     needed = {_role_of(action) for action in to_run if action in still_to_come}
     for role in ("reader", *sorted(needed)):
         access.kafka(role)
-
-
-def _files_of_now(files: SpecFiles, plan: Plan, since: str | None) -> Validated:
-    """The files as they are, unless they are not of the pinned commit, or main was rewritten since that commit."""
-
-    def read() -> Validated:
-        return read_specs(files, needs=needs_again(plan))
-
-    return read() if files.pinned is None and since is None else read_files(files, read, since=since)[0]
 
 
 @dataclass(slots=True)
@@ -267,13 +263,10 @@ class _Sending:
             clock=self.run.clock,
             server_time=self.server_time,
             progress=lambda outcome: self.run.progress(outcome_line(outcome)),
-            unwritten=self._note_unwritten,
+            # The last change is in effect, and no outcome says that something about it could not be written.
+            unwritten=lambda reason: self.notes.add([f"{reason}; the next run adds what the audit log lacks"]),
             interrupted=self.interrupted,
         )
-
-    def _note_unwritten(self, reason: str) -> None:
-        """Say what no outcome says: the last change is in effect, and something about it could not be written."""
-        self.notes.add([f"{reason}; the next run adds what the audit log lacks"])
 
     def _audit_log(self, to_run: Sequence[GatedChange]) -> FileAuditLog:
         """The environment's audit log, with the principals of the roles that are used and of no other."""
@@ -290,14 +283,6 @@ class _Sending:
             started_by=self.started_by,
         )
         return FileAuditLog(audit_folder(self.access.home), origin)
-
-
-def _note_unsent(journal: FileJournal, outcomes: Sequence[Outcome], progress: Callable[[str], None]) -> None:
-    """Print these outcomes, and keep them in the journal: its file shows an earlier try that a later one has begun."""
-    if outcomes:
-        journal.record(outcomes)
-    for outcome in outcomes:
-        progress(outcome_line(outcome))
 
 
 def _comments(approvals: Sequence[Approval], approvers: Mapping[str, str]) -> Mapping[str, str]:

@@ -13,7 +13,7 @@ from topicops.flow.runs.guards import counted_signatures, known_lost_topics, kno
 from topicops.flow.runs.memory import waits_for
 from topicops.flow.runs.run import Notes
 from topicops.model.cluster.snapshot import ClusterSnapshot
-from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
+from topicops.model.plans.changes import ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.plans.delta import Delta, desired_row, live_row
 from topicops.model.plans.plan import Approval, ChangeSet, Plan
 from topicops.model.ports import Clock, ServerTime
@@ -29,7 +29,10 @@ QUESTION_TIMEOUT_S = 15.0
 
 
 def with_needed_answers(access: Access, live: ClusterSnapshot, plan: Plan, desired: Desired) -> ClusterSnapshot:
-    """The snapshot with what brokers answer, as far as the risk or the place of a planned change depends on it."""
+    """The snapshot with what a planned change depends on.
+
+    That is what brokers answer, for its risk and its place, and which topics were deleted, outside git or by a run.
+    """
     changes = [gated.change for gated in plan.changes]
     with access.questions(timeout_s=QUESTION_TIMEOUT_S) as questions:
         if any(isinstance(change, ConfigureTopic | ExpandTopic) for change in changes):
@@ -37,21 +40,12 @@ def with_needed_answers(access: Access, live: ClusterSnapshot, plan: Plan, desir
         if any(not isinstance(change, ConfigureTopic) for change in changes):
             doomed = {change.topic for change in changes if isinstance(change, DeleteTopic)}
             live = with_log_directories(live, doomed | _absent(desired), questions)
-    return live
-
-
-def with_lost_topics(
-    home: Path, environment: str, live: ClusterSnapshot, plan: Plan, desired: Desired
-) -> ClusterSnapshot:
-    """The snapshot with the topics that were deleted, outside git or by a run, where a change depends on it."""
-    created = {gated.change.topic for gated in plan.changes if isinstance(gated.change, CreateTopic)}
+    created = {change.topic for change in changes if isinstance(change, CreateTopic)}
     if not created:
         return live
-    return replace(
-        live,
-        lost=known_lost_topics(home, environment, live, desired),
-        past_deletes=known_past_deletes(home, environment, created),
-    )
+    home, environment = access.home, access.environment.name
+    lost = known_lost_topics(home, environment, live, desired)
+    return replace(live, lost=lost, past_deletes=known_past_deletes(home, environment, created))
 
 
 def judge_now(
@@ -72,7 +66,7 @@ def judge_now(
 
     Args:
         notes: Get why an approval does not count.
-        live: With partition states, and with what ``with_needed_answers`` and ``with_lost_topics`` give.
+        live: With partition states, and with what ``with_needed_answers`` gives.
         clock: Of this host.
         server_time: Beside it: ``notBefore`` must be over, and an approval must last, by both.
     """
@@ -100,7 +94,10 @@ def _planned_anew(
     anew = plan_step(desired, live, _delta(planned | _absent(desired), desired, live), environment, now=at)
     if desired.has_files:
         return anew
-    return replace(anew, changes=tuple(_at_worst(gated.change) for gated in plan.changes))
+    # Without files the risk is not known: the worst counts, so each change needs an approval.
+    return replace(
+        anew, changes=tuple(replace(gated.change, risk=Risk.DESTRUCTIVE, reversible=False) for gated in plan.changes)
+    )
 
 
 def _absent(desired: Desired) -> set[str]:
@@ -112,8 +109,3 @@ def _delta(topics: Collection[str], desired: Desired, live: ClusterSnapshot) -> 
         (desired_row(desired.topics[name]) for name in topics if name in desired.topics),
         (live_row(live.topics[name]) for name in topics if name in live.topics),
     )
-
-
-def _at_worst(change: Change) -> Change:
-    """Without files the risk is not known: the worst counts, so each change needs an approval."""
-    return replace(change, risk=Risk.DESTRUCTIVE, reversible=False)

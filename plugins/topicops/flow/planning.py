@@ -41,7 +41,7 @@ from topicops.model.cluster.broker_defaults import without_answer
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ClusterError
 from topicops.model.plans.changes import CreateTopic
-from topicops.model.plans.delta import Delta, TopicClass, TopicDelta
+from topicops.model.plans.delta import Delta, TopicClass
 from topicops.model.plans.plan import Approval, ChangeSet, Plan, TopicActivity
 from topicops.model.ports import Clock, ConnectionSource, ServerTime
 from topicops.model.runs.facts import Reading
@@ -228,19 +228,13 @@ def plan_changes(
     if only is not None:
         change_set = keep_only(change_set, live, desired.topics, only)
     change_set = _with_notes_of_lost_files(files.topics, change_set, live)
-    change_set = _with_rack_losses(change_set, live)
+    if change_set.changes and live.has_states and live.partitions <= MOST_REHEARSED:
+        change_set = replace(change_set, rack_losses=planned_losses(live, change_set.changes))
     keep_changes(run, change_set)
     if live.releases is not None:
         snapshot = replace(snapshot, reading=replace(snapshot.reading, brokers_run=str(live.releases)))
         keep_reading(run, snapshot.reading)
     return snapshot, change_set
-
-
-def _with_rack_losses(change_set: ChangeSet, live: ClusterSnapshot) -> ChangeSet:
-    """Nothing is read for it but the topics of the snapshot."""
-    if not change_set.changes or not live.has_states or live.partitions > MOST_REHEARSED:
-        return change_set
-    return replace(change_set, rack_losses=planned_losses(live, change_set.changes))
 
 
 def _with_notes_of_lost_files(topics: Path, change_set: ChangeSet, live: ClusterSnapshot) -> ChangeSet:
@@ -333,7 +327,7 @@ def _with_broker_answers(
     doomed = _doomed(delta)
     with access.questions() as brokers:
         live = with_broker_answers(live, brokers)
-        if doomed or any(map(_places_replicas, delta.topics)):
+        if doomed or any(t.topic_class is TopicClass.MISSING or t.changed - {"configs"} for t in delta.topics):
             live = with_log_directories(live, doomed, brokers)
         silent = without_answer(live.broker_defaults or {})
         is_answered = len(silent) < len(live.broker_defaults or {})
@@ -341,10 +335,6 @@ def _with_broker_answers(
     warnings = [f"{sentence}; {ITS_DEFAULTS}" for sentence in silent] if is_answered else [SILENT_BROKERS]
     needed = warnings if is_rated_by_defaults or doomed else ()
     return live, activity, (*needed, *not_checked(live.log_directories or {}))
-
-
-def _places_replicas(topic: TopicDelta) -> bool:
-    return topic.topic_class is TopicClass.MISSING or bool(topic.changed - {"configs"})
 
 
 def _server_time(access: Access, delta: Delta, clock: Clock) -> tuple[ServerTime | None, tuple[str, ...]]:

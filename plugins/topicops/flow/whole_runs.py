@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from topicops.flow.applying import Applied, carry_out
-from topicops.flow.judging import judge_now, with_lost_topics, with_needed_answers
+from topicops.flow.judging import judge_now, with_needed_answers
 from topicops.flow.planning import gate_again, read_snapshot
 from topicops.flow.reporting import finish, note_verified
 from topicops.flow.runs.access import Access
@@ -67,7 +67,6 @@ def apply_plan(
     require_planned_target(saved, live.cluster_id, live.chroot)
     require_files(run.topics, environment, desired)
     live = with_needed_answers(access, live, saved, desired)
-    live = with_lost_topics(run.home, environment.name, live, saved, desired)
     judged = judge_now(
         saved,
         environment,

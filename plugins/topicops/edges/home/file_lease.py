@@ -149,9 +149,12 @@ class FileLease:
             self._files.append((path, handle))
             while not try_lock(handle):
                 if time.monotonic() >= deadline or self._interrupted():
-                    raise LeaseHeldError(_held_message(path, os.pread(handle, 4096, 0)))
+                    holder = holder_text(os.pread(handle, 4096, 0))
+                    advice = "wait until it ends, or give --lock-timeout"
+                    raise LeaseHeldError(f"the lease {path} is held by {holder}; {advice}")
                 time.sleep(POLL_S)
-            _write_holder(handle, self._holder)
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, msgspec.json.encode(self._holder), 0)
         except OSError as error:
             raise ArtifactError(f"{path}: the lease cannot be taken ({error.strerror}); {_REMEDY}") from error
 
@@ -163,15 +166,6 @@ class FileLease:
 
 
 _REMEDY = "check the folder, or set XDG_STATE_HOME and TOPICOPS_HOME to folders where files can be locked"
-
-
-def _held_message(path: Path, entry: bytes) -> str:
-    return f"the lease {path} is held by {holder_text(entry)}; wait until it ends, or give --lock-timeout"
-
-
-def _write_holder(handle: int, holder: LeaseHolder) -> None:
-    os.ftruncate(handle, 0)
-    os.pwrite(handle, msgspec.json.encode(holder), 0)
 
 
 class NoLease:
