@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 from topicops.edges.connections.lookup import Role, principal_of
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog
 from topicops.edges.home.journal import FileJournal, has_later_try, open_journals_folder, registered
-from topicops.flow.judging import QUESTION_TIMEOUT_S, judge_now, with_needed_answers
-from topicops.flow.recovery import recover_earlier_runs
+from topicops.flow.judging import QUESTION_TIMEOUT_S, judge_now, recover_earlier_runs, with_needed_answers
 from topicops.flow.runs.access import PORT_WRAPPERS, Access
 from topicops.flow.runs.files import SpecFiles, read_files, read_specs
 from topicops.flow.runs.guards import (

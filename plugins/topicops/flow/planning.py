@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from topicops.edges.home.memories import keep_topic_count
 from topicops.flow.engines import DiffEngine, engine_for, topics_to_compare
-from topicops.flow.inspecting import note_reading
 from topicops.flow.runs.access import Access, with_broker_answers, with_log_directories
 from topicops.flow.runs.files import (
     SpecFiles,
@@ -32,6 +31,7 @@ from topicops.flow.runs.kept import (
     keep_snapshot,
     keep_specs,
     live_snapshot,
+    note_reading,
     prune,
 )
 from topicops.flow.runs.memory import waits_for

@@ -14,7 +14,7 @@ from topicops.edges.home.journal import FileJournal, registered
 from topicops.features.topic_pages.file import TopicIndex
 from topicops.features.topic_pages.later import LaterRun, known_clusters, later_changes, outcomes_of
 from topicops.features.topic_pages.values import IndexHead
-from topicops.flow.inspecting import audit_marks
+from topicops.flow.runs.kept import audit_marks
 from topicops.model.errors import ArtifactError
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import GatedChange

@@ -40,7 +40,7 @@ def runs_command(
     """Print every run that sent a change, oldest first."""
     from topicops.features.audit.text import runs_text
     from topicops.features.audit.values import AuditedRuns
-    from topicops.flow.inspecting import audit_files
+    from topicops.flow.runs.memory import audit_files
 
     files = audit_files(environment)
     found = AuditedRuns.of(files, _time(since))
@@ -57,7 +57,7 @@ def topic_command(
 ) -> None:
     """Print every mutation of a topic, oldest first."""
     from topicops.features.audit.values import AuditedLines
-    from topicops.flow.inspecting import audit_files
+    from topicops.flow.runs.memory import audit_files
 
     files, earliest = audit_files(environment), _time(since)
     found = AuditedLines.of(files, lambda line: line.topic == name and (earliest is None or line.at >= earliest))
@@ -72,7 +72,7 @@ def run_command(
 ) -> None:
     """Print every mutation of a run, oldest first."""
     from topicops.features.audit.values import AuditedLines
-    from topicops.flow.inspecting import audit_files
+    from topicops.flow.runs.memory import audit_files
 
     files = audit_files(environment)
     _print_lines(files, AuditedLines.of(files, lambda line: line.is_of_run(run)), output, f"run {run}")
@@ -90,7 +90,7 @@ def verify_command(
     """Check that no line was changed, removed, moved or cut off; exit status 1 when one was."""
     from topicops.features.audit.text import checked_text
     from topicops.features.audit.values import CheckedLogs
-    from topicops.flow.inspecting import audit_files
+    from topicops.flow.runs.memory import audit_files
     from topicops.model.json_types import json_text
 
     files = audit_files(environment)

@@ -11,7 +11,7 @@ from topicops.features.authoring.drafts import ImportInputs, ImportOptions, Impo
 from topicops.features.authoring.exceptions_file import exceptions_file
 from topicops.features.authoring.owners import TopicOwners, checked_owner, owner_patterns
 from topicops.features.shared.writer import document_of, replace_text, root_of, shown, write_new
-from topicops.flow.inspecting import read_live_topics
+from topicops.flow.runs.access import read_live_topics
 from topicops.flow.runs.run import EnvironmentRun, now
 from topicops.model.errors import SpecError, UsageError
 from topicops.model.specs.files import OwnersFile

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from topicops.flow.inspecting import read_live_topics
+from topicops.flow.runs.access import read_live_topics
 from topicops.flow.runs.files import read_needed_specs
 from topicops.flow.runs.guards import known_lost_topics
 from topicops.flow.runs.run import EnvironmentRun

@@ -14,8 +14,7 @@ from topicops.edges.home.audit_files import created_topics
 from topicops.edges.home.memories import IDENTITIES
 from topicops.features.quality.rows import Afterwards, RowKind, cluster_row, deletion_rows, inputs_row
 from topicops.features.quality.view_comparison import differing_topics
-from topicops.flow.inspecting import note_reading
-from topicops.flow.runs.kept import keep_facts, load_snapshot, load_specs, snapshot_into
+from topicops.flow.runs.kept import keep_facts, load_snapshot, load_specs, note_reading, snapshot_into
 from topicops.flow.runs.outcomes import read_outcomes
 from topicops.flow.runs.run import EnvironmentRun, audit_folder, now, read_environment
 from topicops.model.cluster.snapshot import ClusterSnapshot

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from topicops.features.rehearse.each_rack import RackLosses, without_each_rack
 from topicops.features.rehearse.played import Rehearsal, after_plan, rehearse
-from topicops.flow.inspecting import read_live_topics
+from topicops.flow.runs.access import read_live_topics
 from topicops.flow.runs.files import read_needed_specs
 from topicops.flow.runs.guards import require_planned_target
 from topicops.flow.runs.run import EnvironmentRun

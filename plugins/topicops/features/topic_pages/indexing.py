@@ -14,8 +14,7 @@ from topicops.edges.home.audit_files import full_files, line_of, log_path, read_
 from topicops.features.topic_pages.file import TopicIndex
 from topicops.features.topic_pages.rows import indexed_topics, planned_changes
 from topicops.features.topic_pages.values import IndexHead, LastChange, PlannedChange
-from topicops.flow.inspecting import reading_marks
-from topicops.flow.runs.kept import load_reading
+from topicops.flow.runs.kept import load_reading, reading_marks
 from topicops.flow.runs.memory import read_rejections
 from topicops.flow.runs.outcomes import outcomes_so_far
 from topicops.flow.runs.questions import ASKED_SET

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from topicops.features.shared.listed_partitions import ListedPartition, listed_partitions
-from topicops.flow.inspecting import read_live_topics
+from topicops.flow.runs.access import read_live_topics
 from topicops.flow.runs.files import read_needed_specs
 from topicops.flow.runs.run import EnvironmentRun
 from topicops.model.cluster.broker_defaults import is_known

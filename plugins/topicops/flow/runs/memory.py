@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+from topicops.edges.home.audit_files import audited_environments, read_audit_log
 from topicops.edges.home.journal import open_journals_folder, unsettled
 from topicops.edges.home.memories import (
     HELD,
@@ -30,9 +31,10 @@ from topicops.edges.home.memories import (
     MemoryFile,
 )
 from topicops.flow.runs.files import named_commit
-from topicops.flow.runs.run import EnvironmentRun, now
-from topicops.model.errors import ArtifactError
+from topicops.flow.runs.run import EnvironmentRun, audit_folder, home_folder, now
+from topicops.model.errors import ArtifactError, UsageError
 from topicops.model.printable import printable
+from topicops.model.runs.audit import AuditFile
 from topicops.model.runs.memories import (
     HeldSet,
     LatestPlan,
@@ -238,3 +240,18 @@ def stop_reason(run: EnvironmentRun, begun: Stop | None = None) -> str:
 
 def _newest_stop(run: EnvironmentRun) -> Stop:
     return STOPS.of(run.home, run.environment).read() or NO_STOP
+
+
+def audit_files(environment: str | None) -> tuple[AuditFile, ...]:
+    """The audit log of one environment, or all there are. Opens no connection.
+
+    Raises:
+        UsageError: The environment has none.
+        ArtifactError: A log cannot be read.
+    """
+    folder = audit_folder(home_folder())
+    known = audited_environments(folder)
+    if environment is not None and environment not in known:
+        others = f"there are logs of {', '.join(known)}" if known else "nothing was ever sent from this TOPICOPS_HOME"
+        raise UsageError(f"{folder}: no audit log of {environment}; {others}")
+    return tuple(read_audit_log(folder, name) for name in ([environment] if environment else known))
