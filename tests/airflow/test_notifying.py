@@ -79,9 +79,7 @@ def test_one_that_can_only_be_awaited_is_awaited(run: EnvironmentRun) -> None:
     assert [text for text, _ in heard] == ["held: 1 change waits"]
 
 
-def test_a_broken_notifier_stops_nobody_and_is_told_again(
-    run: EnvironmentRun, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_broken_notifier_stops_nobody_and_is_told_anew(run: EnvironmentRun, caplog: pytest.LogCaptureFixture) -> None:
     heard: list[Any] = []
     broken, whole = Broken(heard), Heard(heard)
     told(run, broken, whole)

@@ -37,9 +37,7 @@ def test_a_plan_s_facts_count_the_topics_that_differ(run: EnvironmentRun) -> Non
         assert sum(owned.topics for owned in facts.classes if owned.topic_class is name) == delta.counts[name]
 
 
-def test_a_comparison_is_not_repeated_until_the_cluster_is_read_again(
-    run: EnvironmentRun, live: RestingCluster
-) -> None:
+def test_a_comparison_is_not_repeated_until_the_cluster_is_read_anew(run: EnvironmentRun, live: RestingCluster) -> None:
     kept = single_steps.diff_once(run).counts
     live.put_topic("new.topic", (1, 2))
 

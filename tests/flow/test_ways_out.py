@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from fakes.fake_ports import FakeClock
 from fakes.resting_cluster import (
     CONNECTION_LOST,
     CONTROLLER_DIED,
@@ -22,11 +21,11 @@ from fakes.resting_cluster import (
     UNCLEAR_BUT_DONE,
     Fault,
 )
+from fixtures.adversary import fake_time
 from fixtures.simulated import Simulated, outcomes_of
 from topicops.flow import reporting, single_steps, whole_runs
 from topicops.flow.runs.run import EnvironmentRun
 from topicops.model.errors import ExitStatus
-from topicops.model.ports import Clock
 from topicops.steps.reporting.runs.run_report import next_steps
 
 FAULTS: tuple[Fault, ...] = (
@@ -169,16 +168,11 @@ WAYS: Mapping[str, Callable[[Story], None]] = {
 }
 
 
-def in_no_time() -> Clock:
-    clock = FakeClock()
-    return Clock(now=clock, sleep=clock.sleep)
-
-
 @pytest.mark.parametrize("seed", [*range(6), *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(6, 60))])
 def test_every_way_out_that_is_followed_changes_the_situation_until_none_is_left(
     simulated: Simulated, seed: int
 ) -> None:
-    simulated.clock = in_no_time()
+    simulated.clock = fake_time()
     story = Story(simulated, seed)
     for _ in range(MOST_ROUNDS):
         lines = story.lines()

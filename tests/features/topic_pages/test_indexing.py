@@ -128,9 +128,7 @@ def test_a_damaged_index_is_written_again(run: EnvironmentRun, tmp_path: Path) -
     assert index.page(TopicsWanted()).topics == 7
 
 
-def test_a_problem_is_a_line_of_progress_and_fails_no_run(
-    run: EnvironmentRun, tmp_path: Path, lines: list[str]
-) -> None:
+def test_a_problem_is_a_line_of_progress_and_ends_no_run(run: EnvironmentRun, tmp_path: Path, lines: list[str]) -> None:
     (tmp_path / "topic-index").write_text("in the way", encoding="utf-8")
     index_topics(run)
     assert any(line.startswith("The Topics page stays as it was: local.sqlite: cannot be written") for line in lines)
