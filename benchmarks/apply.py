@@ -36,7 +36,7 @@ from fakes.changes import sandbox
 from topicops.edges.zookeeper.reader import ZooKeeperReader
 from topicops.flow import planning, single_steps
 from topicops.flow.runs.outcomes import read_outcomes
-from topicops.flow.runs.run import Run, open_run
+from topicops.flow.runs.run import EnvironmentRun, open_run
 from topicops.model.cluster.snapshot import LiveTopic, TopicTraces
 from topicops.model.plans.changes import ACTIONS, Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.plans.plan import GatedChange, Plan
@@ -122,7 +122,7 @@ class Bench:
     def bare_s(self) -> float:
         return self._turn_s(lambda _, plan: self._send_bare(plan))
 
-    def _turn_s(self, send: Callable[[Run, Plan], None]) -> float:
+    def _turn_s(self, send: Callable[[EnvironmentRun, Plan], None]) -> float:
         self.turn += 1
         half = self.topics // 2
         cohort = Cohort(
@@ -138,7 +138,7 @@ class Bench:
         self.old, self.young = self.young, cohort.new
         return seconds
 
-    def _send_and_wait(self, send: Callable[[Run, Plan], None], run: Run, plan: Plan) -> None:
+    def _send_and_wait(self, send: Callable[[EnvironmentRun, Plan], None], run: EnvironmentRun, plan: Plan) -> None:
         send(run, plan)
         self._wait_for([gated.change for gated in plan.changes])
 
@@ -147,7 +147,7 @@ class Bench:
 
     # --- apply --------------------------------------------------------------------------------------------------
 
-    def _planned(self, cohort: Cohort) -> tuple[Run, Plan]:
+    def _planned(self, cohort: Cohort) -> tuple[EnvironmentRun, Plan]:
         """A plan that was made, and a run that holds it."""
         folder = self.folder / str(self.turn)
         write_specs(folder / "topics", spec_texts(cohort), self.cluster)
@@ -158,9 +158,9 @@ class Bench:
             run_id=f"turn-{self.turn}",
             home=self.folder / "home",
         )
-        return run, planning.make_plan(run, engine="python").plan
+        return run, planning.make_plan(run, run.files, run.home, run.connections, engine="python").plan
 
-    def _apply(self, run: Run, plan: Plan) -> None:
+    def _apply(self, run: EnvironmentRun, plan: Plan) -> None:
         single_steps.apply(run)
         outcomes = read_outcomes(run)
         bad = [outcome for outcome in outcomes if outcome.status is not OutcomeStatus.DONE]

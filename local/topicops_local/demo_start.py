@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from topicops.flow.runs.run import Run
+from topicops.flow.runs.run import EnvironmentRun
 from topicops.flow.single_steps import validate
 from topicops.model.cluster.snapshot import Assignment
 from topicops.model.errors import ClusterError, UsageError
@@ -78,7 +78,7 @@ def _edit(file: Path, change: Callable[[dict[str, Any]], bool]) -> bool:
     return changed
 
 
-def seed_cluster(run: Run, bootstrap_servers: str, brokers: Sequence[int]) -> Iterator[str]:
+def seed_cluster(run: EnvironmentRun, bootstrap_servers: str, brokers: Sequence[int]) -> Iterator[str]:
     """Create the topics on an empty cluster, and yield one line about each."""
     from topicops.edges.kafka.admin import KafkaAdmin
 

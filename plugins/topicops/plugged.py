@@ -12,7 +12,7 @@ import topicops.features.history.recording
 import topicops.features.spark.engine
 from topicops.flow.engines import DiffEngine
 from topicops.flow.runs.kept import load_all_results
-from topicops.flow.runs.run import Run, note
+from topicops.flow.runs.run import EnvironmentRun, note
 from topicops.flow.runs.values import RunMode, RunResults
 from topicops.model.errors import ArtifactError
 
@@ -20,7 +20,7 @@ from topicops.model.errors import ArtifactError
 class AfterRun(Protocol):
     """Called once the steps of a run are done. It raises nothing."""
 
-    def __call__(self, run: Run, results: RunResults, *, mode: RunMode | None) -> None: ...
+    def __call__(self, run: EnvironmentRun, results: RunResults, *, mode: RunMode | None) -> None: ...
 
 
 class DriftSince(Protocol):
@@ -49,7 +49,7 @@ NEW_FILE: tuple[Callable[[str], str], ...] = (
 """Functions that take the text of a new topic's file, and give what is written in its place."""
 
 
-def after_run(run: Run, results: RunResults, *, mode: RunMode | None = None) -> None:
+def after_run(run: EnvironmentRun, results: RunResults, *, mode: RunMode | None = None) -> None:
     """Call each feature that looks at a run which is done.
 
     Args:
@@ -59,7 +59,7 @@ def after_run(run: Run, results: RunResults, *, mode: RunMode | None = None) -> 
         call(run, results, mode=mode)
 
 
-def after_task(run: Run, *, mode: RunMode | None = None) -> None:
+def after_task(run: EnvironmentRun, *, mode: RunMode | None = None) -> None:
     """As ``after_run``, of what the run has left in its folder. What cannot be read is noted, and fails no task."""
     try:
         results = load_all_results(run)

@@ -20,7 +20,7 @@ from fixtures.scripted_task import ScriptedTask, context
 from topicops.edges.home.memories import HELD
 from topicops.features.history.file import read_history
 from topicops.flow import single_steps
-from topicops.flow.runs.run import Run, outcomes_file
+from topicops.flow.runs.run import EnvironmentRun, outcomes_file
 from topicops.flow.single_steps import ApplySummary, ReportSummary, apply_summary
 from topicops.model.plans.changes import Action
 from topicops.model.plans.plan import Approval
@@ -43,7 +43,7 @@ class RefusingFlow(ScriptedFlow):
 
     def apply(
         self,
-        run: Run,
+        run: EnvironmentRun,
         *,
         actions: Collection[Action],
         approvals: Sequence[Approval],
@@ -63,7 +63,7 @@ class RefusingFlow(ScriptedFlow):
         run.store.write_value(outcomes_file(action), tuple(outcomes))
         return apply_summary(run, outcomes)
 
-    def report(self, run: Run, *, failed_tasks: Sequence[str]) -> ReportSummary:
+    def report(self, run: EnvironmentRun, *, failed_tasks: Sequence[str]) -> ReportSummary:
         return single_steps.report(run, failed_tasks=failed_tasks)
 
 

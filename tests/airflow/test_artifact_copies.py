@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from airflow.sdk import ObjectStoragePath
 
-from topicops.flow.runs.run import Run, open_run
+from topicops.flow.runs.run import EnvironmentRun, open_run
 from topicops.model.runs.results import RunResult
 from topicops.on_airflow.artifact_copies import RESULT, copy_artifacts
 
@@ -17,7 +17,7 @@ RESULT_OF_RUN = RunResult(headline="Applied and verified: 3 done.", success=True
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path: Path) -> EnvironmentRun:
     group, run_id = "topic_pipeline_local", "manual__2026-11-20T06:00"
     run = open_run(environment="local", topics=tmp_path, group=group, run_id=run_id, home=tmp_path / "home")
     run.store.write_text("plan.json", '{"plan": 1}')
@@ -28,7 +28,7 @@ def run(tmp_path: Path) -> Run:
 
 @pytest.mark.parametrize("store", ["file://{}/store", "memory://topicops/prefix"])
 def test_plan_report_and_result_lie_below_the_dag_and_the_run(
-    run: Run, store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: EnvironmentRun, store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     address = store.format(tmp_path)
     monkeypatch.setenv("TOPICOPS_ARTIFACTS", address)
@@ -44,7 +44,7 @@ def test_plan_report_and_result_lie_below_the_dag_and_the_run(
 
 @pytest.mark.parametrize("address", ["no-such-store://bucket", "file:///proc/nobody/writes/here", "s3://unknown@b/p"])
 def test_a_store_that_cannot_be_written_fails_no_run_and_is_in_the_log(
-    run: Run, address: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    run: EnvironmentRun, address: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setenv("TOPICOPS_ARTIFACTS", address)
 
@@ -54,7 +54,7 @@ def test_a_store_that_cannot_be_written_fails_no_run_and_is_in_the_log(
     assert "the run's artifacts are not copied (TOPICOPS_ARTIFACTS): " in caplog.text
 
 
-def test_without_the_setting_nothing_is_copied(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_setting_nothing_is_copied(run: EnvironmentRun, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("TOPICOPS_ARTIFACTS", raising=False)
     before = set(run.home.parent.rglob("*"))
 

@@ -14,7 +14,7 @@ from fixtures.answered_run import answer, approval_task, ask, run_of
 from fixtures.scripted_flow import DELETE, OTHER_DELETE, ScriptedFlow, digest, site
 from fixtures.scripted_task import ScriptedTask, context
 from topicops.edges.home.memories import HELD, REJECTIONS
-from topicops.flow.runs.held_changes import read_rejections
+from topicops.flow.runs.memory import read_rejections
 from topicops.flow.runs.questions import read_question
 from topicops.flow.runs.run import notes_of
 from topicops.model.runs.memories import HeldSet, Rejection, Rejections

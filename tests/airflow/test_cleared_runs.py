@@ -11,7 +11,7 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from fixtures.scripted_flow import CREATE, DELETE, ScriptedFlow, digest, site
 from fixtures.scripted_task import ScriptedRun, ScriptedTask, context
-from topicops.flow.runs.held_changes import read_held
+from topicops.flow.runs.memory import read_held
 from topicops.on_airflow import tasks
 from topicops.on_airflow.tasks import Site, XComValue
 

@@ -18,7 +18,7 @@ from fixtures.scripted_task import ScriptedRun, ScriptedTask, context
 from fixtures.spec_documents import write_environment, write_topic
 from topicops.flow import single_steps
 from topicops.flow.engines import DiffEngine
-from topicops.flow.runs.run import Run, Summary
+from topicops.flow.runs.run import EnvironmentRun, Summary
 from topicops.on_airflow import tasks
 from topicops.on_airflow.tasks import Site, XComValue
 
@@ -30,7 +30,7 @@ CLEARED = ScriptedTask(try_number=2, dag_run=ScriptedRun(clear_number=1))
 class PlainFlow:
     """The real steps, with a diff that needs no Spark."""
 
-    def diff(self, run: Run, *, engine: DiffEngine) -> Summary:
+    def diff(self, run: EnvironmentRun, *, engine: DiffEngine) -> Summary:
         return single_steps.diff(run)
 
     def __getattr__(self, step: str) -> Callable[..., Summary]:

@@ -20,7 +20,7 @@ from fixtures.spec_documents import write_environment, write_topic
 from topicops.features.quality import judging
 from topicops.flow import single_steps
 from topicops.flow.engines import DiffEngine
-from topicops.flow.runs.run import Run, open_run
+from topicops.flow.runs.run import EnvironmentRun, open_run
 from topicops.flow.single_steps import DiffSummary
 from topicops.model.ports import ConnectionFields, ConnectionSource
 from topicops.model.runs.results import QualityReport
@@ -39,25 +39,25 @@ class WatchedFlow:
     asked: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """By task."""
 
-    def open_run(self, *, connections: ConnectionSource, **rest: Any) -> Run:
+    def open_run(self, *, connections: ConnectionSource, **rest: Any) -> EnvironmentRun:
         def watched(connection_id: str) -> ConnectionFields:
             self.asked[get_current_context()["ti"].task_id].add(connection_id)
             return connections(connection_id)
 
         return open_run(connections=watched, **rest)
 
-    def diff(self, run: Run, *, engine: DiffEngine) -> DiffSummary:
+    def diff(self, run: EnvironmentRun, *, engine: DiffEngine) -> DiffSummary:
         return single_steps.diff(run)
 
-    def beside(self, run: Run) -> AbstractContextManager[None]:
+    def beside(self, run: EnvironmentRun) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def before(self, run: Run) -> QualityReport:
+    def before(self, run: EnvironmentRun) -> QualityReport:
         report = quality_report("before", ())
         run.store.write_value("quality-before.json", report)
         return report
 
-    def after(self, run: Run) -> QualityReport:
+    def after(self, run: EnvironmentRun) -> QualityReport:
         return judging.after(run)
 
     def __getattr__(self, step: str) -> Callable[..., object]:

@@ -14,7 +14,7 @@ from fakes import builders
 from fixtures.person import nothing_happens, person
 from fixtures.scripted_flow import CREATE, DELETE, OTHER_DELETE, ScriptedFlow, digest, failed_rule, report_of, site
 from topicops.edges.home.memories import HELD
-from topicops.flow.runs.held_changes import question_name, read_held
+from topicops.flow.runs.memory import question_name, read_held
 from topicops.model.errors import WrongTargetError
 from topicops.model.plans.changes import Change
 from topicops.model.plans.plan_file import plan_from_json

@@ -21,7 +21,7 @@ from fixtures.writing_notifier import to_file
 from topicops.edges.home.journal import FileJournal
 from topicops.features.notify import on_airflow as notifying
 from topicops.features.notify.telling import note_end_told, telling_of_run
-from topicops.flow.runs.run import Run, open_run
+from topicops.flow.runs.run import EnvironmentRun, open_run
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import GatedChange
 from topicops.on_airflow import listening
@@ -42,7 +42,7 @@ def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "told.txt"
 
 
-def run_in(home: Path) -> Run:
+def run_in(home: Path) -> EnvironmentRun:
     return open_run(environment="local", topics=Path(), group=DAG, run_id="r1", home=home)
 
 

@@ -15,7 +15,7 @@ from airflow.sdk.observability import stats
 from fixtures.scripted_task import ScriptedTask, context
 from topicops.features.notify.on_airflow import notifiers_of_setting, tell
 from topicops.features.notify.telling import Telling, telling_of_answer
-from topicops.flow.runs.run import Run, open_run
+from topicops.flow.runs.run import EnvironmentRun, open_run
 from topicops.model.errors import UsageError
 from topicops.on_airflow.metrics import count
 
@@ -51,19 +51,19 @@ class Broken(Heard):
 
 
 @pytest.fixture
-def run(topicops_home: Path) -> Run:
+def run(topicops_home: Path) -> EnvironmentRun:
     return open_run(environment="local", topics=Path("topics"), group="topic_approval_local", run_id="1")
 
 
-def held(run: Run) -> Telling:
+def held(run: EnvironmentRun) -> Telling:
     return telling_of_answer(run, kind="held", verdict="1 change waits", changes=1)
 
 
-def told(run: Run, *notifiers: BaseNotifier) -> None:
+def told(run: EnvironmentRun, *notifiers: BaseNotifier) -> None:
     tell(lambda: held(run), notifiers, context(ScriptedTask()))  # type: ignore[arg-type]  # a scripted context
 
 
-def test_a_notifier_finds_the_event_in_its_templates_and_hears_it_once(run: Run) -> None:
+def test_a_notifier_finds_the_event_in_its_templates_and_hears_it_once(run: EnvironmentRun) -> None:
     heard: list[Any] = []
     for _ in range(2):
         told(run, Heard(heard))
@@ -73,13 +73,13 @@ def test_a_notifier_finds_the_event_in_its_templates_and_hears_it_once(run: Run)
     assert event["link"].endswith("/dags/topic_approval_local/runs/1/plugin/topicops-plan")
 
 
-def test_one_that_can_only_be_awaited_is_awaited(run: Run) -> None:
+def test_one_that_can_only_be_awaited_is_awaited(run: EnvironmentRun) -> None:
     heard: list[Any] = []
     told(run, Awaited(heard))
     assert [text for text, _ in heard] == ["held: 1 change waits"]
 
 
-def test_a_broken_notifier_stops_nobody_and_is_told_again(run: Run, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_broken_notifier_stops_nobody_and_is_told_anew(run: EnvironmentRun, caplog: pytest.LogCaptureFixture) -> None:
     heard: list[Any] = []
     broken, whole = Broken(heard), Heard(heard)
     told(run, broken, whole)
@@ -90,20 +90,20 @@ def test_a_broken_notifier_stops_nobody_and_is_told_again(run: Run, caplog: pyte
     assert len(heard) == 2
 
 
-def test_two_notifiers_of_one_class_are_both_told(run: Run) -> None:
+def test_two_notifiers_of_one_class_are_both_told(run: EnvironmentRun) -> None:
     heard: list[Any] = []
     told(run, Heard(heard), Heard(heard))
     assert len(heard) == 2
 
 
-def test_the_log_has_each_event_once(run: Run, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_log_has_each_event_once(run: EnvironmentRun, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
         for _ in range(2):
             told(run)
     assert caplog.text.count("held: 1 change waits") == 1
 
 
-def test_a_damaged_memory_tells_again_rather_than_nothing(run: Run) -> None:
+def test_a_damaged_memory_tells_again_rather_than_nothing(run: EnvironmentRun) -> None:
     heard: list[Any] = []
     told(run, Heard(heard))
     run.store.path("told.json").write_text("{", encoding="utf-8")
@@ -111,7 +111,7 @@ def test_a_damaged_memory_tells_again_rather_than_nothing(run: Run) -> None:
     assert len(heard) == 2
 
 
-def test_the_setting_names_a_factory(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_setting_names_a_factory(run: EnvironmentRun, monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[Any] = []
     module = ModuleType("chat")
     module.notifiers = lambda: [Heard(heard)]  # type: ignore[attr-defined]  # made here
@@ -123,7 +123,7 @@ def test_the_setting_names_a_factory(run: Run, monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("written", ["chat", "no.such.module:notifier", "json:nothing"])
 def test_a_setting_that_makes_no_notifier_is_named_and_fails_no_task(
-    run: Run, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, written: str
+    run: EnvironmentRun, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, written: str
 ) -> None:
     monkeypatch.setenv("TOPICOPS_NOTIFY", written)
     with pytest.raises(UsageError, match="TOPICOPS_NOTIFY"):

@@ -23,7 +23,7 @@ from fixtures.topic_index import write_index
 from topicops.edges.home.artifacts import ArtifactStore
 from topicops.edges.home.memories import HELD
 from topicops.features.topic_pages.on_airflow import VIEW
-from topicops.flow.runs.held_changes import note_answer
+from topicops.flow.runs.memory import note_answer
 from topicops.flow.runs.run import outcomes_file
 from topicops.model.plans.changes import GateWord, digest_of
 from topicops.model.plans.plan import LoadTable, Plan

@@ -34,12 +34,10 @@ from fixtures.scripted_task import ScriptedRun, ScriptedTask, context
 from topicops.edges.home.journal import FileJournal
 from topicops.edges.home.memories import HELD, MemoryFile
 from topicops.features.history.file import read_history
-from topicops.flow.runs.held_changes import read_held
-from topicops.flow.runs.newest_runs import overtaken_by
+from topicops.flow.runs.memory import ask_to_stop, overtaken_by, read_held
 from topicops.flow.runs.outcomes import outcomes_so_far
-from topicops.flow.runs.run import Run
+from topicops.flow.runs.run import EnvironmentRun
 from topicops.flow.single_steps import ApplySummary
-from topicops.flow.stopping import ask_to_stop
 from topicops.model.errors import (
     CertificateError,
     ClusterUnreachableError,
@@ -145,7 +143,7 @@ QUIET = Quiet(sentence="Nothing differs.", run="r/1", full_check_at=datetime(202
 
 
 def test_a_quiet_run_tells_the_pages_that_nothing_differs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[Run] = []
+    told: list[EnvironmentRun] = []
     monkeypatch.setattr(plugged, "AFTER_READING", (told.append,))
     tasks.snapshot(site(ScriptedFlow(tmp_path, quiet=QUIET)), context(ScriptedTask()))
     assert told
@@ -330,7 +328,7 @@ def test_what_a_step_logs_of_a_change_is_not_told_beside_the_progress(
     steps_logger = logging.getLogger("topicops.steps.applying.ledger")
 
     class Telling(ScriptedFlow):
-        def apply(self, run: Run, **asked: object) -> ApplySummary:
+        def apply(self, run: EnvironmentRun, **asked: object) -> ApplySummary:
             steps_logger.info("created topic=orders partitions=3")
             steps_logger.warning("the controller moved")
             return ApplySummary(path=str(run.store.folder), counts={"done": 1})
@@ -448,7 +446,7 @@ def test_a_cluster_that_is_not_healthy_fails_the_run_only_where_the_file_says_so
 
 
 def test_each_report_tells_the_pages_what_came_of_the_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[Run] = []
+    told: list[EnvironmentRun] = []
     monkeypatch.setattr(plugged, "AFTER_READING", (told.append,))
     flow = ScriptedFlow(tmp_path, report_summary=report_of(ok=False))
     with pytest.raises(AirflowFailException):

@@ -10,7 +10,7 @@ import pytest
 from fakes.builders import NOW
 from fixtures.scripted_flow import ScriptedFlow, report_of, site
 from fixtures.scripted_task import ScriptedTask, context
-from topicops.flow.runs.newest_runs import NEVER_S, age_of_newest_good
+from topicops.flow.runs.memory import NEVER_S, age_of_newest_good
 from topicops.flow.runs.run import open_run
 from topicops.model.runs.results import Quiet
 from topicops.on_airflow import dags_of, metrics, tasks

@@ -10,7 +10,7 @@ import pytest
 
 from fixtures.simulated import Simulated
 from fixtures.workspace import Ended
-from topicops.cli.cluster.apply import question
+from topicops.cli.apply import question
 from topicops.flow import whole_runs
 from topicops.model.plans.plan_file import plan_from_json
 

@@ -16,7 +16,7 @@ from fixtures.workflow import git
 from topicops.cli.json_outputs import OUTPUTS
 from topicops.features.schemas.outputs import schema_of_output
 from topicops.flow import single_steps
-from topicops.flow.runs.run import Run
+from topicops.flow.runs.run import EnvironmentRun
 from topicops.model.runs.results import FailingRow, QualityResult
 from topicops.plugged import after_task
 
@@ -73,7 +73,7 @@ def compared(shop: Simulated) -> None:
     single_steps.record_drift(shop.planned("2"))
 
 
-def applied(shop: Simulated) -> Run:
+def applied(shop: Simulated) -> EnvironmentRun:
     run = shop.planned()
     shop.apply(run)
     return run

@@ -15,7 +15,8 @@ from fixtures.workflow import git
 from fixtures.workspace import Workspace
 from topicops.edges.specs.git import name_in_repository
 from topicops.flow.runs.access import READERS
-from topicops.flow.runs.run import open_run, read_specs
+from topicops.flow.runs.files import read_specs
+from topicops.flow.runs.run import open_run
 from topicops.model.choices import SOURCES
 from topicops.model.plans.delta import desired_row, live_row
 from topicops.model.plans.plan_file import plan_to_json
@@ -31,7 +32,7 @@ LIMITED = LOCAL + "    deletesPerRun: 1\n    deletesPercent: 100\n"
 def written_plan(topics: Path, home: Path) -> str:
     """Two deletes, one allowed."""
     run = open_run(environment="local", topics=topics, group="cli", run_id="1", home=home)
-    environment, desired = read_specs(run).require()
+    environment, desired = read_specs(run.files).require()
     live = snapshot(live_topic("a"), live_topic("b"))
     delta = diff(map(desired_row, desired.topics.values()), map(live_row, live.topics.values()))
     return plan_to_json(gate(plan(desired, live, delta, environment, now=NOW), environment))

@@ -153,10 +153,10 @@ def test_planning_loads_nothing_that_only_other_commands_need() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
     loaded = set(done.stdout.split())
-    assert {"topicops.cli.cluster.plan", "topicops.flow.planning"} <= loaded
+    assert {"topicops.cli.commands", "topicops.flow.planning"} <= loaded
     assert loaded.isdisjoint(
         {
-            "topicops.cli.cluster.apply",
+            "topicops.cli.apply",
             "topicops.edges.kafka.clients.confluent",
             "topicops.edges.kafka.clients.kafka_python_inside",
             "topicops_local",

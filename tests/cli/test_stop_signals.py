@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from fixtures.simulated import Simulated
-from topicops.cli.cluster.apply import StopSignals
+from topicops.cli.apply import StopSignals
 from topicops.cli.output import progress
 from topicops.model.errors import ExitStatus
 

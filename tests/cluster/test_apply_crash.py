@@ -11,7 +11,7 @@ from fixtures.admin import new_admin
 from fixtures.live import cluster_spec, create_topics, look, remove_topics, until
 from fixtures.workspace import Workspace
 from topicops.flow import planning, single_steps
-from topicops.flow.runs.run import Run, open_run
+from topicops.flow.runs.run import EnvironmentRun, open_run
 from topicops.model.errors import UnrecordedError
 from topicops.model.runs.results import Outcome, OutcomeStatus
 from topicops_local.cluster import LocalCluster
@@ -48,7 +48,7 @@ def live(local_cluster: LocalCluster, workspace: Workspace) -> Iterator[Workspac
     remove_topics(local_cluster, [name for name in look(local_cluster).topics if name.startswith("crash-")])
 
 
-def run_of(live: Workspace, say: Callable[[str], None] = print) -> Run:
+def run_of(live: Workspace, say: Callable[[str], None] = print) -> EnvironmentRun:
     return open_run(
         environment="local", topics=live.folder / "topics", group="topic_pipeline_local", run_id="1", progress=say
     )
@@ -59,7 +59,8 @@ def test_a_crash_right_after_a_delete_is_made_good_by_running_again(
 ) -> None:
     create_topics(local_cluster.bootstrap_servers, NewTopic("crash-old", 1, 3))
     live.tombstone("crash-old")
-    planning.make_plan(run_of(live), engine="python")
+    run = run_of(live)
+    planning.make_plan(run, run.files, run.home, run.connections, engine="python")
 
     with pytest.raises(CrashError):
         single_steps.apply(run_of(live, dies_at("delete crash-old: done")), actions=["delete"])
@@ -76,7 +77,8 @@ def test_a_try_that_slept_while_another_did_its_work_leaves_the_outcomes_of_that
     live.cluster |= {"lease": "none"}  # a session that ended says the same, half a minute later
     live.write_environment()
     live.topic("crash-asleep")
-    planning.make_plan(run_of(live), engine="python")
+    run = run_of(live)
+    planning.make_plan(run, run.files, run.home, run.connections, engine="python")
     said: list[str] = []
 
     def sleeps_at_done(line: str) -> None:
@@ -96,7 +98,8 @@ def test_a_next_plan_after_such_a_crash_does_not_call_the_world_shrunken(
 ) -> None:
     create_topics(local_cluster.bootstrap_servers, NewTopic("crash-older", 1, 3))
     live.tombstone("crash-older")
-    planning.make_plan(run_of(live), engine="python")
+    run = run_of(live)
+    planning.make_plan(run, run.files, run.home, run.connections, engine="python")
 
     with pytest.raises(CrashError):
         single_steps.apply(run_of(live, dies_at("delete crash-older: done")), actions=["delete"])
@@ -108,7 +111,7 @@ def test_a_next_plan_after_such_a_crash_does_not_call_the_world_shrunken(
 def test_changes_that_could_not_be_written_down_are_not_denied(live: Workspace) -> None:
     live.topic("crash-new")
     run = run_of(live)
-    planning.make_plan(run, engine="python")
+    planning.make_plan(run, run.files, run.home, run.connections, engine="python")
     run.store.path("outcomes-create.json").mkdir()
 
     with pytest.raises(UnrecordedError, match="requests were sent before") as caught:
@@ -120,7 +123,7 @@ def test_changes_that_could_not_be_written_down_are_not_denied(live: Workspace) 
 def test_no_request_leaves_when_its_intent_cannot_be_written(live: Workspace, admin: AdminClient) -> None:
     live.topic("crash-unsent")
     run = run_of(live)
-    planning.make_plan(run, engine="python")
+    planning.make_plan(run, run.files, run.home, run.connections, engine="python")
     run.store.path("journal-all-1.jsonl").mkdir()
 
     single_steps.apply(run)

@@ -24,7 +24,7 @@ from topicops.model.ports import Clock
 from topicops.steps.clocks import ahead_of
 from topicops_local.cluster import LocalCluster
 
-CLOCKS = ("topicops.model.ports", "topicops.flow.runs.run", "topicops.cli.cluster.apply")
+CLOCKS = ("topicops.model.ports", "topicops.flow.runs.run", "topicops.cli.apply")
 """The modules that ask for this host's time where a plan is applied."""
 OFTEN = {"log.retention.check.interval.ms": "300", "log.initial.task.delay.ms": "300"}
 RECORDS = 100

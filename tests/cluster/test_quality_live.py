@@ -14,7 +14,7 @@ from topicops.features.quality import judging
 from topicops.features.quality.past_runs import quality_history
 from topicops.features.spark.engine import SPARK
 from topicops.flow import single_steps
-from topicops.flow.runs.run import Run, open_run
+from topicops.flow.runs.run import EnvironmentRun, open_run
 from topicops.model.runs.results import QualityReport
 from topicops_local.cluster import LocalCluster
 
@@ -31,7 +31,7 @@ def remove_topic(cluster: LocalCluster) -> None:
     until(lambda: NAME not in look(cluster).topics and NAME not in look(cluster).deleting)
 
 
-def opened(workspace: Workspace, run_id: str) -> Run:
+def opened(workspace: Workspace, run_id: str) -> EnvironmentRun:
     run = open_run(environment="local", topics=Path("topics"), group="topic_pipeline_local", run_id=run_id)
     workspace.write_environment()
     single_steps.validate(run, as_tables=True)

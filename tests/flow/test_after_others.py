@@ -11,8 +11,8 @@ from fixtures.git_bundle import Repository
 from fixtures.simulated import Simulated, outcomes_of
 from topicops.flow import planning, single_steps, whole_runs
 from topicops.flow.planning import gate_changes
-from topicops.flow.runs.newest_runs import write_verified
-from topicops.flow.runs.run import Run, load_plan, open_run, read_environment
+from topicops.flow.runs.memory import write_verified
+from topicops.flow.runs.run import EnvironmentRun, load_plan, open_run, read_environment
 from topicops.model.errors import ExitStatus
 from topicops.model.plans.changes import GateWord
 from topicops.model.runs.results import OutcomeStatus
@@ -43,11 +43,11 @@ def staging_is_verified(simulated: Simulated, commit: str) -> None:
     write_verified(open_run(environment="staging", topics=topics, group="dag", run_id="1"), commit)
 
 
-def words(run: Run) -> list[GateWord]:
+def words(run: EnvironmentRun) -> list[GateWord]:
     return [gated.gate for gated in run.read_plan().changes]
 
 
-def reason(run: Run) -> str:
+def reason(run: EnvironmentRun) -> str:
     (gated,) = run.read_plan().changes
     assert gated.gate is GateWord.SKIPPED
     (found,) = gated.reasons
@@ -110,14 +110,15 @@ def test_apply_asks_again_by_the_files_of_its_own_moment(simulated: Simulated, r
 
 def test_a_pull_request_has_no_commit_to_wait_for(simulated: Simulated, repository: Repository) -> None:
     run = simulated.planned()
-    plan = gate_changes(run, read_environment(run), run.read_change_set(), is_merged=False).plan
+    reach = run.files, run.home, run.clock
+    plan = gate_changes(run.read_change_set(), read_environment(run), *reach, is_merged=False).plan
     assert [gated.gate for gated in plan.changes] == [GateWord.RUN]
 
 
 # ---- what counts as verified ----
 
 
-def verified_commit(run: Run) -> str | None:
+def verified_commit(run: EnvironmentRun) -> str | None:
     path = run.home / "verified/local.json"
     return json.loads(path.read_text(encoding="utf-8"))["commit"] if path.exists() else None
 
@@ -131,9 +132,9 @@ def first(simulated: Simulated, repository: Repository) -> Repository:
     return repository
 
 
-def applied(simulated: Simulated, *, only: str | None = None, run_id: str = "1") -> tuple[Run, ExitStatus]:
+def applied(simulated: Simulated, *, only: str | None = None, run_id: str = "1") -> tuple[EnvironmentRun, ExitStatus]:
     run = simulated.opened(run_id)
-    planned = planning.make_plan(run, engine="python", states=True, only=only)
+    planned = planning.make_plan(run, run.files, run.home, run.connections, engine="python", states=True, only=only)
     return run, whole_runs.apply_own_plan(run, planned).status
 
 

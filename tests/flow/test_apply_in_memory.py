@@ -16,13 +16,11 @@ from fakes.fake_ports import FakeAuditLog
 from fixtures.simulated import CLUSTER_ID, Simulated, approval_of_all, outcomes_of
 from topicops.edges.home.audit_files import read_audit_log
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog, log_path
-from topicops.edges.home.journal import FileJournal, open_intents, read_journal
+from topicops.edges.home.journal import FileJournal, open_intents, open_journals_folder, read_journal, registered
 from topicops.edges.home.memories import keep_topic_count, topic_count
-from topicops.edges.home.open_journals import registered
 from topicops.flow import planning, reporting, single_steps, verifying
-from topicops.flow.recovery import open_journals_folder
 from topicops.flow.runs.access import PORT_WRAPPERS, Access, PortWrappers
-from topicops.flow.runs.run import Run, audit_folder, notes_of
+from topicops.flow.runs.run import EnvironmentRun, audit_folder, notes_of
 from topicops.model.errors import ArtifactError, ExitStatus, ShrunkenWorldError, UsageError, WrongTargetError
 from topicops.model.plans.changes import ACTIONS, Action, CreateTopic, GateWord
 from topicops.model.plans.plan_file import plan_to_json
@@ -34,7 +32,7 @@ from topicops.steps.planning.gate import gate
 DONE, REFUSED, NOT_SENT = OutcomeStatus.DONE, OutcomeStatus.REFUSED, OutcomeStatus.NOT_SENT
 
 
-def wants_a_create_and_a_delete(simulated: Simulated) -> Run:
+def wants_a_create_and_a_delete(simulated: Simulated) -> EnvironmentRun:
     simulated.workspace.topic("orders")
     simulated.workspace.tombstone("old")
     simulated.cluster.put_topic("old", (1, 2, 3))
@@ -120,8 +118,9 @@ def test_nothing_is_planned_over_a_connection_that_cannot_be_used(
     simulated.workspace.cluster = {**simulated.workspace.cluster, "kafka": {"connection": "java"}}
     simulated.workspace.topic("orders")
 
+    run = simulated.opened("1")
     with pytest.raises(UsageError, match=r"sasl\.jaas\.config is a property of Java clients"):
-        planning.make_plan(simulated.opened("1"), engine="python")
+        planning.make_plan(run, run.files, run.home, run.connections, engine="python")
 
     assert simulated.events == []
 
@@ -230,7 +229,7 @@ def test_an_audit_line_that_is_missing_after_the_last_change_is_in_the_report_an
 def test_the_journal_is_registered_as_open_while_requests_leave(simulated: Simulated) -> None:
     run = wants_a_create_and_a_delete(simulated)
     seen: list[int] = []
-    folder = open_journals_folder(run)
+    folder = open_journals_folder(run.home, run.environment)
     simulated.cluster.before_next_request(lambda: seen.append(len(list(folder.glob("*.json")))))
     simulated.apply(run)
     assert (seen, list(folder.glob("*.json"))) == ([1], [])
@@ -271,7 +270,7 @@ def test_the_line_of_a_run_whose_clock_went_back_is_not_written_twice(simulated:
     assert audited_actions(run) == ["create", "delete"]
 
 
-def audit_create(run: Run, *, at: datetime) -> None:
+def audit_create(run: EnvironmentRun, *, at: datetime) -> None:
     """The line for the create of this run, which was written at that time."""
     (created,) = [gated for gated in run.read_plan().changes if gated.change.action == "create"]
     mutation = Mutation(
@@ -286,11 +285,11 @@ def audit_create(run: Run, *, at: datetime) -> None:
     FileAuditLog(audit_folder(run.home), origin_of(run), now=lambda: at).append([mutation])
 
 
-def audited_actions(run: Run) -> list[str]:
+def audited_actions(run: EnvironmentRun) -> list[str]:
     return [line.action for line in read_audit_log(audit_folder(run.home), "local").lines]
 
 
-def origin_of(run: Run) -> AuditOrigin:
+def origin_of(run: EnvironmentRun) -> AuditOrigin:
     return AuditOrigin(
         environment="local",
         run=run.name,
@@ -300,12 +299,14 @@ def origin_of(run: Run) -> AuditOrigin:
     )
 
 
-def killed_after_its_create(simulated: Simulated, run: Run, *, audit_lines: int = 0) -> None:
+def killed_after_its_create(simulated: Simulated, run: EnvironmentRun, *, audit_lines: int = 0) -> None:
     """What a run leaves whose process ended between its request and the answer."""
     plan = run.read_plan()
     journal = FileJournal(run.store.path("journal-all-1.jsonl"))
     created = [gated for gated in plan.changes if gated.change.action == "create"]
-    with registered(open_journals_folder(run), journal.path, origin_of(run), audit_lines=audit_lines):
+    with registered(
+        open_journals_folder(run.home, run.environment), journal.path, origin_of(run), audit_lines=audit_lines
+    ):
         journal.intend(created)
         simulated.cluster.create([gated.change for gated in created])  # type: ignore[misc]  # creates alone
 
@@ -416,7 +417,7 @@ def test_each_line_of_the_audit_log_names_who_approved_its_own_change(simulated:
 def test_what_an_earlier_run_has_written_to_the_audit_log_is_not_written_again(simulated: Simulated) -> None:
     earlier = wants_a_create_and_a_delete(simulated)
     killed_after_its_create(simulated, earlier)
-    (entry,) = open_journals_folder(earlier).glob("*.json")
+    (entry,) = open_journals_folder(earlier.home, earlier.environment).glob("*.json")
     kept = entry.read_bytes()
     journal = earlier.store.path("journal-all-1.jsonl")
     intent = journal.read_bytes()

@@ -10,7 +10,8 @@ import pytest
 
 from fixtures.simulated import Simulated
 from topicops.flow import single_steps
-from topicops.flow.runs.run import DIAGNOSTICS_FILE, diagnostics_named
+from topicops.flow.runs.files import diagnostics_named
+from topicops.flow.runs.run import DIAGNOSTICS_FILE
 from topicops.model.errors import SpecError
 from topicops.model.specs.diagnostics import Diagnostic, Severity
 

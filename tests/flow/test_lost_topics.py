@@ -8,13 +8,13 @@ import re
 import pytest
 
 from fixtures.simulated import CLUSTER_ID, Simulated, outcomes_of
-from topicops.edges.home.seen_topics import SeenTopics
-from topicops.flow.runs.run import Run
+from topicops.edges.home.memories import SeenTopics
+from topicops.flow.runs.run import EnvironmentRun
 from topicops.model.runs.results import OutcomeStatus
 from topicops.model.specs.environment import Risk
 
 
-def created(run: Run) -> dict[str, tuple[Risk, bool]]:
+def created(run: EnvironmentRun) -> dict[str, tuple[Risk, bool]]:
     """The risk of each create, and whether it says that the topic was deleted outside git."""
     return {
         gated.change.topic: (gated.change.risk, any("deleted outside git" in note for note in gated.change.notes))

@@ -13,8 +13,8 @@ from fixtures.git_bundle import Repository
 from fixtures.simulated import Simulated, outcomes_of
 from fixtures.workflow import git
 from topicops.flow import single_steps, whole_runs
-from topicops.flow.runs.commits import MOST_READINGS, read_files, wait_for_pinned_files
-from topicops.flow.runs.run import Run, load_plan, notes_of
+from topicops.flow.runs.files import MOST_READINGS, read_files, wait_for_pinned_files
+from topicops.flow.runs.run import EnvironmentRun, load_plan, no_progress
 from topicops.model.errors import MovedFilesError
 from topicops.model.ports import Clock
 from topicops.model.runs.results import OutcomeStatus
@@ -33,9 +33,14 @@ def repository(simulated: Simulated, tmp_path: Path, monkeypatch: pytest.MonkeyP
     return repository
 
 
-def planned(simulated: Simulated, pinned: str | None = None) -> Run:
+def pinned_run(simulated: Simulated, commit: str | None, version: str | None = None) -> EnvironmentRun:
+    run = simulated.opened("1")
+    return replace(run, files=replace(run.files, pinned=commit, version=version))
+
+
+def planned(simulated: Simulated, pinned: str | None = None) -> EnvironmentRun:
     """Up to the gate, as the pipeline's tasks do it."""
-    run = replace(simulated.opened("1"), pinned=pinned)
+    run = pinned_run(simulated, pinned)
     single_steps.validate(run)
     single_steps.snapshot(run, states=True)
     single_steps.diff(run)
@@ -80,7 +85,7 @@ def test_files_that_git_calls_clean_and_that_are_not_the_commit_have_none(
 
 @pytest.mark.parametrize("step", [single_steps.gate, single_steps.apply])
 def test_once_main_has_moved_a_pinned_run_sends_nothing_and_names_both_commits(
-    simulated: Simulated, repository: Repository, step: Callable[[Run], object]
+    simulated: Simulated, repository: Repository, step: Callable[[EnvironmentRun], object]
 ) -> None:
     pinned = repository.head
     run = planned(simulated, pinned)
@@ -91,7 +96,6 @@ def test_once_main_has_moved_a_pinned_run_sends_nothing_and_names_both_commits(
     assert "nothing was sent; start a new run" in str(caught.value)
     assert simulated.cluster.requests == []
     assert simulated.events == []
-    assert notes_of(run)[-1].startswith("The files are of commit ")
 
 
 def test_a_pinned_run_does_not_read_files_of_no_known_commit(simulated: Simulated, repository: Repository) -> None:
@@ -158,9 +162,9 @@ def test_a_pinned_run_waits_until_the_folder_is_at_its_commit(simulated: Simulat
     wanted = repository.publish()
     repository.check_out(before)
     lines: list[str] = []
-    run = replace(simulated.opened("1"), pinned=wanted, progress=lines.append)
+    run = pinned_run(simulated, wanted)
     waiting = Waiting(lambda: None, lambda: repository.check_out(wanted))
-    wait_for_pinned_files(run, patience_s=600.0, clock=waiting.clock)
+    wait_for_pinned_files(run.files, patience_s=600.0, clock=waiting.clock, progress=lines.append)
     assert waiting.seconds == 4.0
     assert lines == [f"The files are of commit {before}; waiting up to 600 s for commit {wanted}"]
     assert single_steps.validate(run).commit == wanted
@@ -168,8 +172,8 @@ def test_a_pinned_run_waits_until_the_folder_is_at_its_commit(simulated: Simulat
 
 def test_a_pinned_run_waits_no_longer_than_it_may(simulated: Simulated, repository: Repository) -> None:
     waiting = Waiting()
-    run = replace(simulated.opened("1"), pinned=GONE)
-    wait_for_pinned_files(run, patience_s=60.0, clock=waiting.clock)
+    run = pinned_run(simulated, GONE)
+    wait_for_pinned_files(run.files, patience_s=60.0, clock=waiting.clock, progress=no_progress)
     assert waiting.seconds == 60.0
     with pytest.raises(MovedFilesError, match=f"pinned to commit {GONE}"):
         single_steps.validate(run)
@@ -183,8 +187,8 @@ def test_a_pinned_run_does_not_wait_for_what_cannot_come(
     repository.publish()
     version = repository.head if "fixed" in case else None
     waiting = Waiting()
-    run = replace(simulated.opened("1"), pinned=pinned, version=version)
-    wait_for_pinned_files(run, patience_s=600.0, clock=waiting.clock)
+    run = pinned_run(simulated, pinned, version)
+    wait_for_pinned_files(run.files, patience_s=600.0, clock=waiting.clock, progress=no_progress)
     assert waiting.seconds == 0.0
 
 
@@ -197,9 +201,9 @@ def test_files_that_move_while_they_are_read_are_read_again(simulated: Simulated
             repository.publish()
         return reading
 
-    assert read_files(simulated.opened("1"), read) == (2, repository.head)
+    assert read_files(simulated.opened("1").files, read) == (2, repository.head)
 
 
 def test_files_that_never_rest_are_not_used(simulated: Simulated, repository: Repository) -> None:
     with pytest.raises(MovedFilesError, match=f"changed {MOST_READINGS} times while they were read"):
-        read_files(simulated.opened("1"), repository.publish)
+        read_files(simulated.opened("1").files, repository.publish)

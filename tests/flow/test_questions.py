@@ -23,7 +23,7 @@ from topicops.flow.runs.questions import (
     write_answer,
     write_question,
 )
-from topicops.flow.runs.run import Run, open_run
+from topicops.flow.runs.run import EnvironmentRun, open_run
 from topicops.model.plans.plan import Approval
 from topicops.model.plans.plan_file import plan_to_json
 from topicops.model.runs.memories import HeldSet
@@ -35,7 +35,7 @@ OTHER_PLAN = gate(builders.change_set([builders.delete_change("older")]), builde
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path: Path) -> EnvironmentRun:
     """A run whose question was asked and approved."""
     run = open_run(environment="local", topics=tmp_path, group="topic_approval_local", run_id="1", home=tmp_path)
     run.store.write_text("plan.json", plan_to_json(PLAN))
@@ -50,23 +50,23 @@ def later() -> datetime:
     return datetime.now(UTC) + timedelta(seconds=1)
 
 
-def test_the_approval_is_that_of_the_record(run: Run) -> None:
+def test_the_approval_is_that_of_the_record(run: EnvironmentRun) -> None:
     approval = given_approval(run, run_after=RUN_AFTER)
     assert isinstance(approval, Approval)
     assert (approval.way, approval.approver, approval.signature) == ("question", "ann", "ann (id 1)")
     assert approval.authors == {"carol"}
 
 
-def edit_answer(run: Run, **fields: object) -> None:
+def edit_answer(run: EnvironmentRun, **fields: object) -> None:
     run.store.write_value(ANSWER, replace(run.store.read_value(ANSWER, Answer), **fields))
 
 
-def ask_anew(run: Run) -> None:
+def ask_anew(run: EnvironmentRun) -> None:
     question = run.store.read_value(QUESTION, Question)
     run.store.write_value(QUESTION, replace(question, loaded_at=later() + timedelta(seconds=1)))
 
 
-def edit_asked(run: Run) -> None:
+def edit_asked(run: EnvironmentRun) -> None:
     asked = run.store.read_value(ASKED_SET, AskedSet)
     run.store.write_value(ASKED_SET, replace(asked, digests=("0" * 64,)))
 
@@ -89,26 +89,28 @@ def edit_asked(run: Run) -> None:
         ),
     ],
 )
-def test_an_answer_to_anything_else_is_no_approval(run: Run, meanwhile: Callable[[Run], object], reason: str) -> None:
+def test_an_answer_to_anything_else_is_no_approval(
+    run: EnvironmentRun, meanwhile: Callable[[EnvironmentRun], object], reason: str
+) -> None:
     meanwhile(run)
     found = given_approval(run, run_after=RUN_AFTER)
     assert isinstance(found, str)
     assert reason in found
 
 
-def test_the_answer_of_an_earlier_run_of_the_same_name_is_no_approval(run: Run) -> None:
+def test_the_answer_of_an_earlier_run_of_the_same_name_is_no_approval(run: EnvironmentRun) -> None:
     found = given_approval(run, run_after=RUN_AFTER + timedelta(hours=1))
     assert isinstance(found, str)
     assert "there is no recorded answer" in found
 
 
-def test_the_first_try_fixes_the_set(run: Run) -> None:
+def test_the_first_try_fixes_the_set(run: EnvironmentRun) -> None:
     again = asked_set(run, run_after=RUN_AFTER, wanted=["1" * 64], held_set="", started_by="dave")
     assert again.digests == tuple(gated.digest for gated in PLAN.changes)
     assert again.authors == ("carol",)
 
 
-def test_a_set_that_is_named_by_its_digest_is_asked_about_only_while_it_is_held(run: Run) -> None:
+def test_a_set_that_is_named_by_its_digest_is_asked_about_only_while_it_is_held(run: EnvironmentRun) -> None:
     held = HeldSet(addresses={"1" * 64: "delete topic.old"})
     HELD.of(run.home, run.environment).write(held)
     for name, digests in ((held.digest, held.digests), ("2" * 64, ())):

@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from fakes.fake_ports import FakeClock
 from fakes.resting_cluster import (
     CONNECTION_LOST,
     CONTROLLER_DIED,
@@ -22,11 +21,11 @@ from fakes.resting_cluster import (
     UNCLEAR_BUT_DONE,
     Fault,
 )
+from fixtures.adversary import fake_time
 from fixtures.simulated import Simulated, outcomes_of
 from topicops.flow import reporting, single_steps, whole_runs
-from topicops.flow.runs.run import Run
+from topicops.flow.runs.run import EnvironmentRun
 from topicops.model.errors import ExitStatus
-from topicops.model.ports import Clock
 from topicops.steps.reporting.run_report import next_steps
 
 FAULTS: tuple[Fault, ...] = (
@@ -52,7 +51,7 @@ class Story:
         self.runs = 0
         self.run = self._situation()
 
-    def _situation(self) -> Run:
+    def _situation(self) -> EnvironmentRun:
         workspace, cluster = self.simulated.workspace, self.simulated.cluster
         workspace.policy["unattended"] = self.chance.choice(["safe", "notice", "destructive"])
         workspace.limits["deletesPerRun"] = self.chance.choice([0, 100])
@@ -71,7 +70,7 @@ class Story:
         self._apply(run)
         return run
 
-    def _apply(self, run: Run, *, approved: bool = False) -> None:
+    def _apply(self, run: EnvironmentRun, *, approved: bool = False) -> None:
         self.simulated.apply(run, approved=approved)
         single_steps.verify(run)
 
@@ -103,7 +102,7 @@ class Story:
         else:
             cluster.set_configs(name, {"retention.ms": "1000"})
 
-    def _planned(self) -> Run:
+    def _planned(self) -> EnvironmentRun:
         self.runs += 1
         return self.simulated.planned(str(self.runs))
 
@@ -169,17 +168,11 @@ WAYS: Mapping[str, Callable[[Story], None]] = {
 }
 
 
-def in_no_time() -> Clock:
-    clock = FakeClock()
-    return Clock(now=clock, sleep=clock.sleep)
-
-
 @pytest.mark.parametrize("seed", [*range(6), *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(6, 60))])
 def test_every_way_out_that_is_followed_changes_the_situation_until_none_is_left(
-    simulated: Simulated, seed: int, monkeypatch: pytest.MonkeyPatch
+    simulated: Simulated, seed: int
 ) -> None:
-    monkeypatch.setattr("topicops.flow.applying.Clock", in_no_time)
-    monkeypatch.setattr("topicops.flow.verifying.Clock", in_no_time)
+    simulated.clock = fake_time()
     story = Story(simulated, seed)
     for _ in range(MOST_ROUNDS):
         lines = story.lines()

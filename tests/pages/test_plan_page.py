@@ -16,7 +16,7 @@ from fixtures.run_pages import HOSTILE, some_facts, write_run
 from topicops.edges.home.memories import HELD
 from topicops.features.quality.on_airflow.page import quality_page
 from topicops.features.quality.on_airflow.reading import read_quality
-from topicops.flow.runs.held_changes import question_name
+from topicops.flow.runs.memory import question_name
 from topicops.flow.runs.questions import Answer, write_answer, write_question
 from topicops.flow.runs.run import COMMIT_ADDRESS, DIAGNOSTICS_FILE, open_run, outcomes_file
 from topicops.model.plans.plan import Loss, Plan, RackLossRow, RackLossTable

@@ -1,4 +1,4 @@
-"""What people type: one module a command. May import everything but ``on_airflow``'s tasks; prints, and exits.
+"""What people type: commands, and what they share. May import everything but ``on_airflow``'s tasks; prints, and exits.
 
 Command modules import heavy things inside their functions, so that each command pays only for what it needs.
 """
@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 COMMANDS = {
     "init": ".features.authoring.commands:init_command",
-    "validate": "files.validate:validate_command",
+    "validate": "commands:validate_command",
     "explain": ".features.explain.commands:explain_command",
     "code": ".features.explain.commands:code_command",
     "schema": ".features.schemas.commands:schema_command",
@@ -39,12 +39,12 @@ COMMANDS = {
     "fmt": ".features.formatting.commands:fmt_command",
     "new": ".features.authoring.commands:new_command",
     "retire": ".features.authoring.commands:retire_command",
-    "plan": "cluster.plan:plan_command",
-    "show": "cluster.show:show_command",
+    "plan": "commands:plan_command",
+    "show": "commands:show_command",
     "rehearse": ".features.rehearse.commands:rehearse_command",
-    "apply": "cluster.apply:apply_command",
-    "stop": "cluster.stop:stop_command",
-    "verify": "cluster.verify:verify_command",
+    "apply": "apply:apply_command",
+    "stop": "commands:stop_command",
+    "verify": "commands:verify_command",
     "why": ".features.why.commands:why_command",
     "doctor": ".features.doctor.commands:doctor_command",
     "topics": ".features.topics.commands:topics_command",

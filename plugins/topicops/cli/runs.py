@@ -8,19 +8,17 @@ from typing import TYPE_CHECKING
 from topicops.cli.output import new_run_id, progress, shown_path
 
 if TYPE_CHECKING:
-    from topicops.flow.runs.run import Run
+    from topicops.flow.runs.run import EnvironmentRun
 
 
-def new_run(environment: str, topics: Path) -> Run:
+def new_run(environment: str, topics: Path) -> EnvironmentRun:
     """A run whose progress goes to stderr."""
-    from topicops.flow.runs.run import open_run
-
-    run = open_run(environment=environment, topics=topics, group="cli", run_id=new_run_id(), progress=progress)
+    run = unrecorded_run(environment, topics)
     progress(f"Keeping this run's files in {shown_path(run.store.folder)}")
     return run
 
 
-def unrecorded_run(environment: str, topics: Path) -> Run:
+def unrecorded_run(environment: str, topics: Path) -> EnvironmentRun:
     """A run for a command that only reads and prints: its folder is never created."""
     from topicops.flow.runs.run import open_run
 

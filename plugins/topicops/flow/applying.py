@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from topicops.edges.connections.lookup import Role, principal_of
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog
-from topicops.edges.home.journal import FileJournal, has_later_try
-from topicops.edges.home.open_journals import registered
-from topicops.flow.judging import QUESTION_TIMEOUT_S, judge_now, with_lost_topics, with_needed_answers
-from topicops.flow.recovery import open_journals_folder, recover_earlier_runs
+from topicops.edges.home.journal import FileJournal, has_later_try, open_journals_folder, registered
+from topicops.flow.judging import QUESTION_TIMEOUT_S, judge_now, recover_earlier_runs, with_needed_answers
 from topicops.flow.runs.access import PORT_WRAPPERS, Access
-from topicops.flow.runs.commits import read_files
+from topicops.flow.runs.files import SpecFiles, read_files, read_specs
 from topicops.flow.runs.guards import (
     require_files,
     require_planned_target,
     require_same_cluster,
     require_whole,
 )
-from topicops.flow.runs.newest_runs import note_not_sent, note_unverified
+from topicops.flow.runs.memory import Unverified
 from topicops.flow.runs.outcomes import (
     count_applied_deletes,
     count_planned_deletes,
@@ -32,15 +32,16 @@ from topicops.flow.runs.outcomes import (
     unrecorded_once_sent,
     write_outcomes,
 )
-from topicops.flow.runs.run import Notes, Run, audit_folder, read_specs, safety_notes
+from topicops.flow.runs.run import Notes, Run, audit_folder, safety_notes
 from topicops.flow.verifying import record_baseline
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.codes import Code
 from topicops.model.errors import ArtifactError, ClusterError, UsageError
 from topicops.model.plans.changes import ACTIONS, Action, GateWord
 from topicops.model.plans.plan import Approval, GatedChange, Plan, may_run
-from topicops.model.ports import ApplyPorts, Clock, LiveReader, ServerTime
+from topicops.model.ports import ApplyPorts, LiveReader, ServerTime
 from topicops.model.runs.results import IN_PLACE, Outcome
+from topicops.model.specs.environment import Environment
 from topicops.steps.applying.apply import apply as apply_step
 from topicops.steps.clocks import difference_text
 from topicops.steps.planning.cluster_guard import require_cluster_id
@@ -49,7 +50,6 @@ from topicops.steps.verifying.observation import FindingKey
 
 if TYPE_CHECKING:
     from topicops.model.ports import Lease
-    from topicops.steps.specs.validate import Validated
 
 
 def approved_digests(plan: Plan, fingerprint: str) -> frozenset[str]:
@@ -71,7 +71,10 @@ class Applied:
 def carry_out(
     run: Run,
     plan: Plan,
+    files: SpecFiles,
+    access_to: Callable[[Environment], Access],
     *,
+    since: str | None,
     notes: Notes,
     actions: Collection[Action] = ACTIONS,
     approvals: Sequence[Approval] = (),
@@ -84,6 +87,9 @@ def carry_out(
     """Send what may run, and write ``outcomes-<action>.json`` for each of ``actions``.
 
     Args:
+        access_to: How the run reaches the cluster of an environment, as the files of now have it.
+        since: The commit of which this run has read the files before; None: it has not, and a saved plan may be of a
+            branch.
         earlier: Outcomes of the actions that other tasks of this run have carried out.
         approvals: Let the held changes run that they name, as far as the policy counts them.
         attempt: Which try of a task this is; each has a journal of its own.
@@ -100,13 +106,18 @@ def carry_out(
     if not wanted:
         write_outcomes(run, actions, ())
         return Applied()
-    environment, desired = _files_of_now(run, plan).require()
-    require_files(run, environment, desired)
-    access, kind = replace(run.access(environment), interrupted=interrupted), kind_of(actions)
+    read = partial(read_specs, files, needs=needs_again(plan))
+    is_any_commit = files.pinned is None and since is None
+    validated = read() if is_any_commit else read_files(files, read, since=since)[0]
+    environment, desired = validated.require()
+    require_files(files.topics, environment, desired)
+    kind = kind_of(actions)
+    access = replace(access_to(environment), interrupted=interrupted)
+    home = access.home
     _require_connections(access, plan, actions, approvals)
     journal = FileJournal(run.store.path(f"journal-{kind}-{attempt}.jsonl"))
     outcomes: list[Outcome] = []
-    with noted_once_sent(run, outcomes, notes), access.reader() as reader:
+    with noted_once_sent(environment.name, outcomes, notes), access.reader() as reader:
         # Before the lease, because taking a lease writes: nothing is written to another cluster.
         cluster_id = reader.cluster_id()
         require_cluster_id(cluster_id, environment)
@@ -118,24 +129,30 @@ def carry_out(
             reader.catch_up_with(lease)
             # Behind the lease: the wait may have been long, and what the holder before created is complete by now.
             live = reader.snapshot(states=True)
-            require_whole(run, environment, live)
-            live = with_lost_topics(run, with_needed_answers(access, live, plan, desired), plan, desired)
+            require_whole(home, environment, live)
+            live = with_needed_answers(access, live, plan, desired)
             server_time = lease.server_time() or reader.server_time()
             judged = judge_now(
-                run,
-                environment,
                 plan,
+                environment,
+                files,
+                home,
                 desired=desired,
                 live=live,
                 approvals=approvals,
                 notes=notes,
+                clock=run.clock,
+                progress=run.progress,
                 server_time=server_time,
             )
-            notes.add([*safety_notes(environment), *filter(None, [difference_text(server_time, Clock())])])
-            notes.add(recover_earlier_runs(run, reader))
+            notes.add([*safety_notes(environment), *filter(None, [difference_text(server_time, run.clock)])])
+            notes.add(recover_earlier_runs(run, home, environment.name, reader))
             unsent = judged.outcomes(actions)
             final = judged.without(unsent)
-            _note_unsent(run, journal, unsent)
+            if unsent:  # kept in the journal: its file shows an earlier try that a later one has begun
+                journal.record(unsent)
+            for outcome in unsent:
+                run.progress(outcome_line(outcome))
             if reason := _reason_to_wait(final, actions, earlier):
                 waiting = [not_sent(gated, reason) for gated in _to_run(final, actions)]
                 return Applied(outcomes=write_outcomes(run, actions, [*unsent, *waiting]))
@@ -158,7 +175,8 @@ def carry_out(
         run.progress("A later try of this task has begun: its outcomes count, and not these.")
         return Applied(outcomes=(*unsent, *outcomes))
     return Applied(
-        outcomes=_recorded(run, actions, [*unsent, *outcomes], live), known_findings=frozenset(sending.known_findings)
+        outcomes=_recorded(run, home, actions, [*unsent, *outcomes], live),
+        known_findings=frozenset(sending.known_findings),
     )
 
 
@@ -171,16 +189,6 @@ def _require_connections(
     needed = {_role_of(action) for action in to_run if action in still_to_come}
     for role in ("reader", *sorted(needed)):
         access.kafka(role)
-
-
-def _files_of_now(run: Run, plan: Plan) -> Validated:
-    """The files as they are, unless main was rewritten since this run read them; a saved plan may be of a branch."""
-    since = plan.change_set.source.commit if run.store.has("desired.json") else None
-
-    def read() -> Validated:
-        return read_specs(run, needs=needs_again(plan))
-
-    return read() if run.pinned is None and since is None else read_files(run, read, since=since)[0]
 
 
 @dataclass(slots=True)
@@ -219,13 +227,15 @@ class _Sending:
             require_same_cluster(admin.cluster_id(), live)
             audit = self._audit_log(to_run)
             audit_lines = audit.check().count
-            count_planned_deletes(self.run, live, to_run)
+            home, name = self.access.home, self.access.environment.name
+            count_planned_deletes(home, live, to_run)
             topics = [gated.change.topic for gated in to_run]
             self.known_findings = record_baseline(self.run, self.access, live, topics, kind=kind_of(self.actions))
-            note_unverified(self.run, topics)
+            unverified = Unverified(home, name, self.run.name)
+            unverified.note(topics)
             wrappers, epoch_before = PORT_WRAPPERS.get(), reader.controller_epoch()
             with (
-                registered(open_journals_folder(self.run), journal.path, audit.origin, audit_lines=audit_lines),
+                registered(open_journals_folder(home, name), journal.path, audit.origin, audit_lines=audit_lines),
                 self.access.questions(timeout_s=QUESTION_TIMEOUT_S) as questions,
             ):
                 into += self._apply(
@@ -238,10 +248,10 @@ class _Sending:
                         questions=questions,
                     )
                 )
-            note_not_sent(self.run, {outcome.topic for outcome in into if not outcome.sent})
+            unverified.note_not_sent({outcome.topic for outcome in into if not outcome.sent})
             self.notes.add(_controller_note(epoch_before, reader))
             if any(outcome.sent for outcome in into):
-                _show_audit_end(self.run, audit)
+                _show_audit_end(audit, self.run.progress)
 
     def _apply(self, ports: ApplyPorts) -> Sequence[Outcome]:
         return apply_step(
@@ -249,16 +259,13 @@ class _Sending:
             ports,
             actions=self.actions,
             environment=self.access.environment.spec,
-            clock=Clock(),
+            clock=self.run.clock,
             server_time=self.server_time,
             progress=lambda outcome: self.run.progress(outcome_line(outcome)),
-            unwritten=self._note_unwritten,
+            # The last change is in effect, and no outcome says that something about it could not be written.
+            unwritten=lambda reason: self.notes.add([f"{reason}; the next run adds what the audit log lacks"]),
             interrupted=self.interrupted,
         )
-
-    def _note_unwritten(self, reason: str) -> None:
-        """Say what no outcome says: the last change is in effect, and something about it could not be written."""
-        self.notes.add([f"{reason}; the next run adds what the audit log lacks"])
 
     def _audit_log(self, to_run: Sequence[GatedChange]) -> FileAuditLog:
         """The environment's audit log, with the principals of the roles that are used and of no other."""
@@ -274,15 +281,7 @@ class _Sending:
             principals=principals,
             started_by=self.started_by,
         )
-        return FileAuditLog(audit_folder(self.run.home), origin)
-
-
-def _note_unsent(run: Run, journal: FileJournal, outcomes: Sequence[Outcome]) -> None:
-    """Print these outcomes, and keep them in the journal: its file shows an earlier try that a later one has begun."""
-    if outcomes:
-        journal.record(outcomes)
-    for outcome in outcomes:
-        run.progress(outcome_line(outcome))
+        return FileAuditLog(audit_folder(self.access.home), origin)
 
 
 def _comments(approvals: Sequence[Approval], approvers: Mapping[str, str]) -> Mapping[str, str]:
@@ -316,12 +315,12 @@ def _controller_note(before: int | None, reader: LiveReader) -> list[str]:
     )
 
 
-def _show_audit_end(run: Run, audit: FileAuditLog) -> None:
+def _show_audit_end(audit: FileAuditLog, progress: Callable[[str], None]) -> None:
     """Print the last line's hash: kept elsewhere, as in a task's log, it shows later whether the log was rewritten."""
     try:
-        run.progress(f"The audit log of {run.environment} ends with line {audit.check()}")
+        progress(f"The audit log of {audit.origin.environment} ends with line {audit.check()}")
     except ArtifactError as error:
-        run.progress(str(error))
+        progress(str(error))
 
 
 def _reason_to_wait(plan: Plan, actions: Collection[Action], earlier: Mapping[Action, Sequence[Outcome]]) -> str | None:
@@ -340,9 +339,9 @@ def _reason_to_wait(plan: Plan, actions: Collection[Action], earlier: Mapping[Ac
 
 
 def _recorded(
-    run: Run, actions: Collection[Action], outcomes: Sequence[Outcome], live: ClusterSnapshot
+    run: Run, home: Path, actions: Collection[Action], outcomes: Sequence[Outcome], live: ClusterSnapshot
 ) -> tuple[Outcome, ...]:
     with unrecorded_once_sent(outcomes):
         written = write_outcomes(run, actions, outcomes)
-        count_applied_deletes(run, live, outcomes)
+        count_applied_deletes(home, live, outcomes)
     return written

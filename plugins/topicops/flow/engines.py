@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from topicops.edges.home.memories import topic_count
-from topicops.flow.runs.run import Engine, EngineChoice, Run
+from topicops.flow.runs.run import Engine, EngineChoice
 from topicops.flow.runs.values import Comparison
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError, UsageError
@@ -107,11 +107,11 @@ def engine_for(choice: EngineChoice, topics: int, others: Sequence[DiffEngine]) 
     return ChosenEngine(PYTHON)
 
 
-def topics_to_compare(run: Run, validated: Validated) -> int:
+def topics_to_compare(home: Path, validated: Validated) -> int:
     """The topics of the files, or of the cluster at its last snapshot if these were more."""
     described = len(validated.desired.topics) if validated.desired else 0
     cluster_id = validated.environment.spec.cluster.id if validated.environment else None
-    return max(described, _last_count(run.home, cluster_id) if cluster_id else 0)
+    return max(described, _last_count(home, cluster_id) if cluster_id else 0)
 
 
 def _last_count(home: Path, cluster_id: str) -> int:

@@ -1,24 +1,45 @@
-"""Judge a plan again before it is applied: by the files, the policy and the cluster of now."""
+"""Before anything is sent: judge the plan again by the files, the policy and the cluster of now.
+
+And read what came of the requests of runs that ended in the middle.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 
-from topicops.flow.runs.access import Access, with_broker_answers, with_log_directories
-from topicops.flow.runs.commits import commit_of_files
+from topicops.edges.home.artifacts import ArtifactStore
+from topicops.edges.home.audit_files import read_audit_log
+from topicops.edges.home.audit_log import FileAuditLog
+from topicops.edges.home.journal import (
+    FileJournal,
+    JournalEntry,
+    OpenJournal,
+    abandoned,
+    open_intents,
+    open_journals_folder,
+    read_journal,
+    unregister,
+)
+from topicops.flow.runs.access import PORT_WRAPPERS, Access, with_broker_answers, with_log_directories
+from topicops.flow.runs.files import SpecFiles, commit_of_files
 from topicops.flow.runs.guards import counted_signatures, known_lost_topics, known_past_deletes
-from topicops.flow.runs.newest_runs import waits_for
-from topicops.flow.runs.run import Notes, Run
+from topicops.flow.runs.memory import waits_for
+from topicops.flow.runs.run import Notes, Run, audit_folder
 from topicops.model.cluster.snapshot import ClusterSnapshot
-from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
+from topicops.model.errors import ArtifactError
+from topicops.model.plans.changes import ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.plans.delta import Delta, desired_row, live_row
-from topicops.model.plans.plan import Approval, ChangeSet, Plan
-from topicops.model.ports import Clock, ServerTime
+from topicops.model.plans.plan import Approval, ChangeSet, GatedChange, Plan
+from topicops.model.plans.plan_file import plan_from_json
+from topicops.model.ports import Clock, LiveReader, ServerTime
+from topicops.model.runs.results import Mutation
 from topicops.model.specs.desired import Desired, Lifecycle
 from topicops.model.specs.environment import Environment, Risk
 from topicops.steps.applying.judged_again import Judged, judge_again, with_risk_of_now
+from topicops.steps.applying.read_back import recover_intents
 from topicops.steps.clocks import passed_by_both
 from topicops.steps.planning.diff import diff
 from topicops.steps.planning.plan import plan as plan_step
@@ -28,7 +49,10 @@ QUESTION_TIMEOUT_S = 15.0
 
 
 def with_needed_answers(access: Access, live: ClusterSnapshot, plan: Plan, desired: Desired) -> ClusterSnapshot:
-    """The snapshot with what brokers answer, as far as the risk or the place of a planned change depends on it."""
+    """The snapshot with what a planned change depends on.
+
+    That is what brokers answer, for its risk and its place, and which topics were deleted, outside git or by a run.
+    """
     changes = [gated.change for gated in plan.changes]
     with access.questions(timeout_s=QUESTION_TIMEOUT_S) as questions:
         if any(isinstance(change, ConfigureTopic | ExpandTopic) for change in changes):
@@ -36,39 +60,44 @@ def with_needed_answers(access: Access, live: ClusterSnapshot, plan: Plan, desir
         if any(not isinstance(change, ConfigureTopic) for change in changes):
             doomed = {change.topic for change in changes if isinstance(change, DeleteTopic)}
             live = with_log_directories(live, doomed | _absent(desired), questions)
-    return live
-
-
-def with_lost_topics(run: Run, live: ClusterSnapshot, plan: Plan, desired: Desired) -> ClusterSnapshot:
-    """The snapshot with the topics that were deleted, outside git or by a run, where a change depends on it."""
-    created = {gated.change.topic for gated in plan.changes if isinstance(gated.change, CreateTopic)}
+    created = {change.topic for change in changes if isinstance(change, CreateTopic)}
     if not created:
         return live
-    return replace(live, lost=known_lost_topics(run, live, desired), past_deletes=known_past_deletes(run, created))
+    home, environment = access.home, access.environment.name
+    lost = known_lost_topics(home, environment, live, desired)
+    return replace(live, lost=lost, past_deletes=known_past_deletes(home, environment, created))
 
 
 def judge_now(
-    run: Run,
-    environment: Environment,
     plan: Plan,
+    environment: Environment,
+    files: SpecFiles,
+    home: Path,
     *,
     desired: Desired,
     live: ClusterSnapshot,
     approvals: Sequence[Approval],
     notes: Notes,
+    clock: Clock,
+    progress: Callable[[str], None],
     server_time: ServerTime | None = None,
 ) -> Judged:
     """The plan as it may run now, and what may not. Whether an approval counts depends on the risk of now.
 
     Args:
         notes: Get why an approval does not count.
-        live: With partition states, and with what ``with_needed_answers`` and ``with_lost_topics`` give.
-        server_time: Beside this host's clock: ``notBefore`` must be over, and an approval must last, by both.
+        live: With partition states, and with what ``with_needed_answers`` gives.
+        clock: Of this host.
+        server_time: Beside it: ``notBefore`` must be over, and an approval must last, by both.
     """
-    anew = _planned_anew(environment, plan, desired, live, passed_by_both(server_time, Clock()))
-    approved = counted_signatures(run, environment, approvals, with_risk_of_now(plan, anew), server_time=server_time)
+    anew = _planned_anew(environment, plan, desired, live, passed_by_both(server_time, clock))
+    changes = with_risk_of_now(plan, anew)
+    approved = counted_signatures(environment, approvals, changes, clock, server_time)
+    for objection in approved.objections:
+        progress(objection)
     notes.add(approved.objections)
-    waits = tuple(waits_for(run, environment, commit_of_files(run))) if environment.spec.policy.after else ()
+    commit = commit_of_files(files) if environment.spec.policy.after else None
+    waits = tuple(waits_for(home, environment, files.topics, commit))
     return judge_again(
         plan, anew, desired=desired, live=live, environment=environment, approved=approved.signatures, waits=waits
     )
@@ -85,7 +114,10 @@ def _planned_anew(
     anew = plan_step(desired, live, _delta(planned | _absent(desired), desired, live), environment, now=at)
     if desired.has_files:
         return anew
-    return replace(anew, changes=tuple(_at_worst(gated.change) for gated in plan.changes))
+    # Without files the risk is not known: the worst counts, so each change needs an approval.
+    return replace(
+        anew, changes=tuple(replace(gated.change, risk=Risk.DESTRUCTIVE, reversible=False) for gated in plan.changes)
+    )
 
 
 def _absent(desired: Desired) -> set[str]:
@@ -99,6 +131,58 @@ def _delta(topics: Collection[str], desired: Desired, live: ClusterSnapshot) -> 
     )
 
 
-def _at_worst(change: Change) -> Change:
-    """Without files the risk is not known: the worst counts, so each change needs an approval."""
-    return replace(change, risk=Risk.DESTRUCTIVE, reversible=False)
+def recover_earlier_runs(run: Run, home: Path, environment: str, reader: LiveReader) -> list[str]:
+    """Close the intents that earlier runs of the environment left open, under the lease; a sentence for each.
+
+    An intent that cannot be closed gets a sentence too, and stays open: safety does not depend on it.
+
+    Raises:
+        ClusterError: The cluster cannot be read.
+    """
+    folder = open_journals_folder(home, environment)
+    sentences: list[str] = []
+    with abandoned(folder) as entries:
+        for entry in entries:
+            try:
+                sentences += _recover(run.name, audit_folder(home), entry, reader)
+                unregister(folder, entry)
+            except ArtifactError as error:
+                sentences.append(f"run {entry.origin.run} ended in the middle; its requests cannot be checked: {error}")
+    for sentence in sentences:
+        run.progress(f"Earlier: {sentence}")
+    return sentences
+
+
+def _recover(by: str, audit: Path, entry: OpenJournal, reader: LiveReader) -> list[str]:
+    journal = Path(entry.journal)
+    intents = open_intents(read_journal(journal)) if ArtifactStore(journal.parent).has(journal.name) else ()
+    found = recover_intents(_changes(journal, intents), run=entry.origin.run, by=by, reader=reader)
+    if not found:
+        return []
+    wrappers = PORT_WRAPPERS.get()
+    missing = _without_line(audit, entry, [each.mutation for each in found])
+    if missing:
+        wrappers.earlier_audit(FileAuditLog(audit, entry.origin)).append(missing)
+    wrappers.earlier_journal(FileJournal(journal)).record([each.outcome for each in found])
+    return [each.sentence for each in found]
+
+
+def _changes(journal: Path, intents: Sequence[JournalEntry]) -> list[GatedChange]:
+    """What was intended, from the plan beside the journal. Raises ``ArtifactError`` when it is not there any more."""
+    if not intents:
+        return []
+    path = journal.parent / "plan.json"
+    try:
+        planned = {gated.digest: gated for gated in plan_from_json(path.read_text(encoding="utf-8")).changes}
+    except (OSError, UnicodeDecodeError) as error:
+        raise ArtifactError(f"{path}: cannot be read: {error}; look at the topics it named") from error
+    if unknown := [intent.topic for intent in intents if intent.digest not in planned]:
+        raise ArtifactError(f"{path}: is not the plan of {journal.name}; look at {', '.join(unknown)}")
+    return [planned[intent.digest] for intent in intents]
+
+
+def _without_line(audit: Path, entry: OpenJournal, mutations: Sequence[Mutation]) -> list[Mutation]:
+    """Those that are not in the audit log: a run may have ended between its two lines."""
+    log = read_audit_log(audit, entry.origin.environment, may_begin_with=lambda line: line.n <= entry.audit_lines)
+    written = {line.digest for line in log.lines if line.n > entry.audit_lines and line.run == entry.origin.run}
+    return [mutation for mutation in mutations if mutation.digest not in written]

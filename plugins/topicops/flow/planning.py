@@ -5,19 +5,24 @@ Each step takes values and gives values; ``kept`` writes them to the run's folde
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from topicops.edges.home.memories import keep_topic_count, topic_count
+from topicops.edges.home.memories import keep_topic_count
 from topicops.flow.engines import DiffEngine, engine_for, topics_to_compare
-from topicops.flow.inspecting import note_reading
 from topicops.flow.runs.access import Access, with_broker_answers, with_log_directories
-from topicops.flow.runs.commits import commit_notes, commit_of_files, require_pinned_files
-from topicops.flow.runs.guards import counted_signatures, known_past_deletes, place_of, remember_topics
+from topicops.flow.runs.files import (
+    SpecFiles,
+    commit_notes,
+    commit_of_files,
+    read_needed_specs,
+    require_pinned_files,
+)
+from topicops.flow.runs.guards import counted_signatures, known_past_deletes, place_of, remember_topics, require_whole
 from topicops.flow.runs.kept import (
     keep_changes,
     keep_comparison,
@@ -26,25 +31,26 @@ from topicops.flow.runs.kept import (
     keep_snapshot,
     keep_specs,
     live_snapshot,
+    note_reading,
     prune,
 )
-from topicops.flow.runs.newest_runs import waits_for
-from topicops.flow.runs.run import EngineChoice, Notes, Run, now, read_needed_specs, safety_notes
+from topicops.flow.runs.memory import waits_for
+from topicops.flow.runs.run import EngineChoice, EnvironmentRun, Notes, Run, safety_notes
 from topicops.flow.runs.values import Comparison, Planned, Snapshot, Specs
 from topicops.model.cluster.broker_defaults import without_answer
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ClusterError
 from topicops.model.memory import WithNewer, hold
 from topicops.model.plans.changes import CreateTopic
-from topicops.model.plans.delta import Delta, TopicClass, TopicDelta
+from topicops.model.plans.delta import Delta, TopicClass
 from topicops.model.plans.plan import Approval, ChangeSet, Plan, TopicActivity
-from topicops.model.ports import Clock, ServerTime
+from topicops.model.ports import Clock, ConnectionSource, ServerTime
 from topicops.model.runs.facts import Reading
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
 from topicops.steps.before_deletes import not_checked
 from topicops.steps.clocks import NO_SERVER_TIME, difference_text, passed_by_both
-from topicops.steps.planning.cluster_guard import release_warnings, require_cluster_id, require_not_shrunken
+from topicops.steps.planning.cluster_guard import release_warnings, require_cluster_id
 from topicops.steps.planning.diff import check_conserved
 from topicops.steps.planning.gate import gate as gate_step
 from topicops.steps.planning.only import Only, keep_only, needs_of
@@ -53,7 +59,6 @@ from topicops.steps.planning.plan import topics_with_rising_min_isr
 from topicops.steps.rack_losses import planned_losses
 
 if TYPE_CHECKING:
-    from topicops.edges.tables.table_folder import TableFolder
     from topicops.steps.specs.validate import Validated
 
 SILENT_BROKERS = (
@@ -81,6 +86,9 @@ class Gated:
 
 def make_plan(
     run: Run,
+    files: SpecFiles,
+    home: Path,
+    connections: ConnectionSource,
     *,
     engine: EngineChoice = "auto",
     engines: Sequence[DiffEngine] = (),
@@ -101,19 +109,20 @@ def make_plan(
         DiffError: The classes do not add up to the topics of files and cluster.
         TopicopsError: The engine failed, or its counts are not those of the snapshot.
     """
-    run.progress(f"Reading {run.topics}")
-    validated = read_needed_specs(run, needs_of(only))
-    chosen = engine_for(engine, topics_to_compare(run, validated), engines)
-    specs = specs_of(validated, commit_of_files(run))
-    prune(run.home, now=now())
+    run.progress(f"Reading {files.topics}")
+    validated = read_needed_specs(files, needs_of(only), run.progress)
+    chosen = engine_for(engine, topics_to_compare(home, validated), engines)
+    specs = specs_of(validated, commit_of_files(files))
+    prune(home, now=run.clock.utc())
     specs = keep_specs(run, specs, as_tables=chosen.engine.needs_tables)
-    with chosen.engine.beside(run.connections):
-        run.progress(f"Reading the live topics of {run.environment}")
-        snapshot = read_snapshot(run, specs.environment, specs.desired, states=states)
+    access = Access(environment=specs.environment, run=run.name, home=home, connections=connections)
+    with chosen.engine.beside(connections):
+        run.progress(f"Reading the live topics of {files.environment}")
+        snapshot = read_snapshot(run, access, specs.desired, states=states)
         run.progress(f"Comparing with {len(snapshot.live.topics)} live topics ({chosen})")
-        comparison = compare(run, specs.desired, snapshot.live, engine=chosen.engine)
-    snapshot, change_set = plan_changes(run, specs, snapshot, comparison.delta, only=only)
-    gated = gate_changes(run, specs.environment, change_set)
+        comparison = compare(run, specs.desired, snapshot.live, engine=chosen.engine, connections=connections)
+    snapshot, change_set = plan_changes(run, access, files, specs.desired, snapshot, comparison.delta, only=only)
+    gated = gate_changes(change_set, specs.environment, files, home, run.clock)
     planned = Planned(specs=specs, snapshot=snapshot, comparison=comparison, changes=change_set, plan=gated.plan)
     keep_plan(run, gated.plan)
     return planned
@@ -125,28 +134,19 @@ def specs_of(validated: Validated, commit: str | None) -> Specs:
     return Specs(environment=environment, desired=replace(desired, commit=commit))
 
 
-def read_snapshot(run: Run, environment: Environment, desired: Desired | None, *, states: bool) -> Snapshot:
-    """Read the cluster, and keep the snapshot.
+def read_snapshot(run: Run, access: Access, desired: Desired | None, *, states: bool) -> Snapshot:
+    """Read the cluster, keep the snapshot, and remember its topics.
+
+    Args:
+        desired: The topics of the files; None means that this run looks at the cluster alone.
 
     Raises:
         WrongTargetError: It is another cluster, or too many topics are gone.
         ClusterError: It cannot be read.
         UsageError: A connection cannot be used.
     """
-    note_reading(run, "before")
-    live = read_cluster(run.access(environment), desired, tables=run.tables(), states=states)
-    return admit(run, environment, desired, live)
-
-
-def read_cluster(
-    access: Access, desired: Desired | None, *, tables: TableFolder | None, states: bool
-) -> ClusterSnapshot:
-    """Read the environment's own cluster as it is now. Nothing is kept but its topics, in these tables.
-
-    Args:
-        desired: The topics of the files; None means that this run looks at the cluster alone.
-    """
-    environment = access.environment
+    note_reading(run, access.home, "before")
+    environment, tables = access.environment, run.tables()
     if environment.spec.cluster.kafka is not None:
         access.kafka("reader")  # what could not be applied and verified is not planned
     with access.reader() as reader:
@@ -155,17 +155,12 @@ def read_cluster(
         if desired is not None:
             # A topic that the brokers hide from this reader looks absent, and would be planned as new.
             reader.require_describable(sorted(desired.topics.keys() - live.topics.keys()))
-    return live
-
-
-def admit(run: Run, environment: Environment, desired: Desired | None, live: ClusterSnapshot) -> Snapshot:
-    """Keep what was read, and remember its topics. Raises ``ShrunkenWorldError`` when too many topics are gone."""
-    topics_before = topic_count(run.home, live.cluster_id)
-    require_not_shrunken(len(live.topics), topics_before, environment.spec.limits.shrink_percent)
-    keep_topic_count(run.home, live.cluster_id, len(live.topics))
-    read_at, here = now(), place_of(run.home)
+    topics_before = require_whole(access.home, environment, live)
+    keep_topic_count(access.home, live.cluster_id, len(live.topics))
+    read_at, here = run.clock.utc(), place_of(access.home)
+    lost = remember_topics(access.home, environment.name, live, tables, desired, at=read_at)
     snapshot = Snapshot(
-        live=replace(live, lost=remember_topics(run, live, desired, at=read_at)),
+        live=replace(live, lost=lost),
         reading=Reading(
             read_at=read_at,
             source=live.source,
@@ -182,36 +177,44 @@ def admit(run: Run, environment: Environment, desired: Desired | None, live: Clu
     return snapshot
 
 
-def compare(run: Run, desired: Desired, live: ClusterSnapshot, *, engine: DiffEngine) -> Comparison:
-    """Compare, and keep the comparison. Raises ``DiffError``, or ``TopicopsError`` of the engine."""
-    comparison = engine.compare(desired, live, run.tables(), run.connections)
-    return checked(run, comparison, desired=desired.topics, live=live.topics)
+def compare(
+    run: Run, desired: Desired, live: ClusterSnapshot, *, engine: DiffEngine, connections: ConnectionSource
+) -> Comparison:
+    """Compare, and keep the comparison.
 
-
-def checked(run: Run, comparison: Comparison, *, desired: Iterable[str], live: Iterable[str]) -> Comparison:
-    """Keep a comparison of these topics. Raises ``DiffError`` if its classes do not add up to them."""
-    check_conserved(comparison.delta, desired, live)
+    Raises:
+        DiffError: The classes do not add up to the topics.
+        TopicopsError: The engine failed.
+    """
+    comparison = engine.compare(desired, live, run.tables(), connections)
+    check_conserved(comparison.delta, desired.topics, live.topics)
     keep_comparison(run, comparison)
     return comparison
 
 
 def plan_changes(
-    run: Run, specs: Specs, snapshot: Snapshot, delta: Delta, *, only: Only | None = None
+    run: Run,
+    access: Access,
+    files: SpecFiles,
+    desired: Desired,
+    snapshot: Snapshot,
+    delta: Delta,
+    *,
+    only: Only | None = None,
 ) -> tuple[Snapshot, ChangeSet]:
     """Plan and keep the ordered changes, and what is blocked, drifted, unmanaged or paused.
 
     Gives the snapshot, which names the brokers' releases now, and the changes.
     """
-    environment, desired, live = specs.environment, specs.desired, snapshot.live
-    access, at = run.access(environment), now()
+    environment, live, at = access.environment, snapshot.live, run.clock.utc()
     named = {row.topic for row in delta.topics} | live.deleting.keys()
     hold(desired.topics, named)
     hold(live.topics, named)
     live = _with_needed_states(access, desired, live, delta, at)
     live, activity, doubts_of_brokers = _with_broker_answers(access, live, delta)
     missing = {row.topic for row in delta.topics if row.topic_class is TopicClass.MISSING}
-    live = replace(live, past_deletes=known_past_deletes(run, missing))
-    server_time, doubts = _server_time(access, delta)
+    live = replace(live, past_deletes=known_past_deletes(access.home, environment.name, missing))
+    server_time, doubts = _server_time(access, delta, run.clock)
     warnings = (
         *doubts_of_brokers,
         *((BLIND_SPOTS,) if live.unknown else ()),
@@ -220,12 +223,13 @@ def plan_changes(
         *access.login_notes(),
         *doubts,
     )
-    at = passed_by_both(server_time, Clock(utc=now))
+    at = passed_by_both(server_time, run.clock)
     change_set = plan_step(desired, live, delta, environment, now=at, activity=activity, warnings=warnings)
     if only is not None:
         change_set = keep_only(change_set, live, desired.topics, only)
-    change_set = _with_notes_of_lost_files(run, change_set, live)
-    change_set = _with_rack_losses(change_set, live)
+    change_set = _with_notes_of_lost_files(files.topics, change_set, live)
+    if change_set.changes and live.has_states and live.partitions <= MOST_REHEARSED:
+        change_set = replace(change_set, rack_losses=planned_losses(live, change_set.changes))
     keep_changes(run, change_set)
     if live.releases is not None:
         snapshot = replace(snapshot, reading=replace(snapshot.reading, brokers_run=str(live.releases)))
@@ -233,14 +237,7 @@ def plan_changes(
     return snapshot, change_set
 
 
-def _with_rack_losses(change_set: ChangeSet, live: ClusterSnapshot) -> ChangeSet:
-    """Nothing is read for it but the topics of the snapshot."""
-    if not change_set.changes or not live.has_states or live.partitions > MOST_REHEARSED:
-        return change_set
-    return replace(change_set, rack_losses=planned_losses(live, change_set.changes))
-
-
-def _with_notes_of_lost_files(run: Run, change_set: ChangeSet, live: ClusterSnapshot) -> ChangeSet:
+def _with_notes_of_lost_files(topics: Path, change_set: ChangeSet, live: ClusterSnapshot) -> ChangeSet:
     """A created topic whose file had another name before is no rename: the old topic stays, and has no file."""
     from topicops.edges.specs.git import name_in_repository, removed_files
     from topicops.steps.planning.planned_changes import with_notes_of_lost_files
@@ -248,8 +245,8 @@ def _with_notes_of_lost_files(run: Run, change_set: ChangeSet, live: ClusterSnap
     unmanaged = set(change_set.unmanaged)
     if not unmanaged or not any(isinstance(change, CreateTopic) for change in change_set.changes):
         return change_set
-    root = name_in_repository(run.topics)
-    files = (PurePosixPath(name) for name in sorted(removed_files(run.topics)))
+    root = name_in_repository(topics)
+    files = (PurePosixPath(name) for name in sorted(removed_files(topics)))
     lost = {file.stem: f"{root}{file.parent}" for file in files if file.stem in unmanaged}
     if not lost:
         return change_set
@@ -259,9 +256,11 @@ def _with_notes_of_lost_files(run: Run, change_set: ChangeSet, live: ClusterSnap
 
 
 def gate_changes(
-    run: Run,
-    environment: Environment,
     change_set: ChangeSet,
+    environment: Environment,
+    files: SpecFiles,
+    home: Path,
+    clock: Clock,
     *,
     approvals: Sequence[Approval] = (),
     is_merged: bool = True,
@@ -276,20 +275,24 @@ def gate_changes(
     """
     waits: Sequence[str] = ()
     if is_merged:
-        require_pinned_files(run)
-        warnings = (*change_set.warnings, *commit_notes(run, environment, change_set))
+        require_pinned_files(files)
+        warnings = (*change_set.warnings, *commit_notes(files.topics, environment, change_set))
         change_set = replace(change_set, warnings=warnings)
-        waits = tuple(waits_for(run, environment, change_set.source.commit))
+        waits = tuple(waits_for(home, environment, files.topics, change_set.source.commit))
     first = gate_step(change_set, environment, waits=waits)
-    counted = counted_signatures(run, environment, approvals, first.changes)
+    counted = counted_signatures(environment, approvals, first.changes, clock)
     gated = gate_step(change_set, environment, approved=counted.signatures, waits=waits)
     return Gated(plan=gated, objections=counted.objections)
 
 
-def gate_again(run: Run, environment: Environment, change_set: ChangeSet, approvals: Sequence[Approval]) -> Gated:
+def gate_again(
+    run: EnvironmentRun, environment: Environment, change_set: ChangeSet, approvals: Sequence[Approval]
+) -> Gated:
     """Gate with these approvals, and keep the plan; the report says why an approval does not count."""
-    gated = gate_changes(run, environment, change_set, approvals=approvals)
+    gated = gate_changes(change_set, environment, run.files, run.home, run.clock, approvals=approvals)
     keep_plan(run, gated.plan)
+    for objection in gated.objections:
+        run.progress(objection)
     Notes(run).add(gated.objections)
     return gated
 
@@ -324,7 +327,7 @@ def _with_broker_answers(
     doomed = _doomed(delta)
     with access.questions() as brokers:
         live = with_broker_answers(live, brokers)
-        if doomed or any(map(_places_replicas, delta.topics)):
+        if doomed or any(t.topic_class is TopicClass.MISSING or t.changed - {"configs"} for t in delta.topics):
             live = with_log_directories(live, doomed, brokers)
         silent = without_answer(live.broker_defaults or {})
         is_answered = len(silent) < len(live.broker_defaults or {})
@@ -334,16 +337,12 @@ def _with_broker_answers(
     return live, activity, (*needed, *not_checked(live.log_directories or {}))
 
 
-def _places_replicas(topic: TopicDelta) -> bool:
-    return topic.topic_class is TopicClass.MISSING or bool(topic.changed - {"configs"})
-
-
-def _server_time(access: Access, delta: Delta) -> tuple[ServerTime | None, tuple[str, ...]]:
+def _server_time(access: Access, delta: Delta, clock: Clock) -> tuple[ServerTime | None, tuple[str, ...]]:
     """A server's time where a topic is to be deleted, and a warning where this host's clock is wrong or unproved.
 
     Only KRaft controllers tell it here: ZooKeeper's clock shows in the lease, which apply takes and compares.
     """
-    spec, clock = access.environment.spec, Clock()
+    spec = access.environment.spec
     if not _doomed(delta) or (spec.cluster.source, spec.cluster.lease) == ("zookeeper", "zookeeper"):
         return None, ()
     server_time = None

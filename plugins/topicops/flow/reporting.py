@@ -9,8 +9,8 @@ from typing import Literal, TypeVar
 
 from topicops.edges.home.artifacts import readable_json
 from topicops.flow.runs.kept import load_results
-from topicops.flow.runs.newest_runs import write_verified
-from topicops.flow.runs.run import Run
+from topicops.flow.runs.memory import write_verified
+from topicops.flow.runs.run import EnvironmentRun, Run
 from topicops.flow.runs.values import RunResults
 from topicops.model.errors import ArtifactError
 from topicops.model.plans.plan import Plan
@@ -52,7 +52,7 @@ def problem_of(run: Run, failed_tasks: Sequence[str]) -> str:
 
 
 def run_report(
-    run: Run, *, failed_tasks: Sequence[str] = (), problem: str = "", interrupted: bool = False
+    run: EnvironmentRun, *, failed_tasks: Sequence[str] = (), problem: str = "", interrupted: bool = False
 ) -> RunReport:
     """All that the run has left in its folder so far."""
     problem = problem or problem_of(run, failed_tasks)
@@ -60,7 +60,7 @@ def run_report(
 
 
 def report_of(
-    run: Run,
+    run: EnvironmentRun,
     results: RunResults,
     *,
     failed_tasks: Sequence[str] = (),
@@ -94,7 +94,7 @@ def report_of(
 
 
 def finish(
-    run: Run,
+    run: EnvironmentRun,
     results: RunResults,
     *,
     failed_tasks: Sequence[str] = (),
@@ -109,7 +109,7 @@ def finish(
     return found
 
 
-def note_verified(run: Run, found: RunReport) -> None:
+def note_verified(run: EnvironmentRun, found: RunReport) -> None:
     """At the end of a run that applied: remember its commit if all of its files is in place and verified.
 
     ``policy.after`` of other environments asks for that.

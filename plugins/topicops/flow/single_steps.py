@@ -15,8 +15,8 @@ from topicops.flow.engines import PYTHON, DiffEngine
 from topicops.flow.planning import compare, gate_again, gate_changes, plan_changes, read_snapshot, specs_of
 from topicops.flow.reporting import finish, problem_of, run_report
 from topicops.flow.reporting import note_verified as note_verified_report
-from topicops.flow.runs.commits import read_files, wait_for_pinned_files
-from topicops.flow.runs.kept import keep_changes, keep_plan, keep_specs, load_results, load_snapshot, load_specs, prune
+from topicops.flow.runs.files import diagnostics_named, read_files, read_specs, wait_for_pinned_files
+from topicops.flow.runs.kept import keep_changes, keep_plan, keep_specs, load_results, load_snapshot, prune
 from topicops.flow.runs.outcomes import outcomes_so_far, read_outcomes
 from topicops.flow.runs.run import (
     CHANGES_FILE,
@@ -30,16 +30,14 @@ from topicops.flow.runs.run import (
     LIVE_FILE,
     PLAN_FILE,
     CountedSummary,
+    EnvironmentRun,
     Notes,
     Run,
     Summary,
     baseline_file,
-    diagnostics_named,
     notes_of,
-    now,
     outcomes_file,
     read_environment,
-    read_specs,
 )
 from topicops.flow.runs.run import open_run as open_run
 from topicops.flow.runs.values import Specs
@@ -48,7 +46,6 @@ from topicops.model.errors import ArtifactError, SpecError
 from topicops.model.plans.changes import ACTIONS, Action, GateWord
 from topicops.model.plans.delta import Delta
 from topicops.model.plans.plan import Approval, Plan
-from topicops.model.ports import Clock
 from topicops.model.runs.results import Outcome, OutcomeStatus, Verdict
 from topicops.steps.planning.diff import counted, drift, drift_lines, drift_summary
 from topicops.steps.planning.only import Only, keep_held
@@ -129,7 +126,7 @@ class DriftSummary(CountedSummary):
     differences: int
 
 
-def validate(run: Run, *, as_tables: bool = False, patience_s: float = 0.0) -> ValidateSummary:
+def validate(run: EnvironmentRun, *, as_tables: bool = False, patience_s: float = 0.0) -> ValidateSummary:
     """Write ``environment.json`` and ``desired.json``. Opens no connection.
 
     Args:
@@ -152,12 +149,12 @@ def validate(run: Run, *, as_tables: bool = False, patience_s: float = 0.0) -> V
     )
 
 
-def _read_specs(run: Run, patience_s: float = 0.0) -> Specs:
-    wait_for_pinned_files(run, patience_s=patience_s, clock=Clock())
-    validated, commit = read_files(run, lambda: read_specs(run))
+def _read_specs(run: EnvironmentRun, patience_s: float = 0.0) -> Specs:
+    wait_for_pinned_files(run.files, patience_s=patience_s, clock=run.clock, progress=run.progress)
+    validated, commit = read_files(run.files, lambda: read_specs(run.files))
     run.store.remove(DIAGNOSTICS_FILE)
     run.store.write_text(FILES_COMMIT, commit or "")
-    prune(run.home, now=now())
+    prune(run.home, now=run.clock.utc())
     try:
         return specs_of(validated, commit)
     except SpecError as error:
@@ -166,11 +163,11 @@ def _read_specs(run: Run, patience_s: float = 0.0) -> Specs:
         raise SpecError(found) from error
 
 
-def snapshot(run: Run, *, states: bool = False) -> SnapshotSummary:
+def snapshot(run: EnvironmentRun, *, states: bool = False) -> SnapshotSummary:
     """Write ``live.json``. Raises as ``planning.read_snapshot``."""
     started = time.monotonic()
     desired = run.read_desired() if run.store.has(DESIRED_FILE) else None
-    reading = read_snapshot(run, read_environment(run), desired, states=states).reading
+    reading = read_snapshot(run, run.access(read_environment(run)), desired, states=states).reading
     return SnapshotSummary(
         path=str(run.store.path(LIVE_FILE)),
         cluster_id=reading.cluster_id,
@@ -181,13 +178,14 @@ def snapshot(run: Run, *, states: bool = False) -> SnapshotSummary:
     )
 
 
-def diff(run: Run, *, engine: DiffEngine = PYTHON) -> DiffSummary:
+def diff(run: EnvironmentRun, *, engine: DiffEngine = PYTHON) -> DiffSummary:
     """Write ``delta.json`` and ``facts-before.json``. Raises as ``planning.compare``."""
     desired, live, started = run.read_desired(), run.read_live(), time.monotonic()
-    return _diff_summary(run, compare(run, desired, live, engine=engine).delta, started)
+    comparison = compare(run, desired, live, engine=engine, connections=run.connections)
+    return _diff_summary(run, comparison.delta, started)
 
 
-def diff_once(run: Run, *, engine: DiffEngine = PYTHON) -> DiffSummary:
+def diff_once(run: EnvironmentRun, *, engine: DiffEngine = PYTHON) -> DiffSummary:
     """As ``diff``, unless the run has a ``delta.json``: that is of this snapshot, because each snapshot removes it."""
     if not run.store.has(DELTA_FILE):
         return diff(run, engine=engine)
@@ -200,13 +198,14 @@ def _diff_summary(run: Run, delta: Delta, started: float) -> DiffSummary:
     return DiffSummary(path=path, counts=counts, seconds=round(time.monotonic() - started, 3))
 
 
-def plan(run: Run, *, only: Only | None = None) -> PlanSummary:
+def plan(run: EnvironmentRun, *, only: Only | None = None) -> PlanSummary:
     """Write ``changes.json``: the ordered changes, and what is blocked, drifted, unmanaged or paused.
 
     Args:
         only: A glob, or names; topics that do not match are left out.
     """
-    _, change_set = plan_changes(run, load_specs(run), load_snapshot(run), run.read_delta(), only=only)
+    access, snapshot = run.access(read_environment(run)), load_snapshot(run)
+    _, change_set = plan_changes(run, access, run.files, run.read_desired(), snapshot, run.read_delta(), only=only)
     return PlanSummary(
         path=str(run.store.path(CHANGES_FILE)),
         changes=len(change_set.changes),
@@ -216,7 +215,7 @@ def plan(run: Run, *, only: Only | None = None) -> PlanSummary:
     )
 
 
-def gate(run: Run, *, approvals: Sequence[Approval] = ()) -> GateSummary:
+def gate(run: EnvironmentRun, *, approvals: Sequence[Approval] = ()) -> GateSummary:
     """Write ``plan.json``: each change sorted into run, held or skipped; the approvals let run what the policy counts.
 
     An earlier try of the run applied an earlier plan: its outcomes, notes, checks and baselines are removed.
@@ -233,7 +232,7 @@ def _gate_summary(run: Run, found: Plan) -> GateSummary:
     return GateSummary(path=str(run.store.path(PLAN_FILE)), fingerprint=found.fingerprint, counts=counts)
 
 
-def plan_held(run: Run, digests: Collection[str]) -> GateSummary:
+def plan_held(run: EnvironmentRun, digests: Collection[str]) -> GateSummary:
     """Write ``plan.json`` of these changes alone, by the present files and cluster.
 
     Raises:
@@ -241,10 +240,11 @@ def plan_held(run: Run, digests: Collection[str]) -> GateSummary:
     """
     specs = _read_specs(run)
     specs = keep_specs(run, specs, as_tables=True)  # quality_after reads the tables
-    snapshot = read_snapshot(run, specs.environment, specs.desired, states=True)
-    comparison = compare(run, specs.desired, snapshot.live, engine=PYTHON)
-    _, change_set = plan_changes(run, specs, snapshot, comparison.delta)
-    gated = gate_changes(run, specs.environment, change_set).plan
+    access = run.access(specs.environment)
+    snapshot = read_snapshot(run, access, specs.desired, states=True)
+    comparison = compare(run, specs.desired, snapshot.live, engine=PYTHON, connections=run.connections)
+    _, change_set = plan_changes(run, access, run.files, specs.desired, snapshot, comparison.delta)
+    gated = gate_changes(change_set, specs.environment, run.files, run.home, run.clock).plan
     keep_plan(run, gated)
     narrowed = keep_held(change_set, gated, digests)
     keep_changes(run, narrowed)
@@ -252,7 +252,7 @@ def plan_held(run: Run, digests: Collection[str]) -> GateSummary:
 
 
 def apply(
-    run: Run,
+    run: EnvironmentRun,
     *,
     actions: Collection[Action] = ACTIONS,
     approvals: Sequence[Approval] = (),
@@ -263,9 +263,13 @@ def apply(
 ) -> ApplySummary:
     """Write ``outcomes-<action>.json`` for each of ``actions``. Takes and raises what ``applying.carry_out`` does."""
     earlier = {a: read_outcomes(run, [a]) for a in ACTIONS if a not in actions and run.store.has(outcomes_file(a))}
+    planned = run.read_plan()
     applied = carry_out(
         run,
-        run.read_plan(),
+        planned,
+        run.files,
+        run.access,
+        since=planned.change_set.source.commit if run.store.has(DESIRED_FILE) else None,
         actions=actions,
         approvals=approvals,
         earlier=earlier,
@@ -283,13 +287,13 @@ def apply_summary(run: Run, outcomes: Sequence[Outcome]) -> ApplySummary:
     return ApplySummary(path=str(run.store.folder), counts=counts)
 
 
-def verify(run: Run, *, interrupted: Callable[[], bool] = lambda: False) -> VerifySummary:
+def verify(run: EnvironmentRun, *, interrupted: Callable[[], bool] = lambda: False) -> VerifySummary:
     """Write ``checks.json``: each topic that apply touched; problems from before the run are marked as such."""
-    environment, baselines = read_environment(run), map(baseline_file, KINDS)
+    baselines = map(baseline_file, KINDS)
     known = [run.store.read_value(name, tuple[FindingKey, ...]) for name in baselines if run.store.has(name)]
     checks = verify_outcomes(
         run,
-        environment,
+        run.access(read_environment(run)),
         run.read_plan(),
         outcomes_so_far(run),
         known_findings=frozenset(found for each in known for found in each),
@@ -301,7 +305,7 @@ def verify(run: Run, *, interrupted: Callable[[], bool] = lambda: False) -> Veri
 
 
 def report(
-    run: Run, *, failed_tasks: Sequence[str] = (), problem: str = "", interrupted: bool = False
+    run: EnvironmentRun, *, failed_tasks: Sequence[str] = (), problem: str = "", interrupted: bool = False
 ) -> ReportSummary:
     """Write ``report.txt``, ``report.md`` and ``report.json``.
 
@@ -323,12 +327,12 @@ def report(
     )
 
 
-def note_verified(run: Run, *, failed_tasks: Sequence[str] = ()) -> None:
+def note_verified(run: EnvironmentRun, *, failed_tasks: Sequence[str] = ()) -> None:
     """As ``reporting.note_verified``, of what the run has left in its folder."""
     note_verified_report(run, run_report(run, failed_tasks=failed_tasks))
 
 
-def record_drift(run: Run, *, only: str | None = None) -> DriftSummary:
+def record_drift(run: EnvironmentRun, *, only: str | None = None) -> DriftSummary:
     """``drift.json``, and a line for each difference between the files and the snapshot of this run."""
     delta = run.read_delta() if run.store.has(DELTA_FILE) else None
     found = drift(run.read_desired(), run.read_live(), read_environment(run), only=only, delta=delta)

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import timedelta
 from math import inf
 
 from topicops.edges.home.journal import intended_topics
 from topicops.flow.runs.access import Access
+from topicops.flow.runs.files import read_needed_specs
 from topicops.flow.runs.kept import keep_checks
-from topicops.flow.runs.newest_runs import note_verified_topics, unverified
-from topicops.flow.runs.run import Run, baseline_file, read_needed_specs
+from topicops.flow.runs.memory import Unverified, unverified_of
+from topicops.flow.runs.run import EnvironmentRun, Run, baseline_file
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.plans.plan import Plan
 from topicops.model.ports import Clock
 from topicops.model.printable import plural
 from topicops.model.runs.results import Check, Outcome
-from topicops.model.specs.environment import Environment, Verify
+from topicops.model.specs.environment import Verify
 from topicops.steps.planning.cluster_guard import require_cluster_id
 from topicops.steps.specs.needed import no_topic
 from topicops.steps.verifying.observation import Expectation, FindingKey
@@ -41,7 +42,7 @@ class ProgressLines:
     """
 
     say: Callable[[str], None]
-    clock: Clock = field(default_factory=Clock)
+    clock: Clock
     _healthy: int | None = None
     _said_at: float = -inf
 
@@ -74,7 +75,7 @@ def record_baseline(
 
 def verify_outcomes(
     run: Run,
-    environment: Environment,
+    access: Access,
     plan: Plan,
     outcomes: Sequence[Outcome],
     *,
@@ -82,7 +83,7 @@ def verify_outcomes(
     interrupted: Callable[[], bool] = lambda: False,
 ) -> tuple[Check, ...]:
     """Verify the topics of these outcomes, and keep the checks."""
-    access = run.access(environment)
+    environment = access.environment
     with access.questions() as questions:
         defaults, releases = questions.broker_defaults(), questions.releases()
     with access.reader() as reader, access.broker_views() as metadata:
@@ -92,8 +93,8 @@ def verify_outcomes(
             reader=reader,
             metadata=metadata,
             deadlines=environment.spec.verify,
-            clock=Clock(),
-            progress=ProgressLines(say=run.progress).take,
+            clock=run.clock,
+            progress=ProgressLines(say=run.progress, clock=run.clock).take,
             interrupted=interrupted,
             known_findings=known_findings,
             broker_defaults=defaults,
@@ -101,17 +102,18 @@ def verify_outcomes(
             source=environment.spec.cluster.source,
         )
     keep_checks(run, checks)
-    note_verified_topics(run, {outcome.topic for outcome in outcomes})
+    Unverified(access.home, environment.name, run.name).note_verified({outcome.topic for outcome in outcomes})
     return tuple(checks)
 
 
-def verify_left(run: Run) -> list[str]:
+def verify_left(run: EnvironmentRun) -> list[str]:
     """Look at each topic that an earlier run changed and did not come to verify; a sentence for each such run.
 
     Raises:
         ClusterError: The cluster cannot be read.
     """
-    left = unverified(run)
+    unverified = unverified_of(run)
+    left = unverified.earlier()
     if not left:
         return []
     there = sorted(left.keys() & run.read_live().topics.keys())
@@ -130,11 +132,11 @@ def verify_left(run: Run) -> list[str]:
         said = ", ".join(filter(None, parts))
         changed = f"{plural(len(topics), 'topic')} that it may have changed"
         sentences.append(f"run {by} ended before it had verified {changed}; now: {said}")
-    note_verified_topics(run, left.keys())
+    unverified.note_verified(left.keys())
     return sentences
 
 
-def check_topics(run: Run, names: Collection[str]) -> tuple[Check, ...]:
+def check_topics(run: EnvironmentRun, names: Collection[str]) -> tuple[Check, ...]:
     """The checks of these topics as they are now: each must be there and healthy. Writes nothing.
 
     A healthy topic is observed twice, as by ``verify``; one that is not healthy is not waited for.
@@ -143,7 +145,7 @@ def check_topics(run: Run, names: Collection[str]) -> tuple[Check, ...]:
         ClusterError: The cluster cannot be read.
         WrongTargetError: It is another one than the environment's.
     """
-    environment, _ = read_needed_specs(run, no_topic).require()
+    environment, _ = read_needed_specs(run.files, no_topic, run.progress).require()
     access = run.access(environment)
     with access.questions() as questions:
         defaults, releases = questions.broker_defaults(), questions.releases()
@@ -154,7 +156,7 @@ def check_topics(run: Run, names: Collection[str]) -> tuple[Check, ...]:
             reader=reader,
             metadata=metadata,
             deadlines=AT_ONCE,
-            clock=Clock(),
+            clock=run.clock,
             known_findings=frozenset(),
             broker_defaults=defaults,
             releases=releases,
@@ -162,7 +164,7 @@ def check_topics(run: Run, names: Collection[str]) -> tuple[Check, ...]:
             source=environment.spec.cluster.source,
             topics={name: WatchedTopic(Expectation(topic=name)) for name in names},
         )
-        return settled(watch, clock=Clock())
+        return settled(watch, clock=run.clock)
 
 
 def progress_line(seen: Progress) -> str:

@@ -10,15 +10,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from topicops.flow.applying import Applied, carry_out
-from topicops.flow.judging import judge_now, with_lost_topics, with_needed_answers
+from topicops.flow.judging import judge_now, with_needed_answers
 from topicops.flow.planning import gate_again, read_snapshot
 from topicops.flow.reporting import finish, note_verified
+from topicops.flow.runs.access import Access
+from topicops.flow.runs.files import read_needed_specs
 from topicops.flow.runs.guards import require_files, require_planned_target
 from topicops.flow.runs.kept import keep_checks, keep_facts
+from topicops.flow.runs.memory import note_begin, stop_reason
 from topicops.flow.runs.outcomes import as_if_done, unrecorded_once_sent
-from topicops.flow.runs.run import ENVIRONMENT_FILE, PLAN_FILE, Notes, Run, keep_environment, read_needed_specs
+from topicops.flow.runs.run import ENVIRONMENT_FILE, PLAN_FILE, EnvironmentRun, Notes, Run
 from topicops.flow.runs.values import Planned, RunResults
-from topicops.flow.stopping import note_begin, stop_reason
 from topicops.flow.verifying import still_absent, verify_outcomes
 from topicops.model.codes import Code
 from topicops.model.errors import ExitStatus, TopicopsError, log_error, sentence
@@ -32,6 +34,7 @@ from topicops.steps.facts import facts_of, partition_counts
 from topicops.steps.planning.only import needs_again
 from topicops.steps.reporting.run_report import RunReport
 from topicops.steps.reporting.run_result import apply_exit_status, verify_exit_status
+from topicops.steps.specs.needed import no_topic
 from topicops.steps.verifying.verify import verify_cluster as verify_cluster_step
 
 logger = logging.getLogger(__name__)
@@ -47,7 +50,7 @@ class Ended:
 
 
 def apply_plan(
-    run: Run,
+    run: EnvironmentRun,
     saved: Plan,
     *,
     approvals: Sequence[Approval] = (),
@@ -56,22 +59,33 @@ def apply_plan(
 ) -> Ended:
     """Apply a saved plan in a run of its own, verify, and report."""
     run.progress(f"Reading the live topics of {run.environment}")
-    environment, desired = read_needed_specs(run, needs_again(saved)).require()
+    environment, desired = read_needed_specs(run.files, needs_again(saved), run.progress).require()
     run.store.write_value(ENVIRONMENT_FILE, environment)
-    snapshot = read_snapshot(run, environment, None, states=True)
+    access, notes = run.access(environment), Notes(run)
+    snapshot = read_snapshot(run, access, None, states=True)
     live = snapshot.live
     require_planned_target(saved, live.cluster_id, live.chroot)
-    require_files(run, environment, desired)
-    live = with_lost_topics(run, with_needed_answers(run.access(environment), live, saved, desired), saved, desired)
-    notes = Notes(run)
-    judged = judge_now(run, environment, saved, desired=desired, live=live, approvals=approvals, notes=notes)
+    require_files(run.topics, environment, desired)
+    live = with_needed_answers(access, live, saved, desired)
+    judged = judge_now(
+        saved,
+        environment,
+        run.files,
+        run.home,
+        desired=desired,
+        live=live,
+        approvals=approvals,
+        notes=notes,
+        clock=run.clock,
+        progress=run.progress,
+    )
     run.store.write_text(PLAN_FILE, plan_to_json(judged.plan))
     results = RunResults(reading=snapshot.reading, environment=environment, plan=judged.plan)
     return _apply_and_verify(run, environment, judged.plan, results, notes, approvals, lock_timeout_s, interrupted)
 
 
 def apply_own_plan(
-    run: Run,
+    run: EnvironmentRun,
     planned: Planned,
     *,
     approvals: Sequence[Approval] = (),
@@ -87,12 +101,20 @@ def apply_own_plan(
         gated = gate_again(run, environment, planned.changes, approvals)
         planned, notes = replace(planned, plan=gated.plan), Notes(run, gated.objections)
     return _apply_and_verify(
-        run, environment, planned.plan, planned.results(), notes, approvals, lock_timeout_s, interrupted
+        run,
+        environment,
+        planned.plan,
+        planned.results(),
+        notes,
+        approvals,
+        lock_timeout_s,
+        interrupted,
+        since=planned.specs.desired.commit,
     )
 
 
 def _apply_and_verify(
-    run: Run,
+    run: EnvironmentRun,
     environment: Environment,
     plan: Plan,
     results: RunResults,
@@ -100,6 +122,7 @@ def _apply_and_verify(
     approvals: Sequence[Approval],
     lock_timeout_s: float,
     interrupted: Callable[[], bool],
+    since: str | None = None,
 ) -> Ended:
     begun = note_begin(run)
 
@@ -107,12 +130,20 @@ def _apply_and_verify(
         return interrupted() or bool(stop_reason(run, begun))
 
     applied = carry_out(
-        run, plan, notes=notes, approvals=approvals, lock_timeout_s=lock_timeout_s, interrupted=is_stopped
+        run,
+        plan,
+        run.files,
+        run.access,
+        since=since,
+        notes=notes,
+        approvals=approvals,
+        lock_timeout_s=lock_timeout_s,
+        interrupted=is_stopped,
     )
     with unrecorded_once_sent(applied.outcomes):
         results = replace(results, outcomes=applied.outcomes, has_applied=True)
         if applied.outcomes:
-            checks = verify_or_fail(run, environment, plan, applied, interrupted=is_stopped)
+            checks = verify_or_fail(run, run.access(environment), plan, applied, interrupted=is_stopped)
             results = replace(results, checks=checks)
         results = replace(results, notes=notes.sentences)
         found = finish(run, results, interrupted=is_stopped())
@@ -121,20 +152,20 @@ def _apply_and_verify(
 
 
 def verify_or_fail(
-    run: Run, environment: Environment, plan: Plan, applied: Applied, *, interrupted: Callable[[], bool]
+    run: Run, access: Access, plan: Plan, applied: Applied, *, interrupted: Callable[[], bool]
 ) -> tuple[Check, ...]:
     """Verify what was applied; an error becomes a failed check, so that the report still lists the changes."""
     try:
         return verify_outcomes(
             run,
-            environment,
+            access,
             plan,
             applied.outcomes,
             known_findings=applied.known_findings,
             interrupted=interrupted,
         )
     except Exception as error:  # noqa: BLE001 - whatever it is, the changes must be reported
-        log_error(logger, f"nothing is verified environment={run.environment}", error, level=logging.INFO)
+        log_error(logger, f"nothing is verified environment={access.environment.name}", error, level=logging.INFO)
         message = f"nothing could be verified: {sentence(error)}"
         code = error.code if isinstance(error, TopicopsError) else None
         checks = (Check(id=Code.V13, topic="", verdict=Verdict.DEGRADED, message=message, code=code),)
@@ -142,27 +173,29 @@ def verify_or_fail(
         return checks
 
 
-def verify_plan(run: Run, saved: Plan) -> Ended:
+def verify_plan(run: EnvironmentRun, saved: Plan) -> Ended:
     """Check that the cluster is as a saved plan wants it, whoever applied it."""
-    environment = keep_environment(run)
-    snapshot = read_snapshot(run, environment, None, states=True)
+    environment = _keep_environment(run)
+    access = run.access(environment)
+    snapshot = read_snapshot(run, access, None, states=True)
     require_planned_target(saved, snapshot.live.cluster_id, snapshot.live.chroot)
     run.store.write_text(PLAN_FILE, plan_to_json(saved))
     outcomes = [as_if_done(gated) for gated in saved.changes if gated.gate is not GateWord.SKIPPED]
     # Problems from before the run count too: the question is the present state.
-    checks = verify_outcomes(run, environment, saved, outcomes, known_findings=())
+    checks = verify_outcomes(run, access, saved, outcomes, known_findings=())
     results = RunResults(reading=snapshot.reading, environment=environment, plan=saved, checks=checks)
     return _verified(run, results)
 
 
-def verify_cluster(run: Run) -> Ended:
+def verify_cluster(run: EnvironmentRun) -> Ended:
     """Check every topic of the cluster once, without a plan."""
-    return check_cluster(run, keep_environment(run))
+    return check_cluster(run, _keep_environment(run))
 
 
-def check_cluster(run: Run, environment: Environment) -> Ended:
+def check_cluster(run: EnvironmentRun, environment: Environment) -> Ended:
     """As ``verify_cluster``; the environment is known, and kept in the run's folder."""
-    snapshot, access = read_snapshot(run, environment, None, states=True), run.access(environment)
+    access = run.access(environment)
+    snapshot = read_snapshot(run, access, None, states=True)
     live = access.with_broker_answers(snapshot.live)
     run.progress(f"Asking {plural(len(live.brokers), 'broker')} about {plural(len(live.topics), 'topic')}")
     with access.broker_views() as metadata:
@@ -174,6 +207,13 @@ def check_cluster(run: Run, environment: Environment) -> Ended:
     return _verified(run, results)
 
 
-def _verified(run: Run, results: RunResults) -> Ended:
+def _keep_environment(run: EnvironmentRun) -> Environment:
+    """Write ``environment.json`` of the files as they are now, whatever is wrong with files of topics."""
+    environment, _ = read_needed_specs(run.files, no_topic, run.progress).require()
+    run.store.write_value(ENVIRONMENT_FILE, environment)
+    return environment
+
+
+def _verified(run: EnvironmentRun, results: RunResults) -> Ended:
     found = finish(run, results)
     return Ended(results=results, report=found, status=verify_exit_status(found.summary))

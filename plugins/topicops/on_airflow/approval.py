@@ -37,7 +37,7 @@ from topicops.on_airflow.waiting import Patience, remind, replacement, withdraw
 if TYPE_CHECKING:
     from airflow.sdk.types import RuntimeTaskInstanceProtocol
 
-    from topicops.flow.runs.run import Run
+    from topicops.flow.runs.run import EnvironmentRun, Run
     from topicops.model.plans.plan import Approval
     from topicops.on_airflow.tellers import AnswerKind
 
@@ -70,7 +70,7 @@ class AskForApproval(TriggerDagRunOperator):
     """
 
     def execute(self, context: Context) -> None:
-        from topicops.flow.runs.held_changes import question_name
+        from topicops.flow.runs.memory import question_name
 
         ti = context["ti"]
         found = ti.xcom_pull(task_ids="gate") or {}
@@ -104,8 +104,7 @@ def load(site: Site, context: Context) -> XComValue:
     Skips this task, and so all others but the report, when a change is not needed any more or cannot be approved.
     """
     from topicops.flow.runs import questions
-    from topicops.flow.runs.held_changes import read_rejections
-    from topicops.flow.stopping import note_begin
+    from topicops.flow.runs.memory import note_begin, read_rejections
     from topicops.on_airflow.question import question_markdown
 
     with step(site, context) as (flow, run):
@@ -156,7 +155,7 @@ class AskPerson(ApprovalOperator):
 
     def execute(self, context: Context) -> None:
         from topicops.flow.runs import questions
-        from topicops.flow.runs.held_changes import read_rejections
+        from topicops.flow.runs.memory import read_rejections
         from topicops.on_airflow.question import form_params
 
         with step(self.site, context) as (_, run):
@@ -255,7 +254,7 @@ class AskPerson(ApprovalOperator):
         return shown.subject, shown.body, shown.params or {}
 
 
-def assigned_users(run: Run) -> list[HITLUser] | None:
+def assigned_users(run: EnvironmentRun) -> list[HITLUser] | None:
     """The policy's approvers for the simple auth manager, whose users have their names as ids.
 
     Other auth managers know users by ids that no file names: there every answer is taken, and judged when it is used.
@@ -267,10 +266,10 @@ def assigned_users(run: Run) -> list[HITLUser] | None:
     return [HITLUser(id=name, name=name) for name in names] if names and is_simple else None
 
 
-def record_answer(run: Run, event: Mapping[str, Any]) -> None:
+def record_answer(run: EnvironmentRun, event: Mapping[str, Any]) -> None:
     """Keep what Airflow's record of the answer says, beside the question that was asked."""
     from topicops.flow.runs import questions
-    from topicops.flow.runs.held_changes import note_answer
+    from topicops.flow.runs.memory import note_answer
     from topicops.model.runs.memories import Rejection
     from topicops.steps.planning.approvals import COMMENT
 
@@ -295,7 +294,7 @@ def record_answer(run: Run, event: Mapping[str, Any]) -> None:
         note_answer(run.home, run.environment, rejection, rejected=decision.rejected, approved=decision.approved)
 
 
-def tell_of_question(run: Run, site: Site, context: Context, *, link: str) -> None:
+def tell_of_question(run: EnvironmentRun, site: Site, context: Context, *, link: str) -> None:
     """Tell the notifiers that a person is asked; ``link`` leads to the question."""
     from topicops.flow.runs.questions import read_question
     from topicops.on_airflow.question import listed_titles

@@ -20,7 +20,7 @@ from airflow.sdk.configuration import conf
 from topicops.model.runs.results import IN_PLACE, Check, Outcome
 
 if TYPE_CHECKING:
-    from topicops.flow.runs.run import Run
+    from topicops.flow.runs.run import EnvironmentRun
     from topicops.model.plans.changes import Action
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ def topics_alias(environment: str) -> AssetAlias:
     return AssetAlias(f"topicops://{environment}", group=f"topicops-{environment}")
 
 
-def announce_topics(run: Run, context: Context, *, first: int = 0) -> Sequence[Sequence[int]]:
+def announce_topics(run: EnvironmentRun, context: Context, *, first: int = 0) -> Sequence[Sequence[int]]:
     """Emit an event for each topic of one group that this run created or changed, and that ``verify`` found healthy.
 
     The group is small enough for Airflow to store its events before the worker gives up.

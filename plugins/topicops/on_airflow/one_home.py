@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from airflow.sdk.types import RuntimeTaskInstanceProtocol
 
-    from topicops.flow.runs.run import Run
+    from topicops.flow.runs.run import EnvironmentRun
 
 FIRST_TASKS = ("validate", "load")
 """Of the pipeline and the drift check, and of the approval."""
@@ -15,7 +15,7 @@ KEY = "home"
 """Of the XCom."""
 
 
-def keep_to_one_home(run: Run, ti: RuntimeTaskInstanceProtocol) -> None:
+def keep_to_one_home(run: EnvironmentRun, ti: RuntimeTaskInstanceProtocol) -> None:
     """Raise ``UsageError`` when ``TOPICOPS_HOME`` here is not that of the run's first task."""
     import msgspec
 

@@ -19,7 +19,7 @@ from topicops.model.specs.topic_config import read_duration_ms
 from topicops.on_airflow.options import MODES
 
 if TYPE_CHECKING:
-    from topicops.flow.runs.run import Run
+    from topicops.flow.runs.run import EnvironmentRun
     from topicops.model.plans.plan import Approval
 
 log = logging.getLogger(__name__)
@@ -190,7 +190,7 @@ def approvals_by_parameter(context: Context) -> tuple[Approval, ...]:
     return (approval,)
 
 
-def approvals_by_review(run: Run, context: Context) -> ReviewApprovals:
+def approvals_by_review(run: EnvironmentRun, context: Context) -> ReviewApprovals:
     """What the run's param ``reviews`` approves; the log says why a review does not count."""
     from topicops.on_airflow.plugged import REVIEWS
 

@@ -16,7 +16,7 @@ import topicops.features.spark.settings
 import topicops.features.topic_pages.indexing
 import topicops.features.why.causes
 from topicops.flow.engines import PYTHON, DiffEngine
-from topicops.flow.runs.run import Run
+from topicops.flow.runs.run import EnvironmentRun
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.runs.results import QualityReport, Quiet, ReviewApprovals
 from topicops.plugged import ENGINES
@@ -26,21 +26,21 @@ from topicops.steps.reporting.markup import Html
 class ShortCut(Protocol):
     """Lets a run of a DAG do less, where nothing changed. Its functions are described where they are defined."""
 
-    def look_for_quiet(self, run: Run, *, mode: str, full_because: str) -> Quiet | None: ...
-    def judged_by(self, run: Run) -> str: ...
-    def note_end(self, run: Run, *, failed_tasks: Sequence[str] = ()) -> None: ...
+    def look_for_quiet(self, run: EnvironmentRun, *, mode: str, full_because: str) -> Quiet | None: ...
+    def judged_by(self, run: EnvironmentRun) -> str: ...
+    def note_end(self, run: EnvironmentRun, *, failed_tasks: Sequence[str] = ()) -> None: ...
 
 
 class Quality(Protocol):
     """Judges every row of a run that keeps its topics in tables; what it finds is a value of the run."""
 
-    def beside(self, run: Run) -> AbstractContextManager[None]:
+    def beside(self, run: EnvironmentRun) -> AbstractContextManager[None]:
         """Start what the rules need, beside the work of the block."""
 
-    def before(self, run: Run) -> QualityReport:
+    def before(self, run: EnvironmentRun) -> QualityReport:
         """Give the rules before the changes: may the inputs be trusted?"""
 
-    def after(self, run: Run) -> QualityReport:
+    def after(self, run: EnvironmentRun) -> QualityReport:
         """Give the rules after the changes: is the result healthy?"""
 
 
@@ -58,7 +58,7 @@ class Page:
 SHORT_CUTS: tuple[ShortCut, ...] = (
     topicops.features.quiet.quiet,
 )  # fmt: skip
-AFTER_READING: tuple[Callable[[Run], None], ...] = (
+AFTER_READING: tuple[Callable[[EnvironmentRun], None], ...] = (
     topicops.features.topic_pages.indexing.index_topics,
 )  # fmt: skip
 """Functions called after tasks that have read, planned for or changed the cluster. They raise nothing."""
@@ -66,7 +66,7 @@ PAGES: tuple[Page, ...] = (
     Page("trends", "Trends", topicops.features.history.trends_page.trends_page),
 )  # fmt: skip
 
-REVIEWS: tuple[Callable[[Run, Sequence[object]], ReviewApprovals], ...] = (
+REVIEWS: tuple[Callable[[EnvironmentRun, Sequence[object]], ReviewApprovals], ...] = (
     topicops.features.pull_requests.signed_reviews.approvals_of_reviews,
 )  # fmt: skip
 """Functions that check the entries of the param ``reviews``, and give what they approve."""
@@ -88,7 +88,7 @@ SECRETS: tuple[Callable[[], Iterable[str]], ...] = (
 """Functions that give secrets in variables of this process, for a log that can mask them."""
 
 
-def after_reading(run: Run) -> None:
+def after_reading(run: EnvironmentRun) -> None:
     """Call each feature that keeps what runs have last seen of the cluster and of its plan."""
     for call in AFTER_READING:
         call(run)

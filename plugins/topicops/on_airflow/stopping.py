@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from airflow.sdk.types import RuntimeTaskInstanceProtocol
 
-    from topicops.flow.runs.run import Run
+    from topicops.flow.runs.run import EnvironmentRun
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +27,7 @@ class StopAsked:
         states: Gives Airflow's word for this run, and for this task.
     """
 
-    run: Run
+    run: EnvironmentRun
     states: Callable[[], tuple[str | None, str | None]]
     reason: str = ""
     by_a_person: bool = False
@@ -43,7 +43,7 @@ class StopAsked:
         return bool(self.reason)
 
     def _found(self) -> str:
-        from topicops.flow.stopping import stop_reason
+        from topicops.flow.runs.memory import stop_reason
 
         if reason := stop_reason(self.run):
             self.by_a_person = True
@@ -62,7 +62,7 @@ def _word(state: object) -> str | None:
     return None if state is None else str(getattr(state, "value", state))
 
 
-def stop_asked(run: Run, ti: RuntimeTaskInstanceProtocol) -> StopAsked:
+def stop_asked(run: EnvironmentRun, ti: RuntimeTaskInstanceProtocol) -> StopAsked:
     """For the task that runs here."""
 
     def states() -> tuple[str | None, str | None]:

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from airflow.sdk.types import RuntimeTaskInstanceProtocol
 
     from topicops.flow.engines import DiffEngine
-    from topicops.flow.runs.run import Run, Summary
+    from topicops.flow.runs.run import EnvironmentRun, Run, Summary
     from topicops.flow.single_steps import ApplySummary, DriftSummary, ReportSummary
     from topicops.model.plans.plan import Approval, Plan
     from topicops.model.ports import ConnectionSource
@@ -185,7 +185,7 @@ def step(site: Site, context: Context) -> Iterator[tuple[Flow, Run]]:
         with told_waits(log.info), noted_problem(run, ti.task_id):
             yield flow, run
     except NO_RETRY as error:
-        from topicops.flow.runs.run import diagnostics_named
+        from topicops.flow.runs.files import diagnostics_named
 
         found = diagnostics_named(site.topics, error.diagnostics) if isinstance(error, SpecError) else ()
         for diagnostic in found:
@@ -266,7 +266,7 @@ def validate(site: Site, context: Context) -> XComValue:
 
     A run that is pinned to a commit first waits until the folder of the files is at it.
     """
-    from topicops.flow.stopping import note_begin
+    from topicops.flow.runs.memory import note_begin
 
     with step(site, context) as (flow, run):
         refuse_unknown_params(context)
@@ -320,9 +320,9 @@ def full_because(context: Context) -> str:
     return f"its params ask for something of their own: {', '.join(given)}" if given else ""
 
 
-def note_plan_of(run: Run, context: Context) -> None:
+def note_plan_of(run: EnvironmentRun, context: Context) -> None:
     """No older run that is cleared may send anything from now on."""
-    from topicops.flow.runs.newest_runs import note_plan
+    from topicops.flow.runs.memory import note_plan
     from topicops.model.runs.memories import LatestPlan
 
     note_plan(run.home, run.environment, LatestPlan(run=run.name, run_after=context["dag_run"].run_after))
@@ -376,7 +376,7 @@ def gate(site: Site, context: Context) -> XComValue:
 
     Tasks that have nothing to do in this run are skipped by name, so that Airflow starts no process for them.
     """
-    from topicops.flow.runs.held_changes import keep_held, read_held, read_rejections, resting_lines
+    from topicops.flow.runs.memory import keep_held, read_held, read_rejections, resting_lines
     from topicops.flow.runs.run import note
     from topicops.model.runs.memories import HeldSet
     from topicops.on_airflow.plugged import after_reading
@@ -479,9 +479,9 @@ def pipeline_change(action: Action) -> Callable[[Site, Context], XComValue]:
     return change
 
 
-def refuse_overtaken(run: Run, context: Context) -> None:
+def refuse_overtaken(run: EnvironmentRun, context: Context) -> None:
     """Raise ``AirflowFailException`` in a run that was cleared after a later one had planned: it is stale."""
-    from topicops.flow.runs.newest_runs import overtaken_by
+    from topicops.flow.runs.memory import overtaken_by
 
     dag_run = context["dag_run"]
     if not dag_run.clear_number:
@@ -598,7 +598,7 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
     return summary.to_xcom()
 
 
-def tell_of_run(run: Run, site: Site, context: Context, found: RunReport) -> None:
+def tell_of_run(run: EnvironmentRun, site: Site, context: Context, found: RunReport) -> None:
     """Tell the notifiers how the run ended, and set the gauges of a whole run."""
     from topicops.on_airflow.metrics import count
     from topicops.on_airflow.tellers import TELLERS
@@ -637,13 +637,13 @@ def tell_of_failure(site: Site, context: Context) -> None:
     after_reading(run)
 
 
-def note_newest_good(run: Run, topics: Path) -> None:
-    from topicops.flow.runs import newest_runs
+def note_newest_good(run: EnvironmentRun, topics: Path) -> None:
+    from topicops.flow.runs import memory
 
-    newest_runs.note_newest_good(run, place_of(topics))
+    memory.note_newest_good(run, place_of(topics))
 
 
-def verify_what_is_left(run: Run) -> Sequence[str]:
+def verify_what_is_left(run: EnvironmentRun) -> Sequence[str]:
     """Verify what earlier runs changed and did not come to verify; the sentences are in the log and in the report."""
     from topicops.flow.runs.run import note
     from topicops.flow.verifying import verify_left

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from airflow.sdk import BaseNotifier, Context
 
-    from topicops.flow.runs.run import Run
+    from topicops.flow.runs.run import EnvironmentRun
 
 AnswerKind = Literal["held", "approved", "rejected", "withdrawn"]
 
@@ -22,7 +22,7 @@ class Teller(Protocol):
 
     def tell_of_run(
         self,
-        run: Run,
+        run: EnvironmentRun,
         notifiers: Sequence[BaseNotifier],
         context: Context,
         *,
@@ -33,12 +33,12 @@ class Teller(Protocol):
     ) -> None: ...
 
     def tell_of_drift(
-        self, run: Run, notifiers: Sequence[BaseNotifier], context: Context, *, is_whole: bool
+        self, run: EnvironmentRun, notifiers: Sequence[BaseNotifier], context: Context, *, is_whole: bool
     ) -> None: ...
 
     def tell_of_answer(
         self,
-        run: Run,
+        run: EnvironmentRun,
         notifiers: Sequence[BaseNotifier],
         context: Context,
         *,
@@ -48,11 +48,13 @@ class Teller(Protocol):
         link: str = "",
     ) -> None: ...
 
-    def tell_of_end(self, run: Run, reason: str, notifiers: Sequence[BaseNotifier], context: Context) -> None: ...
+    def tell_of_end(
+        self, run: EnvironmentRun, reason: str, notifiers: Sequence[BaseNotifier], context: Context
+    ) -> None: ...
 
-    def tell_setting_of_end(self, run: Run, reason: str) -> Callable[[], bool] | None: ...
+    def tell_setting_of_end(self, run: EnvironmentRun, reason: str) -> Callable[[], bool] | None: ...
 
-    def tell_setting_of_files(self, run: Run, fetched_at: datetime | None) -> None: ...
+    def tell_setting_of_files(self, run: EnvironmentRun, fetched_at: datetime | None) -> None: ...
 
     def has_setting(self) -> bool: ...
 

@@ -20,7 +20,7 @@ from topicops.on_airflow.tellers import TELLERS
 
 if TYPE_CHECKING:
     from topicops.flow.runs.questions import Question
-    from topicops.flow.runs.run import Run
+    from topicops.flow.runs.run import EnvironmentRun, Run
     from topicops.on_airflow.tasks import Site
 
 CHECK_EVERY, REMIND_AFTER = "5m", "1h"
@@ -61,9 +61,9 @@ def patience() -> Patience:
     )
 
 
-def replacement(run: Run, digests: Collection[str]) -> str:
+def replacement(run: EnvironmentRun, digests: Collection[str]) -> str:
     """What replaced the set; empty while the newest held set still contains all of it."""
-    from topicops.flow.runs.held_changes import read_held
+    from topicops.flow.runs.memory import read_held
     from topicops.model.runs.results import REPLACED
 
     newest = read_held(run.home, run.environment)
@@ -97,7 +97,9 @@ def withdraw(run: Run, site: Site, context: Context, why: str) -> None:
         )
 
 
-def remind(run: Run, question: Question, site: Site, context: Context, *, asked_at: datetime, link: str) -> None:
+def remind(
+    run: EnvironmentRun, question: Question, site: Site, context: Context, *, asked_at: datetime, link: str
+) -> None:
     """Tell the notifiers that nobody has answered yet."""
     from topicops.on_airflow.question import listed_titles
 

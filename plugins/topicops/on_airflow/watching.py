@@ -35,7 +35,7 @@ def count_ages(environments: Collection[str]) -> None:
     """
     if not metrics_are_on():
         return
-    from topicops.flow.runs.newest_runs import age_of_newest_good
+    from topicops.flow.runs.memory import age_of_newest_good
     from topicops.flow.runs.run import home_folder
 
     begin_metrics()

@@ -15,15 +15,14 @@ from fixtures.workspace import Workspace
 from fixtures.znode_tree import BASE, CLUSTER_ID, lay, state, topic
 from fixtures.zookeeper import Chroot
 from topicops.edges.home.audit_log import AuditOrigin
-from topicops.edges.home.journal import FileJournal, open_intents, read_journal
+from topicops.edges.home.journal import FileJournal, open_intents, read_journal, registered
 from topicops.edges.home.memories import keep_topic_count
-from topicops.edges.home.open_journals import registered
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.edges.zookeeper.lease import LEASE, ZooKeeperLease
 from topicops.flow import planning, reporting, single_steps
 from topicops.flow.applying import Applied
 from topicops.flow.runs.access import Access
-from topicops.flow.runs.run import Run, open_run, read_environment
+from topicops.flow.runs.run import EnvironmentRun, open_run, read_environment
 from topicops.flow.verifying import record_baseline
 from topicops.flow.whole_runs import verify_or_fail
 from topicops.model.cluster.snapshot import LogDirectories
@@ -73,25 +72,25 @@ def plan_of(chroot: Chroot, *changes: Change) -> Plan:
     return gate(replace(found, target=target), OPEN)
 
 
-def run_of(world: Workspace, plan: Plan) -> Run:
+def run_of(world: Workspace, plan: Plan) -> EnvironmentRun:
     """A run that came as far as its gate."""
     run = open_run(environment="local", topics=world.folder / "topics", group="topic_pipeline_local", run_id="1")
     run.store.write_text("plan.json", plan_to_json(plan))
     return run
 
 
-def planned_run(world: Workspace) -> Run:
+def planned_run(world: Workspace) -> EnvironmentRun:
     """A run with a plan of the files and the cluster of now."""
     run = open_run(environment="local", topics=world.folder / "topics", group="topic_pipeline_local", run_id="1")
-    planning.make_plan(run, engine="python", states=True)
+    planning.make_plan(run, run.files, run.home, run.connections, engine="python", states=True)
     return run
 
 
-def approval_of_all(run: Run) -> Approval:
+def approval_of_all(run: EnvironmentRun) -> Approval:
     return replace(builders.approval(), digests=frozenset(gated.digest for gated in run.read_plan().changes))
 
 
-def outcomes_of(run: Run, action: str) -> Sequence[Outcome]:
+def outcomes_of(run: EnvironmentRun, action: str) -> Sequence[Outcome]:
     return run.store.read_value(f"outcomes-{action}.json", tuple[Outcome, ...])
 
 
@@ -222,7 +221,7 @@ def test_an_intent_whose_plan_is_gone_is_told_and_stays_open(world: Workspace, c
     assert len(list((run.home / "unsettled" / "local").iterdir())) == 1
 
 
-def leave_open(run: Run) -> None:
+def leave_open(run: EnvironmentRun) -> None:
     """What a run leaves that was killed right after its intent to create."""
     journal = FileJournal(run.store.path("journal-create-1.jsonl"))
     origin = AuditOrigin(

@@ -23,7 +23,7 @@ from topicops.features.fleet.values import EnvironmentResult, FleetReport, Stand
 from topicops.features.quality import judging
 from topicops.features.spark.engine import SPARK
 from topicops.flow import planning, single_steps
-from topicops.flow.runs.run import Run, open_run
+from topicops.flow.runs.run import EnvironmentRun, open_run
 from topicops.model.errors import TopicopsError
 from topicops.model.json_types import json_text
 from topicops.model.runs.results import QualityReport
@@ -77,7 +77,7 @@ def alone(folder: FleetFolder, environment: str) -> bytes | str:
     """The plan of a run of that environment alone, or why it has none."""
     run = open_run(environment=environment, topics=folder.topics, group="cli", run_id=f"alone-{environment}")
     try:
-        planning.make_plan(run, engine="python")
+        planning.make_plan(run, run.files, run.home, run.connections, engine="python")
     except TopicopsError as error:
         return str(error)
     return run.store.path("plan.json").read_bytes()
@@ -279,5 +279,5 @@ def test_verify_checks_each_cluster_as_alone(folder: FleetFolder, capsys: pytest
     assert (status, found) == (8, {"one": alone, "nowhere": 8})
 
 
-def unrecorded(folder: FleetFolder, environment: str) -> Run:
+def unrecorded(folder: FleetFolder, environment: str) -> EnvironmentRun:
     return open_run(environment=environment, topics=folder.topics, group="cli", run_id="never-made")

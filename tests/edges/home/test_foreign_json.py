@@ -10,10 +10,9 @@ import pytest
 from topicops.edges.home.artifacts import ArtifactStore
 from topicops.edges.home.audit_files import read_audit_log
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog
-from topicops.edges.home.journal import read_journal
-from topicops.edges.home.lease_holder import holder_text
+from topicops.edges.home.file_lease import holder_text
+from topicops.edges.home.journal import abandoned, read_journal
 from topicops.edges.home.memories import topic_count
-from topicops.edges.home.open_journals import abandoned
 from topicops.flow.runs.run import load_plan
 from topicops.model.errors import TopicopsError
 from topicops.model.specs.desired import Desired

@@ -1,4 +1,4 @@
-"""No request without a durable intent, and what a crash left open is found."""
+"""No request without a durable intent; what a crash left open is found, and a living process is left alone."""
 
 import subprocess
 import sys
@@ -9,7 +9,18 @@ from pathlib import Path
 import pytest
 
 from fakes.changes import create_topic, plan_of
-from topicops.edges.home.journal import FileJournal, has_later_try, intended_topics, open_intents, read_journal
+from topicops.edges.home.audit_log import AuditOrigin
+from topicops.edges.home.journal import (
+    FileJournal,
+    OpenJournal,
+    abandoned,
+    has_later_try,
+    intended_topics,
+    open_intents,
+    read_journal,
+    registered,
+    unregister,
+)
 from topicops.model.errors import ArtifactError
 from topicops.model.runs.results import Outcome, OutcomeStatus
 
@@ -19,6 +30,13 @@ NOW = datetime(2025, 3, 1, 12, 30, 15, 250000, tzinfo=UTC)
 (GATED,) = plan_of(create_topic("a", (1, 2))).changes
 DIGEST = GATED.digest
 DONE = Outcome(topic="a", action="create", digest=DIGEST, status=OutcomeStatus.DONE, sent=True)
+ORIGIN = AuditOrigin(
+    environment="local",
+    run="cli/1",
+    plan="f" * 64,
+    commit=None,
+    principals={"create": "User:a", "expand": "User:a", "configure": "User:a", "delete": "User:d"},
+)
 
 
 def test_intents_and_outcomes_are_read_back_in_order(tmp_path: Path) -> None:
@@ -103,6 +121,7 @@ FILLS_UP = """
 import resource, sys
 from pathlib import Path
 sys.path.insert(0, sys.argv[3])
+from topicops.edges.home.audit_log import AuditOrigin
 from topicops.edges.home.journal import FileJournal
 from topicops.model.errors import ArtifactError
 from fakes.changes import create_topic, plan_of
@@ -133,3 +152,60 @@ def test_a_disk_that_fills_up_within_a_batch_leaves_none_of_it_behind(tmp_path: 
     assert "cannot be written: File too large; nothing more is sent" in ended.stdout
     assert [entry.topic for entry in read_journal(path)] == ["t0", "t2"]
     assert path.read_bytes().count(b"\n") == 2
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "unsettled" / "local"
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Path:
+    return tmp_path / "run" / "journal-all-1.jsonl"
+
+
+def found(folder: Path) -> tuple[OpenJournal, ...]:
+    with abandoned(folder) as entries:
+        return entries
+
+
+def test_a_run_that_closed_all_it_began_leaves_nothing_behind(folder: Path, journal: Path) -> None:
+    with registered(folder, journal, ORIGIN, audit_lines=0):
+        FileJournal(journal).intend([GATED])
+        FileJournal(journal).record([DONE])
+
+    assert found(folder) == ()
+
+
+def test_a_run_that_ended_in_the_middle_is_found_with_what_its_audit_lines_say(folder: Path, journal: Path) -> None:
+    with registered(folder, journal, ORIGIN, audit_lines=7):
+        FileJournal(journal).intend([GATED])
+
+    (entry,) = found(folder)
+    assert entry == OpenJournal(journal=str(journal), origin=ORIGIN, audit_lines=7)
+
+    unregister(folder, entry)
+    assert found(folder) == ()
+
+
+def test_a_run_that_still_lives_is_left_alone(folder: Path, journal: Path) -> None:
+    with registered(folder, journal, ORIGIN, audit_lines=0):
+        FileJournal(journal).intend([GATED])
+        assert found(folder) == ()
+
+
+def test_a_folder_that_cannot_be_made_is_an_error_before_anything_is_sent(tmp_path: Path, journal: Path) -> None:
+    (tmp_path / "unsettled").write_text("in the way")
+    with (
+        pytest.raises(ArtifactError, match="nothing was sent"),
+        registered(tmp_path / "unsettled" / "x", journal, ORIGIN, audit_lines=0),
+    ):
+        raise AssertionError("it must not come this far")
+
+
+@pytest.mark.parametrize("content", [b"{", b"\xff", b'{"journal": "\xff"}'])
+def test_a_damaged_entry_is_named(folder: Path, content: bytes) -> None:
+    folder.mkdir(parents=True)
+    (folder / "x.json").write_bytes(content)
+    with pytest.raises(ArtifactError, match=r"x\.json: damaged"):
+        found(folder)

@@ -15,7 +15,7 @@ from topicops.features.quality import judging
 from topicops.features.spark.edges import frames as spark_tables
 from topicops.features.spark.engine import SPARK
 from topicops.flow import single_steps
-from topicops.flow.runs.run import Run, open_run
+from topicops.flow.runs.run import EnvironmentRun, open_run
 from topicops.model.errors import ArtifactError
 from topicops.model.runs.results import OutcomeStatus
 
@@ -31,7 +31,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
         yield store
 
 
-def whole_run(simulated: Simulated, run_id: str) -> Run:
+def whole_run(simulated: Simulated, run_id: str) -> EnvironmentRun:
     """From validate to quality_after, as the tasks of a DAG run do it."""
     simulated.workspace.write_environment()
     run = open_run(environment="local", topics=Path("topics"), group="topic_pipeline_local", run_id=run_id)

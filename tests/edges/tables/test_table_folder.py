@@ -13,13 +13,13 @@ from topicops.edges.home.artifacts import runs_folder
 from topicops.edges.tables.table_folder import TableFolder
 from topicops.flow import single_steps
 from topicops.flow.runs import run as run_module
-from topicops.flow.runs.run import Run, open_run
+from topicops.flow.runs.run import EnvironmentRun, open_run
 from topicops.model.errors import ArtifactError
 
 SETTING = "TOPICOPS_TABLES"
 
 
-def read(simulated: Simulated, run_id: str) -> Run:
+def read(simulated: Simulated, run_id: str) -> EnvironmentRun:
     simulated.workspace.write_environment()
     run = open_run(environment="local", topics=Path("topics"), group="topic pipeline", run_id=run_id)
     single_steps.validate(run, as_tables=True)

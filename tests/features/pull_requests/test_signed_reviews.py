@@ -19,7 +19,7 @@ from topicops.features.pull_requests.signed_reviews import (
     review_approvals,
     signed_review,
 )
-from topicops.flow.runs.run import Run, open_run
+from topicops.flow.runs.run import EnvironmentRun, open_run
 from topicops.model.plans.plan import Approval
 from topicops.model.runs.results import REVIEW_KEY, ReviewApprovals
 
@@ -126,7 +126,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(REVIEW_KEY, KEY)
 
 
-def run_of(topics: Path, *, version: str | None = None) -> Run:
+def run_of(topics: Path, *, version: str | None = None) -> EnvironmentRun:
     return open_run(environment="local", topics=topics, group="dag", run_id="1", home=topics / "home", version=version)
 
 

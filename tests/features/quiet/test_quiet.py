@@ -14,12 +14,12 @@ from fixtures.git_bundle import Repository
 from fixtures.scripted_flow import failed_rule, quality_rule
 from fixtures.simulated import Simulated
 from fixtures.whole_runs import WholeRuns
+from topicops.edges.home.journal import open_journals_folder
 from topicops.edges.home.memories import HELD, MemoryFile
 from topicops.features.quiet import quiet
 from topicops.features.quiet.quiet import GoodRun, RunState
 from topicops.flow import single_steps
-from topicops.flow.recovery import open_journals_folder
-from topicops.flow.runs.newest_runs import note_unverified
+from topicops.flow.runs.memory import unverified_of
 from topicops.flow.runs.run import open_run
 from topicops.model.runs.memories import HeldSet
 from topicops.model.runs.results import QUIET_FILE, Quiet
@@ -139,13 +139,13 @@ def a_held_change(runs: WholeRuns) -> None:
 
 
 def open_requests(runs: WholeRuns) -> None:
-    folder = open_journals_folder(runs.simulated.opened("1"))
+    folder = open_journals_folder(runs.simulated.opened("1").home, "local")
     folder.mkdir(parents=True)
     (folder / "0.json").write_text("{}", encoding="utf-8")
 
 
 def topics_that_nobody_verified(runs: WholeRuns) -> None:
-    note_unverified(runs.simulated.opened("0"), ["orders"])
+    unverified_of(runs.simulated.opened("0")).note(["orders"])
 
 
 def a_damaged_record(runs: WholeRuns) -> None:

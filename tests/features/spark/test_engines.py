@@ -11,7 +11,8 @@ from topicops.edges.home.memories import keep_topic_count
 from topicops.features.spark import engine
 from topicops.features.spark.engine import FROM_TOPICS
 from topicops.flow.engines import engine_for, topics_to_compare
-from topicops.flow.runs.run import EngineChoice, open_run, read_specs
+from topicops.flow.runs.files import read_specs
+from topicops.flow.runs.run import EngineChoice, open_run
 from topicops.model.errors import UsageError
 from topicops.plugged import ENGINES
 
@@ -43,10 +44,10 @@ def test_an_installation_without_the_engine_compares_in_python_and_refuses_the_o
 def test_the_topics_of_the_cluster_count_if_they_were_more(tmp_path: Path) -> None:
     write_topics(tmp_path)
     run = open_run(environment="local", topics=tmp_path / "topics", group="cli", run_id="1", home=tmp_path)
-    validated = read_specs(run)
-    assert topics_to_compare(run, validated) == 108
+    validated = read_specs(run.files)
+    assert topics_to_compare(run.home, validated) == 108
     keep_topic_count(tmp_path, CLUSTER_ID, 60_000)
-    assert topics_to_compare(run, validated) == 60_000
+    assert topics_to_compare(run.home, validated) == 60_000
 
 
 def test_a_plan_by_auto_has_the_bytes_of_a_plan_by_python(tmp_path: Path) -> None:

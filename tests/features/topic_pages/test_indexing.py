@@ -16,7 +16,7 @@ from topicops.features.topic_pages.indexing import index_topics, life_of_topic
 from topicops.features.topic_pages.values import TopicsWanted
 from topicops.flow.runs.kept import keep_reading
 from topicops.flow.runs.questions import ASKED_SET
-from topicops.flow.runs.run import Run, open_run
+from topicops.flow.runs.run import EnvironmentRun, open_run
 from topicops.model.plans.changes import Change
 from topicops.model.plans.plan_file import plan_to_json
 from topicops.model.runs.results import QUIET_FILE, Mutation, OutcomeStatus
@@ -30,7 +30,7 @@ def lines() -> list[str]:
 
 
 @pytest.fixture
-def run(tmp_path: Path, lines: list[str]) -> Run:
+def run(tmp_path: Path, lines: list[str]) -> EnvironmentRun:
     run = open_run(
         environment="local",
         topics=Path("topics"),
@@ -46,7 +46,7 @@ def run(tmp_path: Path, lines: list[str]) -> Run:
     return run
 
 
-def write_plan(run: Run, only: str | None = None, changes: Sequence[Change] | None = None) -> None:
+def write_plan(run: EnvironmentRun, only: str | None = None, changes: Sequence[Change] | None = None) -> None:
     """A change of shop.orders, unless it is others; with ``only``, those of it that match."""
     found = builders.change_set([builders.configure_change("shop.orders")] if changes is None else list(changes))
     if only is not None:
@@ -54,7 +54,7 @@ def write_plan(run: Run, only: str | None = None, changes: Sequence[Change] | No
     run.store.write_text("plan.json", plan_to_json(gate(found, builders.environment())))
 
 
-def test_a_run_writes_what_it_has_found(run: Run, tmp_path: Path) -> None:
+def test_a_run_writes_what_it_has_found(run: EnvironmentRun, tmp_path: Path) -> None:
     write_plan(run)
     index_topics(run)
     index = TopicIndex.of(tmp_path, "local")
@@ -69,13 +69,13 @@ def planned_of(home: Path) -> dict[str, list[str]]:
     return {name: [entry.title for entry in found] for name, found in TopicIndex.of(home, "local").planned().items()}
 
 
-def test_a_run_of_a_part_writes_no_first_index(run: Run, tmp_path: Path) -> None:
+def test_a_run_of_a_part_writes_no_first_index(run: EnvironmentRun, tmp_path: Path) -> None:
     write_plan(run, only="shop.*")
     index_topics(run)
     assert not TopicIndex.of(tmp_path, "local").path.exists()
 
 
-def test_a_run_of_a_part_leaves_what_is_said_of_the_plan_of_other_topics(run: Run, tmp_path: Path) -> None:
+def test_a_run_of_a_part_leaves_what_is_said_of_the_plan_of_other_topics(run: EnvironmentRun, tmp_path: Path) -> None:
     write_plan(run)
     index_topics(run)
     write_plan(run, only="crm.*")
@@ -86,7 +86,7 @@ def test_a_run_of_a_part_leaves_what_is_said_of_the_plan_of_other_topics(run: Ru
     assert planned_of(tmp_path) == {}
 
 
-def test_an_approval_s_run_is_of_a_part_too(run: Run, tmp_path: Path) -> None:
+def test_an_approval_s_run_is_of_a_part_too(run: EnvironmentRun, tmp_path: Path) -> None:
     write_plan(run)
     index_topics(run)
     run.store.write_value(ASKED_SET, {})
@@ -95,7 +95,7 @@ def test_an_approval_s_run_is_of_a_part_too(run: Run, tmp_path: Path) -> None:
     assert planned_of(tmp_path) == {"shop.orders": ["configure"], "crm.wild": ["configure"]}
 
 
-def test_the_last_change_comes_from_the_audit_log_and_stays(run: Run, tmp_path: Path) -> None:
+def test_the_last_change_comes_from_the_audit_log_and_stays(run: EnvironmentRun, tmp_path: Path) -> None:
     origin = AuditOrigin(
         environment="local", run=run.name, plan="p", commit=None, principals={"configure": "User:topicops"}
     )
@@ -119,7 +119,7 @@ def test_the_last_change_comes_from_the_audit_log_and_stays(run: Run, tmp_path: 
     assert not life_of_topic(tmp_path, "local", "shop.order", most=5)
 
 
-def test_a_damaged_index_is_written_again(run: Run, tmp_path: Path) -> None:
+def test_a_damaged_index_is_written_again(run: EnvironmentRun, tmp_path: Path) -> None:
     index = TopicIndex.of(tmp_path, "local")
     index.path.parent.mkdir()
     index.path.write_bytes(b"no database")
@@ -127,13 +127,13 @@ def test_a_damaged_index_is_written_again(run: Run, tmp_path: Path) -> None:
     assert index.page(TopicsWanted()).topics == 7
 
 
-def test_a_problem_is_a_line_of_progress_and_fails_no_run(run: Run, tmp_path: Path, lines: list[str]) -> None:
+def test_a_problem_is_a_line_of_progress_and_ends_no_run(run: EnvironmentRun, tmp_path: Path, lines: list[str]) -> None:
     (tmp_path / "topic-index").write_text("in the way", encoding="utf-8")
     index_topics(run)
     assert any(line.startswith("The Topics page stays as it was: local.sqlite: cannot be written") for line in lines)
 
 
-def test_a_quiet_run_is_noted_where_there_is_an_index(run: Run, tmp_path: Path) -> None:
+def test_a_quiet_run_is_noted_where_there_is_an_index(run: EnvironmentRun, tmp_path: Path) -> None:
     index = TopicIndex.of(tmp_path, "local")
     run.store.write_json(QUIET_FILE, {})
     index_topics(run)

@@ -10,12 +10,11 @@ import pytest
 from fakes import builders
 from fixtures.topic_index import a_cluster, head_of
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog
-from topicops.edges.home.journal import FileJournal
-from topicops.edges.home.open_journals import registered
+from topicops.edges.home.journal import FileJournal, registered
 from topicops.features.topic_pages.file import TopicIndex
 from topicops.features.topic_pages.later import LaterRun, known_clusters, later_changes, outcomes_of
 from topicops.features.topic_pages.values import IndexHead
-from topicops.flow.inspecting import audit_marks
+from topicops.flow.runs.kept import audit_marks
 from topicops.model.errors import ArtifactError
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import GatedChange

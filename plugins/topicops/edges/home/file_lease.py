@@ -1,11 +1,13 @@
-"""Leases without ZooKeeper: locked files; and no lease at all."""
+"""Leases without ZooKeeper: locked files; and no lease at all. And the holder that a run writes into any lease."""
 
 from __future__ import annotations
 
 import os
+import socket
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -13,12 +15,44 @@ from urllib.parse import quote
 
 import msgspec
 
+from topicops import __version__
 from topicops.edges.file_locks import is_file_at, try_lock
-from topicops.edges.home.lease_holder import LeaseHolder, holder_text, this_process
 from topicops.model.errors import ArtifactError, LeaseHeldError, LeaseLostError
+from topicops.model.json_types import JsonError, json_errors, known
+from topicops.model.printable import printable
 from topicops.model.waits import waiting_for
 
 POLL_S = 0.1
+
+
+class LeaseHolder(msgspec.Struct, frozen=True):
+    run: str
+    """``<dag id or cli>/<run id>``."""
+    host: str
+    pid: int
+    operation: str
+    """What the run is doing: ``apply all``."""
+    since: str
+    """RFC 3339 UTC, by the holder's own clock."""
+    version: str
+
+    def __str__(self) -> str:
+        what = f"run {self.run} ({self.operation}), host {self.host}, pid {self.pid}, since {self.since}"
+        return printable(f"{what}, topicops {self.version}")
+
+
+def this_process(*, run: str, operation: str) -> LeaseHolder:
+    since = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return LeaseHolder(run, socket.gethostname(), os.getpid(), operation, since, __version__)
+
+
+def holder_text(data: bytes | None) -> str:
+    """Name the holder from the lease's content, which another version, or a person, may have written."""
+    try:
+        with json_errors():
+            return str(msgspec.json.decode(data or b"", type=known(LeaseHolder)))
+    except JsonError:
+        return "a holder whose entry cannot be read"
 
 
 def lease_files(home: Path, cluster_id: str) -> tuple[Path, Path]:
@@ -115,9 +149,12 @@ class FileLease:
             self._files.append((path, handle))
             while not try_lock(handle):
                 if time.monotonic() >= deadline or self._interrupted():
-                    raise LeaseHeldError(_held_message(path, os.pread(handle, 4096, 0)))
+                    holder = holder_text(os.pread(handle, 4096, 0))
+                    advice = "wait until it ends, or give --lock-timeout"
+                    raise LeaseHeldError(f"the lease {path} is held by {holder}; {advice}")
                 time.sleep(POLL_S)
-            _write_holder(handle, self._holder)
+            os.ftruncate(handle, 0)
+            os.pwrite(handle, msgspec.json.encode(self._holder), 0)
         except OSError as error:
             raise ArtifactError(f"{path}: the lease cannot be taken ({error.strerror}); {_REMEDY}") from error
 
@@ -129,15 +166,6 @@ class FileLease:
 
 
 _REMEDY = "check the folder, or set XDG_STATE_HOME and TOPICOPS_HOME to folders where files can be locked"
-
-
-def _held_message(path: Path, entry: bytes) -> str:
-    return f"the lease {path} is held by {holder_text(entry)}; wait until it ends, or give --lock-timeout"
-
-
-def _write_holder(handle: int, holder: LeaseHolder) -> None:
-    os.ftruncate(handle, 0)
-    os.pwrite(handle, msgspec.json.encode(holder), 0)
 
 
 class NoLease:

@@ -17,7 +17,7 @@ from kazoo.exceptions import InvalidACLError, NodeExistsError
 from kazoo.security import ACL, Id, make_acl
 
 from topicops.edges.connections.lookup import ZooKeeperAddress
-from topicops.edges.home.lease_holder import holder_text, this_process
+from topicops.edges.home.file_lease import holder_text, this_process
 from topicops.edges.zookeeper.session import Znode, ZooKeeperSession
 from topicops.model.errors import (
     ClusterError,

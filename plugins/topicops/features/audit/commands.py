@@ -36,7 +36,7 @@ def runs_command(
 ) -> None:
     """Print every run that sent a change, oldest first."""
     from topicops.features.audit.audited import AuditedRuns
-    from topicops.flow.inspecting import audit_files
+    from topicops.flow.runs.memory import audit_files
 
     files = audit_files(environment)
     nothing = f"no run is in the audit log{f' since {since}' if since else ''}"
@@ -52,7 +52,7 @@ def topic_command(
 ) -> None:
     """Print every mutation of a topic, oldest first."""
     from topicops.features.audit.audited import AuditedLines
-    from topicops.flow.inspecting import audit_files
+    from topicops.flow.runs.memory import audit_files
 
     files, earliest = audit_files(environment), _time(since)
     found = AuditedLines.of(files, lambda line: line.topic == name and (earliest is None or line.at >= earliest))
@@ -67,7 +67,7 @@ def run_command(
 ) -> None:
     """Print every mutation of a run, oldest first."""
     from topicops.features.audit.audited import AuditedLines
-    from topicops.flow.inspecting import audit_files
+    from topicops.flow.runs.memory import audit_files
 
     files = audit_files(environment)
     found = AuditedLines.of(files, lambda line: line.is_of_run(run))
@@ -89,7 +89,7 @@ def verify_command(
 ) -> None:
     """Check that no line was changed, removed, moved or cut off; exit status 1 when one was."""
     from topicops.features.audit.audited import CheckedLogs
-    from topicops.flow.inspecting import audit_files
+    from topicops.flow.runs.memory import audit_files
     from topicops.model.json_types import json_text
 
     files = audit_files(environment)

@@ -11,8 +11,8 @@ from topicops.features.authoring.drafts import ImportResult, draft_import, excep
 from topicops.features.authoring.importable import ImportInputs, TopicOwners
 from topicops.features.authoring.specs import checked_owner
 from topicops.features.shared.writer import replace_text, root_of, shown, write_new
-from topicops.flow.inspecting import read_live_topics
-from topicops.flow.runs.run import Run, now
+from topicops.flow.runs.access import read_live_topics
+from topicops.flow.runs.run import EnvironmentRun, now
 from topicops.model.codes import Code
 from topicops.model.errors import SpecError, UsageError
 from topicops.model.printable import plural, printable
@@ -44,7 +44,7 @@ def topic_owners(topics: Path, file: Path | None, *, otherwise: str | None) -> T
     return TopicOwners(patterns=tuple(patterns), otherwise=None if otherwise is None else checked_owner(otherwise))
 
 
-def import_topics(run: Run, owners: TopicOwners, *, domain: str | None, only: str | None) -> ImportResult:
+def import_topics(run: EnvironmentRun, owners: TopicOwners, *, domain: str | None, only: str | None) -> ImportResult:
     """Write specs for the live topics that no file describes. Existing files stay; only exceptions may be added.
 
     Exceptions are written first and topics last: after a crash the files are valid, and another import continues.

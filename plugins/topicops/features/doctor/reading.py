@@ -12,7 +12,8 @@ from topicops.features.doctor.findings import DoctorReport
 from topicops.features.doctor.rules import examine, examine_for_kraft, kraft_report
 from topicops.features.doctor.values import Area, DoctorFacts, KafkaFacts, KafkaRole
 from topicops.flow.runs.access import Access
-from topicops.flow.runs.run import Run, home_is_set, read_needed_specs
+from topicops.flow.runs.files import read_needed_specs
+from topicops.flow.runs.run import EnvironmentRun, home_is_set
 from topicops.model.errors import TopicopsError, UsageError
 from topicops.model.ports import Clock
 from topicops.model.specs.desired import Lifecycle
@@ -24,9 +25,9 @@ T = TypeVar("T")
 Unread = dict[Area, TopicopsError]
 
 
-def doctor(run: Run, *, spark_starts_slowly: bool = False) -> DoctorReport:
+def doctor(run: EnvironmentRun, *, spark_starts_slowly: bool = False) -> DoctorReport:
     """What can be read of the environment's cluster, and what is wrong with it."""
-    environment, desired = read_needed_specs(run, no_topic).require()
+    environment, desired = read_needed_specs(run.files, no_topic, run.progress).require()
     access, unread = run.access(environment), Unread()
     facts = _read_source(access, unread)
     live, clock_difference = facts.snapshot, ""
@@ -48,11 +49,11 @@ def doctor(run: Run, *, spark_starts_slowly: bool = False) -> DoctorReport:
     )
 
 
-def doctor_for_kraft(run: Run) -> DoctorReport:
+def doctor_for_kraft(run: EnvironmentRun) -> DoctorReport:
     """What stands in the way of a migration of the environment's cluster from ZooKeeper to KRaft."""
     from topicops.edges.kafka.questions.cluster import quorum_of
 
-    environment, _ = read_needed_specs(run, no_topic).require()
+    environment, _ = read_needed_specs(run.files, no_topic, run.progress).require()
     access, unread = run.access(environment), Unread()
     with suppress(TopicopsError):  # that no broker answers is a finding below
         if quorum_of(access.kafka("reader")) is not None:

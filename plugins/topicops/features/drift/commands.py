@@ -23,7 +23,6 @@ from topicops.cli.shared_options import (
 from topicops.model.errors import ExitStatus, UsageError
 
 if TYPE_CHECKING:
-    from topicops.flow.runs.run import Run
     from topicops.steps.planning.diff import DriftReport
 
 
@@ -83,9 +82,9 @@ def _differs_now(environment: str, topics: Path, only: str | None, output: TextO
 
 def live_drift(run: Run, *, only: str | None = None) -> DriftReport:
     """Say where the live cluster differs from the files. Raises ``WrongTargetError`` for another cluster."""
-    from topicops.flow.inspecting import read_live_topics
+    from topicops.flow.runs.access import read_live_topics
+    from topicops.flow.runs.files import read_needed_specs
     from topicops.flow.runs.guards import known_lost_topics
-    from topicops.flow.runs.run import read_needed_specs
     from topicops.steps.planning.diff import drift
     from topicops.steps.planning.only import needs_of
     from topicops.steps.specs.needed import no_topic

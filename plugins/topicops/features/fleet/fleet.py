@@ -24,7 +24,7 @@ from topicops.flow.runs.kept import keep_specs, prune
 from topicops.flow.runs.run import (
     ENVIRONMENT_FILE,
     EngineChoice,
-    Run,
+    EnvironmentRun,
     no_progress,
     now,
     open_run,
@@ -55,7 +55,7 @@ READ_AT_ONCE = 4
 PLANNED_AT_ONCE = 2
 """A plan may wait for brokers, and holds the topics that differ."""
 
-Judge = Callable[[Run], QualityReport]
+Judge = Callable[[EnvironmentRun], QualityReport]
 T = TypeVar("T")
 
 
@@ -66,7 +66,7 @@ class Fleet:
     store: ArtifactStore
     """The folder of the whole."""
     topics: Path
-    runs: Mapping[str, Run]
+    runs: Mapping[str, EnvironmentRun]
     """By environment, in the order in which they were named."""
     connections: ConnectionSource = from_environment
     version: str | None = None
@@ -127,7 +127,7 @@ def open_fleet(
     )
 
 
-def runs_of(fleet: Fleet, report: FleetReport) -> list[Run]:
+def runs_of(fleet: Fleet, report: FleetReport) -> list[EnvironmentRun]:
     """Give the run of each environment that did not fail."""
     return [fleet.runs[result.environment] for result in report.environments if result not in report.broken]
 
@@ -140,21 +140,21 @@ class Steps:
         self.failures: dict[str, EnvironmentResult] = {}
 
     @property
-    def going(self) -> list[Run]:
+    def going(self) -> list[EnvironmentRun]:
         return [run for name, run in self.fleet.runs.items() if name not in self.failures]
 
-    def each(self, step: Callable[[Run], T], *, at_once: int = 1) -> dict[str, T]:
+    def each(self, step: Callable[[EnvironmentRun], T], *, at_once: int = 1) -> dict[str, T]:
         """What the step gives, by environment; an error ends its environment. One at a time: in this very thread."""
         runs = self.going
         found = map(partial(attempt, step), runs) if at_once == 1 else _side_by_side(step, runs, at_once=at_once)
         values = {run.environment: self.noted(run, value) for run, value in zip(runs, found, strict=True)}
         return {environment: value for environment, value in values.items() if not isinstance(value, Exception)}
 
-    def take(self, run: Run, step: Callable[[Run], object]) -> None:
+    def take(self, run: EnvironmentRun, step: Callable[[EnvironmentRun], object]) -> None:
         """The step for one environment."""
         self.noted(run, attempt(step, run))
 
-    def noted(self, run: Run, found: T | Exception) -> T | Exception:
+    def noted(self, run: EnvironmentRun, found: T | Exception) -> T | Exception:
         """What a step gave; an error ends the environment."""
         if isinstance(found, Exception):
             failed = self.failures[run.environment] = EnvironmentResult.failed(run.environment, found)
@@ -169,7 +169,9 @@ class Steps:
         return report
 
 
-def _side_by_side(step: Callable[[Run], T], runs: Sequence[Run], *, at_once: int) -> Iterator[T | Exception]:
+def _side_by_side(
+    step: Callable[[EnvironmentRun], T], runs: Sequence[EnvironmentRun], *, at_once: int
+) -> Iterator[T | Exception]:
     with ThreadPoolExecutor(at_once) as pool:
         try:
             yield from [future.result() for future in [pool.submit(copy_context().run, attempt, step, r) for r in runs]]
@@ -177,7 +179,7 @@ def _side_by_side(step: Callable[[Run], T], runs: Sequence[Run], *, at_once: int
             pool.shutdown(wait=False, cancel_futures=True)
 
 
-def attempt(step: Callable[[Run], T], run: Run) -> T | Exception:
+def attempt(step: Callable[[EnvironmentRun], T], run: EnvironmentRun) -> T | Exception:
     """What the step gives; its error as a value."""
     try:
         return step(run)
@@ -230,19 +232,20 @@ def verify_fleet(fleet: Fleet) -> FleetReport:
 
 def prepare(steps: Steps, *, as_tables: bool, needs: Needs | None) -> None:
     """The files of ``topics/``, read once and judged for each environment; then who answers there."""
-    from topicops.flow.runs.commits import commit_below
+    from topicops.flow.runs.files import commit_of_files
 
     fleet = steps.fleet
+    first = next(iter(fleet.runs.values()))
     fleet.progress(f"Reading {fleet.topics}")
-    prune(next(iter(fleet.runs.values())).home, now=now())
-    commit = commit_below(fleet.topics, fleet.version)
+    prune(first.home, now=now())
+    commit = commit_of_files(first.files)
     for run, validated in _judged(steps, needs):
         steps.take(run, partial(_keep_specs, validated=validated, commit=commit, as_tables=as_tables))
     steps.each(_require_reachable, at_once=REACHED_AT_ONCE)
     fleet.progress(f"Reading the live topics of {len(steps.going)} environments")
 
 
-def _keep_specs(run: Run, *, validated: Validated, commit: str | None, as_tables: bool) -> None:
+def _keep_specs(run: EnvironmentRun, *, validated: Validated, commit: str | None, as_tables: bool) -> None:
     keep_specs(run, specs_of(validated, commit), as_tables=as_tables)
 
 
@@ -274,7 +277,7 @@ def _read_and_compare(
         steps.each(partial(diff, engine=engine))
 
 
-def _judged(steps: Steps, needs: Needs | None) -> Iterator[tuple[Run, Validated]]:
+def _judged(steps: Steps, needs: Needs | None) -> Iterator[tuple[EnvironmentRun, Validated]]:
     """The files as each environment has them."""
     from topicops.edges.specs.git import name_in_repository
     from topicops.edges.specs.open_files import shown_folder
@@ -295,22 +298,22 @@ def _judged(steps: Steps, needs: Needs | None) -> Iterator[tuple[Run, Validated]
         yield run, with_folder_named(validated, read=read, named=named)
 
 
-def _keep_environment(run: Run, *, validated: Validated) -> None:
+def _keep_environment(run: EnvironmentRun, *, validated: Validated) -> None:
     run.store.write_value(ENVIRONMENT_FILE, validated.require()[0])
 
 
-def _require_reachable(run: Run) -> None:
+def _require_reachable(run: EnvironmentRun) -> None:
     environment = read_environment(run)
     with run.access(environment).reader() as reader:
         require_cluster_id(reader.cluster_id(), environment)
 
 
-def _require_quality(run: Run, *, judge: Judge) -> None:
+def _require_quality(run: EnvironmentRun, *, judge: Judge) -> None:
     if critical := judge(run).critical:
         raise TopicopsError(f"critical quality rules failed: {', '.join(critical)}")
 
 
-def _planned(run: Run, *, only: str | None) -> EnvironmentResult:
+def _planned(run: EnvironmentRun, *, only: str | None) -> EnvironmentResult:
     plan(run, only=only)
     gated = gate(run)
     found = run.read_plan()
@@ -332,7 +335,7 @@ def _planned(run: Run, *, only: str | None) -> EnvironmentResult:
     )
 
 
-def _drifted(run: Run, *, only: str | None) -> EnvironmentResult:
+def _drifted(run: EnvironmentRun, *, only: str | None) -> EnvironmentResult:
     found = record_drift(run, only=only)
     return EnvironmentResult(
         environment=run.environment,
@@ -351,7 +354,7 @@ def _standing_of(found: Plan) -> Standing:
     return Standing.CHANGES if found.changes else Standing.UNCHANGED
 
 
-def _verified(run: Run) -> EnvironmentResult:
+def _verified(run: EnvironmentRun) -> EnvironmentResult:
     ended = check_cluster(run, read_environment(run))
     return EnvironmentResult(
         environment=run.environment,

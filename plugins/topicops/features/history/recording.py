@@ -24,7 +24,7 @@ from topicops.features.history.lines import (
     is_older,
     spans_of,
 )
-from topicops.flow.runs.run import Run, note, now
+from topicops.flow.runs.run import EnvironmentRun, note, now
 from topicops.flow.runs.values import RunMode, RunResults
 from topicops.model.errors import TopicopsError, log_error, sentence
 from topicops.model.plans.changes import GateWord
@@ -36,7 +36,7 @@ from topicops.model.specs.environment import Environment
 logger = logging.getLogger(__name__)
 
 
-def record(run: Run, results: RunResults, *, mode: RunMode | None) -> None:
+def record(run: EnvironmentRun, results: RunResults, *, mode: RunMode | None) -> None:
     """Add the run to the history. A problem, whatever it is, becomes a note of the run, and never fails it.
 
     Args:
@@ -58,7 +58,7 @@ def record(run: Run, results: RunResults, *, mode: RunMode | None) -> None:
             note(run, [said])
 
 
-def _line_of(run: Run, results: RunResults, mode: RunMode) -> HistoryLine:
+def _line_of(run: EnvironmentRun, results: RunResults, mode: RunMode) -> HistoryLine:
     outcomes, plan, delta, reading = results.outcomes, results.plan, results.delta, results.reading
     rules = [result for report in _reports(results) for result in report.results]
     return HistoryLine(

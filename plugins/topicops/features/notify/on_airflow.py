@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from topicops.features.notify.events import Event
     from topicops.features.notify.telling import Telling
-    from topicops.flow.runs.run import Run
+    from topicops.flow.runs.run import EnvironmentRun
     from topicops.on_airflow.tellers import AnswerKind
 
 log = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ THE_LOG = "log"
 
 
 def tell_of_run(
-    run: Run,
+    run: EnvironmentRun,
     notifiers: Sequence[BaseNotifier],
     context: Context,
     *,
@@ -62,7 +62,7 @@ def tell_of_run(
     note_end_told(run)
 
 
-def tell_of_drift(run: Run, notifiers: Sequence[BaseNotifier], context: Context, *, is_whole: bool) -> None:
+def tell_of_drift(run: EnvironmentRun, notifiers: Sequence[BaseNotifier], context: Context, *, is_whole: bool) -> None:
     """Tell of the differences between cluster and files."""
     from topicops.features.notify.telling import telling_of_drift
 
@@ -70,7 +70,7 @@ def tell_of_drift(run: Run, notifiers: Sequence[BaseNotifier], context: Context,
 
 
 def tell_of_answer(
-    run: Run,
+    run: EnvironmentRun,
     notifiers: Sequence[BaseNotifier],
     context: Context,
     *,
@@ -102,14 +102,14 @@ def tell(
     _tell_each(found, (*_receivers(notifiers), *_those_of_setting()), context, link)
 
 
-def tell_of_end(run: Run, reason: str, notifiers: Sequence[BaseNotifier], context: Context) -> None:
+def tell_of_end(run: EnvironmentRun, reason: str, notifiers: Sequence[BaseNotifier], context: Context) -> None:
     """Tell the notifiers of a DAG file of a run that failed, unless its report has told of it."""
     from topicops.features.notify.telling import telling_of_failure
 
     _tell_each(telling_of_failure(run, reason), _receivers(notifiers), context)
 
 
-def tell_setting_of_end(run: Run, reason: str) -> Callable[[], bool] | None:
+def tell_setting_of_end(run: EnvironmentRun, reason: str) -> Callable[[], bool] | None:
     """As ``tell_of_end``, the log and the notifiers of the setting: for who has neither DAG file nor task.
 
     Gives what writes down later that they were told, and returns whether it could; None means that it is written.
@@ -121,7 +121,7 @@ def tell_setting_of_end(run: Run, reason: str) -> Callable[[], bool] | None:
     return found.remember if found.problems else None
 
 
-def tell_setting_of_files(run: Run, fetched_at: datetime | None) -> None:
+def tell_setting_of_files(run: EnvironmentRun, fetched_at: datetime | None) -> None:
     """Tell the log and the notifiers of the setting that Airflow does not fetch the files, and when it does again."""
     from topicops.features.notify.telling import telling_of_files
 

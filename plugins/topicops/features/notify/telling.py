@@ -12,10 +12,9 @@ from topicops.edges.home.memories import MemoryFile
 from topicops.features.notify import events as run_events
 from topicops.features.notify.events import Event, EventKind, Told
 from topicops.flow.reporting import run_report
-from topicops.flow.runs.held_changes import read_rejections
-from topicops.flow.runs.newest_runs import unverified, unverified_of
+from topicops.flow.runs.memory import read_rejections, unverified_of
 from topicops.flow.runs.outcomes import outcomes_so_far
-from topicops.flow.runs.run import Run
+from topicops.flow.runs.run import EnvironmentRun, Run
 from topicops.model.errors import ArtifactError, TopicopsError
 from topicops.model.plans.changes import GateWord
 from topicops.model.printable import plural
@@ -99,7 +98,9 @@ class Telling:
         return not self._unsaved
 
 
-def telling_of_run(run: Run, *, mode: str, failed_tasks: Sequence[str], is_whole: bool, approval: str = "") -> Telling:
+def telling_of_run(
+    run: EnvironmentRun, *, mode: str, failed_tasks: Sequence[str], is_whole: bool, approval: str = ""
+) -> Telling:
     """Make what is told at the end of a run of the pipeline, or of the DAG that asks.
 
     Args:
@@ -159,11 +160,11 @@ def telling_of_files(run: Run, fetched_at: datetime | None) -> Telling:
     return Telling(run, _no_report(run), found, frozenset(("outdated",)), now_so="Airflow fetches the files again.")
 
 
-def _no_report(run: Run) -> RunReport:
+def _no_report(run: EnvironmentRun) -> RunReport:
     return RunReport(environment=run.environment, run=run.name)
 
 
-def _event(run: Run, kind: EventKind, verdict: str, *, cause: str) -> Event:
+def _event(run: EnvironmentRun, kind: EventKind, verdict: str, *, cause: str) -> Event:
     return Event(kind=kind, environment=run.environment, verdict=verdict, cause=cause, run=run.name)
 
 
@@ -171,7 +172,8 @@ def _left_by(run: Run) -> str:
     """Say what the run has sent, and what of it is not verified."""
     try:
         sent = [outcome for outcome in outcomes_so_far(run) if outcome.sent]
-        left = {outcome.topic for outcome in sent} & {*unverified_of(run), *unverified(run)}
+        unverified = unverified_of(run)
+        left = {outcome.topic for outcome in sent} & {*unverified.own(), *unverified.earlier()}
     except (TopicopsError, OSError) as error:
         return f"what it has sent cannot be read: {error}"
     if not sent:
@@ -181,7 +183,7 @@ def _left_by(run: Run) -> str:
     return f"{plural(len(sent), 'change')} sent: {names}{unseen}"
 
 
-def _file_of(run: Run, dag: str = "") -> Path:
+def _file_of(run: EnvironmentRun, dag: str = "") -> Path:
     return run.home / "told" / f"{dag or run.name.partition('/')[0]}.json"
 
 

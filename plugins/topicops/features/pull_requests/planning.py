@@ -30,7 +30,7 @@ from topicops.features.pull_requests.values import (
 from topicops.flow.engines import PYTHON
 from topicops.flow.planning import compare, gate_changes, plan_changes, read_snapshot, specs_of
 from topicops.flow.runs.kept import keep_plan, keep_specs, prune
-from topicops.flow.runs.run import Run, no_progress, now, open_run, read_environment
+from topicops.flow.runs.run import EnvironmentRun, no_progress, now, open_run, read_environment
 from topicops.model.codes import Code
 from topicops.model.errors import SpecError, TopicopsError, UsageError
 from topicops.model.plans.plan import Plan
@@ -183,7 +183,7 @@ def _plan_environment(
         progress=lambda line: planning.progress(f"{entry.environment}: {line}"),
         part=entry.environment,
     )
-    run = replace(run, named=f"{branches.folder}/")
+    run = replace(run, files=replace(run.files, named=f"{branches.folder}/"))
     try:
         plan = _plan(run, branches, entry.own)
     except TopicopsError as error:
@@ -206,17 +206,18 @@ def _plan_environment(
     return replace(entry, owners=dict(sorted(owners.items())), rules=rules), plan
 
 
-def _plan(run: Run, branches: Branches, own: Collection[str]) -> Plan:
+def _plan(run: EnvironmentRun, branches: Branches, own: Collection[str]) -> Plan:
     """Plan as ``make_plan`` does, with plain Python; files of other topics may have errors."""
     names = frozenset(own)
     run.progress("Reading the files")
     specs = specs_of(branches.judged(run.topics, run.environment, needs=names.__contains__), None)
     keep_specs(run, specs, as_tables=False)
     run.progress("Reading the live topics")
-    snapshot = read_snapshot(run, specs.environment, specs.desired, states=True)
-    comparison = compare(run, specs.desired, snapshot.live, engine=PYTHON)
-    _, change_set = plan_changes(run, specs, snapshot, comparison.delta)
-    plan = gate_changes(run, specs.environment, change_set, is_merged=False).plan
+    access = run.access(specs.environment)
+    snapshot = read_snapshot(run, access, specs.desired, states=True)
+    comparison = compare(run, specs.desired, snapshot.live, engine=PYTHON, connections=run.connections)
+    _, change_set = plan_changes(run, access, run.files, specs.desired, snapshot, comparison.delta)
+    plan = gate_changes(change_set, specs.environment, run.files, run.home, run.clock, is_merged=False).plan
     keep_plan(run, plan)
     return plan
 

@@ -17,8 +17,8 @@ from typing import Annotated, Literal
 import msgspec
 
 from topicops.edges.specs.git import is_in_history
-from topicops.flow.runs.commits import commit_of_files
-from topicops.flow.runs.run import Run
+from topicops.flow.runs.files import commit_of_files
+from topicops.flow.runs.run import EnvironmentRun
 from topicops.model.errors import UsageError
 from topicops.model.json_types import canonical_json, known
 from topicops.model.plans.plan import Approval
@@ -91,7 +91,7 @@ def is_genuine(signed: SignedReview, key: bytes) -> bool:
     return is_signed(signed.review, signed.signature, key, purpose="review")
 
 
-def approvals_of_reviews(run: Run, written: Sequence[object]) -> ReviewApprovals:
+def approvals_of_reviews(run: EnvironmentRun, written: Sequence[object]) -> ReviewApprovals:
     """Read the approvals in these entries of the param ``reviews``. No entry fails the run: a sentence says why not.
 
     Args:
@@ -109,7 +109,7 @@ def approvals_of_reviews(run: Run, written: Sequence[object]) -> ReviewApprovals
         key = checked_key(os.environ.get(REVIEW_KEY))
     except UsageError as error:
         return ReviewApprovals(objections=(*problems, f"No review counts: {error}"))
-    commit = commit_of_files(run)
+    commit = commit_of_files(run.files)
     found = review_approvals(
         reviews,
         key,

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 from topicops.edges.home.audit_files import created_topics
 from topicops.edges.home.memories import IDENTITIES
 from topicops.features.quality.rules import Afterwards, RowKind, cluster_row, deletion_rows, inputs_row
-from topicops.flow.inspecting import note_reading
-from topicops.flow.runs.kept import keep_facts, load_snapshot, load_specs, snapshot_into
+from topicops.flow.runs.kept import keep_facts, load_snapshot, load_specs, note_reading, snapshot_into
 from topicops.flow.runs.outcomes import read_outcomes
-from topicops.flow.runs.run import Run, audit_folder, now, read_environment
+from topicops.flow.runs.run import EnvironmentRun, audit_folder, now, read_environment
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, TopicTraces
 from topicops.model.memory import in_parts
 from topicops.model.plans.changes import Action
@@ -40,7 +39,7 @@ PAUSE_S = 1.0
 
 
 @contextmanager
-def beside(run: Run) -> Iterator[None]:
+def beside(run: EnvironmentRun) -> Iterator[None]:
     """One Spark application for ``before`` and the steps after it in the same block.
 
     A Spark of this machine starts while Great Expectations is imported; either takes seconds.
@@ -53,7 +52,7 @@ def beside(run: Run) -> Iterator[None]:
             yield
 
 
-def before(run: Run) -> QualityReport:
+def before(run: EnvironmentRun) -> QualityReport:
     """``quality-before.json``: may the inputs be trusted, and is the cluster fit for changes?"""
     from topicops.features.quality.edges.evaluation import listed_frames, rows_frame, spec_frames
     from topicops.features.spark.edges.frames import RunTables
@@ -70,7 +69,7 @@ def before(run: Run) -> QualityReport:
         return _check_quality(run, "before", tables, frames, expected)
 
 
-def after(run: Run) -> QualityReport:
+def after(run: EnvironmentRun) -> QualityReport:
     """``quality-after.json`` and ``facts-after.json``: is the cluster healthy? Over a fresh snapshot with states.
 
     Rows that were wrong in the run's first snapshot already are counted apart from new ones.
@@ -81,14 +80,14 @@ def after(run: Run) -> QualityReport:
         return _after(run)
 
 
-def _after(run: Run) -> QualityReport:
+def _after(run: EnvironmentRun) -> QualityReport:
     from topicops.edges.tables.topics import read_identities
     from topicops.features.spark.edges.comparison import count_partitions
     from topicops.features.spark.edges.frames import RunTables
     from topicops.features.spark.edges.session import spark_session
 
     environment, folder = read_environment(run), run.known_tables().below("after")
-    note_reading(run, "after")
+    note_reading(run, run.home, "after")
     access = run.access(environment)
     with access.reader() as reader, access.broker_views() as brokers:
         live = access.with_broker_answers(snapshot_into(folder, reader, environment.spec.cluster.release, states=True))
@@ -148,7 +147,7 @@ def expected_after(live: ClusterSnapshot, differences: Mapping[str, str]) -> Map
 
 
 def _check_quality(
-    run: Run,
+    run: EnvironmentRun,
     suite: QualitySuite,
     tables: RunTables,
     frames: Frames,

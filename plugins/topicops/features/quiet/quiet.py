@@ -19,11 +19,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 import topicops
+from topicops.edges.home.journal import open_journals_folder
 from topicops.edges.home.memories import Memory, MemoryFile
-from topicops.flow.recovery import open_journals_folder
-from topicops.flow.runs.held_changes import read_held
-from topicops.flow.runs.newest_runs import unverified, write_verified
-from topicops.flow.runs.run import ENVIRONMENT_FILE, TABLES_FILE, Run, now, read_environment
+from topicops.flow.runs.memory import read_held, unverified_of, write_verified
+from topicops.flow.runs.run import ENVIRONMENT_FILE, TABLES_FILE, EnvironmentRun, Run, now, read_environment
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError
 from topicops.model.json_types import FormatVersion
@@ -83,7 +82,7 @@ LAST_GOOD_FILE = "last-good-run.json"
 """File in the folder of a full run: what was remembered when it began."""
 
 
-def look_for_quiet(run: Run, *, mode: str, full_because: str = "") -> Quiet | None:
+def look_for_quiet(run: EnvironmentRun, *, mode: str, full_because: str = "") -> Quiet | None:
     """Write ``quiet.json`` after the snapshot if nothing differs from the last good run. None means a full run is due.
 
     A quiet run in mode apply has its commit verified, as a full one with an empty plan has.
@@ -154,7 +153,7 @@ def judged_by(run: Run) -> str:
     return good.run
 
 
-def note_end(run: Run, *, failed_tasks: Sequence[str] = ()) -> None:
+def note_end(run: EnvironmentRun, *, failed_tasks: Sequence[str] = ()) -> None:
     """Remember a full run at its end if it was good, else forget the one before."""
     memory, good = _memory(run), None
     if not failed_tasks:
@@ -233,11 +232,11 @@ def first_turn(plan: Plan) -> datetime | None:
     return min((datetime.fromisoformat(p.until) for p in plan.change_set.paused if p.until), default=None)
 
 
-def _open_matters(run: Run) -> Iterator[str]:
+def _open_matters(run: EnvironmentRun) -> Iterator[str]:
     """Yield what is neither in the files nor in the snapshot, and must not be hidden."""
-    if any(open_journals_folder(run).glob("*.json")):
+    if any(open_journals_folder(run.home, run.environment).glob("*.json")):
         yield "requests of another run are being sent, or nobody knows what became of them"
-    if left := unverified(run):
+    if left := unverified_of(run).earlier():
         yield f"{plural(len(left), 'topic')} changed by an earlier run and not verified yet"
     if held := read_held(run.home, run.environment).addresses:
         yield f"{plural(len(held), 'change')} held"
@@ -247,7 +246,7 @@ def _open_matters(run: Run) -> Iterator[str]:
         yield f"{plural(len(left_out), 'topic')} left out because of errors in their files"
 
 
-def _every(run: Run) -> timedelta:
+def _every(run: EnvironmentRun) -> timedelta:
     return read_environment(run).spec.airflow.full_check_every
 
 
@@ -256,7 +255,7 @@ def _desired(run: Run) -> Desired:
     return run.store.read_value("desired.json", Desired)
 
 
-def _memory(run: Run) -> MemoryFile[GoodRun]:
+def _memory(run: EnvironmentRun) -> MemoryFile[GoodRun]:
     """Give the last good run of this run's DAG.
 
     A run that does more than look removes it first, so that after a crash or a failure the next run makes every check.

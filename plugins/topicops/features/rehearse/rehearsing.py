@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from topicops.features.rehearse.losses import RackLosses, without_each_rack
 from topicops.features.rehearse.played import Rehearsal, after_plan, rehearse
-from topicops.flow.inspecting import read_live_topics
+from topicops.flow.runs.access import read_live_topics
+from topicops.flow.runs.files import read_needed_specs
 from topicops.flow.runs.guards import require_planned_target
-from topicops.flow.runs.run import Run, read_needed_specs
+from topicops.flow.runs.run import EnvironmentRun
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import UsageError
 from topicops.model.plans.changes import Change, GateWord
@@ -17,7 +18,12 @@ from topicops.steps.specs.needed import no_topic
 
 
 def rehearse_plan(
-    run: Run, plan: Plan | None, *, brokers: Sequence[int] = (), racks: Sequence[str] = (), step: int | None = None
+    run: EnvironmentRun,
+    plan: Plan | None,
+    *,
+    brokers: Sequence[int] = (),
+    racks: Sequence[str] = (),
+    step: int | None = None,
 ) -> Rehearsal:
     """Play the changes of a plan that run or are held, and lose these brokers and all brokers of these racks.
 
@@ -30,7 +36,7 @@ def rehearse_plan(
     return rehearse(live, _playable(plan), environment=run.environment, lost=lost, step=step, is_kraft=is_kraft)
 
 
-def lose_each_rack(run: Run, plan: Plan | None) -> RackLosses:
+def lose_each_rack(run: EnvironmentRun, plan: Plan | None) -> RackLosses:
     """Lose each rack in turn; with a plan, after all its changes. Raises as ``rehearse_plan``."""
     live, is_kraft = _live(run, plan)
     if plan is not None:
@@ -43,11 +49,11 @@ def _playable(plan: Plan | None) -> list[Change]:
     return [gated.change for gated in plan.changes if gated.gate is not GateWord.SKIPPED] if plan else []
 
 
-def _live(run: Run, plan: Plan | None) -> tuple[ClusterSnapshot, bool]:
+def _live(run: EnvironmentRun, plan: Plan | None) -> tuple[ClusterSnapshot, bool]:
     """Read the snapshot with states and broker defaults, and whether KRaft rules the cluster."""
     from topicops.edges.kafka.questions.cluster import quorum_of
 
-    environment, _ = read_needed_specs(run, no_topic).require()
+    environment, _ = read_needed_specs(run.files, no_topic, run.progress).require()
     access = run.access(environment)
     run.progress(f"Reading the live topics of {run.environment}")
     live = read_live_topics(access, states=True)

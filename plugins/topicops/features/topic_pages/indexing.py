@@ -14,12 +14,11 @@ from topicops.edges.home.audit_files import full_files, line_of, log_path, read_
 from topicops.features.topic_pages.file import TopicIndex
 from topicops.features.topic_pages.rows import indexed_topics, planned_changes
 from topicops.features.topic_pages.values import IndexHead, LastChange, PlannedChange
-from topicops.flow.inspecting import reading_marks
-from topicops.flow.runs.held_changes import read_rejections
-from topicops.flow.runs.kept import load_reading
+from topicops.flow.runs.kept import load_reading, reading_marks
+from topicops.flow.runs.memory import read_rejections
 from topicops.flow.runs.outcomes import outcomes_so_far
 from topicops.flow.runs.questions import ASKED_SET
-from topicops.flow.runs.run import COMMIT_ADDRESS, PLAN_FILE, Run, audit_folder, now
+from topicops.flow.runs.run import COMMIT_ADDRESS, PLAN_FILE, EnvironmentRun, Run, audit_folder, now
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError, TopicopsError
 from topicops.model.plans.plan import Plan
@@ -31,7 +30,7 @@ from topicops.steps.planning.only import needs_again
 AFTER: QualitySuite = "after"
 
 
-def index_topics(run: Run) -> None:
+def index_topics(run: EnvironmentRun) -> None:
     """Write the index from what a run has left so far. A problem is a line of progress, and no more.
 
     A run with a part of the plan (``only``, or an approval) has all facts of the cluster; what the index of before says
@@ -61,7 +60,7 @@ def life_of_topic(home: Path, environment: str, topic: str, *, most: int) -> Seq
     return found[:most]
 
 
-def _write(run: Run, index: TopicIndex) -> None:
+def _write(run: EnvironmentRun, index: TopicIndex) -> None:
     desired, (live, read_at, when) = run.read_desired(), _newest_live(run)
     plan = run.read_plan() if run.store.has(PLAN_FILE) else None
     is_of_plan = _topics_of_plan(run, plan)
@@ -92,7 +91,7 @@ def _topics_of_plan(run: Run, plan: Plan | None) -> Callable[[str], bool] | None
     return lambda name: name in asked_about
 
 
-def _planned(run: Run, plan: Plan | None) -> Mapping[str, Sequence[PlannedChange]]:
+def _planned(run: EnvironmentRun, plan: Plan | None) -> Mapping[str, Sequence[PlannedChange]]:
     outcomes = {outcome.digest: outcome for outcome in outcomes_so_far(run)}
     rejected = {digest: str(found) for digest, found in read_rejections(run.home, run.environment).items()}
     return planned_changes(plan, run=run.name, outcomes=outcomes, rejected=rejected)
@@ -112,7 +111,7 @@ def _newest_live(run: Run) -> tuple[ClusterSnapshot, datetime, FactsWhen]:
     return live, reading.read_at if reading else now(), "before"
 
 
-def _last_changes(run: Run, index: TopicIndex) -> tuple[Mapping[str, LastChange], int]:
+def _last_changes(run: EnvironmentRun, index: TopicIndex) -> tuple[Mapping[str, LastChange], int]:
     """Read the last changes by topic, and count the audit log's lines. Reads no line that the index of before knows."""
     try:
         known, count = index.last_changes(), index.head().audit_lines

@@ -13,7 +13,7 @@ from datetime import datetime
 from pathlib import Path
 
 from topicops.edges.home.audit_files import audited_environments, last_line_number, read_audit_log
-from topicops.edges.home.open_journals import unsettled
+from topicops.edges.home.journal import unsettled
 from topicops.features.topic_pages.file import TopicIndex
 from topicops.features.topic_pages.values import IndexHead
 from topicops.flow.runs.run import audit_folder

@@ -9,8 +9,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from topicops.features.shared.listed_partitions import ListedPartition, listed_partitions
-from topicops.flow.inspecting import read_live_topics
-from topicops.flow.runs.run import Run, read_needed_specs
+from topicops.flow.runs.access import read_live_topics
+from topicops.flow.runs.files import read_needed_specs
+from topicops.flow.runs.run import EnvironmentRun
 from topicops.model.cluster.broker_defaults import is_known
 from topicops.model.cluster.health import PartitionHealth
 from topicops.model.cluster.snapshot import ClusterSnapshot
@@ -76,9 +77,9 @@ class Listing:
     """Topics by name."""
 
 
-def read_topics(run: Run, wanted: Collection[str]) -> Listing:
+def read_topics(run: EnvironmentRun, wanted: Collection[str]) -> Listing:
     """Read the live topics that ``wanted`` lets through. Raises ``WrongTargetError`` for another cluster."""
-    environment, desired = read_needed_specs(run, no_topic).require()
+    environment, desired = read_needed_specs(run.files, no_topic, run.progress).require()
     access, filters = run.access(environment), FILTERS.keys() & set(wanted)
     live = read_live_topics(access, states=bool(filters))
     if filters:

@@ -13,7 +13,7 @@ from topicops.edges.specs.reader import read_tree
 from topicops.features.shared.writer import replace_text
 from topicops.features.undo.taken_back import SpecFiles, undo_of
 from topicops.features.undo.values import Undo, UndoNote, past_topics
-from topicops.flow.inspecting import audit_files
+from topicops.flow.runs.memory import audit_files
 from topicops.flow.runs.run import now
 from topicops.model.errors import UsageError
 from topicops.model.json_types import json_text

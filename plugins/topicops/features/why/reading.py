@@ -9,7 +9,8 @@ from typing import TypeVar
 from topicops.features.why.causes import causes
 from topicops.features.why.values import Why, WhyFacts
 from topicops.flow.runs.access import Access
-from topicops.flow.runs.run import Run, read_needed_specs
+from topicops.flow.runs.files import read_needed_specs
+from topicops.flow.runs.run import EnvironmentRun
 from topicops.model.errors import TopicopsError, UndecodableZnodeError, UsageError
 from topicops.model.ports import BrokerView, LogQuestions
 from topicops.model.release import USUAL, Release
@@ -20,13 +21,13 @@ from topicops.steps.specs.rules.names import name_problem
 _T = TypeVar("_T")
 
 
-def why(run: Run, topic: str) -> Why:
+def why(run: EnvironmentRun, topic: str) -> Why:
     """Read why the topic is as it is; brokers that do not answer are a cause. Raises ``WrongTargetError``."""
     from topicops.features.why.topic_times import topic_times
 
     if problem := name_problem(topic):
         raise UsageError(f"this is no name of a topic: {problem[1]}")
-    environment, _ = read_needed_specs(run, no_topic).require()
+    environment, _ = read_needed_specs(run.files, no_topic, run.progress).require()
     access, has_zookeeper = run.access(environment), environment.spec.cluster.source == "zookeeper"
     run.progress(f"Reading {topic} of {run.environment}")
     with access.reader() as reader:

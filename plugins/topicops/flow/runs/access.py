@@ -30,6 +30,7 @@ from topicops.model.ports import (
 )
 from topicops.model.specs.environment import Cluster, Environment, EnvironmentSpec, ZooKeeperEndpoint
 from topicops.model.specs.topic_config import read_duration_ms
+from topicops.steps.planning.cluster_guard import require_cluster_id
 
 if TYPE_CHECKING:
     from topicops.edges.connections.lookup import ZooKeeperAddress as ZooKeeperAddress
@@ -178,6 +179,13 @@ def describe_zookeeper(address: ZooKeeperAddress) -> str:
 
     with ZooKeeperReader(address, timeout_s=5.0) as reader:
         return f"cluster {reader.cluster_id()}, {len(reader.brokers())} live broker(s)"
+
+
+def read_live_topics(access: Access, *, states: bool = False) -> ClusterSnapshot:
+    """The environment's own cluster as it is now. Raises ``WrongTargetError`` for another one."""
+    with access.reader() as reader:
+        require_cluster_id(reader.cluster_id(), access.environment)
+        return reader.snapshot(states=states)
 
 
 @contextmanager

@@ -6,13 +6,13 @@ import socket
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from topicops.edges.home.audit_files import audited_environments, deleted_topics, past_deletes
-from topicops.edges.home.memories import mark_of, read_mark, topic_count
-from topicops.edges.home.seen_topics import SeenTopics
-from topicops.flow.runs.run import Run, audit_folder
+from topicops.edges.home.memories import SeenTopics, mark_of, read_mark, topic_count
+from topicops.flow.runs.run import audit_folder
 from topicops.model.cluster.snapshot import ClusterSnapshot, LastSeen, PastDelete
 from topicops.model.errors import UsageError, WrongTargetError
 from topicops.model.json_types import JsonError, json_errors
@@ -25,6 +25,9 @@ from topicops.steps.planning.approvals import Counted, counted
 from topicops.steps.planning.cluster_guard import require_not_shrunken
 from topicops.steps.planning.diff import lost_topics
 
+if TYPE_CHECKING:
+    from topicops.edges.tables.table_folder import TableFolder
+
 
 def require_planned_target(plan: Plan, cluster_id: str, chroot: str) -> None:
     """Raise ``WrongTargetError`` unless the cluster that answered is the one that the plan was made for."""
@@ -36,10 +39,11 @@ def require_planned_target(plan: Plan, cluster_id: str, chroot: str) -> None:
         )
 
 
-def require_whole(run: Run, environment: Environment, live: ClusterSnapshot) -> None:
-    """Raise ``ShrunkenWorldError`` when too many topics are gone since the last good snapshot."""
-    topics_before = topic_count(run.home, live.cluster_id)
+def require_whole(home: Path, environment: Environment, live: ClusterSnapshot) -> int | None:
+    """Give the topics at the last good snapshot. Raises ``ShrunkenWorldError`` when too many are gone since then."""
+    topics_before = topic_count(home, live.cluster_id)
     require_not_shrunken(len(live.topics), topics_before, environment.spec.limits.shrink_percent)
+    return topics_before
 
 
 def require_same_cluster(by_brokers: str, live: ClusterSnapshot) -> None:
@@ -52,37 +56,27 @@ def require_same_cluster(by_brokers: str, live: ClusterSnapshot) -> None:
         )
 
 
-def require_files(run: Run, environment: Environment, desired: Desired) -> None:
+def require_files(topics: Path, environment: Environment, desired: Desired) -> None:
     """Raise ``UsageError`` where no topic file can ask for the plan's changes, unless the policy allows it."""
     if desired.has_files or environment.spec.policy.plans_without_files == "allow":
         return
     raise UsageError(
-        f"{run.topics} has no topic of environment {environment.name}, so nothing asks for the plan's changes; nothing "
+        f"{topics} has no topic of environment {environment.name}, so nothing asks for the plan's changes; nothing "
         "was sent: apply it where the files are, or set policy.plansWithoutFiles: allow "
         f"({environment.place_of('policy.plansWithoutFiles')})"
     )
 
 
 def counted_signatures(
-    run: Run,
     environment: Environment,
     approvals: Sequence[Approval],
     changes: Sequence[GatedChange],
-    *,
+    clock: Clock,
     server_time: ServerTime | None = None,
 ) -> Counted:
-    """Who approved each change that may run by the policy of now; a line of progress for each objection."""
-    # An approval's time may be of either clock.
-    found = counted(
-        approvals,
-        changes,
-        environment,
-        now=reached_by_either(server_time, Clock()),
-        clocks=difference_text(server_time, Clock()),
-    )
-    for objection in found.objections:
-        run.progress(objection)
-    return found
+    """Who approved each change that may run by the policy of now. An approval's time may be of either clock."""
+    now, clocks = reached_by_either(server_time, clock), difference_text(server_time, clock)
+    return counted(approvals, changes, environment, now=now, clocks=clocks)
 
 
 HOME_PAGE = "docs/how-to/run-in-airflow.md#several-workers"
@@ -124,7 +118,13 @@ def require_same_home(home: Path, began: object) -> None:
 
 
 def remember_topics(
-    run: Run, live: ClusterSnapshot, desired: Desired | None, *, at: datetime
+    home: Path,
+    environment: str,
+    live: ClusterSnapshot,
+    tables: TableFolder | None,
+    desired: Desired | None,
+    *,
+    at: datetime,
 ) -> Mapping[str, LastSeen]:
     """The lost topics; they and all live ones are remembered for later runs. Raises ``ArtifactError``.
 
@@ -132,36 +132,37 @@ def remember_topics(
     nor does a run forget a topic whose file it has left out because of errors.
 
     Args:
+        tables: Where the topics of the snapshot are, if they are not in it.
         at: When the snapshot was read.
     """
-    seen = SeenTopics(run.home, run.environment, live.cluster_id)
+    seen = SeenTopics(home, environment, live.cluster_id)
     missing = seen.missing(live.topics)
-    lost = {} if desired is None else _lost(run, missing, desired)
+    lost = {} if desired is None else _lost(home, missing, desired)
     unknown = missing.keys() if desired is None else missing.keys() & desired.left_out
     missed = {**lost, **{name: missing[name] for name in sorted(unknown)}}
-    seen.write(_identities(run, live), at=f"{at:%Y-%m-%dT%H:%M:%SZ}", missed=missed)
+    seen.write(_identities(live, tables), at=f"{at:%Y-%m-%dT%H:%M:%SZ}", missed=missed)
     return lost
 
 
-def known_lost_topics(run: Run, live: ClusterSnapshot, desired: Desired) -> Mapping[str, LastSeen]:
+def known_lost_topics(home: Path, environment: str, live: ClusterSnapshot, desired: Desired) -> Mapping[str, LastSeen]:
     """The lost topics as the last snapshot found them; nothing new is remembered. Raises ``ArtifactError``."""
-    return _lost(run, SeenTopics(run.home, run.environment, live.cluster_id).missing(live.topics), desired)
+    return _lost(home, SeenTopics(home, environment, live.cluster_id).missing(live.topics), desired)
 
 
-def known_past_deletes(run: Run, topics: Collection[str]) -> Mapping[str, PastDelete]:
+def known_past_deletes(home: Path, environment: str, topics: Collection[str]) -> Mapping[str, PastDelete]:
     """Which of these topics a run of this environment has deleted: they come back empty. Raises ``ArtifactError``."""
-    return past_deletes(audit_folder(run.home), run.environment, topics)
+    return past_deletes(audit_folder(home), environment, topics)
 
 
-def _lost(run: Run, missing: Mapping[str, LastSeen], desired: Desired) -> Mapping[str, LastSeen]:
-    folder, identities = audit_folder(run.home), {seen.identity for seen in missing.values()}
+def _lost(home: Path, missing: Mapping[str, LastSeen], desired: Desired) -> Mapping[str, LastSeen]:
+    folder, identities = audit_folder(home), {seen.identity for seen in missing.values()}
     logs = audited_environments(folder) if missing else ()
     deleted = {found for name in logs for found in deleted_topics(folder, name, identities)}
     return lost_topics(missing, desired, deleted=deleted)
 
 
-def _identities(run: Run, live: ClusterSnapshot) -> Iterable[tuple[str, str]]:
-    if live.totals is None or (tables := run.tables()) is None:
+def _identities(live: ClusterSnapshot, tables: TableFolder | None) -> Iterable[tuple[str, str]]:
+    if live.totals is None or tables is None:
         return ((name, topic.identity) for name, topic in live.topics.items())
     from topicops.edges.tables.topics import read_identities
 

@@ -6,7 +6,7 @@ The topics of the files and of the cluster are kept in tables for Spark, else wh
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from topicops.edges.home.artifacts import prune_runs
+from topicops.edges.home.audit_files import audited_environments, last_line_number
 from topicops.flow.runs.outcomes import outcomes_so_far
 from topicops.flow.runs.questions import ANSWER, left_out
 from topicops.flow.runs.run import (
@@ -30,7 +31,9 @@ from topicops.flow.runs.run import (
     PLAN_FILE,
     READING_FILE,
     TABLES_FILE,
+    EnvironmentRun,
     Run,
+    audit_folder,
     baseline_file,
     notes_of,
     outcomes_file,
@@ -106,7 +109,7 @@ def keep_specs(run: Run, specs: Specs, *, as_tables: bool) -> Specs:
     return replace(specs, desired=replace(specs.desired, topics=read_desired_topics(tables)))
 
 
-def load_specs(run: Run) -> Specs:
+def load_specs(run: EnvironmentRun) -> Specs:
     return Specs(environment=read_environment(run), desired=run.read_desired())
 
 
@@ -229,3 +232,23 @@ def snapshot_into(tables: TableFolder, reader: LiveReader, release: Release, *, 
         live = reader.snapshot(states=states, into=sink)
         write_cluster(tables, live)
         return replace(live, totals=sink.totals)
+
+
+def note_reading(run: Run, home: Path, when: FactsWhen) -> None:
+    """Before the cluster is read: keep how many changes were sent so far."""
+    run.store.write_value(_marks_file(when), audit_marks(home))
+
+
+def reading_marks(run: Run, when: FactsWhen) -> Mapping[str, int]:
+    """Read what ``note_reading`` left; empty if it left nothing: then each change counts as later."""
+    return run.store.read_value(_marks_file(when), dict[str, int]) if run.store.has(_marks_file(when)) else {}
+
+
+def audit_marks(home: Path) -> Mapping[str, int]:
+    """Give the number of the last line of each audit log, by environment."""
+    folder = audit_folder(home)
+    return {name: last_line_number(folder, name) for name in audited_environments(folder)}
+
+
+def _marks_file(when: FactsWhen) -> str:
+    return f"audit-lines-{when}.json"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from topicops.edges.home.journal import journal_entries
 from topicops.edges.home.memories import keep_topic_count
@@ -81,23 +82,23 @@ def as_if_done(gated: GatedChange) -> Outcome:
     return Outcome.of(gated, OutcomeStatus.DONE)
 
 
-def count_planned_deletes(run: Run, live: ClusterSnapshot, to_run: Sequence[GatedChange]) -> None:
+def count_planned_deletes(home: Path, live: ClusterSnapshot, to_run: Sequence[GatedChange]) -> None:
     """Lower the topic count before the deletes, so that a process that dies right after one calls no world shrunken."""
     going = {gated.change.topic for gated in to_run if gated.change.action == "delete"} & live.topics.keys()
     if going:
-        keep_topic_count(run.home, live.cluster_id, len(live.topics) - len(going))
+        keep_topic_count(home, live.cluster_id, len(live.topics) - len(going))
 
 
-def count_applied_deletes(run: Run, live: ClusterSnapshot, outcomes: Sequence[Outcome]) -> None:
+def count_applied_deletes(home: Path, live: ClusterSnapshot, outcomes: Sequence[Outcome]) -> None:
     """Count topics again that were to go and stayed; a delete that may yet take effect keeps its topic uncounted."""
     deletes = [outcome for outcome in outcomes if outcome.action == "delete"]
     gone = {o.topic for o in deletes if o.status in (*IN_PLACE, OutcomeStatus.UNKNOWN)} & live.topics.keys()
     if deletes:
-        keep_topic_count(run.home, live.cluster_id, len(live.topics) - len(gone))
+        keep_topic_count(home, live.cluster_id, len(live.topics) - len(gone))
 
 
 @contextmanager
-def noted_once_sent(run: Run, outcomes: Sequence[Outcome], notes: Notes) -> Iterator[None]:
+def noted_once_sent(environment: str, outcomes: Sequence[Outcome], notes: Notes) -> Iterator[None]:
     """Note an error of the block instead of raising it, once ``outcomes`` has one of a request that was sent.
 
     They must be written and reported, whatever fails after the last request.
@@ -107,7 +108,7 @@ def noted_once_sent(run: Run, outcomes: Sequence[Outcome], notes: Notes) -> Iter
     except Exception as error:
         if not _was_sent(outcomes):
             raise
-        log_error(logger, f"after the last request environment={run.environment}", error, level=logging.INFO)
+        log_error(logger, f"after the last request environment={environment}", error, level=logging.INFO)
         with suppress(Exception):
             notes.add([f"after the last request: {sentence(error)}"])
 

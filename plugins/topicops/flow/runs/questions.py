@@ -11,8 +11,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from topicops.flow.runs.held_changes import read_held
-from topicops.flow.runs.run import Run, now
+from topicops.flow.runs.memory import read_held
+from topicops.flow.runs.run import EnvironmentRun, Run
 from topicops.model.json_types import sha256_of
 from topicops.model.plans.plan import Approval, Plan
 from topicops.steps.planning.approvals import fields_of, marked, title_of
@@ -88,7 +88,7 @@ class Decision:
 
 
 def asked_set(
-    run: Run, *, run_after: datetime, wanted: Collection[str], held_set: str, started_by: str | None
+    run: EnvironmentRun, *, run_after: datetime, wanted: Collection[str], held_set: str, started_by: str | None
 ) -> AskedSet:
     """The set that the first try fixed; on that try ``wanted``, or all that are held now when it is empty.
 
@@ -126,7 +126,7 @@ def write_question(run: Run, plan: Plan, text: str, *, rejected_before: Collecti
     digests, fields = tuple(sorted(titles)), fields_of(titles, rejected_before)
     digest = sha256_of({"changes": list(digests), "plan": plan.fingerprint, "text": text, "fields": fields})
     run.store.write_text(QUESTION_TEXT, f"{text}\nQuestion {digest}\n")
-    question = Question(digest=digest, digests=digests, loaded_at=now(), titles=titles, fields=fields)
+    question = Question(digest=digest, digests=digests, loaded_at=run.clock.utc(), titles=titles, fields=fields)
     run.store.write_value(QUESTION, question)
     return question
 

@@ -14,21 +14,19 @@ from topicops.edges.connections.lookup import from_environment
 from topicops.edges.home.artifacts import ArtifactStore, runs_folder
 from topicops.edges.repository import home_of
 from topicops.flow.runs.access import PORT_WRAPPERS, Access
+from topicops.flow.runs.files import SpecFiles, read_specs
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError
 from topicops.model.plans.changes import ACTIONS, Action
 from topicops.model.plans.delta import Delta
 from topicops.model.plans.plan import ChangeSet, Plan
 from topicops.model.plans.plan_file import changes_from_json, plan_from_json, plan_to_json
-from topicops.model.ports import ConnectionSource
+from topicops.model.ports import Clock, ConnectionSource
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
 
 if TYPE_CHECKING:
     from topicops.edges.tables.table_folder import TableFolder
-    from topicops.model.specs.diagnostics import Diagnostic
-    from topicops.steps.specs.needed import Needs
-    from topicops.steps.specs.validate import Validated
 
 READING_FILE = "run.json"
 DESIRED_FILE = "desired.json"
@@ -114,27 +112,14 @@ def no_progress(_: str) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One run; opening it again gives the same one."""
+    """One run: a folder, a name, a clock, and who hears how far it is. It knows nothing of files and clusters."""
 
     store: ArtifactStore
-    environment: str
-    topics: Path
-    home: Path
     name: str
     """``<group>/<run id>``; shown to whoever waits for the lease."""
-    connections: ConnectionSource = from_environment
+    clock: Clock
     progress: Callable[[str], None] = no_progress
     """Takes one line of progress."""
-    version: str | None = None
-    """The commit that the files are of, for folders that git does not know; None: not known."""
-    pinned: str | None = None
-    """The commit that the files must be of; None: any."""
-    named: str | None = None
-    """What plans call the folder of topics, where ``topics`` is a copy of it: ``topics/``; None: its own place."""
-
-    def access(self, environment: Environment) -> Access:
-        """How this run reaches the environment's cluster."""
-        return Access(environment=environment, run=self.name, home=self.home, connections=self.connections)
 
     def read_desired(self) -> Desired:
         """With tables, its topics are read from theirs when they are asked for."""
@@ -187,6 +172,27 @@ class Run:
         return plan_from_json(self.store.read_text(PLAN_FILE))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnvironmentRun(Run):
+    """A run about one environment. The top of a step takes it; below that, each function takes what it needs of it."""
+
+    files: SpecFiles
+    home: Path
+    connections: ConnectionSource = from_environment
+
+    @property
+    def environment(self) -> str:
+        return self.files.environment
+
+    @property
+    def topics(self) -> Path:
+        return self.files.topics
+
+    def access(self, environment: Environment) -> Access:
+        """How this run reaches the environment's cluster."""
+        return Access(environment=environment, run=self.name, home=self.home, connections=self.connections)
+
+
 def open_run(
     *,
     environment: str,
@@ -199,7 +205,7 @@ def open_run(
     version: str | None = None,
     pinned: str | None = None,
     part: str | None = None,
-) -> Run:
+) -> EnvironmentRun:
     """The run whose folder is ``<home>/runs/<group>/<run id>``.
 
     Args:
@@ -212,16 +218,14 @@ def open_run(
     """
     home = home or home_folder()
     folder = runs_folder(home, group, run_id)
-    return Run(
+    return EnvironmentRun(
         store=PORT_WRAPPERS.get().store(ArtifactStore(folder / part if part else folder)),
-        environment=environment,
-        topics=topics,
-        home=home,
         name="/".join((group, run_id, *([part] if part else []))),
-        connections=cache(connections),
+        clock=Clock(),
         progress=progress,
-        version=version,
-        pinned=pinned,
+        files=SpecFiles(topics=topics, environment=environment, version=version, pinned=pinned),
+        home=home,
+        connections=cache(connections),
     )
 
 
@@ -274,70 +278,7 @@ def safety_notes(environment: Environment) -> Iterator[str]:
         yield f"TOPICOPS_HOME is not set, in class production: {HOME_NOT_SET}"
 
 
-def read_specs(run: Run, *, needs: Needs | None = None) -> Validated:
-    """Every file of ``topics/``, judged for the run's environment; places in it are named as a plan names them.
-
-    Args:
-        needs: The topics whose files must be valid; None: all.
-    """
-    from topicops.edges.specs.git import name_in_repository
-    from topicops.edges.specs.open_files import shown_folder
-    from topicops.edges.specs.reader import read_tree
-    from topicops.steps.specs.validate import validate, with_folder_named
-
-    validated = validate(read_tree(run.topics), environment=run.environment, now=now(), needs=needs)
-    named = name_in_repository(run.topics) if run.named is None else run.named
-    return with_folder_named(validated, read=shown_folder(run.topics), named=named)
-
-
-def diagnostics_named(topics: Path, found: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """The same problems; files that are not below the working folder are named from the root of their repository.
-
-    Also in the sentences, which may name another file.
-    """
-    from topicops.edges.specs.git import name_in_repository
-    from topicops.edges.specs.open_files import shown_folder
-
-    read = shown_folder(topics)
-    if not read.startswith(("../", "/")):
-        return tuple(found)
-    named = name_in_repository(topics)
-
-    def of(text: str) -> str:
-        return text.replace(read, named)
-
-    return tuple(
-        replace(
-            each,
-            file=of(each.file),
-            summary=of(each.summary),
-            help=of(each.help),
-            note=replace(each.note, file=of(each.note.file), text=of(each.note.text)) if each.note else None,
-        )
-        for each in found
-    )
-
-
-def read_needed_specs(run: Run, needs: Needs | None) -> Validated:
-    """As ``read_specs``; a line of progress counts the files with errors that are left out."""
-    from topicops.steps.specs.needed import left_out_line
-
-    validated = read_specs(run, needs=needs)
-    if line := left_out_line(validated.left_out):
-        run.progress(line)
-    return validated
-
-
-def keep_environment(run: Run) -> Environment:
-    """Write ``environment.json`` of the files as they are now, whatever is wrong with files of topics."""
-    from topicops.steps.specs.needed import no_topic
-
-    environment, _ = read_needed_specs(run, no_topic).require()
-    run.store.write_value(ENVIRONMENT_FILE, environment)
-    return environment
-
-
-def read_environment(run: Run) -> Environment:
+def read_environment(run: EnvironmentRun) -> Environment:
     """The environment as ``validate`` found it, so that a run judges by one; without that step, as files have it now.
 
     Raises:
@@ -345,7 +286,7 @@ def read_environment(run: Run) -> Environment:
     """
     if run.store.has(ENVIRONMENT_FILE):
         return run.store.read_value(ENVIRONMENT_FILE, Environment)
-    return read_specs(run).require()[0]
+    return read_specs(run.files).require()[0]
 
 
 def load_plan(path: Path) -> Plan:

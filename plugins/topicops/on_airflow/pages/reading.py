@@ -12,8 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from topicops.flow.runs.held_changes import question_name, read_held, read_rejections
 from topicops.flow.runs.kept import load_facts
+from topicops.flow.runs.memory import question_name, read_held, read_rejections
 from topicops.flow.runs.questions import (
     ANSWER,
     ASKED_SET,

@@ -26,7 +26,7 @@ from topicops.model.plans.plan import Approval, Plan
 from topicops.model.printable import plural
 
 if TYPE_CHECKING:
-    from topicops.flow.runs.run import Run
+    from topicops.flow.runs.run import EnvironmentRun, Run
     from topicops.flow.runs.values import Planned
     from topicops.steps.reporting.run_report import RunReport
 
@@ -88,7 +88,7 @@ def require_answer(yes: bool) -> None:
 
 
 def planned_and_confirmed(
-    run: Run, *, only: str | None, approve: str | None, yes: bool, output: Format
+    run: EnvironmentRun, *, only: str | None, approve: str | None, yes: bool, output: Format
 ) -> tuple[Planned, tuple[Approval, ...]]:
     """Plan, show the plan, and ask; gives the plan, and what the person approves.
 
@@ -97,7 +97,7 @@ def planned_and_confirmed(
     from topicops.flow import planning, reporting
     from topicops.plugged import ENGINES, after_run
 
-    planned = planning.make_plan(run, engines=ENGINES, states=True, only=only)
+    planned = planning.make_plan(run, run.files, run.home, run.connections, engines=ENGINES, states=True, only=only)
     after_run(run, planned.results())
     plan = planned.plan
     shown = reporting.render(plan, "text", planned.comparison.facts)

@@ -1,1 +1,0 @@
-"""Commands that read or change a live cluster, or the records of it."""

@@ -1,1 +1,0 @@
-"""Commands that read and write spec files alone. They open no connection."""
