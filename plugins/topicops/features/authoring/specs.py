@@ -14,7 +14,7 @@ from topicops.features.authoring.first_environment import SCHEMAS, schema_line
 from topicops.features.shared.writer import document_of, replace_text, require_free, shown, write_new
 from topicops.features.shared.yaml_blocks import chunks_of, field_of, is_block, plain_value
 from topicops.features.shared.yaml_text import Content, document_text, text_of
-from topicops.flow.runs.run import Run, read_specs
+from topicops.flow.runs.run import EnvironmentRun, read_specs
 from topicops.model.errors import SpecError, UsageError
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.document import Document, Fields, Tree
@@ -156,9 +156,9 @@ def _kept(document: Document) -> object:
     return {key.text: plain_value(value) for key, value in entries if key.text not in _REPLACED}
 
 
-def topic_id(run: Run, topic: str) -> str:
+def topic_id(run: EnvironmentRun, topic: str) -> str:
     """Read the id of a live topic. Raises ``UsageError`` where it has none, or is not there."""
-    environment, _ = read_specs(run).require()
+    environment, _ = read_specs(run.files).require()
     with run.access(environment).reader() as reader:
         require_cluster_id(reader.cluster_id(), environment)
         live = reader.traces([topic])[topic].live

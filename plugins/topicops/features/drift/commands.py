@@ -20,6 +20,7 @@ from topicops.cli.shared_options import (
     TopicsOption,
     all_environments,
 )
+from topicops.flow.runs.run import EnvironmentRun
 from topicops.model.errors import ExitStatus, UsageError
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ def _differs_now(environment: str, topics: Path, only: str | None, output: TextO
     return bool(found.drift)
 
 
-def live_drift(run: Run, *, only: str | None = None) -> DriftReport:
+def live_drift(run: EnvironmentRun, *, only: str | None = None) -> DriftReport:
     """Say where the live cluster differs from the files. Raises ``WrongTargetError`` for another cluster."""
     from topicops.flow.runs.access import read_live_topics
     from topicops.flow.runs.files import read_needed_specs
@@ -90,7 +91,8 @@ def live_drift(run: Run, *, only: str | None = None) -> DriftReport:
     from topicops.steps.specs.needed import no_topic
 
     run.progress(f"Reading {run.topics}")
-    environment, desired = read_needed_specs(run, needs_of(only) or no_topic).require()
+    environment, desired = read_needed_specs(run.files, needs_of(only) or no_topic, run.progress).require()
     run.progress(f"Reading the live topics of {run.environment}")
     live = read_live_topics(run.access(environment))
-    return drift(desired, replace(live, lost=known_lost_topics(run, live, desired)), environment, only=only)
+    lost = known_lost_topics(run.home, run.environment, live, desired)
+    return drift(desired, replace(live, lost=lost), environment, only=only)

@@ -14,7 +14,7 @@ from topicops.features.notify.events import Event, EventKind, Told
 from topicops.flow.reporting import run_report
 from topicops.flow.runs.memory import read_rejections, unverified_of
 from topicops.flow.runs.outcomes import outcomes_so_far
-from topicops.flow.runs.run import EnvironmentRun, Run
+from topicops.flow.runs.run import EnvironmentRun
 from topicops.model.errors import ArtifactError, TopicopsError
 from topicops.model.plans.changes import GateWord
 from topicops.model.printable import plural
@@ -36,7 +36,7 @@ class Telling:
 
     def __init__(
         self,
-        run: Run,
+        run: EnvironmentRun,
         report: RunReport,
         found: Sequence[Event],
         judged: Collection[EventKind],
@@ -119,7 +119,7 @@ def telling_of_run(
     return Telling(run, report, found, run_events.judged_by(report) if is_whole else frozenset(), approval=approval)
 
 
-def telling_of_drift(run: Run, *, is_whole: bool) -> Telling:
+def telling_of_drift(run: EnvironmentRun, *, is_whole: bool) -> Telling:
     """Make what is told at the end of a run of the drift DAG."""
     report = _no_report(run)
     entries = run.store.read_value(DRIFT_FILE, DriftReport).drift
@@ -128,19 +128,19 @@ def telling_of_drift(run: Run, *, is_whole: bool) -> Telling:
     return Telling(run, report, found, frozenset(("drift", "failed")) if is_whole else frozenset())
 
 
-def telling_of_answer(run: Run, *, kind: EventKind, verdict: str, changes: int) -> Telling:
+def telling_of_answer(run: EnvironmentRun, *, kind: EventKind, verdict: str, changes: int) -> Telling:
     """Make what is told of a question or its answer: ``held``, ``approved``, ``rejected`` or ``withdrawn``."""
     event = replace(_event(run, kind, verdict, cause=verdict), counts={"changes": changes})
     return Telling(run, _no_report(run), (event,), frozenset())
 
 
-def note_end_told(run: Run) -> None:
+def note_end_told(run: EnvironmentRun) -> None:
     """Note that everybody was told how the run ended, so that nobody is told again that it failed."""
     with suppress(ArtifactError):
         run.store.write_text(END_TOLD_FILE, "")
 
 
-def telling_of_failure(run: Run, reason: str) -> Telling:
+def telling_of_failure(run: EnvironmentRun, reason: str) -> Telling:
     """Make what is told of a run that failed without a report. Needs neither its folder nor the home."""
     with suppress(ArtifactError, OSError):  # then it is told, perhaps again
         if run.store.has(END_TOLD_FILE):
@@ -152,7 +152,7 @@ def telling_of_failure(run: Run, reason: str) -> Telling:
     return Telling(run, _no_report(run), (event,), frozenset(("failed",)))
 
 
-def telling_of_files(run: Run, fetched_at: datetime | None) -> Telling:
+def telling_of_files(run: EnvironmentRun, fetched_at: datetime | None) -> Telling:
     """Make what is told of the files at the end of any run. None means that Airflow still fetches them."""
     said = f"Airflow fetched the files last at {fetched_at:%Y-%m-%d %H:%M} UTC" if fetched_at else ""
     verdict = f"{said}: runs do not know what was changed since. See the log of the DAG processor."
@@ -168,7 +168,7 @@ def _event(run: EnvironmentRun, kind: EventKind, verdict: str, *, cause: str) ->
     return Event(kind=kind, environment=run.environment, verdict=verdict, cause=cause, run=run.name)
 
 
-def _left_by(run: Run) -> str:
+def _left_by(run: EnvironmentRun) -> str:
     """Say what the run has sent, and what of it is not verified."""
     try:
         sent = [outcome for outcome in outcomes_so_far(run) if outcome.sent]

@@ -22,7 +22,7 @@ import topicops
 from topicops.edges.home.journal import open_journals_folder
 from topicops.edges.home.memories import Memory, MemoryFile
 from topicops.flow.runs.memory import read_held, unverified_of, write_verified
-from topicops.flow.runs.run import ENVIRONMENT_FILE, TABLES_FILE, EnvironmentRun, Run, now, read_environment
+from topicops.flow.runs.run import ENVIRONMENT_FILE, TABLES_FILE, EnvironmentRun, now, read_environment
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError
 from topicops.model.json_types import FormatVersion
@@ -143,7 +143,7 @@ def quiet_after(good: GoodRun, *, every: timedelta, commit: str | None) -> Quiet
     return Quiet(sentence=sentence, run=good.run, full_check_at=full_check_at, commit=commit)
 
 
-def judged_by(run: Run) -> str:
+def judged_by(run: EnvironmentRun) -> str:
     """Name the good run at whose end the rules held in the state of this run's snapshot; empty: none, or too old."""
     if not (run.store.has(LAST_GOOD_FILE) and run.store.has(STATE_FILE)):
         return ""
@@ -185,7 +185,7 @@ def is_good(report: RunReport) -> bool:
     )
 
 
-def state_of(run: Run, mode: str) -> RunState:
+def state_of(run: EnvironmentRun, mode: str) -> RunState:
     """Read the state of the run's files and of its first snapshot."""
     tables, desired = run.known_tables(), replace(_desired(run), commit=None)
     return RunState(
@@ -204,7 +204,7 @@ def cluster_digest(tables: TableFolder) -> str | None:
     return tables.digest("cluster", "brokers", "topics", "partitions")
 
 
-def _good_run(run: Run, report: RunReport) -> GoodRun | None:
+def _good_run(run: EnvironmentRun, report: RunReport) -> GoodRun | None:
     if not is_good(report) or report.plan is None or next(_open_matters(run), ""):
         return None
     state = run.store.read_value(STATE_FILE, RunState)
@@ -250,7 +250,7 @@ def _every(run: EnvironmentRun) -> timedelta:
     return read_environment(run).spec.airflow.full_check_every
 
 
-def _desired(run: Run) -> Desired:
+def _desired(run: EnvironmentRun) -> Desired:
     """Read what the files ask for without the topics, which are in the table."""
     return run.store.read_value("desired.json", Desired)
 
