@@ -11,7 +11,7 @@ from airflow.sdk import ObjectStoragePath
 
 from topicops.flow.runs.run import Run, open_run
 from topicops.model.runs.run_result import RunResult
-from topicops.on_airflow.artifact_copies import RESULT, copy_artifacts
+from topicops.on_airflow.tasks.changes import RESULT, copy_artifacts
 
 RESULT_OF_RUN = RunResult(headline="Applied and verified: 3 done.", success=True, commit=None, changes=())
 

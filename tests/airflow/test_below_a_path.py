@@ -17,7 +17,7 @@ from fixtures.topic_index import write_index
 from topicops.features.sandbox.edges.airflow import LocalAirflow, start_airflow, wait_for_dags
 from topicops.features.shared.airflow_client import AirflowClient
 from topicops.features.topic_pages.on_airflow import VIEW
-from topicops.on_airflow.routes import PLAN_ROUTE, PREFIX, QUALITY_ROUTE
+from topicops.on_airflow.names import PLAN_ROUTE, PREFIX, QUALITY_ROUTE
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PIPELINE = "topic_pipeline_local"

@@ -20,7 +20,7 @@ from airflow.sdk.exceptions import ParamValidationError
 from fakes import builders
 from fixtures.reviews import as_param, review_of, signed
 from topicops.features.fleet.on_airflow import fleet_dags
-from topicops.on_airflow.dags import misnamed
+from topicops.on_airflow.dags.environment import misnamed
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 KINDS = ("pipeline", "approval", "drift")

@@ -16,12 +16,13 @@ from fixtures.scripted_task import ScriptedTask, context
 from topicops.flow import single_steps
 from topicops.flow.runs.run import open_run
 from topicops.model.errors import ArtifactError
-from topicops.on_airflow import tasks
-from topicops.on_airflow.one_home import FIRST_TASKS, KEY
+from topicops.on_airflow.tasks import opening
+from topicops.on_airflow.tasks.opening import FIRST_TASKS
+from topicops.on_airflow.tasks.opening import HOME_KEY as KEY
 
 
 def take_step(home: Path, task: ScriptedTask) -> None:
-    with tasks.step(site(ScriptedFlow(home=home)), cast("Context", context(task))):
+    with opening.opened(site(ScriptedFlow(home=home)), cast("Context", context(task))):
         pass
 
 

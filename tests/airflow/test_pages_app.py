@@ -17,11 +17,11 @@ from fixtures.run_pages import NOW, write_run
 from fixtures.topic_index import write_index
 from topicops.model.plans.plan import GateWord
 from topicops.model.runs.memories import Rejection
+from topicops.on_airflow.names import PREFIX, RunOf
 from topicops.on_airflow.pages import app
 from topicops.on_airflow.pages.app import build_app
-from topicops.on_airflow.pages.reading import Answered, PlanModel, Question, RunOf
+from topicops.on_airflow.pages.reading import Answered, PlanModel, Question
 from topicops.on_airflow.plugin import TopicopsPlugin
-from topicops.on_airflow.routes import PREFIX
 
 pytestmark = pytest.mark.usefixtures("airflow_database")
 

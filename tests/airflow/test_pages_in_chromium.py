@@ -31,7 +31,7 @@ from topicops.model.plans.plan import LoadTable, Plan
 from topicops.model.plans.plan_file import plan_to_json
 from topicops.model.runs.memories import HeldSet, Rejection
 from topicops.model.runs.results import FailingRow, Outcome, OutcomeStatus, QualityReport, quality_file
-from topicops.on_airflow.routes import PLAN_ROUTE, PREFIX, QUALITY_ROUTE
+from topicops.on_airflow.names import PLAN_ROUTE, PREFIX, QUALITY_ROUTE
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PIPELINE = "topic_pipeline_local"

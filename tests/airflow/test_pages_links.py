@@ -10,9 +10,9 @@ from airflow.models.taskinstancekey import TaskInstanceKey
 from airflow.sdk import DAG
 from airflow.serialization.serialized_objects import DagSerialization
 
-from topicops.on_airflow.links import STEP_OPERATORS, PlanLink, QualityLink
+from topicops.on_airflow.dags.operators import STEP_OPERATORS, PlanLink, QualityLink
+from topicops.on_airflow.names import PLAN_ROUTE, QUALITY_ROUTE
 from topicops.on_airflow.plugin import TopicopsPlugin
-from topicops.on_airflow.routes import PLAN_ROUTE, QUALITY_ROUTE
 
 LINKED = {"plan": "Plan", "gate": "Plan", "quality_before": "Quality", "quality_after": "Quality"}
 

@@ -15,7 +15,7 @@ from fixtures.browser import NO_CHROMIUM, Browser, is_installed
 from fixtures.live import create_topics, until
 from fixtures.topic_project import TOMBSTONE, TOPIC
 from topicops.features.sandbox.edges.cluster import LocalCluster
-from topicops.on_airflow.routes import PLAN_ROUTE, PREFIX, QUALITY_ROUTE
+from topicops.on_airflow.names import PLAN_ROUTE, PREFIX, QUALITY_ROUTE
 
 CHANGES = ("create", "expand", "configure", "delete")
 

@@ -1,6 +1,6 @@
 from fixtures.quality import quality_report
 from topicops.model.runs.results import FailingRow, QualityReport, QualityResult
-from topicops.on_airflow.pages.quality_markdown import quality_markdown
+from topicops.on_airflow.tasks.pipeline import quality_markdown
 
 
 def report(**fields: object) -> QualityReport:

@@ -8,7 +8,7 @@ import pytest
 
 from fixtures.html_seen import Seen
 from topicops.features.shared.markup import tag
-from topicops.on_airflow import topic_pages
+from topicops.on_airflow import plugged_at_start as topic_pages
 from topicops.on_airflow.plugged import Page
 
 

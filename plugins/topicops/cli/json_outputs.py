@@ -9,7 +9,7 @@ import topicops.features.audit.values
 import topicops.features.authoring.drafts
 import topicops.features.doctor.values
 import topicops.features.explain.explanation
-import topicops.features.fleet.text
+import topicops.features.fleet.values
 import topicops.features.history.asking
 import topicops.features.history.lines
 import topicops.features.rehearse.each_rack
@@ -43,7 +43,7 @@ class JsonOutput:
 OUTPUTS: Mapping[str, JsonOutput] = {
     "plan": JsonOutput(PlanFile, ("plan", "show"), ("plan.json",)),
     "report": JsonOutput(ReportJson, ("apply", "verify"), ("report.json",)),
-    "fleet": JsonOutput(topicops.features.fleet.text.FleetJson, ("plan", "drift", "verify"), ("fleet.json",)),
+    "fleet": JsonOutput(topicops.features.fleet.values.FleetReport, ("plan", "drift", "verify"), ("fleet.json",)),
     "drift": JsonOutput(DriftReport, ("drift",), ("drift.json",)),
     "diagnostics": JsonOutput(DiagnosticsJson, ("validate", "ci validate")),
     "explanation": JsonOutput(topicops.features.explain.explanation.Explanation, ("explain",)),

@@ -25,7 +25,7 @@ def zookeeper_connection_type() -> dict[str, object]:
     """How the form for a ZooKeeper connection looks; the API server draws it without importing the hook."""
     return {
         "connection-type": "zookeeper",
-        "hook-class-name": "topicops.on_airflow.zookeeper_hook.ZooKeeperHook",
+        "hook-class-name": "topicops.on_airflow.connections.ZooKeeperHook",
         "hook-name": "ZooKeeper",
         "ui-field-behaviour": {
             "hidden-fields": ["schema", "port"],

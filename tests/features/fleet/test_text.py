@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 
-from topicops.features.fleet.text import fleet_json, fleet_markdown, fleet_summary, fleet_text
-from topicops.features.fleet.values import EnvironmentResult, FleetReport, Standing
+from topicops.features.fleet.values import EnvironmentResult, FleetReport, Standing, fleet_markdown, fleet_text
+from topicops.model.json_types import json_text
 
 QUIET = EnvironmentResult(environment="prod-eu", result=Standing.UNCHANGED, summary="No changes.")
 HELD = EnvironmentResult(environment="a", result=Standing.HELD, summary="Plan: 1 to create.", counts={"create": 1})
 DEAD = EnvironmentResult(
     environment="b", result=Standing.UNREACHABLE, summary="gone|\x1b[31m\nsecond line", code="TOP504", exit_status=1
 )
-REPORT = FleetReport(environments=(QUIET, HELD, DEAD))
+REPORT = FleetReport.of((QUIET, HELD, DEAD))
 
 
 def test_the_summary_begins_with_the_best_news() -> None:
-    assert fleet_summary(REPORT) == "1 of 3 environments without changes, 1 held, 1 unreachable."
-    assert fleet_summary(FleetReport(environments=(DEAD,))) == "1 of 1 environments unreachable."
+    assert REPORT.summary == "1 of 3 environments without changes, 1 held, 1 unreachable."
+    assert FleetReport.of((DEAD,)).summary == "1 of 1 environments unreachable."
 
 
 def test_a_row_is_one_printable_line() -> None:
@@ -39,7 +39,7 @@ def test_markdown_escapes_what_would_break_the_table() -> None:
 
 
 def test_json_has_the_whole_text_and_every_environment() -> None:
-    found = json.loads(fleet_json(REPORT))
+    found = json.loads(json_text(REPORT))
     assert (found["exit_status"], found["counts"]) == (1, {"without changes": 1, "held": 1, "unreachable": 1})
     assert found["environments"][2] == {
         "environment": "b",

@@ -5,7 +5,7 @@ import pytest
 from fakes import builders
 from fixtures.rich_plan import rich_plan
 from fixtures.topic_index import CHANGE, PLANNED, a_cluster, healthy, the_files
-from topicops.features.topic_pages.rows import indexed_topics, planned_changes
+from topicops.features.topic_pages.indexing import indexed_topics, planned_changes
 from topicops.features.topic_pages.values import BrokerShare, IndexedTopic
 from topicops.model.plans.changes import GateWord
 from topicops.model.runs.results import Outcome, OutcomeStatus

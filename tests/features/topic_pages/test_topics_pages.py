@@ -9,11 +9,11 @@ from fixtures.html_seen import Seen, assert_nothing_runs
 from fixtures.run_pages import HOSTILE
 from fixtures.topic_index import a_cluster, head_of, write_index
 from topicops.features.topic_pages.file import TopicIndex
+from topicops.features.topic_pages.indexing import indexed_topics
 from topicops.features.topic_pages.on_airflow.brokers_page import broker_page, brokers_page, rack_page
 from topicops.features.topic_pages.on_airflow.reading import read_indexed
 from topicops.features.topic_pages.on_airflow.topic_page import CAUSES_SHOWN, topic_page
 from topicops.features.topic_pages.on_airflow.topics_page import topics_page
-from topicops.features.topic_pages.rows import indexed_topics
 from topicops.features.topic_pages.values import TopicsWanted
 
 

@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from topicops.edges.connections.lookup import from_environment
 from topicops.edges.home.artifacts import ArtifactStore
-from topicops.features.fleet.text import fleet_text, fleet_values
-from topicops.features.fleet.values import EnvironmentResult, FleetReport, Standing
+from topicops.features.fleet.values import EnvironmentResult, FleetReport, Standing, fleet_text
 from topicops.flow.engines import DiffEngine, engine_for
 from topicops.flow.planning import specs_of
 from topicops.flow.runs.kept import keep_specs, prune
@@ -71,6 +70,10 @@ class Fleet:
     connections: ConnectionSource = from_environment
     version: str | None = None
     progress: Callable[[str], None] = no_progress
+
+    def runs_of(self, report: FleetReport) -> list[Run]:
+        """Give the run of each environment that did not fail."""
+        return [self.runs[result.environment] for result in report.environments if result not in report.broken]
 
 
 def environments_of(topics: Path, named: Sequence[str]) -> tuple[str, ...]:
@@ -127,11 +130,6 @@ def open_fleet(
     )
 
 
-def runs_of(fleet: Fleet, report: FleetReport) -> list[Run]:
-    """Give the run of each environment that did not fail."""
-    return [fleet.runs[result.environment] for result in report.environments if result not in report.broken]
-
-
 class Steps:
     """Takes one step after the other for all environments that have not failed."""
 
@@ -163,8 +161,8 @@ class Steps:
 
     def report(self, results: Mapping[str, EnvironmentResult]) -> FleetReport:
         """``fleet.json`` and ``fleet.txt``."""
-        report = FleetReport(environments=tuple({**results, **self.failures}[name] for name in self.fleet.runs))
-        self.fleet.store.write_json("fleet.json", fleet_values(report))
+        report = FleetReport.of([{**results, **self.failures}[name] for name in self.fleet.runs])
+        self.fleet.store.write_json("fleet.json", report)
         self.fleet.store.write_text("fleet.txt", f"{fleet_text(report)}\n")
         return report
 

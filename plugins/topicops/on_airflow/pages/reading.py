@@ -40,31 +40,10 @@ from topicops.model.runs.memories import HeldSet, Rejection
 from topicops.model.runs.results import Outcome
 from topicops.model.runs.run_result import QUIET_FILE, Quiet
 from topicops.model.specs.diagnostics import Diagnostic
-from topicops.on_airflow.dag_ids import environment_of, kind_of
+from topicops.on_airflow.names import RunOf
 from topicops.steps.reporting.runs.run_report import carried_out
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOf:
-    """A run of one of our DAGs, as Airflow names it."""
-
-    dag_id: str
-    run_id: str
-
-    @property
-    def environment(self) -> str | None:
-        """None: the DAG is not one of topicops."""
-        return environment_of(self.dag_id)
-
-    @property
-    def is_approval(self) -> bool:
-        return kind_of(self.dag_id) == "approval"
-
-    @property
-    def approval_dag(self) -> str:
-        return f"topic_approval_{self.environment}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from topicops.features.shared.markup import Html, tag
-from topicops.on_airflow.routes import BELOW
+from topicops.on_airflow.names import BELOW
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -28,7 +28,7 @@ def add_routes(app: FastAPI, home: Callable[[], Path]) -> None:
 def framed(page: Page, home: Path, environment: str) -> str:
     """Give the whole document of another feature's page."""
     from topicops.features.topic_pages.on_airflow.frame import framed
-    from topicops.on_airflow.pages.airflow_runs import dags_of
+    from topicops.on_airflow.pages.airflow_state import dags_of
 
     return framed(page, home, environment, dags_of)
 

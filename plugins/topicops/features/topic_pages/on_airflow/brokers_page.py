@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from urllib.parse import urlencode
 
 from topicops.features.shared.markup import Html, number, pill, table, tag, together
 from topicops.features.topic_pages.on_airflow import topic_link
@@ -13,7 +12,7 @@ from topicops.features.topic_pages.on_airflow.reading import Indexed
 from topicops.features.topic_pages.values import BrokerShare, IndexHead, TopicsWanted
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.printable import plural
-from topicops.on_airflow.pages.plan_page import bar
+from topicops.on_airflow.pages.parts import bar, empty, muted, with_query
 
 Shares = Mapping[int, BrokerShare]
 """What each broker has of all topics, by its id; also of brokers that are not registered."""
@@ -50,7 +49,7 @@ def _rack(indexed: Indexed, head: IndexHead, rack: str) -> Iterator[Html]:
     shares = _shares(indexed, head.live)
     members = {broker: found for broker, found in shares.items() if _rack_of(head.live, broker) == rack}
     if not members:
-        yield tag("p", "No broker of this cluster is in a rack of this name.", cls="empty")
+        yield empty("No broker of this cluster is in a rack of this name.")
         return
     yield _summary(head, members)
     yield _brokers(head.live, members, shares)
@@ -65,34 +64,35 @@ def _summary(head: IndexHead, shares: Shares) -> Html:
     verdict += f", {len(gone)} with replicas not registered{names}" if gone else ""
     verdict += f"; {plural(missing, 'replica')} not in sync." if missing else "; all replicas in sync."
     controller = "" if live.controller_id is None else f"Controller: {live.controller_id}. "
-    about = tag("p", f"{controller}Cluster {live.cluster_id}.", cls="muted")
-    return together(tag("p", verdict, cls="verdict"), about)
+    return together(tag("p", verdict, cls="verdict"), muted(f"{controller}Cluster {live.cluster_id}."))
 
 
 def _brokers(live: ClusterSnapshot, shown: Shares, every: Shares) -> Html:
     most_replicas = max((found.replicas for found in every.values()), default=0)
     most_leaders = max((found.leaders for found in every.values()), default=0)
-    rows = (_broker_row(live, found, most_replicas, most_leaders) for found in shown.values())
+    rows: list[list[Html | str | None]] = [
+        [
+            broker_link(found.broker, live),
+            _rack_link(_rack_of(live, found.broker)),
+            _bar(found.replicas, most_replicas),
+            _bar(found.leaders, most_leaders),
+            _missing(found),
+        ]
+        for found in shown.values()
+    ]
     return table(("broker", "rack", "replicas", "leaders", "not in sync here"), rows, cls="loads")
 
 
-def _broker_row(
-    live: ClusterSnapshot, found: BrokerShare, most_replicas: int, most_leaders: int
-) -> Iterator[Html | str | None]:
-    rack = _rack_of(live, found.broker)
-    yield broker_link(found.broker, live)
-    yield tag("a", rack, href=f"rack?{urlencode({'name': rack})}")
-    yield _bar(found.replicas, most_replicas)
-    yield _bar(found.leaders, most_leaders)
-    yield _missing(found)
+def _rack_link(rack: str) -> Html:
+    return tag("a", rack, href=with_query("rack", {"name": rack}))
 
 
 def _missing(found: BrokerShare) -> Html:
     if not found.missing:
         return pill("none", "good")
-    query = urlencode({"broker": found.broker, "state": "under-replicated"})
+    address = with_query("topics", {"broker": found.broker, "state": "under-replicated"})
     said = f"{plural(found.missing, 'replica')} of {plural(found.topics_missing, 'topic')}"
-    return tag("a", pill(said, "bad"), href=f"topics?{query}")
+    return tag("a", pill(said, "bad"), href=address)
 
 
 def _racks(live: ClusterSnapshot, shares: Shares) -> Iterator[Html]:
@@ -106,7 +106,7 @@ def _racks(live: ClusterSnapshot, shares: Shares) -> Iterator[Html]:
     most_replicas, most_leaders = (max(getattr(s, key) for s in sums.values()) for key in ("replicas", "leaders"))
     rows: list[list[Html | str]] = [
         [
-            tag("a", name, href=f"rack?{urlencode({'name': name})}"),
+            _rack_link(name),
             plural(len(racks[name]), "broker"),
             _bar(found.replicas, most_replicas),
             _bar(found.leaders, most_leaders),
@@ -134,19 +134,19 @@ def _broker(indexed: Indexed, live: ClusterSnapshot, broker: int) -> Iterator[Ht
     shares = _shares(indexed, live)
     found, registered = shares.get(broker), live.brokers.get(broker)
     if found is None:
-        yield tag("p", "No broker of this id is registered, and no topic has a replica on it.", cls="empty")
+        yield empty("No broker of this id is registered, and no topic has a replica on it.")
         return
     state = pill("registered", "good") if registered else pill("not registered", "bad")
     controller = pill("controller", "calm") if live.controller_id == broker else None
     yield tag("p", state, " ", controller, cls="verdict")
     if registered:
-        yield tag("p", f"rack {registered.rack or 'none'}; {', '.join(registered.endpoints)}", cls="muted")
+        yield muted(f"rack {registered.rack or 'none'}; {', '.join(registered.endpoints)}")
     yield _brokers(live, {broker: found}, shares)
-    yield tag("p", tag("a", "all topics with a replica here", href=f"topics?{urlencode({'broker': broker})}"))
+    yield tag("p", tag("a", "all topics with a replica here", href=with_query("topics", {"broker": broker})))
     yield tag("h2", "What is missing because of it")
     page = indexed.index.page(TopicsWanted(broker=broker, state="under-replicated"))
     if not page.found:
-        yield tag("p", "Nothing: each of its replicas is in sync.", cls="muted")
+        yield muted("Nothing: each of its replicas is in sync.")
         return
     rows: list[list[Html | str]] = [
         [topic_link(row.name), row.owner, number(row.shares[broker].missing), number(row.offline)] for row in page.rows

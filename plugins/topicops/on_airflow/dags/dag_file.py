@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 from airflow.providers.standard.operators.python import PythonOperator
@@ -13,9 +16,11 @@ from airflow.sdk.exceptions import AirflowFailException
 import topicops.features.fleet.on_airflow
 from topicops.model.errors import UsageError
 from topicops.model.printable import printable
-from topicops.on_airflow.dags import TAGS, environment_dags, environments, misnamed
-from topicops.on_airflow.tellers import TELLERS
-from topicops.on_airflow.watching import count_ages, gone, silent
+from topicops.on_airflow.airflow_inside import begin_metrics, count, metrics_are_on
+from topicops.on_airflow.dags.environment import TAGS, environment_dags, environments, misnamed
+from topicops.on_airflow.names import place_of
+from topicops.on_airflow.plugged_at_start import TELLERS
+from topicops.on_airflow.site import duration_of
 
 PROBLEMS_ID = "topic_problems"
 DAGS: Mapping[str, Callable[[Collection[str], Path], Sequence[DAG]]] = {
@@ -95,3 +100,72 @@ def say(problems: Sequence[str], run_id: str) -> None:
     for teller in TELLERS:
         teller.tell_setting_of_end(run, "; ".join(problems))
     raise AirflowFailException("; ".join(problems))
+
+
+# ---- does anybody notice when no good run comes any more? None of these needs a report that worked. ----
+
+
+def count_ages(environments: Collection[str]) -> None:
+    """The gauge ``topicops.<environment>.last_good_run_age_s`` of each environment.
+
+    Without metrics nothing is imported for it: a DAG file is parsed every half minute.
+    """
+    if not metrics_are_on():
+        return
+    from topicops.flow.runs.newest_runs import age_of_newest_good
+    from topicops.flow.runs.run import home_folder
+
+    begin_metrics()
+    for environment in environments:
+        count(environment, {"last_good_run_age_s": age_of_newest_good(home_folder(), environment)})
+
+
+def silent(environments: Iterable[str]) -> Iterator[str]:
+    """Yield a sentence for each that had a good run and has none any more. Raises ``UsageError``.
+
+    The age is that of a file, because a DAG file is parsed every half minute: to read it would take imports.
+
+    Args:
+        environments: Those whose pipeline has a schedule.
+    """
+    within, home = duration_of("TOPICOPS_GOOD_RUN_WITHIN", "3d"), os.environ.get("TOPICOPS_HOME")
+    if not within or not home:
+        return
+    for environment in environments:
+        try:
+            last = datetime.fromtimestamp(Path(home, "newest-good", f"{environment}.json").stat().st_mtime, UTC)
+        except FileNotFoundError:
+            continue  # it never had one, which the first page says
+        except OSError as error:
+            yield f"{environment}: nobody knows when its last good run was: {error.filename}: {error.strerror}"
+            continue
+        if datetime.now(UTC) - last > within:
+            yield (
+                f"{environment} has had no good run since {last:%Y-%m-%d %H:%M} UTC: see whether its pipeline is "
+                "paused, whether its runs fail, and whether Airflow fetches the newest files"
+            )
+
+
+def gone(environments: Collection[str], topics: Path) -> Iterator[str]:
+    """Yield a sentence for each whose good runs came from these files, and which has no file any more.
+
+    Args:
+        environments: Those that have a file.
+        topics: The folder of topics.
+    """
+    if not (home := os.environ.get("TOPICOPS_HOME")):
+        return
+    for path in sorted(Path(home, "newest-good").glob("*.json")):
+        if path.stem in environments:
+            continue
+        try:
+            last = json.loads(path.read_text(encoding="utf-8"))
+            was, at = last.get("topics"), last["at"]
+        except (OSError, ValueError, LookupError, AttributeError, TypeError) as error:
+            yield f"{path.stem}: whether its file was taken away cannot be said: {path}: {printable(str(error))}"
+            continue
+        if was == place_of(topics):
+            yield (
+                f"{path.stem} has no DAGs any more: environments/{path.stem}.yaml is gone, and its last good run ended "
+                f"at {at}; bring the file back, or, if this is meant, delete {path}"
+            )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from airflow.sdk import Param
 
@@ -48,10 +48,10 @@ def question_markdown(
         *map(_row, rows),
         "",
         *_unlisted(changes[MOST_ROWS:]),
-        *_rejected(rows, rejections or {}),
-        *_deletes(plan, rows),
-        *_reasons(rows),
-        *_notes(rows),
+        *_section("**Rejected before**; the form marks them:", _rejected(rows, rejections or {})),
+        *_section("**What goes:**", _deletes(plan, rows)),
+        *_section("**Why an approval is needed:**", _reasons(rows)),
+        *_section("**Know also:**", _notes(rows)),
     ]
     return "\n".join(lines) + "\n"
 
@@ -109,7 +109,7 @@ def _what(change: Change) -> str:
 
 
 def _unlisted(changes: Sequence[GatedChange]) -> Iterator[str]:
-    """How many changes of each kind and risk are asked about as well, and where they are listed."""
+    """Yield how many changes of each kind and risk are asked about as well, and where they are listed."""
     found = Counter((str(gated.change.action), gated.change.risk.value) for gated in changes)
     counts = ", ".join(f"{count} {action} ({risk})" for (action, risk), count in found.items())
     if counts:
@@ -117,56 +117,46 @@ def _unlisted(changes: Sequence[GatedChange]) -> Iterator[str]:
         yield ""
 
 
+def _section(title: str, items: Iterable[str]) -> Iterator[str]:
+    """Yield a title and a list; nothing where the list is empty."""
+    if found := [f"- {item}" for item in items]:
+        yield from (title, "", *found, "")
+
+
 def _rejected(changes: Sequence[GatedChange], rejections: Mapping[str, Rejection]) -> Iterator[str]:
-    found = [(gated, rejections[gated.digest]) for gated in changes if gated.digest in rejections]
-    if found:
-        yield "**Rejected before**; the form marks them:"
-        yield ""
-        yield from (f"- {markdown(title_of(gated.change))}: {markdown(str(rejection))}" for gated, rejection in found)
-        yield ""
+    for gated in changes:
+        if rejection := rejections.get(gated.digest):
+            yield f"{markdown(title_of(gated.change))}: {markdown(str(rejection))}"
 
 
 def _deletes(plan: Plan, changes: Sequence[GatedChange]) -> Iterator[str]:
-    """What is known of each topic that goes: why, and who still uses it."""
-    deletes = [gated.change for gated in changes if isinstance(gated.change, DeleteTopic)]
-    if deletes:
-        yield "**What goes:**"
-        yield ""
-    for change in deletes:
-        traffic = traffic_text(plan.change_set.activity.get(change.topic))
-        yield f"- {bold(change.topic)}, reason: {markdown(change.reason)} {markdown(traffic[:1].upper() + traffic[1:])}"
-    if deletes:
-        yield ""
+    """Yield what is known of each topic that goes: why, and who still uses it."""
+    for change in (gated.change for gated in changes):
+        if isinstance(change, DeleteTopic):
+            traffic = traffic_text(plan.change_set.activity.get(change.topic))
+            said = f"{markdown(change.reason)} {markdown(traffic[:1].upper() + traffic[1:])}"
+            yield f"{bold(change.topic)}, reason: {said}"
 
 
 def _reasons(changes: Sequence[GatedChange]) -> Iterator[str]:
-    """Each reason once, with the changes that it holds."""
+    """Yield each reason once, with the changes that it holds."""
     held: dict[str, list[str]] = {}
     for gated in changes:
         for reason in gated.reasons:
             held.setdefault(reason, []).append(title_of(gated.change))
-    if held:
-        yield "**Why an approval is needed:**"
-        yield ""
     for reason, titles in held.items():
         who = "all of them" if len(titles) == len(changes) > 1 else some(titles)
-        yield f"- {markdown(who)}: {markdown(reason)}"
-    if held:
-        yield ""
+        yield f"{markdown(who)}: {markdown(reason)}"
 
 
 def _notes(changes: Sequence[GatedChange]) -> Iterator[str]:
-    """What only a reviewer can judge: why a change cannot be undone, and the notes of the plan; each once."""
+    """Yield what only a reviewer can judge: why a change cannot be undone, and the notes of the plan; each once."""
     finals: dict[str, list[str]] = {}
     for gated in changes:
         if why := why_final(gated.change):
             finals.setdefault(why, []).append(title_of(gated.change))
-    lines = [f"{markdown(some(titles))} cannot be undone: {markdown(why)}" for why, titles in finals.items()]
-    lines += [f"{markdown(gated.change.topic)}: {markdown(note)}" for gated in changes for note in gated.change.notes]
-    if lines:
-        yield "**Know also:**"
-        yield ""
-    yield from (f"- {line}" for line in lines)
+    yield from (f"{markdown(some(titles))} cannot be undone: {markdown(why)}" for why, titles in finals.items())
+    yield from (f"{markdown(gated.change.topic)}: {markdown(note)}" for gated in changes for note in gated.change.notes)
 
 
 def listed_titles(plan: Plan, digests: Collection[str]) -> str:

@@ -13,14 +13,13 @@ The trigger rules decide whether a delete can run after a failure or a rejection
 - announce is there once for each group of topics that ``verify`` leaves to it. The run does not fail with it.
 - ``report`` has ``all_done`` too: it waits for all tasks that could still run, and includes all of them.
 
-Which tasks have nothing to do, ``snapshot``, ``gate`` and ``load`` say by name (``branches``).
+Which tasks have nothing to do, ``snapshot``, ``gate`` and ``load`` say by name (``operators``).
 """
 
 from __future__ import annotations
 
-import logging
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
@@ -28,25 +27,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import DAG, BaseOperator, Context, Param, chain, get_current_context
-from airflow.sdk.api.datamodels._generated import DagRunType
+from airflow.sdk.definitions.callback import SyncCallback
+from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
 
 from topicops.model.errors import UsageError
-from topicops.model.plans.changes import ACTIONS, Action
+from topicops.model.plans.changes import ACTIONS
 from topicops.model.printable import printable
-from topicops.on_airflow import approval, tasks
-from topicops.on_airflow.assets import topics_alias
-from topicops.on_airflow.links import STEP_OPERATORS
-from topicops.on_airflow.options import MODES, Options, known_fail_on, resolved
-from topicops.on_airflow.params import FOR_CI, digests_param, only_param, pipeline_params
-from topicops.on_airflow.tasks import Site
-from topicops.on_airflow.waiting import patience
-from topicops.on_airflow.watching import late_alert
+from topicops.on_airflow.airflow_inside import DagRunType
+from topicops.on_airflow.dags.operators import STEP_OPERATORS, AskForApproval, AskPerson
+from topicops.on_airflow.dags.params import FOR_CI, digests_param, only_param, pipeline_params
+from topicops.on_airflow.for_dag_files import topics_alias
+from topicops.on_airflow.plugged_at_start import TELLERS
+from topicops.on_airflow.site import MODES, Options, Site, duration_of, patience, resolved
 
 if TYPE_CHECKING:
-    from airflow.sdk import AssetAlias, BaseNotifier
-    from airflow.sdk.definitions.mappedoperator import MappedOperator
-
-log = logging.getLogger(__name__)
+    from airflow.sdk import BaseNotifier
 
 TAGS = ("topicops", "kafka")
 DEFAULT_ARGS: Mapping[str, object] = {
@@ -79,28 +74,47 @@ holds; Reject, or no answer in time, sends nothing. `{pipeline}` starts it, once
 _ALL_BUT_BACKFILL = frozenset(set(DagRunType) - {DagRunType.BACKFILL})
 """A backfill would send the same changes once for each day of a range."""
 LOOKING_BACK = frozenset(("verify", "quality_after", "report"))
-"""Steps after the changes, which run whatever happened: tried again once, so that a failure is told soon.
-
-A DAG file of one's own may say otherwise.
-"""
+"""Steps after the changes, which run whatever happened: tried again once, so that a failure is told soon."""
 ENVIRONMENT_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 ENVIRONMENT_NAME_RULE = "an environment's name has only letters, digits, underscore and dash, at most 100"
 """As in `validate`; the length is what Airflow allows for a tag."""
-
-Step = Callable[[Site, Context], object]
-"""Returns the XCom of the task."""
+TASK_DOCS: Mapping[str, str] = {
+    "validate": "Reads the files and writes the topics that they describe, or logs every problem of every file and "
+    "fails. A run that is pinned to a commit first waits until the folder of the files is at it.",
+    "snapshot": "Reads the live cluster with partition states. Where nothing differs from the last good run, the run "
+    "ends here.",
+    "quality_before": "May the inputs be trusted? A critical rule that fails stops the run here. Spark compares files "
+    "and cluster here, too: to start it again for diff costs more than both.",
+    "diff": "The differences between files and cluster, which Spark has found in quality_before.",
+    "plan": "The ordered changes, and what is blocked.",
+    "gate": "Which changes run, which are held, which are skipped; in mode apply, also the newest held set. Tasks that "
+    "have nothing to do in this run are skipped by name, so that Airflow starts no process for them.",
+    "load": "A new plan with only the changes in question, and the question as Markdown. Skips this task, and so all "
+    "others but the report, when a change is not needed any more or cannot be approved.",
+    **{action: f"Sends the changes that {action} topics, if they may run or were approved." for action in ACTIONS},
+    "verify": "Verifies each changed topic in both views, also after a failure. A failed check fails the run in "
+    "report, after the rules. Each topic that is healthy gets an asset event.",
+    "announce": "Emits the asset events of one group of healthy topics: Airflow cannot store very many in one request.",
+    "quality_after": "Is the result healthy? Fails on a critical rule. Also in mode plan; after a failure, if "
+    "something was sent.",
+    "report": "What was done, what failed and what to do next. Fails the run when any task, outcome or check failed. "
+    "The XCom result has the same for CI, also when the run fails.",
+    "drift": "One log line for each difference between cluster and files, and counts. A difference fails nothing.",
+}
+"""What Airflow shows of each task."""
 
 
 def environments(topics: Path) -> tuple[str, ...]:
-    """The environments that have a file, by file name; without those whose name can be no part of a DAG's name."""
+    """Name the environments that have a file; without those whose name can be no part of a DAG's name."""
     return tuple(name for name in _file_names(topics) if ENVIRONMENT_NAME.fullmatch(name))
 
 
 def misnamed(topics: Path) -> tuple[str, ...]:
-    """A sentence for each file of an environment whose name can be no part of a DAG's name."""
-    wrong = [name for name in _file_names(topics) if not ENVIRONMENT_NAME.fullmatch(name)]
+    """Give a sentence for each file of an environment whose name can be no part of a DAG's name."""
     return tuple(
-        f"environments/{printable(name)}.yaml has no DAGs: {ENVIRONMENT_NAME_RULE}; rename it" for name in wrong
+        f"environments/{printable(name)}.yaml has no DAGs: {ENVIRONMENT_NAME_RULE}; rename it"
+        for name in _file_names(topics)
+        if not ENVIRONMENT_NAME.fullmatch(name)
     )
 
 
@@ -158,7 +172,7 @@ def environment_dags(
         notifiers=notifiers,
         pool=pool,
         access_control=access_control,
-        fail_on=known_fail_on(fail_on),
+        fail_on=frozenset(fail_on),
     )
     file = topics / "environments" / f"{environment}.yaml"
     site = Site(environment=environment, topics=topics, options=resolved(options, environment, file))
@@ -178,17 +192,17 @@ def pipeline_dag(site: Site) -> DAG:
         **_shared(site),
         doc_md=PIPELINE_DOC.format(approval=site.approval_id),
     ) as dag:
-        gate = _step("gate", tasks.gate, site)
-        chain(_looking(site), _step("plan", tasks.plan, site), gate)
-        ask = approval.AskForApproval(
+        gate = _step(site, "pipeline", "gate")
+        chain(_looking(site, "pipeline"), gate)
+        ask = AskForApproval(
             task_id="ask",
             trigger_dag_id=site.approval_id,
             logical_date=None,
             skip_when_already_exists=True,
             fail_when_dag_is_paused=True,
-            doc_md=approval.AskForApproval.__doc__,
+            doc_md=AskForApproval.__doc__,
         )
-        gate >> ask >> _changes_to_report(gate, tasks.pipeline_change, tasks.report, site)
+        gate >> ask >> _changes_to_report(site, "pipeline", gate)
     return dag
 
 
@@ -215,8 +229,8 @@ def approval_dag(site: Site) -> DAG:
         **_shared(site),
         doc_md=APPROVAL_DOC.format(environment=site.environment, pipeline=site.pipeline_id),
     ) as dag:
-        load = _step("load", approval.load, site)
-        approve = approval.AskPerson(
+        load = _step(site, "approval", "load")
+        approve = AskPerson(
             task_id="approve",
             site=site,
             subject=f"Send to {site.environment}?",
@@ -226,7 +240,7 @@ def approval_dag(site: Site) -> DAG:
             execution_timeout=None,
         )
         load >> approve
-        _changes_to_report(approve, approval.approved_change, approval.report, site)
+        _changes_to_report(site, "approval", approve)
     return dag
 
 
@@ -242,12 +256,12 @@ def drift_dag(site: Site) -> DAG:
         **_shared(site),
         doc_md=DRIFT_DOC.format(environment=site.environment, pipeline=site.pipeline_id),
     ) as dag:
-        chain(_looking(site), _step("plan", tasks.plan_to_look_at, site), _step("drift", tasks.drift, site))
+        chain(_looking(site, "drift"), _step(site, "drift", "drift"))
     return dag
 
 
 def _shared(site: Site) -> dict[str, Any]:
-    """What all DAGs of an environment have in common."""
+    """Give what all DAGs of an environment have in common."""
     options = site.options
     pool = {"pool": options.pool} if options.pool else {}
     owner = {"owner": options.owner} if options.owner else {}
@@ -259,72 +273,59 @@ def _shared(site: Site) -> dict[str, Any]:
         "owner_links": {str(default_args["owner"]): options.owner_link} if options.owner_link else {},
         "tags": [*TAGS, site.environment, *options.tags],
         "access_control": options.access_control,
-        "on_failure_callback": partial(tasks.tell_of_failure, site),
+        "on_failure_callback": partial(tell_of_failure, site),
     }
 
 
-def _looking(site: Site) -> BaseOperator:
-    """The four tasks that make every plan; returns the last one."""
-    diff = _step("diff", tasks.diff, site)
-    chain(
-        _step("validate", tasks.validate, site),
-        _step("snapshot", tasks.snapshot, site),
-        _step("quality_before", tasks.quality_before, site),
-        diff,
-    )
-    return diff
+def _looking(site: Site, kind: str) -> BaseOperator:
+    """Make the tasks up to the plan; returns the last one."""
+    steps = [_step(site, kind, name) for name in ("validate", "snapshot", "quality_before", "diff", "plan")]
+    chain(*steps)
+    return steps[-1]
 
 
-def _step(
-    task_id: str, step: Step, site: Site, trigger_rule: str = "all_success", outlets: Sequence[AssetAlias] = ()
-) -> BaseOperator:
+def _step(site: Site, kind: str, task_id: str, trigger_rule: str = "all_success", **given: Any) -> BaseOperator:
+    """Make the task of a DAG of this kind."""
+
     def run_step() -> object:
-        return step(site, get_current_context())
+        from topicops.on_airflow.tasks.steps import STEPS
 
-    operator = STEP_OPERATORS.get(task_id, PythonOperator)
+        return STEPS[kind][task_id](site, get_current_context())
+
     fewer = {"retries": 1} if task_id in LOOKING_BACK else {}
-    retries = int(str({**DEFAULT_ARGS, **fewer, **site.options.default_args}["retries"]))
-    return operator(
+    return STEP_OPERATORS.get(task_id, PythonOperator)(
         task_id=task_id,
-        retries=retries,
+        retries=int(str({**DEFAULT_ARGS, **fewer, **site.options.default_args}["retries"])),
         python_callable=run_step,
         trigger_rule=trigger_rule,
-        outlets=[*outlets],
-        doc_md=step.__doc__,
+        doc_md=TASK_DOCS[task_id],
+        **given,
     )
 
 
-def _announce(site: Site, verify: BaseOperator) -> MappedOperator:
-    """One task for each group of topics that ``verify`` has returned; none after a run that changed few."""
+def _changes_to_report(site: Site, kind: str, before: BaseOperator) -> BaseOperator:
+    """Make what two DAGs share: the four kinds of changes after ``before``, then verification and the report."""
+    alias = topics_alias(site.environment)
 
     def announce_group(first: int) -> None:
-        tasks.announce(site, get_current_context(), first)
+        from topicops.on_airflow.tasks.changes import announce
 
-    return PythonOperator.partial(
+        announce(site, get_current_context(), first)
+
+    create, expand, configure = (_step(site, kind, action) for action in ACTIONS if action != "delete")
+    delete = _step(site, kind, "delete", "none_failed")
+    verify = _step(site, kind, "verify", "all_done", outlets=[alias])
+    quality_after = _step(site, kind, "quality_after", "all_done")
+    report = _step(site, kind, "report", "all_done")
+    # One task for each group of topics that `verify` has returned; none after a run that changed few.
+    announce = PythonOperator.partial(
         task_id="announce",
         python_callable=announce_group,
-        outlets=[topics_alias(site.environment)],
+        outlets=[alias],
         max_active_tis_per_dagrun=1,  # two at once wait for each other's lock of SQLite, until the worker gives up
-        doc_md=tasks.announce.__doc__,
+        doc_md=TASK_DOCS["announce"],
     ).expand(op_args=verify.output)
-
-
-def _changes_to_report(
-    before: BaseOperator, change: Callable[[Action], Step], report_step: Step, site: Site
-) -> BaseOperator:
-    """The part that both DAGs share: the four kinds of changes after ``before``, then verification and the report."""
-    create, expand, configure = (_step(action, change(action), site) for action in ACTIONS if action != "delete")
-    delete = _step("delete", change("delete"), site, trigger_rule="none_failed")
-    verify = _step(
-        "verify",
-        tasks.verify,
-        site,
-        trigger_rule="all_done",
-        outlets=[topics_alias(site.environment)],
-    )
-    quality_after = _step("quality_after", tasks.quality_after, site, trigger_rule="all_done")
-    report = _step("report", report_step, site, trigger_rule="all_done")
-    _announce(site, verify) >> report
+    announce >> report
     before >> [create, expand, configure, delete]
     [create, expand, configure] >> delete
     [create, expand, configure, delete] >> verify
@@ -332,3 +333,49 @@ def _changes_to_report(
     # One failed task makes all below it `upstream_failed` at once, while its siblings still run.
     [create, expand, configure, delete] >> report
     return report
+
+
+# ---- what Airflow calls beside the tasks ----
+
+
+def tell_of_failure(site: Site, context: Context) -> None:
+    """Tell the notifiers of the DAG file of a failed run, unless the run's report has told.
+
+    The DAG processor calls it, also when no task could report. ``listening`` tells the notifiers of the setting: it
+    needs neither the DAG file nor its bundle.
+    """
+    from topicops.flow.runs.run import open_run
+    from topicops.on_airflow.plugged import after_reading
+
+    dag_run = context["dag_run"]
+    run = open_run(environment=site.environment, topics=site.topics, group=dag_run.dag_id, run_id=dag_run.run_id)
+    for teller in TELLERS:
+        teller.tell_of_end(run, str(context.get("reason") or "a task failed"), site.options.notifiers, context)
+    after_reading(run)
+
+
+def late_alert(site: Site) -> DeadlineAlert | None:
+    """Give the alert of the pipeline; None where no setting asks for it. Raises ``UsageError``."""
+    within = duration_of("TOPICOPS_RUN_WITHIN", "0s")
+    if not within or not any(teller.has_setting() for teller in TELLERS):
+        return None
+    return DeadlineAlert(
+        name="a run takes too long",
+        reference=DeadlineReference.DAGRUN_QUEUED_AT,
+        interval=within,
+        callback=SyncCallback(tell_late, kwargs={"environment": site.environment, "within": str(within)}),
+    )
+
+
+def tell_late(*, environment: str, within: str, context: Mapping[str, Any]) -> None:
+    """Tell the notifiers of the setting that this run has not ended in time.
+
+    Args:
+        context: What Airflow gives a Deadline alert: ``dag_run`` and ``deadline``, as JSON.
+    """
+    from topicops.flow.runs.run import open_run
+
+    dag_run = context["dag_run"]
+    run = open_run(environment=environment, topics=Path(), group=dag_run["dag_id"], run_id=dag_run["dag_run_id"])
+    for teller in TELLERS:
+        teller.tell_setting_of_end(run, f"it has not ended within {within}")
