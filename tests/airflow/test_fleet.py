@@ -14,7 +14,7 @@ from topicops.features.fleet.on_airflow.look import look
 from topicops.features.fleet.values import EnvironmentResult, FleetReport, Standing
 from topicops.model.errors import ClusterUnreachableError, TopicopsError, UsageError, WrongTargetError
 
-GOOD = EnvironmentResult(environment="local", result=Standing.DRIFT, summary="Drift, in topics: 1 missing.")
+GOOD = EnvironmentResult(environment="local", result=Standing.DRIFT, counts={}, summary="Drift, in topics: 1 missing.")
 
 
 def broken(environment: str, error: Exception) -> EnvironmentResult:
@@ -43,7 +43,7 @@ def test_each_environment_has_a_line_in_the_log_and_a_row_in_xcom(
     topics: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     task = ScriptedTask(dag_id="topic_fleet_drift")
-    other = EnvironmentResult(environment="prod-eu", result=Standing.WITHOUT_DRIFT, summary="No drift.")
+    other = EnvironmentResult(environment="prod-eu", result=Standing.WITHOUT_DRIFT, counts={}, summary="No drift.")
 
     with caplog.at_level(logging.INFO, logger="topicops.features.fleet.on_airflow.look"):
         found = looked_at(topics, task, GOOD, other)

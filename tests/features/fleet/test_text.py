@@ -7,10 +7,15 @@ import json
 from topicops.features.fleet.values import EnvironmentResult, FleetReport, Standing, fleet_markdown, fleet_text
 from topicops.model.json_types import json_text
 
-QUIET = EnvironmentResult(environment="prod-eu", result=Standing.UNCHANGED, summary="No changes.")
+QUIET = EnvironmentResult(environment="prod-eu", result=Standing.UNCHANGED, counts={}, summary="No changes.")
 HELD = EnvironmentResult(environment="a", result=Standing.HELD, summary="Plan: 1 to create.", counts={"create": 1})
 DEAD = EnvironmentResult(
-    environment="b", result=Standing.UNREACHABLE, summary="gone|\x1b[31m\nsecond line", code="TOP504", exit_status=1
+    environment="b",
+    result=Standing.UNREACHABLE,
+    counts={},
+    summary="gone|\x1b[31m\nsecond line",
+    code="TOP504",
+    exit_status=1,
 )
 REPORT = FleetReport.of((QUIET, HELD, DEAD))
 

@@ -17,7 +17,9 @@ from topicops.model.errors import (
 
 
 def result(standing: Standing, exit_status: int = 0) -> EnvironmentResult:
-    return EnvironmentResult(environment=standing.value, result=standing, summary="", exit_status=exit_status)
+    return EnvironmentResult(
+        environment=standing.value, result=standing, counts={}, summary="", exit_status=exit_status
+    )
 
 
 @pytest.mark.parametrize(

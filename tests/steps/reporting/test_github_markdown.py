@@ -62,8 +62,8 @@ def a_report() -> RunReport:
 def a_fleet() -> FleetReport:
     return FleetReport.of(
         (
-            EnvironmentResult(environment="prod-eu", result=Standing.UNCHANGED, summary="No changes."),
-            EnvironmentResult(environment="dev", result=Standing.UNREACHABLE, summary="gone", code="TOP504"),
+            EnvironmentResult(environment="prod-eu", result=Standing.UNCHANGED, counts={}, summary="No changes."),
+            EnvironmentResult(environment="dev", result=Standing.UNREACHABLE, counts={}, summary="gone", code="TOP504"),
         )
     )
 

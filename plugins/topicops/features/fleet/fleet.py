@@ -356,6 +356,7 @@ def _verified(run: Run) -> EnvironmentResult:
         environment=run.environment,
         result=Standing.HEALTHY if ended.status is ExitStatus.SUCCESS else Standing.UNHEALTHY,
         summary=headline(ended.report),
+        counts={},
         path=str(run.store.path("report.txt")),
         exit_status=ended.status,
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
@@ -71,7 +71,7 @@ class EnvironmentResult:
     code: str | None = None
     exit_status: int = ExitStatus.SUCCESS
     """Status with which the command would end for this environment alone."""
-    counts: Mapping[str, int] = field(default_factory=dict)
+    counts: Mapping[str, int]
     """Numbers by what is counted: ``create``, ``held``, ``changed`` ..."""
     path: str | None = None
     """Path of the artifact; None means that there is none."""
@@ -88,11 +88,14 @@ class EnvironmentResult:
     def failed(cls, environment: str, error: Exception) -> Self:
         if not isinstance(error, TopicopsError):
             said = f"internal error: {type(error).__name__}: {error}"
-            return cls(environment=environment, result=Standing.FAILED, summary=said, exit_status=ExitStatus.ERROR)
+            return cls(
+                environment=environment, result=Standing.FAILED, summary=said, counts={}, exit_status=ExitStatus.ERROR
+            )
         return cls(
             environment=environment,
             result=_standing_of(error),
             summary=str(error),
+            counts={},
             code=error.code,
             exit_status=error.exit_status,
         )
