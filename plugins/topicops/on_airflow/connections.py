@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from airflow.sdk import BaseHook
@@ -58,7 +57,9 @@ def from_airflow(connection_id: str) -> ConnectionFields:
             "extra is no JSON object; correct it there"
         ) from None
     mask_secret({name: str(value) for name, value in extra.items() if isinstance(value, int | float)})
-    mask_secret(list(_by_other_names(extra)))
+    for name in (*SECRETS_BY_OTHER_NAMES, *filter(SECRET_OF_SPARK.match, extra)):
+        text = str(extra.get(name) or "")
+        mask_secret([text, *text.splitlines()])  # each line, too, because a log may split a key into lines
     return ConnectionFields(
         conn_type=found.conn_type or "",
         host=found.host or "",
@@ -68,13 +69,6 @@ def from_airflow(connection_id: str) -> ConnectionFields:
         schema=found.schema or "",
         extra=extra,
     )
-
-
-def _by_other_names(extra: Mapping[str, object]) -> Iterator[str]:
-    """Mask the whole text and each line, because a log may split a key into lines."""
-    for name in (*SECRETS_BY_OTHER_NAMES, *filter(SECRET_OF_SPARK.match, extra)):
-        text = str(extra.get(name) or "")
-        yield from (text, *text.splitlines())
 
 
 class ZooKeeperHook(BaseHook):

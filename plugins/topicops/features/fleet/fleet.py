@@ -20,15 +20,7 @@ from topicops.features.fleet.values import EnvironmentResult, FleetReport, Stand
 from topicops.flow.engines import DiffEngine, engine_for
 from topicops.flow.planning import specs_of
 from topicops.flow.runs.kept import keep_specs, prune
-from topicops.flow.runs.run import (
-    ENVIRONMENT_FILE,
-    EngineChoice,
-    Run,
-    no_progress,
-    now,
-    open_run,
-    read_environment,
-)
+from topicops.flow.runs.run import ENVIRONMENT_FILE, EngineChoice, Run, no_progress, now, open_run, read_environment
 from topicops.flow.single_steps import diff, gate, plan, record_drift, snapshot
 from topicops.flow.whole_runs import check_cluster
 from topicops.model.errors import ExitStatus, TopicopsError, UsageError
@@ -226,24 +218,6 @@ def verify_fleet(fleet: Fleet) -> FleetReport:
     return steps.report(steps.each(_verified, at_once=READ_AT_ONCE))
 
 
-def prepare(steps: Steps, *, as_tables: bool, needs: Needs | None) -> None:
-    """The files of ``topics/``, read once and judged for each environment; then who answers there."""
-    from topicops.flow.runs.commits import commit_below
-
-    fleet = steps.fleet
-    fleet.progress(f"Reading {fleet.topics}")
-    prune(next(iter(fleet.runs.values())).home, now=now())
-    commit = commit_below(fleet.topics, fleet.version)
-    for run, validated in _judged(steps, needs):
-        steps.take(run, partial(_keep_specs, validated=validated, commit=commit, as_tables=as_tables))
-    steps.each(_require_reachable, at_once=REACHED_AT_ONCE)
-    fleet.progress(f"Reading the live topics of {len(steps.going)} environments")
-
-
-def _keep_specs(run: Run, *, validated: Validated, commit: str | None, as_tables: bool) -> None:
-    keep_specs(run, specs_of(validated, commit), as_tables=as_tables)
-
-
 def _compare(
     steps: Steps, choice: EngineChoice, engines: Sequence[DiffEngine], *, states: bool, needs: Needs | None
 ) -> None:
@@ -264,8 +238,21 @@ def _read_and_compare(
         judges: What judges the inputs of a run before they are compared.
         needs: The topics whose files must be valid; None: all.
     """
-    with engine.beside(steps.fleet.connections):
-        prepare(steps, as_tables=engine.needs_tables or bool(judges), needs=needs)
+    from topicops.flow.runs.commits import commit_below
+
+    fleet, as_tables = steps.fleet, engine.needs_tables or bool(judges)
+
+    def keep(run: Run, validated: Validated) -> None:
+        keep_specs(run, specs_of(validated, commit), as_tables=as_tables)
+
+    with engine.beside(fleet.connections):
+        fleet.progress(f"Reading {fleet.topics}")
+        prune(next(iter(fleet.runs.values())).home, now=now())
+        commit = commit_below(fleet.topics, fleet.version)
+        for run, validated in _judged(steps, needs):
+            steps.take(run, partial(keep, validated=validated))
+        steps.each(_require_reachable, at_once=REACHED_AT_ONCE)
+        fleet.progress(f"Reading the live topics of {len(steps.going)} environments")
         steps.each(partial(snapshot, states=states), at_once=READ_AT_ONCE)
         for judge in judges:
             steps.each(partial(_require_quality, judge=judge))

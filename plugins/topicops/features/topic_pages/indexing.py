@@ -16,14 +16,7 @@ from topicops.edges.durable_files import as_artifact_error
 from topicops.edges.home.audit_files import full_files, line_of, log_path, read_audit_log
 from topicops.features.shared.listed_partitions import ListedPartition, listed_partitions
 from topicops.features.topic_pages.file import TopicIndex
-from topicops.features.topic_pages.values import (
-    BrokerShare,
-    IndexedTopic,
-    IndexHead,
-    LastChange,
-    PlannedChange,
-    Word,
-)
+from topicops.features.topic_pages.values import BrokerShare, IndexedTopic, IndexHead, LastChange, PlannedChange, Word
 from topicops.flow.inspecting import reading_marks
 from topicops.flow.runs.held_changes import read_rejections
 from topicops.flow.runs.kept import load_reading

@@ -52,7 +52,8 @@ def dags_of(topics: Path) -> dict[str, DAG]:
             dags += plugged(named, topics)
     if dag_id in (None, PROBLEMS_ID):
         problems += gone(named, topics)
-        problems += silent(name for name in named if _has_schedule(dags, f"topic_pipeline_{name}"))
+        scheduled = {dag.dag_id for dag in dags if dag.schedule is not None}
+        problems += silent(name for name in named if f"topic_pipeline_{name}" in scheduled)
     if dag_id in (None, PROBLEMS_ID) and problems:
         dags.append(problems_dag(problems))
     if dag_id is None:
@@ -68,10 +69,6 @@ def _dags_or_none(environment: str, topics: Path, problems: list[str]) -> Iterat
     except Exception as error:  # one environment's file must not take the DAGs of all others away
         log.exception("%s has no DAGs: they cannot be made from its file", printable(environment))
         problems.append(f"{printable(environment)} has no DAGs: {type(error).__name__}: {printable(str(error))}")
-
-
-def _has_schedule(dags: Sequence[DAG], dag_id: str) -> bool:
-    return any(dag.dag_id == dag_id and dag.schedule is not None for dag in dags)
 
 
 def problems_dag(problems: Sequence[str]) -> DAG:

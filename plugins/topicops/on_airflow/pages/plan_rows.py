@@ -137,8 +137,7 @@ def blocked_row(blocked: Blocked) -> Html:
     move = tag("details", tag("summary", "for Kafka's reassignment tool"), tag("code", blocked.reassignment))
     cells = (
         together(
-            tag("div", topic_link(blocked.topic)),
-            tag("div", f"{origin(place, blocked.owner)}{elsewhere}", cls="muted"),
+            tag("div", topic_link(blocked.topic)), tag("div", f"{origin(place, blocked.owner)}{elsewhere}", cls="muted")
         ),
         lines(blocked.wanted or ("not known",)),
         lines(f"{code}: {reason}" for code, reason in zip(blocked.codes, blocked.reasons, strict=False)),

@@ -21,7 +21,11 @@ NO_RACK = "no rack"
 
 def brokers_page(indexed: Indexed) -> str:
     """Give the document of all brokers and racks."""
-    return topics_document("Brokers", indexed, "brokers", *(_all(indexed, indexed.head) if indexed.head else ()))
+    parts: list[Html] = []
+    if indexed.head:
+        live, shares = indexed.head.live, _shares(indexed, indexed.head.live)
+        parts = [_summary(indexed.head, shares), _brokers(live, shares, shares), *_racks(live, shares)]
+    return topics_document("Brokers", indexed, "brokers", *parts)
 
 
 def rack_page(indexed: Indexed, rack: str) -> str:
@@ -36,13 +40,6 @@ def broker_page(indexed: Indexed, broker: int) -> str:
 def _shares(indexed: Indexed, live: ClusterSnapshot) -> Shares:
     none = {broker: BrokerShare(broker) for broker in live.brokers}
     return dict(sorted({**none, **indexed.index.brokers()}.items()))
-
-
-def _all(indexed: Indexed, head: IndexHead) -> Iterator[Html]:
-    shares = _shares(indexed, head.live)
-    yield _summary(head, shares)
-    yield _brokers(head.live, shares, shares)
-    yield from _racks(head.live, shares)
 
 
 def _rack(indexed: Indexed, head: IndexHead, rack: str) -> Iterator[Html]:

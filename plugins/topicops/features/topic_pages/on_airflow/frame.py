@@ -127,30 +127,25 @@ def news(indexed: Indexed, below: str) -> Iterator[News]:
         yield News("warn", "changed since", _sent(later, below))
     for run in runs:
         if run.goes_on:
-            yield News("warn", A_RUN_GOES_ON, _goes_on(run, below))
+            said = "What it does is not in these facts yet."
+            yield News("warn", A_RUN_GOES_ON, together("A run goes on: ", run_link(run.name, below), f". {said}"))
     yield from _keeps_away(pipeline)
 
 
 def _keeps_away(pipeline: AirflowDag | None) -> Iterator[News]:
     if pipeline is None:
         return
+    due = pipeline.next_run_at  # a run that goes on keeps the next one waiting: then none is overdue
     if pipeline.is_paused:
         yield News("warn", "paused", together(f"{pipeline.dag_id} is paused, so no run comes. Unpause it in Airflow."))
-    elif _is_overdue(pipeline) and pipeline.next_run_at:
-        said = f"A run was due at {moment(pipeline.next_run_at)} and has not come. Look at Airflow's scheduler."
+    elif due and now() - due > OVERDUE_AFTER and not (pipeline.newest and pipeline.newest.goes_on):
+        said = f"A run was due at {moment(due)} and has not come. Look at Airflow's scheduler."
         yield News("bad", "run overdue", together(said))
     if fetched := pipeline.not_fetched_since:
         said = (
             f"The files may be old: Airflow fetched them last at {moment(fetched)}. See the log of the DAG processor."
         )
         yield News("bad", "files old", together(said))
-
-
-def _is_overdue(pipeline: AirflowDag) -> bool:
-    """A run that goes on keeps the next one waiting: then none is overdue."""
-    if pipeline.next_run_at is None or (pipeline.newest and pipeline.newest.goes_on):
-        return False
-    return now() - pipeline.next_run_at > OVERDUE_AFTER
 
 
 def _is_newer(run: AirflowRun, indexed: Indexed) -> bool:
@@ -166,10 +161,6 @@ def _failed(run: AirflowRun, indexed: Indexed, below: str) -> Html:
     when = f" at {moment(run.ended_at)}" if run.ended_at else ""
     older = ": what follows may be older than what it did" if indexed.head else ""
     return together("The newest run, ", run_link(run.name, below), f", failed{when}{older}. See its Plan tab.")
-
-
-def _goes_on(run: AirflowRun, below: str) -> Html:
-    return together("A run goes on: ", run_link(run.name, below), ". What it does is not in these facts yet.")
 
 
 def _sent(later: LaterRun, below: str) -> Html:
@@ -195,9 +186,6 @@ def age(at: datetime) -> str:
     count = abs(seconds)
     if count < 60:
         return "now"
-    said = f"{count / 60:.0f} min" if count < 5400 else f"{count / 3600:.0f} h" if count < 129600 else _days(count)
+    days = plural(round(count / 86400), "day")
+    said = f"{count / 60:.0f} min" if count < 5400 else f"{count / 3600:.0f} h" if count < 129600 else days
     return f"{said} ago" if seconds > 0 else f"in {said}"
-
-
-def _days(seconds: float) -> str:
-    return plural(round(seconds / 86400), "day")

@@ -87,10 +87,7 @@ def _dag_ids(environment: str) -> Collection[str]:
 
 
 def _indexed(
-    home: Path,
-    environment: str,
-    dags: Mapping[str, AirflowDag],
-    clusters: Mapping[str, str | None] | None = None,
+    home: Path, environment: str, dags: Mapping[str, AirflowDag], clusters: Mapping[str, str | None] | None = None
 ) -> Indexed:
     own = {dag_id: dags[dag_id] for dag_id in _dag_ids(environment) if dag_id in dags}
     found = Indexed(home=home, environment=environment, dags=own)

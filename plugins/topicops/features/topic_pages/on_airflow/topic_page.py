@@ -158,26 +158,18 @@ def _value_row(name: str, wanted: str | None, found: str | None, *, compares: bo
 
 def _partitions(live: ClusterSnapshot, topic: LiveTopic) -> Iterator[Html | None]:
     """Yield a table with a row for each partition and a column for each broker; those with a problem first."""
-    found = sorted(listed_partitions(live, topic), key=_by_trouble)
-    brokers = sorted(
-        {broker for partition in found for broker in partition.replicas},
-        key=lambda b: (not _rack(live, b), _rack(live, b), b),
+    found = sorted(
+        listed_partitions(live, topic), key=lambda p: (not p.health.is_offline, not p.health.is_under_replicated, p.id)
     )
+    racks = {broker: live.racks.get(broker) or "" for partition in found for broker in partition.replicas}
+    brokers = sorted(racks, key=lambda broker: (not racks[broker], racks[broker], broker))
     yield tag("h2", "Partitions")
     legend = "★ leads   ● in sync   ✗ out of sync   + being added   - being removed   outlined: the preferred leader"
     yield tag("p", legend, cls="muted replicas")
-    titles = [together(broker_link(broker, live), tag("div", _rack(live, broker), cls="muted")) for broker in brokers]
+    titles = [together(broker_link(broker, live), tag("div", racks[broker], cls="muted")) for broker in brokers]
     rows = (_partition_row(partition, brokers) for partition in found[:PARTITIONS_SHOWN])
     yield table(("partition", *titles, "in sync"), rows, cls="grid")
     yield more(len(found) - PARTITIONS_SHOWN, "partitions, none in a worse state")
-
-
-def _by_trouble(partition: ListedPartition) -> tuple[bool, bool, int]:
-    return (not partition.health.is_offline, not partition.health.is_under_replicated, partition.id)
-
-
-def _rack(live: ClusterSnapshot, broker: int) -> str:
-    return live.racks.get(broker) or ""
 
 
 def _partition_row(partition: ListedPartition, brokers: Sequence[int]) -> Html:
