@@ -10,7 +10,7 @@ from fixtures.run_pages import HOSTILE
 from fixtures.topic_index import a_cluster, head_of, lagging, write_index
 from topicops.features.topic_pages.file import TopicIndex
 from topicops.features.topic_pages.indexing import indexed_topics
-from topicops.features.topic_pages.on_airflow.brokers_page import broker_page, brokers_page, rack_page
+from topicops.features.topic_pages.on_airflow.brokers_page import broker_page, brokers_page
 from topicops.features.topic_pages.on_airflow.reading import read_indexed
 from topicops.features.topic_pages.on_airflow.topic_page import CAUSES_SHOWN, health_lines, topic_page
 from topicops.features.topic_pages.on_airflow.topics_page import topics_page
@@ -156,13 +156,6 @@ def test_a_broker_s_page_lists_what_is_missing_because_of_it(home: Path) -> None
     assert "No broker of this id" in Seen(broker_page(read_indexed(home, "local"), 99)).text
 
 
-def test_a_rack_s_page_has_its_brokers_alone(home: Path) -> None:
-    html = rack_page(read_indexed(home, "local"), "r1")
-    assert "broker?id=1" in html
-    assert "broker?id=2" not in html
-    assert "No broker of this cluster" in Seen(rack_page(read_indexed(home, "local"), "r9")).text
-
-
 def test_hostile_text_runs_nowhere(tmp_path: Path) -> None:
     live = a_cluster()
     spec = replace(builders.desired_topic("shop.orders"), owner=HOSTILE, description=HOSTILE)
@@ -173,7 +166,6 @@ def test_hostile_text_runs_nowhere(tmp_path: Path) -> None:
     assert_nothing_runs(topics_page(read_indexed(tmp_path, "local"), TopicsWanted()))
     assert_nothing_runs(topic_page(read_indexed(tmp_path, "local"), "shop.orders"))
     assert_nothing_runs(topic_page(read_indexed(tmp_path, "local"), HOSTILE))
-    assert_nothing_runs(rack_page(read_indexed(tmp_path, "local"), HOSTILE))
 
 
 def test_the_reasons_name_the_broker_that_is_not_registered() -> None:

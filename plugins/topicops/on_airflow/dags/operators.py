@@ -169,8 +169,8 @@ class AskPerson(ApprovalOperator):
         """
         from topicops.on_airflow.tasks.approval import look_again, take_answer
 
-        asked, now = datetime.fromisoformat(asked_at) if asked_at else None, datetime.now(UTC)
-        if event.get("error_type") == "timeout" and asked and not self.patience.is_over(asked, now):
+        asked, now = datetime.fromisoformat(asked_at), datetime.now(UTC)
+        if event.get("error_type") == "timeout" and not self.patience.is_over(asked, now):
             reminds = not reminded and self.patience.reminds(asked, now)
             look_again(self.site, context, link=self._address(context), since=asked if reminds else None)
             self._wait(asked, reminded=reminded or reminds)

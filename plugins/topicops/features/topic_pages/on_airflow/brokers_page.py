@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from topicops.features.shared.markup import Html, number, pill, table, tag, together
 from topicops.features.topic_pages.on_airflow import topic_link
@@ -28,10 +28,6 @@ def brokers_page(indexed: Indexed) -> str:
     return topics_document("Brokers", indexed, "brokers", *parts)
 
 
-def rack_page(indexed: Indexed, rack: str) -> str:
-    return topics_document(f"Rack {rack}", indexed, "", *(_rack(indexed, indexed.head, rack) if indexed.head else ()))
-
-
 def broker_page(indexed: Indexed, broker: int) -> str:
     parts = _broker(indexed, indexed.head.live, broker) if indexed.head else ()
     return topics_document(f"Broker {broker}", indexed, "", *parts)
@@ -40,16 +36,6 @@ def broker_page(indexed: Indexed, broker: int) -> str:
 def _shares(indexed: Indexed, live: ClusterSnapshot) -> Shares:
     none = {broker: BrokerShare(broker) for broker in live.brokers}
     return dict(sorted({**none, **indexed.index.brokers()}.items()))
-
-
-def _rack(indexed: Indexed, head: IndexHead, rack: str) -> Iterator[Html]:
-    shares = _shares(indexed, head.live)
-    members = {broker: found for broker, found in shares.items() if _rack_of(head.live, broker) == rack}
-    if not members:
-        yield empty("No broker of this cluster is in a rack of this name.")
-        return
-    yield _summary(head, members)
-    yield _brokers(head.live, members, shares)
 
 
 def _summary(head: IndexHead, shares: Shares) -> Html:
@@ -65,23 +51,23 @@ def _summary(head: IndexHead, shares: Shares) -> Html:
 
 
 def _brokers(live: ClusterSnapshot, shown: Shares, every: Shares) -> Html:
-    most_replicas = max((found.replicas for found in every.values()), default=0)
-    most_leaders = max((found.leaders for found in every.values()), default=0)
-    rows: list[list[Html | str | None]] = [
-        [
-            broker_link(found.broker, live),
-            _rack_link(_rack_of(live, found.broker)),
-            _bar(found.replicas, most_replicas),
-            _bar(found.leaders, most_leaders),
-            _missing(found),
-        ]
-        for found in shown.values()
+    rows = [
+        (broker_link(broker, live), _rack_of(live, broker), found, _missing(found)) for broker, found in shown.items()
     ]
-    return table(("broker", "rack", "replicas", "leaders", "not in sync here"), rows, cls="loads")
+    return _loads(("broker", "rack"), rows, every.values())
 
 
-def _rack_link(rack: str) -> Html:
-    return tag("a", rack, href=with_query("rack", {"name": rack}))
+def _loads(
+    head: tuple[str, str], rows: Iterable[tuple[Html | str, str, BrokerShare, Html]], every: Collection[BrokerShare]
+) -> Html:
+    """Show a row of bars for each share; a full bar is the largest of every share."""
+    most_replicas = max((share.replicas for share in every), default=0)
+    most_leaders = max((share.leaders for share in every), default=0)
+    shown: list[list[Html | str | None]] = [
+        [who, where, _bar(share.replicas, most_replicas), _bar(share.leaders, most_leaders), missing]
+        for who, where, share, missing in rows
+    ]
+    return table((*head, "replicas", "leaders", "not in sync here"), shown, cls="loads")
 
 
 def _missing(found: BrokerShare) -> Html:
@@ -100,19 +86,9 @@ def _racks(live: ClusterSnapshot, shares: Shares) -> Iterator[Html]:
         return
     names = sorted(racks, key=lambda name: (name == NO_RACK, name))
     sums = {name: BrokerShare(*map(sum, zip(*racks[name], strict=True))) for name in names}
-    most_replicas, most_leaders = (max(getattr(s, key) for s in sums.values()) for key in ("replicas", "leaders"))
-    rows: list[list[Html | str]] = [
-        [
-            _rack_link(name),
-            plural(len(racks[name]), "broker"),
-            _bar(found.replicas, most_replicas),
-            _bar(found.leaders, most_leaders),
-            number(found.missing),
-        ]
-        for name, found in sums.items()
-    ]
+    rows = [(name, plural(len(racks[name]), "broker"), found, number(found.missing)) for name, found in sums.items()]
     yield tag("h2", "Racks")
-    yield table(("rack", "holds", "replicas", "leaders", "not in sync here"), rows, cls="loads")
+    yield _loads(("rack", "holds"), rows, sums.values())
 
 
 def _bar(count: int, most: int) -> Html:

@@ -9,7 +9,7 @@ from typing import Annotated
 from fastapi import FastAPI, Query, Response
 
 from topicops.features.topic_pages.file import indexed_environments
-from topicops.features.topic_pages.on_airflow.brokers_page import broker_page, brokers_page, rack_page
+from topicops.features.topic_pages.on_airflow.brokers_page import broker_page, brokers_page
 from topicops.features.topic_pages.on_airflow.environments_page import environments_page
 from topicops.features.topic_pages.on_airflow.reading import Indexed, read_environments, read_indexed
 from topicops.features.topic_pages.on_airflow.topic_page import topic_page
@@ -61,7 +61,3 @@ def add_routes(app: FastAPI, home: Callable[[], Path]) -> None:
     @app.get("/dags/{dag_id}/broker")
     def broker(dag_id: str, id: Number) -> Response:  # noqa: A002  its name in the address
         return answer(dag_id, lambda indexed: broker_page(indexed, id))
-
-    @app.get("/dags/{dag_id}/rack")
-    def rack(dag_id: str, name: Word) -> Response:
-        return answer(dag_id, lambda indexed: rack_page(indexed, name))
