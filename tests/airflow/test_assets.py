@@ -93,19 +93,13 @@ def test_each_of_very_many_topics_has_its_event_in_a_group_that_airflow_stores_i
 
 
 @pytest.mark.parametrize(
-    ("setting", "value", "groups"),
-    [
-        ("AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT", "60", []),
-        ("AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT", "0.1", [[1], [2], [3]]),
-        ("AIRFLOW__CORE__MAX_MAP_LENGTH", "2", [[2]]),
-    ],
+    ("timeout_s", "most", "groups"), [("60", "9", []), ("0.1", "9", [[1], [2], [3]]), ("0.1", "2", [[2]])]
 )
 def test_a_group_follows_the_settings_of_airflow(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, setting: str, value: str, groups: list[list[int]]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeout_s: str, most: str, groups: list[list[int]]
 ) -> None:
-    monkeypatch.setenv(setting, value)
-    if "MAP" in setting:
-        monkeypatch.setenv("AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT", "0.1")
+    monkeypatch.setenv("AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT", timeout_s)
+    monkeypatch.setenv("AIRFLOW__CORE__MAX_MAP_LENGTH", most)
     flow, given = ScriptedFlow(tmp_path, changes=[*map(builders.create_change, "abcd")]), context(ScriptedTask())
     for task in (pipeline.gate, changes.pipeline_change("create")):
         task(site(flow), cast("Context", given))
