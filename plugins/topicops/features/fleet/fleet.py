@@ -12,13 +12,17 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from topicops.edges.connections.lookup import from_environment
 from topicops.edges.home.artifacts import ArtifactStore
+from topicops.edges.specs.git import name_in_repository
+from topicops.edges.specs.open_files import count_topic_files, environment_files, require_folder, shown_folder
+from topicops.edges.specs.reader import read_tree
 from topicops.features.fleet.values import EnvironmentResult, FleetReport, Standing, fleet_text
 from topicops.flow.engines import DiffEngine, engine_for
 from topicops.flow.planning import specs_of
+from topicops.flow.runs.commits import commit_below
 from topicops.flow.runs.kept import keep_specs, prune
 from topicops.flow.runs.run import ENVIRONMENT_FILE, EngineChoice, Run, no_progress, now, open_run, read_environment
 from topicops.flow.single_steps import diff, gate, plan, record_drift, snapshot
@@ -34,9 +38,8 @@ from topicops.steps.planning.only import needs_of
 from topicops.steps.reporting.plans.plan_wording import summary_line
 from topicops.steps.reporting.runs.run_report import headline
 from topicops.steps.specs.needed import Needs, left_out_line, no_topic
-
-if TYPE_CHECKING:
-    from topicops.steps.specs.validate import Validated
+from topicops.steps.specs.plan_paths import with_folder_named
+from topicops.steps.specs.validate import Validated, validate_each
 
 ALL = "all"
 REACHED_AT_ONCE = 16
@@ -74,8 +77,6 @@ def environments_of(topics: Path, named: Sequence[str]) -> tuple[str, ...]:
     Raises:
         UsageError: There is no file of any environment.
     """
-    from topicops.edges.specs.open_files import environment_files, require_folder
-
     require_folder(topics)
     there = environment_files(topics)
     if ALL in named and ALL not in there:
@@ -139,10 +140,6 @@ class Steps:
         found = map(partial(attempt, step), runs) if at_once == 1 else _side_by_side(step, runs, at_once=at_once)
         values = {run.environment: self.noted(run, value) for run, value in zip(runs, found, strict=True)}
         return {environment: value for environment, value in values.items() if not isinstance(value, Exception)}
-
-    def take(self, run: Run, step: Callable[[Run], object]) -> None:
-        """The step for one environment."""
-        self.noted(run, attempt(step, run))
 
     def noted(self, run: Run, found: T | Exception) -> T | Exception:
         """What a step gave; an error ends the environment."""
@@ -211,8 +208,12 @@ def look_at_fleet(fleet: Fleet, *, engine: DiffEngine, judges: Sequence[Judge], 
 def verify_fleet(fleet: Fleet) -> FleetReport:
     """Check every topic of each cluster once, as ``check_cluster`` does."""
     steps = Steps(fleet)
+
+    def keep(run: Run, validated: Validated) -> None:
+        run.store.write_value(ENVIRONMENT_FILE, validated.require()[0])
+
     for run, validated in _judged(steps, no_topic):
-        steps.take(run, partial(_keep_environment, validated=validated))
+        steps.noted(run, attempt(partial(keep, validated=validated), run))
     steps.each(_require_reachable, at_once=REACHED_AT_ONCE)
     fleet.progress(f"Verifying {len(steps.going)} environments")
     return steps.report(steps.each(_verified, at_once=READ_AT_ONCE))
@@ -222,8 +223,6 @@ def _compare(
     steps: Steps, choice: EngineChoice, engines: Sequence[DiffEngine], *, states: bool, needs: Needs | None
 ) -> None:
     """Read all files and clusters, and compare all topics; chosen by the topics of all environments together."""
-    from topicops.edges.specs.open_files import count_topic_files
-
     chosen = engine_for(choice, count_topic_files(steps.fleet.topics) * len(steps.fleet.runs), engines)
     steps.fleet.progress(f"Comparing with {chosen}")
     _read_and_compare(steps, chosen.engine, states=states, needs=needs)
@@ -238,35 +237,31 @@ def _read_and_compare(
         judges: What judges the inputs of a run before they are compared.
         needs: The topics whose files must be valid; None: all.
     """
-    from topicops.flow.runs.commits import commit_below
-
     fleet, as_tables = steps.fleet, engine.needs_tables or bool(judges)
 
     def keep(run: Run, validated: Validated) -> None:
         keep_specs(run, specs_of(validated, commit), as_tables=as_tables)
+
+    def judge(run: Run) -> None:
+        for report in (each(run) for each in judges):
+            if report.critical:
+                raise TopicopsError(f"critical quality rules failed: {', '.join(report.critical)}")
 
     with engine.beside(fleet.connections):
         fleet.progress(f"Reading {fleet.topics}")
         prune(next(iter(fleet.runs.values())).home, now=now())
         commit = commit_below(fleet.topics, fleet.version)
         for run, validated in _judged(steps, needs):
-            steps.take(run, partial(keep, validated=validated))
+            steps.noted(run, attempt(partial(keep, validated=validated), run))
         steps.each(_require_reachable, at_once=REACHED_AT_ONCE)
         fleet.progress(f"Reading the live topics of {len(steps.going)} environments")
         steps.each(partial(snapshot, states=states), at_once=READ_AT_ONCE)
-        for judge in judges:
-            steps.each(partial(_require_quality, judge=judge))
+        steps.each(judge)
         steps.each(partial(diff, engine=engine))
 
 
 def _judged(steps: Steps, needs: Needs | None) -> Iterator[tuple[Run, Validated]]:
     """The files as each environment has them."""
-    from topicops.edges.specs.git import name_in_repository
-    from topicops.edges.specs.open_files import shown_folder
-    from topicops.edges.specs.reader import read_tree
-    from topicops.steps.specs.plan_paths import with_folder_named
-    from topicops.steps.specs.validate import validate_each
-
     runs, topics = steps.fleet.runs, steps.fleet.topics
     judged = validate_each(read_tree(topics), runs, now=now(), needs=needs)
     read, named = shown_folder(topics), name_in_repository(topics)
@@ -281,19 +276,10 @@ def _judged(steps: Steps, needs: Needs | None) -> Iterator[tuple[Run, Validated]
         yield run, with_folder_named(validated, read=read, named=named)
 
 
-def _keep_environment(run: Run, *, validated: Validated) -> None:
-    run.store.write_value(ENVIRONMENT_FILE, validated.require()[0])
-
-
 def _require_reachable(run: Run) -> None:
     environment = read_environment(run)
     with run.access(environment).reader() as reader:
         require_cluster_id(reader.cluster_id(), environment)
-
-
-def _require_quality(run: Run, *, judge: Judge) -> None:
-    if critical := judge(run).critical:
-        raise TopicopsError(f"critical quality rules failed: {', '.join(critical)}")
 
 
 def _planned(run: Run, *, only: str | None) -> EnvironmentResult:
