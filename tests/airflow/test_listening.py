@@ -143,12 +143,12 @@ def test_a_failed_run_has_airflow_s_reason_in_its_note_and_tells_in_a_thread(
     dag_run.note = "found by a run"
     on_dag_run_failed(dag_run, "task_failure")
     assert dag_run.note == "found by a run\n\na task failed"
-    assert started == [("local", DAG, "noted", "a task failed"), (DAG, "noted")]
+    assert started == [(DAG, "noted", "a task failed"), (DAG, "noted")]
     monkeypatch.setattr(listening, "_failed_tasks", lambda session, run: {"snapshot", "validate"})
     on_dag_run_failed(dag_run, "task_failure")
-    assert started[-2] == ("local", DAG, "noted", "snapshot, validate failed")
+    assert started[-2] == (DAG, "noted", "snapshot, validate failed")
     on_dag_run_failed(dag_run, "marked by a person")
-    assert started[-2] == ("local", DAG, "noted", "marked by a person")
+    assert started[-2] == (DAG, "noted", "marked by a person")
 
 
 def test_files_that_airflow_does_not_fetch_are_told_once_and_so_is_their_end(

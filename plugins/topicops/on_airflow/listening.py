@@ -19,7 +19,6 @@ from airflow.listeners import hookimpl
 from sqlalchemy import select
 from sqlalchemy.orm import object_session
 
-from topicops.model.runs.run_result import RESULT_KEY
 from topicops.on_airflow import airflow_inside as inside
 from topicops.on_airflow.names import environment_of, kind_of
 from topicops.on_airflow.plugged_at_start import TELLERS
@@ -161,6 +160,8 @@ def _write_note(dag_run: DagRun, reason: str) -> None:
 
 def _headline(session: Session, dag_run: DagRun) -> str:
     """Give that of the run's result, which its last task has handed over for CI; empty means that none has."""
+    from topicops.model.runs.run_result import RESULT_KEY
+
     xcom = inside.XComModel
     found = session.scalars(
         select(xcom).where(xcom.dag_id == dag_run.dag_id, xcom.run_id == dag_run.run_id, xcom.key == RESULT_KEY)
