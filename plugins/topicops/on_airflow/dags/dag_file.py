@@ -13,7 +13,7 @@ from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import DAG, CronTriggerTimetable, get_current_context, get_parsing_context
 from airflow.sdk.exceptions import AirflowFailException
 
-import topicops.features.fleet.on_airflow
+import topicops.features.fleet.on_airflow.dag
 from topicops.model.errors import UsageError
 from topicops.model.printable import printable
 from topicops.on_airflow.airflow_inside import begin_metrics, count, metrics_are_on
@@ -24,7 +24,7 @@ from topicops.on_airflow.site import duration_of
 
 PROBLEMS_ID = "topic_problems"
 DAGS: Mapping[str, Callable[[Collection[str], Path], Sequence[DAG]]] = {
-    topicops.features.fleet.on_airflow.FLEET_ID: topicops.features.fleet.on_airflow.fleet_dags,
+    topicops.features.fleet.on_airflow.dag.FLEET_ID: topicops.features.fleet.on_airflow.dag.fleet_dags,
 }  # fmt: skip
 """Functions that take the names of the environments and give the DAG, if it is to be there, by its id.
 
