@@ -19,7 +19,7 @@ from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side, time
 from fakes import builders
 from fakes.builders import NOW, desired_like, live_topic, partition_state
 from topicops.features.topic_pages.file import TopicIndex
-from topicops.features.topic_pages.rows import indexed_topics
+from topicops.features.topic_pages.indexing import indexed_topics
 from topicops.features.topic_pages.values import IndexHead
 from topicops.model.cluster.snapshot import LiveTopic
 from topicops.on_airflow.plugin import PREFIX

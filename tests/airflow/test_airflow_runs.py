@@ -14,8 +14,7 @@ from airflow.utils.session import create_session
 from airflow.utils.state import DagRunState
 from airflow.utils.types import DagRunTriggeredByType, DagRunType
 
-from topicops.features.topic_pages.on_airflow import airflow_facts
-from topicops.on_airflow.pages import airflow_runs
+from topicops.on_airflow.pages import airflow_state
 
 pytestmark = pytest.mark.usefixtures("airflow_database")
 DAG = "topic_pipeline_of-the-pages"
@@ -50,31 +49,31 @@ def known() -> Iterator[None]:
 
 @pytest.mark.usefixtures("known")
 def test_the_newest_run_of_a_dag_with_what_keeps_others_away() -> None:
-    dag = airflow_runs.dags_of([DAG, "not.there"])[DAG]
+    dag = airflow_state.dags_of([DAG, "not.there"])[DAG]
     assert dag.newest is not None
     assert (dag.newest.run_id, dag.newest.state, dag.newest.goes_on) == ("new", "failed", False)
     assert (dag.is_paused, dag.is_gone, dag.next_run_at, dag.files_fetched_at) == (True, False, AT, AT)
-    assert set(airflow_runs.dags_of([DAG, "not.there"])) == {DAG}
-    assert "of-the-pages" in airflow_facts.environments()
+    assert set(airflow_state.dags_of([DAG, "not.there"])) == {DAG}
+    assert "of-the-pages" in airflow_state.environments()
 
 
 @pytest.mark.usefixtures("known")
 def test_an_older_run_that_was_cleared_and_goes_on_is_the_newest() -> None:
     with create_session() as session:
         session.query(DagRun).filter(DagRun.run_id == "old", DagRun.dag_id == DAG).update({"state": "running"})
-    dag = airflow_runs.dags_of([DAG])[DAG]
+    dag = airflow_state.dags_of([DAG])[DAG]
     assert dag.newest is not None
     assert (dag.newest.run_id, dag.newest.goes_on) == ("old", True)
 
 
 @pytest.mark.usefixtures("known")
 def test_files_that_airflow_cannot_read_are_counted() -> None:
-    before = airflow_facts.import_errors()
+    before = airflow_state.import_errors()
     with create_session() as session:
         session.add(ParseImportError(bundle_name="pages", filename="broken.py", stacktrace="x", timestamp=AT))
     try:
-        assert airflow_facts.import_errors() == before + 1
+        assert airflow_state.import_errors() == before + 1
     finally:
         with create_session() as session:
             session.query(ParseImportError).filter(ParseImportError.filename == "broken.py").delete()
-    assert f"topic_approval_{DAG.removeprefix('topic_pipeline_')}" not in airflow_facts.waiting_questions()
+    assert f"topic_approval_{DAG.removeprefix('topic_pipeline_')}" not in airflow_state.waiting_questions()

@@ -26,9 +26,9 @@ from topicops.model.plans.changes import Action
 from topicops.model.plans.plan import Approval
 from topicops.model.runs.memories import HeldSet
 from topicops.model.runs.results import NO_TOMBSTONE, Outcome, OutcomeStatus, RunResult
-from topicops.on_airflow import approval
-from topicops.on_airflow.options import Options
-from topicops.on_airflow.tasks import RefusedError, Site
+from topicops.on_airflow.site import Options, Site
+from topicops.on_airflow.tasks import approval
+from topicops.on_airflow.tasks.changes import RefusedError
 
 REVERTED = f"{NO_TOMBSTONE}: no file asks for the delete any more (TOP501)"
 MOVED = "the topic changed since the plan (TOP501): partitions: planned 3, live 6"
@@ -104,6 +104,10 @@ def result_of(task: ScriptedTask) -> RunResult:
     return msgspec.convert(task.pushed["result"], RunResult)
 
 
+def reply(flow: ScriptedFlow, task: ScriptedTask) -> approval.Reply:
+    return approval.reply_of(run_of(flow, task), context(task))
+
+
 def test_a_change_that_no_file_asks_for_any_more_fails_nothing_and_the_report_is_skipped_with_the_reason(
     flow: RefusingFlow, heard: Heard, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -157,7 +161,9 @@ def test_an_approval_of_a_set_that_was_replaced_is_never_told_as_a_plain_approva
     task = answered(flow, "Approve")
     newer = HeldSet(addresses={digest(OTHER_DELETE): "delete topic.old-clicks"}, found_by="p/run-2")
     HELD.of(flow.home, "local").write(newer)
-    approval.tell_of_answer(run_of(flow, task), site(flow, heard), context(task))  # as `approve` does
+    approval.tell_of_answer(
+        run_of(flow, task), site(flow, heard), context(task), reply(flow, task)
+    )  # as `approve` does
     with pytest.raises(AirflowSkipException, match="the set was replaced"):
         approval.approved_change("delete")(site(flow), context(task))
     task.states |= {"create": "skipped", "delete": "skipped"}
@@ -172,7 +178,7 @@ def test_an_approval_of_a_set_that_was_replaced_is_never_told_as_a_plain_approva
 
 def test_an_approval_that_may_be_sent_is_told_as_one(flow: RefusingFlow, heard: Heard) -> None:
     task = answered(flow, "Approve")
-    approval.tell_of_answer(run_of(flow, task), site(flow, heard), context(task))
+    approval.tell_of_answer(run_of(flow, task), site(flow, heard), context(task), reply(flow, task))
     assert heard.heard == [("approved", "approved by admin (id 1): delete tmp-import")]
 
 
@@ -181,5 +187,5 @@ def test_a_held_set_that_cannot_be_read_does_not_lose_the_answer(
 ) -> None:
     task = answered(flow, "Approve")
     HELD.of(flow.home, "local").path.write_text("{", encoding="utf-8")
-    approval.tell_of_answer(run_of(flow, task), site(flow, heard), context(task))
+    approval.tell_of_answer(run_of(flow, task), site(flow, heard), context(task), reply(flow, task))
     assert "held/local.json: cannot be read" in caplog.text

@@ -14,9 +14,10 @@ from fixtures.scripted_flow import CREATE, DELETE, ScriptedFlow, site
 from fixtures.scripted_task import ScriptedTask, context
 from topicops.model.plans.changes import Action
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
-from topicops.on_airflow import assets, tasks, topic_asset, topics_alias
-from topicops.on_airflow.assets import ready_topics
-from topicops.on_airflow.dags import approval_dag, pipeline_dag
+from topicops.on_airflow import topic_asset, topics_alias
+from topicops.on_airflow.dags.environment import approval_dag, pipeline_dag
+from topicops.on_airflow.tasks import changes, opening, pipeline
+from topicops.on_airflow.tasks.changes import ready_topics
 
 
 def outcome(topic: str, action: Action, status: OutcomeStatus = OutcomeStatus.DONE) -> Outcome:
@@ -47,7 +48,7 @@ def test_verify_of_both_dags_emits_by_the_alias_of_its_environment(tmp_path: Pat
 
 def test_verify_emits_what_was_done_by_which_run_of_which_commit(tmp_path: Path) -> None:
     flow, given = ScriptedFlow(tmp_path, changes=(CREATE, DELETE)), context(ScriptedTask())
-    for task in (tasks.gate, tasks.pipeline_change("create"), tasks.verify):
+    for task in (pipeline.gate, changes.pipeline_change("create"), changes.verify):
         task(site(flow), cast("Context", given))
     events = cast("OutletEventAccessors", given["outlet_events"])
     (event,) = events[topics_alias("local")].asset_alias_events
@@ -61,7 +62,7 @@ def test_verify_emits_what_was_done_by_which_run_of_which_commit(tmp_path: Path)
 
 def test_a_topic_that_did_not_become_healthy_gets_no_event(tmp_path: Path) -> None:
     flow, given = ScriptedFlow(tmp_path, changes=(CREATE,), verdict=Verdict.CONVERGING), context(ScriptedTask())
-    for task in (tasks.gate, tasks.pipeline_change("create"), tasks.verify):
+    for task in (pipeline.gate, changes.pipeline_change("create"), changes.verify):
         task(site(flow), cast("Context", given))
     assert cast("OutletEventAccessors", given["outlet_events"])[topics_alias("local")].asset_alias_events == []
 
@@ -79,33 +80,32 @@ def announced(given: dict[str, object]) -> list[str]:
 def test_each_of_very_many_topics_has_its_event_in_a_group_that_airflow_stores_in_time(tmp_path: Path) -> None:
     topics = [f"t-{number:03}" for number in range(31)]
     flow, given = ScriptedFlow(tmp_path, changes=[*map(builders.create_change, topics)]), context(ScriptedTask())
-    for task in (tasks.gate, tasks.pipeline_change("create")):
+    for task in (pipeline.gate, changes.pipeline_change("create")):
         task(site(flow), cast("Context", given))
-    groups = tasks.verify(site(flow), cast("Context", given))
+    groups = changes.verify(site(flow), cast("Context", given))
     assert groups == [[10], [20], [30]]  # of Airflow's five seconds
     seen = announced(given)
     for (first,) in groups:
         mapped = context(ScriptedTask(task_id="announce"))
-        tasks.announce(site(flow), cast("Context", mapped), first)
+        changes.announce(site(flow), cast("Context", mapped), first)
         seen += announced(mapped)
     assert seen == topics
 
 
 @pytest.mark.parametrize(
-    ("setting", "value", "topics", "size"),
-    [
-        ("AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT", "60", 500, 120),
-        ("AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT", "0.1", 500, 1),
-        ("AIRFLOW__CORE__MAX_MAP_LENGTH", "16", 500, 32),
-    ],
+    ("timeout_s", "most", "groups"), [("60", "9", []), ("0.1", "9", [[1], [2], [3]]), ("0.1", "2", [[2]])]
 )
 def test_a_group_follows_the_settings_of_airflow(
-    monkeypatch: pytest.MonkeyPatch, setting: str, value: str, topics: int, size: int
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeout_s: str, most: str, groups: list[list[int]]
 ) -> None:
-    monkeypatch.setenv(setting, value)
-    assert assets.group_size(topics) == size
+    monkeypatch.setenv("AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT", timeout_s)
+    monkeypatch.setenv("AIRFLOW__CORE__MAX_MAP_LENGTH", most)
+    flow, given = ScriptedFlow(tmp_path, changes=[*map(builders.create_change, "abcd")]), context(ScriptedTask())
+    for task in (pipeline.gate, changes.pipeline_change("create")):
+        task(site(flow), cast("Context", given))
+    assert changes.verify(site(flow), cast("Context", given)) == groups
 
 
 def test_the_run_does_not_fail_with_an_event_whose_answer_came_late() -> None:
     states = {"verify": "success", "announce_0": "success", "announce_1": "failed", "announce": "upstream_failed"}
-    assert tasks.failed_tasks(cast("Context", context(ScriptedTask(states=states)))) == []
+    assert opening.failed_tasks(cast("Context", context(ScriptedTask(states=states)))) == []

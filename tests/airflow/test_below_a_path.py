@@ -16,7 +16,7 @@ from fixtures.run_pages import write_run
 from fixtures.topic_index import write_index
 from topicops.features.shared.airflow_client import AirflowClient
 from topicops.features.topic_pages.on_airflow import VIEW
-from topicops.on_airflow.routes import PLAN_ROUTE, PREFIX, QUALITY_ROUTE
+from topicops.on_airflow.names import PLAN_ROUTE, PREFIX, QUALITY_ROUTE
 from topicops_local.airflow import LocalAirflow, start_airflow, wait_for_dags
 
 REPOSITORY = Path(__file__).resolve().parents[2]

@@ -20,8 +20,9 @@ from topicops.flow.runs.run import notes_of
 from topicops.model.runs.memories import HeldSet, Rejection, Rejections
 from topicops.model.runs.results import Outcome, OutcomeStatus, RunResult
 from topicops.model.specs.environment import Risk
-from topicops.on_airflow import approval, tasks
-from topicops.on_airflow.question import form_params
+from topicops.on_airflow.dags import operators
+from topicops.on_airflow.tasks import approval, pipeline
+from topicops.on_airflow.tasks.question import form_params
 from topicops.steps.planning.approvals import AS_THE_BUTTON, COMMENT, MOST_FIELDS, REJECT_FIELD, REJECTED
 
 KEEP, DROP = digest(DELETE), digest(OTHER_DELETE)
@@ -128,7 +129,7 @@ def test_a_set_of_rejected_changes_alone_is_not_asked_about_and_the_report_says_
     task = ScriptedTask()
     flow.changes = (OTHER_DELETE,)
     with caplog.at_level(logging.INFO):
-        found = tasks.gate(site(flow), context(task))
+        found = pipeline.gate(site(flow), context(task))
     assert (found["question"], found["rests"]) == (None, 1)
     said = "delete topic.old-clicks rests until it changes: rejected by admin (id 1), "
     assert said in caplog.text
@@ -138,13 +139,13 @@ def test_a_set_of_rejected_changes_alone_is_not_asked_about_and_the_report_says_
         asking(flow).execute(context(task))
 
 
-def asking(flow: ScriptedFlow) -> approval.AskForApproval:
-    return approval.AskForApproval(task_id="ask", trigger_dag_id=site(flow).approval_id, logical_date=None)
+def asking(flow: ScriptedFlow) -> operators.AskForApproval:
+    return operators.AskForApproval(task_id="ask", trigger_dag_id=site(flow).approval_id, logical_date=None)
 
 
 def test_a_new_change_is_asked_about_together_with_what_was_rejected_before(flow: ScriptedFlow) -> None:
     approved_in_part(flow)
-    found = tasks.gate(site(flow), context(ScriptedTask()))
+    found = pipeline.gate(site(flow), context(ScriptedTask()))
     assert found["digests"] == sorted([KEEP, DROP])
     task = approval_task()
     facts = approval.load(site(flow), context(task, digests=found["digests"]))
@@ -159,7 +160,7 @@ def test_a_new_change_is_asked_about_together_with_what_was_rejected_before(flow
 def test_a_changed_change_is_asked_about_again(flow: ScriptedFlow) -> None:
     once = Rejection(by="admin (id 1)", at=builders.NOW, run="p/1")
     REJECTIONS.of(flow.home, "local").write(Rejections(by_digest={"0" * 64: once}))
-    assert tasks.gate(site(flow), context(ScriptedTask()))["asked"] == 2
+    assert pipeline.gate(site(flow), context(ScriptedTask()))["asked"] == 2
 
 
 def test_the_report_of_a_part_says_who_left_out_what(flow: ScriptedFlow) -> None:

@@ -12,8 +12,9 @@ from airflow.sdk.exceptions import AirflowFailException
 from fixtures.scripted_flow import CREATE, DELETE, ScriptedFlow, digest, site
 from fixtures.scripted_task import ScriptedRun, ScriptedTask, context
 from topicops.flow.runs.memory import read_held
-from topicops.on_airflow import tasks
-from topicops.on_airflow.tasks import Site, XComValue
+from topicops.on_airflow.site import Site
+from topicops.on_airflow.tasks import changes, pipeline
+from topicops.on_airflow.tasks.opening import XComValue
 
 A_DAY = timedelta(days=1)
 YESTERDAY = ScriptedTask(run_id="scheduled__1")
@@ -26,17 +27,17 @@ CLEARED = ScriptedTask(run_id="scheduled__1", dag_run=ScriptedRun(clear_number=1
 @pytest.mark.parametrize(
     "step",
     [
-        pytest.param(tasks.validate, id="the whole run"),
-        pytest.param(tasks.gate, id="from the gate on"),
-        pytest.param(tasks.pipeline_change("create"), id="one kind of changes"),
-        pytest.param(tasks.pipeline_change("delete"), id="deletes"),
+        pytest.param(pipeline.validate, id="the whole run"),
+        pytest.param(pipeline.gate, id="from the gate on"),
+        pytest.param(changes.pipeline_change("create"), id="one kind of changes"),
+        pytest.param(changes.pipeline_change("delete"), id="deletes"),
     ],
 )
 def test_a_cleared_run_that_a_later_one_overtook_sends_nothing_and_names_it(
     tmp_path: Path, step: Callable[[Site, object], XComValue]
 ) -> None:
-    tasks.gate(site(ScriptedFlow(tmp_path, changes=(CREATE,))), context(YESTERDAY))
-    tasks.gate(site(ScriptedFlow(tmp_path, changes=(DELETE,))), context(TODAY))
+    pipeline.gate(site(ScriptedFlow(tmp_path, changes=(CREATE,))), context(YESTERDAY))
+    pipeline.gate(site(ScriptedFlow(tmp_path, changes=(DELETE,))), context(TODAY))
     stale = ScriptedFlow(tmp_path, changes=(CREATE,))
 
     with pytest.raises(AirflowFailException, match="topic_pipeline_local/scheduled__2 has planned since"):
@@ -48,30 +49,30 @@ def test_a_cleared_run_that_a_later_one_overtook_sends_nothing_and_names_it(
 
 def test_a_cleared_run_that_is_the_newest_runs_again(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE,))
-    tasks.gate(site(flow), context(YESTERDAY))
+    pipeline.gate(site(flow), context(YESTERDAY))
 
-    tasks.validate(site(flow), context(CLEARED))
-    tasks.gate(site(flow), context(CLEARED))
-    tasks.pipeline_change("create")(site(flow), context(CLEARED))
+    pipeline.validate(site(flow), context(CLEARED))
+    pipeline.gate(site(flow), context(CLEARED))
+    changes.pipeline_change("create")(site(flow), context(CLEARED))
 
     assert flow.sent == [("create", frozenset())]
 
 
 def test_a_cleared_run_may_look_although_a_later_one_has_planned(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE,))
-    tasks.gate(site(flow), context(TODAY))
+    pipeline.gate(site(flow), context(TODAY))
 
-    assert tasks.validate(site(flow), context(CLEARED, mode="plan")) == VALIDATED
-    assert "fingerprint" in tasks.gate(site(flow), context(CLEARED, mode="plan"))
+    assert pipeline.validate(site(flow), context(CLEARED, mode="plan")) == VALIDATED
+    assert "fingerprint" in pipeline.gate(site(flow), context(CLEARED, mode="plan"))
 
 
 def test_a_run_that_nobody_cleared_runs_in_any_order(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE,))
-    tasks.gate(site(flow), context(TODAY))
+    pipeline.gate(site(flow), context(TODAY))
 
-    tasks.gate(site(flow), context(YESTERDAY))  # started late, with a time of the past
-    tasks.pipeline_change("create")(site(flow), context(YESTERDAY))
+    pipeline.gate(site(flow), context(YESTERDAY))  # started late, with a time of the past
+    changes.pipeline_change("create")(site(flow), context(YESTERDAY))
 
     assert flow.sent == [("create", frozenset())]
     with pytest.raises(AirflowFailException, match="scheduled__2"):
-        tasks.gate(site(flow), context(CLEARED))
+        pipeline.gate(site(flow), context(CLEARED))

@@ -19,8 +19,9 @@ from fixtures.spec_documents import write_environment, write_topic
 from topicops.flow import single_steps
 from topicops.flow.engines import DiffEngine
 from topicops.flow.runs.run import EnvironmentRun, Summary
-from topicops.on_airflow import tasks
-from topicops.on_airflow.tasks import Site, XComValue
+from topicops.on_airflow.site import Site
+from topicops.on_airflow.tasks import changes, pipeline
+from topicops.on_airflow.tasks.opening import XComValue
 
 FIRST = ScriptedTask()
 PAUSE = {"state": "paused", "reason": "Not yet.", "until": "2126-01-01T00:00:00Z"}
@@ -44,11 +45,11 @@ class World:
     broker: GuardedBroker
 
     def plan(self, task: ScriptedTask = FIRST) -> None:
-        for step in (tasks.validate, tasks.snapshot, tasks.diff, tasks.plan, tasks.gate):
+        for step in (pipeline.validate, pipeline.snapshot, pipeline.diff, pipeline.plan, pipeline.gate):
             step(self.site, context(task))
 
     def send(self, action: str, task: ScriptedTask = FIRST) -> XComValue:
-        return tasks.pipeline_change(action)(self.site, context(task))
+        return changes.pipeline_change(action)(self.site, context(task))
 
     def partitions(self) -> dict[str, int]:
         return {name: topic.partitions for name, topic in look(self.broker.cluster).topics.items() if name[0] != "_"}
@@ -59,8 +60,8 @@ class World:
         return [f"{line['action']} {line['topic']} {line['outcome']}" for line in map(json.loads, lines)]
 
     def report(self) -> XComValue:
-        tasks.verify(self.site, context(FIRST))
-        return tasks.report(self.site, context(FIRST))
+        changes.verify(self.site, context(FIRST))
+        return changes.report(self.site, context(FIRST))
 
 
 @pytest.fixture

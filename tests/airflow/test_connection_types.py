@@ -11,8 +11,7 @@ from airflow.providers_manager import ProvidersManager
 
 from topicops.edges.connections.lookup import ZOOKEEPER_FIELDS, Tls, ZooKeeperAddress, from_environment
 from topicops.model.errors import UsageError
-from topicops.on_airflow.connections import from_airflow
-from topicops.on_airflow.zookeeper_hook import ZooKeeperHook
+from topicops.on_airflow.connections import ZooKeeperHook, from_airflow
 
 
 @pytest.fixture

@@ -24,8 +24,9 @@ from topicops.flow.runs.run import EnvironmentRun, open_run
 from topicops.flow.single_steps import DiffSummary
 from topicops.model.ports import ConnectionFields, ConnectionSource
 from topicops.model.runs.results import QualityReport
-from topicops.on_airflow.dags import pipeline_dag
-from topicops.on_airflow.tasks import Site
+from topicops.on_airflow.dags.environment import pipeline_dag
+from topicops.on_airflow.plugged import Tools
+from topicops.on_airflow.site import Site
 
 pytestmark = pytest.mark.usefixtures("airflow_database", "spark")
 
@@ -88,7 +89,7 @@ def test_each_task_asks_for_its_own_connections_and_those_that_its_run_still_nee
     topics: Path, guarded_broker: GuardedBroker
 ) -> None:
     watched = WatchedFlow()
-    dag = pipeline_dag(Site(environment="local", topics=topics, flow=lambda: watched, quality=lambda: [watched]))
+    dag = pipeline_dag(Site(environment="local", topics=topics, tools=Tools(flow=watched, quality=[watched])))
 
     run = dag.test(run_conf={"mode": "apply"})
 

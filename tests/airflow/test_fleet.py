@@ -10,11 +10,11 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from fixtures.scripted_task import ScriptedTask, context
 from topicops.features.fleet.fleet import Fleet
-from topicops.features.fleet.on_airflow import look
+from topicops.features.fleet.on_airflow.look import look
 from topicops.features.fleet.values import EnvironmentResult, FleetReport, Standing
 from topicops.model.errors import ClusterUnreachableError, TopicopsError, UsageError, WrongTargetError
 
-GOOD = EnvironmentResult(environment="local", result=Standing.DRIFT, summary="Drift, in topics: 1 missing.")
+GOOD = EnvironmentResult(environment="local", result=Standing.DRIFT, counts={}, summary="Drift, in topics: 1 missing.")
 
 
 def broken(environment: str, error: Exception) -> EnvironmentResult:
@@ -34,7 +34,7 @@ def looked_at(topics: Path, task: ScriptedTask, *results: EnvironmentResult) -> 
     def look_at(fleet: Fleet, only: str | None) -> FleetReport:
         assert (list(fleet.runs), only) == (["local", "prod-eu"], "shop.*")
         assert fleet.store.folder.name == task.run_id
-        return FleetReport(environments=results)
+        return FleetReport.of(results)
 
     return look(topics, context(task, only="shop.*"), look_at)
 
@@ -43,9 +43,9 @@ def test_each_environment_has_a_line_in_the_log_and_a_row_in_xcom(
     topics: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     task = ScriptedTask(dag_id="topic_fleet_drift")
-    other = EnvironmentResult(environment="prod-eu", result=Standing.WITHOUT_DRIFT, summary="No drift.")
+    other = EnvironmentResult(environment="prod-eu", result=Standing.WITHOUT_DRIFT, counts={}, summary="No drift.")
 
-    with caplog.at_level(logging.INFO, logger="topicops.features.fleet.on_airflow"):
+    with caplog.at_level(logging.INFO, logger="topicops.features.fleet.on_airflow.look"):
         found = looked_at(topics, task, GOOD, other)
 
     assert found == {

@@ -26,7 +26,7 @@ from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import GatedChange
 from topicops.on_airflow import listening
 from topicops.on_airflow.listening import on_dag_run_failed, on_dag_run_running, on_dag_run_success, tell_of_end
-from topicops.on_airflow.pages.airflow_dag import AirflowDag
+from topicops.on_airflow.pages.airflow_state import AirflowDag
 from topicops.on_airflow.plugin import TopicopsPlugin
 
 pytestmark = pytest.mark.usefixtures("airflow_database")
@@ -58,30 +58,30 @@ def lines(told: Path) -> list[dict[str, str]]:
 
 def test_a_run_that_ended_without_a_report_is_told_with_what_it_sent(told: Path, tmp_path: Path) -> None:
     send_one(tmp_path)
-    tell_of_end("local", DAG, "r1", "a task failed")
+    tell_of_end(DAG, "r1", "a task failed")
     (event,) = lines(told)
     assert event["kind"] == "failed"
     assert "run topic_pipeline_local/r1: a task failed; 1 change sent: create orders" in event["verdict"]
-    tell_of_end("local", DAG, "r1", "a task failed")
+    tell_of_end(DAG, "r1", "a task failed")
     assert len(lines(told)) == 1, "the same cause is told once"
 
 
 def test_nothing_is_told_twice_that_the_report_has_told(told: Path, tmp_path: Path) -> None:
     note_end_told(run_in(tmp_path))
-    tell_of_end("local", DAG, "r1", "a task failed")
+    tell_of_end(DAG, "r1", "a task failed")
     assert not lines(told)
 
 
 def test_a_notifier_of_a_dag_file_is_another_receiver_than_one_of_the_setting(told: Path, tmp_path: Path) -> None:
     notifying.tell_of_end(run_in(tmp_path), "a task failed", [to_file()], {})
-    tell_of_end("local", DAG, "r1", "a task failed")
+    tell_of_end(DAG, "r1", "a task failed")
     assert len(lines(told)) == 2, "each of them hears of it"
 
 
 def test_a_home_that_nobody_can_write_or_read_stops_no_alarm(told: Path, tmp_path: Path) -> None:
     (tmp_path / "told").write_text("in the way", encoding="utf-8")
     (tmp_path / "runs").write_text("in the way", encoding="utf-8")
-    tell_of_end("local", DAG, "r1", "a task failed")
+    tell_of_end(DAG, "r1", "a task failed")
     (event,) = lines(told)
     assert event["kind"] == "failed"
 
@@ -92,7 +92,7 @@ def test_what_was_told_while_nobody_could_write_is_told_as_over_by_the_next_good
     monkeypatch.setattr(listening.threading, "Thread", AtOnce)
     run = DagRun(dag_id=DAG, run_id="r2")
     (tmp_path / "told").write_text("in the way", encoding="utf-8")
-    tell_of_end("local", DAG, "r1", "a task failed")
+    tell_of_end(DAG, "r1", "a task failed")
     on_dag_run_running(run, "")
     (tmp_path / "told").unlink()
     on_dag_run_running(run, "")
@@ -105,7 +105,7 @@ def test_the_scheduler_does_not_end_with_our_problem(
     told: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr("topicops.features.notify.telling.telling_of_failure", lambda *_: 1 / 0)
-    tell_of_end("local", DAG, "r1", "a task failed")
+    tell_of_end(DAG, "r1", "a task failed")
     assert "nobody is told of the failed run r1" in caplog.text
     assert not lines(told)
 
@@ -143,12 +143,12 @@ def test_a_failed_run_has_airflow_s_reason_in_its_note_and_tells_in_a_thread(
     dag_run.note = "found by a run"
     on_dag_run_failed(dag_run, "task_failure")
     assert dag_run.note == "found by a run\n\na task failed"
-    assert started == [("local", DAG, "noted", "a task failed"), (DAG, "noted")]
+    assert started == [(DAG, "noted", "a task failed"), (DAG, "noted")]
     monkeypatch.setattr(listening, "_failed_tasks", lambda session, run: {"snapshot", "validate"})
     on_dag_run_failed(dag_run, "task_failure")
-    assert started[-2] == ("local", DAG, "noted", "snapshot, validate failed")
+    assert started[-2] == (DAG, "noted", "snapshot, validate failed")
     on_dag_run_failed(dag_run, "marked by a person")
-    assert started[-2] == ("local", DAG, "noted", "marked by a person")
+    assert started[-2] == (DAG, "noted", "marked by a person")
 
 
 def test_files_that_airflow_does_not_fetch_are_told_once_and_so_is_their_end(
@@ -157,7 +157,7 @@ def test_files_that_airflow_does_not_fetch_are_told_once_and_so_is_their_end(
     monkeypatch.setattr(listening.threading, "Thread", AtOnce)
     pipeline = AirflowDag(dag_id=DAG, files_fetched_at=datetime.now(UTC) - timedelta(minutes=21))
     known = {DAG: pipeline}
-    monkeypatch.setattr("topicops.on_airflow.pages.airflow_runs.dags_of", lambda _: known)
+    monkeypatch.setattr("topicops.on_airflow.pages.airflow_state.dags_of", lambda _: known)
     on_dag_run_success(dag_run, "")
     on_dag_run_success(dag_run, "")
     known.clear()

@@ -17,7 +17,7 @@ from topicops.features.notify.on_airflow import notifiers_of_setting, tell
 from topicops.features.notify.telling import Telling, telling_of_answer
 from topicops.flow.runs.run import EnvironmentRun, open_run
 from topicops.model.errors import UsageError
-from topicops.on_airflow.metrics import count
+from topicops.on_airflow.airflow_inside import count
 
 
 class Heard(BaseNotifier):

@@ -15,9 +15,9 @@ from airflow.sdk.exceptions import AirflowFailException
 
 from topicops.model.errors import UsageError
 from topicops.on_airflow import dags_of, environment_dags
-from topicops.on_airflow.dag_file import say
-from topicops.on_airflow.dags import misnamed
-from topicops.on_airflow.options import Options, resolved
+from topicops.on_airflow.dags.dag_file import say
+from topicops.on_airflow.dags.environment import misnamed
+from topicops.on_airflow.site import Options, resolved
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/how-to/your-own-dag-file.md"
 PARSED = "_AIRFLOW_PARSING_CONTEXT_DAG_ID"
@@ -237,7 +237,7 @@ def test_what_nobody_thought_of_in_one_file_leaves_the_others_their_dags(
             raise OverflowError("not thought of")
         return {}
 
-    monkeypatch.setattr("topicops.on_airflow.options.read_airflow_part", fails_on_bad)
+    monkeypatch.setattr("topicops.on_airflow.site.read_airflow_part", fails_on_bad)
     assert "topic_pipeline_good" in dags_of(topics)
     assert "topic_pipeline_bad" not in dags_of(topics)
     assert "bad has no DAGs" in caplog.text

@@ -17,17 +17,17 @@ from fixtures.run_pages import NOW, write_run
 from fixtures.topic_index import write_index
 from topicops.model.plans.plan import GateWord
 from topicops.model.runs.memories import Rejection
+from topicops.on_airflow.names import PREFIX, RunOf
 from topicops.on_airflow.pages import app
 from topicops.on_airflow.pages.app import build_app
-from topicops.on_airflow.pages.reading import Answered, PlanModel, Question, RunOf
+from topicops.on_airflow.pages.reading import Answered, PlanModel, Question
 from topicops.on_airflow.plugin import TopicopsPlugin
-from topicops.on_airflow.routes import PREFIX
 
 pytestmark = pytest.mark.usefixtures("airflow_database")
 
 DAG, RUN = "topic_pipeline_local", "manual__2024-05-01T12:00:00+00:00"
 NOTHING = ("This run has made no plan", "No quality rule has been evaluated", "This is no DAG of topicops")
-TOPICS_PAGES = ("topics", "topic?name=shop.orders", "brokers", "broker?id=3", "rack?name=r1", "trends")
+TOPICS_PAGES = ("topics", "topic?name=shop.orders", "brokers", "broker?id=3", "trends")
 PAGES = (f"{PREFIX}/dags/{DAG}/plan", f"{PREFIX}/dags/{DAG}/quality")
 
 

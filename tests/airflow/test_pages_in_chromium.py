@@ -30,7 +30,7 @@ from topicops.model.plans.plan import LoadTable, Plan
 from topicops.model.plans.plan_file import plan_to_json
 from topicops.model.runs.memories import HeldSet, Rejection
 from topicops.model.runs.results import FailingRow, Outcome, OutcomeStatus, QualityReport, quality_file
-from topicops.on_airflow.routes import PLAN_ROUTE, PREFIX, QUALITY_ROUTE
+from topicops.on_airflow.names import PLAN_ROUTE, PREFIX, QUALITY_ROUTE
 from topicops_local.airflow import LocalAirflow, start_airflow, wait_for_dags
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -48,7 +48,7 @@ FORM = {
 with DAG("plain", schedule=None, is_paused_upon_creation=False, params=FORM):
     EmptyOperator(task_id="only")
 """
-TOPICS_PAGES = ("topics", "topic?name=shop.items", "brokers", "broker?id=3", "rack?name=r1", "trends")
+TOPICS_PAGES = ("topics", "topic?name=shop.items", "brokers", "broker?id=3", "trends")
 SCREENSHOTS = os.environ.get("TOPICOPS_SCREENSHOTS")
 """Where to keep the pictures, for whoever wants to look at them; else they go with the test's folder."""
 
@@ -337,7 +337,6 @@ def test_from_airflow_s_bar_a_viewer_comes_to_a_topic_and_to_the_broker_that_it_
         ("topic?name=no.such", "Neither the cluster nor a file"),
         ("brokers", "2 brokers registered"),
         ("broker?id=3", "not registered"),
-        ("rack?name=r1", "Rack r1"),
         ("trends", "No run of this environment has left a history yet."),
     ],
 )

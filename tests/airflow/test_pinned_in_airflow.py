@@ -32,7 +32,7 @@ REVIEWED = "  policy: {approvals: [question, review], authorApproves: notice}\n"
 OWN_DAG_FILE = """\
 from pathlib import Path
 
-from topicops.on_airflow.dag_file import dags_of
+from topicops.on_airflow.dags.dag_file import dags_of
 
 globals().update(dags_of(Path("{topics}")))
 """

@@ -14,7 +14,7 @@ from fixtures.airflow_story import RUN_S, Story, airflow_stories, remove_topics
 from fixtures.browser import NO_CHROMIUM, Browser, is_installed
 from fixtures.live import create_topics, until
 from fixtures.topic_project import TOMBSTONE, TOPIC
-from topicops.on_airflow.routes import PLAN_ROUTE, PREFIX, QUALITY_ROUTE
+from topicops.on_airflow.names import PLAN_ROUTE, PREFIX, QUALITY_ROUTE
 from topicops_local.cluster import LocalCluster
 
 CHANGES = ("create", "expand", "configure", "delete")

@@ -61,8 +61,12 @@ from topicops.model.runs.results import (
 )
 from topicops.model.specs.diagnostics import Diagnostic, Severity
 from topicops.model.specs.environment import Risk
-from topicops.on_airflow import approval, plugged, tasks
-from topicops.on_airflow.waiting import patience
+from topicops.on_airflow import plugged
+from topicops.on_airflow.dags import operators
+from topicops.on_airflow.plugged import Tools
+from topicops.on_airflow.site import patience
+from topicops.on_airflow.tasks import approval, changes, opening, pipeline
+from topicops.on_airflow.tasks.approval import Shown
 
 PATIENCE = patience()
 
@@ -79,7 +83,7 @@ def test_the_gate_leaves_the_newest_held_set_and_hands_on_its_digest(
     tmp_path: Path, held_file: MemoryFile[HeldSet]
 ) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
-    facts = tasks.gate(site(flow), context(ScriptedTask()))
+    facts = pipeline.gate(site(flow), context(ScriptedTask()))
     held = read_held(tmp_path, "local")
     assert held.addresses == {digest(DELETE): "delete topic.tmp-import"}
     assert held.found_by == "topic_pipeline_local/manual__1"
@@ -89,11 +93,11 @@ def test_the_gate_leaves_the_newest_held_set_and_hands_on_its_digest(
 
 def test_the_held_set_keeps_the_user_whose_run_found_it_first(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
-    tasks.gate(site(flow), context(ScriptedTask(dag_run=ScriptedRun(triggering_user_name="carol"))))
-    tasks.gate(site(flow), context(ScriptedTask(run_id="scheduled__2")))
+    pipeline.gate(site(flow), context(ScriptedTask(dag_run=ScriptedRun(triggering_user_name="carol"))))
+    pipeline.gate(site(flow), context(ScriptedTask(run_id="scheduled__2")))
     assert read_held(tmp_path, "local").author == "carol"
     flow.changes = (OTHER_DELETE,)
-    tasks.gate(site(flow), context(ScriptedTask(run_id="scheduled__3")))
+    pipeline.gate(site(flow), context(ScriptedTask(run_id="scheduled__3")))
     assert read_held(tmp_path, "local").author is None
 
 
@@ -101,13 +105,13 @@ def test_a_gate_that_holds_nothing_replaces_the_set_before_and_asks_nothing(
     tmp_path: Path, held_file: MemoryFile[HeldSet]
 ) -> None:
     held_file.write(HeldSet(addresses={digest(DELETE): "delete topic.tmp-import"}))
-    facts = tasks.gate(site(ScriptedFlow(tmp_path, changes=(CREATE,))), context(ScriptedTask()))
+    facts = pipeline.gate(site(ScriptedFlow(tmp_path, changes=(CREATE,))), context(ScriptedTask()))
     assert read_held(tmp_path, "local").addresses == {}
     assert facts["question"] is None
 
 
 def test_a_run_that_only_looks_leaves_the_held_set_alone(tmp_path: Path, held_file: MemoryFile[HeldSet]) -> None:
-    facts = tasks.gate(site(ScriptedFlow(tmp_path, changes=(DELETE,))), context(ScriptedTask(), mode="plan"))
+    facts = pipeline.gate(site(ScriptedFlow(tmp_path, changes=(DELETE,))), context(ScriptedTask(), mode="plan"))
     assert not held_file.path.exists()
     assert "question" not in facts
 
@@ -117,10 +121,10 @@ def test_looking_for_drift_leaves_the_held_set_alone_and_a_plan_for_its_tab(
 ) -> None:
     task = ScriptedTask(dag_id="topic_drift_local")
     flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
-    tasks.plan_to_look_at(site(flow), context(task))
+    pipeline.plan_to_look_at(site(flow), context(task))
     run = flow.open_run(environment="local", topics=Path(), group=task.dag_id, run_id=task.run_id)
     assert [gated.gate.value for gated in run.read_plan().changes] == ["run", "held"]
-    assert tasks.drift(site(flow), context(task))["changed"] == 1
+    assert pipeline.drift(site(flow), context(task))["changed"] == 1
     assert not held_file.path.exists()
 
 
@@ -129,7 +133,7 @@ def test_a_narrowed_run_keeps_what_it_has_not_looked_at(tmp_path: Path, held_fil
         HeldSet(addresses={digest(OTHER_DELETE): "delete topic.old-clicks", "0" * 64: "delete topic.tmp-gone"}),
     )
     flow = ScriptedFlow(tmp_path, changes=(DELETE,))
-    tasks.gate(site(flow), context(ScriptedTask(), only="tmp-*"))
+    pipeline.gate(site(flow), context(ScriptedTask(), only="tmp-*"))
     assert set(read_held(tmp_path, "local").addresses) == {digest(OTHER_DELETE), digest(DELETE)}
 
 
@@ -145,13 +149,13 @@ QUIET = Quiet(sentence="Nothing differs.", run="r/1", full_check_at=datetime(202
 def test_a_quiet_run_tells_the_pages_that_nothing_differs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[EnvironmentRun] = []
     monkeypatch.setattr(plugged, "AFTER_READING", (told.append,))
-    tasks.snapshot(site(ScriptedFlow(tmp_path, quiet=QUIET)), context(ScriptedTask()))
+    pipeline.snapshot(site(ScriptedFlow(tmp_path, quiet=QUIET)), context(ScriptedTask()))
     assert told
 
 
 def test_a_quiet_run_hands_ci_a_result_and_keeps_older_runs_from_sending(tmp_path: Path) -> None:
     flow, task = ScriptedFlow(tmp_path, quiet=QUIET), ScriptedTask()
-    assert tasks.snapshot(site(flow), context(task))["quiet"] == "Nothing differs."
+    assert pipeline.snapshot(site(flow), context(task))["quiet"] == "Nothing differs."
     result = msgspec.convert(task.pushed["result"], RunResult)
     assert (result.headline, result.success, result.commit) == ("Nothing differs.", True, "c" * 40)
     assert overtaken_by(tmp_path, "local", datetime(2026, 11, 1, tzinfo=UTC)) == "topic_pipeline_local/manual__1"
@@ -168,58 +172,58 @@ def test_a_quiet_run_hands_ci_a_result_and_keeps_older_runs_from_sending(tmp_pat
 )
 def test_a_run_whose_params_ask_for_something_is_never_quiet(tmp_path: Path, params: Mapping[str, object]) -> None:
     flow = ScriptedFlow(tmp_path, quiet=QUIET)
-    assert "quiet" not in tasks.snapshot(site(flow), context(ScriptedTask(), **params))
+    assert "quiet" not in pipeline.snapshot(site(flow), context(ScriptedTask(), **params))
     assert flow.modes == [f"apply its params ask for something of their own: {next(iter(params))}"]
 
 
 def test_a_cleared_run_is_never_quiet(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, quiet=QUIET)
     cleared = ScriptedTask(dag_run=ScriptedRun(clear_number=1))
-    assert "quiet" not in tasks.snapshot(site(flow), context(cleared))
+    assert "quiet" not in pipeline.snapshot(site(flow), context(cleared))
     assert flow.modes == ["apply it was cleared"]
 
 
 def test_without_a_short_cut_every_run_is_a_full_one(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, quiet=QUIET, judged="r/1")
-    full = replace(site(flow), short_cuts=list)
-    assert "quiet" not in tasks.snapshot(full, context(ScriptedTask()))
-    assert "quality_after" not in tasks.gate(full, context(ScriptedTask()))["skip"]
+    full = replace(site(flow), tools=Tools(flow=flow, short_cuts=(), quality=(flow,)))
+    assert "quiet" not in pipeline.snapshot(full, context(ScriptedTask()))
+    assert "quality_after" not in pipeline.gate(full, context(ScriptedTask()))["skip"]
 
 
 def test_a_report_notes_a_good_run_and_drift_only_one_without_differences(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path)
-    tasks.report(site(flow), context(ScriptedTask(), mode="plan"))
+    changes.report(site(flow), context(ScriptedTask(), mode="plan"))
     assert flow.noted_good == [()]
-    tasks.drift(site(flow), context(ScriptedTask(dag_id="topic_drift_local")))
+    pipeline.drift(site(flow), context(ScriptedTask(dag_id="topic_drift_local")))
     assert flow.noted_good == [(), ("drift",)]
 
 
 def test_a_report_and_a_look_for_drift_are_in_the_history(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE,))
-    pipeline, look = ScriptedTask(), ScriptedTask(dag_id="topic_drift_local")
-    tasks.gate(site(flow), context(pipeline))
-    tasks.report(site(flow), context(pipeline))
-    tasks.plan_to_look_at(site(flow), context(look))
-    tasks.drift(site(flow), context(look))
+    task, look = ScriptedTask(), ScriptedTask(dag_id="topic_drift_local")
+    pipeline.gate(site(flow), context(task))
+    changes.report(site(flow), context(task))
+    pipeline.plan_to_look_at(site(flow), context(look))
+    pipeline.drift(site(flow), context(look))
     lines, _ = read_history(tmp_path, "local")
-    assert [line.run for line in lines] == [f"{task.dag_id}/{task.run_id}" for task in (pipeline, look)]
+    assert [line.run for line in lines] == [f"{task.dag_id}/{task.run_id}" for task in (task, look)]
 
 
 def test_the_report_of_an_approval_is_of_a_part_and_notes_no_good_run(flow: ScriptedFlow) -> None:
-    tasks.report(site(flow), {**context(ScriptedTask()), "params": {}})
+    changes.report(site(flow), {**context(ScriptedTask()), "params": {}})
     assert flow.noted_good == []
 
 
 def test_mode_plan_sends_nothing(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path)
     with pytest.raises(AirflowSkipException, match="mode is plan"):
-        tasks.pipeline_change("delete")(site(flow), context(ScriptedTask(), mode="plan"))
+        changes.pipeline_change("delete")(site(flow), context(ScriptedTask(), mode="plan"))
     assert flow.sent == []
 
 
 def test_a_change_task_sends_its_own_kind_with_the_digests_of_the_params(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path)
-    tasks.pipeline_change("delete")(site(flow), context(ScriptedTask(), approved=[digest(DELETE)]))
+    changes.pipeline_change("delete")(site(flow), context(ScriptedTask(), approved=[digest(DELETE)]))
     assert flow.sent == [("delete", frozenset({digest(DELETE)}))]
 
 
@@ -233,7 +237,7 @@ def test_a_change_task_sends_its_own_kind_with_the_digests_of_the_params(tmp_pat
 def test_an_approval_by_parameter_names_who_triggered_the_run(tmp_path: Path, user: str | None, signature: str) -> None:
     flow = ScriptedFlow(tmp_path)
     task = ScriptedTask(dag_run=ScriptedRun(triggering_user_name=user))
-    tasks.pipeline_change("delete")(site(flow), context(task, approved=[digest(DELETE)]))
+    changes.pipeline_change("delete")(site(flow), context(task, approved=[digest(DELETE)]))
     (given,) = flow.approvals
     assert (given.way, given.approver) == ("parameter", user)
     assert given.signature == signature
@@ -253,7 +257,7 @@ def test_a_change_task_takes_the_signed_reviews_of_the_params_beside_the_digests
     reviews = as_param(signed(review_of(DELETE)), signed(review_of(OTHER_DELETE, reviewer="ann")))
     task = ScriptedTask(dag_run=ScriptedRun(triggering_user_name="carol"))
     params = {"approved": [digest(CREATE)], "reviews": reviews}
-    tasks.pipeline_change("delete")(site(flow), context(task, **params))
+    changes.pipeline_change("delete")(site(flow), context(task, **params))
     assert [(given.way, given.approver, set(given.digests)) for given in flow.approvals] == [
         ("parameter", "carol", {digest(CREATE)}),
         ("review", "alice", {digest(DELETE)}),
@@ -264,7 +268,7 @@ def test_a_change_task_takes_the_signed_reviews_of_the_params_beside_the_digests
 @pytest.mark.usefixtures("review_key")
 def test_a_gate_lets_run_what_a_signed_review_approves(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE, OTHER_DELETE))
-    facts = tasks.gate(site(flow), context(ScriptedTask(), reviews=as_param(signed(review_of(DELETE)))))
+    facts = pipeline.gate(site(flow), context(ScriptedTask(), reviews=as_param(signed(review_of(DELETE)))))
     assert facts["digests"] == [digest(OTHER_DELETE)]
 
 
@@ -275,13 +279,13 @@ def test_a_forged_review_leaves_its_change_held_and_log_and_report_say_why(
     flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
     task = ScriptedTask()
     reviews = as_param(signed(review_of(DELETE), "a key that Airflow does not know at all"))
-    facts = tasks.gate(site(flow), context(task, reviews=reviews))
+    facts = pipeline.gate(site(flow), context(task, reviews=reviews))
     assert facts["digests"] == [digest(DELETE)]
-    tasks.report(site(flow), context(task, reviews=reviews))
+    changes.report(site(flow), context(task, reviews=reviews))
     (sentence,) = task.pushed["result"]["notes"]  # type: ignore[index]
     assert "its signature was not made with the TOPICOPS_REVIEW_KEY of this Airflow" in sentence
     assert sentence in caplog.messages
-    tasks.pipeline_change("delete")(site(flow), context(task, reviews=reviews))
+    changes.pipeline_change("delete")(site(flow), context(task, reviews=reviews))
     assert flow.approvals == ()
 
 
@@ -299,7 +303,7 @@ def test_a_change_task_fails_when_a_change_did_not_end_as_planned(
 ) -> None:
     flow = ScriptedFlow(tmp_path, outcomes=outcomes)
     with pytest.raises(AirflowException) as caught:
-        tasks.pipeline_change("create")(site(flow), context(ScriptedTask()))
+        changes.pipeline_change("create")(site(flow), context(ScriptedTask()))
     assert isinstance(caught.value, AirflowFailException) is not retried
 
 
@@ -308,7 +312,7 @@ def test_the_log_of_a_change_task_ends_with_the_outcome_of_each_topic(
 ) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
     with caplog.at_level(logging.INFO, logger="topicops"):
-        tasks.pipeline_change("create")(site(flow), context(ScriptedTask()))
+        changes.pipeline_change("create")(site(flow), context(ScriptedTask()))
     assert caplog.messages[-1].splitlines()[1:] == [
         "| topic | action | outcome | why |",
         "|---|---|---|---|",
@@ -318,7 +322,7 @@ def test_the_log_of_a_change_task_ends_with_the_outcome_of_each_topic(
 
 def test_a_change_task_with_nothing_to_do_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="topicops"):
-        tasks.pipeline_change("expand")(site(ScriptedFlow(tmp_path, changes=(CREATE,))), context(ScriptedTask()))
+        changes.pipeline_change("expand")(site(ScriptedFlow(tmp_path, changes=(CREATE,))), context(ScriptedTask()))
     assert caplog.messages[-1] == "nothing to expand"
 
 
@@ -334,14 +338,14 @@ def test_what_a_step_logs_of_a_change_is_not_told_beside_the_progress(
             return ApplySummary(path=str(run.store.folder), counts={"done": 1})
 
     with caplog.at_level(logging.INFO, logger="topicops"):
-        tasks.pipeline_change("create")(site(Telling(tmp_path)), context(ScriptedTask()))
+        changes.pipeline_change("create")(site(Telling(tmp_path)), context(ScriptedTask()))
         steps_logger.info("heard again")
     assert caplog.messages == ["the controller moved", "nothing to create", "heard again"]
 
 
 def test_tasks_that_overlap_leave_the_log_as_it_was(caplog: pytest.LogCaptureFixture) -> None:
     steps_logger = logging.getLogger("topicops.steps.applying.ledger")
-    first, second = tasks.logged_once(), tasks.logged_once()
+    first, second = changes.logged_once(), changes.logged_once()
 
     with caplog.at_level(logging.INFO, logger="topicops"):
         first.__enter__()
@@ -359,9 +363,9 @@ def test_the_log_of_verify_ends_with_the_verdict_on_each_topic(
 ) -> None:
     with caplog.at_level(logging.INFO, logger="topicops"):
         flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
-        tasks.gate(site(flow), context(ScriptedTask()))
-        tasks.pipeline_change("create")(site(flow), context(ScriptedTask()))
-        tasks.verify(site(flow), context(ScriptedTask()))
+        pipeline.gate(site(flow), context(ScriptedTask()))
+        changes.pipeline_change("create")(site(flow), context(ScriptedTask()))
+        changes.verify(site(flow), context(ScriptedTask()))
     (table,) = [message for message in caplog.messages if "| verdict |" in message]
     assert table.splitlines()[1:] == [
         "| topic | verdict | what is wrong |",
@@ -371,29 +375,29 @@ def test_the_log_of_verify_ends_with_the_verdict_on_each_topic(
     ]
 
 
-@pytest.mark.parametrize("step", [tasks.verify, tasks.quality_after])
+@pytest.mark.parametrize("step", [changes.verify, changes.quality_after])
 def test_after_a_failure_what_was_sent_is_looked_at_and_nothing_else(
     tmp_path: Path, step: Callable[[object, object], object]
 ) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE,))
     failed = ScriptedTask(states={"create": "failed"})
-    tasks.validate(site(flow), context(failed))
-    tasks.gate(site(flow), context(failed))
+    pipeline.validate(site(flow), context(failed))
+    pipeline.gate(site(flow), context(failed))
     with pytest.raises(AirflowSkipException, match="nothing was sent"):
         step(site(flow), context(failed))
-    tasks.pipeline_change("create")(site(flow), context(failed))
+    changes.pipeline_change("create")(site(flow), context(failed))
     step(site(flow), context(failed))
 
 
 def test_a_task_that_ended_in_the_middle_has_sent_what_its_journal_says(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE, OTHER_DELETE))
-    tasks.gate(site(flow), context(ScriptedTask()))
+    pipeline.gate(site(flow), context(ScriptedTask()))
     run = run_of(flow, ScriptedTask())
     journal = FileJournal(run.store.path("journal-create-1.jsonl"))
     journal.intend([gated for gated in run.read_plan().changes if gated.change.topic == "orders"])
     (lost,) = outcomes_so_far(run)
     assert (lost.topic, lost.status, lost.sent) == ("orders", OutcomeStatus.UNKNOWN, True)
-    tasks.verify(site(flow), context(ScriptedTask(states={"create": "failed"})))
+    changes.verify(site(flow), context(ScriptedTask(states={"create": "failed"})))
     journal.record([replace(lost, status=OutcomeStatus.DONE, message="")])
     assert [outcome.status for outcome in outcomes_so_far(run)] == [OutcomeStatus.DONE]
 
@@ -408,24 +412,24 @@ def test_a_task_that_ended_in_the_middle_has_sent_what_its_journal_says(tmp_path
 )
 def test_a_run_that_a_person_marked_sends_nothing_more(tmp_path: Path, task: ScriptedTask, *, stopped: bool) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE,))
-    tasks.gate(site(flow), context(task))
-    tasks.pipeline_change("create")(site(flow), context(task))
+    pipeline.gate(site(flow), context(task))
+    changes.pipeline_change("create")(site(flow), context(task))
     assert flow.was_stopped is stopped
 
 
 def test_a_stop_is_for_runs_that_have_begun_and_for_no_later_one(tmp_path: Path) -> None:
     flow, first, second = ScriptedFlow(tmp_path, changes=(CREATE,)), ScriptedTask(), ScriptedTask(run_id="manual__2")
-    tasks.validate(site(flow), context(first))
+    pipeline.validate(site(flow), context(first))
     ask_to_stop(tmp_path, "local", by="carol")
-    tasks.validate(site(flow), context(second))
+    pipeline.validate(site(flow), context(second))
     stopped = []
     for task in (first, second):
-        tasks.gate(site(flow), context(task))
-        tasks.pipeline_change("create")(site(flow), context(task))
+        pipeline.gate(site(flow), context(task))
+        changes.pipeline_change("create")(site(flow), context(task))
         stopped.append(flow.was_stopped)
     assert stopped == [True, False]
     (tmp_path / "stops" / "local.json").write_text("no json", encoding="utf-8")
-    tasks.pipeline_change("create")(site(flow), context(second))
+    changes.pipeline_change("create")(site(flow), context(second))
     assert flow.was_stopped, "a stop that nobody can read must count as one"
 
 
@@ -439,10 +443,10 @@ def test_a_cluster_that_is_not_healthy_fails_the_run_only_where_the_file_says_so
     run = run_of(flow, ScriptedTask())
     run.store.write_value(facts_file("before"), Facts(load=(), unhealthy=(dead,), has_states=True))
     if not fail_on:
-        tasks.report(of_environment, context(ScriptedTask()))
+        changes.report(of_environment, context(ScriptedTask()))
         return
     with pytest.raises(AirflowFailException, match=r"airflow\.failOn: The cluster is not healthy: broker 2"):
-        tasks.report(of_environment, context(ScriptedTask()))
+        changes.report(of_environment, context(ScriptedTask()))
 
 
 def test_each_report_tells_the_pages_what_came_of_the_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -450,7 +454,7 @@ def test_each_report_tells_the_pages_what_came_of_the_changes(tmp_path: Path, mo
     monkeypatch.setattr(plugged, "AFTER_READING", (told.append,))
     flow = ScriptedFlow(tmp_path, report_summary=report_of(ok=False))
     with pytest.raises(AirflowFailException):
-        tasks.report(site(flow), context(ScriptedTask(states={"create": "failed"})))
+        changes.report(site(flow), context(ScriptedTask(states={"create": "failed"})))
     assert told
 
 
@@ -469,11 +473,11 @@ def test_a_name_that_is_no_param_fails_the_run_before_anything_is_read(tmp_path:
     given = context(ScriptedTask(dag_run=Triggered(conf={"mode": "plan", "Only": "stage.nothing"})))
     given["dag"] = OfParams({"mode": "", "only": "", "commit": ""})
     with pytest.raises(AirflowFailException, match=r"Only is no param of this DAG: did you mean only\?"):
-        tasks.validate(site(flow), given)
+        pipeline.validate(site(flow), given)
     assert not flow.validated
 
 
-@pytest.mark.parametrize("step", [tasks.plan, tasks.plan_to_look_at])
+@pytest.mark.parametrize("step", [pipeline.plan, pipeline.plan_to_look_at])
 def test_a_pattern_that_matches_no_topic_is_no_good_news(
     tmp_path: Path, step: Callable[[object, object], object]
 ) -> None:
@@ -490,32 +494,32 @@ def test_a_run_in_mode_plan_judges_leaders_and_replicas_too_unless_they_were_jud
     tmp_path: Path,
 ) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE,))
-    assert "quality_after" not in tasks.gate(site(flow), context(ScriptedTask(), mode="plan"))["skip"]
+    assert "quality_after" not in pipeline.gate(site(flow), context(ScriptedTask(), mode="plan"))["skip"]
     flow.judged = "topic_pipeline_local/before"
-    skipped = tasks.gate(site(flow), context(ScriptedTask(), mode="plan"))["skip"]
+    skipped = pipeline.gate(site(flow), context(ScriptedTask(), mode="plan"))["skip"]
     assert "the rules held in this very state" in skipped["quality_after"]
 
 
 @pytest.mark.parametrize("given", [[], None])
 def test_a_form_that_names_no_change_asks_about_all_that_are_held(tmp_path: Path, given: list[str] | None) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
-    tasks.gate(site(flow), context(ScriptedTask()))
+    pipeline.gate(site(flow), context(ScriptedTask()))
     assert approval.load(site(flow), context(approval_task(), digests=given))["digests"] == [digest(DELETE)]
 
 
 def test_an_empty_mode_is_plan(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE,))
-    tasks.gate(site(flow), context(ScriptedTask(), mode=None))
+    pipeline.gate(site(flow), context(ScriptedTask(), mode=None))
     with pytest.raises(AirflowSkipException, match="mode is plan"):
-        tasks.pipeline_change("create")(site(flow), context(ScriptedTask(), mode=None))
+        changes.pipeline_change("create")(site(flow), context(ScriptedTask(), mode=None))
 
 
 def test_the_audit_log_is_told_who_started_the_run(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE,))
     for name, said in (("carol", "carol"), (None, "schedule")):
         task = ScriptedTask(dag_run=ScriptedRun(triggering_user_name=name))
-        tasks.gate(site(flow), context(task))
-        tasks.pipeline_change("create")(site(flow), context(task))
+        pipeline.gate(site(flow), context(task))
+        changes.pipeline_change("create")(site(flow), context(task))
         assert flow.started_by == said
 
 
@@ -531,7 +535,7 @@ def test_the_audit_log_is_told_who_started_the_run(tmp_path: Path) -> None:
 )
 def test_only_errors_that_may_pass_are_retried(tmp_path: Path, problem: TopicopsError, retried: bool) -> None:
     with pytest.raises(AirflowException, match=str(problem)) as caught:
-        tasks.validate(site(ScriptedFlow(tmp_path, problem=problem)), context(ScriptedTask()))
+        pipeline.validate(site(ScriptedFlow(tmp_path, problem=problem)), context(ScriptedTask()))
     assert isinstance(caught.value, AirflowFailException) is not retried
 
 
@@ -544,7 +548,7 @@ def test_a_pinned_run_hands_its_commit_on_and_waits_for_it_as_long_as_the_variab
 ) -> None:
     monkeypatch.setenv("TOPICOPS_COMMIT_WITHIN", text)
     flow = ScriptedFlow(tmp_path)
-    tasks.validate(site(flow), context(ScriptedTask(), commit=COMMIT))
+    pipeline.validate(site(flow), context(ScriptedTask(), commit=COMMIT))
     assert flow.validated == [(None, COMMIT, seconds)]
 
 
@@ -570,13 +574,13 @@ def test_a_bundle_names_the_commit_of_the_topics_only_if_it_holds_them(
         repo_path = tmp_path / "clone"
 
     bundle = GitBundle(path=tmp_path / "clone/dags")
-    assert tasks.bundle_version(ScriptedTask(bundle_instance=bundle), tmp_path / topics) == version
+    assert opening.bundle_version(ScriptedTask(bundle_instance=bundle), tmp_path / topics) == version
 
 
 def test_a_bundle_that_is_one_folder_holds_what_lies_in_it(tmp_path: Path) -> None:
     task = ScriptedTask(bundle_instance=Bundle(path=tmp_path))
-    assert tasks.bundle_version(task, tmp_path / "topics") == OTHER
-    assert tasks.bundle_version(ScriptedTask(), tmp_path / "topics") is None
+    assert opening.bundle_version(task, tmp_path / "topics") == OTHER
+    assert opening.bundle_version(ScriptedTask(), tmp_path / "topics") is None
 
 
 @dataclass
@@ -599,8 +603,7 @@ def test_the_page_of_a_run_is_told_where_the_forge_shows_its_commit(
     tmp_path: Path, bundle: Callable[..., Bundle], address: str
 ) -> None:
     task = ScriptedTask(bundle_instance=bundle(path=tmp_path))
-    assert tasks.commit_address(task, tmp_path / "topics") == address
-    tasks.keep_commit_address(run_of(ScriptedFlow(tmp_path), task), address)
+    assert opening.keep_commit_address(run_of(ScriptedFlow(tmp_path), task), task, tmp_path / "topics") == address
     assert (run_of(ScriptedFlow(tmp_path), task).store.has("commit-address.txt")) == bool(address)
 
 
@@ -614,42 +617,42 @@ def test_the_log_of_each_task_names_files_as_their_repository_does(
     )  # fmt: skip
     flow = ScriptedFlow(tmp_path, problem=SpecError((found,)))
     with pytest.raises(AirflowFailException):
-        tasks.validate(replace(site(flow), topics=topics), context(ScriptedTask()))
+        pipeline.validate(replace(site(flow), topics=topics), context(ScriptedTask()))
     assert "topics/a.yaml:3: TOP101 no owner" in [record.getMessage() for record in caplog.records]
 
 
 def test_a_critical_rule_that_fails_fails_its_task_and_its_table_is_still_handed_on(tmp_path: Path) -> None:
     task, flow = ScriptedTask(), ScriptedFlow(tmp_path, rules_after=(quality_rule("critical", success=False),))
-    tasks.validate(site(flow), context(task))
+    pipeline.validate(site(flow), context(task))
     with pytest.raises(AirflowFailException, match="Q04"):
-        tasks.quality_after(site(flow), context(task))
+        changes.quality_after(site(flow), context(task))
     assert "orders" in str(task.pushed["quality"])
 
 
 @pytest.mark.parametrize("result", [failed_rule("warning"), quality_rule("critical", success=True)])
 def test_warnings_and_passed_rules_fail_nothing(tmp_path: Path, result: QualityResult) -> None:
     task, flow = ScriptedTask(), ScriptedFlow(tmp_path, rules_before=(result,))
-    tasks.validate(site(flow), context(task))
-    tasks.quality_before(site(flow), context(task))
+    pipeline.validate(site(flow), context(task))
+    pipeline.quality_before(site(flow), context(task))
     assert "Q04" in str(task.pushed["quality"])
 
 
 def test_the_rules_and_the_comparison_are_one_spark_application_and_the_task_diff_starts_none(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path)
-    tasks.validate(site(flow), context(ScriptedTask()))
+    pipeline.validate(site(flow), context(ScriptedTask()))
 
-    tasks.quality_before(site(flow), context(ScriptedTask()))
-    tasks.diff(site(flow), context(ScriptedTask()))
+    pipeline.quality_before(site(flow), context(ScriptedTask()))
+    pipeline.diff(site(flow), context(ScriptedTask()))
 
     assert flow.in_spark == ["begin", "quality", "diff", "end"]
 
 
 def test_nothing_is_compared_after_a_critical_rule_has_failed(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, rules_before=(failed_rule("critical"),))
-    tasks.validate(site(flow), context(ScriptedTask()))
+    pipeline.validate(site(flow), context(ScriptedTask()))
 
     with pytest.raises(AirflowFailException, match="Q04"):
-        tasks.quality_before(site(flow), context(ScriptedTask()))
+        pipeline.quality_before(site(flow), context(ScriptedTask()))
 
     assert "diff" not in flow.in_spark
 
@@ -660,30 +663,30 @@ def test_nothing_is_compared_after_a_critical_rule_has_failed(tmp_path: Path) ->
 def test_a_good_run_with_held_changes_ends_well(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, report_summary=report_of(ok=True, held=2, skipped=1))
     task = ScriptedTask(states={"create": "success", "ask": "skipped", "report": "running"})
-    assert tasks.report(site(flow), context(task))["held"] == 2
+    assert changes.report(site(flow), context(task))["held"] == 2
 
 
 def test_any_failed_task_fails_the_run_and_is_named(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path)
     states = {"create": "failed", "delete": "upstream_failed", "verify": "upstream_failed", "expand": "success"}
     with pytest.raises(AirflowFailException, match="create failed"):
-        tasks.report(site(flow), context(ScriptedTask(states=states)))
+        changes.report(site(flow), context(ScriptedTask(states=states)))
     assert flow.failed_tasks == ["create"]
 
 
 def test_a_check_that_failed_fails_the_run_although_every_task_was_green(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, report_summary=report_of(ok=False, summary="1 topic unhealthy"))
     with pytest.raises(AirflowFailException, match="1 topic unhealthy"):
-        tasks.report(site(flow), context(ScriptedTask(states={"verify": "success"})))
+        changes.report(site(flow), context(ScriptedTask(states={"verify": "success"})))
 
 
 def test_the_result_of_a_run_is_plain_json_for_ci_also_when_the_run_fails(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
     task = ScriptedTask(states={"verify": "failed"})
-    tasks.gate(site(flow), context(task))
-    tasks.pipeline_change("create")(site(flow), context(task))
+    pipeline.gate(site(flow), context(task))
+    changes.pipeline_change("create")(site(flow), context(task))
     with pytest.raises(AirflowFailException, match="verify failed"):
-        tasks.report(site(flow), context(task))
+        changes.report(site(flow), context(task))
     result = msgspec.convert(task.pushed["result"], RunResult)
     assert json.loads(json.dumps(task.pushed["result"])) == task.pushed["result"]
     assert (result.success, result.headline) == (
@@ -696,15 +699,16 @@ def test_the_result_of_a_run_is_plain_json_for_ci_also_when_the_run_fails(tmp_pa
 
 def test_a_pipeline_that_applied_may_be_remembered_as_verified_and_one_that_planned_may_not(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path)
-    tasks.report(site(flow), context(ScriptedTask(), mode="plan"))
+    changes.report(site(flow), context(ScriptedTask(), mode="plan"))
     assert flow.noted_verified == []
-    tasks.report(site(flow), context(ScriptedTask()))
+    changes.report(site(flow), context(ScriptedTask()))
     assert flow.noted_verified == [()]
 
 
 # --- asking -----------------------------------------------------------------------------------------------------------
 
 SET = "3-changes-73c682d1aa21"
+HELD_SET = {"question": "73c682d1aa21" + "0" * 52, "asked": 3, "digests": ["d"], "held_set": ""}
 Runs = dict[str, str]
 
 
@@ -718,8 +722,10 @@ Runs = dict[str, str]
     ],
 )
 def test_a_set_is_asked_about_in_a_run_of_its_own(runs: Runs, expected: str) -> None:
-    task = ScriptedTask(runs=runs)
-    assert approval.next_run_id(task, "topic_approval_local", SET) == expected
+    task = ScriptedTask(runs=runs, xcoms={"gate": HELD_SET})
+    run_id, params, note = approval.to_ask(context(task), "topic_approval_local")
+    assert (run_id, params) == (expected, {"digests": ["d"], "held_set": ""})
+    assert note == "3 held change(s), found by topic_pipeline_local, run manual__1"
 
 
 @pytest.mark.parametrize(
@@ -730,9 +736,9 @@ def test_a_set_is_asked_about_in_a_run_of_its_own(runs: Runs, expected: str) -> 
     ],
 )
 def test_one_set_is_not_asked_about_twice(runs: Runs) -> None:
-    task = ScriptedTask(runs=runs)
+    task = ScriptedTask(runs=runs, xcoms={"gate": HELD_SET})
     with pytest.raises(AirflowSkipException, match="is being asked about"):
-        approval.next_run_id(task, "topic_approval_local", SET)
+        approval.to_ask(context(task), "topic_approval_local")
 
 
 # --- answering --------------------------------------------------------------------------------------------------------
@@ -826,7 +832,7 @@ def test_a_set_too_large_for_xcom_is_named_by_its_digest_and_asked_about_only_wh
     flow: ScriptedFlow, held_file: MemoryFile[HeldSet]
 ) -> None:
     many = HeldSet(addresses={f"{n:064x}": f"delete topic.t{n}" for n in range(MOST_DIGESTS + 1)})
-    asked = tasks.asked_about(many, many)
+    asked = pipeline.asked_about(many, many)
     assert (asked["digests"], asked["held_set"], asked["asked"]) == ([], many.digest, MOST_DIGESTS + 1)
     held_file.write(HeldSet(addresses={digest(DELETE): "delete topic.tmp-import"}))
     with pytest.raises(AirflowSkipException, match="due no more"):
@@ -924,11 +930,12 @@ def test_a_task_that_was_marked_as_successful_is_no_answer(flow: ScriptedFlow) -
     assert approval.report(site(flow), context(answered(flow)))["answer"] == "none"
 
 
-class ShowsAnEarlierQuestion(approval.AskPerson):
+class ShowsAnEarlierQuestion(operators.AskPerson):
     """Airflow keeps the text of a task's first question when the task is cleared."""
 
-    def _shown(self, context: Context) -> approval.Shown:
-        return "Send to local? 2 held change(s), question 0123456789ab", "the text of then", {}
+    def _shown(self, context: Context) -> Shown:
+        subject = "Send to local? 2 held change(s), question 0123456789ab"
+        return Shown(subject=subject, body="the text of then", params={})
 
 
 def test_nobody_is_asked_by_an_earlier_text(flow: ScriptedFlow) -> None:
@@ -940,9 +947,10 @@ def test_nobody_is_asked_by_an_earlier_text(flow: ScriptedFlow) -> None:
         approval.approved_change("delete")(site(flow), context(task))
 
 
-class ShowsAnEarlierForm(approval.AskPerson):
-    def _shown(self, context: Context) -> approval.Shown:
-        return self.subject, self.body, {**self.serialized_params, "delete old-clicks": {}}
+class ShowsAnEarlierForm(operators.AskPerson):
+    def _shown(self, context: Context) -> Shown:
+        params = {**self.serialized_params, "delete old-clicks": {}}
+        return Shown(subject=self.subject, body=self.body, params=params)
 
 
 def test_nobody_is_asked_by_an_earlier_form(flow: ScriptedFlow) -> None:
@@ -954,7 +962,7 @@ def test_nobody_is_asked_by_an_earlier_form(flow: ScriptedFlow) -> None:
 
 def test_without_a_question_nobody_is_asked(flow: ScriptedFlow) -> None:
     task = approval_task()
-    unasked = approval.AskPerson(task_id="approve", site=site(flow), subject="Send to local?", patience=PATIENCE)
+    unasked = operators.AskPerson(task_id="approve", site=site(flow), subject="Send to local?", patience=PATIENCE)
     with pytest.raises(AirflowFailException, match="load has left no question"):
         unasked.execute(context(task))
 

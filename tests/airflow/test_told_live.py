@@ -14,9 +14,8 @@ from confluent_kafka import ElectionType
 from fixtures.admin import new_admin
 from fixtures.live import look, until
 from fixtures.topic_project import TOPIC, Project
-from topicops.on_airflow.dags import pipeline_dag
-from topicops.on_airflow.options import Options
-from topicops.on_airflow.tasks import Site
+from topicops.on_airflow.dags.environment import pipeline_dag
+from topicops.on_airflow.site import Options, Site
 from topicops_local.cluster import LocalCluster
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(900), pytest.mark.usefixtures("airflow_database", "spark")]

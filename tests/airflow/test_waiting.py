@@ -19,9 +19,10 @@ from topicops.edges.home.memories import HELD
 from topicops.flow.runs.questions import read_answer
 from topicops.model.errors import UsageError
 from topicops.model.runs.memories import HeldSet
-from topicops.on_airflow import approval
-from topicops.on_airflow.dags import approval_dag
-from topicops.on_airflow.waiting import Patience
+from topicops.on_airflow.dags import operators
+from topicops.on_airflow.dags.environment import approval_dag
+from topicops.on_airflow.site import Patience
+from topicops.on_airflow.tasks import approval
 
 TIMEOUT = {"error": "The response timeout has passed.", "error_type": "timeout"}
 """What the scheduler resumes a task with whose time limit has passed."""
@@ -66,7 +67,7 @@ REPLACED = "the set was replaced by that of topic_pipeline_local/run-2, which ho
 def woken(flow: ScriptedFlow, task: ScriptedTask, *, after: timedelta) -> TaskAwaitingInput:
     """How the task waits on, after the scheduler woke it."""
     asked_at = (datetime.now(UTC) - after).replace(microsecond=0)
-    ask = approval.AskPerson(task_id="approve", site=site(flow), subject="Send to local?", patience=PATIENCE)
+    ask = operators.AskPerson(task_id="approve", site=site(flow), subject="Send to local?", patience=PATIENCE)
     with pytest.raises(TaskAwaitingInput) as parked:
         ask.execute_complete(context(task), TIMEOUT, asked_at=asked_at.isoformat())
     assert parked.value.kwargs == {"asked_at": asked_at.isoformat(), "reminded": after >= PATIENCE.remind_after}
@@ -81,7 +82,7 @@ def test_a_question_that_waits_for_long_is_told_of_once_more(
     assert heard == []
     asked_at = datetime(2026, 11, 20, 6, tzinfo=UTC)
     long_ago = datetime.now(UTC) - asked_at
-    ask = approval.AskPerson(
+    ask = operators.AskPerson(
         task_id="approve",
         site=site(flow),
         subject="Send to local?",
@@ -106,7 +107,7 @@ def test_a_question_whose_set_was_replaced_ends_skipped_and_is_told_once_as_with
 ) -> None:
     task = answered(flow)
     replace_set(flow)
-    ask = approval.AskPerson(task_id="approve", site=site(flow), subject="Send to local?", patience=PATIENCE)
+    ask = operators.AskPerson(task_id="approve", site=site(flow), subject="Send to local?", patience=PATIENCE)
     long_ago = (datetime.now(UTC) - timedelta(hours=2)).isoformat()
     with pytest.raises(AirflowSkipException, match=REPLACED):
         ask.execute_complete(context(task), TIMEOUT, asked_at=long_ago)
@@ -140,7 +141,7 @@ def test_a_held_set_that_cannot_be_read_ends_no_question(
 def test_a_question_that_is_asked_again_after_it_was_withdrawn_is_answered_as_any_other(flow: ScriptedFlow) -> None:
     task = answered(flow)
     replace_set(flow)
-    ask = approval.AskPerson(task_id="approve", site=site(flow), subject="Send to local?", patience=PATIENCE)
+    ask = operators.AskPerson(task_id="approve", site=site(flow), subject="Send to local?", patience=PATIENCE)
     with pytest.raises(AirflowSkipException):
         ask.execute_complete(context(task), TIMEOUT, asked_at=datetime.now(UTC).isoformat())
     hold(flow.home, "delete topic.tmp-import", digest(DELETE))

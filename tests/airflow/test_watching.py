@@ -10,31 +10,33 @@ import pytest
 from fakes.builders import NOW
 from fixtures.scripted_flow import ScriptedFlow, report_of, site
 from fixtures.scripted_task import ScriptedTask, context
-from topicops.flow.runs.memory import NEVER_S, age_of_newest_good
+from topicops.flow.runs.memory import NEVER_S, age_of_newest_good, note_newest_good
 from topicops.flow.runs.run import open_run
 from topicops.model.runs.results import Quiet
-from topicops.on_airflow import dags_of, metrics, tasks
-from topicops.on_airflow.dags import pipeline_dag
-from topicops.on_airflow.watching import count_ages, gone, silent, tell_late
+from topicops.on_airflow import airflow_inside, dags_of
+from topicops.on_airflow.dags.dag_file import count_ages, gone, silent
+from topicops.on_airflow.dags.environment import pipeline_dag, tell_late
+from topicops.on_airflow.names import place_of
+from topicops.on_airflow.tasks import changes, pipeline
 
 
 @pytest.fixture
 def gauges(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
     found: dict[str, float] = {}
     monkeypatch.setenv("AIRFLOW__METRICS__STATSD_ON", "True")
-    monkeypatch.setattr("topicops.on_airflow.watching.begin_metrics", lambda: None)
-    monkeypatch.setattr(metrics.stats, "gauge", lambda name, value: found.update({name: value}))
+    monkeypatch.setattr("topicops.on_airflow.dags.dag_file.begin_metrics", lambda: None)
+    monkeypatch.setattr(airflow_inside.stats, "gauge", lambda name, value: found.update({name: value}))
     return found
 
 
 def test_the_age_grows_until_a_run_is_good(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert age_of_newest_good(tmp_path, "local") == NEVER_S
     with pytest.raises(Exception, match="not good"):
-        tasks.report(site(ScriptedFlow(tmp_path, report_summary=report_of(ok=False))), context(ScriptedTask()))
+        changes.report(site(ScriptedFlow(tmp_path, report_summary=report_of(ok=False))), context(ScriptedTask()))
     assert age_of_newest_good(tmp_path, "local") == NEVER_S
-    tasks.report(site(ScriptedFlow(tmp_path)), context(ScriptedTask(), only="shop.*"))
+    changes.report(site(ScriptedFlow(tmp_path)), context(ScriptedTask(), only="shop.*"))
     assert age_of_newest_good(tmp_path, "local") == NEVER_S, "a part is no good run"
-    tasks.report(site(ScriptedFlow(tmp_path)), context(ScriptedTask()))
+    changes.report(site(ScriptedFlow(tmp_path)), context(ScriptedTask()))
     assert age_of_newest_good(tmp_path, "local") < 60
     (tmp_path / "newest-good/local.json").write_text("no json", encoding="utf-8")
     assert age_of_newest_good(tmp_path, "local") == NEVER_S, "what nobody can read is the worse case"
@@ -42,7 +44,7 @@ def test_the_age_grows_until_a_run_is_good(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_quiet_run_is_a_good_one(tmp_path: Path) -> None:
     quiet = Quiet(sentence="Nothing differs.", run="r", full_check_at=NOW, commit=None)
-    tasks.snapshot(site(ScriptedFlow(tmp_path, quiet=quiet)), context(ScriptedTask()))
+    pipeline.snapshot(site(ScriptedFlow(tmp_path, quiet=quiet)), context(ScriptedTask()))
     assert age_of_newest_good(tmp_path, "local") < 60
 
 
@@ -54,7 +56,7 @@ def test_each_reading_of_the_dag_file_sends_the_age(
     (tmp_path / "topics/environments/dev.yaml").write_text("kind: Environment\n", encoding="utf-8")
     dags_of(tmp_path / "topics")
     assert gauges == {"topicops.dev.last_good_run_age_s": NEVER_S}
-    tasks.report(site(ScriptedFlow(tmp_path)), context(ScriptedTask()))
+    changes.report(site(ScriptedFlow(tmp_path)), context(ScriptedTask()))
     count_ages(["local"])
     assert gauges["topicops.local.last_good_run_age_s"] < 60
 
@@ -95,7 +97,7 @@ def test_an_environment_without_a_good_run_for_days_is_a_problem_that_airflow_sh
     describe(tmp_path, "'@hourly'")
     assert "topic_problems" not in dags_of(tmp_path / "topics"), "it never had a good run"
 
-    tasks.report(site(ScriptedFlow(tmp_path)), context(ScriptedTask()))
+    changes.report(site(ScriptedFlow(tmp_path)), context(ScriptedTask()))
     last = tmp_path / "newest-good/local.json"
     assert "topic_problems" not in dags_of(tmp_path / "topics")
 
@@ -118,7 +120,7 @@ def test_an_environment_whose_file_is_gone_is_a_problem_that_airflow_shows(
     parsed, in_a_run = bundle / "tracking_repo/topics", bundle / "versions/0f3a/topics"
     describe(parsed.parent, "null")
     run = open_run(environment="local", topics=in_a_run, group="topic_pipeline_local", run_id="1")
-    tasks.note_newest_good(run, in_a_run)
+    note_newest_good(run, place_of(in_a_run))
     last = tmp_path / "newest-good/local.json"
     assert "topic_problems" not in dags_of(parsed)
 
@@ -148,6 +150,6 @@ def test_an_age_that_nobody_can_read_is_named(tmp_path: Path, monkeypatch: pytes
 def test_what_runs_by_hand_alone_is_not_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TOPICOPS_HOME", str(tmp_path))
     describe(tmp_path, "null")
-    tasks.report(site(ScriptedFlow(tmp_path)), context(ScriptedTask()))
+    changes.report(site(ScriptedFlow(tmp_path)), context(ScriptedTask()))
     os.utime(tmp_path / "newest-good/local.json", (0, 0))
     assert "topic_problems" not in dags_of(tmp_path / "topics")

@@ -24,15 +24,10 @@ INSIDE = {
         "pyspark.sql.pandas.types:from_arrow_schema",
         "pyspark.testing.utils",
     ),
-    "apache-airflow": (
-        "airflow.sdk.api.datamodels._generated:HITLUser",
-        "airflow.sdk.execution_time.comms:CreateHITLDetailPayload",
-        "airflow.sdk.execution_time.hitl:HITLUser",
-        "airflow.utils.helpers:build_airflow_dagrun_url",
-    ),
+    "apache-airflow": (),  # `airflow/test_airflow_inside.py` looks for each
 }
 """Modules, and names in them, by package."""
-MARKS = {"pyspark": pytest.mark.edges, "apache-airflow": pytest.mark.airflow}
+MARKS = {"pyspark": pytest.mark.edges}
 
 
 def capped_packages() -> set[str]:

@@ -14,9 +14,10 @@ import pytest
 from fakes.builders import NOW
 from fixtures.browser import NO_CHROMIUM, Browser, is_installed
 from fixtures.rich_plan import rich_plan
+from topicops.on_airflow.names import RunOf
 from topicops.on_airflow.pages import app
 from topicops.on_airflow.pages.plan_page import plan_page
-from topicops.on_airflow.pages.reading import Answered, PlanModel, Question, RunOf
+from topicops.on_airflow.pages.reading import Answered, PlanModel, Question
 
 STATIC = Path(str(app.__file__)).parent / "static"
 RUN = RunOf(dag_id="topic_pipeline_local", run_id="manual__1")

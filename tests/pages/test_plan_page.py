@@ -24,9 +24,10 @@ from topicops.model.runs.memories import HeldSet, Rejection
 from topicops.model.runs.results import NO_FILE, QUIET_FILE, Outcome, OutcomeStatus, Quiet
 from topicops.model.specs.diagnostics import Diagnostic, Location, Severity
 from topicops.model.specs.environment import Limits
+from topicops.on_airflow.names import RunOf
 from topicops.on_airflow.pages.plan_filter import Filter
 from topicops.on_airflow.pages.plan_page import CHANGES_SHOWN, bar, plan_page
-from topicops.on_airflow.pages.reading import Answered, PlanModel, Question, RunOf, read_plan
+from topicops.on_airflow.pages.reading import Answered, PlanModel, Question, read_plan
 from topicops.steps.planning.gate import gate
 
 DAG, APPROVAL = "topic_pipeline_local", "topic_approval_local"

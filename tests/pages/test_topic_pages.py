@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.html_seen import Seen
-from topicops.on_airflow import topic_pages
+from topicops.on_airflow import plugged_at_start as topic_pages
 from topicops.on_airflow.plugged import Page
 from topicops.steps.reporting.markup import tag
 

@@ -21,11 +21,9 @@ LISTS = (
     "cli/__init__.py",
     "cli/fleets.py",
     "cli/json_outputs.py",
-    "on_airflow/dag_file.py",
-    "on_airflow/pages/tabs.py",
+    "on_airflow/dags/dag_file.py",
     "on_airflow/plugged.py",
-    "on_airflow/tellers.py",
-    "on_airflow/topic_pages.py",
+    "on_airflow/plugged_at_start.py",
     "plugged.py",
 )
 """Files that name a feature, one line for each of its entries."""

@@ -9,7 +9,7 @@ import topicops.features.audit.audited
 import topicops.features.authoring.drafts
 import topicops.features.doctor.findings
 import topicops.features.explain.explanation
-import topicops.features.fleet.text
+import topicops.features.fleet.values
 import topicops.features.history.asking
 import topicops.features.history.lines
 import topicops.features.rehearse.losses
@@ -42,7 +42,7 @@ class JsonOutput:
 OUTPUTS: Mapping[str, JsonOutput] = {
     "plan": JsonOutput(PlanFile, ("plan", "show"), ("plan.json",)),
     "report": JsonOutput(ReportFile, ("apply", "verify"), ("report.json",)),
-    "fleet": JsonOutput(topicops.features.fleet.text.FleetJson, ("plan", "drift", "verify"), ("fleet.json",)),
+    "fleet": JsonOutput(topicops.features.fleet.values.FleetReport, ("plan", "drift", "verify"), ("fleet.json",)),
     "drift": JsonOutput(DriftReport, ("drift",), ("drift.json",)),
     "diagnostics": JsonOutput(Diagnostics, ("validate", "ci validate")),
     "explanation": JsonOutput(topicops.features.explain.explanation.Explanation, ("explain",)),

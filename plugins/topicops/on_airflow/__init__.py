@@ -1,27 +1,24 @@
-"""The Airflow part: tasks, DAGs, the provider's metadata and the plugin.
+"""The Airflow part: DAGs, tasks, pages, the provider's metadata and the plugin.
 
-The names of ``__all__`` are for DAG files of your own. Only light imports at module level: Airflow loads these modules
-when it parses DAGs.
+The names of ``__all__`` are for DAG files of your own. They are loaded when they are asked for.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from topicops.on_airflow.assets import topic_asset, topics_alias
-    from topicops.on_airflow.dag_file import dags_of
-    from topicops.on_airflow.dags import EnvironmentDags, environment_dags
-    from topicops.on_airflow.kafka_topics_hook import KafkaTopicsHook
-    from topicops.on_airflow.topic_sensor import TopicHealthySensor
+    from topicops.on_airflow.dags.dag_file import dags_of
+    from topicops.on_airflow.dags.environment import EnvironmentDags, environment_dags
+    from topicops.on_airflow.for_dag_files import KafkaTopicsHook, TopicHealthySensor, topic_asset, topics_alias
 
 _MODULES = {
-    "EnvironmentDags": "dags",
-    "KafkaTopicsHook": "kafka_topics_hook",
-    "TopicHealthySensor": "topic_sensor",
-    "dags_of": "dag_file",
-    "environment_dags": "dags",
-    "topic_asset": "assets",
-    "topics_alias": "assets",
+    "EnvironmentDags": "dags.environment",
+    "KafkaTopicsHook": "for_dag_files",
+    "TopicHealthySensor": "for_dag_files",
+    "dags_of": "dags.dag_file",
+    "environment_dags": "dags.environment",
+    "topic_asset": "for_dag_files",
+    "topics_alias": "for_dag_files",
 }
 
 __all__ = [

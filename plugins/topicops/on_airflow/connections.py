@@ -1,17 +1,21 @@
-"""Airflow's connections, from its secrets backends, environment variables or database."""
+"""Airflow's connections, from its secrets backends, environment variables or database, and their type ``zookeeper``."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.sdk.log import mask_secret
 
-from topicops.model.errors import UsageError
+from topicops.model.errors import TopicopsError, UsageError
 from topicops.model.ports import ConnectionFields
+from topicops.model.runs.results import REVIEW_KEY
+
+if TYPE_CHECKING:
+    from topicops.flow.runs.access import ZooKeeperAddress
 
 SECRETS_BY_OTHER_NAMES = (
     "sasl.jaas.config",
@@ -21,15 +25,12 @@ SECRETS_BY_OTHER_NAMES = (
     "ssl.keystore.key",
 )
 """Secret properties of librdkafka and of Java clients that are not in Airflow's list of sensitive names."""
-
-
 SECRET_OF_SPARK = re.compile(r"spark\..*(secret|passw|token|credential|key)", re.IGNORECASE)
 """Names of Spark's settings whose values are secret; Airflow does not know Azure's account keys."""
 
 
 def mask_settings() -> None:
     """Mask the secrets in this task's variables. Raises ``UsageError`` for a variable that cannot be used."""
-    from topicops.model.runs.results import REVIEW_KEY
     from topicops.on_airflow.plugged import SECRETS
 
     found = [secret for secrets in SECRETS for secret in secrets()]
@@ -56,7 +57,9 @@ def from_airflow(connection_id: str) -> ConnectionFields:
             "extra is no JSON object; correct it there"
         ) from None
     mask_secret({name: str(value) for name, value in extra.items() if isinstance(value, int | float)})
-    mask_secret(list(_by_other_names(extra)))
+    for name in (*SECRETS_BY_OTHER_NAMES, *filter(SECRET_OF_SPARK.match, extra)):
+        text = str(extra.get(name) or "")
+        mask_secret([text, *text.splitlines()])  # each line, too, because a log may split a key into lines
     return ConnectionFields(
         conn_type=found.conn_type or "",
         host=found.host or "",
@@ -68,8 +71,29 @@ def from_airflow(connection_id: str) -> ConnectionFields:
     )
 
 
-def _by_other_names(extra: Mapping[str, object]) -> Iterator[str]:
-    """Mask the whole text and each line, because a log may split a key into lines."""
-    for name in (*SECRETS_BY_OTHER_NAMES, *filter(SECRET_OF_SPARK.match, extra)):
-        text = str(extra.get(name) or "")
-        yield from (text, *text.splitlines())
+class ZooKeeperHook(BaseHook):
+    """Finds a ZooKeeper by its connection id, and checks that it serves a Kafka cluster. Reads only."""
+
+    conn_name_attr = "zookeeper_conn_id"
+    default_conn_name = "zookeeper_default"
+    conn_type = "zookeeper"
+    hook_name = "ZooKeeper"
+
+    def __init__(self, zookeeper_conn_id: str = default_conn_name) -> None:
+        super().__init__()
+        self.zookeeper_conn_id = zookeeper_conn_id
+
+    def address(self) -> ZooKeeperAddress:
+        """Give the address and identity that a run would use. Raises ``UsageError``."""
+        from topicops.flow.runs.access import zookeeper_of  # a DAG file may make the hook
+
+        return zookeeper_of(self.zookeeper_conn_id, from_airflow)
+
+    def test_connection(self) -> tuple[bool, str]:
+        """For the form's Test button: whether ZooKeeper answers, and for which cluster."""
+        from topicops.flow.runs.access import describe_zookeeper  # a DAG file may make the hook
+
+        try:
+            return True, describe_zookeeper(self.address())
+        except TopicopsError as error:
+            return False, str(error)

@@ -2,6 +2,7 @@
 
 Airflow calls a listener in the scheduler, and in the API server when a person marks a run. So it needs no DAG file, no
 bundle, no worker and no task that worked. It must be quick and must never raise: what takes time is done in a thread.
+Every process of Airflow imports this module, so the steps are imported when a run ends.
 """
 
 from __future__ import annotations
@@ -18,11 +19,15 @@ from airflow.listeners import hookimpl
 from sqlalchemy import select
 from sqlalchemy.orm import object_session
 
-from topicops.on_airflow.dag_ids import environment_of, kind_of
+from topicops.on_airflow import airflow_inside as inside
+from topicops.on_airflow.names import environment_of, kind_of
+from topicops.on_airflow.plugged_at_start import TELLERS
 
 if TYPE_CHECKING:
-    from airflow.models.dagrun import DagRun
     from sqlalchemy.orm import Session
+
+    from topicops.flow.runs.run import EnvironmentRun
+    from topicops.on_airflow.airflow_inside import DagRun
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +47,7 @@ LONGEST_NOTE = 900
 def on_dag_run_running(dag_run: DagRun, msg: str) -> None:  # noqa: ARG001  Airflow's signature
     """Remember what was told of an earlier run, if that could not be written."""
     if dag_run.dag_id in _NOT_WRITTEN:
-        threading.Thread(target=remember, args=(dag_run.dag_id,), name="remember what was told", daemon=True).start()
+        _in_a_thread(remember, dag_run.dag_id)
 
 
 @hookimpl
@@ -56,27 +61,39 @@ def on_dag_run_success(dag_run: DagRun, msg: str) -> None:  # noqa: ARG001  Airf
 @hookimpl
 def on_dag_run_failed(dag_run: DagRun, msg: str) -> None:
     """Write the note, and tell the notifiers of the setting, unless the run's report has told them."""
-    environment = environment_of(dag_run.dag_id)
-    if environment is None:
+    if environment_of(dag_run.dag_id) is None:
         return
     reason = _reason(dag_run, msg)
     _write_note(dag_run, reason)
-    about = (environment, dag_run.dag_id, dag_run.run_id, reason)
-    threading.Thread(target=tell_of_end, args=about, name=f"tell of {dag_run.run_id}", daemon=True).start()
+    _in_a_thread(tell_of_end, dag_run.dag_id, dag_run.run_id, reason)
     _look_at_files(dag_run)
 
 
-def tell_of_end(environment: str, dag_id: str, run_id: str, reason: str) -> None:
+def _in_a_thread(function: Callable[..., None], *about: str) -> None:
+    name = f"{function.__name__} {' '.join(about)}"
+    threading.Thread(target=function, args=about, name=name, daemon=True).start()
+
+
+def _look_at_files(dag_run: DagRun) -> None:
+    """Once for all DAGs of an environment: after a run of its pipeline."""
+    if kind_of(dag_run.dag_id) == "pipeline":
+        _in_a_thread(tell_of_files, dag_run.dag_id, dag_run.run_id)
+
+
+def _run(dag_id: str, run_id: str) -> EnvironmentRun:
+    """Open the run's folder, and begin the metrics that telling needs."""
+    from topicops.flow.runs.run import open_run
+
+    inside.begin_metrics()
+    return open_run(environment=environment_of(dag_id) or "", topics=Path(), group=dag_id, run_id=run_id)
+
+
+def tell_of_end(dag_id: str, run_id: str, reason: str) -> None:
     """Tell what the run has sent and what nobody verified, once its tasks have ended."""
     try:
-        from topicops.flow.runs.run import open_run
-        from topicops.on_airflow.metrics import begin_metrics
-        from topicops.on_airflow.tellers import TELLERS
-
         if "manually" in reason:
             time.sleep(TASKS_END_WITHIN_S)
-        begin_metrics()
-        run = open_run(environment=environment, topics=Path(), group=dag_id, run_id=run_id)
+        run = _run(dag_id, run_id)
         told = [teller.tell_setting_of_end(run, reason) for teller in TELLERS]
         if not_written := [remember for remember in told if remember]:
             _NOT_WRITTEN[dag_id] = not_written
@@ -84,29 +101,17 @@ def tell_of_end(environment: str, dag_id: str, run_id: str, reason: str) -> None
         log.exception("nobody is told of the failed run %s of %s", run_id, dag_id)
 
 
-def _look_at_files(dag_run: DagRun) -> None:
-    """Once for all DAGs of an environment: after a run of its pipeline."""
-    if kind_of(dag_run.dag_id) == "pipeline":
-        about = (dag_run.dag_id, dag_run.run_id)
-        threading.Thread(target=tell_of_files, args=about, name=f"files of {dag_run.run_id}", daemon=True).start()
-
-
 def tell_of_files(dag_id: str, run_id: str) -> None:
     """Tell when Airflow has not fetched the files for too long, and when it fetches them again."""
     try:
-        from topicops.flow.runs.run import open_run
-        from topicops.on_airflow.metrics import begin_metrics
-        from topicops.on_airflow.pages.airflow_dag import not_fetched_since
-        from topicops.on_airflow.pages.airflow_runs import dags_of
-        from topicops.on_airflow.tellers import TELLERS
+        from topicops.on_airflow.pages.airflow_state import dags_of
 
         dag = dags_of((dag_id,)).get(dag_id)
         if dag is None or dag.files_fetched_at is None:  # then nobody knows
             return
-        begin_metrics()
-        run = open_run(environment=environment_of(dag_id) or "", topics=Path(), group=dag_id, run_id=run_id)
+        run = _run(dag_id, run_id)
         for teller in TELLERS:
-            teller.tell_setting_of_files(run, not_fetched_since(dag))
+            teller.tell_setting_of_files(run, dag.not_fetched_since)
     except Exception:  # the scheduler must not end with it
         log.exception("whether Airflow fetches the files of %s is not known", dag_id)
 
@@ -119,7 +124,7 @@ def remember(dag_id: str) -> None:
 
 
 def _reason(dag_run: DagRun, msg: str) -> str:
-    """Airflow's sentence; where it has only the word ``task_failure``, which tasks failed."""
+    """Give Airflow's sentence; where it has only the word ``task_failure``, which tasks failed."""
     if msg not in ("", "task_failure"):
         return msg
     session = object_session(dag_run)
@@ -133,10 +138,9 @@ def _reason(dag_run: DagRun, msg: str) -> str:
 
 
 def _failed_tasks(session: Session, dag_run: DagRun) -> set[str]:
-    from airflow.models.taskinstance import TaskInstance
-
-    of_run = (TaskInstance.dag_id == dag_run.dag_id, TaskInstance.run_id == dag_run.run_id)
-    return set(session.scalars(select(TaskInstance.task_id).where(*of_run, TaskInstance.state == "failed")))
+    task = inside.TaskInstance
+    of_run = (task.dag_id == dag_run.dag_id, task.run_id == dag_run.run_id)
+    return set(session.scalars(select(task.task_id).where(*of_run, task.state == "failed")))
 
 
 def _write_note(dag_run: DagRun, reason: str) -> None:
@@ -156,14 +160,11 @@ def _write_note(dag_run: DagRun, reason: str) -> None:
 
 def _headline(session: Session, dag_run: DagRun) -> str:
     """Of the run's result, which its last task has handed over for CI; empty: none has."""
-    from airflow.models.xcom import XComModel
-
     from topicops.model.runs.results import RESULT_KEY
 
+    xcom = inside.XComModel
     found = session.scalars(
-        select(XComModel).where(
-            XComModel.dag_id == dag_run.dag_id, XComModel.run_id == dag_run.run_id, XComModel.key == RESULT_KEY
-        )
+        select(xcom).where(xcom.dag_id == dag_run.dag_id, xcom.run_id == dag_run.run_id, xcom.key == RESULT_KEY)
     ).first()
-    value = XComModel.deserialize_value(found) if found else None
+    value = xcom.deserialize_value(found) if found else None
     return str(value.get("headline") or "") if isinstance(value, dict) else ""

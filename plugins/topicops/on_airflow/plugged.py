@@ -1,8 +1,8 @@
-"""What features add to the DAGs and pages of Airflow. Deleting a feature's folder deletes its lines here."""
+"""What features add to the tasks of DAGs and to the pages. Deleting a feature's folder deletes its lines here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,12 +15,56 @@ import topicops.features.quiet.quiet
 import topicops.features.spark.settings
 import topicops.features.topic_pages.indexing
 import topicops.features.why.causes
+from topicops.flow import single_steps
 from topicops.flow.engines import PYTHON, DiffEngine
-from topicops.flow.runs.run import EnvironmentRun
+from topicops.flow.runs.run import EnvironmentRun, Summary
+from topicops.flow.single_steps import ApplySummary, DriftSummary, ReportSummary
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
+from topicops.model.plans.changes import Action
+from topicops.model.plans.plan import Approval
+from topicops.model.ports import ConnectionSource
 from topicops.model.runs.results import QualityReport, Quiet, ReviewApprovals
 from topicops.plugged import ENGINES
 from topicops.steps.reporting.markup import Html
+
+
+class Flow(Protocol):
+    """The functions of ``flow.single_steps`` that tasks use; tests put others in their place."""
+
+    def open_run(
+        self,
+        *,
+        environment: str,
+        topics: Path,
+        group: str,
+        run_id: str,
+        connections: ConnectionSource,
+        progress: Callable[[str], None],
+        version: str | None,
+        pinned: str | None,
+    ) -> EnvironmentRun: ...
+    def validate(self, run: EnvironmentRun, *, as_tables: bool = False, patience_s: float = 0.0) -> Summary: ...
+    def snapshot(self, run: EnvironmentRun, *, states: bool) -> Summary: ...
+    def diff(self, run: EnvironmentRun, *, engine: DiffEngine) -> Summary: ...
+    def diff_once(self, run: EnvironmentRun, *, engine: DiffEngine) -> Summary: ...
+    def plan(self, run: EnvironmentRun, *, only: str | None) -> Summary: ...
+    def plan_held(self, run: EnvironmentRun, digests: Collection[str]) -> Summary: ...
+    def gate(self, run: EnvironmentRun, *, approvals: Sequence[Approval] = ()) -> Summary: ...
+    def record_drift(self, run: EnvironmentRun, *, only: str | None) -> DriftSummary: ...
+    def apply(
+        self,
+        run: EnvironmentRun,
+        *,
+        actions: Collection[Action],
+        approvals: Sequence[Approval],
+        lock_timeout_s: float,
+        attempt: int,
+        started_by: str,
+        interrupted: Callable[[], bool],
+    ) -> ApplySummary: ...
+    def verify(self, run: EnvironmentRun) -> Summary: ...
+    def report(self, run: EnvironmentRun, *, failed_tasks: Sequence[str]) -> ReportSummary: ...
+    def note_verified(self, run: EnvironmentRun, *, failed_tasks: Sequence[str]) -> None: ...
 
 
 class ShortCut(Protocol):
@@ -65,27 +109,32 @@ AFTER_READING: tuple[Callable[[EnvironmentRun], None], ...] = (
 PAGES: tuple[Page, ...] = (
     Page("trends", "Trends", topicops.features.history.trends_page.trends_page),
 )  # fmt: skip
-
 REVIEWS: tuple[Callable[[EnvironmentRun, Sequence[object]], ReviewApprovals], ...] = (
     topicops.features.pull_requests.signed_reviews.approvals_of_reviews,
 )  # fmt: skip
 """Functions that check the entries of the param ``reviews``, and give what they approve."""
-
 CAUSES: tuple[Callable[[ClusterSnapshot, LiveTopic], Iterable[tuple[str, str]]], ...] = (
     topicops.features.why.causes.causes_as_read,
 )  # fmt: skip
 """Functions that say what is wrong with a topic of a snapshot, and what ends each of it."""
 TASK_ENGINE: DiffEngine = (*ENGINES, PYTHON)[0]
 """Engine of the tasks of a DAG, whose runs keep their topics in tables."""
-
 QUALITY: tuple[Quality, ...] = (
     topicops.features.quality.judging,
 )  # fmt: skip
-
 SECRETS: tuple[Callable[[], Iterable[str]], ...] = (
     topicops.features.spark.settings.secrets_of_settings,
 )  # fmt: skip
 """Functions that give secrets in variables of this process, for a log that can mask them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tools:
+    """What the tasks of a DAG use."""
+
+    flow: Flow = single_steps
+    short_cuts: Sequence[ShortCut] = SHORT_CUTS
+    quality: Sequence[Quality] = QUALITY
 
 
 def after_reading(run: EnvironmentRun) -> None:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from airflow.plugins_manager import AirflowPlugin
 
 from topicops.on_airflow import listening
-from topicops.on_airflow.pages.tabs import TABS
-from topicops.on_airflow.routes import BELOW, PLAN_ROUTE, PREFIX
-from topicops.on_airflow.topic_pages import TOPIC_PAGES
+from topicops.on_airflow.names import BELOW, PLAN_ROUTE, PREFIX
+from topicops.on_airflow.plugged_at_start import TABS, TOPIC_PAGES
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send

@@ -17,15 +17,15 @@ def provider_info() -> dict[str, object]:
         "name": "topicops",
         "description": "Kafka topics as reviewed YAML, planned, applied and verified.",
         "versions": [__version__],
-        "connection-types": [zookeeper_connection_type()],
+        "connection-types": [_zookeeper()],
     }
 
 
-def zookeeper_connection_type() -> dict[str, object]:
-    """How the form for a ZooKeeper connection looks; the API server draws it without importing the hook."""
+def _zookeeper() -> dict[str, object]:
+    """Give the form of a ZooKeeper connection; the API server draws it without importing the hook."""
     return {
         "connection-type": "zookeeper",
-        "hook-class-name": "topicops.on_airflow.zookeeper_hook.ZooKeeperHook",
+        "hook-class-name": "topicops.on_airflow.connections.ZooKeeperHook",
         "hook-name": "ZooKeeper",
         "ui-field-behaviour": {
             "hidden-fields": ["schema", "port"],

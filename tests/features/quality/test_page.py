@@ -20,7 +20,7 @@ from topicops.features.quality.past_runs import quality_history
 from topicops.features.quality.rules import RULES
 from topicops.model.runs.facts import CAUSES, facts_file
 from topicops.model.runs.results import QualityReport, QualityResult, QualitySuite, quality_file
-from topicops.on_airflow.pages.reading import RunOf
+from topicops.on_airflow.names import RunOf
 
 DAG = "topic_pipeline_local"
 RUN = RunOf(dag_id=DAG, run_id="scheduled__2024-05-01T12:00:00+00:00")

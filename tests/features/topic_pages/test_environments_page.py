@@ -13,7 +13,7 @@ from fixtures.topic_index import RUN, write_index
 from topicops.features.topic_pages.later import LaterRun
 from topicops.features.topic_pages.on_airflow.brokers_page import brokers_page
 from topicops.features.topic_pages.on_airflow.environments_page import end_of, environments_page
-from topicops.features.topic_pages.on_airflow.news import age
+from topicops.features.topic_pages.on_airflow.frame import age
 from topicops.features.topic_pages.on_airflow.reading import (
     EnvironmentRow,
     Indexed,
@@ -25,7 +25,7 @@ from topicops.features.topic_pages.on_airflow.topics_page import topics_page
 from topicops.features.topic_pages.values import TopicsWanted
 from topicops.flow.runs.run import now
 from topicops.model.runs.results import OutcomeStatus
-from topicops.on_airflow.pages.airflow_dag import AirflowDag, AirflowRun
+from topicops.on_airflow.pages.airflow_state import AirflowDag, AirflowRun
 
 DAG = "topic_pipeline_local"
 WELL = AirflowDag(

@@ -7,13 +7,13 @@ from fakes import builders
 from fakes.builders import live_topic, partition_state
 from fixtures.html_seen import Seen, assert_nothing_runs
 from fixtures.run_pages import HOSTILE
-from fixtures.topic_index import a_cluster, head_of, write_index
+from fixtures.topic_index import a_cluster, head_of, lagging, write_index
 from topicops.features.topic_pages.file import TopicIndex
-from topicops.features.topic_pages.on_airflow.brokers_page import broker_page, brokers_page, rack_page
+from topicops.features.topic_pages.indexing import indexed_topics
+from topicops.features.topic_pages.on_airflow.brokers_page import broker_page, brokers_page
 from topicops.features.topic_pages.on_airflow.reading import read_indexed
-from topicops.features.topic_pages.on_airflow.topic_page import CAUSES_SHOWN, topic_page
+from topicops.features.topic_pages.on_airflow.topic_page import CAUSES_SHOWN, health_lines, topic_page
 from topicops.features.topic_pages.on_airflow.topics_page import topics_page
-from topicops.features.topic_pages.rows import indexed_topics
 from topicops.features.topic_pages.values import TopicsWanted
 
 
@@ -156,13 +156,6 @@ def test_a_broker_s_page_lists_what_is_missing_because_of_it(home: Path) -> None
     assert "No broker of this id" in Seen(broker_page(read_indexed(home, "local"), 99)).text
 
 
-def test_a_rack_s_page_has_its_brokers_alone(home: Path) -> None:
-    html = rack_page(read_indexed(home, "local"), "r1")
-    assert "broker?id=1" in html
-    assert "broker?id=2" not in html
-    assert "No broker of this cluster" in Seen(rack_page(read_indexed(home, "local"), "r9")).text
-
-
 def test_hostile_text_runs_nowhere(tmp_path: Path) -> None:
     live = a_cluster()
     spec = replace(builders.desired_topic("shop.orders"), owner=HOSTILE, description=HOSTILE)
@@ -173,4 +166,31 @@ def test_hostile_text_runs_nowhere(tmp_path: Path) -> None:
     assert_nothing_runs(topics_page(read_indexed(tmp_path, "local"), TopicsWanted()))
     assert_nothing_runs(topic_page(read_indexed(tmp_path, "local"), "shop.orders"))
     assert_nothing_runs(topic_page(read_indexed(tmp_path, "local"), HOSTILE))
-    assert_nothing_runs(rack_page(read_indexed(tmp_path, "local"), HOSTILE))
+
+
+def test_the_reasons_name_the_broker_that_is_not_registered() -> None:
+    live = a_cluster()
+    assert list(health_lines(live, live.topics["shop.items"])) == [
+        "Partition 0: broker 3 (not registered) is not in the ISR."
+    ]
+    (line,) = health_lines(live, live.topics["pay.bills"])
+    assert line == "Partition 0: no leader, so nobody can read or write: broker 3, its leader, is not registered."
+
+
+def test_the_reasons_tell_a_slow_broker_from_a_dead_one_and_name_the_gravest_first() -> None:
+    topic = live_topic(
+        "a",
+        assignment={0: (1, 2, 3), 1: (1, 2, 3)},
+        overrides={"min.insync.replicas": "2"},
+        states={0: partition_state([1]), 1: partition_state([], leader=-1)},
+    )
+    found = list(health_lines(builders.snapshot(topic), topic))
+    assert found[0].startswith("Partition 1: no leader, so nobody can read or write: no replica in sync is alive")
+    assert found[1].startswith("Partition 0: 1 in sync where min.insync.replicas asks for 2")
+    assert found[2] == "Partition 0: broker 2, broker 3 (registered, and behind) are not in the ISR."
+
+
+def test_nothing_is_wrong_with_a_healthy_topic() -> None:
+    live = a_cluster()
+    assert not list(health_lines(live, live.topics["shop.orders"]))
+    assert list(health_lines(live, lagging("b")))

@@ -7,8 +7,9 @@ import pytest
 from fakes.builders import change_set, create_change, environment
 from fixtures.run_pages import HOSTILE, some_facts
 from topicops.model.runs.facts import Facts
+from topicops.on_airflow.names import RunOf
 from topicops.on_airflow.pages.plan_page import plan_page
-from topicops.on_airflow.pages.reading import PlanModel, RunOf
+from topicops.on_airflow.pages.reading import PlanModel
 from topicops.steps.planning.gate import gate
 from topicops.steps.reporting.document import MARKDOWN_LIMIT
 from topicops.steps.reporting.plan_document import plan_markdown, plan_text

@@ -18,14 +18,13 @@ from fixtures.quality import quality_report
 from fixtures.rich_plan import rich_plan
 from fixtures.run_pages import results, some_facts
 from fixtures.stand_ins import StandIns, in_words
-from topicops.features.fleet.text import fleet_markdown
-from topicops.features.fleet.values import EnvironmentResult, FleetReport, Standing
+from topicops.features.fleet.values import EnvironmentResult, FleetReport, Standing, fleet_markdown
 from topicops.model.plans.changes import ACTIONS, Action
 from topicops.model.plans.plan import Plan
 from topicops.model.printable import bold
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, QualityReport, Verdict
-from topicops.on_airflow.pages.quality_markdown import quality_markdown
-from topicops.on_airflow.question import question_markdown
+from topicops.on_airflow.tasks.pipeline import quality_markdown
+from topicops.on_airflow.tasks.question import question_markdown
 from topicops.steps.reporting.plan_document import plan_markdown
 from topicops.steps.reporting.run_report import RunReport, outcome_table, report_markdown, verdict_table
 
@@ -61,10 +60,10 @@ def a_report() -> RunReport:
 
 
 def a_fleet() -> FleetReport:
-    return FleetReport(
-        environments=(
-            EnvironmentResult(environment="prod-eu", result=Standing.UNCHANGED, summary="No changes."),
-            EnvironmentResult(environment="dev", result=Standing.UNREACHABLE, summary="gone", code="TOP504"),
+    return FleetReport.of(
+        (
+            EnvironmentResult(environment="prod-eu", result=Standing.UNCHANGED, counts={}, summary="No changes."),
+            EnvironmentResult(environment="dev", result=Standing.UNREACHABLE, counts={}, summary="gone", code="TOP504"),
         )
     )
 

@@ -17,7 +17,7 @@ from fakes import builders
 from fixtures.any_plan import any_plans, with_words
 from fixtures.rich_plan import rich_plan
 from topicops.model.plans.plan import Plan
-from topicops.on_airflow.question import MOST_ROWS, question_markdown
+from topicops.on_airflow.tasks.question import MOST_ROWS, question_markdown
 from topicops.steps.planning.gate import gate
 from topicops.steps.reporting.document import MARKDOWN_LIMIT
 from topicops.steps.reporting.plan_document import plan_markdown, plan_text

@@ -14,7 +14,8 @@ from topicops.features.authoring.first_environment import SCHEMAS, schema_line
 from topicops.features.shared.writer import document_of, replace_text, require_free, shown, write_new
 from topicops.features.shared.yaml_blocks import chunks_of, field_of, is_block, plain_value
 from topicops.features.shared.yaml_text import Content, document_text, text_of
-from topicops.flow.runs.run import EnvironmentRun, read_specs
+from topicops.flow.runs.files import read_specs
+from topicops.flow.runs.run import EnvironmentRun
 from topicops.model.errors import SpecError, UsageError
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.document import Document, Fields, Tree

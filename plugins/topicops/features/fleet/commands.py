@@ -11,8 +11,9 @@ import typer
 
 from topicops.cli.output import new_run_id, print_result, progress, shown_path
 from topicops.cli.shared_options import Format
-from topicops.features.fleet.values import FleetReport
+from topicops.features.fleet.values import PENDING, FleetReport, fleet_markdown, fleet_text
 from topicops.model.errors import ArtifactError, ExitStatus
+from topicops.model.json_types import json_text
 
 if TYPE_CHECKING:
     from topicops.features.fleet.fleet import Fleet
@@ -44,10 +45,7 @@ def plan(
 
     fleet = new_fleet(named, topics)
     report = plan_fleet(fleet, engine=engine, engines=ENGINES, states=states, only=only)
-    _note(fleet, report)
-    if out is not None:
-        copy_results(report, out)
-    end(report, output, detailed_exitcode=detailed_exitcode)
+    end(fleet, report, output, out=out, detailed_exitcode=detailed_exitcode)
 
 
 def drift(
@@ -65,8 +63,7 @@ def drift(
 
     fleet = new_fleet(named, topics)
     report = drift_fleet(fleet, engine=engine, engines=ENGINES, only=only)
-    _note(fleet, report, mode="drift")
-    end(report, output, detailed_exitcode=detailed_exitcode)
+    end(fleet, report, output, mode="drift", detailed_exitcode=detailed_exitcode)
 
 
 def verify(named: Sequence[str], topics: Path, *, output: Format) -> NoReturn:
@@ -74,21 +71,11 @@ def verify(named: Sequence[str], topics: Path, *, output: Format) -> NoReturn:
     from topicops.features.fleet.fleet import verify_fleet
 
     fleet = new_fleet(named, topics)
-    report = verify_fleet(fleet)
-    _note(fleet, report)
-    end(report, output)
-
-
-def _note(fleet: Fleet, report: FleetReport, *, mode: RunMode | None = None) -> None:
-    from topicops.features.fleet.fleet import runs_of
-    from topicops.plugged import after_task
-
-    for run in runs_of(fleet, report):
-        after_task(run, mode=mode)
+    end(fleet, verify_fleet(fleet), output)
 
 
 def new_fleet(environments: Sequence[str], topics: Path) -> Fleet:
-    """A run whose progress goes to stderr."""
+    """Open a run whose progress goes to stderr."""
     from topicops.features.fleet.fleet import open_fleet
 
     fleet = open_fleet(environments, topics=topics, group="cli", run_id=new_run_id(), progress=progress)
@@ -96,23 +83,33 @@ def new_fleet(environments: Sequence[str], topics: Path) -> Fleet:
     return fleet
 
 
-def copy_results(report: FleetReport, folder: Path) -> None:
-    """``<folder>/<environment>.json``. Raises ``ArtifactError``."""
+def end(
+    fleet: Fleet,
+    report: FleetReport,
+    output: Format,
+    *,
+    mode: RunMode | None = None,
+    out: Path | None = None,
+    detailed_exitcode: bool = False,
+) -> NoReturn:
+    """Print the table, and end with the worst exit status of all environments.
+
+    Args:
+        out: Folder for ``<environment>.json`` of each. Raises ``ArtifactError``.
+    """
+    from topicops.plugged import after_task
+
+    for run in fleet.runs_of(report):
+        after_task(run, mode=mode)
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for result in report.environments:
-            if result.path is not None:
-                shutil.copyfile(result.path, folder / f"{result.environment}.json")
+        for result in report.environments if out else ():
+            if out and result.path:
+                out.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(result.path, out / f"{result.environment}.json")
     except OSError as error:
-        raise ArtifactError(f"{folder}: cannot be written: {error.strerror}") from error
-
-
-def end(report: FleetReport, output: Format, *, detailed_exitcode: bool = False) -> NoReturn:
-    """Print the table, and end with the worst exit status of all environments."""
-    from topicops.features.fleet.text import fleet_json, fleet_markdown, fleet_text
-
-    print_result({"text": fleet_text, "json": fleet_json, "markdown": fleet_markdown}[output](report))
-    status = report.exit_status
-    if detailed_exitcode and status is ExitStatus.SUCCESS and report.is_pending:
+        raise ArtifactError(f"{out}: cannot be written: {error.strerror}") from error
+    print_result({"text": fleet_text, "json": json_text, "markdown": fleet_markdown}[output](report))
+    status = ExitStatus(report.exit_status)
+    if detailed_exitcode and status is ExitStatus.SUCCESS and PENDING & report.counts.keys():
         status = ExitStatus.CHANGES_PENDING
     raise typer.Exit(status)

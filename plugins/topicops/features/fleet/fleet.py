@@ -12,14 +12,17 @@ from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from topicops.edges.connections.lookup import from_environment
 from topicops.edges.home.artifacts import ArtifactStore
-from topicops.features.fleet.text import fleet_text, fleet_values
-from topicops.features.fleet.values import EnvironmentResult, FleetReport, Standing
+from topicops.edges.specs.git import name_in_repository
+from topicops.edges.specs.open_files import count_topic_files, environment_files, require_folder, shown_folder
+from topicops.edges.specs.reader import read_tree
+from topicops.features.fleet.values import EnvironmentResult, FleetReport, Standing, fleet_text
 from topicops.flow.engines import DiffEngine, engine_for
 from topicops.flow.planning import specs_of
+from topicops.flow.runs.commits import commit_below
 from topicops.flow.runs.kept import keep_specs, prune
 from topicops.flow.runs.run import (
     ENVIRONMENT_FILE,
@@ -43,9 +46,7 @@ from topicops.steps.planning.only import needs_of
 from topicops.steps.reporting.plan_wording import summary_line
 from topicops.steps.reporting.run_report import headline
 from topicops.steps.specs.needed import Needs, left_out_line, no_topic
-
-if TYPE_CHECKING:
-    from topicops.steps.specs.validate import Validated
+from topicops.steps.specs.validate import Validated, validate_each, with_folder_named
 
 ALL = "all"
 REACHED_AT_ONCE = 16
@@ -72,6 +73,10 @@ class Fleet:
     version: str | None = None
     progress: Callable[[str], None] = no_progress
 
+    def runs_of(self, report: FleetReport) -> list[EnvironmentRun]:
+        """Give the run of each environment that did not fail."""
+        return [self.runs[result.environment] for result in report.environments if result not in report.broken]
+
 
 def environments_of(topics: Path, named: Sequence[str]) -> tuple[str, ...]:
     """The environments that a command line names, each once; ``all`` names every one that has a file.
@@ -79,8 +84,6 @@ def environments_of(topics: Path, named: Sequence[str]) -> tuple[str, ...]:
     Raises:
         UsageError: There is no file of any environment.
     """
-    from topicops.edges.specs.open_files import environment_files, require_folder
-
     require_folder(topics)
     there = environment_files(topics)
     if ALL in named and ALL not in there:
@@ -127,11 +130,6 @@ def open_fleet(
     )
 
 
-def runs_of(fleet: Fleet, report: FleetReport) -> list[EnvironmentRun]:
-    """Give the run of each environment that did not fail."""
-    return [fleet.runs[result.environment] for result in report.environments if result not in report.broken]
-
-
 class Steps:
     """Takes one step after the other for all environments that have not failed."""
 
@@ -150,10 +148,6 @@ class Steps:
         values = {run.environment: self.noted(run, value) for run, value in zip(runs, found, strict=True)}
         return {environment: value for environment, value in values.items() if not isinstance(value, Exception)}
 
-    def take(self, run: EnvironmentRun, step: Callable[[EnvironmentRun], object]) -> None:
-        """The step for one environment."""
-        self.noted(run, attempt(step, run))
-
     def noted(self, run: EnvironmentRun, found: T | Exception) -> T | Exception:
         """What a step gave; an error ends the environment."""
         if isinstance(found, Exception):
@@ -163,8 +157,8 @@ class Steps:
 
     def report(self, results: Mapping[str, EnvironmentResult]) -> FleetReport:
         """``fleet.json`` and ``fleet.txt``."""
-        report = FleetReport(environments=tuple({**results, **self.failures}[name] for name in self.fleet.runs))
-        self.fleet.store.write_json("fleet.json", fleet_values(report))
+        report = FleetReport.of([{**results, **self.failures}[name] for name in self.fleet.runs])
+        self.fleet.store.write_json("fleet.json", report)
         self.fleet.store.write_text("fleet.txt", f"{fleet_text(report)}\n")
         return report
 
@@ -223,38 +217,21 @@ def look_at_fleet(fleet: Fleet, *, engine: DiffEngine, judges: Sequence[Judge], 
 def verify_fleet(fleet: Fleet) -> FleetReport:
     """Check every topic of each cluster once, as ``check_cluster`` does."""
     steps = Steps(fleet)
+
+    def keep(run: EnvironmentRun, validated: Validated) -> None:
+        run.store.write_value(ENVIRONMENT_FILE, validated.require()[0])
+
     for run, validated in _judged(steps, no_topic):
-        steps.take(run, partial(_keep_environment, validated=validated))
+        steps.noted(run, attempt(partial(keep, validated=validated), run))
     steps.each(_require_reachable, at_once=REACHED_AT_ONCE)
     fleet.progress(f"Verifying {len(steps.going)} environments")
     return steps.report(steps.each(_verified, at_once=READ_AT_ONCE))
-
-
-def prepare(steps: Steps, *, as_tables: bool, needs: Needs | None) -> None:
-    """The files of ``topics/``, read once and judged for each environment; then who answers there."""
-    from topicops.flow.runs.files import commit_of_files
-
-    fleet = steps.fleet
-    first = next(iter(fleet.runs.values()))
-    fleet.progress(f"Reading {fleet.topics}")
-    prune(first.home, now=now())
-    commit = commit_of_files(first.files)
-    for run, validated in _judged(steps, needs):
-        steps.take(run, partial(_keep_specs, validated=validated, commit=commit, as_tables=as_tables))
-    steps.each(_require_reachable, at_once=REACHED_AT_ONCE)
-    fleet.progress(f"Reading the live topics of {len(steps.going)} environments")
-
-
-def _keep_specs(run: EnvironmentRun, *, validated: Validated, commit: str | None, as_tables: bool) -> None:
-    keep_specs(run, specs_of(validated, commit), as_tables=as_tables)
 
 
 def _compare(
     steps: Steps, choice: EngineChoice, engines: Sequence[DiffEngine], *, states: bool, needs: Needs | None
 ) -> None:
     """Read all files and clusters, and compare all topics; chosen by the topics of all environments together."""
-    from topicops.edges.specs.open_files import count_topic_files
-
     chosen = engine_for(choice, count_topic_files(steps.fleet.topics) * len(steps.fleet.runs), engines)
     steps.fleet.progress(f"Comparing with {chosen}")
     _read_and_compare(steps, chosen.engine, states=states, needs=needs)
@@ -269,21 +246,31 @@ def _read_and_compare(
         judges: What judges the inputs of a run before they are compared.
         needs: The topics whose files must be valid; None: all.
     """
-    with engine.beside(steps.fleet.connections):
-        prepare(steps, as_tables=engine.needs_tables or bool(judges), needs=needs)
+    fleet, as_tables = steps.fleet, engine.needs_tables or bool(judges)
+
+    def keep(run: EnvironmentRun, validated: Validated) -> None:
+        keep_specs(run, specs_of(validated, commit), as_tables=as_tables)
+
+    def judge(run: EnvironmentRun) -> None:
+        for report in (each(run) for each in judges):
+            if report.critical:
+                raise TopicopsError(f"critical quality rules failed: {', '.join(report.critical)}")
+
+    with engine.beside(fleet.connections):
+        fleet.progress(f"Reading {fleet.topics}")
+        prune(next(iter(fleet.runs.values())).home, now=now())
+        commit = commit_below(fleet.topics, fleet.version)
+        for run, validated in _judged(steps, needs):
+            steps.noted(run, attempt(partial(keep, validated=validated), run))
+        steps.each(_require_reachable, at_once=REACHED_AT_ONCE)
+        fleet.progress(f"Reading the live topics of {len(steps.going)} environments")
         steps.each(partial(snapshot, states=states), at_once=READ_AT_ONCE)
-        for judge in judges:
-            steps.each(partial(_require_quality, judge=judge))
+        steps.each(judge)
         steps.each(partial(diff, engine=engine))
 
 
 def _judged(steps: Steps, needs: Needs | None) -> Iterator[tuple[EnvironmentRun, Validated]]:
     """The files as each environment has them."""
-    from topicops.edges.specs.git import name_in_repository
-    from topicops.edges.specs.open_files import shown_folder
-    from topicops.edges.specs.reader import read_tree
-    from topicops.steps.specs.validate import validate_each, with_folder_named
-
     runs, topics = steps.fleet.runs, steps.fleet.topics
     judged = validate_each(read_tree(topics), runs, now=now(), needs=needs)
     read, named = shown_folder(topics), name_in_repository(topics)
@@ -298,19 +285,10 @@ def _judged(steps: Steps, needs: Needs | None) -> Iterator[tuple[EnvironmentRun,
         yield run, with_folder_named(validated, read=read, named=named)
 
 
-def _keep_environment(run: EnvironmentRun, *, validated: Validated) -> None:
-    run.store.write_value(ENVIRONMENT_FILE, validated.require()[0])
-
-
 def _require_reachable(run: EnvironmentRun) -> None:
     environment = read_environment(run)
     with run.access(environment).reader() as reader:
         require_cluster_id(reader.cluster_id(), environment)
-
-
-def _require_quality(run: EnvironmentRun, *, judge: Judge) -> None:
-    if critical := judge(run).critical:
-        raise TopicopsError(f"critical quality rules failed: {', '.join(critical)}")
 
 
 def _planned(run: EnvironmentRun, *, only: str | None) -> EnvironmentResult:
@@ -360,6 +338,7 @@ def _verified(run: EnvironmentRun) -> EnvironmentResult:
         environment=run.environment,
         result=Standing.HEALTHY if ended.status is ExitStatus.SUCCESS else Standing.UNHEALTHY,
         summary=headline(ended.report),
+        counts={},
         path=str(run.store.path("report.txt")),
         exit_status=ended.status,
     )

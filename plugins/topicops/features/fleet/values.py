@@ -1,16 +1,16 @@
-"""How a command or a DAG ended for each of many environments."""
+"""How a command or a DAG ended for each of many environments: values, which are the JSON, and tables."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
 from topicops.model.errors import ClusterUnreachableError, ExitStatus, SpecError, TopicopsError, WrongTargetError
-
-FORMAT_VERSION = "1.0"
+from topicops.model.json_types import FormatVersion
+from topicops.model.printable import markdown, printable
 
 
 class Standing(StrEnum):
@@ -35,7 +35,17 @@ class Standing(StrEnum):
 
 
 PENDING = frozenset({Standing.CHANGES, Standing.BLOCKED, Standing.HELD, Standing.DRIFT})
-"""What ``--detailed-exitcode`` shows."""
+"""Standings that ``--detailed-exitcode`` shows."""
+BROKEN = frozenset({Standing.INVALID, Standing.UNREACHABLE, Standing.WRONG_CLUSTER, Standing.FAILED})
+"""Standings without a result."""
+_RISING = (
+    ExitStatus.SUCCESS,
+    ExitStatus.CHANGES_PENDING,
+    ExitStatus.NOT_VERIFIED,
+    ExitStatus.ERROR,
+    ExitStatus.WRONG_CLUSTER,
+    ExitStatus.INTERRUPTED,
+)
 
 
 def _standing_of(error: TopicopsError) -> Standing:
@@ -60,67 +70,81 @@ class EnvironmentResult:
     """What was found, in one line, or why nothing was."""
     code: str | None = None
     exit_status: int = ExitStatus.SUCCESS
-    """As the command would end for this environment alone."""
-    counts: Mapping[str, int] = field(default_factory=dict)
-    """By what is counted: ``create``, ``held``, ``changed`` ..."""
+    """Status with which the command would end for this environment alone."""
+    counts: Mapping[str, int]
+    """Numbers by what is counted: ``create``, ``held``, ``changed`` ..."""
     path: str | None = None
-    """The artifact; None where there is none."""
+    """Path of the artifact; None means that there is none."""
     fingerprint: str | None = None
-    """Of the plan."""
+    """Fingerprint of the plan."""
+
+    @property
+    def line(self) -> str:
+        """First line of what was found, with its code."""
+        code = f"{self.code}: " if self.code else ""
+        return f"{code}{self.summary.splitlines()[0] if self.summary else self.result.value}"
 
     @classmethod
     def failed(cls, environment: str, error: Exception) -> Self:
         if not isinstance(error, TopicopsError):
             said = f"internal error: {type(error).__name__}: {error}"
-            return cls(environment=environment, result=Standing.FAILED, summary=said, exit_status=ExitStatus.ERROR)
+            return cls(
+                environment=environment, result=Standing.FAILED, summary=said, counts={}, exit_status=ExitStatus.ERROR
+            )
         return cls(
             environment=environment,
             result=_standing_of(error),
             summary=str(error),
+            counts={},
             code=error.code,
             exit_status=error.exit_status,
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FleetReport:
-    """All environments of a fleet, in the order in which they were named."""
-
-    environments: tuple[EnvironmentResult, ...]
-
-    @property
-    def counts(self) -> Mapping[Standing, int]:
-        """Of the standings that occur, in the order of ``Standing``."""
-        found = Counter(each.result for each in self.environments)
-        return {standing: found[standing] for standing in Standing if found[standing]}
-
-    @property
-    def broken(self) -> tuple[EnvironmentResult, ...]:
-        """Those without a result."""
-        return tuple(each for each in self.environments if each.result in BROKEN)
-
-    @property
-    def is_pending(self) -> bool:
-        return any(each.result in PENDING for each in self.environments)
-
-    @property
-    def exit_status(self) -> ExitStatus:
-        """The worst of all."""
-        return worst(ExitStatus(result.exit_status) for result in self.environments)
-
-
-BROKEN = frozenset({Standing.INVALID, Standing.UNREACHABLE, Standing.WRONG_CLUSTER, Standing.FAILED})
-
-_RISING = (
-    ExitStatus.SUCCESS,
-    ExitStatus.CHANGES_PENDING,
-    ExitStatus.NOT_VERIFIED,
-    ExitStatus.ERROR,
-    ExitStatus.WRONG_CLUSTER,
-    ExitStatus.INTERRUPTED,
-)
-
-
 def worst(statuses: Iterable[ExitStatus]) -> ExitStatus:
     """The exit status of several environments: a wrong cluster is worse than one that could not be read."""
     return max(statuses, key=lambda status: _RISING.index(status) if status in _RISING else len(_RISING))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FleetReport:
+    """All environments of a fleet, in the order in which they were named: ``fleet.json``."""
+
+    format_version: FormatVersion = "1.0"
+    summary: str
+    """``38 of 50 environments without changes, 2 held, 1 unreachable.``"""
+    counts: Mapping[Standing, int]
+    """Numbers of the standings that occur, in the order of ``Standing``."""
+    exit_status: int
+    """Worst status of all."""
+    environments: tuple[EnvironmentResult, ...]
+
+    @classmethod
+    def of(cls, environments: Sequence[EnvironmentResult]) -> Self:
+        found = Counter(each.result for each in environments)
+        counts = {standing: found[standing] for standing in Standing if found[standing]}
+        (first, number), *rest = counts.items()
+        said = [f"{number} of {len(environments)} environments {first}", *(f"{count} {name}" for name, count in rest)]
+        return cls(
+            summary=f"{', '.join(said)}.",
+            counts=counts,
+            exit_status=int(worst(ExitStatus(result.exit_status) for result in environments)),
+            environments=tuple(environments),
+        )
+
+    @property
+    def broken(self) -> tuple[EnvironmentResult, ...]:
+        """Environments without a result."""
+        return tuple(each for each in self.environments if each.result in BROKEN)
+
+
+def fleet_text(report: FleetReport) -> str:
+    """Give a line for each environment; the summary last."""
+    width = max(len("environment"), *(len(result.environment) for result in report.environments))
+    lines = [printable(f"{result.environment:<{width}}  {result.line}") for result in report.environments]
+    return "\n".join([f"{'environment':<{width}}  result", *lines, "", report.summary])
+
+
+def fleet_markdown(report: FleetReport) -> str:
+    rows = [f"| {markdown(result.environment)} | {markdown(result.line)} |" for result in report.environments]
+    return "\n".join(["| environment | result |", "| --- | --- |", *rows, "", markdown(report.summary)])

@@ -18,22 +18,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
 from airflow.sdk import Context
-from airflow.sdk.observability import stats
 
 from topicops.features.notify.events import TROUBLE
 from topicops.model.errors import TopicopsError, UsageError
-from topicops.on_airflow.links import tab_address
-from topicops.on_airflow.routes import PLAN_ROUTE, QUALITY_ROUTE
+from topicops.on_airflow import airflow_inside
+from topicops.on_airflow.names import PLAN_ROUTE, QUALITY_ROUTE, tab_address
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from airflow.sdk import BaseNotifier
+    from airflow.sdk import BaseNotifier, Context
 
     from topicops.features.notify.events import Event
     from topicops.features.notify.telling import Telling
     from topicops.flow.runs.run import EnvironmentRun
-    from topicops.on_airflow.tellers import AnswerKind
+    from topicops.on_airflow.plugged_at_start import AnswerKind
 
 log = logging.getLogger(__name__)
 
@@ -181,7 +180,7 @@ def _receivers(notifiers: Sequence[BaseNotifier]) -> Iterator[tuple[str, BaseNot
 
 def _to_log(event: Event) -> bool:
     log.log(logging.WARNING if event.kind in TROUBLE else logging.INFO, "%s: %s", event.kind, event.verdict)
-    stats.incr(f"topicops.{event.environment}.{event.kind}")
+    airflow_inside.stats.incr(f"topicops.{event.environment}.{event.kind}")
     return True
 
 

@@ -45,7 +45,7 @@ def outcomes_of(later: Sequence[LaterRun]) -> Mapping[str, OutcomeStatus]:
 
 def known_clusters(home: Path) -> Mapping[str, str | None]:
     """Give the id of the cluster of each environment that has sent something; None means that it may be any."""
-    names = {*audited_environments(audit_folder(home)), *_names_in(home / "unsettled")}
+    names = {*audited_environments(audit_folder(home)), *(path.name for path in (home / "unsettled").glob("*"))}
     return {name: _cluster_of(home, name) for name in sorted(names)}
 
 
@@ -73,10 +73,6 @@ def _cluster_of(home: Path, environment: str) -> str | None:
         return TopicIndex.of(home, environment).head().live.cluster_id
     except ArtifactError:  # there is no index, or it is damaged
         return None
-
-
-def _names_in(folder: Path) -> list[str]:
-    return [path.name for path in folder.iterdir()] if folder.is_dir() else []
 
 
 def _answered(home: Path, environment: str, mark: int) -> Iterator[LaterRun]:

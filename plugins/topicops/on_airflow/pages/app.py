@@ -6,28 +6,41 @@ Airflow checks nothing that a plugin mounts, so the check is a dependency of the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from html import escape
 from pathlib import Path
+from typing import Annotated
 
 from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
-from airflow.api_fastapi.core_api.security import GetUserDep, requires_access_dag
-from fastapi import Depends, FastAPI, Response
-from fastapi.responses import FileResponse
+from fastapi import Depends, FastAPI, HTTPException, Query, Response
+from fastapi.responses import FileResponse, HTMLResponse
 
-from topicops.on_airflow.pages.answers import HEADERS, Word, may_read, of_environment, shown
+from topicops.on_airflow.airflow_inside import GetUserDep, requires_access_dag
+from topicops.on_airflow.names import STATIC, RunOf, environment_of
 from topicops.on_airflow.pages.plan_filter import Filter
 from topicops.on_airflow.pages.plan_page import plan_page
-from topicops.on_airflow.pages.reading import PlanModel, RunOf, read_plan, without_persons
-from topicops.on_airflow.pages.tabs import TABS, Tab
+from topicops.on_airflow.pages.reading import read_plan, without_persons
 from topicops.on_airflow.plugged import PAGES, Page
-from topicops.on_airflow.topic_pages import TOPIC_PAGES, framed
+from topicops.on_airflow.plugged_at_start import TABS, TOPIC_PAGES, Tab, framed
+from topicops.steps.reporting.markup import document, tag
 
 STATIC_FILES: Mapping[str, str] = {"pages.css": "text/css", "pages.js": "text/javascript"}
 _STATIC_FOLDER = Path(__file__).parent / "static"
+HEADERS: Mapping[str, str] = {
+    # Nothing but our own files: no inline script or style, whatever a text on the page may look like.
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+        "base-uri 'none'; form-action 'none'; frame-ancestors 'self'"
+    ),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "private, no-cache",
+}
+Word = Annotated[str, Query(max_length=250)]
 
 
 def build_app(home: Callable[[], Path]) -> FastAPI:
-    """The app that the plugin mounts.
+    """Make the app that the plugin mounts.
 
     Args:
         home: Gives the folder of the runs; called at each request.
@@ -48,8 +61,11 @@ def build_app(home: Callable[[], Path]) -> FastAPI:
         owner: Word = "",
         q: Word = "",
     ) -> Response:
-        chosen = Filter(action=action, state=state, risk=risk, owner=owner, q=q)
-        return shown(home(), plan_page(_plan_for(user, home(), RunOf(dag_id=dag_id, run_id=run_id)), chosen))
+        run = RunOf(dag_id=dag_id, run_id=run_id)
+        model = read_plan(home(), run)
+        if run.environment and not may_read(run.approval_dag, user):
+            model = without_persons(model)
+        return shown(home(), plan_page(model, Filter(action=action, state=state, risk=risk, owner=owner, q=q)))
 
     for pages in TOPIC_PAGES:
         pages.add_routes(app, home)
@@ -69,23 +85,35 @@ def build_app(home: Callable[[], Path]) -> FastAPI:
 
 
 def _plug_in(app: FastAPI, page: Page, home: Callable[[], Path]) -> None:
-    """Add the page of a feature."""
-
     @app.get(f"/dags/{{dag_id}}/{page.name}")
     def plugged(dag_id: str) -> Response:
         return of_environment(home(), dag_id, lambda home, environment: framed(page, home, environment))
 
 
 def _plug_in_tab(app: FastAPI, tab: Tab, home: Callable[[], Path]) -> None:
-    """Add the tab of a feature."""
-
     @app.get(f"/dags/{{dag_id}}/{tab.name}")
     def plugged(dag_id: str, run_id: Word) -> Response:
         return shown(home(), tab.page(home(), RunOf(dag_id=dag_id, run_id=run_id)))
 
 
-def _plan_for(user: BaseUser, home: Path, run: RunOf) -> PlanModel:
-    """The plan; who answered, and why, is only for readers of the DAG that asked."""
-    model = read_plan(home, run)
-    may_read_answers = run.environment is None or may_read(run.approval_dag, user)
-    return model if may_read_answers else without_persons(model)
+def shown(home: Path, page: str, status: int = 200) -> Response:
+    """Answer with the page, without the place of the folder on the server, which a warning about a file names."""
+    return HTMLResponse(page.replace(f"{escape(str(home))}/", ""), status, headers=HEADERS)
+
+
+def of_environment(home: Path, dag_id: str, page: Callable[[Path, str], str]) -> Response:
+    """Answer with the page of the environment whose DAG this is; 404 for a DAG that is not ours."""
+    environment = environment_of(dag_id)
+    if environment is None:
+        text = "This is no DAG of topicops: there is nothing to show."
+        return shown(home, document("Topics", tag("p", text, cls="empty"), static=STATIC).text, 404)
+    return shown(home, page(home, environment))
+
+
+def may_read(dag_id: str, user: BaseUser) -> bool:
+    """Check as each page of that DAG does."""
+    try:
+        requires_access_dag("GET", DagAccessEntity.RUN, dag_id)(None, user)  # type: ignore[arg-type]  # not looked at
+    except HTTPException:
+        return False
+    return True

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from urllib.parse import urlencode
 
 from topicops.model.plans.plan import Blocked, GatedChange
-from topicops.steps.reporting.markup import Html, tag, together
+from topicops.on_airflow.pages.parts import chip, chips, filters, with_query
+from topicops.steps.reporting.markup import Html
 
 MOST_WORDS = 12
 """How many words of one kind have a link; the search field finds the others."""
@@ -60,46 +60,40 @@ def _words_of(gated: GatedChange, state: str) -> Mapping[str, str]:
 
 
 def address(run_id: str, chosen: Filter) -> str:
-    """Of the same page with this filter."""
-    return f"plan?{urlencode({'run_id': run_id, **chosen.words})}"
+    """Give the address of the same page with this filter."""
+    return with_query("plan", {"run_id": run_id, **chosen.words})
 
 
 def filter_bar(
     run_id: str, chosen: Filter, changes: Sequence[GatedChange], state_of: Callable[[GatedChange], str]
 ) -> Html | None:
-    """The words that tell the changes apart, each with how many there are, and a field to search in."""
+    """Show the words that tell the changes apart, each with how many there are, and a field to search in."""
     if len(changes) <= FEW and not chosen.words:
         return None
     found = [_words_of(gated, state_of(gated)) for gated in changes]
-    groups = [
-        _group(run_id, chosen, name, Counter(words[name] for words in found if words[name]))
-        for name in _NAMES
-        if name != "q"
-    ]
-    search = tag(
-        "input",
-        type="search",
-        id="search",
-        value=chosen.q,
-        placeholder="topic, owner, file; then Enter",
-        aria_label="Search topic, owner or file",
-        data_address=address(run_id, replace(chosen, q="")),
+    counts = {name: Counter(words[name] for words in found if words[name]) for name in _NAMES if name != "q"}
+    return filters(
+        (_group(run_id, chosen, name, count) for name, count in counts.items()),
+        q=chosen.q,
+        address=address(run_id, replace(chosen, q="")),
+        everything=address(run_id, Filter()) if chosen.words else "",
     )
-    everything = tag("a", "show all", href=address(run_id, Filter()), cls="chip") if chosen.words else None
-    return tag("nav", *groups, tag("div", search, everything, cls="chips"), cls="filters", aria_label="Filter")
 
 
 def _group(run_id: str, chosen: Filter, name: str, counts: Counter[str]) -> Html | None:
     now = getattr(chosen, name)
     if len(counts) < 2 and not now:
         return None
-    words = [word for word, _ in counts.most_common(MOST_WORDS)]
-    chips = [_chip(run_id, chosen, name, word, counts[word]) for word in dict.fromkeys([*words, *filter(None, [now])])]
-    return tag("div", tag("span", name, cls="muted"), *chips, cls="chips")
-
-
-def _chip(run_id: str, chosen: Filter, name: str, word: str, count: int) -> Html:
-    is_set = getattr(chosen, name) == word
-    other = replace(chosen, **{name: "" if is_set else word})
-    label = together(word, " ", tag("span", f"{count:,}", cls="muted"))
-    return tag("a", label, href=address(run_id, other), cls="chip", aria_current="true" if is_set else None)
+    words = dict.fromkeys([*(word for word, _ in counts.most_common(MOST_WORDS)), *filter(None, [now])])
+    return chips(
+        name,
+        (
+            chip(
+                word,
+                address(run_id, replace(chosen, **{name: "" if now == word else word})),
+                is_set=now == word,
+                count=counts[word],
+            )
+            for word in words
+        ),
+    )

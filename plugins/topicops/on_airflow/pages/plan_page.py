@@ -3,21 +3,32 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from urllib.parse import quote
 
 from topicops.model.plans.plan import GatedChange, Plan, RackLossRow, RackLossTable, Share
 from topicops.model.printable import plural
 from topicops.model.runs.facts import Facts
 from topicops.model.runs.results import IN_PLACE, OutcomeStatus
-from topicops.on_airflow.pages.frame import nothing, problem_box
+from topicops.on_airflow.pages.parts import (
+    BELOW,
+    bar,
+    drawn_bar,
+    muted,
+    nothing,
+    outside,
+    page,
+    percent,
+    problem_box,
+    quoted,
+    run_link,
+    tiles,
+)
 from topicops.on_airflow.pages.plan_filter import Filter, address, filter_bar
 from topicops.on_airflow.pages.plan_rows import BLOCKED, TONES, blocked_row, change_row, diagnostic_row, state_of
 from topicops.on_airflow.pages.reading import Answered, PlanModel, Question
-from topicops.on_airflow.routes import STATIC
-from topicops.steps.reporting.markup import Html, document, lines, more, number, section, table, tag, together
+from topicops.steps.reporting.markup import Html, lines, more, number, section, table, tag, together
 from topicops.steps.reporting.plan_document import also_section, owners_section
 from topicops.steps.reporting.plan_wording import (
     LOSSES_TITLE,
@@ -51,27 +62,27 @@ _EVERYTHING = Filter()
 
 
 def plan_page(model: PlanModel, chosen: Filter = _EVERYTHING) -> str:
-    """The whole document.
+    """Give the whole document.
 
     Args:
         chosen: Which changes it shows.
     """
-    title = f"Plan of {model.run.environment}" if model.run.environment else "Plan"
-    head = [tag("header", tag("h1", title)), _goes_on(model), *map(problem_box, model.problems)]
+    run, goes_on = model.run, None
+    if run.environment:  # the script says here which task runs, while the run goes on, and reads the page again
+        api = _api(run.dag_id, run.run_id)
+        goes_on = tag("p", "", id="goes-on", cls="muted", role="status", data_api=api)
+    title = f"Plan of {run.environment}" if run.environment else "Plan"
+    head = [tag("header", tag("h1", title)), goes_on, *map(problem_box, model.problems)]
     parts = [_no_plan(model)] if model.plan is None else _parts(model, model.plan, chosen)
-    return document(f"Plan of {model.run.run_id}", *head, *parts, _about(model), static=STATIC).text
+    return page(f"Plan of {run.run_id}", *head, *parts, _about(model))
 
 
-def _goes_on(model: PlanModel) -> Html | None:
-    """The script says here which task runs, while the run goes on, and reads the page again."""
-    if model.run.environment is None:
-        return None
-    api = f"../../../api/v2/dags/{_part(model.run.dag_id)}/dagRuns/{_part(model.run.run_id)}"
-    return tag("p", "", id="goes-on", cls="muted", role="status", data_api=api)
+def _api(dag_id: str, run_id: str) -> str:
+    return f"{BELOW}api/v2/dags/{quoted(dag_id)}/dagRuns/{quoted(run_id)}"
 
 
 def _no_plan(model: PlanModel) -> Html:
-    """What the task validate found, or why there is nothing to see."""
+    """Show what the task validate found, or why there is nothing to see."""
     if not model.diagnostics:
         why = "This run has made no plan yet, or it will make none: the states of its tasks say which."
         return nothing(model.run, model.quiet or why)
@@ -95,7 +106,9 @@ def _parts(model: PlanModel, plan: Plan, chosen: Filter) -> list[Html | None]:
         _summary(model, plan, chosen),
         _approval(model, plan, model.question),
         filter_bar(model.run.run_id, chosen, plan.changes, state),
-        _count(plan, found, chosen),
+        tag("p", f"{len(found):,} of {plural(len(plan.changes), 'change')} shown", cls="muted", role="status")
+        if chosen.words
+        else None,
         *_wrong(model, plan, wrong),
         _changes("Look at these first", model, plan, grave),
         _changes("Other changes" if grave or wrong else "Changes", model, plan, others),
@@ -114,20 +127,19 @@ def _parts(model: PlanModel, plan: Plan, chosen: Filter) -> list[Html | None]:
 
 
 def _summary(model: PlanModel, plan: Plan, chosen: Filter) -> Html:
-    """The verdict, and a tile for each state; a tile leads to what it counts."""
+    """Give the verdict, and a tile for each state."""
     counts = Counter(state_of(model, gated) for gated in plan.changes)
     counts[BLOCKED] = len(plan.change_set.blocked)
-    tiles = [_tile(model.run.run_id, counts[word], word, tone, chosen) for word, tone in TONES.items() if counts[word]]
     final = "" if _is_decided(model) else final_line(plan)
     return together(
         tag("p", _verdict(model, plan, counts), cls="verdict"),
-        tag("ul", *tiles, cls="tiles") if tiles else None,
+        tiles(counts, TONES, chosen.state, lambda state: address(model.run.run_id, Filter(state=state))),
         tag("p", final, cls="card bad") if final else None,
     )
 
 
 def _verdict(model: PlanModel, plan: Plan, counts: Counter[str]) -> str:
-    """What the run will do; once a person answered or something was sent, what came of it."""
+    """Say what the run will do; once a person answered or something was sent, what came of it."""
     if not _is_decided(model):
         return summary_line(plan)
     said = ", ".join(f"{counts[word]:,} {word}" for word in TONES if counts[word] and word != BLOCKED)
@@ -137,13 +149,6 @@ def _verdict(model: PlanModel, plan: Plan, counts: Counter[str]) -> str:
 
 def _is_decided(model: PlanModel) -> bool:
     return bool(model.outcomes) or (model.question is not None and model.question.answer is not None)
-
-
-def _tile(run_id: str, count: int, word: str, tone: str, chosen: Filter) -> Html:
-    is_set = chosen.state == word
-    href = address(run_id, Filter() if is_set else Filter(state=word))
-    link = tag("a", tag("strong", f"{count:,}"), " ", word, href=href, aria_current="true" if is_set else None)
-    return tag("li", link, cls=f"tile {tone}")
 
 
 # ---- the approval ----
@@ -185,14 +190,13 @@ def _question_lines(model: PlanModel, question: Question) -> Iterator[Html]:
             "Nobody has been asked so far. In mode apply the task ask does it after the gate; mode plan asks nobody.",
         )
     else:
-        api = f"../../../api/v2/dags/{_part(question.dag_id)}/dagRuns/{_part(question.run_id)}"
-        page = f"../../../dags/{_part(question.dag_id)}/runs/{_part(question.run_id)}"
-        link = tag("a", tag("code", f"{question.dag_id} {question.run_id}"), href=page, cls="airflow")
-        yield tag("p", "Asked in ", link)
+        label = tag("code", f"{question.dag_id} {question.run_id}")
+        yield tag("p", "Asked in ", run_link(f"{question.dag_id}/{question.run_id}", BELOW, label))
         if question.answer:
             yield tag("p", _answer_line(question.answer), id="recorded")
         else:
             # The script replaces this text, with the reader's own rights; without script or rights it stays.
+            api = _api(question.dag_id, question.run_id)
             yield tag("p", "That run has the answer.", id="answer", data_api=api, role="status")
     if question.replaced_by:
         replaced = tag("code", question.replaced_by)
@@ -205,17 +209,7 @@ def _answer_line(answer: Answered) -> str:
     return f"Answered by {answer.by}, {answer.at:%Y-%m-%d %H:%M:%S} UTC{said}{'' if said.endswith('.') else '.'}{why}"
 
 
-def _part(name: str) -> str:
-    return quote(name, safe="")
-
-
 # ---- changes, and what is no change ----
-
-
-def _count(plan: Plan, found: Sequence[GatedChange], chosen: Filter) -> Html | None:
-    if not chosen.words:
-        return None
-    return tag("p", f"{len(found):,} of {plural(len(plan.changes), 'change')} shown", cls="muted", role="status")
 
 
 def _changes(title: str, model: PlanModel, plan: Plan, changes: Sequence[GatedChange]) -> Html | None:
@@ -228,7 +222,7 @@ def _changes(title: str, model: PlanModel, plan: Plan, changes: Sequence[GatedCh
 
 
 def _went_wrong(model: PlanModel, gated: GatedChange) -> bool:
-    """Not what was approved and is not due any more: no file asks for it, so nothing is left to do."""
+    """Say whether something is left to do: not where it was approved, and no file asks for it any more."""
     outcome = model.outcomes.get(gated.digest)
     if outcome is None or outcome.status in IN_PLACE:
         return False
@@ -237,7 +231,7 @@ def _went_wrong(model: PlanModel, gated: GatedChange) -> bool:
 
 
 def _wrong(model: PlanModel, plan: Plan, wrong: Sequence[GatedChange]) -> Iterator[Html | None]:
-    """A card for each reason, with its topics and what to do next, and then the changes, in the same order."""
+    """Yield a card for each reason, with its topics and what to do next, and then the changes, in the same order."""
     reasons = reasons_of(model.outcomes[gated.digest] for gated in wrong)
     if not reasons:
         return
@@ -261,26 +255,20 @@ def _blocked(plan: Plan, chosen: Filter) -> Html | None:
 
 
 def _about(model: PlanModel) -> Html:
-    """What names the run and the plan, for whoever compares them; at the end, because few people do."""
+    """Name the run and the plan, for whoever compares them; at the end, because few people do."""
+    plan = model.plan
+    commit = (plan.change_set.source.commit or "") if plan else model.commit
+    shown = outside(tag("code", commit), model.commit_address) if commit else "not known"
     facts: list[tuple[str, Html | str]] = [("run", tag("code", f"{model.run.dag_id} {model.run.run_id}"))]
-    if model.plan:
-        target, source = model.plan.target, model.plan.change_set.source
-        commit = tag("code", source.commit) if source.commit else "not known"
-        if source.commit and model.commit_address:
-            commit = tag("a", commit, href=model.commit_address, cls="airflow", rel="noopener noreferrer")
-        facts += [
-            ("cluster", f"{target.cluster_id}, chroot {target.chroot or '/'}"),
-            ("files", f"{source.topics:,} topics described"),
-            ("commit", commit),
-            ("fingerprint", tag("code", model.plan.fingerprint, cls="digest")),
-        ]
-    elif model.commit:
-        commit = tag("code", model.commit)
-        if model.commit_address:
-            commit = tag("a", commit, href=model.commit_address, cls="airflow", rel="noopener noreferrer")
-        facts.append(("commit", commit))
+    if plan:
+        facts.append(("cluster", f"{plan.target.cluster_id}, chroot {plan.target.chroot or '/'}"))
+        facts.append(("files", f"{plan.change_set.source.topics:,} topics described"))
+    if plan or commit:
+        facts.append(("commit", shown))
+    if plan:
+        facts.append(("fingerprint", tag("code", plan.fingerprint, cls="digest")))
     rows = (tag("div", tag("dt", name), tag("dd", value)) for name, value in facts)
-    return tag("footer", tag("h2", "About this plan" if model.plan else "About this run"), tag("dl", *rows))
+    return tag("footer", tag("h2", "About this plan" if plan else "About this run"), tag("dl", *rows))
 
 
 # ---- owners and balance ----
@@ -292,21 +280,20 @@ def _owners(facts: Facts | None) -> Html | None:
 
 
 def _losses(plan: Plan) -> Html | None:
-    """A row of bars for each rack; nothing where nothing changes, or the states are not known."""
+    """Show a row of bars for each rack; nothing where nothing changes, or the states are not known."""
     found = plan.change_set.rack_losses
     if found is None or not plan.changes:
         return None
     shown = worst_losses(found, LOADS_SHOWN)
-    remarks = [tag("p", remark, cls="muted") for remark in loss_remarks(found)]
     rows = table(_LOSSES_HEAD, (_loss_cells(found, row) for row in shown), cls="losses") if shown else None
     left_out = more(len(found.racks) - len(shown), "racks, none of which costs more")
-    return together(tag("h2", LOSSES_TITLE), rows, left_out, *remarks)
+    return together(tag("h2", LOSSES_TITLE), rows, left_out, *map(muted, loss_remarks(found)))
 
 
 def _loss_cells(found: RackLossTable, row: RackLossRow) -> Iterator[Html | str]:
-    """Partitions that are offline or below their minimum are on one scale; leaders, which only move, on their own."""
-    hurt = _most(count for other in found.racks for count in (other.after.offline, other.after.below_min_isr))
-    moved = _most(other.after.moved_leaders for other in found.racks)
+    """Yield partitions that are offline or below their minimum on one scale; leaders, which only move, on their own."""
+    hurt = max(count for other in found.racks for count in (other.after.offline, other.after.below_min_isr))
+    moved = max(other.after.moved_leaders for other in found.racks)
     yield together(tag("span", row.rack), tag("div", plural(row.brokers, "broker"), cls="muted"))
     yield _loss_cell(row.before.offline, row.after.offline, of=hurt, tone="bad")
     yield _loss_cell(row.before.below_min_isr, row.after.below_min_isr, of=hurt, tone="warn")
@@ -314,17 +301,14 @@ def _loss_cells(found: RackLossTable, row: RackLossRow) -> Iterator[Html | str]:
 
 
 def _loss_cell(before: int, after: int, *, of: int, tone: str) -> Html:
-    """A picture of the number beside it, and the number of before where it is another."""
-    filled = tag("rect", cls=tone, x="0", y="0", width=f"{_percent(after, of):.2f}", height="10")
-    picture = tag(
-        "svg", filled, cls="bar loss", viewBox="0 0 100 10", preserveAspectRatio="none", aria_hidden="true"
-    )  # fmt: skip
+    """Show a picture of the number beside it, and the number of before where it is another."""
+    picture = drawn_bar((tone, 0.0, percent(after, of)), cls="bar loss")
     was = tag("span", f" (before {before:,})", cls="muted") if before != after else None
     return together(picture, number(after), was)
 
 
 def _balance(plan: Plan) -> Html | None:
-    """Bars of one scale for all brokers, and of one for all racks: only like can be compared."""
+    """Show bars of one scale for all brokers, and of one for all racks: only like can be compared."""
     load = plan.change_set.load
     brokers = [(str(row.broker), row.rack or "", row.before, row.after) for row in load.brokers]
     racks = [(row.rack, f"{row.brokers} brokers", row.before, row.after) for row in load.racks]
@@ -338,40 +322,14 @@ def _balance(plan: Plan) -> Html | None:
 
 
 def _bars(head: tuple[str, str], loads: Sequence[tuple[str, str, Share, Share]]) -> Html:
-    most_replicas = _most(count.replicas for row in loads for count in row[2:])
-    most_leaders = _most(count.leaders for row in loads for count in row[2:])
-    rows = [_bar_row(row, most_replicas, most_leaders) for row in loads[:LOADS_SHOWN]]
+    most_replicas, most_leaders = (
+        max(getattr(share, field) for row in loads for share in row[2:]) for field in ("replicas", "leaders")
+    )
+    rows: list[list[Html | str]] = []
+    for who, where, before, after in loads[:LOADS_SHOWN]:
+        replicas, leaders = growth_texts(before, after)
+        of_replicas = together(bar(before.replicas, after.replicas, of=most_replicas), tag("span", replicas))
+        of_leaders = together(bar(before.leaders, after.leaders, of=most_leaders), tag("span", leaders))
+        rows.append([who, where, of_replicas, of_leaders])
     shown = table([*head, "replicas", "leaders (first replicas)"], rows, cls="loads")
     return together(shown, more(len(loads) - len(rows), "rows"))
-
-
-def _bar_row(row: tuple[str, str, Share, Share], most_replicas: int, most_leaders: int) -> Iterator[Html | str]:
-    who, where, before, after = row
-    replicas, leaders = growth_texts(before, after)
-    yield who
-    yield where
-    yield together(bar(before.replicas, after.replicas, of=most_replicas), tag("span", replicas))
-    yield together(bar(before.leaders, after.leaders, of=most_leaders), tag("span", leaders))
-
-
-def _most(counts: Iterable[int]) -> int:
-    return max(counts, default=0)
-
-
-def bar(before: int, after: int, *, of: int) -> Html:
-    """What stays, and behind it what comes or goes; a full bar is ``of``. A picture of numbers that stand beside it."""
-    stays, moves = _percent(min(before, after), of), _percent(abs(after - before), of)
-    kind = "comes" if after > before else "goes"
-    return tag(
-        "svg",
-        tag("rect", cls="stays", x="0", y="0", width=f"{stays:.2f}", height="10"),
-        tag("rect", cls=kind, x=f"{stays:.2f}", y="0", width=f"{moves:.2f}", height="10"),
-        cls="bar",
-        viewBox="0 0 100 10",
-        preserveAspectRatio="none",
-        aria_hidden="true",
-    )
-
-
-def _percent(part: int, of: int) -> float:
-    return 100.0 * part / of if of else 0.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -13,9 +13,9 @@ from topicops.model.printable import printable
 from topicops.model.runs.results import OutcomeStatus
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.environment import Risk
-from topicops.on_airflow.pages.forge_links import line_address
+from topicops.on_airflow.pages.parts import file_link
 from topicops.on_airflow.pages.reading import PlanModel
-from topicops.on_airflow.topic_pages import topic_link
+from topicops.on_airflow.plugged_at_start import topic_link
 from topicops.steps.reporting.markup import Html, lines, pill, tag, together
 from topicops.steps.reporting.plan_wording import (
     SIGNS,
@@ -83,33 +83,28 @@ def _subject(gated: GatedChange, anchor: str) -> Html:
 
 
 def _what(plan: Plan, gated: GatedChange) -> Iterator[Html]:
-    """What the change does; replica lists are folded, because a topic may have a thousand."""
+    """Yield what the change does: old values on red, new ones on green, and the exact ones behind them.
+
+    Replica lists are folded, because a topic may have a thousand.
+    """
     change = gated.change
-    yield from map(_difference, differences(change))
+    for found in differences(change):
+        before = tag("del", found.before) if found.before else None
+        after = tag("ins", found.after) if found.after else None
+        exact = tag("span", f" {found.exact}", cls="muted") if found.exact else None
+        arrow = " → " if before and after else None
+        yield tag("div", tag("span", f"{found.name} ", cls="name"), before, arrow, after, exact, cls="diff")
     if isinstance(change, CreateTopic | ExpandTopic):
         shown = list(effect_lines(change, most_rows=_ROWS_SHOWN))
         first = next((at for at, line in enumerate(shown) if line.startswith("replicas:")), len(shown))
-        yield _replicas(change, shown[first:])
+        new = "new " if isinstance(change, ExpandTopic) else ""
+        label = f"replicas of {len(change.assignment):,} {new}partitions"
+        yield tag("details", tag("summary", label), tag("div", lines(shown[first:]), cls="replicas"))
     if isinstance(change, DeleteTopic):
         yield tag("div", f"reason: {change.reason}")
         yield tag("div", traffic_text(plan.change_set.activity.get(change.topic)))
         yield tag("div", f"topic id: {change.topic_id or 'none'}", cls="muted")
     yield from (tag("div", f"note: {note}", cls="note") for note in change.notes)
-
-
-def _difference(found: Difference) -> Html:
-    """Old value on red, new value on green; the exact values behind them, where people read them otherwise."""
-    before = tag("del", found.before) if found.before else None
-    after = tag("ins", found.after) if found.after else None
-    arrow = " → " if before and after else None
-    exact = tag("span", f" {found.exact}", cls="muted") if found.exact else None
-    return tag("div", tag("span", f"{found.name} ", cls="name"), before, arrow, after, exact, cls="diff")
-
-
-def _replicas(change: CreateTopic | ExpandTopic, rows: Sequence[str]) -> Html:
-    new = "new " if isinstance(change, ExpandTopic) else ""
-    label = f"replicas of {len(change.assignment):,} {new}partitions"
-    return tag("details", tag("summary", label), tag("div", lines(rows), cls="replicas"))
 
 
 def _risk(gated: GatedChange) -> Html:
@@ -150,8 +145,7 @@ def blocked_row(blocked: Blocked) -> Html:
     move = tag("details", tag("summary", "for Kafka's reassignment tool"), tag("code", blocked.reassignment))
     cells = (
         together(
-            tag("div", topic_link(blocked.topic)),
-            tag("div", f"{origin(place, blocked.owner)}{elsewhere}", cls="muted"),
+            tag("div", topic_link(blocked.topic)), tag("div", f"{origin(place, blocked.owner)}{elsewhere}", cls="muted")
         ),
         lines(blocked.wanted or ("not known",)),
         lines(f"{code}: {reason}" for code, reason in zip(blocked.codes, blocked.reasons, strict=False)),
@@ -161,10 +155,8 @@ def blocked_row(blocked: Blocked) -> Html:
 
 
 def diagnostic_row(found: Diagnostic, commit_address: str) -> Html:
-    place = tag("code", f"{found.file}:{found.line}:{found.column}")
-    address = line_address(commit_address, found.file, found.line)
     cells = (
-        tag("a", place, href=address, cls="airflow", rel="noopener noreferrer") if address else place,
+        file_link(commit_address, found.file, found.line, found.column),
         together(pill(found.severity.value, "bad" if found.severity.value == "error" else "warn"), f" {found.code}"),
         together(tag("div", found.summary), tag("div", found.help, cls="muted") if found.help else None),
     )

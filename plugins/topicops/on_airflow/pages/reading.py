@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -39,31 +38,10 @@ from topicops.model.runs.facts import Facts, FactsWhen, facts_file
 from topicops.model.runs.memories import HeldSet, Rejection
 from topicops.model.runs.results import QUIET_FILE, Outcome, Quiet
 from topicops.model.specs.diagnostics import Diagnostic
-from topicops.on_airflow.dag_ids import environment_of, kind_of
+from topicops.on_airflow.names import RunOf
 from topicops.steps.reporting.run_report import carried_out
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RunOf:
-    """A run of one of our DAGs, as Airflow names it."""
-
-    dag_id: str
-    run_id: str
-
-    @property
-    def environment(self) -> str | None:
-        """None: the DAG is not one of topicops."""
-        return environment_of(self.dag_id)
-
-    @property
-    def is_approval(self) -> bool:
-        return kind_of(self.dag_id) == "approval"
-
-    @property
-    def approval_dag(self) -> str:
-        return f"topic_approval_{self.environment}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,16 +103,12 @@ def read_plan(home: Path, run: RunOf) -> PlanModel:
         return PlanModel(run=run)
     reading = RunReading(opened(home, run.dag_id, run.run_id))
     plan = reading.value(PLAN_FILE, Run.read_plan)
+    model = PlanModel(run=run, commit_address=reading.commit_address())
     if plan is None:
-        found_wrong = reading.diagnostics()
-        return PlanModel(
-            run=run,
-            quiet=reading.quiet(),
-            diagnostics=found_wrong,
-            commit=reading.commit(),
-            commit_address=reading.commit_address(),
-            problems=tuple(reading.problems),
+        model = replace(
+            model, quiet=reading.quiet(), diagnostics=reading.diagnostics(), commit=reading.text(FILES_COMMIT)
         )
+        return replace(model, problems=tuple(reading.problems))
     question, found = _question(home, run, plan), reading.outcomes()
     if question and question.run_id:
         asking = RunReading(opened(home, question.dag_id, question.run_id))
@@ -143,14 +117,13 @@ def read_plan(home: Path, run: RunOf) -> PlanModel:
     shown = carried_out(plan, found)
     if question and not any(gated.approvable for gated in shown.changes):
         question = replace(question, replaced_by="")  # it was carried out before the next set came
-    return PlanModel(
-        run=run,
+    return replace(
+        model,
         plan=shown,
         question=question,
         facts=reading.facts("before"),
         outcomes={outcome.digest: outcome for outcome in found},
         rejections=_rejections(home, run, plan),
-        commit_address=reading.commit_address(),
         problems=tuple(reading.problems),
     )
 
@@ -187,16 +160,21 @@ class RunReading:
             self.problems.append(f"{name}: {problem}")
             return None
 
+    def _value_of(self, name: str, kind: type[T]) -> T | None:
+        return self.value(name, lambda run: run.store.read_value(name, kind))
+
     def facts(self, when: FactsWhen) -> Facts | None:
         return self.value(facts_file(when), lambda run: load_facts(run, when))
 
     def quiet(self) -> str:
-        found = self.value(QUIET_FILE, lambda run: run.store.read_value(QUIET_FILE, Quiet))
+        found = self._value_of(QUIET_FILE, Quiet)
         return found.sentence if found else ""
 
     def diagnostics(self) -> tuple[Diagnostic, ...]:
-        found = self.value(DIAGNOSTICS_FILE, lambda run: run.store.read_value(DIAGNOSTICS_FILE, tuple[Diagnostic, ...]))
-        return tuple(replace(entry, file=_shown(entry.file)) for entry in found or ())
+        found = self._value_of(DIAGNOSTICS_FILE, tuple[Diagnostic, ...]) or ()
+        # A page must not show where a folder is on the server.
+        names = [Path(entry.file).name if Path(entry.file).is_absolute() else entry.file for entry in found]
+        return tuple(replace(entry, file=name) for entry, name in zip(found, names, strict=True))
 
     def answer(self) -> Answered | None:
         question, answer = self.value(QUESTION, read_question), self.value(ANSWER, read_answer)
@@ -212,22 +190,16 @@ class RunReading:
             objection=decision.objection,
         )
 
+    def text(self, name: str) -> str:
+        return self.value(name, lambda run: run.store.read_text(name)) or ""
+
     def commit_address(self) -> str:
-        found = self.value(COMMIT_ADDRESS, lambda run: run.store.read_text(COMMIT_ADDRESS)) or ""
+        found = self.text(COMMIT_ADDRESS)
         return found if found.startswith(("https://", "http://")) else ""
 
-    def commit(self) -> str:
-        return self.value(FILES_COMMIT, lambda run: run.store.read_text(FILES_COMMIT)) or ""
-
     def outcomes(self) -> tuple[Outcome, ...]:
-        names = [outcomes_file(action) for action in ACTIONS]
-        found = (self.value(name, partial(_outcomes, name=name)) for name in names)
+        found = (self._value_of(outcomes_file(action), tuple[Outcome, ...]) for action in ACTIONS)
         return tuple(outcome for outcomes in found for outcome in outcomes or ())
-
-
-def _shown(file: str) -> str:
-    """A page must not show where a folder is on the server."""
-    return Path(file).name if Path(file).is_absolute() else file
 
 
 def _rejections(home: Path, run: RunOf, plan: Plan) -> Mapping[str, Rejection]:
@@ -237,10 +209,6 @@ def _rejections(home: Path, run: RunOf, plan: Plan) -> Mapping[str, Rejection]:
     except ArtifactError:  # a damaged file must not make the page fail
         found = {}
     return {digest: rejection for digest, rejection in found.items() if digest in held}
-
-
-def _outcomes(run: Run, *, name: str) -> tuple[Outcome, ...]:
-    return run.store.read_value(name, tuple[Outcome, ...])
 
 
 def _question(home: Path, run: RunOf, plan: Plan) -> Question | None:

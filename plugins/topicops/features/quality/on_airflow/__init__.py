@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from topicops.on_airflow.pages.reading import RunOf
+    from topicops.on_airflow.names import RunOf
 
 
 def page_of(home: Path, run: RunOf) -> str:

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from urllib.parse import quote
 
 from topicops.features.quality.on_airflow.reading import QualityModel, suites_of
 from topicops.features.quality.past_runs import RunQuality
 from topicops.model.codes import Code
 from topicops.model.printable import plural
 from topicops.model.runs.results import FailingRow, QualityReport, QualityResult, QualitySuite
-from topicops.on_airflow.pages.frame import heading, nothing, problem_box
-from topicops.on_airflow.pages.reading import RunOf
-from topicops.on_airflow.routes import STATIC
-from topicops.on_airflow.topic_pages import topic_link
+from topicops.on_airflow.names import RunOf
+from topicops.on_airflow.pages.parts import heading, muted, nothing, page, problem_box, with_query
+from topicops.on_airflow.plugged_at_start import topic_link
 from topicops.steps.reporting.facts_wording import (
     LOAD_HEAD,
     MOST,
@@ -23,7 +21,7 @@ from topicops.steps.reporting.facts_wording import (
     unhealthy_by_broker,
     why_command,
 )
-from topicops.steps.reporting.markup import Html, document, lines, pill, table, tag, together
+from topicops.steps.reporting.markup import Html, lines, pill, table, tag, together
 
 _SUITES: Mapping[QualitySuite, tuple[str, str]] = {
     "before": ("Before the changes", "May the inputs be trusted, and is the cluster fit for changes?"),
@@ -42,7 +40,7 @@ def quality_page(model: QualityModel) -> str:
     nothing_yet = nothing(model.run, model.quiet or "No quality rule has been evaluated in this run yet.")
     parts = _rules(model, reports) if reports else [nothing_yet, _strip(model)]
     head = [heading("Data quality", model.run), *map(problem_box, model.problems)]
-    return document(f"Quality of {model.run.run_id}", *head, *parts, static=STATIC).text
+    return page(f"Quality of {model.run.run_id}", *head, *parts)
 
 
 def _rules(model: QualityModel, reports: Sequence[QualityReport]) -> list[Html | None]:
@@ -91,12 +89,12 @@ def _suite(run: RunOf, suite: QualitySuite, report: QualityReport | None) -> Htm
     title, about = _SUITES[suite]
     if report is None:
         why = "Not evaluated, or not yet." if suite in suites_of(run) else "A run of this DAG does not evaluate them."
-        return together(tag("h2", title), tag("p", f"{about} {why}", cls="muted"))
+        return together(tag("h2", title), muted(f"{about} {why}"))
     has_past = suite == "after"
     head = [*_RULES_HEAD, *(["failed before"] if has_past else []), "failed", "result"]
     rows = [_rule_row(result, has_past=has_past) for result in report.results]
     summary = f"{about} {len(report.results)} rules, {report.seconds:.1f} s, {_moment(report.checked_at)}."
-    return together(tag("h2", title), tag("p", summary, cls="muted"), table(head, rows, cls="rules"))
+    return together(tag("h2", title), muted(summary), table(head, rows, cls="rules"))
 
 
 def _rule_row(result: QualityResult, *, has_past: bool) -> Iterator[Html | str]:
@@ -169,7 +167,7 @@ def _facts(model: QualityModel) -> list[Html | None]:
     facts = model.facts
     if facts is None:
         return []
-    as_of = tag("p", f"As it was {_read_when(model)}.", cls="muted")
+    as_of = muted(f"As it was {_read_when(model)}.")
     unhealthy = [(name, lines(map(cause_words, group))) for name, group in unhealthy_by_broker(facts)]
     load = tag("details", tag("summary", "Load of brokers and racks"), table(LOAD_HEAD, load_rows(facts), cls="rows"))
     if not unhealthy:
@@ -188,7 +186,7 @@ def _read_when(model: QualityModel) -> str:
 def _strip(model: QualityModel) -> Html | None:
     runs = plural(model.without_rules, "other run" if model.history else "run")
     rest = f"{runs} of {model.run.dag_id} evaluated no rule: quiet, ended before the rules, or only begun."
-    without = tag("p", rest, cls="muted") if model.without_rules else None
+    without = muted(rest) if model.without_rules else None
     if not model.history:
         return without
     cells = [_strip_cell(model.run, run) for run in reversed(model.history)]
@@ -215,7 +213,7 @@ def _strip_cell(shown: RunOf, run: RunQuality) -> Html:
     rest = f"; the rules {missing} were not evaluated" if missing else ""
     said = f"{failed} fail" if failed else "held so far" if missing else "all rules hold"
     words = f"{run_id}, {_moment(run.checked_at)}: {said}{rest}"
-    tone, href = _tone(results, missing), f"quality?run_id={quote(run_id, safe='')}"
+    tone, href = _tone(results, missing), with_query("quality", {"run_id": run_id})
     current = "page" if (group, run_id) == (shown.dag_id, shown.run_id) else None
     attributes = {"href": href, "title": words, "aria_label": words, "aria_current": current}
     return tag("li", tag("a", _SIGNS[tone], **attributes, cls=f"sign {tone}"))

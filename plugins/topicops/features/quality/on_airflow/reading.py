@@ -9,8 +9,8 @@ from pathlib import Path
 from topicops.features.quality.past_runs import RunQuality, quality_history, runs_without_rules
 from topicops.model.runs.facts import Facts, FactsWhen
 from topicops.model.runs.results import QualityReport, QualitySuite, quality_file
-from topicops.on_airflow.dag_ids import kind_of
-from topicops.on_airflow.pages.reading import RunOf, RunReading, opened
+from topicops.on_airflow.names import RunOf, kind_of
+from topicops.on_airflow.pages.reading import RunReading, opened
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-from topicops.on_airflow.routes import BELOW
+from topicops.on_airflow.names import BELOW
 from topicops.steps.reporting.markup import Html, tag
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def add_routes(app: FastAPI, home: Callable[[], Path]) -> None:
 def framed(page: Page, home: Path, environment: str) -> str:
     """Give the whole document of another feature's page."""
     from topicops.features.topic_pages.on_airflow.frame import framed
-    from topicops.on_airflow.pages.airflow_runs import dags_of
+    from topicops.on_airflow.pages.airflow_state import dags_of
 
     return framed(page, home, environment, dags_of)
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from urllib.parse import urlencode
+from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from topicops.features.topic_pages.on_airflow import topic_link
 from topicops.features.topic_pages.on_airflow.frame import broker_link, pager, topics_document
@@ -12,7 +11,7 @@ from topicops.features.topic_pages.on_airflow.reading import Indexed
 from topicops.features.topic_pages.values import BrokerShare, IndexHead, TopicsWanted
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.printable import plural
-from topicops.on_airflow.pages.plan_page import bar
+from topicops.on_airflow.pages.parts import bar, empty, muted, with_query
 from topicops.steps.reporting.markup import Html, number, pill, table, tag, together
 
 Shares = Mapping[int, BrokerShare]
@@ -22,11 +21,11 @@ NO_RACK = "no rack"
 
 def brokers_page(indexed: Indexed) -> str:
     """Give the document of all brokers and racks."""
-    return topics_document("Brokers", indexed, "brokers", *(_all(indexed, indexed.head) if indexed.head else ()))
-
-
-def rack_page(indexed: Indexed, rack: str) -> str:
-    return topics_document(f"Rack {rack}", indexed, "", *(_rack(indexed, indexed.head, rack) if indexed.head else ()))
+    parts: list[Html] = []
+    if indexed.head:
+        live, shares = indexed.head.live, _shares(indexed, indexed.head.live)
+        parts = [_summary(indexed.head, shares), _brokers(live, shares, shares), *_racks(live, shares)]
+    return topics_document("Brokers", indexed, "brokers", *parts)
 
 
 def broker_page(indexed: Indexed, broker: int) -> str:
@@ -39,23 +38,6 @@ def _shares(indexed: Indexed, live: ClusterSnapshot) -> Shares:
     return dict(sorted({**none, **indexed.index.brokers()}.items()))
 
 
-def _all(indexed: Indexed, head: IndexHead) -> Iterator[Html]:
-    shares = _shares(indexed, head.live)
-    yield _summary(head, shares)
-    yield _brokers(head.live, shares, shares)
-    yield from _racks(head.live, shares)
-
-
-def _rack(indexed: Indexed, head: IndexHead, rack: str) -> Iterator[Html]:
-    shares = _shares(indexed, head.live)
-    members = {broker: found for broker, found in shares.items() if _rack_of(head.live, broker) == rack}
-    if not members:
-        yield tag("p", "No broker of this cluster is in a rack of this name.", cls="empty")
-        return
-    yield _summary(head, members)
-    yield _brokers(head.live, members, shares)
-
-
 def _summary(head: IndexHead, shares: Shares) -> Html:
     live = head.live
     gone = [broker for broker in shares if broker not in live.brokers]
@@ -65,34 +47,35 @@ def _summary(head: IndexHead, shares: Shares) -> Html:
     verdict += f", {len(gone)} with replicas not registered{names}" if gone else ""
     verdict += f"; {plural(missing, 'replica')} not in sync." if missing else "; all replicas in sync."
     controller = "" if live.controller_id is None else f"Controller: {live.controller_id}. "
-    about = tag("p", f"{controller}Cluster {live.cluster_id}.", cls="muted")
-    return together(tag("p", verdict, cls="verdict"), about)
+    return together(tag("p", verdict, cls="verdict"), muted(f"{controller}Cluster {live.cluster_id}."))
 
 
 def _brokers(live: ClusterSnapshot, shown: Shares, every: Shares) -> Html:
-    most_replicas = max((found.replicas for found in every.values()), default=0)
-    most_leaders = max((found.leaders for found in every.values()), default=0)
-    rows = (_broker_row(live, found, most_replicas, most_leaders) for found in shown.values())
-    return table(("broker", "rack", "replicas", "leaders", "not in sync here"), rows, cls="loads")
+    rows = [
+        (broker_link(broker, live), _rack_of(live, broker), found, _missing(found)) for broker, found in shown.items()
+    ]
+    return _loads(("broker", "rack"), rows, every.values())
 
 
-def _broker_row(
-    live: ClusterSnapshot, found: BrokerShare, most_replicas: int, most_leaders: int
-) -> Iterator[Html | str | None]:
-    rack = _rack_of(live, found.broker)
-    yield broker_link(found.broker, live)
-    yield tag("a", rack, href=f"rack?{urlencode({'name': rack})}")
-    yield _bar(found.replicas, most_replicas)
-    yield _bar(found.leaders, most_leaders)
-    yield _missing(found)
+def _loads(
+    head: tuple[str, str], rows: Iterable[tuple[Html | str, str, BrokerShare, Html]], every: Collection[BrokerShare]
+) -> Html:
+    """Show a row of bars for each share; a full bar is the largest of every share."""
+    most_replicas = max((share.replicas for share in every), default=0)
+    most_leaders = max((share.leaders for share in every), default=0)
+    shown: list[list[Html | str | None]] = [
+        [who, where, _bar(share.replicas, most_replicas), _bar(share.leaders, most_leaders), missing]
+        for who, where, share, missing in rows
+    ]
+    return table((*head, "replicas", "leaders", "not in sync here"), shown, cls="loads")
 
 
 def _missing(found: BrokerShare) -> Html:
     if not found.missing:
         return pill("none", "good")
-    query = urlencode({"broker": found.broker, "state": "under-replicated"})
+    address = with_query("topics", {"broker": found.broker, "state": "under-replicated"})
     said = f"{plural(found.missing, 'replica')} of {plural(found.topics_missing, 'topic')}"
-    return tag("a", pill(said, "bad"), href=f"topics?{query}")
+    return tag("a", pill(said, "bad"), href=address)
 
 
 def _racks(live: ClusterSnapshot, shares: Shares) -> Iterator[Html]:
@@ -103,19 +86,9 @@ def _racks(live: ClusterSnapshot, shares: Shares) -> Iterator[Html]:
         return
     names = sorted(racks, key=lambda name: (name == NO_RACK, name))
     sums = {name: BrokerShare(*map(sum, zip(*racks[name], strict=True))) for name in names}
-    most_replicas, most_leaders = (max(getattr(s, key) for s in sums.values()) for key in ("replicas", "leaders"))
-    rows: list[list[Html | str]] = [
-        [
-            tag("a", name, href=f"rack?{urlencode({'name': name})}"),
-            plural(len(racks[name]), "broker"),
-            _bar(found.replicas, most_replicas),
-            _bar(found.leaders, most_leaders),
-            number(found.missing),
-        ]
-        for name, found in sums.items()
-    ]
+    rows = [(name, plural(len(racks[name]), "broker"), found, number(found.missing)) for name, found in sums.items()]
     yield tag("h2", "Racks")
-    yield table(("rack", "holds", "replicas", "leaders", "not in sync here"), rows, cls="loads")
+    yield _loads(("rack", "holds"), rows, sums.values())
 
 
 def _bar(count: int, most: int) -> Html:
@@ -134,19 +107,19 @@ def _broker(indexed: Indexed, live: ClusterSnapshot, broker: int) -> Iterator[Ht
     shares = _shares(indexed, live)
     found, registered = shares.get(broker), live.brokers.get(broker)
     if found is None:
-        yield tag("p", "No broker of this id is registered, and no topic has a replica on it.", cls="empty")
+        yield empty("No broker of this id is registered, and no topic has a replica on it.")
         return
     state = pill("registered", "good") if registered else pill("not registered", "bad")
     controller = pill("controller", "calm") if live.controller_id == broker else None
     yield tag("p", state, " ", controller, cls="verdict")
     if registered:
-        yield tag("p", f"rack {registered.rack or 'none'}; {', '.join(registered.endpoints)}", cls="muted")
+        yield muted(f"rack {registered.rack or 'none'}; {', '.join(registered.endpoints)}")
     yield _brokers(live, {broker: found}, shares)
-    yield tag("p", tag("a", "all topics with a replica here", href=f"topics?{urlencode({'broker': broker})}"))
+    yield tag("p", tag("a", "all topics with a replica here", href=with_query("topics", {"broker": broker})))
     yield tag("h2", "What is missing because of it")
     page = indexed.index.page(TopicsWanted(broker=broker, state="under-replicated"))
     if not page.found:
-        yield tag("p", "Nothing: each of its replicas is in sync.", cls="muted")
+        yield muted("Nothing: each of its replicas is in sync.")
         return
     rows: list[list[Html | str]] = [
         [topic_link(row.name), row.owner, number(row.shares[broker].missing), number(row.offline)] for row in page.rows

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from urllib.parse import quote, urlencode
 
-from topicops.features.topic_pages.on_airflow.frame import TONES
-from topicops.features.topic_pages.on_airflow.news import A_RUN_GOES_ON, age, news, run_link
+from topicops.features.topic_pages.on_airflow.frame import A_RUN_GOES_ON, TONES, age, news
 from topicops.features.topic_pages.on_airflow.reading import EnvironmentRow
 from topicops.features.topic_pages.values import Word
 from topicops.model.printable import plural
-from topicops.on_airflow.pages.airflow_dag import AirflowDag
-from topicops.on_airflow.routes import STATIC
-from topicops.steps.reporting.markup import Html, document, pill, table, tag, together
+from topicops.on_airflow.pages.airflow_state import AirflowDag
+from topicops.on_airflow.pages.parts import empty, page, quoted, run_link, with_query
+from topicops.steps.reporting.markup import Html, pill, table, tag, together
 
 _HEAD = ("environment", "is anything wrong", "facts", "newest run", "waits for you", "next run")
 _BELOW = "../"
@@ -33,12 +31,12 @@ def environments_page(environments: Sequence[EnvironmentRow], import_errors: int
             "There is no environment that you may see. A file below topics/environments/ makes one; or ask who runs "
             "Airflow for the right to read the DAGs topic_pipeline_…"
         )
-        return document("Topics", head, *_unread(import_errors), tag("p", nothing, cls="empty"), static=STATIC).text
+        return page("Topics", head, *_unread(import_errors), empty(nothing))
     ends = {_name(model): end_of(model) for model in environments}
     worst_first = sorted(environments, key=lambda model: (_ENDS.index(ends[_name(model)]), _name(model)))
     rows = ([*_row(model, ends[_name(model)])] for model in worst_first)
     body = [tag("p", _verdict(Counter(ends.values())), cls="verdict"), *_unread(import_errors)]
-    return document("Topics", head, *body, table(_HEAD, rows, cls="environments"), static=STATIC).text
+    return page("Topics", head, *body, table(_HEAD, rows, cls="environments"))
 
 
 def end_of(model: EnvironmentRow) -> str:
@@ -72,7 +70,7 @@ def _name(model: EnvironmentRow) -> str:
 def _row(model: EnvironmentRow, end: str) -> Iterator[Html | str | None]:
     indexed, head = model.indexed, model.indexed.head
     tone = {"in trouble": "bad", "well": "good"}.get(end, "warn")
-    link = tag("a", _name(model), href=f"dags/{quote(indexed.dag_id)}/topics", cls="topic")
+    link = tag("a", _name(model), href=f"dags/{quoted(indexed.dag_id)}/topics", cls="topic")
     yield together(link, tag("div", pill(end, tone)))
     yield together(*_wrong(model))
     yield "never read" if head is None else f"read {age(head.known_at)}"
@@ -98,7 +96,7 @@ def _wrong(model: EnvironmentRow) -> Iterator[Html]:
 
 
 def _count(model: EnvironmentRow, word: Word, count: int) -> Html:
-    href = f"dags/{quote(model.indexed.dag_id)}/topics?{urlencode({'state': word})}"
+    href = f"dags/{quoted(model.indexed.dag_id)}/{with_query('topics', {'state': word})}"
     return tag("a", pill(f"{count:,} {word}", TONES[word]), href=href)
 
 

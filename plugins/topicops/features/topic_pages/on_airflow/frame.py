@@ -1,18 +1,23 @@
-"""Around each Topics page: whose topics, how old, the way to the other pages, and what there is when nothing is."""
+"""Around each Topics page: whose topics, the way to the other pages, how old the facts are, what happened since."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
 from pathlib import Path
-from urllib.parse import urlencode
+from typing import NamedTuple
 
-from topicops.features.topic_pages.on_airflow.news import moment, news, run_link
+from topicops.features.topic_pages.later import LaterRun
 from topicops.features.topic_pages.on_airflow.reading import DagsOf, Indexed, read_indexed
 from topicops.features.topic_pages.values import IndexHead, Word
+from topicops.flow.runs.run import now
 from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.printable import plural
+from topicops.on_airflow.pages.airflow_state import AirflowDag, AirflowRun
+from topicops.on_airflow.pages.parts import BELOW, chip, empty, muted, page, run_link, with_query
 from topicops.on_airflow.plugged import PAGES, Page
-from topicops.on_airflow.routes import STATIC
-from topicops.steps.reporting.markup import Html, document, pill, tag, together
+from topicops.steps.reporting.markup import Html, pill, tag, together
 
 TONES: Mapping[Word, str] = {
     "offline": "bad", "under min ISR": "bad", "deleted outside git": "bad", "change failed": "bad", "refused": "bad",
@@ -23,8 +28,8 @@ TONES: Mapping[Word, str] = {
 """Colour of each state, the gravest first."""
 _PLUGGED = {page.name: page.title for page in PAGES}
 _PAGES = {"topics": "Topics", "brokers": "Brokers", **_PLUGGED}
-BELOW = "../../../"
-"""Leads from a page of an environment to Airflow's own pages."""
+A_RUN_GOES_ON = "a run goes on"
+OVERDUE_AFTER = timedelta(minutes=10)
 
 
 def topics_document(title: str, indexed: Indexed, here: str, *content: Html | None) -> str:
@@ -33,11 +38,8 @@ def topics_document(title: str, indexed: Indexed, here: str, *content: Html | No
     Args:
         here: Which of the pages it is, by its address; empty for none of them.
     """
-    links = [
-        tag("a", name, href=address, cls="chip", aria_current="page" if address == here else None)
-        for address, name in _PAGES.items()
-    ]
-    others = tag("a", "all environments", href="../../topics", cls="chip")
+    links = [chip(name, address, is_set="page" if address == here else "") for address, name in _PAGES.items()]
+    others = chip("all environments", "../../topics")
     head = tag(
         "header",
         tag("h1", title),
@@ -45,21 +47,21 @@ def topics_document(title: str, indexed: Indexed, here: str, *content: Html | No
         _as_of(indexed.head) if indexed.head else None,
         *(tag("p", found.sentence, cls=f"card {found.tone}") for found in news(indexed, BELOW)),
     )
-    body = content if indexed.head or here in _PLUGGED else (tag("p", indexed.problem, cls="empty"),)
-    return document(f"{title}: {indexed.environment}", head, *body, static=STATIC).text
+    body = content if indexed.head or here in _PLUGGED else (empty(indexed.problem),)
+    return page(f"{title}: {indexed.environment}", head, *body)
 
 
-def framed(page: Page, home: Path, environment: str, dags: DagsOf) -> str:
+def framed(other: Page, home: Path, environment: str, dags: DagsOf) -> str:
     """Give the whole document of another feature's page."""
     indexed = read_indexed(home, environment, dags)
-    return topics_document(page.title, indexed, page.name, *page.body(home, environment))
+    return topics_document(other.title, indexed, other.name, *other.body(home, environment))
 
 
 def _as_of(head: IndexHead) -> Html:
     run = run_link(head.run, BELOW)
     same = f"; a run found the same at {moment(head.looked_at)}" if head.looked_at else ""
     commit: list[Html | str] = [", files of ", tag("code", head.commit[:12])] if head.commit else []
-    return tag("p", f"As read at {moment(head.read_at)} by run ", run, *commit, f"{same}.", cls="muted")
+    return muted(f"As read at {moment(head.read_at)} by run ", run, *commit, f"{same}.")
 
 
 def words(found: Iterable[Word]) -> Html:
@@ -79,8 +81,7 @@ def pager(address: str, asked: dict[str, str], *, first: int, most: int, found: 
         return None
 
     def link(name: str, start: int) -> Html:
-        query = urlencode({**asked, **({"first": str(start)} if start else {})})
-        return tag("a", name, href=f"{address}?{query}" if query else address, cls="chip")
+        return chip(name, with_query(address, {**asked, "first": start or ""}))
 
     parts = [
         link("← before", max(0, first - most)) if first else None,
@@ -88,3 +89,103 @@ def pager(address: str, asked: dict[str, str], *, first: int, most: int, found: 
         link("next →", first + most) if first + most < found else None,
     ]
     return tag("nav", *parts, cls="chips", aria_label="Pages of the list")
+
+
+# ---- how old the facts are, and what happened since ----
+
+
+class News(NamedTuple):
+    """Something that a reader must know before the facts of a page."""
+
+    tone: str
+    """``bad`` or ``warn``."""
+    words: str
+    """For a list of environments: a few words."""
+    sentence: Html
+
+
+def news(indexed: Indexed, below: str) -> Iterator[News]:
+    """Yield why what follows may not be so any more, and what keeps newer facts away; the gravest first.
+
+    Args:
+        below: What leads from the page to Airflow's own pages.
+    """
+    pipeline = indexed.pipeline
+    runs = [dag.newest for dag in indexed.dags.values() if dag.newest and _is_newer(dag.newest, indexed)]
+    for run in runs:
+        if run.state == "failed":
+            yield News("bad", "newest run failed", _failed(run, indexed, below))
+    if pipeline and pipeline.is_gone:
+        said = f"Airflow does not have {pipeline.dag_id} any more: its file is gone or cannot be read. No run comes."
+        yield News("bad", "DAG gone", together(said))
+    if indexed.later_problem:
+        said = f"Nobody can say what was changed since: {indexed.later_problem}"
+        yield News("bad", "changes not known", together(said))
+    if indexed.is_unreadable:
+        yield News("bad", "facts not readable", together(indexed.problem))
+    for later in indexed.later:
+        yield News("warn", "changed since", _sent(later, below))
+    for run in runs:
+        if run.goes_on:
+            said = "What it does is not in these facts yet."
+            yield News("warn", A_RUN_GOES_ON, together("A run goes on: ", run_link(run.name, below), f". {said}"))
+    yield from _keeps_away(pipeline)
+
+
+def _keeps_away(pipeline: AirflowDag | None) -> Iterator[News]:
+    if pipeline is None:
+        return
+    due = pipeline.next_run_at  # a run that goes on keeps the next one waiting: then none is overdue
+    if pipeline.is_paused:
+        yield News("warn", "paused", together(f"{pipeline.dag_id} is paused, so no run comes. Unpause it in Airflow."))
+    elif due and now() - due > OVERDUE_AFTER and not (pipeline.newest and pipeline.newest.goes_on):
+        said = f"A run was due at {moment(due)} and has not come. Look at Airflow's scheduler."
+        yield News("bad", "run overdue", together(said))
+    if fetched := pipeline.not_fetched_since:
+        said = (
+            f"The files may be old: Airflow fetched them last at {moment(fetched)}. See the log of the DAG processor."
+        )
+        yield News("bad", "files old", together(said))
+
+
+def _is_newer(run: AirflowRun, indexed: Indexed) -> bool:
+    """Whether it may know more than the facts: it read them and is not over well, or it came after them."""
+    head = indexed.head
+    if head is None or run.name == head.run:
+        return True
+    began = run.started_at
+    return run.goes_on or began is None or began > head.known_at
+
+
+def _failed(run: AirflowRun, indexed: Indexed, below: str) -> Html:
+    when = f" at {moment(run.ended_at)}" if run.ended_at else ""
+    older = ": what follows may be older than what it did" if indexed.head else ""
+    return together("The newest run, ", run_link(run.name, below), f", failed{when}{older}. See its Plan tab.")
+
+
+def _sent(later: LaterRun, below: str) -> Html:
+    counts = Counter(later.outcomes.values())
+    said = ", ".join(f"{count:,} {status.value}" for status, count in counts.items())
+    sent = f"sent changes of {plural(len(later.outcomes), 'topic')}" if later.outcomes else "may have sent changes"
+    when = f"; the last answer came at {moment(later.last_at)}" if later.last_at else ""
+    end = " It still sends, or it ended in the middle." if later.is_open else ""
+    return together(
+        "What follows is older than the changes of ", run_link(later.run, below), f" ({later.environment}): it "
+        f"{sent}{f' ({said})' if said else ''}{when}.{end}",
+    )  # fmt: skip
+
+
+def moment(at: datetime) -> str:
+    """With its age, because a time alone must be compared with the clock first."""
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC ({age(at)})"
+
+
+def age(at: datetime) -> str:
+    """``now``, ``12 min ago``, ``3 h ago``, ``5 days ago``; of a time to come ``in 12 min``."""
+    seconds = (now() - at).total_seconds()
+    count = abs(seconds)
+    if count < 60:
+        return "now"
+    days = plural(round(count / 86400), "day")
+    said = f"{count / 60:.0f} min" if count < 5400 else f"{count / 3600:.0f} h" if count < 129600 else days
+    return f"{said} ago" if seconds > 0 else f"in {said}"

@@ -11,7 +11,8 @@ from topicops.features.topic_pages.later import LaterRun, known_clusters, later_
 from topicops.features.topic_pages.values import IndexHead, Word
 from topicops.model.errors import ArtifactError
 from topicops.model.runs.results import OutcomeStatus
-from topicops.on_airflow.pages.airflow_dag import AirflowDag
+from topicops.on_airflow.names import KINDS
+from topicops.on_airflow.pages.airflow_state import AirflowDag
 
 DagsOf = Callable[[Collection[str]], Mapping[str, AirflowDag]]
 """What Airflow knows of these DAGs, by id."""
@@ -82,14 +83,11 @@ def read_indexed(home: Path, environment: str, dags: DagsOf = lambda _: {}) -> I
 
 
 def _dag_ids(environment: str) -> Collection[str]:
-    return [f"topic_{kind}_{environment}" for kind in ("pipeline", "approval", "drift")]
+    return [f"topic_{kind}_{environment}" for kind in KINDS]
 
 
 def _indexed(
-    home: Path,
-    environment: str,
-    dags: Mapping[str, AirflowDag],
-    clusters: Mapping[str, str | None] | None = None,
+    home: Path, environment: str, dags: Mapping[str, AirflowDag], clusters: Mapping[str, str | None] | None = None
 ) -> Indexed:
     own = {dag_id: dags[dag_id] for dag_id in _dag_ids(environment) if dag_id in dags}
     found = Indexed(home=home, environment=environment, dags=own)

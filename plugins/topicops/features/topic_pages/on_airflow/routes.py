@@ -6,19 +6,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
-from airflow.api_fastapi.core_api.security import GetUserDep
 from fastapi import FastAPI, Query, Response
 
 from topicops.features.topic_pages.file import indexed_environments
-from topicops.features.topic_pages.on_airflow.airflow_facts import environments, import_errors, waiting_questions
-from topicops.features.topic_pages.on_airflow.brokers_page import broker_page, brokers_page, rack_page
+from topicops.features.topic_pages.on_airflow.brokers_page import broker_page, brokers_page
 from topicops.features.topic_pages.on_airflow.environments_page import environments_page
 from topicops.features.topic_pages.on_airflow.reading import Indexed, read_environments, read_indexed
 from topicops.features.topic_pages.on_airflow.topic_page import topic_page
 from topicops.features.topic_pages.on_airflow.topics_page import ORDERS, topics_page
 from topicops.features.topic_pages.values import TopicsWanted
-from topicops.on_airflow.pages.airflow_runs import dags_of
-from topicops.on_airflow.pages.answers import Word, may_read, of_environment, shown
+from topicops.on_airflow.airflow_inside import GetUserDep
+from topicops.on_airflow.pages.airflow_state import dags_of, environments, import_errors, waiting_questions
+from topicops.on_airflow.pages.app import Word, may_read, of_environment, shown
 
 Number = Annotated[int, Query(ge=0, le=2**31)]
 
@@ -62,7 +61,3 @@ def add_routes(app: FastAPI, home: Callable[[], Path]) -> None:
     @app.get("/dags/{dag_id}/broker")
     def broker(dag_id: str, id: Number) -> Response:  # noqa: A002  its name in the address
         return answer(dag_id, lambda indexed: broker_page(indexed, id))
-
-    @app.get("/dags/{dag_id}/rack")
-    def rack(dag_id: str, name: Word) -> Response:
-        return answer(dag_id, lambda indexed: rack_page(indexed, name))

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
-from urllib.parse import quote, urlencode
 
 from topicops.features.shared.listed_partitions import ListedPartition, listed_partitions
 from topicops.features.topic_pages.indexing import life_of_topic
-from topicops.features.topic_pages.on_airflow.frame import BELOW, broker_link, topics_document, words
-from topicops.features.topic_pages.on_airflow.news import run_link
+from topicops.features.topic_pages.on_airflow.frame import broker_link, topics_document, words
 from topicops.features.topic_pages.on_airflow.reading import Indexed
 from topicops.features.topic_pages.values import IndexedTopic, IndexHead, PlannedChange, later_words
 from topicops.model.cluster.health import PartitionHealth
@@ -18,7 +16,7 @@ from topicops.model.errors import ArtifactError
 from topicops.model.runs.audit import AuditLine
 from topicops.model.specs.desired import DesiredTopic
 from topicops.model.specs.topic_config import canonical_overrides
-from topicops.on_airflow.pages.forge_links import line_address
+from topicops.on_airflow.pages.parts import BELOW, empty, file_link, more, muted, quoted, run_link, with_query
 from topicops.on_airflow.plugged import CAUSES
 from topicops.steps.reporting.facts_wording import why_command
 from topicops.steps.reporting.markup import Html, lines, pill, table, tag, together
@@ -40,7 +38,7 @@ def topic_page(indexed: Indexed, name: str) -> str:
 def _parts(indexed: Indexed, head: IndexHead, name: str) -> Iterator[Html | None]:
     topic = indexed.index.topic(name)
     if topic is None:
-        yield tag("p", "Neither the cluster nor a file of this environment has a topic of this name.", cls="empty")
+        yield empty("Neither the cluster nor a file of this environment has a topic of this name.")
     else:
         outcome = indexed.outcomes.get(name)
         yield tag("p", words(later_words(outcome) if outcome else topic.words), cls="verdict")
@@ -54,11 +52,8 @@ def _parts(indexed: Indexed, head: IndexHead, name: str) -> Iterator[Html | None
 
 def _about(head: IndexHead, spec: DesiredTopic | None) -> Html:
     if spec is None:
-        return tag("p", "No file of this environment describes this topic.", cls="muted")
-    place = spec.location
-    file = tag("code", f"{place.file}:{place.line}")
-    if address := line_address(head.commit_address, place.file, place.line):
-        file = tag("a", file, href=address, cls="airflow", rel="noopener noreferrer")
+        return muted("No file of this environment describes this topic.")
+    file = file_link(head.commit_address, spec.location.file, spec.location.line)
     about = [tag("p", "owner ", tag("strong", spec.owner), ", described in ", file)]
     about += [tag("p", spec.description)] if spec.description else []
     about += [tag("p", f"{spec.lifecycle.value}: {spec.reason}")] if spec.reason else []
@@ -77,8 +72,7 @@ def _health(head: IndexHead, topic: IndexedTopic) -> Iterator[Html | None]:
     yield tag("ul", *(tag("li", line) for line in found), cls="card bad") if found else None
     if causes:
         yield table(("cause", "what ends it"), causes[:CAUSES_SHOWN])
-    if len(causes) > CAUSES_SHOWN:
-        yield tag("p", f"… and {len(causes) - CAUSES_SHOWN:,} more causes", cls="muted")
+    yield more(len(causes) - CAUSES_SHOWN, "causes")
     asked = "This is as it was read. What is so now, by each broker too, and the commands that lead out: "
     yield tag("p", asked, tag("code", why_command(topic.name, head.environment)))
 
@@ -124,7 +118,7 @@ def _planned(planned: Sequence[PlannedChange]) -> Iterator[Html]:
     yield tag("h2", "What the plan has about it")
     for entry in planned:
         dag_id, _, run_id = entry.run.partition("/")
-        page = f"../{quote(dag_id, safe='')}/plan?{urlencode({'run_id': run_id})}#{quote(entry.anchor)}"
+        page = f"../{quoted(dag_id)}/{with_query('plan', {'run_id': run_id})}#{quoted(entry.anchor)}"
         title = tag("a", entry.title, href=page)
         word = pill(entry.word, "good" if entry.word == "run" else "warn") if entry.word != entry.title else ""
         yield tag("div", tag("p", title, " ", word), lines(entry.reasons), cls="card warn")
@@ -164,28 +158,18 @@ def _value_row(name: str, wanted: str | None, found: str | None, *, compares: bo
 
 def _partitions(live: ClusterSnapshot, topic: LiveTopic) -> Iterator[Html | None]:
     """Yield a table with a row for each partition and a column for each broker; those with a problem first."""
-    found = sorted(listed_partitions(live, topic), key=_by_trouble)
-    shown = found[:PARTITIONS_SHOWN]
-    brokers = sorted(
-        {broker for partition in found for broker in partition.replicas},
-        key=lambda b: (not _rack(live, b), _rack(live, b), b),
+    found = sorted(
+        listed_partitions(live, topic), key=lambda p: (not p.health.is_offline, not p.health.is_under_replicated, p.id)
     )
+    racks = {broker: live.racks.get(broker) or "" for partition in found for broker in partition.replicas}
+    brokers = sorted(racks, key=lambda broker: (not racks[broker], racks[broker], broker))
     yield tag("h2", "Partitions")
     legend = "★ leads   ● in sync   ✗ out of sync   + being added   - being removed   outlined: the preferred leader"
     yield tag("p", legend, cls="muted replicas")
-    titles = [together(broker_link(broker, live), tag("div", _rack(live, broker), cls="muted")) for broker in brokers]
-    rows = (_partition_row(partition, brokers) for partition in shown)
+    titles = [together(broker_link(broker, live), tag("div", racks[broker], cls="muted")) for broker in brokers]
+    rows = (_partition_row(partition, brokers) for partition in found[:PARTITIONS_SHOWN])
     yield table(("partition", *titles, "in sync"), rows, cls="grid")
-    if len(found) > len(shown):
-        yield tag("p", f"… and {len(found) - len(shown):,} more partitions, none in a worse state", cls="muted")
-
-
-def _by_trouble(partition: ListedPartition) -> tuple[bool, bool, int]:
-    return (not partition.health.is_offline, not partition.health.is_under_replicated, partition.id)
-
-
-def _rack(live: ClusterSnapshot, broker: int) -> str:
-    return live.racks.get(broker) or ""
+    yield more(len(found) - PARTITIONS_SHOWN, "partitions, none in a worse state")
 
 
 def _partition_row(partition: ListedPartition, brokers: Sequence[int]) -> Html:
@@ -226,7 +210,7 @@ def _life(indexed: Indexed, name: str) -> Iterator[Html]:
     if life:
         yield table(("when", "what", "outcome", "by", "run"), map(_life_row, life))
     else:
-        yield tag("p", "topicops has never changed it: the audit log has no line about it.", cls="muted")
+        yield muted("topicops has never changed it: the audit log has no line about it.")
 
 
 def _life_row(line: AuditLine) -> Iterator[Html | str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import get_args
-from urllib.parse import urlencode
 
 from topicops.features.topic_pages.on_airflow import topic_link
 from topicops.features.topic_pages.on_airflow.frame import TONES, pager, topics_document, words
@@ -20,6 +19,7 @@ from topicops.features.topic_pages.values import (
     TopicsWanted,
 )
 from topicops.model.printable import plural
+from topicops.on_airflow.pages.parts import chip, chips, empty, filters, tiles, with_query
 from topicops.steps.reporting.markup import Html, number, table, tag, together
 
 ORDERS: tuple[Order, ...] = get_args(Order)
@@ -39,15 +39,15 @@ def topics_page(indexed: Indexed, wanted: TopicsWanted) -> str:
 
 
 def _parts(head: IndexHead, wanted: TopicsWanted, page: TopicsPage) -> Iterator[Html | None]:
-    yield _tiles(wanted, page)
+    yield tiles(page.words, TONES, wanted.state, lambda state: _address(replace(wanted, state=state)))
     yield _filters(wanted, page)
     if not page.topics:
-        yield tag("p", "The cluster has no topics, and no file describes one for this environment.", cls="empty")
+        yield empty("The cluster has no topics, and no file describes one for this environment.")
         return
     shown = f"{page.found:,} of {plural(page.topics, 'topic')}" if _asked(wanted) else plural(page.topics, "topic")
     yield tag("p", shown, cls="muted", role="status")
     if not page.found:
-        yield tag("p", "No topic is like that.", cls="empty")
+        yield empty("No topic is like that.")
         return
     brokers = sorted({*head.live.brokers, *(broker for row in page.rows for broker in row.shares)})
     topic, state, partitions, owner, change = (_title(wanted, name) for name in _ORDER_OF)
@@ -69,55 +69,31 @@ def _asked(wanted: TopicsWanted) -> dict[str, str]:
 
 
 def _address(wanted: TopicsWanted) -> str:
-    query = urlencode(_asked(replace(wanted, first=0)))
-    return f"topics?{query}" if query else "topics"
-
-
-def _tiles(wanted: TopicsWanted, page: TopicsPage) -> Html:
-    """A tile for each state; it leads to what it counts, and back."""
-    tiles = []
-    for word, tone in TONES.items():
-        if count := page.words.get(word, 0):
-            is_set = wanted.state == word
-            href = _address(replace(wanted, state="" if is_set else word))
-            link = tag("a", tag("strong", f"{count:,}"), f" {word}", href=href, aria_current="true" if is_set else None)
-            tiles.append(tag("li", link, cls=f"tile {tone}"))
-    return tag("ul", *tiles, cls="tiles")
+    return with_query("topics", _asked(replace(wanted, first=0)))
 
 
 def _filters(wanted: TopicsWanted, page: TopicsPage) -> Html:
-    search = tag(
-        "input",
-        type="search",
-        id="search",
-        value=wanted.q,
-        placeholder="topic, owner, file; then Enter",
-        aria_label="Search topic, owner or file",
-        data_address=_address(replace(wanted, q="")),
-    )
-    has_filter = any((wanted.q, wanted.owner, wanted.state, wanted.broker is not None))
-    everything = tag("a", "show all", href=_address(replace(_EVERYTHING, order=wanted.order)), cls="chip")
     owners = dict.fromkeys([*page.owners, *([wanted.owner] if wanted.owner else [])])
-    chips = [_owner_chip(wanted, owner, page.owners.get(owner)) for owner in owners] if len(owners) > 1 else []
-    broker = [] if wanted.broker is None else [
-        tag("span", "broker", cls="muted"),
-        tag("a", str(wanted.broker), href=_address(replace(wanted, broker=None)), cls="chip", aria_current="true"),
-    ]  # fmt: skip
-    return tag(
-        "nav",
-        tag("div", tag("span", "owner", cls="muted"), *chips, cls="chips") if chips else None,
-        tag("div", *broker, cls="chips") if broker else None,
-        tag("div", search, everything if has_filter else None, cls="chips"),
-        cls="filters",
-        aria_label="Filter",
+    of_owners = (
+        chip(
+            owner,
+            _address(replace(wanted, owner="" if wanted.owner == owner else owner)),
+            is_set=wanted.owner == owner,
+            count=page.owners.get(owner),
+        )
+        for owner in owners
     )
-
-
-def _owner_chip(wanted: TopicsWanted, owner: str, count: int | None) -> Html:
-    is_set = wanted.owner == owner
-    label = together(owner, " ", tag("span", "" if count is None else f"{count:,}", cls="muted"))
-    href = _address(replace(wanted, owner="" if is_set else owner))
-    return tag("a", label, href=href, cls="chip", aria_current="true" if is_set else None)
+    of_broker = chip(str(wanted.broker), _address(replace(wanted, broker=None)), is_set=True)
+    has_filter = any((wanted.q, wanted.owner, wanted.state, wanted.broker is not None))
+    return filters(
+        (
+            chips("owner", of_owners) if len(owners) > 1 else None,
+            None if wanted.broker is None else chips("broker", [of_broker]),
+        ),
+        q=wanted.q,
+        address=_address(replace(wanted, q="")),
+        everything=_address(replace(_EVERYTHING, order=wanted.order)) if has_filter else "",
+    )
 
 
 def _title(wanted: TopicsWanted, name: str) -> Html:
@@ -135,7 +111,7 @@ def _legend(brokers: Sequence[int]) -> Html:
 def _row(row: ListedRow, brokers: Sequence[int]) -> Iterator[Html | str | None]:
     yield topic_link(row.name)
     asks_why = any(word in TROUBLE or word == "being deleted" for word in row.words)
-    href = f"topic?{urlencode({'name': row.name})}#why"
+    href = f"{with_query('topic', {'name': row.name})}#why"
     yield together(
         words(row.words),
         tag("a", "why", href=href, aria_label=f"why {row.name} is not healthy") if asks_why else None,

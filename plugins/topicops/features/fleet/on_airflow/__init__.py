@@ -1,0 +1,1 @@
+"""The DAG of all environments together, and its task."""

@@ -1,0 +1,111 @@
+"""What features add to each process of Airflow; light to import. Deleting a feature's folder deletes its lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import topicops.features.notify.on_airflow
+import topicops.features.quality.on_airflow
+import topicops.features.topic_pages.on_airflow
+from topicops.on_airflow.names import QUALITY_ROUTE, STATIC
+from topicops.steps.reporting.markup import Html, document, tag, together
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from airflow.sdk import BaseNotifier, Context
+    from fastapi import FastAPI
+
+    from topicops.flow.runs.run import EnvironmentRun
+    from topicops.on_airflow.names import RunOf
+    from topicops.on_airflow.plugged import Page
+
+AnswerKind = Literal["held", "approved", "rejected", "withdrawn"]
+
+
+class Teller(Protocol):
+    """Tells people what happened; raises no error. Its functions are described where they are defined."""
+
+    def tell_of_run(
+        self,
+        run: EnvironmentRun,
+        notifiers: Sequence[BaseNotifier],
+        context: Context,
+        *,
+        mode: str,
+        failed_tasks: Sequence[str],
+        is_whole: bool,
+        approval: str,
+    ) -> None: ...
+    def tell_of_drift(
+        self, run: EnvironmentRun, notifiers: Sequence[BaseNotifier], context: Context, *, is_whole: bool
+    ) -> None: ...
+    def tell_of_answer(
+        self,
+        run: EnvironmentRun,
+        notifiers: Sequence[BaseNotifier],
+        context: Context,
+        *,
+        kind: AnswerKind,
+        verdict: Callable[[], str],
+        changes: int,
+        link: str = "",
+    ) -> None: ...
+    def tell_of_end(
+        self, run: EnvironmentRun, reason: str, notifiers: Sequence[BaseNotifier], context: Context
+    ) -> None: ...
+    def tell_setting_of_end(self, run: EnvironmentRun, reason: str) -> Callable[[], bool] | None: ...
+    def tell_setting_of_files(self, run: EnvironmentRun, fetched_at: datetime | None) -> None: ...
+    def has_setting(self) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tab:
+    """A page of a run, beside its plan."""
+
+    name: str
+    """Last word of its address."""
+    route: str
+    """Word by which Airflow knows the tab."""
+    page: Callable[[Path, RunOf], str]
+    """Function that takes the home and the run, and gives the whole document."""
+
+
+class TopicPages(Protocol):
+    """Pages of the topics of an environment. Its functions are described where they are defined."""
+
+    @property
+    def VIEW(self) -> Mapping[str, str]:  # noqa: N802  a constant of a module
+        """What Airflow shows of them, as a plugin's ``external_views`` have it."""
+
+    def add_routes(self, app: FastAPI, home: Callable[[], Path]) -> None: ...
+    def framed(self, page: Page, home: Path, environment: str) -> str: ...
+    def topic_link(self, name: str, part: str = "") -> Html: ...
+
+
+TELLERS: tuple[Teller, ...] = (
+    topicops.features.notify.on_airflow,
+)  # fmt: skip
+TABS: tuple[Tab, ...] = (
+    Tab("quality", QUALITY_ROUTE, topicops.features.quality.on_airflow.page_of),
+)  # fmt: skip
+TOPIC_PAGES: tuple[TopicPages, ...] = (
+    topicops.features.topic_pages.on_airflow,
+)  # fmt: skip
+"""For links and frames, the first is used."""
+
+
+def framed(page: Page, home: Path, environment: str) -> str:
+    """Give the whole document of a feature's page."""
+    if TOPIC_PAGES:
+        return TOPIC_PAGES[0].framed(page, home, environment)
+    title = f"{page.title}: {environment}"
+    return document(title, tag("header", tag("h1", title)), *page.body(home, environment), static=STATIC).text
+
+
+def topic_link(name: str, part: str = "") -> Html:
+    """Lead to the page of a topic, where there is one."""
+    return TOPIC_PAGES[0].topic_link(name, part) if TOPIC_PAGES else together(name)
