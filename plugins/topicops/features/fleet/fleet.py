@@ -22,7 +22,7 @@ from topicops.edges.specs.reader import read_tree
 from topicops.features.fleet.values import EnvironmentResult, FleetReport, Standing, fleet_text
 from topicops.flow.engines import DiffEngine, engine_for
 from topicops.flow.planning import specs_of
-from topicops.flow.runs.commits import commit_below
+from topicops.flow.runs.files import commit_of_files
 from topicops.flow.runs.kept import keep_specs, prune
 from topicops.flow.runs.run import (
     ENVIRONMENT_FILE,
@@ -258,8 +258,9 @@ def _read_and_compare(
 
     with engine.beside(fleet.connections):
         fleet.progress(f"Reading {fleet.topics}")
-        prune(next(iter(fleet.runs.values())).home, now=now())
-        commit = commit_below(fleet.topics, fleet.version)
+        first = next(iter(fleet.runs.values()))
+        prune(first.home, now=now())
+        commit = commit_of_files(first.files)
         for run, validated in _judged(steps, needs):
             steps.noted(run, attempt(partial(keep, validated=validated), run))
         steps.each(_require_reachable, at_once=REACHED_AT_ONCE)
