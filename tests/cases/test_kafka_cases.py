@@ -14,12 +14,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from fixtures.kafka_answers import creation, placement, requests
+from fixtures.kafka_answers import command, configs, controller, creation, health, placement, requests, znodes
 from fixtures.kafka_answers.answer import Adapter, Case
-from fixtures.kafka_answers.command import command
-from fixtures.kafka_answers.health import health
-from fixtures.odd_cluster import znodes
-from fixtures.spec_folder import configs
 from topicops.edges.zookeeper.znodes import (
     decode_broker,
     decode_config,
@@ -29,7 +25,6 @@ from topicops.edges.zookeeper.znodes import (
     decode_state,
     decode_topic,
 )
-from topicops.steps.verifying.checks import controller
 
 TABLE = Path(os.environ.get("TOPICOPS_KAFKA_CASES") or Path(__file__).parents[1] / "data" / "kafka-test-cases.json")
 SECTIONS: list[Any] = json.loads(TABLE.read_text(encoding="utf-8"))["sections"]

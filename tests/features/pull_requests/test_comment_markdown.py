@@ -242,7 +242,7 @@ def test_what_does_not_fit_is_counted_and_the_record_stays_at_the_end() -> None:
 
     assert len(text) < 65_536
     assert text.rstrip().endswith(record)
-    left_out = re.search(r"^\*(\d+) changes are left out here; the plan file has all\.\*$", text, re.MULTILINE)
+    left_out = re.search(r"^\*(\d+) changes are left out here; the plan of the job has all\.\*$", text, re.MULTILINE)
     assert left_out is not None
     rows = rendered(text).table("change", "owner")
     assert int(left_out[1]) + len(rows) == 1500
