@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Protocol
 
-import topicops.features.formatting.files
-import topicops.features.history.asking
-import topicops.features.history.recording
+import topicops.features.ask.history.asking
+import topicops.features.ask.history.recording
+import topicops.features.files.formatting.files
 import topicops.features.spark.engine
 from topicops.flow.engines import DiffEngine
 from topicops.flow.runs.kept import load_all_results
@@ -32,10 +32,10 @@ class DriftSince(Protocol):
 
 
 AFTER_RUN: tuple[AfterRun, ...] = (
-    topicops.features.history.recording.record,
+    topicops.features.ask.history.recording.record,
 )  # fmt: skip
 SINCE: tuple[DriftSince, ...] = (
-    topicops.features.history.asking.shown_drift_since,
+    topicops.features.ask.history.asking.shown_drift_since,
 )  # fmt: skip
 """The first is used."""
 
@@ -44,7 +44,7 @@ ENGINES: tuple[DiffEngine, ...] = (
 )  # fmt: skip
 """Engines beside plain Python; where nobody chose, the first is taken from its number of topics on."""
 NEW_FILE: tuple[Callable[[str], str], ...] = (
-    topicops.features.formatting.files.formatted_topic,
+    topicops.features.files.formatting.files.formatted_topic,
 )  # fmt: skip
 """Functions that take the text of a new topic's file, and give what is written in its place."""
 

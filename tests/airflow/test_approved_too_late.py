@@ -18,7 +18,7 @@ from fixtures.scripted_flow import DELETE, OTHER_DELETE, ScriptedFlow, digest
 from fixtures.scripted_flow import site as scripted_site
 from fixtures.scripted_task import ScriptedTask, context
 from topicops.edges.home.memories import HELD
-from topicops.features.history.file import read_history
+from topicops.features.ask.history.file import read_history
 from topicops.flow import single_steps
 from topicops.flow.runs.run import EnvironmentRun, outcomes_file
 from topicops.flow.single_steps import ApplySummary, ReportSummary, apply_summary

@@ -22,14 +22,14 @@ from fixtures.git_bundle import bundle_variables
 from fixtures.live import create_topics, look, remove_topics, until
 from fixtures.team_repository import AIRFLOW, READER, REVIEW_KEY, TeamRepository, team_repository
 from fixtures.workflow import Ended
-from topicops.features.authoring.first_environment import REPOSITORY, dag_file, filled
+from topicops.features.files.authoring.first_environment import REPOSITORY, dag_file, filled
 from topicops_local.airflow import LocalAirflow, start_airflow, wait_for_dags
 from topicops_local.cluster import LocalCluster
 
 pytestmark = [pytest.mark.soak, pytest.mark.usefixtures("spark")]
 logger = logging.getLogger(__name__)
 
-TEMPLATE = Path(__file__).parents[2] / "plugins/topicops/features/authoring/first_files/workflow.yml"
+TEMPLATE = Path(__file__).parents[2] / "plugins/topicops/features/files/authoring/first_files/workflow.yml"
 EXAMPLE = filled(
     TEMPLATE.read_text(encoding="utf-8"),
     {"REPOSITORY": REPOSITORY, "VERSION": "0.1.0", "TOPICS": "topics", "BRANCH": "main"},

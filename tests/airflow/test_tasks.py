@@ -33,7 +33,7 @@ from fixtures.scripted_flow import (
 from fixtures.scripted_task import ScriptedRun, ScriptedTask, context
 from topicops.edges.home.journal import FileJournal
 from topicops.edges.home.memories import HELD, MemoryFile
-from topicops.features.history.file import read_history
+from topicops.features.ask.history.file import read_history
 from topicops.flow.runs.memory import ask_to_stop, overtaken_by, read_held
 from topicops.flow.runs.outcomes import outcomes_so_far
 from topicops.flow.runs.run import EnvironmentRun

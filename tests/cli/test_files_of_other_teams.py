@@ -11,7 +11,7 @@ import pytest
 
 from fixtures.simulated import Simulated
 from fixtures.workspace import Ended
-from topicops.features.doctor.edges import brokers
+from topicops.features.ask.doctor.edges import brokers
 from topicops.model.errors import ClusterUnreachableError
 from topicops.model.plans.plan_file import plan_from_json
 

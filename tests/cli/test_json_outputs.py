@@ -14,7 +14,7 @@ from fixtures.quality import quality_report
 from fixtures.simulated import Simulated
 from fixtures.workflow import git
 from topicops.cli.json_outputs import OUTPUTS
-from topicops.features.schemas.outputs import schema_of_output
+from topicops.features.files.schemas.outputs import schema_of_output
 from topicops.flow import single_steps
 from topicops.flow.runs.run import EnvironmentRun
 from topicops.model.runs.results import FailingRow, QualityResult

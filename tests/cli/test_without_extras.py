@@ -51,7 +51,7 @@ def note(name):
     if not isinstance(sys.exc_info()[1], MissingExtraError):
         lacking.append(name)
 for module in pkgutil.walk_packages(topicops.__path__, "topicops.", onerror=note):
-    if "on_airflow" not in module.name and not module.name.startswith("topicops.features.authoring.first_files"):
+    if "on_airflow" not in module.name and not module.name.startswith("topicops.features.files.authoring.first_files"):
         try:
             importlib.import_module(module.name)
         except MissingExtraError:

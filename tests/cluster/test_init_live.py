@@ -14,7 +14,7 @@ from confluent_kafka.admin import NewTopic
 from fixtures.admin import new_admin
 from fixtures.live import create_topics, remove_topics
 from topicops import cli
-from topicops.features.authoring.first_environment import FIRST_TOPICS
+from topicops.features.files.authoring.first_environment import FIRST_TOPICS
 from topicops_local.cluster import LocalCluster
 
 

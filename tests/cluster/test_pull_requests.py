@@ -15,11 +15,11 @@ from fixtures.live import create_topics, look, remove_topics
 from fixtures.team_repository import READER, REVIEW_KEY, SECRET, TeamRepository, team_repository
 from fixtures.workflow import git
 from topicops import cli
-from topicops.features.authoring.first_environment import REPOSITORY, filled
+from topicops.features.files.authoring.first_environment import REPOSITORY, filled
 from topicops.features.pull_requests.comment_markdown import marked
 from topicops_local.cluster import LocalCluster
 
-TEMPLATE = Path(__file__).parents[2] / "plugins/topicops/features/authoring/first_files/workflow.yml"
+TEMPLATE = Path(__file__).parents[2] / "plugins/topicops/features/files/authoring/first_files/workflow.yml"
 EXAMPLE = filled(
     TEMPLATE.read_text(encoding="utf-8"),
     {"REPOSITORY": REPOSITORY, "VERSION": "0.1.0", "TOPICS": "topics", "BRANCH": "main"},

@@ -13,10 +13,10 @@ import pytest
 
 from fixtures.made_parts import commands, fields, made, pages
 from topicops.cli.json_outputs import OUTPUTS
-from topicops.features.doctor.rules import MIGRATION_RULES
-from topicops.features.doctor.rules import RULES as DOCTOR_RULES
+from topicops.features.ask.doctor.rules import MIGRATION_RULES
+from topicops.features.ask.doctor.rules import RULES as DOCTOR_RULES
+from topicops.features.ask.why.causes import RULES as WHY_RULES
 from topicops.features.quality.rules import RULES as QUALITY_RULES
-from topicops.features.why.causes import RULES as WHY_RULES
 from topicops.model.codes import Code
 from topicops.steps.planning.risk import RISKS, AnyChange, NeverPlanned, Ordered, Switch
 from topicops.steps.verifying.checks import ABSENCE_RULES, RULES

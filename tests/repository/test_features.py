@@ -16,7 +16,12 @@ from topicops.cli import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "plugins/topicops"
-FEATURES = sorted(file.parent.name for file in PACKAGE.glob("features/*/__init__.py") if file.parent.name != "shared")
+GROUPS = {"ask", "files"}
+"""Folders of features that are about one thing."""
+FEATURES = sorted(
+    {folder.name for folder in PACKAGE.glob("features/*/") if (folder / "__init__.py").is_file()} - GROUPS - {"shared"}
+    | {f"{group}/{file.parent.name}" for group in GROUPS for file in PACKAGE.glob(f"features/{group}/*/__init__.py")}
+)
 LISTS = (
     "cli/__init__.py",
     "cli/fleets.py",
@@ -59,9 +64,13 @@ def python(folder: Path, *arguments: str) -> str:
     return ended.stdout
 
 
+def dotted(feature: str) -> str:
+    return feature.replace("/", ".")
+
+
 def without_lines(text: str, features: Iterable[str]) -> str:
     """Take out what a list says of these features."""
-    named = tuple(f"features.{feature}." for feature in features)
+    named = tuple(f"features.{dotted(feature)}." for feature in features)
     return "".join(line for line in text.splitlines(keepends=True) if not any(name in line for name in named))
 
 
@@ -78,12 +87,18 @@ def without(features: Collection[str], folder: Path) -> Path:
     return folder
 
 
+def slashed(feature: str) -> str:
+    return feature.replace(".", "/")
+
+
 def commands_in(shown: str) -> set[str]:
     return {name for name in COMMANDS if re.search(rf"^\W*{name}\s", shown, re.MULTILINE)}
 
 
 def commands_of(features: Iterable[str]) -> set[str]:
-    return {name for name, place in COMMANDS.items() if any(f"features.{feature}." in place for feature in features)}
+    return {
+        name for name, place in COMMANDS.items() if any(f"features.{dotted(feature)}." in place for feature in features)
+    }
 
 
 def rest_works(folder: Path, features: Collection[str]) -> None:
@@ -92,13 +107,15 @@ def rest_works(folder: Path, features: Collection[str]) -> None:
 
 
 def test_lines_of_the_lists_alone_name_a_feature() -> None:
-    names = re.compile(rf"\bfeatures(?:\.|/| import )({'|'.join(FEATURES)})\b")
+    names = re.compile(rf"\bfeatures(?:\.|/| import )({'|'.join(FEATURES)})\b".replace("/", "[./]"))
     found = {}
     for file in sorted(PACKAGE.rglob("*.py")):
         place, text = file.relative_to(PACKAGE).as_posix(), file.read_text(encoding="utf-8")
-        own = place.split("/")[1] if place.startswith("features/") else ""
+        own = next((feature for feature in FEATURES if place.startswith(f"features/{feature}/")), "")
         rest = without_lines(text, FEATURES) if place in LISTS else text
-        if named := {name for name in names.findall(rest) if name != own and f"{own} -> {name}" not in ARROWS}:
+        if named := {
+            name for name in map(slashed, names.findall(rest)) if name != own and f"{own} -> {name}" not in ARROWS
+        }:
             found[place] = named
     assert found == {}
 

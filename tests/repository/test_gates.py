@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 ROOT = Path(__file__).parents[2]
-FIRST_FILES = ROOT / "plugins/topicops/features/authoring/first_files"
+FIRST_FILES = ROOT / "plugins/topicops/features/files/authoring/first_files"
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 TABLES = sorted((ROOT / "tests/data").glob("*.json"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 
 from topicops.cli import COMMANDS
-from topicops.features.authoring.first_environment import FIRST_FILES, packaged
+from topicops.features.files.authoring.first_environment import FIRST_FILES, packaged
 
 OFFERED = yaml.safe_load((Path(__file__).parents[2] / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
 WRITTEN = yaml.safe_load(packaged(FIRST_FILES + "pre-commit-config.yaml"))["repos"][0]["hooks"]

@@ -11,10 +11,10 @@ import yaml
 
 from fixtures.workflow import ACTION, BRANCH, JOBS_FILE, MAIN, ROOT, Runner, cloned, git, jobs_of
 from topicops import __version__
-from topicops.features.authoring.first_environment import REPOSITORY, filled
+from topicops.features.files.authoring.first_environment import REPOSITORY, filled
 
 TEXT = (ROOT / ".github/workflows/topics.yml").read_text(encoding="utf-8")
-PACKAGED = resources.files("topicops").joinpath("features/authoring/first_files")
+PACKAGED = resources.files("topicops").joinpath("features/files/authoring/first_files")
 EXAMPLE = filled(
     PACKAGED.joinpath("workflow.yml").read_text(encoding="utf-8"),
     {"REPOSITORY": REPOSITORY, "VERSION": __version__, "TOPICS": "topics", "BRANCH": "main"},

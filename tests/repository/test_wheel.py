@@ -106,7 +106,7 @@ def test_it_runs_without_being_installed(wheel: Path, tmp_path: Path) -> None:
 def test_the_wheel_has_the_first_files_and_the_schemas(wheel: Path) -> None:
     names = set(ZipFile(wheel).namelist())
     assert {
-        "topicops/features/authoring/first_files/topicops_dags.py",
+        "topicops/features/files/authoring/first_files/topicops_dags.py",
         "topicops/schema/topic.v1.json",
         "topicops/schema/outputs/report.v1.json",
     } <= names

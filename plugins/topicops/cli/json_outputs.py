@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import topicops.features.audit.audited
-import topicops.features.authoring.drafts
-import topicops.features.doctor.findings
-import topicops.features.explain.explanation
+import topicops.features.ask.audit.audited
+import topicops.features.ask.doctor.findings
+import topicops.features.ask.history.asking
+import topicops.features.ask.history.lines
+import topicops.features.ask.topics.listing
+import topicops.features.ask.why.values
+import topicops.features.files.authoring.drafts
+import topicops.features.files.explain.explanation
 import topicops.features.fleet.values
-import topicops.features.history.asking
-import topicops.features.history.lines
 import topicops.features.rehearse.losses
 import topicops.features.rehearse.played
-import topicops.features.topics.listing
 import topicops.features.undo.values
-import topicops.features.why.values
 from topicops.cli.error_json import Failed
 from topicops.model.plans.plan_file import PlanFile
 from topicops.model.runs.audit import AuditLine
@@ -45,23 +45,23 @@ OUTPUTS: Mapping[str, JsonOutput] = {
     "fleet": JsonOutput(topicops.features.fleet.values.FleetReport, ("plan", "drift", "verify"), ("fleet.json",)),
     "drift": JsonOutput(DriftReport, ("drift",), ("drift.json",)),
     "diagnostics": JsonOutput(Diagnostics, ("validate", "ci validate")),
-    "explanation": JsonOutput(topicops.features.explain.explanation.Explanation, ("explain",)),
-    "doctor": JsonOutput(topicops.features.doctor.findings.DoctorReport, ("doctor",)),
-    "why": JsonOutput(topicops.features.why.values.Why, ("why",)),
-    "topics": JsonOutput(topicops.features.topics.listing.Listing, ("topics",)),
+    "explanation": JsonOutput(topicops.features.files.explain.explanation.Explanation, ("explain",)),
+    "doctor": JsonOutput(topicops.features.ask.doctor.findings.DoctorReport, ("doctor",)),
+    "why": JsonOutput(topicops.features.ask.why.values.Why, ("why",)),
+    "topics": JsonOutput(topicops.features.ask.topics.listing.Listing, ("topics",)),
     "rehearsal": JsonOutput(topicops.features.rehearse.played.Rehearsal, ("rehearse",)),
     "rack-losses": JsonOutput(topicops.features.rehearse.losses.RackLosses, ("rehearse",)),
-    "import": JsonOutput(topicops.features.authoring.drafts.ImportResult, ("import",)),
+    "import": JsonOutput(topicops.features.files.authoring.drafts.ImportResult, ("import",)),
     "undo": JsonOutput(topicops.features.undo.values.Undo, ("undo",)),
-    "history": JsonOutput(topicops.features.history.asking.History, ("drift", "history topic", "history quality")),
-    "audit-runs": JsonOutput(topicops.features.audit.audited.AuditedRuns, ("audit runs",)),
-    "audit-lines": JsonOutput(topicops.features.audit.audited.AuditedLines, ("audit topic", "audit run")),
-    "audit-check": JsonOutput(topicops.features.audit.audited.CheckedLogs, ("audit verify",)),
+    "history": JsonOutput(topicops.features.ask.history.asking.History, ("drift", "history topic", "history quality")),
+    "audit-runs": JsonOutput(topicops.features.ask.audit.audited.AuditedRuns, ("audit runs",)),
+    "audit-lines": JsonOutput(topicops.features.ask.audit.audited.AuditedLines, ("audit topic", "audit run")),
+    "audit-check": JsonOutput(topicops.features.ask.audit.audited.CheckedLogs, ("audit verify",)),
     "error": JsonOutput(Failed),
     "quality": JsonOutput(QualityReport, files=("quality-before.json", "quality-after.json")),
     "facts": JsonOutput(Facts, files=("facts-before.json", "facts-after.json")),
     "audit-line": JsonOutput(AuditLine, files=("audit/<environment>.jsonl",)),
-    "history-line": JsonOutput(topicops.features.history.lines.HistoryLine, files=("history/<environment>.jsonl",)),
+    "history-line": JsonOutput(topicops.features.ask.history.lines.HistoryLine, files=("history/<environment>.jsonl",)),
 }
 """By the name of the schema. Any command prints ``error`` in the place of its result.
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-import topicops.features.history.trends_page
+import topicops.features.ask.history.trends_page
+import topicops.features.ask.why.causes
 import topicops.features.pull_requests.signed_reviews
 import topicops.features.quality.judging
 import topicops.features.quiet.quiet
 import topicops.features.spark.settings
 import topicops.features.topic_pages.indexing
-import topicops.features.why.causes
 from topicops.flow import single_steps
 from topicops.flow.engines import PYTHON, DiffEngine
 from topicops.flow.runs.run import EnvironmentRun, Summary
@@ -107,14 +107,14 @@ AFTER_READING: tuple[Callable[[EnvironmentRun], None], ...] = (
 )  # fmt: skip
 """Functions called after tasks that have read, planned for or changed the cluster. They raise nothing."""
 PAGES: tuple[Page, ...] = (
-    Page("trends", "Trends", topicops.features.history.trends_page.trends_page),
+    Page("trends", "Trends", topicops.features.ask.history.trends_page.trends_page),
 )  # fmt: skip
 REVIEWS: tuple[Callable[[EnvironmentRun, Sequence[object]], ReviewApprovals], ...] = (
     topicops.features.pull_requests.signed_reviews.approvals_of_reviews,
 )  # fmt: skip
 """Functions that check the entries of the param ``reviews``, and give what they approve."""
 CAUSES: tuple[Callable[[ClusterSnapshot, LiveTopic], Iterable[tuple[str, str]]], ...] = (
-    topicops.features.why.causes.causes_as_read,
+    topicops.features.ask.why.causes.causes_as_read,
 )  # fmt: skip
 """Functions that say what is wrong with a topic of a snapshot, and what ends each of it."""
 TASK_ENGINE: DiffEngine = (*ENGINES, PYTHON)[0]

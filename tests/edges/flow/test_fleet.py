@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 from fixtures.fleet import KRAFT_CONTROLLER, NOWHERE, FleetFolder
 from fixtures.zookeeper import Chroot, start_zookeeper
 from topicops import cli
-from topicops.features.drift.commands import live_drift
+from topicops.features.ask.drift.commands import live_drift
 from topicops.features.fleet import fleet as fleet_steps
 from topicops.features.fleet.fleet import Fleet
 from topicops.features.fleet.values import EnvironmentResult, FleetReport, Standing

@@ -8,8 +8,8 @@ from kazoo.security import make_acl
 from fixtures.znode_tree import BASE, config, lay
 from fixtures.zookeeper import Chroot
 from topicops.edges.zookeeper.reader import ZooKeeperReader
-from topicops.features.doctor.edges.migration import migration_facts
-from topicops.features.doctor.values import MigrationFacts
+from topicops.features.ask.doctor.edges.migration import migration_facts
+from topicops.features.ask.doctor.values import MigrationFacts
 from topicops.model.errors import UndecodableZnodeError
 
 SCRAM = '{"version":1,"config":{"SCRAM-SHA-512":"salt=x,stored_key=y,server_key=z,iterations=4096"}}'

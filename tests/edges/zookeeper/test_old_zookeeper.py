@@ -12,7 +12,7 @@ from topicops.edges.zookeeper.lease import ZooKeeperLease
 from topicops.edges.zookeeper.multi_read import PIPELINE_WINDOW, read_batched, read_pipelined
 from topicops.edges.zookeeper.reader import ZooKeeperReader
 from topicops.edges.zookeeper.session import UnknownRequestError, ZooKeeperSession
-from topicops.features.doctor.edges.zookeeper import zookeeper_facts
+from topicops.features.ask.doctor.edges.zookeeper import zookeeper_facts
 
 TOPICS = {f"topic-{number}": {0: [1, 2], 1: [2, 3]} for number in range(PIPELINE_WINDOW)}
 

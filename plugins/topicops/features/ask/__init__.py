@@ -1,0 +1,1 @@
+"""Questions about a cluster and its runs, as commands; nothing is changed."""

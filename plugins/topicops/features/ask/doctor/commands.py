@@ -1,0 +1,66 @@
+"""``topicops doctor``: what topicops can read and do on a cluster, and each problem with its fix."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from topicops.cli.output import print_result
+from topicops.cli.runs import unrecorded_run
+from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, TopicsOption, one_environment
+from topicops.model.errors import ExitStatus
+from topicops.model.printable import plural, printable
+
+if TYPE_CHECKING:
+    from topicops.features.ask.doctor.findings import DoctorReport
+
+
+def doctor_command(
+    environment: EnvironmentOption = None,
+    topics: TopicsOption = Path("topics"),
+    for_kraft: Annotated[
+        bool,
+        typer.Option(
+            "--for-kraft",
+            help="Find what stands in the way of a migration from ZooKeeper to KRaft; needs source: zookeeper.",
+        ),
+    ] = False,
+    output: TextOrJsonOption = "text",
+) -> None:
+    """Find what would stop an apply: versions, permissions, settings, clocks and metadata. Nothing is written."""
+    from topicops.features.ask.doctor.reading import doctor, doctor_for_kraft
+    from topicops.model.json_types import json_text
+    from topicops.plugged import ENGINES
+
+    run = unrecorded_run(one_environment(environment, topics), topics)
+    if for_kraft:
+        report = doctor_for_kraft(run)
+    else:
+        report = doctor(run, spark_starts_slowly=any(engine.starts_slowly() for engine in ENGINES))
+    print_result(json_text(report) if output == "json" else doctor_text(report))
+    if report.has_errors:
+        raise typer.Exit(ExitStatus.ERROR)
+
+
+def doctor_text(report: DoctorReport) -> str:
+    """Return facts first, then a line for each finding with its fix, then the counts."""
+    return "\n".join(map(printable, _lines(report)))
+
+
+def _lines(report: DoctorReport) -> Iterator[str]:
+    width = max(map(len, report.facts), default=0)
+    for about, sentence in report.facts.items():
+        yield f"{about:<{width}}  {sentence}"
+    for finding in report.findings:
+        code = f" {finding.code}" if finding.code else ""
+        yield f"{finding.severity}{code} [{finding.id}]: {finding.message}; fix: {finding.fix}"
+    if report.rules_not_applied:
+        yield f"not applied, because something they need is missing: {', '.join(report.rules_not_applied)}"
+    counts = Counter(finding.severity for finding in report.findings)  # the gravest come first
+    words = [plural(count, severity) for severity, count in counts.items()]
+    said = ", ".join(filter(None, [report.verdict, *words])) or "Nothing found"
+    yield f"{said}; {plural(report.rules_applied, 'rule')} applied."

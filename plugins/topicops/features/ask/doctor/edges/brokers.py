@@ -1,0 +1,181 @@
+"""What ``doctor`` asks the brokers: releases, settings, and our rights."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import closing
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, TopicCollection
+
+from topicops.edges.connections.client_properties import has_readable_password
+from topicops.edges.kafka.clients.confluent import Confluent
+from topicops.edges.kafka.clients.diagnosis import reachable_brokers
+from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections
+from topicops.edges.kafka.clients.requests import (
+    directories_request,
+    is_written,
+    settings_of,
+    settings_request,
+    told_directories,
+)
+from topicops.edges.kafka.clients.settings import Deadline, wait_all
+from topicops.features.ask.doctor.values import GONE_SETTINGS, BrokerFacts, KafkaFacts, KafkaRole
+from topicops.model.cluster.snapshot import LogDirectories
+from topicops.model.errors import ClusterUnreachableError
+from topicops.model.printable import printable
+from topicops.model.release import SETTING_OF_3_4, lacking, release_of
+from topicops.model.specs.broker_settings import SETTINGS_OF_TOPICS
+from topicops.model.waits import waiting_for
+
+log = logging.getLogger(__name__)
+
+TOPICS_A_REQUEST = 200
+TIMEOUT_S = 20.0
+"""The longest time for all questions together."""
+SETTINGS = (
+    "authorizer.class.name",
+    "auto.create.topics.enable",
+    "delete.topic.enable",
+    "follower.replication.throttled.rate",
+    "leader.replication.throttled.rate",
+    SETTING_OF_3_4,
+    *SETTINGS_OF_TOPICS,
+)
+"""What a broker is asked for."""
+SETTINGS_OF_MIGRATION = (
+    *SETTINGS,
+    "broker.id",
+    "control.plane.listener.name",
+    "controller.quorum.bootstrap.servers",
+    "controller.quorum.voters",
+    "log.dir",
+    "log.dirs",
+    "log.segment.bytes",
+    "zookeeper.metadata.migration.enable",
+    *GONE_SETTINGS,
+)
+"""What a broker is asked for before a migration to KRaft."""
+
+
+def kafka_facts(
+    roles: Mapping[KafkaRole, Mapping[str, str]], *, topics: Mapping[KafkaRole, Sequence[str]], settings: Sequence[str]
+) -> KafkaFacts:
+    """Ask every broker at the same time as ``reader``, and the cluster once as each role.
+
+    Args:
+        topics: Live topics that a role would have to change; only asked about where brokers have an authorizer.
+        settings: What each broker is asked for.
+    """
+    with waiting_for("the brokers' answers", limit_s=TIMEOUT_S):
+        deadline = Deadline(TIMEOUT_S)
+        brokers = _brokers(roles["reader"], settings)
+        described: dict[KafkaRole, Any] = {}
+        for role, properties in roles.items():
+            same = next((other for other in described if roles[other] == properties), None)
+            described[role] = described[same] if same else _described(properties, deadline)
+        cluster_id = next((str(found.cluster_id) for found in described.values() if found is not None), None)
+        if cluster_id is None:
+            raise ClusterUnreachableError("the brokers answer, and none describes the cluster; try again")
+        has_authorizer = any(broker.settings.get("authorizer.class.name") for broker in brokers.values())
+        asked = topics if has_authorizer else {}
+        return KafkaFacts(
+            cluster_id=cluster_id,
+            brokers=brokers,
+            principals={role: _principal(properties) for role, properties in roles.items()},
+            readable_passwords=tuple(role for role, properties in roles.items() if has_readable_password(properties)),
+            operations={role: _operations(found) for role, found in described.items()},
+            topic_operations={role: _topic_operations(roles[role], names, deadline) for role, names in asked.items()},
+        )
+
+
+def _brokers(properties: Mapping[str, str], settings: Sequence[str]) -> dict[int, BrokerFacts]:
+    with closing(BrokerConnections(properties, request_timeout_s=TIMEOUT_S / 4)) as connections:
+        brokers = sorted(reachable_brokers(connections, properties))
+        offered = connections.offered(brokers)
+        configs = connections.ask({broker: settings_request(broker, settings) for broker in brokers})
+        answering = [broker for broker in brokers if not isinstance(offered[broker], str)]
+        disks = connections.ask({broker: directories_request({}) for broker in answering})
+    directories = {broker: told_directories(broker, reply) for broker, reply in disks.items()}
+    return {broker: _broker(offered[broker], configs[broker], directories.get(broker)) for broker in brokers}
+
+
+def _broker(offered: Mapping[int, int] | str, configs: Any, directories: LogDirectories | str | None) -> BrokerFacts:
+    if isinstance(offered, str):
+        return BrokerFacts(problem=offered)
+    settings, problem = settings_of(configs), ""
+    if isinstance(configs, str):
+        problem = f"its settings: {configs}"
+    elif error := configs.results[0].error_code:
+        problem = f"does not give its settings: {KafkaError(error).name()}"
+    told = configs.results[0].configs if settings else ()
+    return BrokerFacts(
+        release=release_of(offered, settings),
+        missing=lacking(offered),
+        settings={name: text for name, text in settings.items() if text is not None},
+        written=frozenset(setting.name for setting in told if is_written(setting.config_source)),
+        problem=problem,
+        log_directories=directories,
+    )
+
+
+def _described(properties: Mapping[str, str], deadline: Deadline) -> Any:
+    """Describe the cluster as one role; None where the brokers refuse."""
+    confluent = Confluent(properties)
+    try:
+        asked = confluent.client().describe_cluster(include_authorized_operations=True, request_timeout=deadline.left_s)
+        return asked.result(deadline.left_s)
+    except (KafkaException, TimeoutError) as error:
+        log.debug("the cluster is not described: %s; the client reported: %s", error, confluent.recent_errors())
+        return None
+    finally:
+        confluent.discard()
+
+
+def _operations(described: Any) -> frozenset[str] | None:
+    if described is None or described.authorized_operations is None:
+        return None
+    return frozenset(operation.name for operation in described.authorized_operations)
+
+
+def _topic_operations(
+    properties: Mapping[str, str], topics: Sequence[str], deadline: Deadline
+) -> dict[str, frozenset[str]]:
+    confluent = Confluent(properties)
+    found: dict[str, frozenset[str]] = {}
+    try:
+        for start in range(0, len(topics), TOPICS_A_REQUEST):
+            batch = TopicCollection(list(topics[start : start + TOPICS_A_REQUEST]))
+            asked = confluent.client().describe_topics(
+                batch, include_authorized_operations=True, request_timeout=deadline.left_s
+            )
+            wait_all(list(asked.values()), deadline.left_s)
+            found |= {topic: rights for topic, future in asked.items() if (rights := _rights(future)) is not None}
+    except KafkaException as error:
+        log.debug("rights on topics are not known: %s; the client reported: %s", error, confluent.recent_errors())
+    finally:
+        confluent.discard()
+    return found
+
+
+def _rights(future: Future[Any]) -> frozenset[str] | None:
+    """The operations allowed on one topic, none where it may not be described; None: not known."""
+    if not future.done():
+        return None
+    error = future.exception()
+    if error is None:
+        return _operations(future.result())
+    is_refused = isinstance(error, KafkaException) and error.args[0].code() == KafkaError.TOPIC_AUTHORIZATION_FAILED
+    return frozenset() if is_refused else None
+
+
+def _principal(properties: Mapping[str, str]) -> str:
+    """The SASL user, ``anonymous``, or how the identity logs in."""
+    user = properties.get("sasl.username")
+    if user:
+        return f"User:{printable(user)}"
+    if properties.get("ssl.certificate.location"):
+        return "by its certificate"
+    return "by its SASL login" if "sasl" in properties.get("security.protocol", "").lower() else "anonymous"

@@ -1,0 +1,118 @@
+"""Read all that ``doctor`` looks at; what cannot be read is a finding. Nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import TypeVar
+
+from topicops.features.ask.doctor.findings import DoctorReport
+from topicops.features.ask.doctor.rules import examine, examine_for_kraft, kraft_report
+from topicops.features.ask.doctor.values import Area, DoctorFacts, KafkaFacts, KafkaRole
+from topicops.flow.runs.access import Access
+from topicops.flow.runs.files import read_needed_specs
+from topicops.flow.runs.run import EnvironmentRun, home_is_set
+from topicops.model.errors import TopicopsError, UsageError
+from topicops.model.ports import Clock
+from topicops.model.specs.desired import Lifecycle
+from topicops.steps.clocks import difference_text
+from topicops.steps.planning.cluster_guard import require_cluster_id
+from topicops.steps.specs.needed import no_topic
+
+T = TypeVar("T")
+Unread = dict[Area, TopicopsError]
+
+
+def doctor(run: EnvironmentRun, *, spark_starts_slowly: bool = False) -> DoctorReport:
+    """What can be read of the environment's cluster, and what is wrong with it."""
+    environment, desired = read_needed_specs(run.files, no_topic, run.progress).require()
+    access, unread = run.access(environment), Unread()
+    facts = _read_source(access, unread)
+    live, clock_difference = facts.snapshot, ""
+    to_change: dict[KafkaRole, list[str]] = {"applier": [], "deleter": []}
+    for name, topic in sorted(desired.topics.items()):
+        if live is not None and name in live.topics:
+            to_change["deleter" if topic.lifecycle is Lifecycle.ABSENT else "applier"].append(name)
+    if live is not None and live.source == "kafka":
+        with suppress(TopicopsError), access.reader() as reader:
+            clock_difference = difference_text(reader.server_time(), Clock())
+    return examine(
+        replace(
+            facts,
+            kafka=_read_brokers(access, unread, to_change),
+            home_is_set=home_is_set(),
+            spark_starts_slowly=spark_starts_slowly,
+            clock_difference=clock_difference,
+        )
+    )
+
+
+def doctor_for_kraft(run: EnvironmentRun) -> DoctorReport:
+    """What stands in the way of a migration of the environment's cluster from ZooKeeper to KRaft."""
+    from topicops.edges.kafka.questions.cluster import quorum_of
+
+    environment, _ = read_needed_specs(run.files, no_topic, run.progress).require()
+    access, unread = run.access(environment), Unread()
+    with suppress(TopicopsError):  # that no broker answers is a finding below
+        if quorum_of(access.kafka("reader")) is not None:
+            return kraft_report(environment.name, "the brokers run with KRaft already: there is nothing to migrate")
+    kafka = _read_brokers(access, unread, {}, for_migration=True)
+    if environment.spec.cluster.source != "zookeeper":
+        place = environment.place_of("cluster.source")
+        unread["zookeeper"] = UsageError(f"{place}: ZooKeeper is read only with source: zookeeper")
+        return examine_for_kraft(DoctorFacts(environment=environment, kafka=kafka, unread=unread))
+    return examine_for_kraft(replace(_read_source(access, unread, for_migration=True), kafka=kafka))
+
+
+def _tried(unread: Unread, area: Area, read: Callable[[], T]) -> T | None:
+    """Give what was read; None, and a note of the reason, where that cannot be."""
+    try:
+        return read()
+    except TopicopsError as error:
+        unread[area] = error
+        return None
+
+
+def _read_source(access: Access, unread: Unread, *, for_migration: bool = False) -> DoctorFacts:
+    """The environment's own cluster with states, what ZooKeeper says, and the id of another cluster that answered."""
+    area: Area = "zookeeper" if access.environment.spec.cluster.source == "zookeeper" else "snapshot"
+    facts = _tried(unread, area, lambda: _facts_of_source(access, unread, for_migration=for_migration))
+    return facts or DoctorFacts(environment=access.environment, unread=unread)
+
+
+def _facts_of_source(access: Access, unread: Unread, *, for_migration: bool) -> DoctorFacts:
+    from topicops.edges.zookeeper.diagnosis import tls_context
+    from topicops.edges.zookeeper.reader import ZooKeeperReader
+    from topicops.features.ask.doctor.edges.migration import migration_facts
+    from topicops.features.ask.doctor.edges.zookeeper import undecodable_znodes, zookeeper_facts
+
+    facts = DoctorFacts(environment=access.environment, unread=unread)
+    with access.reader() as reader:
+        cluster_id = _tried(unread, "snapshot", reader.cluster_id)
+        if cluster_id is not None:
+            _tried(unread, "snapshot", lambda: require_cluster_id(cluster_id, access.environment))
+        if "snapshot" in unread:
+            facts = replace(facts, other_cluster_id=cluster_id)
+        else:
+            facts = replace(facts, snapshot=_tried(unread, "snapshot", lambda: reader.snapshot(states=True)))
+        if isinstance(reader, ZooKeeperReader):
+            tls = access.zookeeper().tls
+            found = zookeeper_facts(reader, tls=tls_context(tls) if tls else None)
+            if facts.snapshot is None and facts.other_cluster_id is None:
+                found = replace(found, undecodable=undecodable_znodes(reader))
+            facts = replace(facts, zookeeper=found)
+            if for_migration and facts.other_cluster_id is None:
+                facts = replace(facts, migration=_tried(unread, "zookeeper", lambda: migration_facts(reader)))
+    return facts
+
+
+def _read_brokers(
+    access: Access, unread: Unread, topics: Mapping[KafkaRole, Sequence[str]], *, for_migration: bool = False
+) -> KafkaFacts | None:
+    from topicops.features.ask.doctor.edges.brokers import SETTINGS, SETTINGS_OF_MIGRATION, kafka_facts
+
+    roles: tuple[KafkaRole, ...] = ("reader", "applier", "deleter")
+    ask = partial(kafka_facts, topics=topics, settings=SETTINGS_OF_MIGRATION if for_migration else SETTINGS)
+    return _tried(unread, "kafka", lambda: ask({role: access.kafka(role) for role in roles}))

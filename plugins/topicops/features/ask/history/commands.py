@@ -1,0 +1,51 @@
+"""``topicops history``: what the runs of an environment have found over time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from topicops.cli.output import print_result, print_warnings
+from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, TopicsOption, one_environment
+
+app = typer.Typer(
+    name="history",
+    help="What runs have found over time, from $TOPICOPS_HOME/history; opens no connection to the cluster.",
+    no_args_is_help=True,
+)
+
+
+@app.command("topic")
+def topic_command(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The topic's whole name.")],
+    environment: EnvironmentOption = None,
+    topics: TopicsOption = Path("topics"),
+    output: TextOrJsonOption = "text",
+) -> None:
+    """Print all differences of a topic, the quality rules that it broke, and the changes that runs made."""
+    from topicops.features.ask.history.asking import topic_history, topic_text
+    from topicops.model.json_types import json_text
+
+    found = topic_history(one_environment(environment, topics), name)
+    print_warnings(found.left_out)
+    print_result(json_text(found) if output == "json" else topic_text(found))
+
+
+@app.command("quality")
+def quality_command(
+    environment: EnvironmentOption = None,
+    topics: TopicsOption = Path("topics"),
+    since: Annotated[
+        str | None, typer.Option("--since", help="36h, 7d or 2026-01-31. Default: the whole history.")
+    ] = None,
+    output: TextOrJsonOption = "text",
+) -> None:
+    """Print when each quality rule began to fail, and when it held again."""
+    from topicops.features.ask.history.asking import quality_since, spans_text
+    from topicops.model.json_types import json_text
+
+    found = quality_since(one_environment(environment, topics), since)
+    print_warnings(found.left_out)
+    print_result(json_text(found) if output == "json" else spans_text(found, "failing rule"))

@@ -1,0 +1,50 @@
+"""``topicops why``: why a topic is stuck, and what leads out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from topicops.cli.output import print_result
+from topicops.cli.runs import unrecorded_run
+from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, TopicsOption, one_environment
+from topicops.model.printable import printable
+
+if TYPE_CHECKING:
+    from topicops.features.ask.why.values import Cause, Why
+
+
+def why_command(
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The name of a live topic, or of one that should be.")],
+    environment: EnvironmentOption = None,
+    topics: TopicsOption = Path("topics"),
+    output: TextOrJsonOption = "text",
+) -> None:
+    """Say why a topic is stuck or unhealthy, from its znodes and its brokers' answers; nothing is written."""
+    from topicops.features.ask.why.reading import why
+    from topicops.model.json_types import json_text
+
+    found = why(unrecorded_run(one_environment(environment, topics), topics), topic)
+    print_result(json_text(found) if output == "json" else why_text(found))
+
+
+def why_text(found: Why) -> str:
+    """A part for each cause: what is so, what ends it, what to type, and where it was read."""
+    name = printable(f"{found.topic} in {found.environment}:")
+    if not found.causes:
+        return f"{name} nothing is wrong with it, neither in its metadata nor on its brokers."
+    return "\n\n".join([name, *("\n".join(map(printable, _lines(cause))) for cause in found.causes)])
+
+
+def _lines(cause: Cause) -> Iterator[str]:
+    yield f"{cause.kind}: {cause.message}"
+    yield f"  way out: {cause.way_out}"
+    if cause.last_resort:
+        yield f"  last resort: {cause.last_resort}"
+    yield from (f"    {command}" for command in cause.commands)
+    if cause.caution:
+        yield f"  careful: {cause.caution}"
+    yield f"  read from: {', '.join(cause.read_from)}"

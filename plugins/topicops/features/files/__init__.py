@@ -1,0 +1,1 @@
+"""Spec files: commands that write, form and explain them."""

@@ -1,0 +1,294 @@
+"""``topicops init``, ``new``, ``retire``, ``import`` and ``dags``: files of people, which a person looks at next."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from topicops.cli.output import print_error, print_result, progress
+from topicops.cli.runs import unrecorded_run
+from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, TopicsOption, one_environment
+from topicops.model.choices import ForgeKind
+from topicops.model.errors import SpecError, SpecFileError, UsageError
+from topicops.model.printable import printable
+from topicops.model.specs.spellings import in_utc
+
+if TYPE_CHECKING:
+    from topicops.features.shared.yaml_text import Content
+    from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
+
+LOCAL = "local"
+DEFAULT_OWNER = "team-platform"
+
+
+def init_command(
+    zookeeper: Annotated[
+        str | None, typer.Option("--zookeeper", help="host:port,host:port/chroot. Without ZooKeeper: leave it out.")
+    ] = None,
+    bootstrap_servers: Annotated[
+        str | None,
+        typer.Option(
+            "--bootstrap-servers",
+            help=(
+                "host:port,host:port. Default: the listeners without TLS and login that brokers "
+                "registered in ZooKeeper. Without ZooKeeper, the environment has source: kafka and lease:"
+                " file."
+            ),
+        ),
+    ] = None,
+    zookeeper_connection: Annotated[
+        str | None, typer.Option("--zookeeper-connection", help="Id of a connection, for TLS or a login.")
+    ] = None,
+    kafka_connection: Annotated[
+        str | None, typer.Option("--kafka-connection", help="Id of a connection, for TLS or a login.")
+    ] = None,
+    local: Annotated[bool, typer.Option("--local", help="The cluster of `topicops local up`.")] = False,
+    name: Annotated[
+        str | None, typer.Option("--name", help="Name of the environment. Default with --local: local.")
+    ] = None,
+    owner: Annotated[
+        str | None, typer.Option("--owner", help=f"Who owns the live topics. Default: {DEFAULT_OWNER}.")
+    ] = None,
+    cluster_class: Annotated[
+        Literal["production", "sandbox"] | None,
+        typer.Option(
+            "--class",
+            help=(
+                "production or sandbox. Default: production; with --local: sandbox, which is not bound to"
+                " the cluster's id."
+            ),
+        ),
+    ] = None,
+    forge: Annotated[
+        ForgeKind, typer.Option("--forge", help="github or gitlab: whose workflow and CODEOWNERS are written.")
+    ] = "github",
+    topics: TopicsOption = Path("topics"),
+) -> None:
+    """Look at a cluster, and write its environment file and what editors, git and pull requests need."""
+    from topicops.features.files.authoring.first_environment import Start
+    from topicops.features.files.authoring.init import start
+    from topicops.features.files.authoring.specs import checked_owner
+    from topicops.features.shared.writer import shown
+    from topicops.steps.specs.rules.names import name_problem
+
+    given = (zookeeper, bootstrap_servers, zookeeper_connection, kafka_connection)
+    if local and any(given):
+        raise UsageError("--local names the cluster already: leave out the addresses and connections")
+    asks = not local and not any(given)
+    if asks and not sys.stdin.isatty():
+        raise UsageError("name the cluster: --zookeeper or --bootstrap-servers, a connection's id, or --local")
+    named = _endpoints(*given)
+    if not name and not local:
+        if not sys.stdin.isatty():
+            raise UsageError("give the environment a name, as in: --name prod")
+        name = str(typer.prompt("Name of the environment", default="prod"))
+    zookeeper_endpoint, kafka_endpoint = _local_addresses() if local else _asked_addresses() if asks else named
+    owner = owner or (typer.prompt("Owner of the live topics", default=DEFAULT_OWNER) if asks else DEFAULT_OWNER)
+    name, below = name or LOCAL, shown(topics)
+    if "." in name or name_problem(name) or name == "all":
+        raise UsageError(f"--name {name!r} cannot be the name of an environment: use letters, digits, - and _")
+    if below == "." or below.startswith("../"):
+        raise UsageError(f"--topics {topics}: name a folder below this one, where the repository begins")
+    wanted = Start(
+        name=name,
+        owner=checked_owner(owner),
+        cluster_class=cluster_class or ("sandbox" if local else "production"),
+        zookeeper=zookeeper_endpoint,
+        kafka=kafka_endpoint,
+        topics=below,
+        forge=forge,
+    )
+    print_result(start(wanted, progress=progress))
+
+
+def _local_addresses() -> tuple[ZooKeeperEndpoint | None, KafkaEndpoint]:
+    from topicops.cli.local import local_addresses
+
+    return local_addresses()
+
+
+def _asked_addresses() -> tuple[ZooKeeperEndpoint | None, KafkaEndpoint | None]:
+    zookeeper = typer.prompt("ZooKeeper, host:port,host:port/chroot (empty: there is none)", default="")
+    default = "" if zookeeper else None
+    question = "Bootstrap servers" + (" (empty: as registered in ZooKeeper)" if zookeeper else "")
+    return _endpoints(zookeeper or None, typer.prompt(question, default=default) or None, None, None)
+
+
+def _endpoints(
+    zookeeper: str | None, bootstrap_servers: str | None, zookeeper_connection: str | None, kafka_connection: str | None
+) -> tuple[ZooKeeperEndpoint | None, KafkaEndpoint | None]:
+    from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
+
+    if zookeeper and zookeeper_connection:
+        raise UsageError("give --zookeeper or --zookeeper-connection, not both")
+    if bootstrap_servers and kafka_connection:
+        raise UsageError("give --bootstrap-servers or --kafka-connection, not both")
+    zookeeper_given, kafka_given = zookeeper or zookeeper_connection, bootstrap_servers or kafka_connection
+    kafka = KafkaEndpoint(bootstrap_servers=bootstrap_servers, connection=kafka_connection) if kafka_given else None
+    return ZooKeeperEndpoint(hosts=zookeeper, connection=zookeeper_connection) if zookeeper_given else None, kafka
+
+
+def new_command(
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic's name.")],
+    owner: Annotated[str, typer.Option("--owner", help="The team or person responsible for it.")],
+    topics: TopicsOption = Path("topics"),
+    domain: Annotated[
+        str | None, typer.Option("--domain", help="The folder. Default: the first dotted part of the name, or other.")
+    ] = None,
+    description: Annotated[str | None, typer.Option("--description", help="What its records are.")] = None,
+    label: Annotated[list[str] | None, typer.Option("--label", help="KEY=VALUE; may be repeated.")] = None,
+    only_in: Annotated[
+        list[str] | None, typer.Option("--only-in", help="An environment; may be repeated. Default: all.")
+    ] = None,
+    profile: Annotated[str | None, typer.Option("--profile", help="Name of a file in topics/profiles/.")] = None,
+    partitions: Annotated[int | None, typer.Option("--partitions", help="Default: as in the layers below.")] = None,
+    replication_factor: Annotated[
+        int | None, typer.Option("--replication-factor", help="Default: as in the layers below.")
+    ] = None,
+    keyed: Annotated[
+        bool | None,
+        typer.Option(
+            "--keyed/--not-keyed",
+            help="Whether records have keys, so that new partitions would move keys. Default: yes.",
+        ),
+    ] = None,
+    config: Annotated[
+        list[str] | None,
+        typer.Option("--config", help="NAME=VALUE, as in a file: retention.ms=7d, segment.ms=null; may be repeated."),
+    ] = None,
+) -> None:
+    """Check a new spec against all rules, then write it. No file is overwritten. Opens no connection."""
+    from topicops.features.files.authoring.specs import checked_domain, checked_owner, topic_text, typed, write_new_spec
+    from topicops.plugged import NEW_FILE
+
+    metadata: dict[str, Content] = {
+        "name": topic,
+        "owner": checked_owner(owner),
+        "description": description,
+        "labels": _pairs(label, option="--label"),
+        "environments": tuple(only_in or ()),
+    }
+    spec: dict[str, Content] = {
+        "profile": profile,
+        "partitions": partitions,
+        "replicationFactor": replication_factor,
+        "keyed": keyed,
+        "configs": {name: typed(text) for name, text in _pairs(config, option="--config").items()},
+    }
+    domain = checked_domain(domain)
+    try:
+        file = write_new_spec(topics, topic, topic_text(metadata, spec), domain=domain, passes=NEW_FILE)
+    except SpecError:
+        print_error("No file was written; a place below in a file that is not there is of the text it would have had:")
+        raise
+    print_result(f"Wrote {printable(file)}")
+
+
+def _pairs(given: Sequence[str] | None, *, option: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for pair in given or ():
+        name, equals, value = pair.partition("=")
+        if not equals or not name or name in found:
+            raise UsageError(f"{option} {pair!r}: write it as NAME=VALUE, each name once")
+        found[name] = value
+    return found
+
+
+def retire_command(
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic's name.")],
+    reason: Annotated[str, typer.Option("--reason", help="Why the topic is deleted; a reviewer reads it.")],
+    topics: TopicsOption = Path("topics"),
+    not_before: Annotated[
+        str | None, typer.Option("--not-before", help="The earliest time, with its zone: 2030-01-31T12:00:00Z.")
+    ] = None,
+    environment: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--environment",
+            "-e",
+            help="Read the topic's id there, and write it into topicIds; may be repeated. Opens a connection.",
+        ),
+    ] = None,
+) -> None:
+    """Turn a spec into a tombstone: the metadata stays, the lifecycle takes the place of the spec."""
+    from topicops.features.files.authoring.specs import given, retire, topic_id
+
+    if not reason.strip():
+        raise UsageError("--reason is empty: give one, as in: --reason 'Replaced by payments.orders-v2.'")
+    try:
+        earliest = None if not_before is None else in_utc(datetime.fromisoformat(not_before))
+    except ValueError as error:
+        message = f"--not-before {not_before!r}: write a time with its zone, like 2030-01-31T12:00:00Z"
+        raise UsageError(message) from error
+
+    def lifecycle() -> dict[str, Content]:
+        not_before = None if earliest is None else earliest.isoformat().replace("+00:00", "Z")
+        ids = {name: topic_id(unrecorded_run(name, topics), topic) for name in sorted(environment or ())}
+        return {"state": "absent", "reason": reason, **given({"notBefore": not_before, "topicIds": ids})}
+
+    file = retire(topics, topic, lifecycle)
+    print_result(f"{printable(file)} is a tombstone; the next plan deletes {printable(topic)}")
+
+
+def import_command(
+    environment: EnvironmentOption = None,
+    topics: TopicsOption = Path("topics"),
+    owner: Annotated[
+        str | None,
+        typer.Option("--owner", help="Who is responsible for the imported topics that no pattern of the owners fits."),
+    ] = None,
+    owners: Annotated[
+        Path | None,
+        typer.Option(
+            "--owners",
+            help=(
+                "A file of owners whose patterns say whose each topic is. Default: owners.yaml of the "
+                "topics. A topic that no pattern fits has no file, unless there is --owner."
+            ),
+        ),
+    ] = None,
+    only: Annotated[str | None, typer.Option("--only", help="Import only topics whose name matches this glob.")] = None,
+    domain: Annotated[
+        str | None,
+        typer.Option(
+            "--domain", help="The folder for all of them. Default: the first dotted part of each name, or other."
+        ),
+    ] = None,
+    output: TextOrJsonOption = "text",
+) -> None:
+    """Write a spec for each live topic that has none, so that the next plan changes nothing."""
+    from topicops.features.files.authoring.importing import import_text, import_topics, topic_owners
+    from topicops.features.files.authoring.specs import checked_domain
+    from topicops.model.json_types import json_text
+
+    found = topic_owners(topics, owners, otherwise=owner)
+    run = unrecorded_run(one_environment(environment, topics), topics)
+    result = import_topics(run, found, domain=checked_domain(domain), only=only)
+    print_result(json_text(result) if output == "json" else import_text(result))
+
+
+def dags_command(
+    write: Annotated[
+        Path | None,
+        typer.Option("--write", metavar="FOLDER", help="Write the file into this folder; a file with own lines stays."),
+    ] = None,
+) -> None:
+    """Print the DAG file for Airflow, or write it. It reads the folder `topics` beside its own folder."""
+    from topicops.features.files.authoring.first_environment import DAG_FILE, dag_file
+    from topicops.features.shared.writer import write_new
+
+    if write is None:
+        print_result(dag_file().rstrip("\n"))
+        return
+    path = write / DAG_FILE
+    is_there = path.is_file() and path.read_bytes() == dag_file().encode()
+    if not is_there and path.exists():
+        raise SpecFileError(f"{path}: it has other lines; compare with `topicops dags`, or move it away")
+    if not is_there:
+        write_new(write, {DAG_FILE: dag_file()})
+    print_result(f"{path}: {'is there already, as it would be written' if is_there else 'written'}")

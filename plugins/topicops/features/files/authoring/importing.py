@@ -1,0 +1,106 @@
+"""Write specs for the live topics that none describes, and say what came of each. No cluster is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from topicops.edges.specs.open_files import OWNERS_FILE, ROOM_FOR_MANY, regular_text
+from topicops.edges.specs.reader import read_tree
+from topicops.features.files.authoring.drafts import ImportResult, draft_import, exceptions_file
+from topicops.features.files.authoring.importable import ImportInputs, TopicOwners
+from topicops.features.files.authoring.specs import checked_owner
+from topicops.features.shared.writer import replace_text, root_of, shown, write_new
+from topicops.flow.runs.access import read_live_topics
+from topicops.flow.runs.run import EnvironmentRun, now
+from topicops.model.codes import Code
+from topicops.model.errors import SpecError, UsageError
+from topicops.model.printable import plural, printable
+from topicops.model.specs.files import OwnersFile
+from topicops.steps.specs.fields import Section, read_section
+from topicops.steps.specs.validate import validate
+
+
+def topic_owners(topics: Path, file: Path | None, *, otherwise: str | None) -> TopicOwners:
+    """Find the owners of topics in ``file``, or in ``owners.yaml`` where there is one.
+
+    Raises ``UsageError`` if the file cannot be read or nothing names an owner, and ``SpecError`` for problems in it.
+    """
+    path = file or topics / OWNERS_FILE
+    patterns: list[tuple[str, str]] = []
+    if file is not None or path.exists():
+        if (text := regular_text(path, room=ROOM_FOR_MANY)) is None:
+            raise UsageError(f"{path}: no file of owners that can be read")
+        body, found = read_section(root_of(text, shown(path), room=ROOM_FOR_MANY), OwnersFile, shown(path))
+        if found:
+            raise SpecError([finding.diagnostic() for finding in found])
+        for item in body.section("spec").items("owners"):
+            if isinstance(item.value, Section) and (owner := item.value.get("owner", str)) is not None:
+                patterns += [(pattern, owner) for pattern in item.value.texts("topics")]
+    if not patterns and otherwise is None:
+        raise UsageError(
+            f"{path} gives no pattern to an owner; give --owner for all topics, or --owners with a file of patterns"
+        )
+    return TopicOwners(patterns=tuple(patterns), otherwise=None if otherwise is None else checked_owner(otherwise))
+
+
+def import_topics(run: EnvironmentRun, owners: TopicOwners, *, domain: str | None, only: str | None) -> ImportResult:
+    """Write specs for the live topics that no file describes. Existing files stay; only exceptions may be added.
+
+    Exceptions are written first and topics last: after a crash the files are valid, and another import continues.
+    """
+    at, exceptions = now(), exceptions_file(run.environment)
+    run.progress(f"Reading {run.topics}")
+    tree = read_tree(run.topics)
+    environment, desired = validate(tree, environment=run.environment, now=at).require()
+    run.progress(f"Reading the live topics of {run.environment}")
+    inputs = ImportInputs(
+        topics=run.topics,
+        tree=tree,
+        environment=environment,
+        desired=desired,
+        live=read_live_topics(run.access(environment)),
+        exceptions_text=regular_text(run.topics / exceptions, room=ROOM_FOR_MANY),
+        now=at,
+        owners=owners,
+        domain=domain,
+        only=only,
+    )
+    texts, result = draft_import(inputs)
+    if inputs.exceptions_text is not None and exceptions in texts:
+        replace_text(run.topics / exceptions, texts.pop(exceptions), before=inputs.exceptions_text)
+    write_new(run.topics, texts)
+    return result
+
+
+def import_text(result: ImportResult) -> str:
+    """Return the new files, then everything that a person may not expect with its reason, then the counts."""
+    return "\n".join(_lines(result))
+
+
+def _lines(result: ImportResult) -> Iterator[str]:
+    profiles = sorted(path for path in result.files if path.startswith("profiles/"))
+    yield from _section("Imported", "topic", [path for path in result.files if path not in profiles])
+    yield from _section("New profiles", "profile", profiles)
+    written = [_coded(e.topic, e.code, e.reason) for e in result.exceptions]
+    yield from _section("Exceptions written", "exception", written)
+    yield from _section("Left out", "topic", [_coded(o.topic, o.code, o.reason) for o in result.left_out])
+    unsayable = [_coded(o.topic, o.code, o.reason) for o in result.unsayable]
+    yield from _section("Overrides that no spec may name", "override", unsayable)
+    yield from _section("Protected, skipped", "topic", result.protected)
+    yield (
+        f"{plural(len(result.imported), 'topic')} imported, {plural(len(profiles), 'new profile')}, "
+        f"{plural(len(result.exceptions), 'exception')}, {len(result.left_out)} left out, "
+        f"{len(result.protected)} protected, {len(result.described)} described before."
+    )
+
+
+def _section(title: str, noun: str, lines: Sequence[str]) -> Iterator[str]:
+    if lines:
+        yield f"{title} ({plural(len(lines), noun)}):"
+        yield from (f"  {printable(line)}" for line in lines)
+        yield ""
+
+
+def _coded(topic: str, code: Code | None, reason: str) -> str:
+    return f"{topic}: {code}: {reason}" if code else f"{topic}: {reason}"

@@ -1,0 +1,424 @@
+"""Each rule of ``doctor``: what it finds, and that a clean cluster gives it nothing to find."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from fakes.builders import (
+    CLUSTER_ID,
+    THREE_BROKERS,
+    brokers,
+    environment,
+    healthy_states,
+    live_topic,
+    partition_state,
+    round_robin,
+    snapshot,
+)
+from topicops.features.ask.doctor.commands import doctor_text
+from topicops.features.ask.doctor.findings import DoctorReport, Severity
+from topicops.features.ask.doctor.rules import RULES, examine
+from topicops.features.ask.doctor.values import (
+    BrokerFacts,
+    DoctorFacts,
+    KafkaFacts,
+    ZooKeeperFacts,
+    ZooKeeperServer,
+)
+from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, LogDirectories
+from topicops.model.errors import WrongTargetError
+from topicops.model.json_types import json_text
+from topicops.model.release import LOG_DIRECTORIES, Release
+
+SETTINGS = {
+    "auto.create.topics.enable": "false",
+    "delete.topic.enable": "true",
+    "inter.broker.protocol.version": "3.9-IV0",
+}
+SECURED = {**SETTINGS, "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer"}
+SERVER = ZooKeeperServer(address="zk1:2181", version="3.8.4", mode="standalone")
+ZOOKEEPER = ZooKeeperFacts(
+    chroot="/kafka",
+    servers=(SERVER,),
+    identities=("ip:10.0.0.1", "sasl:topicops"),
+    knows_multi_read=True,
+    migration="none",
+    has_lease_root=True,
+    may_hold_lease=True,
+    clocks_ahead_ms={1: -20, 2: 0, 3: -9_000},
+    newest_stamp_ms=1_000_000,
+    read_at_ms=1_009_000,
+)
+KAFKA = KafkaFacts(
+    cluster_id=CLUSTER_ID,
+    brokers={broker: BrokerFacts(release=Release(3, 9), settings=SETTINGS) for broker in THREE_BROKERS},
+    principals={"reader": "anonymous", "applier": "User:ops", "deleter": "User:ops"},
+    operations={"reader": frozenset({"DESCRIBE"}), "applier": frozenset({"DESCRIBE", "CREATE"}), "deleter": None},
+)
+
+
+def healthy_topic(name: str = "orders") -> LiveTopic:
+    return live_topic(name, states=healthy_states(round_robin(3)))
+
+
+def topic(**fields: Any) -> LiveTopic:
+    """``orders`` with something changed; healthy otherwise."""
+    return replace(healthy_topic(), **fields)
+
+
+def world(*topics: LiveTopic, **fields: Any) -> DoctorFacts:
+    return healthy(snapshot=snapshot(*topics, healthy_topic("other"), **fields))
+
+
+def healthy(**parts: Any) -> DoctorFacts:
+    whole: dict[str, Any] = {"snapshot": snapshot(healthy_topic()), "zookeeper": ZOOKEEPER, "kafka": KAFKA}
+    return DoctorFacts(**({"environment": environment()} | whole | parts))
+
+
+def zookeeper(**fields: Any) -> DoctorFacts:
+    return healthy(zookeeper=replace(ZOOKEEPER, **fields))
+
+
+def broker_2(**fields: Any) -> DoctorFacts:
+    changed = replace(KAFKA.brokers[2], **fields)
+    return healthy(kafka=replace(KAFKA, brokers={**KAFKA.brokers, 2: changed}))
+
+
+def broker_2_set(**settings: str) -> DoctorFacts:
+    written = {name.replace("_", "."): value for name, value in settings.items()}
+    return broker_2(settings={**SETTINGS, **written})
+
+
+def without(area: str) -> DoctorFacts:
+    return healthy(**{area: None, "unread": {area: WrongTargetError("it does not answer")}})
+
+
+def in_racks(found: Mapping[int, str | None]) -> ClusterSnapshot:
+    return replace(snapshot(healthy_topic()), brokers=brokers(found))
+
+
+def one_row(*replicas: int, **fields: Any) -> LiveTopic:
+    return live_topic("orders", assignment={0: replicas}, **{"states": {0: partition_state(replicas)}, **fields})
+
+
+FAULTS: Mapping[str, tuple[DoctorFacts, Severity, str | None, str]] = {
+    "zookeeper": (without("zookeeper"), Severity.ERROR, "TOP504", "it does not answer"),
+    "snapshot": (without("snapshot"), Severity.ERROR, "TOP504", "it does not answer"),
+    "undecodable-znode": (
+        zookeeper(undecodable=("/brokers/topics/a: holds no data; repair it", "/brokers/topics/b: is odd; do this")),
+        Severity.ERROR, None, "/brokers/topics/a: holds no data, /brokers/topics/b: is odd",
+    ),
+    "brokers": (without("kafka"), Severity.ERROR, "TOP504", "it does not answer"),
+    "silent-server": (
+        zookeeper(servers=(SERVER, ZooKeeperServer(address="zk2:2181", problem="is away"))),
+        Severity.NOTICE, None, "zk2:2181 is away",
+    ),
+    "server-versions": (
+        zookeeper(servers=(SERVER, replace(SERVER, version="3.6.3"))), Severity.WARNING, None, "zk1:2181 3.6.3",
+    ),
+    "read-only-server": (
+        zookeeper(servers=(replace(SERVER, mode="read-only"),)), Severity.ERROR, "TOP802", "zk1:2181 is read-only",
+    ),
+    "multi-read": (zookeeper(knows_multi_read=False), Severity.NOTICE, None, "multiRead"),
+    "lease-right": (
+        zookeeper(may_hold_lease=False), Severity.ERROR, "TOP804", "sasl:topicops) may not create the lease",
+    ),
+    "stray-lease": (
+        zookeeper(stray_lease="/kafka/topicops/lease"), Severity.ERROR, "TOP808", "/kafka/topicops/lease is no lease",
+    ),
+    "kafka-rights": (
+        healthy(kafka=replace(KAFKA, operations={**KAFKA.operations, "applier": frozenset({"DESCRIBE"})})),
+        Severity.WARNING, "TOP804", "applier (User:ops): CREATE",
+    ),
+    "topic-rights": (
+        healthy(
+            kafka=replace(
+                KAFKA,
+                topic_operations={
+                    "applier": {"a": frozenset({"DESCRIBE", "ALTER", "ALTER_CONFIGS"}), "b": frozenset({"DESCRIBE"})},
+                    "deleter": {"c": frozenset()},
+                },
+            )
+        ),
+        Severity.WARNING, "TOP804", "b: applier lacks ALTER, ALTER_CONFIGS, c: deleter lacks DELETE, DESCRIBE",
+    ),
+    "excessive-rights": (
+        healthy(
+            kafka=replace(
+                KAFKA,
+                brokers={broker: BrokerFacts(release=Release(3, 9), settings=SECURED) for broker in THREE_BROKERS},
+                operations={**KAFKA.operations, "reader": frozenset({"DESCRIBE", "CREATE", "ALTER"})},
+            )
+        ),
+        Severity.NOTICE, "TOP813", "the reader (anonymous) may do more to the cluster than read: ALTER, CREATE",
+    ),
+    "wrong-cluster": (healthy(kafka=replace(KAFKA, cluster_id="another")), Severity.ERROR, "TOP504", "another"),
+    "migration": (zookeeper(migration="prepared"), Severity.WARNING, "TOP801", "/migration exists"),
+    "feature-znode": (
+        zookeeper(feature_problem="/feature: holds no data; do it"), Severity.ERROR, None, "no data",
+    ),
+    "clock-skew": (zookeeper(clocks_ahead_ms={1: 0, 2: 61_000}), Severity.WARNING, "TOP807", "broker 2 by +61 s"),
+    "no-controller": (world(controller_id=None), Severity.ERROR, "TOP432", "no controller"),
+    "mixed-racks": (
+        healthy(snapshot=in_racks({1: "a", 2: None, 3: "b"})), Severity.ERROR, "TOP434", "broker 2 without a rack",
+    ),
+    "broker-versions": (
+        broker_2_set(inter_broker_protocol_version="3.8-IV0"), Severity.WARNING, None,
+        "broker 2 3.9 (protocol 3.8-IV0)",
+    ),
+    "missing-request": (
+        broker_2(missing=(LOG_DIRECTORIES,)), Severity.WARNING, "TOP811", "broker 2 without DescribeLogDirs: verify",
+    ),
+    "silent-broker": (broker_2(settings={}, problem="hangs"), Severity.WARNING, None, "broker 2 hangs"),
+    "failed-disk": (
+        broker_2(log_directories=LogDirectories(held={}, failed=("/data/2",))),
+        Severity.ERROR, "TOP435", "neither served nor deleted: broker 2: /data/2",
+    ),
+    "different-defaults": (
+        broker_2_set(log_retention_hours="1"), Severity.WARNING, None,
+        "retention.ms: 604800000 on brokers 1, 3, log.retention.hours=1 on broker 2",
+    ),
+    "auto-create": (broker_2_set(auto_create_topics_enable="TRUE"), Severity.WARNING, "TOP806", "on broker 2"),
+    "topic-deletion": (broker_2_set(delete_topic_enable="false"), Severity.WARNING, "TOP805", "broker 2"),
+    "unregistered-broker": (world(one_row(1, 9, states={0: partition_state([1])})), Severity.ERROR, "TOP611",
+        "broker 9 (orders)"),
+    "missing-state": (world(topic(states={0: partition_state([1])})), Severity.ERROR, "TOP612", "orders-1, orders-2"),
+    "no-leader": (
+        world(one_row(1, states={0: partition_state([1], leader=-1)})), Severity.ERROR, "TOP601", "orders-0 (ISR 1)",
+    ),
+    "isr-outside-replicas": (
+        world(one_row(1, states={0: partition_state([1, 2])})), Severity.ERROR, "TOP610", "(ISR 1, 2, replicas 1)",
+    ),
+    "uneven-replication": (
+        world(live_topic("orders", assignment={0: (1,), 1: (2, 3)}, states=healthy_states({0: (1,), 1: (2, 3)}))),
+        Severity.WARNING, "TOP423", "orders (1, 2 replicas)",
+    ),
+    "partition-gaps": (
+        world(live_topic("orders", assignment={0: (1,), 5: (2,)}, states=healthy_states({0: (1,), 5: (2,)}))),
+        Severity.WARNING, "TOP426", "orders",
+    ),
+    "missing-topic-id": (world(topic(topic_id=None)), Severity.WARNING, None, "orders"),
+    "colliding-names": (
+        world(healthy_topic("a.b"), healthy_topic("a_b")), Severity.WARNING, "TOP417", "a.b and a_b",
+    ),
+    "orphan-config": (world(orphan_configs=frozenset({"ghost"})), Severity.WARNING, None, "ghost"),
+    "missing-config": (zookeeper(topics_without_config=("orders",)), Severity.NOTICE, None, "orders"),
+    "stuck-deletion": (
+        world(healthy_topic(), deleting={"orders": 121_000}), Severity.ERROR, "TOP418", "orders (121 s)",
+    ),
+    "reassignment": (world(topic(adding={0: (3,)})), Severity.WARNING, "TOP419", "orders"),
+    "leftover-throttle": (
+        world(topic(overrides={"leader.replication.throttled.replicas": "*"})), Severity.WARNING, "TOP313",
+        "orders (leader.replication.throttled.replicas)",
+    ),
+    "wide-znode": (
+        world(topic(overrides={"follower.replication.throttled.replicas": " " * 900_000})), Severity.WARNING, "TOP428",
+        "/config/topics/orders (900",
+    ),
+    "readable-password": (
+        healthy(kafka=replace(KAFKA, readable_passwords=("reader",))), Severity.WARNING, "TOP812", "reader",
+    ),
+    "spark-archive": (healthy(spark_starts_slowly=True), Severity.NOTICE, None, "Spark has no class archive"),
+    "unstable-topics": (world(topic(unstable=True)), Severity.NOTICE, None, "orders"),
+}  # fmt: skip
+"""What each rule is shown, and what it then says; the rules of ``OTHER_FAULTS`` need another environment."""
+OTHER_FAULTS = {"few-brokers", "unset-home"}
+
+
+def ids_of(examination: DoctorReport) -> list[str]:
+    return [finding.id for finding in examination.findings]
+
+
+def test_every_rule_has_a_case_that_it_finds() -> None:
+    assert sorted([*FAULTS, *OTHER_FAULTS]) == sorted(rule.id for rule in RULES)
+
+
+@pytest.mark.parametrize("rule", FAULTS)
+def test_a_fault_is_found_by_its_rule_alone(rule: str) -> None:
+    examined, severity, code, words = FAULTS[rule]
+
+    [finding] = examine(examined).findings
+
+    assert (finding.id, finding.severity, finding.code) == (rule, severity, code)
+    assert words in finding.message
+    assert finding.fix
+
+
+def test_nothing_is_found_where_all_is_well() -> None:
+    examination = examine(healthy())
+
+    assert (examination.findings, examination.rules_not_applied) == ((), ())
+    assert examination.rules_applied == len(RULES)
+    assert not examination.has_errors
+
+
+def test_a_production_environment_without_a_set_home_is_found() -> None:
+    facts, sandbox = healthy(home_is_set=False), environment()
+    cluster = sandbox.spec.cluster.model_copy(update={"cluster_class": "production"})
+    production = replace(sandbox, spec=sandbox.spec.model_copy(update={"cluster": cluster}))
+
+    [finding] = examine(replace(facts, environment=production)).findings
+
+    assert (finding.id, finding.severity) == ("unset-home", Severity.WARNING)
+    assert "TOPICOPS_HOME is not set" in finding.message
+    assert examine(facts).findings == ()
+
+
+def test_fewer_brokers_than_the_environment_asks_for_are_found() -> None:
+    [finding] = examine(healthy(environment=environment(min_live_brokers=4))).findings
+
+    assert (finding.id, finding.code) == ("few-brokers", "TOP433")
+    assert "3 brokers are registered" in finding.message
+
+
+def test_a_release_other_than_the_environments_is_found() -> None:
+    older = replace(KAFKA, brokers={1: BrokerFacts(release=Release(3, 7), settings=SETTINGS)})
+
+    [finding] = examine(healthy(kafka=older)).findings
+
+    assert (finding.id, finding.places) == ("broker-versions", ("broker 1 3.7",))
+
+
+def test_brokers_that_are_not_supported_are_an_error() -> None:
+    older = replace(KAFKA, brokers={1: BrokerFacts(release=Release(0, 11), settings=SETTINGS)})
+
+    error, warning = examine(healthy(kafka=older)).findings
+
+    assert (error.severity, error.code, error.places) == (Severity.ERROR, "TOP810", ("broker 1 0.11",))
+    assert warning.places == ("broker 1 0.11",)
+
+
+def test_a_host_that_is_behind_is_found_by_stamps_of_its_future() -> None:
+    behind = zookeeper(newest_stamp_ms=1_000_000, read_at_ms=900_000)
+
+    [finding] = examine(behind).findings
+
+    assert "this host by -100 s or more" in finding.message
+
+
+def test_rules_that_lack_what_they_need_are_named_and_the_others_look() -> None:
+    fault = world(topic(topic_id=None)).snapshot
+
+    examination = examine(DoctorFacts(environment=environment(), snapshot=fault))
+
+    assert ids_of(examination) == ["missing-topic-id"]
+    left_out, looked = set(examination.rules_not_applied), {"brokers", "clock-skew", "no-leader", "reassignment"}
+    assert (
+        {"stray-lease", "wrong-cluster", "silent-broker", "missing-config"}
+        <= left_out
+        <= {r.id for r in RULES} - looked
+    )
+
+
+def test_without_an_authorizer_nobody_has_too_many_rights() -> None:
+    anybody = {**KAFKA.operations, "reader": frozenset({"DESCRIBE", "CREATE"})}
+
+    assert ids_of(examine(healthy(kafka=replace(KAFKA, operations=anybody)))) == []
+
+
+def test_a_young_marker_is_given_time_and_one_that_waits_for_a_dead_broker_is_not() -> None:
+    young = world(healthy_topic(), deleting={"orders": 1_000})
+    waiting = world(one_row(1, 9), deleting={"orders": 1_000})
+
+    assert "stuck-deletion" not in ids_of(examine(young))
+    [stuck] = [f for f in examine(waiting).findings if f.id == "stuck-deletion"]
+    assert "waits for broker 9" in stuck.message
+
+
+@pytest.mark.parametrize(
+    ("facts", "rule"),
+    [
+        pytest.param(world(one_row(1, states={0: partition_state([1], leader=-1)})), "no-leader", id="no leader"),
+        pytest.param(world(one_row(1, states={})), "missing-state", id="no state"),
+        pytest.param(world(one_row(1, 9), deleting={"orders": 1_000}), "stuck-deletion", id="deletion"),
+    ],
+)
+def test_the_fix_of_an_unhealthy_topic_ends_with_the_command_that_says_why(facts: DoctorFacts, rule: str) -> None:
+    [finding] = [f for f in examine(facts).findings if f.id == rule]
+
+    assert finding.fix.endswith(f"; to see all causes: topicops why orders --environment {environment().name}")
+
+
+def test_a_topic_that_goes_may_have_lost_its_leaders() -> None:
+    going = world(one_row(1, states={0: partition_state([1], leader=-1)}), deleting={"orders": 1_000})
+
+    assert ids_of(examine(going)) == []
+
+
+@pytest.mark.parametrize(
+    ("release", "way"),
+    [
+        pytest.param("2.3", "Kafka 2.3 cannot cancel one that cannot end: when no other one runs, ", id="none"),
+        pytest.param("2.4", "--cancel of Kafka 2.6 or later$", id="that of a newer Kafka"),
+        pytest.param("2.6", "with kafka-reassign-partitions --cancel$", id="the brokers' own"),
+    ],
+)
+def test_a_move_is_cancelled_by_what_the_oldest_broker_has(release: str, way: str) -> None:
+    facts = replace(world(topic(adding={0: (3,)})), kafka=broker_2(release=Release.parse(release)).kafka)
+
+    [finding] = [f for f in examine(facts).findings if f.id == "reassignment"]
+
+    assert re.search(way, finding.fix)
+
+
+def test_a_throttle_is_in_place_while_replicas_move() -> None:
+    moving = topic(overrides={"leader.replication.throttled.replicas": "0:1"}, adding={0: (3,)})
+
+    assert ids_of(examine(world(moving))) == ["reassignment"]
+
+
+def test_a_brokers_throttle_rate_is_left_over_when_nothing_moves() -> None:
+    throttled = broker_2_set(leader_replication_throttled_rate="1000").kafka
+    moving = snapshot(topic(adding={0: (3,)}))
+
+    [finding] = examine(healthy(kafka=throttled)).findings
+
+    assert (finding.id, finding.places) == ("leftover-throttle", ("broker 2 (leader.replication.throttled.rate)",))
+    assert ids_of(examine(healthy(kafka=throttled, snapshot=moving))) == ["reassignment"]
+
+
+def test_under_kraft_racks_may_be_mixed_and_no_broker_is_the_controller() -> None:
+    live = replace(in_racks({1: "a", 2: None, 3: "b"}), source="kafka", controller_id=None)
+
+    assert ids_of(examine(healthy(snapshot=live, zookeeper=None))) == []
+
+
+def test_below_protocol_2_8_no_topic_has_an_id_and_none_is_missing() -> None:
+    live = snapshot(*(replace(healthy_topic(name), topic_id=None) for name in ("a", "b")))
+
+    assert ids_of(examine(healthy(snapshot=live))) == []
+
+
+def test_many_places_are_counted_in_the_sentence_and_kept_in_the_json() -> None:
+    live = replace(snapshot(healthy_topic()), orphan_configs=frozenset(f"ghost-{n}" for n in range(9)))
+
+    examination = examine(healthy(snapshot=live))
+
+    assert "ghost-0, ghost-1, ghost-2 and 6 more" in examination.findings[0].message
+    assert len(json.loads(json_text(examination))["findings"][0]["places"]) == 9
+
+
+def test_errors_come_first_and_a_line_holds_no_control_character() -> None:
+    ghost = "gh\x1bost"
+    live: ClusterSnapshot = replace(snapshot(healthy_topic()), orphan_configs=frozenset({ghost}), controller_id=None)
+
+    text = doctor_text(examine(healthy(snapshot=live)))
+
+    told = [line for line in text.splitlines() if "[" in line]
+    assert told[0].startswith("error TOP432 [no-controller]: ")
+    assert told[1].startswith("warning [orphan-config]: ")
+    assert "\x1b" not in text
+    assert text.endswith(f"1 error, 1 warning; {len(RULES)} rules applied.")
+
+
+def test_a_broker_that_does_not_tell_of_its_disks_is_named() -> None:
+    found = examine(broker_2(log_directories="broker 2 describes no log directory: the reader needs Describe"))
+    (finding,) = [finding for finding in found.findings if finding.id == "failed-disk"]
+    assert (finding.severity, finding.code) == (Severity.WARNING, "TOP804")
+    assert "broker 2 describes no log directory" in finding.message
