@@ -19,6 +19,7 @@ from fixtures.spec_documents import write_environment, write_topic
 from topicops.flow import single_steps
 from topicops.flow.engines import DiffEngine
 from topicops.flow.runs.run import EnvironmentRun, Summary
+from topicops.on_airflow.plugged import Tools
 from topicops.on_airflow.site import Site
 from topicops.on_airflow.tasks import changes, pipeline
 from topicops.on_airflow.tasks.opening import XComValue
@@ -72,7 +73,7 @@ def world(guarded_broker: GuardedBroker, tmp_path: Path, topicops_home: Path) ->
     write_topic(topics, "again.coming", spec={"keyed": False})
     write_topic(topics, "again.growing", spec={"keyed": False, "partitions": 2})
     guarded_broker.make("again.growing")
-    yield World(Site(environment="local", topics=topics, flow=PlainFlow), topicops_home, guarded_broker)
+    yield World(Site(environment="local", topics=topics, tools=Tools(flow=PlainFlow())), topicops_home, guarded_broker)
     guarded_broker.clear()
 
 

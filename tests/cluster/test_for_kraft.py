@@ -88,7 +88,6 @@ def examined(live: Workspace) -> tuple[Ended, dict[str, Any]]:
     return ended, {finding["id"]: finding for finding in json.loads(ended.out)["findings"]}
 
 
-@pytest.mark.soak
 def test_what_was_planted_is_found_and_nothing_stands_in_the_way_once_the_advice_is_followed(
     live: Workspace, cluster: LocalCluster
 ) -> None:

@@ -21,7 +21,7 @@ from fixtures.live import create_topics, until
 from fixtures.workspace import Ended, Workspace
 from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections
 from topicops.edges.kafka.clients.settings import Deadline
-from topicops.edges.kafka.questions import broker_questions, group_requests
+from topicops.edges.kafka.questions import group_requests
 from topicops.edges.kafka.questions.consumer_groups import ConsumerGroups
 from topicops_local.cluster import LocalCluster
 from topicops_local.jars import kafka_jars
@@ -163,7 +163,7 @@ class LaterBrokers(BrokerConnections):
 def test_a_group_of_a_type_that_does_not_exist_yet_keeps_every_topic(
     live: Workspace, cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(broker_questions, "BrokerConnections", LaterBrokers)
+    monkeypatch.setattr(kafka_python_inside, "BrokerConnections", LaterBrokers)
     planned(live, cluster, "later.read", "later.other")
 
     with consumer(cluster.bootstrap_servers, "later", "later.read"):

@@ -314,7 +314,7 @@ def test_changes_that_cannot_be_verified_end_as_applied_and_not_verified(world: 
     away = environment.spec.cluster.model_copy(update={"zookeeper": ZooKeeperEndpoint(connection="not_known")})
     environment = replace(environment, spec=environment.spec.model_copy(update={"cluster": away}))
 
-    verify_or_fail(run, environment, plan, Applied(outcomes=(done,)), interrupted=lambda: False)
+    verify_or_fail(run, run.access(environment), plan, Applied(outcomes=(done,)), interrupted=lambda: False)
 
     assert apply_exit_status(reporting.run_report(run).summary) == 7
     single_steps.report(run)
