@@ -19,6 +19,7 @@ from fixtures.group_members import console_share_consumer, consumer, join_stream
 from fixtures.kafka_releases import spec_by_brokers
 from fixtures.live import create_topics, until
 from fixtures.workspace import Ended, Workspace
+from topicops.edges.kafka.clients import kafka_python_inside
 from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections
 from topicops.edges.kafka.clients.settings import Deadline
 from topicops.edges.kafka.questions import group_requests
