@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Producer, TopicPartition
+from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
 
 from fixtures.admin import new_admin
@@ -74,7 +74,17 @@ def live(workspace: Workspace, request: pytest.FixtureRequest) -> Iterator[Works
 
 
 def make(cluster: LocalCluster, name: str, *, age: timedelta = timedelta(0), **configs: str) -> None:
-    create_topics(cluster.bootstrap_servers, NewTopic(name, 1, 1, config=configs))
+    def is_made() -> bool:
+        """A topic of this name that was deleted a moment ago may still be on its way out."""
+        try:
+            create_topics(cluster.bootstrap_servers, NewTopic(name, 1, 1, config=configs))
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise
+            return False
+        return True
+
+    until(is_made, timeout_s=30)
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
     written_ms = int((datetime.now(UTC) - age).timestamp() * 1000)
     for number in range(RECORDS):
