@@ -30,7 +30,7 @@ demo: setup  ## Run the main job on an embedded three-broker cluster, through Ai
 test: setup  ## Run all tests but the long ones, four at a time (MORE="-k name" takes some, WORKERS=1 one at a time)
 	$(PYTEST) $(IN_PARALLEL) -m "not soak" $(MORE)
 
-test-fast: setup  ## Run what needs no server: seconds
+test-fast: setup  ## Run what needs no server: three minutes on two processors
 	$(PYTEST) $(IN_PARALLEL) -m "not (edges or airflow or cluster or versions or soak)" $(MORE)
 
 test-edges: setup  ## Run what needs ZooKeeper or Spark

@@ -16,7 +16,7 @@ from fixtures.simulation.shrinking import broken, every_crash_point, invariant_o
 from fixtures.simulation.stage import play
 from topicops.model.errors import ClusterUnreachableError
 
-SEEDS = range(20)
+SEEDS = range(40)
 FOUND_WITHIN = 3_000
 """Seeds until each planted bug must be found."""
 BEGIN = {
