@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -242,6 +243,21 @@ def test_a_secret_that_spark_repeats_is_neither_in_the_error_nor_in_its_cause() 
     with pytest.raises(TopicopsError) as caught, spark_errors("diff"):
         raise PySparkException("sc://127.0.0.1:1/;token=hunter2SECRET is not accepted")
     assert "hunter2SECRET" not in "".join(traceback.format_exception(caught.value))
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [ConnectionRefusedError(111), Py4JNetworkError("no answer"), Py4JError("An error occurred while calling o1.add")],
+)
+def test_every_form_of_a_lost_connection_says_that_java_has_ended(
+    lost: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "has_ended", lambda *, wait_s: wait_s > 0)
+    with (
+        pytest.raises(TopicopsError, match=r"^diff: Spark failed: Spark's Java process has ended; "),
+        spark_errors("diff"),
+    ):
+        raise lost
 
 
 def test_a_start_that_takes_too_long_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 from py4j.java_gateway import JavaObject  # type: ignore[import-untyped]
-from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -203,7 +203,8 @@ def spark_errors(doing: str) -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError, OSError) as error:
-        is_lost = isinstance(error, OSError | Py4JNetworkError) and has_ended(wait_s=_ENDS_S)
+        # py4j says a connection that broke by a Py4JError of any kind; only these two come from a Java that answered.
+        is_lost = not isinstance(error, PySparkException | Py4JJavaError) and has_ended(wait_s=_ENDS_S)
         reason, log = _ENDED if is_lost else reason_of(error), kept_log()
         where = f"; the driver's log is {log}" if log else ""
         said = f"{doing}: Spark failed: {without_secrets(reason)}{where}; check {SETTING}, or run again"
