@@ -20,7 +20,7 @@ from fixtures.scripted_flow import CREATE
 from fixtures.writing_notifier import to_file
 from topicops.edges.home.journal import FileJournal
 from topicops.features.notify import on_airflow as notifying
-from topicops.features.notify.telling import note_end_told, telling_of_run
+from topicops.features.notify.told import note_end_told, telling_of_run
 from topicops.flow.runs.run import EnvironmentRun, open_run
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import GatedChange
@@ -104,7 +104,7 @@ def test_what_was_told_while_nobody_could_write_is_told_as_over_by_the_next_good
 def test_the_scheduler_does_not_end_with_our_problem(
     told: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr("topicops.features.notify.telling.telling_of_failure", lambda *_: 1 / 0)
+    monkeypatch.setattr("topicops.features.notify.told.telling_of_failure", lambda *_: 1 / 0)
     tell_of_end(DAG, "r1", "a task failed")
     assert "nobody is told of the failed run r1" in caplog.text
     assert not lines(told)

@@ -14,7 +14,7 @@ from airflow.sdk.observability import stats
 
 from fixtures.scripted_task import ScriptedTask, context
 from topicops.features.notify.on_airflow import notifiers_of_setting, tell
-from topicops.features.notify.telling import Telling, telling_of_answer
+from topicops.features.notify.told import Telling, telling_of_answer
 from topicops.flow.runs.run import EnvironmentRun, open_run
 from topicops.model.errors import UsageError
 from topicops.on_airflow.airflow_inside import count

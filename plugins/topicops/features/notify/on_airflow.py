@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from airflow.sdk import BaseNotifier, Context
 
     from topicops.features.notify.events import Event
-    from topicops.features.notify.telling import Telling
+    from topicops.features.notify.told import Telling
     from topicops.flow.runs.run import EnvironmentRun
     from topicops.on_airflow.plugged_at_start import AnswerKind
 
@@ -54,7 +54,7 @@ def tell_of_run(
     approval: str,
 ) -> None:
     """Tell how the run ended."""
-    from topicops.features.notify.telling import note_end_told, telling_of_run
+    from topicops.features.notify.told import note_end_told, telling_of_run
 
     telling = partial(telling_of_run, run, mode=mode, failed_tasks=failed_tasks, is_whole=is_whole, approval=approval)
     tell(telling, notifiers, context)
@@ -63,7 +63,7 @@ def tell_of_run(
 
 def tell_of_drift(run: EnvironmentRun, notifiers: Sequence[BaseNotifier], context: Context, *, is_whole: bool) -> None:
     """Tell of the differences between cluster and files."""
-    from topicops.features.notify.telling import telling_of_drift
+    from topicops.features.notify.told import telling_of_drift
 
     tell(partial(telling_of_drift, run, is_whole=is_whole), notifiers, context)
 
@@ -79,7 +79,7 @@ def tell_of_answer(
     link: str = "",
 ) -> None:
     """Tell of a question, or of its answer; without a link the event leads to the run's plan."""
-    from topicops.features.notify.telling import telling_of_answer
+    from topicops.features.notify.told import telling_of_answer
 
     tell(lambda: telling_of_answer(run, kind=kind, verdict=verdict(), changes=changes), notifiers, context, link=link)
 
@@ -103,7 +103,7 @@ def tell(
 
 def tell_of_end(run: EnvironmentRun, reason: str, notifiers: Sequence[BaseNotifier], context: Context) -> None:
     """Tell the notifiers of a DAG file of a run that failed, unless its report has told of it."""
-    from topicops.features.notify.telling import telling_of_failure
+    from topicops.features.notify.told import telling_of_failure
 
     _tell_each(telling_of_failure(run, reason), _receivers(notifiers), context)
 
@@ -113,7 +113,7 @@ def tell_setting_of_end(run: EnvironmentRun, reason: str) -> Callable[[], bool] 
 
     Gives what writes down later that they were told, and returns whether it could; None means that it is written.
     """
-    from topicops.features.notify.telling import telling_of_failure
+    from topicops.features.notify.told import telling_of_failure
 
     found = telling_of_failure(run, reason)
     _tell_setting(found)
@@ -122,7 +122,7 @@ def tell_setting_of_end(run: EnvironmentRun, reason: str) -> Callable[[], bool] 
 
 def tell_setting_of_files(run: EnvironmentRun, fetched_at: datetime | None) -> None:
     """Tell the log and the notifiers of the setting that Airflow does not fetch the files, and when it does again."""
-    from topicops.features.notify.telling import telling_of_files
+    from topicops.features.notify.told import telling_of_files
 
     _tell_setting(telling_of_files(run, fetched_at))
 

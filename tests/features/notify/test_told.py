@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from topicops.features.notify.events import Event
-from topicops.features.notify.telling import Telling, telling_of_failure, telling_of_run
+from topicops.features.notify.told import Telling, telling_of_failure, telling_of_run
 from topicops.flow.reporting import note_problem, run_report
 from topicops.flow.runs.run import open_run
 from topicops.steps.reporting.run_report import headline

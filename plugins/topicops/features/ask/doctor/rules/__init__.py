@@ -10,8 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from topicops.features.ask.doctor import migration
-from topicops.features.ask.doctor.cluster import ConnectionRules, SettingsRules
 from topicops.features.ask.doctor.findings import (
     NOTICE,
     DoctorReport,
@@ -21,7 +19,9 @@ from topicops.features.ask.doctor.findings import (
     Severity,
     rules_of,
 )
-from topicops.features.ask.doctor.metadata import TopicRules
+from topicops.features.ask.doctor.rules import migration
+from topicops.features.ask.doctor.rules.cluster import ConnectionRules, SettingsRules
+from topicops.features.ask.doctor.rules.metadata import TopicRules
 from topicops.features.ask.doctor.values import DoctorFacts, KafkaFacts, KafkaRole
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.printable import printable

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from topicops.features.ask.doctor.cluster import PROTOCOL, ConnectionRules, SettingsRules
 from topicops.features.ask.doctor.findings import ERROR, NOTICE, WARNING, Finding, found, listed
-from topicops.features.ask.doctor.metadata import TopicRules
+from topicops.features.ask.doctor.rules.cluster import PROTOCOL, ConnectionRules, SettingsRules
+from topicops.features.ask.doctor.rules.metadata import TopicRules
 from topicops.features.ask.doctor.values import GONE_SETTINGS, DoctorFacts
 from topicops.model.codes import Code
 from topicops.model.release import (
