@@ -42,11 +42,12 @@ from benchmarks.apply import (
 )
 from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side
 from benchmarks.verify import local_cluster
-from topicops.features.shared.airflow_client import RUN_ENDED, AirflowClient
+from topicops.features.shared.airflow_client import RUN_ENDED
 from topicops.flow.runs.outcomes import read_outcomes
 from topicops.flow.runs.run import open_run
 from topicops.model.runs.results import OutcomeStatus
 from topicops_local.airflow import start_airflow, wait_for_dags
+from topicops_local.airflow_client import LocalAirflowClient
 from topicops_local.cluster import LocalCluster
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -80,7 +81,7 @@ class Bench:
     """One Airflow and one cluster; each turn is a run of the pipeline."""
 
     cluster: LocalCluster
-    client: AirflowClient
+    client: LocalAirflowClient
     project: Path
     topics: int
     """How many each run creates, and expands, configures and deletes."""
@@ -190,7 +191,7 @@ def sides(changes: int) -> Iterator[Mapping[str, Side]]:
 
 
 @contextmanager
-def airflow(project: Path) -> Iterator[AirflowClient]:
+def airflow(project: Path) -> Iterator[LocalAirflowClient]:
     (project / "dags").mkdir()
     (project / "airflow").mkdir()
     (project / "dags/topicops_dags.py").write_text(DAG_FILE, encoding="utf-8")

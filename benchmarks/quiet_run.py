@@ -47,8 +47,9 @@ from benchmarks.apply import (
 from benchmarks.harness import BenchmarkError, machine
 from benchmarks.process_cpu import Cost, counted
 from benchmarks.verify import local_cluster
-from topicops.features.shared.airflow_client import RUN_ENDED, AirflowClient, NotNowError
+from topicops.features.shared.airflow_client import RUN_ENDED, NotNowError
 from topicops_local.airflow import LocalAirflow, start_airflow, wait_for_dags
+from topicops_local.airflow_client import LocalAirflowClient
 from topicops_local.cluster import LocalCluster
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -72,7 +73,7 @@ class Installation:
     name: str
     project: Path
     airflow: LocalAirflow
-    client: AirflowClient
+    client: LocalAirflowClient
     cluster: LocalCluster
     environments: Sequence[str]
     idle: float = 0.0

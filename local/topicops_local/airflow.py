@@ -18,8 +18,9 @@ from types import TracebackType
 from typing import Self
 
 from topicops.edges.durable_files import write_atomically
-from topicops.features.shared.airflow_client import POLL_S, AirflowClient, AirflowError
+from topicops.features.shared.airflow_client import POLL_S, AirflowError
 from topicops.features.shared.java import last_lines
+from topicops_local.airflow_client import LocalAirflowClient
 from topicops_local.processes import ProcessMark, free_port, kill, members_of_session, spawn, stop, wait_gone
 
 USER = "admin"
@@ -74,9 +75,9 @@ class LocalAirflow:
     def log_of(self, service: str) -> Path:
         return self.folder / "logs" / f"{service}.log"
 
-    def client(self) -> AirflowClient:
+    def client(self) -> LocalAirflowClient:
         """A client that is signed in."""
-        client = AirflowClient(self.url, self.username, self.password)
+        client = LocalAirflowClient(self.url, self.username, self.password)
         client.sign_in()
         return client
 
@@ -215,7 +216,7 @@ def _spawn(service: str, folder: Path, variables: Mapping[str, str], port: int) 
 
 
 def _wait_healthy(airflow: LocalAirflow, timeout_s: float) -> None:
-    client = AirflowClient(airflow.url, airflow.username, airflow.password)
+    client = LocalAirflowClient(airflow.url, airflow.username, airflow.password)
     deadline = time.monotonic() + timeout_s
     while not client.healthy():
         airflow.require_alive()
@@ -224,7 +225,7 @@ def _wait_healthy(airflow: LocalAirflow, timeout_s: float) -> None:
         time.sleep(POLL_S)
 
 
-def wait_for_dags(client: AirflowClient, dag_ids: Sequence[str], *, timeout_s: float = 120.0) -> None:
+def wait_for_dags(client: LocalAirflowClient, dag_ids: Sequence[str], *, timeout_s: float = 120.0) -> None:
     """Wait until Airflow has all these DAGs. Raises ``AirflowError`` with the import error, if there is one."""
     deadline = time.monotonic() + timeout_s
     while missing := [dag_id for dag_id in dag_ids if not client.has_dag(dag_id)]:

@@ -23,10 +23,10 @@ from topicops.model.plans.changes import GateWord
 from topicops.model.release import NO_ZOOKEEPER, USUAL
 
 if TYPE_CHECKING:
-    from topicops.features.shared.airflow_client import AirflowClient
     from topicops.flow.runs.run import Run
     from topicops.model.plans.plan import GatedChange, Plan
     from topicops_local.airflow import LocalAirflow
+    from topicops_local.airflow_client import LocalAirflowClient
     from topicops_local.cluster import LocalCluster
 
 ENVIRONMENT = "local"
@@ -162,7 +162,7 @@ def _left_held(plan: Plan) -> GatedChange | None:
     return held[-1] if held else None
 
 
-def _follow_pipeline(airflow: LocalAirflow, client: AirflowClient, approved: Sequence[str]) -> str:
+def _follow_pipeline(airflow: LocalAirflow, client: LocalAirflowClient, approved: Sequence[str]) -> str:
     """Trigger the pipeline, print each task when it ends, and return the run's id."""
     run_id = client.trigger(PIPELINE, {"mode": "apply", "approved": approved})
     for task in client.follow(PIPELINE, run_id, timeout_s=RUN_TIMEOUT_S, each_time=airflow.require_alive):
@@ -171,7 +171,7 @@ def _follow_pipeline(airflow: LocalAirflow, client: AirflowClient, approved: Seq
     return run_id
 
 
-def _show_report(run: Run, client: AirflowClient, run_id: str, *, succeeded: bool) -> None:
+def _show_report(run: Run, client: LocalAirflowClient, run_id: str, *, succeeded: bool) -> None:
     from topicops.flow import reporting
 
     _heading(6, "What the run did, and what was verified")
@@ -187,7 +187,7 @@ def _show_report(run: Run, client: AirflowClient, run_id: str, *, succeeded: boo
             print_result(_last_lines(client.log(PIPELINE, run_id, task.task_id, task.try_number)))
 
 
-def _question(client: AirflowClient) -> str:
+def _question(client: LocalAirflowClient) -> str:
     """The run of the approval DAG that waits for an answer. Raises ``AirflowError`` when none asks in time."""
     from topicops.features.shared.airflow_client import AirflowError
 
@@ -202,7 +202,7 @@ def _question(client: AirflowClient) -> str:
 
 
 def _show_places(
-    airflow: LocalAirflow, client: AirflowClient, cluster: LocalCluster, *, pipeline_run: str, asked: str | None
+    airflow: LocalAirflow, client: LocalAirflowClient, cluster: LocalCluster, *, pipeline_run: str, asked: str | None
 ) -> None:
     print_result(f"\nAirflow: {airflow.url}  login: {airflow.username}  password: {airflow.password}")
     if asked:

@@ -14,7 +14,7 @@ from topicops.model.cluster.snapshot import Assignment
 from topicops.model.errors import ClusterError, UsageError
 from topicops.model.plans.changes import CreateTopic, Precondition
 from topicops.model.ports import AnswerKind
-from topicops.model.release import ZSTD, Release
+from topicops.model.release import Release
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Risk
@@ -22,6 +22,8 @@ from topicops.model.specs.environment import Risk
 COMPRESSION = "compression.type"
 UNMANAGED = "scratch.experiments"
 RETENTION = "retention.ms"
+ZSTD = Release(2, 1)
+"""Brokers know the compression ``zstd`` (KIP-110)."""
 
 
 def copy_files(topics: Path, dags: Path, folder: Path) -> tuple[Path, Path]:

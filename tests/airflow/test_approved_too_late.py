@@ -21,7 +21,7 @@ from topicops.edges.home.memories import HELD
 from topicops.features.ask.history.file import read_history
 from topicops.flow import single_steps
 from topicops.flow.runs.run import EnvironmentRun, outcomes_file
-from topicops.flow.single_steps import ApplySummary, ReportSummary, apply_summary
+from topicops.flow.single_steps import ReportSummary
 from topicops.model.plans.changes import Action
 from topicops.model.plans.plan import Approval
 from topicops.model.runs.memories import HeldSet
@@ -51,7 +51,7 @@ class RefusingFlow(ScriptedFlow):
         attempt: int,
         started_by: str,
         interrupted: Callable[[], bool],
-    ) -> ApplySummary:
+    ) -> Mapping[str, int]:
         done = [g for g in run.read_plan().changes if g.change.action in actions]
         outcomes = [
             Outcome.of(gated, OutcomeStatus.REFUSED, self.refused[gated.change.topic])
@@ -61,7 +61,7 @@ class RefusingFlow(ScriptedFlow):
         ]
         (action,) = actions
         run.store.write_value(outcomes_file(action), tuple(outcomes))
-        return apply_summary(run, outcomes)
+        return single_steps.counts_of(outcomes)
 
     def report(self, run: EnvironmentRun, *, failed_tasks: Sequence[str]) -> ReportSummary:
         return single_steps.report(run, failed_tasks=failed_tasks)

@@ -14,10 +14,10 @@ from fixtures.path_proxy import PathProxy
 from fixtures.rich_plan import rich_plan
 from fixtures.run_pages import write_run
 from fixtures.topic_index import write_index
-from topicops.features.shared.airflow_client import AirflowClient
 from topicops.features.topic_pages.on_airflow import VIEW
 from topicops.on_airflow.names import PLAN_ROUTE, PREFIX, QUALITY_ROUTE
 from topicops_local.airflow import LocalAirflow, start_airflow, wait_for_dags
+from topicops_local.airflow_client import LocalAirflowClient
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PIPELINE = "topic_pipeline_local"
@@ -49,7 +49,7 @@ def test_below_a_path_a_person_sees_every_page_of_topics(tmp_path: Path) -> None
             Browser(tmp_path) as browser,
         ):
             proxy.target = airflow.url
-            client = AirflowClient(proxy.url, airflow.username, airflow.password)
+            client = LocalAirflowClient(proxy.url, airflow.username, airflow.password)
             client.sign_in()
             wait_for_dags(client, [PIPELINE])
             run_id = client.trigger(PIPELINE, {})

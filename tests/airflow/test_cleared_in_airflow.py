@@ -9,8 +9,8 @@ import pytest
 
 from fixtures.live import look
 from fixtures.topic_project import TOPIC, Project
-from topicops.features.shared.airflow_client import AirflowClient
 from topicops_local.airflow import start_airflow, wait_for_dags
+from topicops_local.airflow_client import LocalAirflowClient
 from topicops_local.cluster import LocalCluster
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(900)]
@@ -21,7 +21,7 @@ RUN_S = 480.0
 
 @dataclass(frozen=True)
 class Stage:
-    client: AirflowClient
+    client: LocalAirflowClient
     project: Project
 
     def run(self) -> str:

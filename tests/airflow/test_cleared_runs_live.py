@@ -18,7 +18,8 @@ from fixtures.scripted_task import ScriptedRun, ScriptedTask, context
 from fixtures.spec_documents import write_environment, write_topic
 from topicops.flow import single_steps
 from topicops.flow.engines import DiffEngine
-from topicops.flow.runs.run import EnvironmentRun, Summary
+from topicops.flow.runs.run import EnvironmentRun
+from topicops.flow.single_steps import Summary
 from topicops.on_airflow.plugged import Tools
 from topicops.on_airflow.site import Site
 from topicops.on_airflow.tasks import changes, pipeline

@@ -21,7 +21,7 @@ from topicops.features.quality import judging
 from topicops.flow import single_steps
 from topicops.flow.engines import DiffEngine
 from topicops.flow.runs.run import EnvironmentRun, open_run
-from topicops.flow.single_steps import DiffSummary
+from topicops.flow.single_steps import Summary
 from topicops.model.ports import ConnectionFields, ConnectionSource
 from topicops.model.runs.results import QualityReport
 from topicops.on_airflow.dags.environment import pipeline_dag
@@ -47,7 +47,7 @@ class WatchedFlow:
 
         return open_run(connections=watched, **rest)
 
-    def diff(self, run: EnvironmentRun, *, engine: DiffEngine) -> DiffSummary:
+    def diff(self, run: EnvironmentRun, *, engine: DiffEngine) -> Summary:
         return single_steps.diff(run)
 
     def beside(self, run: EnvironmentRun) -> AbstractContextManager[None]:

@@ -19,11 +19,11 @@ from fixtures.live import create_topics, look, until
 from fixtures.reviews import KEY, as_param, review_of, signed
 from fixtures.topic_project import TOMBSTONE, TOPIC, Project
 from topicops.edges.home.audit_files import read_audit_log
-from topicops.features.shared.airflow_client import AirflowClient
 from topicops.flow import planning
 from topicops.flow.runs.run import open_run
 from topicops.model.runs.results import RunResult
 from topicops_local.airflow import start_airflow, wait_for_dags
+from topicops_local.airflow_client import LocalAirflowClient
 from topicops_local.cluster import LocalCluster
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1500)]
@@ -40,7 +40,7 @@ GIT_BUNDLE = "airflow.providers.git.bundles.git.GitDagBundle"
 LOCAL_BUNDLE = "airflow.dag_processing.bundles.local.LocalDagBundle"
 
 
-def result_of(client: AirflowClient, dag_id: str, run_id: str) -> RunResult:
+def result_of(client: LocalAirflowClient, dag_id: str, run_id: str) -> RunResult:
     return msgspec.convert(client.xcom(dag_id, run_id, "report", "result"), RunResult)
 
 
@@ -161,7 +161,7 @@ class Synced:
 class Stage:
     """One environment whose files a sync updates."""
 
-    client: AirflowClient
+    client: LocalAirflowClient
     repository: Repository
     project: Project
     synced: Synced

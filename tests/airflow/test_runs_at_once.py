@@ -12,7 +12,8 @@ import pytest
 from fixtures.airflow_story import RUN_S, Story, airflow_stories, remove_topics
 from fixtures.postgresql import NO_POSTGRESQL, postgresql
 from fixtures.topic_project import TOPIC
-from topicops.features.shared.airflow_client import AirflowClient, AirflowError
+from topicops.features.shared.airflow_client import AirflowError
+from topicops_local.airflow_client import LocalAirflowClient
 from topicops_local.cluster import LocalCluster
 
 logger = logging.getLogger(__name__)
@@ -41,7 +42,7 @@ def stories(
         remove_topics(stories)
 
 
-def triggered(client: AirflowClient, dag_id: str) -> str:
+def triggered(client: LocalAirflowClient, dag_id: str) -> str:
     """The run's id. On SQLite Airflow may refuse a trigger beside another one; then a person clicks once more."""
     for _ in range(5):
         try:

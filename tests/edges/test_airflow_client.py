@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from topicops.features.shared.airflow_client import AirflowClient, AirflowError, NoSuchInAirflowError
+from topicops_local.airflow_client import LocalAirflowClient
 
 
 @dataclass
@@ -77,7 +78,7 @@ def test_the_pages_of_a_plugin_in_the_left_bar_are_found_and_tabs_are_none(serve
     plugins = [{"name": "topicops", "external_views": [tab, page]}, {"name": "other", "external_views": [page]}]
     server.statuses, server.answer = [200], json.dumps({"plugins": plugins})
 
-    pages = AirflowClient(server.url, token="t").pages_in_the_bar("topicops")
+    pages = LocalAirflowClient(server.url, token="t").pages_in_the_bar("topicops")
 
     assert pages == {"Topics": f"{server.url}/plugin/topicops-topics"}
 

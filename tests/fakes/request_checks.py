@@ -6,18 +6,11 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from fakes.controller.releases import CHECKS_IDS, CONFIGURES_KNOWN
 from fakes.create_request import METADATA_TOPIC, NOT_GIVEN, CreateAnswer, CreatePolicy, CreateRequest
 from topicops.model.cluster.snapshot import Assignment, LiveTopic
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
-from topicops.model.release import (
-    CHECKS_IDS,
-    CONFIGURES_KNOWN,
-    REASSIGNMENTS_IN_TOPICS,
-    SINGLE_OVERRIDES,
-    USUAL,
-    Release,
-    of_release,
-)
+from topicops.model.release import REASSIGNMENTS_IN_TOPICS, SINGLE_OVERRIDES, USUAL, Release, of_release
 from topicops.model.specs.config_checks import config_problem
 
 UNKNOWN_TOPIC = "UNKNOWN_TOPIC_OR_PARTITION (3): This server does not host this topic-partition."

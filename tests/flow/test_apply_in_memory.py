@@ -434,8 +434,8 @@ def test_a_try_that_a_later_try_overtook_leaves_no_outcomes(simulated: Simulated
     run = wants_a_create_and_a_delete(simulated)
     later = run.store.path("journal-all-2.jsonl")
     simulated.cluster.before_next_request(lambda: later.write_text(""))
-    summary = single_steps.apply(run)
-    assert (sum(summary.counts.values()), outcomes_of(run)) == (2, [])
+    counts = single_steps.apply(run)
+    assert (sum(counts.values()), outcomes_of(run)) == (2, [])
 
 
 # --- errors that no code expects --------------------------------------------------------------------------------------

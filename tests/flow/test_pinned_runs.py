@@ -167,7 +167,7 @@ def test_a_pinned_run_waits_until_the_folder_is_at_its_commit(simulated: Simulat
     wait_for_pinned_files(run.files, patience_s=600.0, clock=waiting.clock, progress=lines.append)
     assert waiting.seconds == 4.0
     assert lines == [f"The files are of commit {before}; waiting up to 600 s for commit {wanted}"]
-    assert single_steps.validate(run).commit == wanted
+    assert single_steps.validate(run)["commit"] == wanted
 
 
 def test_a_pinned_run_waits_no_longer_than_it_may(simulated: Simulated, repository: Repository) -> None:

@@ -11,11 +11,11 @@ from topicops.features.quality.rules import RULES
 from topicops.model.cluster.snapshot import ClusterSnapshot, Tally
 from topicops.model.errors import TopicopsError
 from topicops.model.plans.delta import TopicClass, desired_row, live_row
-from topicops.model.runs.facts import CAUSES, Facts, OwnedTopics, PartitionCounts
+from topicops.model.runs.facts import CAUSES, Facts, OwnedTopics, OwnersDrift, PartitionCounts
 from topicops.model.specs.desired import DesiredTopic
 from topicops.steps.facts import classes_by_owner, counts_without_states, facts_of, partition_counts
 from topicops.steps.planning.diff import diff
-from topicops.steps.reporting.facts_wording import OwnersDrift, load_rows, owner_lines, unhealthy_lines
+from topicops.steps.reporting.facts_wording import load_rows, owner_lines, unhealthy_lines
 from topicops.steps.reporting.run_report import RunReport, report_json
 
 RACKS = {1: "a", 2: "b", 3: "b"}

@@ -161,7 +161,7 @@ def _failed(
     """Print why the command ended: for people on stderr, and with ``--format json`` also as JSON on stdout."""
     print_error(text)
     if _is_json(words):
-        from topicops.cli.error_json import error_json
+        from topicops.steps.reporting.diagnostics_text import error_json
 
         print_result(error_json(status, code=code, message=message, diagnostics=diagnostics))
     return status

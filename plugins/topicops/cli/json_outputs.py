@@ -17,13 +17,12 @@ import topicops.features.fleet.values
 import topicops.features.rehearse.losses
 import topicops.features.rehearse.played
 import topicops.features.undo.values
-from topicops.cli.error_json import Failed
 from topicops.model.plans.plan_file import PlanFile
 from topicops.model.runs.audit import AuditLine
 from topicops.model.runs.facts import Facts
 from topicops.model.runs.results import QualityReport
 from topicops.steps.planning.diff import DriftReport
-from topicops.steps.reporting.diagnostics_text import Diagnostics
+from topicops.steps.reporting.diagnostics_text import Diagnostics, Failed
 from topicops.steps.reporting.run_report import ReportFile
 
 

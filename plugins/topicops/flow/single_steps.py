@@ -24,16 +24,15 @@ from topicops.flow.runs.run import (
     DELTA_FILE,
     DESIRED_FILE,
     DIAGNOSTICS_FILE,
+    DRIFT_FILE,
     ENVIRONMENT_FILE,
     FILES_COMMIT,
     KINDS,
     LIVE_FILE,
     PLAN_FILE,
-    CountedSummary,
     EnvironmentRun,
     Notes,
     Run,
-    Summary,
     baseline_file,
     notes_of,
     outcomes_file,
@@ -47,7 +46,7 @@ from topicops.model.plans.changes import ACTIONS, Action, GateWord
 from topicops.model.plans.delta import Delta
 from topicops.model.plans.plan import Approval, Plan
 from topicops.model.runs.results import Outcome, OutcomeStatus, Verdict
-from topicops.steps.planning.diff import counted, drift, drift_lines, drift_summary
+from topicops.steps.planning.diff import DriftReport, drift, drift_lines, drift_summary
 from topicops.steps.planning.only import Only, keep_held
 from topicops.steps.reporting.run_report import headline
 from topicops.steps.verifying.observation import FindingKey
@@ -55,60 +54,13 @@ from topicops.steps.verifying.observation import FindingKey
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ValidateSummary(Summary):
-    topics: int
-    warnings: int
-    commit: str | None
-    digest: str
+Summary = dict[str, object]
+"""What a step leaves in XCom: the ``path`` of its artifact, digests and counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SnapshotSummary(Summary):
-    cluster_id: str
-    topics: int
-    partitions: int
-    brokers: int
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DiffSummary(Summary):
-    counts: Mapping[str, int]
-    """Number of topics of each class."""
-    seconds: float
-    """Duration of this step."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanSummary(Summary):
-    changes: int
-    blocked: int
-    drift: int
-    unmanaged: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GateSummary(CountedSummary):
-    """How many changes have each word of the gate."""
-
-    fingerprint: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ApplySummary(CountedSummary):
-    """How many outcomes have each status."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VerifySummary(CountedSummary):
-    """How many checks have each verdict."""
-
-    topics: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReportSummary(Summary):
+class ReportSummary:
+    path: str
     ok: bool
     """Whether nothing failed."""
     summary: str
@@ -118,15 +70,7 @@ class ReportSummary(Summary):
     blocked: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DriftSummary(CountedSummary):
-    """How many differences are of each kind."""
-
-    summary: str
-    differences: int
-
-
-def validate(run: EnvironmentRun, *, as_tables: bool = False, patience_s: float = 0.0) -> ValidateSummary:
+def validate(run: EnvironmentRun, *, as_tables: bool = False, patience_s: float = 0.0) -> Summary:
     """Write ``environment.json`` and ``desired.json``. Opens no connection.
 
     Args:
@@ -140,13 +84,13 @@ def validate(run: EnvironmentRun, *, as_tables: bool = False, patience_s: float 
     specs = _read_specs(run, patience_s)
     keep_specs(run, specs, as_tables=as_tables)
     desired = specs.desired
-    return ValidateSummary(
-        path=str(run.store.path(DESIRED_FILE)),
-        topics=len(desired.topics),
-        warnings=len(desired.warnings),
-        commit=desired.commit,
-        digest=desired.digest,
-    )
+    return {
+        "path": str(run.store.path(DESIRED_FILE)),
+        "topics": len(desired.topics),
+        "warnings": len(desired.warnings),
+        "commit": desired.commit,
+        "digest": desired.digest,
+    }
 
 
 def _read_specs(run: EnvironmentRun, patience_s: float = 0.0) -> Specs:
@@ -163,42 +107,42 @@ def _read_specs(run: EnvironmentRun, patience_s: float = 0.0) -> Specs:
         raise SpecError(found) from error
 
 
-def snapshot(run: EnvironmentRun, *, states: bool = False) -> SnapshotSummary:
+def snapshot(run: EnvironmentRun, *, states: bool = False) -> Summary:
     """Write ``live.json``. Raises as ``planning.read_snapshot``."""
     started = time.monotonic()
     desired = run.read_desired() if run.store.has(DESIRED_FILE) else None
     reading = read_snapshot(run, run.access(read_environment(run)), desired, states=states).reading
-    return SnapshotSummary(
-        path=str(run.store.path(LIVE_FILE)),
-        cluster_id=reading.cluster_id,
-        topics=reading.topics,
-        partitions=reading.partitions,
-        brokers=reading.brokers,
-        seconds=round(time.monotonic() - started, 3),
-    )
+    return {
+        "path": str(run.store.path(LIVE_FILE)),
+        "cluster_id": reading.cluster_id,
+        "topics": reading.topics,
+        "partitions": reading.partitions,
+        "brokers": reading.brokers,
+        "seconds": round(time.monotonic() - started, 3),
+    }
 
 
-def diff(run: EnvironmentRun, *, engine: DiffEngine = PYTHON) -> DiffSummary:
+def diff(run: EnvironmentRun, *, engine: DiffEngine = PYTHON) -> Summary:
     """Write ``delta.json`` and ``facts-before.json``. Raises as ``planning.compare``."""
     desired, live, started = run.read_desired(), run.read_live(), time.monotonic()
     comparison = compare(run, desired, live, engine=engine, connections=run.connections)
     return _diff_summary(run, comparison.delta, started)
 
 
-def diff_once(run: EnvironmentRun, *, engine: DiffEngine = PYTHON) -> DiffSummary:
+def diff_once(run: EnvironmentRun, *, engine: DiffEngine = PYTHON) -> Summary:
     """As ``diff``, unless the run has a ``delta.json``: that is of this snapshot, because each snapshot removes it."""
     if not run.store.has(DELTA_FILE):
         return diff(run, engine=engine)
     return _diff_summary(run, run.read_delta(), time.monotonic())
 
 
-def _diff_summary(run: Run, delta: Delta, started: float) -> DiffSummary:
+def _diff_summary(run: Run, delta: Delta, started: float) -> Summary:
     counts = {topic_class.value: count for topic_class, count in delta.counts.items()}
     path = str(run.store.path(DELTA_FILE))
-    return DiffSummary(path=path, counts=counts, seconds=round(time.monotonic() - started, 3))
+    return {"path": path, "counts": counts, "seconds": round(time.monotonic() - started, 3)}
 
 
-def plan(run: EnvironmentRun, *, only: Only | None = None) -> PlanSummary:
+def plan(run: EnvironmentRun, *, only: Only | None = None) -> Summary:
     """Write ``changes.json``: the ordered changes, and what is blocked, drifted, unmanaged or paused.
 
     Args:
@@ -206,16 +150,16 @@ def plan(run: EnvironmentRun, *, only: Only | None = None) -> PlanSummary:
     """
     access, snapshot = run.access(read_environment(run)), load_snapshot(run)
     _, change_set = plan_changes(run, access, run.files, run.read_desired(), snapshot, run.read_delta(), only=only)
-    return PlanSummary(
-        path=str(run.store.path(CHANGES_FILE)),
-        changes=len(change_set.changes),
-        blocked=len(change_set.blocked),
-        drift=len(change_set.drift),
-        unmanaged=len(change_set.unmanaged),
-    )
+    return {
+        "path": str(run.store.path(CHANGES_FILE)),
+        "changes": len(change_set.changes),
+        "blocked": len(change_set.blocked),
+        "drift": len(change_set.drift),
+        "unmanaged": len(change_set.unmanaged),
+    }
 
 
-def gate(run: EnvironmentRun, *, approvals: Sequence[Approval] = ()) -> GateSummary:
+def gate(run: EnvironmentRun, *, approvals: Sequence[Approval] = ()) -> Summary:
     """Write ``plan.json``: each change sorted into run, held or skipped; the approvals let run what the policy counts.
 
     An earlier try of the run applied an earlier plan: its outcomes, notes, checks and baselines are removed.
@@ -227,12 +171,12 @@ def gate(run: EnvironmentRun, *, approvals: Sequence[Approval] = ()) -> GateSumm
     return _gate_summary(run, found)
 
 
-def _gate_summary(run: Run, found: Plan) -> GateSummary:
+def _gate_summary(run: Run, found: Plan) -> Summary:
     counts = {word.value: len(found.with_gate(word)) for word in GateWord}
-    return GateSummary(path=str(run.store.path(PLAN_FILE)), fingerprint=found.fingerprint, counts=counts)
+    return {**counts, "path": str(run.store.path(PLAN_FILE)), "fingerprint": found.fingerprint}
 
 
-def plan_held(run: EnvironmentRun, digests: Collection[str]) -> GateSummary:
+def plan_held(run: EnvironmentRun, digests: Collection[str]) -> Summary:
     """Write ``plan.json`` of these changes alone, by the present files and cluster.
 
     Raises:
@@ -260,8 +204,12 @@ def apply(
     attempt: int = 1,
     interrupted: Callable[[], bool] = lambda: False,
     started_by: str = "",
-) -> ApplySummary:
-    """Write ``outcomes-<action>.json`` for each of ``actions``. Takes and raises what ``applying.carry_out`` does."""
+) -> Mapping[str, int]:
+    """Write ``outcomes-<action>.json`` for each of ``actions``. Takes and raises what ``applying.carry_out`` does.
+
+    Returns:
+        How many outcomes have each status.
+    """
     earlier = {a: read_outcomes(run, [a]) for a in ACTIONS if a not in actions and run.store.has(outcomes_file(a))}
     planned = run.read_plan()
     applied = carry_out(
@@ -279,15 +227,14 @@ def apply(
         interrupted=interrupted,
         started_by=started_by,
     )
-    return apply_summary(run, applied.outcomes)
+    return counts_of(applied.outcomes)
 
 
-def apply_summary(run: Run, outcomes: Sequence[Outcome]) -> ApplySummary:
-    counts = {status.value: sum(outcome.status is status for outcome in outcomes) for status in OutcomeStatus}
-    return ApplySummary(path=str(run.store.folder), counts=counts)
+def counts_of(outcomes: Sequence[Outcome]) -> Mapping[str, int]:
+    return {status.value: sum(outcome.status is status for outcome in outcomes) for status in OutcomeStatus}
 
 
-def verify(run: EnvironmentRun, *, interrupted: Callable[[], bool] = lambda: False) -> VerifySummary:
+def verify(run: EnvironmentRun, *, interrupted: Callable[[], bool] = lambda: False) -> Summary:
     """Write ``checks.json``: each topic that apply touched; problems from before the run are marked as such."""
     baselines = map(baseline_file, KINDS)
     known = [run.store.read_value(name, tuple[FindingKey, ...]) for name in baselines if run.store.has(name)]
@@ -301,7 +248,7 @@ def verify(run: EnvironmentRun, *, interrupted: Callable[[], bool] = lambda: Fal
     )
     counts = {verdict.value: sum(check.verdict is verdict for check in checks) for verdict in Verdict}
     topics = len({check.topic for check in checks if check.topic})
-    return VerifySummary(path=str(run.store.path(CHECKS_FILE)), topics=topics, counts=counts)
+    return {**counts, "path": str(run.store.path(CHECKS_FILE)), "topics": topics}
 
 
 def report(
@@ -332,14 +279,12 @@ def note_verified(run: EnvironmentRun, *, failed_tasks: Sequence[str] = ()) -> N
     note_verified_report(run, run_report(run, failed_tasks=failed_tasks))
 
 
-def record_drift(run: EnvironmentRun, *, only: str | None = None) -> DriftSummary:
-    """``drift.json``, and a line for each difference between the files and the snapshot of this run."""
+def record_drift(run: EnvironmentRun, *, only: str | None = None) -> DriftReport:
+    """Write ``drift.json``, and a line for each difference between the files and the snapshot of this run."""
     delta = run.read_delta() if run.store.has(DELTA_FILE) else None
     found = drift(run.read_desired(), run.read_live(), read_environment(run), only=only, delta=delta)
     for line in drift_lines(found.drift):
         run.progress(line)
-    summary = drift_summary(found)
-    run.progress(summary)
-    path = run.store.write_json("drift.json", found)
-    counts = {kind.value: number for kind, number in counted(found.drift).items()}
-    return DriftSummary(path=str(path), summary=summary, differences=len(found.drift), counts=counts)
+    run.progress(drift_summary(found))
+    run.store.write_json(DRIFT_FILE, found)
+    return found

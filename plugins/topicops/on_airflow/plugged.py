@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,14 +17,15 @@ import topicops.features.spark.settings
 import topicops.features.topic_pages.indexing
 from topicops.flow import single_steps
 from topicops.flow.engines import PYTHON, DiffEngine
-from topicops.flow.runs.run import EnvironmentRun, Summary
-from topicops.flow.single_steps import ApplySummary, DriftSummary, ReportSummary
+from topicops.flow.runs.run import EnvironmentRun
+from topicops.flow.single_steps import ReportSummary, Summary
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.plans.changes import Action
 from topicops.model.plans.plan import Approval
 from topicops.model.ports import ConnectionSource
 from topicops.model.runs.results import QualityReport, Quiet, ReviewApprovals
 from topicops.plugged import ENGINES
+from topicops.steps.planning.diff import DriftReport
 from topicops.steps.reporting.markup import Html
 
 
@@ -50,7 +51,7 @@ class Flow(Protocol):
     def plan(self, run: EnvironmentRun, *, only: str | None) -> Summary: ...
     def plan_held(self, run: EnvironmentRun, digests: Collection[str]) -> Summary: ...
     def gate(self, run: EnvironmentRun, *, approvals: Sequence[Approval] = ()) -> Summary: ...
-    def record_drift(self, run: EnvironmentRun, *, only: str | None) -> DriftSummary: ...
+    def record_drift(self, run: EnvironmentRun, *, only: str | None) -> DriftReport: ...
     def apply(
         self,
         run: EnvironmentRun,
@@ -61,7 +62,7 @@ class Flow(Protocol):
         attempt: int,
         started_by: str,
         interrupted: Callable[[], bool],
-    ) -> ApplySummary: ...
+    ) -> Mapping[str, int]: ...
     def verify(self, run: EnvironmentRun) -> Summary: ...
     def report(self, run: EnvironmentRun, *, failed_tasks: Sequence[str]) -> ReportSummary: ...
     def note_verified(self, run: EnvironmentRun, *, failed_tasks: Sequence[str]) -> None: ...

@@ -156,8 +156,8 @@ def test_nothing_that_may_run_needs_neither_lease_nor_brokers(world: Workspace, 
     held = gate(plan_of(chroot, DELETE).change_set, builders.environment())
     assert [gated.gate for gated in held.changes] == [GateWord.HELD]
     with ZooKeeperLease(chroot.hosts, run="cli/other", operation="apply all"):
-        summary = single_steps.apply(run_of(world, held))
-    assert summary.counts["not sent"] == 0
+        counts = single_steps.apply(run_of(world, held))
+    assert counts["not sent"] == 0
 
 
 def test_an_environment_without_a_lease_is_told_in_the_report(world: Workspace, chroot: Chroot) -> None:

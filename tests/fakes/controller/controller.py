@@ -26,18 +26,17 @@ from fakes.controller.messages import (
     UncleanElectionAllowed,
 )
 from fakes.controller.reassignment import Reassignments
-from fakes.controller.state_machines import PartitionStateMachine, ReplicaStateMachine
-from fakes.controller.states import PartitionStatus, ReplicaStatus
-from fakes.controller.znodes import Replica, TopicPartition, Znodes
-from topicops.model.release import (
+from fakes.controller.releases import (
     ALTERS_ISRS,
     KNOWS_BOUNCED_BROKERS,
     LEAVES_LEADERS,
-    REASSIGNMENTS_IN_TOPICS,
     REPEATS_ELECTIONS,
     RESTORES_ROWS,
-    TOPIC_IDS,
 )
+from fakes.controller.state_machines import PartitionStateMachine, ReplicaStateMachine
+from fakes.controller.states import PartitionStatus, ReplicaStatus
+from fakes.controller.znodes import Replica, TopicPartition, Znodes
+from topicops.model.release import REASSIGNMENTS_IN_TOPICS, TOPIC_IDS
 
 
 class Controller:

@@ -27,9 +27,9 @@ from fakes.controller.messages import (
     TopicsChanged,
     UncleanElectionAllowed,
 )
+from fakes.controller.releases import ELECTS_WHEN_ALLOWED
 from fakes.controller.znodes import ReplicaAssignment, TopicPartition, TopicZnode, Znodes
 from topicops.model.cluster.health import UNCLEAN_ELECTION, elects_unclean
-from topicops.model.release import ELECTS_WHEN_ALLOWED
 
 
 class PlayedCluster:

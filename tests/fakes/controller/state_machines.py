@@ -17,10 +17,11 @@ from fakes.controller.elections import (
     preferred_election,
     reassignment_election,
 )
+from fakes.controller.releases import KEEPS_LAST_IN_ISR, SHRINKS_AT_FAILOVER
 from fakes.controller.states import PartitionStatus, ReplicaStatus, partition_may_become, replica_may_become
 from fakes.controller.znodes import Replica, TopicPartition
 from topicops.model.cluster.health import Elected, first_state, offline_election, with_leader, without_replica
-from topicops.model.release import DELETES_NEVER_LED, KEEPS_LAST_IN_ISR, SHRINKS_AT_FAILOVER
+from topicops.model.release import DELETES_NEVER_LED
 
 
 class PartitionStateMachine:

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-from topicops.model.release import DEAD_REPLICAS_INELIGIBLE, Release
+from fakes.controller.releases import DEAD_REPLICAS_INELIGIBLE
+from topicops.model.release import Release
 
 
 class PartitionStatus(StrEnum):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import asdict
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -66,21 +67,7 @@ class FileJournal:
 
     def record(self, outcomes: Sequence[Outcome]) -> None:
         at = self._now()
-        self._append(
-            [
-                JournalEntry(
-                    at=at,
-                    kind="outcome",
-                    topic=outcome.topic,
-                    action=outcome.action,
-                    digest=outcome.digest,
-                    status=outcome.status,
-                    message=outcome.message,
-                    sent=outcome.sent,
-                )
-                for outcome in outcomes
-            ]
-        )
+        self._append([JournalEntry(at=at, kind="outcome", **asdict(outcome)) for outcome in outcomes])
 
     def _append(self, entries: Sequence[JournalEntry]) -> None:
         advice = "; nothing more is sent: check the disk, then run again"

@@ -25,7 +25,9 @@ from topicops.flow.planning import specs_of
 from topicops.flow.runs.files import commit_of_files
 from topicops.flow.runs.kept import keep_specs, prune
 from topicops.flow.runs.run import (
+    DRIFT_FILE,
     ENVIRONMENT_FILE,
+    PLAN_FILE,
     EngineChoice,
     EnvironmentRun,
     no_progress,
@@ -42,6 +44,7 @@ from topicops.model.ports import ConnectionSource
 from topicops.model.runs.results import QualityReport
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.steps.planning.cluster_guard import require_cluster_id
+from topicops.steps.planning.diff import counted, drift_summary
 from topicops.steps.planning.only import needs_of
 from topicops.steps.reporting.plan_wording import summary_line
 from topicops.steps.reporting.run_report import headline
@@ -294,7 +297,7 @@ def _require_reachable(run: EnvironmentRun) -> None:
 
 def _planned(run: EnvironmentRun, *, only: str | None) -> EnvironmentResult:
     plan(run, only=only)
-    gated = gate(run)
+    gate(run)
     found = run.read_plan()
     change_set = found.change_set
     return EnvironmentResult(
@@ -303,14 +306,14 @@ def _planned(run: EnvironmentRun, *, only: str | None) -> EnvironmentResult:
         summary=summary_line(found),
         counts={
             **dict(found.action_counts.items()),
-            **gated.counts,
+            **{word.value: len(found.with_gate(word)) for word in GateWord},
             "blocked": len(change_set.blocked),
             "drift": len(change_set.drift),
             "unmanaged": len(change_set.unmanaged),
             "paused": len(change_set.paused),
         },
-        path=gated.path,
-        fingerprint=gated.fingerprint,
+        path=str(run.store.path(PLAN_FILE)),
+        fingerprint=found.fingerprint,
     )
 
 
@@ -318,10 +321,10 @@ def _drifted(run: EnvironmentRun, *, only: str | None) -> EnvironmentResult:
     found = record_drift(run, only=only)
     return EnvironmentResult(
         environment=run.environment,
-        result=Standing.DRIFT if found.differences else Standing.WITHOUT_DRIFT,
-        summary=found.summary,
-        counts=found.counts,
-        path=found.path,
+        result=Standing.DRIFT if found.drift else Standing.WITHOUT_DRIFT,
+        summary=drift_summary(found),
+        counts=counted(found.drift),
+        path=str(run.store.path(DRIFT_FILE)),
     )
 
 

@@ -14,7 +14,7 @@ from topicops.features.notify.events import Event, EventKind, Told
 from topicops.flow.reporting import run_report
 from topicops.flow.runs.memory import read_rejections, unverified_of
 from topicops.flow.runs.outcomes import outcomes_so_far
-from topicops.flow.runs.run import EnvironmentRun
+from topicops.flow.runs.run import DRIFT_FILE, EnvironmentRun
 from topicops.model.errors import ArtifactError, TopicopsError
 from topicops.model.plans.changes import GateWord
 from topicops.model.printable import plural
@@ -25,7 +25,6 @@ NOTHING_SENT = "nothing was sent"
 END_TOLD_FILE = "end-told"
 TOLD_FILE = "told.json"
 """File in the folder of a run: what was told of this run alone."""
-DRIFT_FILE = "drift.json"
 
 Tell = Callable[[Event], bool]
 """Tells one receiver; returns whether the receiver took it."""

@@ -14,15 +14,16 @@ from pathlib import Path
 
 from topicops.edges.specs.open_files import regular_text
 from topicops.features.shared.writer import document_of
-from topicops.features.shared.yaml_blocks import field_of, plain_value
-from topicops.features.undo.edited_config import with_config, written_value
+from topicops.features.shared.yaml_blocks import field_of, is_block, last_line, plain_value
+from topicops.features.shared.yaml_text import config_content, text_of
 from topicops.features.undo.values import FileEdit, PastTopic, Undo, UndoNote, past_topics
 from topicops.model.errors import SpecError
 from topicops.model.printable import or_not_set
 from topicops.model.runs.audit import AuditLine
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
-from topicops.model.specs.document import Document, Node, Tree
+from topicops.model.specs.document import Document, Entry, Fields, Node, Span, Text, Tree
 from topicops.model.specs.environment import Risk
+from topicops.model.specs.topic_config import TOPIC_CONFIGS
 from topicops.steps.planning.risk import config_risk
 from topicops.steps.specs.needed import Needs
 from topicops.steps.specs.validate import Validated, validate
@@ -238,3 +239,51 @@ def _written(name: str, value: str | None) -> str:
 
 def _shown(name: str, value: str | None) -> str:
     return or_not_set(None if value is None else written_value(name, value))
+
+
+# ---- one config of a topic's own file, set or written anew; all other lines stay ----
+
+
+def with_config(root: Node | None, text: str, name: str, value: str | None) -> str | None:
+    """Write this config into the text of a spec. None means that no line can be changed or added as it is written.
+
+    Args:
+        value: Canonical. None means that the file says that no override may be live.
+    """
+    lines, written = text.split("\n"), _line(name, value)
+    spec = field_of(root, "spec")
+    configs = field_of(spec, "configs")
+    found = field_of(configs, name)
+    if isinstance(found, Text):
+        return _replaced(lines, found.span, written.partition(": ")[2])
+    if isinstance(configs, Fields) and configs.entries and is_block(configs, lines):
+        return _added(lines, configs.entries[-1], [written])
+    if configs is None and isinstance(spec, Fields) and spec.entries and is_block(spec, lines):
+        return _added(lines, spec.entries[-1], ["configs:", f"  {written}"])
+    return None
+
+
+def written_value(name: str, value: str | None) -> str:
+    """Write a canonical value as people do in a file: ``7d``, ``1GiB``, ``null``."""
+    return _line(name, value).partition(": ")[2]
+
+
+def _line(name: str, value: str | None) -> str:
+    content = config_content(name, value) if value is not None and name in TOPIC_CONFIGS else value
+    return text_of({name: content}).rstrip("\n")
+
+
+def _replaced(lines: list[str], span: Span, value: str) -> str | None:
+    if span.line != span.end_line or span.column == span.end_column:
+        return None
+    line = lines[span.line - 1]
+    edited = f"{line[: span.column - 1]}{value}{line[span.end_column - 1 :]}"
+    return "\n".join([*lines[: span.line - 1], edited, *lines[span.line :]])
+
+
+def _added(lines: list[str], after: Entry, new: list[str]) -> str:
+    """The lines with new ones below a field, indented as its key is."""
+    key, value = after
+    depth = key.span.column - 1
+    last = last_line(value, lines, below=depth, line=key.span.line)
+    return "\n".join([*lines[:last], *(f"{' ' * depth}{line}" for line in new), *lines[last:]])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -39,6 +39,7 @@ PLAN_FILE = "plan.json"
 TABLES_FILE = "tables.json"
 """Says that the run keeps its data in columns, and where."""
 NOTES_FILE = "notes.json"
+DRIFT_FILE = "drift.json"
 DIAGNOSTICS_FILE = "diagnostics.json"
 """What validate found wrong, of a run that it ended."""
 FILES_COMMIT = "files-commit"
@@ -59,27 +60,6 @@ class TablesFile:
     format_version: str
     place: str
     """As ``edges.tables.table_folder`` writes it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
-    """What a step hands on beside its artifact: paths, digests and counts, small enough for XCom."""
-
-    path: str
-    """The artifact."""
-
-    def to_xcom(self) -> dict[str, object]:
-        return asdict(self)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CountedSummary(Summary):
-    counts: Mapping[str, int] = field(default_factory=dict)
-    """In XCom each count has a key of its own."""
-
-    def to_xcom(self) -> dict[str, object]:
-        values = asdict(self)
-        return {**values.pop("counts"), **values}
 
 
 def home_folder() -> Path:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Annotated, TypeVar, assert_never
+from typing import Annotated, TypeVar, assert_never, cast
 
 import msgspec
 
@@ -377,7 +377,7 @@ KINDS: Mapping[Action, type[Change]] = {
 
 
 def _changes(document: ChangesFile | PlanFile, raw: Json) -> Iterator[Change]:
-    entries = msgspec.convert(raw["changes"], list[dict[str, object]])
+    entries = cast("list[dict[str, object]]", raw["changes"])  # checked with the document
     for entry, values in zip(document.changes, entries, strict=True):
         change = change_of(entry, values)
         if digest_of(change, document.target) != entry.digest or entry.address != change.address:
@@ -387,7 +387,7 @@ def _changes(document: ChangesFile | PlanFile, raw: Json) -> Iterator[Change]:
 
 def change_of(entry: ChangeEntry, values: Json) -> Change:
     """The fields of a change are those of its entry; ``before`` has them with ``_before``, but for a delete."""
-    before, after = (msgspec.convert(values[side] or {}, dict[str, object]) for side in ("before", "after"))
+    before, after = (cast("dict[str, object]", values[side] or {}) for side in ("before", "after"))
     earlier = {f"{name}_before": value for name, value in before.items()}
     try:
         with json_errors():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -206,3 +207,30 @@ def _spread(live: ClusterSnapshot, replicas: tuple[int, ...]) -> _Spread:
     if None in racks | everywhere:
         return _Spread(dead, len(racks), 0)
     return _Spread(dead, len(racks), min(len(replicas), len(everywhere)))
+
+
+@dataclass(frozen=True, slots=True)
+class OwnersDrift:
+    """How many topics of an owner are not as their files want them."""
+
+    owner: str
+    domain: str
+    missing: int
+    different: int
+    tombstoned: int
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """In the order of ``DRIFT_CLASSES``."""
+        return self.missing, self.different, self.tombstoned
+
+
+def owners_with_drift(facts: Facts) -> list[OwnersDrift]:
+    """Those with the most topics first."""
+    found: dict[tuple[str, str], Counter[TopicClass]] = {}
+    for owned in facts.classes:
+        if owned.topic_class in DRIFT_CLASSES:
+            counts = found.setdefault((owned.owner or "", owned.domain or ""), Counter())
+            counts[owned.topic_class] += owned.topics
+    most_first = sorted(found.items(), key=lambda item: (-item[1].total(), item[0]))
+    return [OwnersDrift(*who, *(counts[name] for name in DRIFT_CLASSES)) for who, counts in most_first]

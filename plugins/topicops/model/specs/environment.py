@@ -40,9 +40,10 @@ class Risk(StrEnum):
 
     @property
     def rank(self) -> int:
-        return list(Risk).index(self)
+        return _RANKS[self]
 
 
+_RANKS = {risk: rank for rank, risk in enumerate(Risk)}
 Permission = Literal["refuse", "allow"]
 ApprovalWay = Literal["question", "parameter", "review"]
 """Airflow's question, a parameter of a run or of the command, or an approving review of the pull request."""

@@ -24,7 +24,7 @@ from topicops.flow.runs.memory import note_answer, note_begin, question_name, re
 from topicops.flow.runs.outcomes import read_outcomes, write_outcomes
 from topicops.flow.runs.questions import Decision
 from topicops.flow.runs.run import EnvironmentRun, note, outcomes_file, read_environment
-from topicops.flow.single_steps import apply_summary
+from topicops.flow.single_steps import counts_of
 from topicops.model.errors import NotHeldError
 from topicops.model.plans.changes import ACTIONS, Action
 from topicops.model.plans.plan import Approval, Plan
@@ -113,7 +113,7 @@ def load(site: Site, context: Context) -> XComValue:
             started_by=triggered_by(context),
         )
         try:
-            summary = tools.flow.plan_held(run, asked.digests).to_xcom()
+            summary = tools.flow.plan_held(run, asked.digests)
         except NotHeldError as error:
             skip(f"{error}: nobody is asked")
         plan, ti = run.read_plan(), context["ti"]
@@ -359,7 +359,7 @@ def approved_change(action: Action) -> Callable[[Site, Context], XComValue]:
             if len(missed) == len(outcomes):
                 skip(f"{why}: nothing is sent")
             log.info("%s", why)
-            return apply_summary(run, outcomes).to_xcom()
+            return {**counts_of(outcomes)}
 
     return change
 

@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import islice
 from math import ceil
 
@@ -89,7 +89,7 @@ def send(site: Site, context: Context, action: Action, *, approvals: Sequence[Ap
     """Apply one kind of change. Fails when any of them did not end as planned, so that no delete follows."""
     with opened(site, context) as (tools, run), logged_once():
         stop = stop_asked(run, context["ti"])
-        summary = tools.flow.apply(
+        counts = tools.flow.apply(
             run,
             actions=(action,),
             approvals=approvals,
@@ -100,13 +100,12 @@ def send(site: Site, context: Context, action: Action, *, approvals: Sequence[Ap
         )
         table = outcome_table(read_outcomes(run, (action,)))
         log.info("%s", f"\n{table}" if table else f"nothing to {action}")
-    counts = summary.counts
     if bad := {status: counts[status] for status in ("failed", "unknown", "refused", "not sent") if counts.get(status)}:
         words = ", ".join(f"{number} {status}" for status, number in bad.items())
         kind = RefusedError if set(bad) == {"refused"} else AirflowException
         kind = AirflowFailException if stop.by_a_person else kind
         raise kind(f"{action}: {words}; {stop.reason or 'the log above and the report say why'}")
-    return summary.to_xcom()
+    return {**counts}
 
 
 @contextmanager
@@ -184,7 +183,7 @@ def verify(site: Site, context: Context) -> Sequence[Sequence[int]]:
         summary = tools.flow.verify(run)
         table = verdict_table(run.store.read_value(CHECKS_FILE, tuple[Check, ...]))
         log.info("%s", f"\n{table}" if table else "nothing was changed, so there is nothing to verify")
-        context["ti"].xcom_push(key="verified", value=summary.to_xcom())
+        context["ti"].xcom_push(key="verified", value=summary)
         return announce_topics(run, context)
 
 
@@ -282,9 +281,9 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
     if whole and not problems and only_of(context) is None:
         note_newest_good(run, place_of(site.topics))
     if problems:
-        context["ti"].xcom_push(key="report", value=summary.to_xcom())
+        context["ti"].xcom_push(key="report", value=asdict(summary))
         raise AirflowFailException("; ".join(problems))
-    return summary.to_xcom()
+    return asdict(summary)
 
 
 def tell_of_run(run: EnvironmentRun, site: Site, context: Context, found: RunReport) -> None:

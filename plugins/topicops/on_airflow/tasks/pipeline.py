@@ -23,7 +23,7 @@ from topicops.flow.runs.memory import (
     read_rejections,
     resting_lines,
 )
-from topicops.flow.runs.run import EnvironmentRun, note
+from topicops.flow.runs.run import DRIFT_FILE, EnvironmentRun, note
 from topicops.flow.verifying import verify_left
 from topicops.model.errors import UsageError
 from topicops.model.plans.changes import ACTIONS, Action, GateWord
@@ -57,6 +57,7 @@ from topicops.on_airflow.tasks.opening import (
     triggered_by,
 )
 from topicops.plugged import after_task
+from topicops.steps.planning.diff import counted, drift_summary
 from topicops.steps.reporting.run_result import run_result
 
 log = logging.getLogger(__name__)
@@ -74,13 +75,13 @@ def validate(site: Site, context: Context) -> XComValue:
         if context["params"].get("mode") == "apply":
             refuse_overtaken(run, context)
         patience_s = duration_of("TOPICOPS_COMMIT_WITHIN", "10m").total_seconds()
-        return tools.flow.validate(run, as_tables=True, patience_s=patience_s).to_xcom()
+        return tools.flow.validate(run, as_tables=True, patience_s=patience_s)
 
 
 def snapshot(site: Site, context: Context) -> XComValue:
     """Read the live cluster. Where nothing differs from the last good run, the run ends here."""
     with opened(site, context) as (tools, run):
-        summary = tools.flow.snapshot(run, states=True).to_xcom()
+        summary = tools.flow.snapshot(run, states=True)
         left = verify_left(run)
         note(run, left)
         for sentence in left:
@@ -132,7 +133,7 @@ def quality_before(site: Site, context: Context) -> XComValue:
 
 def diff(site: Site, context: Context) -> XComValue:
     with opened(site, context) as (tools, run):
-        return tools.flow.diff_once(run, engine=TASK_ENGINE).to_xcom()
+        return tools.flow.diff_once(run, engine=TASK_ENGINE)
 
 
 def plan(site: Site, context: Context) -> XComValue:
@@ -143,7 +144,7 @@ def plan(site: Site, context: Context) -> XComValue:
 def _planned(tools: Tools, run: EnvironmentRun, context: Context) -> XComValue:
     """Plan. Raises ``UsageError`` where ``only`` matches no topic: a plan of nothing would look like good news."""
     only = only_of(context)
-    planned = tools.flow.plan(run, only=only).to_xcom()
+    planned = tools.flow.plan(run, only=only)
     names = sorted({*run.read_desired().topics, *run.read_live().topics}) if only else []
     if only and not fnmatch.filter(names, only):
         near = get_close_matches(only.strip("*"), names, n=3)
@@ -159,7 +160,7 @@ def gate(site: Site, context: Context) -> XComValue:
         if is_apply:
             refuse_overtaken(run, context)
         approvals, objections = approvals_of_params(run, context)
-        summary = tools.flow.gate(run, approvals=approvals).to_xcom()
+        summary = tools.flow.gate(run, approvals=approvals)
         note(run, objections)  # the gate has removed the notes of an earlier try
         keep_commit_address(run, context["ti"], site.topics)
         after_reading(run)
@@ -248,7 +249,7 @@ def plan_to_look_at(site: Site, context: Context) -> XComValue:
         gated = tools.flow.gate(run)
         after_reading(run)
         log_changes(run.read_plan())
-        return {**planned, **gated.to_xcom()}
+        return {**planned, **gated}
 
 
 def drift(site: Site, context: Context) -> XComValue:
@@ -259,11 +260,13 @@ def drift(site: Site, context: Context) -> XComValue:
         after_task(run, mode="drift")
         if is_all:
             after_reading(run)
-        note_end(tools, run, failed_tasks=("drift",) if found.differences else ())
+        differences = len(found.drift)
+        note_end(tools, run, failed_tasks=("drift",) if differences else ())
         for teller in TELLERS:
             teller.tell_of_drift(run, site.options.notifiers, context, is_whole=is_all)
-        count(run.environment, {"drift": found.differences})
-        return found.to_xcom()
+        count(run.environment, {"drift": differences})
+        path = str(run.store.path(DRIFT_FILE))
+        return {**counted(found.drift), "path": path, "summary": drift_summary(found), "differences": differences}
 
 
 def note_end(tools: Tools, run: EnvironmentRun, *, failed_tasks: Sequence[str] = ()) -> None:

@@ -194,10 +194,10 @@ def drift(
     return DriftReport(compared=compared, only=only, drift=tuple(entries))
 
 
-def counted(entries: Sequence[DriftEntry]) -> Mapping[DriftKind, int]:
+def counted(entries: Sequence[DriftEntry]) -> Mapping[str, int]:
     """How many topics there are of each kind."""
     found = Counter(kind for kind, _ in {(entry.kind, entry.topic) for entry in entries})
-    return {kind: found[kind] for kind in DriftKind}
+    return {kind.value: found[kind] for kind in DriftKind}
 
 
 def _entries(

@@ -1,4 +1,4 @@
-"""Diagnostics as text with source lines, as JSON, and as annotations for GitHub Actions."""
+"""Diagnostics as text with source lines, as JSON, and as annotations for GitHub Actions; a failure as JSON."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
+from topicops.model.codes import Code
+from topicops.model.errors import ExitStatus
 from topicops.model.json_types import FormatVersion, json_text
 from topicops.model.printable import plural, printable
 from topicops.model.specs.diagnostics import Diagnostic, Note, Severity
@@ -104,3 +106,28 @@ def _message(text: str) -> str:
 
 def _property(text: str) -> str:
     return _message(text).replace(":", "%3A").replace(",", "%2C")
+
+
+# ---- a command that ended without its result ----
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    exit_status: int
+    code: str | None
+    message: str
+    diagnostics: Sequence[Diagnostic]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """What any command prints in the place of its result."""
+
+    format_version: FormatVersion = "1.0"
+    error: Failure
+
+
+def error_json(status: ExitStatus, *, code: Code | None, message: str, diagnostics: Sequence[Diagnostic]) -> str:
+    sentence = message or f"{sum(found.is_error for found in diagnostics)} error(s) in the specs"
+    found = list(map(in_printable, diagnostics))
+    return json_text(Failed(error=Failure(int(status), code, printable(sentence), found)))

@@ -3,47 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
-from topicops.model.plans.delta import TopicClass
 from topicops.model.printable import plural
-from topicops.model.runs.facts import CAUSES, DRIFT_CLASSES, Facts, UnhealthyPartitions
+from topicops.model.runs.facts import CAUSES, DRIFT_CLASSES, Facts, OwnersDrift, UnhealthyPartitions, owners_with_drift
 
 LOAD_HEAD = ("broker or rack", "partitions", "replicas", "preferred leaders", "leaders")
 OWNERS_TITLE = "Topics that differ from their files, by owner"
 OWNERS_HEAD = ("owner", "domain", *(topic_class.value for topic_class in DRIFT_CLASSES))
 _SHOWN = 10
 """Lines of one kind in a text; the tables have all."""
-
-
-@dataclass(frozen=True, slots=True)
-class OwnersDrift:
-    """How many topics of an owner are not as their files want them."""
-
-    owner: str
-    domain: str
-    missing: int
-    different: int
-    tombstoned: int
-
-    @property
-    def counts(self) -> tuple[int, ...]:
-        """In the order of ``DRIFT_CLASSES``."""
-        return self.missing, self.different, self.tombstoned
-
-
-def owners_with_drift(facts: Facts) -> list[OwnersDrift]:
-    """Those with the most topics first."""
-    found: dict[tuple[str, str], Counter[TopicClass]] = {}
-    for owned in facts.classes:
-        if owned.topic_class in DRIFT_CLASSES:
-            counts = found.setdefault((owned.owner or "", owned.domain or ""), Counter())
-            counts[owned.topic_class] += owned.topics
-    most_first = sorted(found.items(), key=lambda item: (-item[1].total(), item[0]))
-    return [OwnersDrift(*who, *(counts[name] for name in DRIFT_CLASSES)) for who, counts in most_first]
 
 
 def owner_lines(facts: Facts) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from topicops.model.plans.changes import DeleteTopic, GateWord
 from topicops.model.plans.plan import Blocked, GatedChange, Plan
 from topicops.model.printable import markdown
-from topicops.model.runs.facts import Facts
+from topicops.model.runs.facts import Facts, owners_with_drift
 from topicops.model.specs.environment import Risk
 from topicops.steps.reporting.document import (
     MARKDOWN_LIMIT,
@@ -23,7 +23,7 @@ from topicops.steps.reporting.document import (
     markdown_lines,
     size,
 )
-from topicops.steps.reporting.facts_wording import OWNERS_HEAD, OWNERS_TITLE, owners_with_drift
+from topicops.steps.reporting.facts_wording import OWNERS_HEAD, OWNERS_TITLE
 from topicops.steps.reporting.plan_wording import (
     PARTICIPLES,
     SIGNS,

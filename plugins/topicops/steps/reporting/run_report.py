@@ -15,7 +15,7 @@ from topicops.model.json_types import FormatVersion
 from topicops.model.plans.changes import Action, GateWord
 from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.printable import first_line_of, plural
-from topicops.model.runs.facts import CAUSES, Facts, Load, UnhealthyPartitions
+from topicops.model.runs.facts import CAUSES, Facts, Load, OwnersDrift, UnhealthyPartitions, owners_with_drift
 from topicops.model.runs.results import (
     IN_PLACE,
     REPLACED,
@@ -30,10 +30,8 @@ from topicops.model.specs.diagnostics import Diagnostic, Severity
 from topicops.steps.reporting.document import Cell, Entry, Said, Section, as_markdown, as_text, markdown_table
 from topicops.steps.reporting.facts_wording import (
     LOAD_HEAD,
-    OwnersDrift,
     load_rows,
     owner_lines,
-    owners_with_drift,
     unhealthy_lines,
     why_command,
     why_commands,

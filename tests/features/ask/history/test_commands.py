@@ -91,7 +91,8 @@ def test_a_line_has_the_numbers_of_its_run_and_a_table_by_owner(shop: Simulated)
     assert {name: count for name, count in applied["classes"].items() if count} == {
         "missing": 1, "same": 1, "unmanaged": 1,
     }  # fmt: skip
-    assert applied["owners"] == [{"owner": "team-tests", "missing": 1, "different": 0, "tombstoned": 0}]
+    ours = {"owner": "team-tests", "domain": "tests", "missing": 1, "different": 0, "tombstoned": 0}
+    assert applied["owners"] == [ours]
     assert (applied["topics"], applied["partitions"], applied["brokers"]) == (2, 2, 3)
     assert {trouble["topic"] for trouble in planned["opened"]} == {"new", "stray"}
     assert (applied["opened"], applied["closed"]) == ([], [])

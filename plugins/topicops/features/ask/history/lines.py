@@ -14,7 +14,7 @@ import msgspec
 
 from topicops.flow.runs.values import RunMode
 from topicops.model.json_types import FormatVersion
-from topicops.model.runs.facts import DRIFT_CLASSES
+from topicops.model.runs.facts import DRIFT_CLASSES, OwnersDrift
 from topicops.model.runs.results import QualitySuite
 from topicops.model.specs.spellings import in_utc
 
@@ -72,16 +72,6 @@ class UnhealthyTopic(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind"
 
 
 Trouble: TypeAlias = Difference | FailingRule | UnhealthyTopic
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnerDifferences:
-    """Numbers of the topics of one owner that are not as their files want them."""
-
-    owner: str
-    missing: int = 0
-    different: int = 0
-    tombstoned: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,9 +146,9 @@ class HistoryLine(Moves):
     classes: Mapping[str, int] | None = None
     """Number of topics of each class, before the changes: ``missing``, ``same``, ``different``, ``tombstoned``,
     ``retired``, ``paused``, ``unmanaged``; None means that files and cluster were not compared."""
-    owners: tuple[OwnerDifferences, ...] = ()
-    """Owners with topics that are not as their files want them: ``owner``, ``missing``, ``different``,
-    ``tombstoned``."""
+    owners: tuple[OwnersDrift, ...] = ()
+    """Owners with topics that are not as their files want them: ``owner``, ``domain``, ``missing``,
+    ``different``, ``tombstoned``."""
     plan: PlanCounts | None = None
     """Numbers of the plan: ``changes``, ``held``, ``skipped``, ``blocked``; None means that there is none."""
     in_place: int = 0

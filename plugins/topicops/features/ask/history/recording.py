@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -15,7 +14,6 @@ from topicops.features.ask.history.lines import (
     FailingRule,
     HistoryLine,
     Moves,
-    OwnerDifferences,
     PlanCounts,
     TopicOutcome,
     Trouble,
@@ -29,7 +27,7 @@ from topicops.flow.runs.values import RunMode, RunResults
 from topicops.model.errors import TopicopsError, log_error, sentence
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.delta import Delta, DesiredRow, LiveRow, TopicClass, TopicDelta
-from topicops.model.runs.facts import DRIFT_CLASSES, Facts
+from topicops.model.runs.facts import owners_with_drift
 from topicops.model.runs.results import IN_PLACE, QualityReport
 from topicops.model.specs.environment import Environment
 
@@ -60,6 +58,7 @@ def record(run: EnvironmentRun, results: RunResults, *, mode: RunMode | None) ->
 
 def _line_of(run: EnvironmentRun, results: RunResults, mode: RunMode) -> HistoryLine:
     outcomes, plan, delta, reading = results.outcomes, results.plan, results.delta, results.reading
+    facts = results.facts_before
     rules = [result for report in _reports(results) for result in report.results]
     return HistoryLine(
         environment=run.environment,
@@ -75,7 +74,7 @@ def _line_of(run: EnvironmentRun, results: RunResults, mode: RunMode) -> History
         brokers=reading.brokers if reading else None,
         has_looked=delta is not None or bool(rules),
         classes={name.value: count for name, count in delta.counts.items()} if delta else None,
-        owners=tuple(_owners(results.facts_before)) if delta else (),
+        owners=tuple(owners_with_drift(facts)) if delta and facts else (),
         plan=PlanCounts(
             changes=len(plan.changes),
             held=len(plan.with_gate(GateWord.HELD)),
@@ -91,16 +90,6 @@ def _line_of(run: EnvironmentRun, results: RunResults, mode: RunMode) -> History
             TopicOutcome(topic=o.topic, action=o.action, status=o.status.value, message=o.message) for o in outcomes
         ),
     )
-
-
-def _owners(facts: Facts | None) -> Iterator[OwnerDifferences]:
-    """Yield owners by name, each with its topics of the classes that are drift."""
-    counts = Counter[tuple[str, TopicClass]]()
-    for found in facts.classes if facts else ():
-        if found.owner is not None and found.topic_class in DRIFT_CLASSES:
-            counts[found.owner, found.topic_class] += found.topics
-    for owner in sorted({owner for owner, _ in counts}):
-        yield OwnerDifferences(owner=owner, **{name.value: counts[owner, name] for name in DRIFT_CLASSES})
 
 
 def _reports(results: RunResults) -> Sequence[QualityReport]:
