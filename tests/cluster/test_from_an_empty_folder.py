@@ -159,9 +159,10 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_without_a_cluster_local_up_starts_one_and_prints_how_to_use_it(
-    clean: Terminal, folder: Path, shown: Shown
+    clean: Terminal, wheel: Path, local_wheel: Path, folder: Path, shown: Shown
 ) -> None:
     start = in_an_empty_folder(clean, folder)
+    start.type(f"pip install {wheel} {local_wheel}")
     said = start.type("topicops local up")
     terminal = Terminal(folder=folder, environment=clean.environment)
 

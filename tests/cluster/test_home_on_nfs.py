@@ -71,6 +71,6 @@ def test_the_whole_loop_runs_with_a_home_whose_locks_are_those_of_nfs(
     assert {*look(local_cluster).topics} & {*NEW, OLD} == {*NEW}
     home = os.environ["TOPICOPS_HOME"] + "/"
     locked = [line.removeprefix(home) for line in Path("locks").read_text().splitlines() if line.startswith(home)]
-    assert {Path(line).parts[0] for line in locked} == {"audit", "unsettled"} | (
+    assert {Path(line).parts[0] for line in locked} == {"audit", "history", "unsettled"} | (
         {"lease"} if lease == "file" else set()
     )
