@@ -31,7 +31,7 @@ SERVICES: Mapping[str, tuple[str, ...]] = {
 CONN = "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"
 DATABASE = "airflow.db"
 WAIT_FOR_WRITER_S = 120
-"""How long a service waits for another one that writes to SQLite; with its default of 5 s a busy scheduler dies."""
+"""Seconds that a service waits for another one that writes to SQLite; with the default of 5 s a busy scheduler dies."""
 PRELOADED = (
     "airflow",
     "airflow.executors.local_executor",
@@ -53,7 +53,7 @@ class LocalAirflow:
     username: str
     password: str
     processes: dict[str, ProcessMark]
-    """By service."""
+    """Processes by service."""
     variables: Mapping[str, str]
     """The environment variables of every service."""
     dead: list[ProcessMark] = field(default_factory=list)

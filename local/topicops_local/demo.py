@@ -35,7 +35,7 @@ PLAN_TAB = "plugin/topicops-plan"
 STEPS = 7
 RUN_TIMEOUT_S = 900.0
 QUESTION_S = 180.0
-"""How long Airflow may take to ask about the held change."""
+"""Seconds that Airflow may take to ask about the held change."""
 LOOK_S = 5.0
 """Between two looks at Airflow's services."""
 ENDING = (signal.SIGTERM, signal.SIGHUP)

@@ -24,13 +24,13 @@ from topicops.model.errors import LocalClusterError, UsageError
 from topicops.model.release import USUAL, Release
 
 Progress = Callable[[str], None]
-"""Takes one line for a person."""
+"""Function that takes one line for a person."""
 MIRROR = "TOPICOPS_MAVEN_URL"
 MAVEN_CENTRAL = "https://repo1.maven.org/maven2"
 
 _PINNED = Path(__file__).parent / "releases"
 _OWN = "org/apache/kafka/"
-"""Where Kafka's own jars are in a Maven repository; all others are libraries."""
+"""Folder of Kafka's own jars in a Maven repository; all others are libraries."""
 _CORE = re.compile(r"kafka_[\d.]+-")
 """The jar of the broker, which every release has, with the version of Scala in its name."""
 _DOWNLOADS_AT_ONCE = 8
@@ -51,7 +51,7 @@ class JarSet:
     title: str
     """``Kafka 3.9.2``: in messages; small and with a dash, its folder in the cache."""
     sums: Mapping[str, str]
-    """By path in a Maven repository: SHA-256 in hexadecimal, or another sum after its name, as ``sha1:b7e4…``."""
+    """SHA-256 by path in a Maven repository in hexadecimal, or another sum after its name, as ``sha1:b7e4…``."""
 
     @property
     def folder(self) -> str:

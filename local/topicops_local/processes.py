@@ -31,7 +31,7 @@ class ProcessMark:
 
     pid: int
     started: str
-    """Opaque; every process reads the same text for the same process."""
+    """Start time as opaque text; every process reads the same text for the same process."""
 
     @property
     def alive(self) -> bool:

@@ -15,7 +15,7 @@ from topicops.model.errors import LocalClusterError
 
 ZOOKEEPER_START_S = 30.0
 BROKERS_START_S = 90.0
-"""How long servers may take until each of them answers."""
+"""Seconds that servers may take until each of them answers."""
 _POLL_S = 0.05
 _METADATA = 3
 _VERSION = 1
@@ -28,7 +28,7 @@ class BrokerAnswer:
 
     brokers: frozenset[int]
     controller: int
-    """-1: not known."""
+    """Id of the controller; -1 means not known."""
 
 
 def ask_broker(port: int, *, timeout_s: float = 1.0) -> BrokerAnswer | None:

@@ -10,7 +10,7 @@ from topicops.features.shared.java import class_archive_path, mark_used
 
 CHROOT = "/kafka"
 SESSION_TIMEOUT_MS = 6000
-"""When its session ends, ZooKeeper or the KRaft quorum removes a dead broker."""
+"""Session timeout, after which ZooKeeper or the KRaft quorum removes a dead broker."""
 
 _JVM_FLAGS = (
     "-XX:+UseSerialGC",

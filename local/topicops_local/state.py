@@ -37,7 +37,7 @@ class Server:
     controller_port: int | None = None
     """The port of a KRaft broker's controller; None in ZooKeeper mode."""
     kafka: str = field(default_factory=usual_version)
-    """The version of Kafka whose jars it runs; during a rolled upgrade each server has its own."""
+    """Version of Kafka that it runs; during a rolling upgrade each server has its own."""
     properties: Mapping[str, str] = field(default_factory=dict)
     """Settings of this broker alone; they replace those of all brokers, and an empty one removes it."""
 
@@ -104,7 +104,7 @@ class ClusterRequest:
     broker_properties: Mapping[str, str] = field(default_factory=dict)
     heap_mb: int = 192
     kraft: bool | None = None
-    """None: only where this version of Kafka has no other."""
+    """Choice of KRaft; None means only where this version of Kafka has no other mode."""
     racks: tuple[str | None, ...] | None = None
     kafka: str | None = None
     """A version as ``version_of`` gives it; None: the one that wrote the data, else the usual one."""

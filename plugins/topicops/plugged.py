@@ -42,7 +42,7 @@ SINCE: tuple[DriftSince, ...] = (
 ENGINES: tuple[DiffEngine, ...] = (
     topicops.features.spark.engine.SPARK,
 )  # fmt: skip
-"""Engines beside plain Python; where nobody chose, the first is taken from its number of topics on."""
+"""Engines besides plain Python; by default, the first is used from its number of topics on."""
 NEW_FILE: tuple[Callable[[str], str], ...] = (
     topicops.features.files.formatting.files.formatted_topic,
 )  # fmt: skip

@@ -27,7 +27,7 @@ class _UnfailingFile(io.FileIO):
         super().__init__(number, "w", closefd=False)
         self.is_lost = bool(reason)
         self.reason = reason
-        """Reason of the loss that nobody has told yet; empty where a reader went away, as ``head`` does."""
+        """Reason of the loss that was not reported yet; empty if the reader closed the pipe, as ``head`` does."""
 
     def write(self, data: ReadableBuffer, /) -> int:
         try:

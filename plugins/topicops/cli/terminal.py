@@ -27,7 +27,7 @@ STYLES: Sequence[tuple[re.Pattern[str], str]] = (
     (re.compile(r"\A +\^+$"), RED),
     (re.compile(r"\A(?:Plan: |No changes\.|Plan for environment|\d+ files?: )"), BOLD),
 )
-"""How a line begins, in order: the first that fits decides."""
+"""Patterns of how a line begins, in order: the first that matches decides."""
 _SOURCE_LINE = re.compile(r"  \d+ \| | +\^+$")
 """Folding these would move the carets away from what they mark."""
 NARROWEST = 40

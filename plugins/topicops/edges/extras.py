@@ -18,7 +18,7 @@ _MODULES: Mapping[Extra, tuple[str, ...]] = {
     "airflow": ("airflow", "great_expectations", "pyspark", "pyarrow"),
     "local": ("topicops_local",),
 }
-"""Found: the extra is installed. Their own dependencies come with them."""
+"""Modules of each extra: if they are found, it is installed. Their own dependencies come with them."""
 _TITLES: Mapping[Extra, str] = {
     "spark": "Spark",
     "quality": "Great Expectations",

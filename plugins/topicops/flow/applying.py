@@ -65,7 +65,7 @@ class Applied:
 
     outcomes: tuple[Outcome, ...] = ()
     known_findings: frozenset[FindingKey] = frozenset()
-    """What was wrong with the topics before anything was sent."""
+    """Problems of the topics before anything was sent."""
 
 
 def carry_out(
@@ -199,18 +199,18 @@ class _Sending:
     access: Access
     plan: Plan
     fingerprint: str
-    """Of the plan as it was approved."""
+    """Fingerprint of the plan that was approved."""
     actions: tuple[Action, ...]
     approvers: Mapping[str, str]
-    """Who approved each change whose approval counts, by digest."""
+    """Approver of each change whose approval counts, by digest."""
     comments: Mapping[str, str]
-    """What these approvers wrote, by digest."""
+    """Comments of these approvers, by digest."""
     interrupted: Callable[[], bool]
     server_time: ServerTime | None
     started_by: str
     notes: Notes
     known_findings: Collection[FindingKey] = ()
-    """What was wrong with the topics before anything was sent."""
+    """Problems of the topics before anything was sent."""
 
     def send(
         self, live: ClusterSnapshot, reader: LiveReader, lease: Lease, journal: FileJournal, *, into: list[Outcome]

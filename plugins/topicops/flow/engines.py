@@ -31,7 +31,7 @@ class DiffEngine(Protocol):
     needs_tables: bool
     """Whether the topics of the run are kept in tables."""
     from_topics: int
-    """Number of topics from which on it is taken where nobody chose."""
+    """Number of topics from which it is the default engine."""
 
     @property
     def is_installed(self) -> bool:

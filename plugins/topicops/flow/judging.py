@@ -45,7 +45,7 @@ from topicops.steps.planning.diff import diff
 from topicops.steps.planning.plan import plan as plan_step
 
 QUESTION_TIMEOUT_S = 15.0
-"""How long brokers may take to answer before something is sent; a plan waits 2 s, a delete is worth more."""
+"""Seconds that brokers may take to answer before something is sent; a plan waits only 2 s."""
 
 
 def with_needed_answers(access: Access, live: ClusterSnapshot, plan: Plan, desired: Desired) -> ClusterSnapshot:

@@ -68,7 +68,7 @@ SILENT_BROKERS = (
 ITS_DEFAULTS = "its defaults of topic configs are not known, so the plan assumes the worse case"
 
 MOST_REHEARSED = 1_000_000
-"""Partitions of a cluster of which a plan counts what the loss of each rack costs; this many take five seconds."""
+"""Most partitions of a cluster for which a plan counts the cost of losing each rack; this many take five seconds."""
 BLIND_SPOTS = (
     "read from the brokers of a ZooKeeper cluster: deletion markers, and configs without a topic, are not known; "
     "Kafka refuses to create a topic that is still being deleted"
@@ -81,7 +81,7 @@ class Gated:
 
     plan: Plan
     objections: Sequence[str] = ()
-    """Why an approval does not count, a sentence each."""
+    """Reasons why an approval does not count, a sentence each."""
 
 
 def make_plan(

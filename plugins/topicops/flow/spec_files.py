@@ -28,7 +28,7 @@ class Selection:
     topics: Path
     """The folder."""
     below: frozenset[str] = frozenset()
-    """Its files and domains that are asked for, named as its files are; empty: all."""
+    """Files and domains of it that were named, by the names of files; empty means all."""
 
     def holds(self, file: str) -> bool:
         return not self.below or file in self.below or file.rpartition("/")[0] in self.below

@@ -29,9 +29,9 @@ from topicops.steps.verifying.watch import Progress, Watch, WatchedTopic
 AT_ONCE = Verify(leaders=timedelta(), isr=timedelta(), metadata=timedelta(), deletes=timedelta())
 """Deadlines of who looks and does not wait."""
 NAMED = 5
-"""How many topics a sentence names."""
+"""Number of topics that a sentence names."""
 SAID_AGAIN_S = 5.0
-"""After how long verify says again how far it is, while no topic becomes right or wrong."""
+"""Seconds after which verify repeats its progress, while no topic becomes right or wrong."""
 
 
 @dataclass(slots=True, kw_only=True)

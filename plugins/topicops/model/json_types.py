@@ -13,9 +13,9 @@ import msgspec
 
 T = TypeVar("T")
 FormatVersion = Annotated[str, msgspec.Meta(pattern=r"^1\.[0-9]+$")]
-"""Of the first major version. A reader refuses another one, and ignores the fields that a minor one adds."""
+"""Number of the format, of the first major version. Readers refuse another major and ignore fields of a newer minor."""
 Time = Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"})]
-"""As in RFC 3339."""
+"""Time as in RFC 3339."""
 
 _lock = threading.Lock()
 _known: set[object] = set()

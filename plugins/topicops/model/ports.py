@@ -46,7 +46,7 @@ class ConnectionFields:
 
 
 ConnectionSource = Callable[[str], ConnectionFields]
-"""Gives the connection of an id. Raises ``UsageError`` if there is none; the text shows no value."""
+"""Function that finds a connection by id. Raises ``UsageError`` if there is none; the text shows no value."""
 
 
 class TopicSink(Protocol):
@@ -124,11 +124,11 @@ class AnswerKind(StrEnum):
     The client itself may have sent it before, with effect: one reading shows that, without a wait.
     """
     UNCLEAR = "unclear"
-    """It had an effect, or may still have: read back until that is known, never send again before."""
+    """The request had an effect, or may have: read back until that is known, and do not send it again before."""
     RETRY = "retry"
-    """It had no effect; after a wait and a new reading it may be sent again."""
+    """The request had no effect; after a wait and a new reading it may be sent again."""
     CONTROLLER_MOVED = "controller moved"
-    """It went to a broker that is no longer the controller: read back; a change without effect may be sent again."""
+    """The request went to a former controller: read back; without effect, it may be sent again."""
     SEND_ALONE = "send alone"
     """The client refused a request of several changes, because of one of them, and sent nothing: send each alone."""
 
@@ -139,9 +139,9 @@ class Answer:
     error: str = ""
     """``NAME (code): message``; empty when accepted."""
     wait_s: float = 0.0
-    """How long a quota makes these brokers delay the next request."""
+    """Seconds for which a quota makes these brokers delay the next request."""
     left: bool = True
-    """False: no request was sent for it."""
+    """Whether a request was sent for it."""
 
     @property
     def name(self) -> str:
@@ -188,7 +188,7 @@ class PartitionView:
     """One partition in one broker's metadata."""
 
     leader: int
-    """-1: none."""
+    """Id of the leader; -1 means none."""
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
 
@@ -198,11 +198,11 @@ class BrokerView:
     """One broker's own metadata."""
 
     topics: Mapping[str, Mapping[int, PartitionView]]
-    """Without the topics that the broker does not know."""
+    """Views by topic, without topics that the broker does not know."""
     brokers: frozenset[int]
     cluster_id: str | None = None
     topic_ids: Mapping[str, str] = field(default_factory=dict)
-    """As in ``LiveTopic``; without the topics for which the broker gives no id."""
+    """Ids as in ``LiveTopic``, without topics for which the broker gives none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,7 +210,7 @@ class LogQuestions:
     """The questions to one broker about logs, by topic."""
 
     held: Mapping[str, Collection[int]]
-    """Partitions of which it must have a replica, or must have none any more."""
+    """Partitions of which a broker must have a replica, or must have none any more."""
     led: Mapping[str, Mapping[int, int | None]] = field(default_factory=dict)
     """Partitions that it must lead, with the leader epoch; None: not known."""
 
@@ -316,7 +316,7 @@ class ApplyPorts:
     journal: Journal
     audit: AuditLog
     questions: ClusterQuestions | None
-    """None: the brokers cannot be asked whether a topic is in use."""
+    """Questions to the brokers; None means that they cannot be asked whether a topic is in use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -327,9 +327,9 @@ class ServerTime:
     """Name of the server, as it ends a sentence: ``ZooKeeper``."""
     at: datetime
     asked_at: float
-    """When the request left, by ``Clock.now``."""
+    """Time when the request left, by ``Clock.now``."""
     answered_at: float
-    """When its answer came, by ``Clock.now``; the server's clock stood at ``at`` in between."""
+    """Time when its answer came, by ``Clock.now``; the server's clock showed ``at`` in between."""
 
 
 @dataclass(frozen=True, slots=True)

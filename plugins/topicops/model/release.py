@@ -40,11 +40,11 @@ class Release(NamedTuple):
 
 
 OLDEST = Release(1, 0)
-"""That topicops supports."""
+"""Oldest release that topicops supports."""
 NEWEST = Release(4, 4)
-"""Whose topic configs topicops knows; a newer release is taken for this one, and a warning says so (TOP334)."""
+"""Newest release whose topic configs topicops knows; a later one is treated as this one, with a warning (TOP334)."""
 USUAL = Release(3, 9)
-"""Where an environment names none: the last one with ZooKeeper."""
+"""Release of an environment that names none: the last one with ZooKeeper."""
 
 KEEPS_LAST_IN_ISR = Release(1, 1)
 """The last replica stays in the ISR when it dies, with unclean elections too. Source: KafkaController and
@@ -76,13 +76,13 @@ Source: kafka.controller.KafkaController$TopicUncleanLeaderElectionEnable, which
 SINGLE_CONFIGS = Release(2, 3)
 """IncrementalAlterConfigs (KIP-339); before, a request replaces all overrides of a topic."""
 OWN_RIGHTS = Release(2, 3)
-"""Brokers tell what an identity may do (KIP-430), and so whether it sees every group."""
+"""Brokers say what an identity may do (KIP-430), and so whether it sees every group."""
 CHECKS_IDS = Release(2, 3)
 """Brokers create no topic whose partitions are not numbered from 0. Source: kafka.zk.AdminZkClient, 2.2.2 and 2.3.1."""
 ELECTS_BY_TOOL = Release(2, 4)
 """Kafka's own tools: ``kafka-leader-election`` (KIP-460); before, ``kafka-preferred-replica-election`` alone."""
 CONFIGURES_TOPICS_BY_BROKERS = Release(2, 5)
-"""Kafka's own tools: ``kafka-configs --bootstrap-server`` takes topics; 2.3 asks for ``--zookeeper``, 2.5 does not."""
+"""Kafka's own tools: ``kafka-configs --bootstrap-server`` takes topics; 2.3 needs ``--zookeeper``, 2.5 does not."""
 REASSIGNMENTS_IN_TOPICS = Release(2, 4)
 """Protocol. A topic's znode names the replicas that a reassignment adds and removes (KIP-455)."""
 CONFIGURES_KNOWN = Release(2, 6)
@@ -100,7 +100,7 @@ Source: kafka.controller.KafkaController#processAlterIsr, which 2.6.3 lacks and 
 TOPIC_IDS = Release(2, 8)
 """Protocol. Topics have ids (KIP-516)."""
 NEWEST_RECORDS = Release(3, 0)
-"""Brokers tell the timestamp of a partition's newest record (KIP-734)."""
+"""Brokers give the timestamp of a partition's newest record (KIP-734)."""
 ONE_MESSAGE_FORMAT = Release(3, 0)
 """Protocol. ``message.format.version`` has no effect any more (KIP-724)."""
 KRAFT = Release(3, 3)
@@ -166,7 +166,7 @@ FIRST_REQUESTS: Mapping[Release, tuple[int, int]] = {
 Source: org.apache.kafka.common.protocol.ApiKeys in kafka-clients of all these releases.
 """
 LIKE_3_4 = Release(3, 3)
-"""Under KRaft no request tells it from 3.4."""
+"""Under KRaft no request shows a difference from 3.4."""
 SETTING_OF_3_4 = "producer.id.expiration.ms"
 """Brokers have this setting since 3.4, and not in 3.3. Source: kafka.server.KafkaConfig."""
 
@@ -210,7 +210,7 @@ class Ability:
     since: Release
     """The release since which Kafka's own brokers offer it."""
     cost: str
-    """What does not work without it."""
+    """Function that does not work without it."""
 
     def __str__(self) -> str:
         return f"{self.request} of version {self.version} or later" if self.version else self.request
@@ -282,7 +282,7 @@ ABILITIES = (
     COMMITS,
     REASSIGNMENTS,
 )
-"""All that topicops needs of brokers, beside Metadata and ApiVersions themselves.
+"""Abilities that topicops needs of brokers, besides Metadata and ApiVersions themselves.
 
 Source: org.apache.kafka.common.protocol.ApiKeys in kafka-clients of each release.
 """

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 SAID_AFTER_S = 10.0
-"""How long a wait is silent; then it is said each time that so much has passed."""
+"""Seconds after which a wait is reported; then again each time that so much has passed."""
 _LOOKED_S = 0.5
-"""How often the open waits are looked at."""
+"""Seconds between two checks of the open waits."""
 
 
 @dataclass(slots=True, eq=False)

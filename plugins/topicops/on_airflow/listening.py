@@ -32,15 +32,15 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 TASKS_END_WITHIN_S = 20.0
-"""How long the tasks of a run that a person marked may still work: Airflow tells a task at its next heartbeat."""
+"""Seconds that the tasks of a run may still work after a person marked it: they learn it at their next heartbeat."""
 _NOT_WRITTEN: dict[str, list[Callable[[], bool]]] = {}
-"""Functions that write what was told, by DAG.
+"""Functions that write which events were sent, by DAG.
 
-A scheduler that ends forgets it; then nobody is told that the trouble is over.
+A scheduler that ends forgets them; then no event says that the trouble is over.
 """
 MOST_NAMED = 5
 LONGEST_NOTE = 900
-"""Characters; Airflow takes 1,000."""
+"""Most characters of a note; Airflow allows 1,000."""
 
 
 @hookimpl

@@ -12,7 +12,7 @@ from topicops.model.specs.environment import EnvironmentSpec
 from topicops.model.specs.topic_config import ConfigValueError, read_duration_ms
 
 NOTED_ABOVE = timedelta(seconds=10)
-"""A difference that is told. It is not measured where a server's answer is slow: only what is certain counts."""
+"""Difference from which a note is written. It is not measured if a server answers slowly: only certain ones count."""
 PART_OF_REST = 10
 """The part of ``policy.restsFor`` by which two clocks may differ when a topic is deleted: the tenth."""
 SECOND = timedelta(seconds=1)

@@ -49,7 +49,7 @@ class Fate(NamedTuple):
     isr: tuple[int, ...]
     """In-sync replicas on live brokers."""
     is_below_min_isr: bool
-    """Whether producers with ``acks=all`` fail, as they do where it is offline."""
+    """Whether producers with ``acks=all`` fail, as they also do if it is offline."""
 
     def loses_leader(self, then: Fate) -> bool:
         """Whether it has a leader now and none ``then``."""

@@ -30,7 +30,7 @@ from topicops.model.specs.environment import Environment, KafkaEndpoint, ZooKeep
 
 VARIABLE_PREFIX = "AIRFLOW_CONN_"
 CONNECTIONS = "TOPICOPS_CONNECTIONS"
-"""Holds lines ``AIRFLOW_CONN_<ID>=<JSON or URI>``: one secret of a CI job for all connections."""
+"""Variable with lines ``AIRFLOW_CONN_<ID>=<JSON or URI>``: one secret of a CI job for all connections."""
 BOOTSTRAP_SERVERS = "bootstrap.servers"
 ADDRESSES = frozenset({BOOTSTRAP_SERVERS, "metadata.broker.list"})
 
@@ -51,10 +51,10 @@ ZOOKEEPER_EXAMPLE: Mapping[str, object] = {
     "extra": {"chroot": "/kafka"},
 }
 KAFKA_EXAMPLE: Mapping[str, object] = {"conn_type": "kafka", "extra": {BOOTSTRAP_SERVERS: "b1:9092,b2:9092"}}
-"""What a message shows for a connection that is not known."""
+"""Example that a message shows for an unknown connection."""
 
 Role = Literal["reader", "applier", "deleter"]
-"""What a client does at the brokers: each role may have its own identity."""
+"""Role of a client at the brokers; each role may have its own identity."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,9 +62,9 @@ class Tls:
     """Files for a TLS connection; the server's chain and host name are always checked."""
 
     ca_file: str | None = None
-    """PEM; the system's authorities when left out."""
+    """PEM file of authorities; None means those of the system."""
     certificate_file: str | None = None
-    """PEM; our own certificate with its chain, for a server that asks for one."""
+    """PEM file of our own certificate with its chain, for a server that requires one."""
     key_file: str | None = None
     key_password: str | None = field(default=None, repr=False)
 
@@ -74,10 +74,10 @@ class ZooKeeperAddress:
     hosts: str
     """``host:port,host:port/chroot``."""
     user: str | None = None
-    """For SASL with DIGEST-MD5; None: no login."""
+    """User for SASL with DIGEST-MD5; None means no login."""
     password: str = field(default="", repr=False)
     tls: Tls | None = None
-    """None: plain text."""
+    """TLS of the connection; None means plain text."""
 
 
 def from_environment(connection_id: str) -> ConnectionFields:

@@ -27,7 +27,7 @@ _log = logging.getLogger(__name__)
 
 RUNS_KEPT = timedelta(days=90)
 QUIET_RUNS_KEPT = timedelta(days=7)
-"""Of runs that found nothing new: there are hundreds a day."""
+"""Number of kept runs that found nothing new: there are hundreds a day."""
 _PLAIN = re.compile(rb"[A-Za-z0-9._-]")
 _LONGEST_NAME = 200
 """Most file systems end a name at 255 bytes."""

@@ -26,7 +26,7 @@ _IDENTITY: Mapping[str, re.Pattern[bytes]] = {
     "create": re.compile(rb'"topic_id_after":"([^"\\]+)"'),
     "delete": re.compile(rb'"topic_id_before":"([^"\\]+)"'),
 }
-"""Where a line of an action names the topic that it is about."""
+"""Patterns of the place in a line where each action names its topic."""
 
 
 def log_path(folder: Path, environment: str) -> Path:

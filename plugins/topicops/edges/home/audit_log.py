@@ -40,7 +40,7 @@ from topicops.model.runs.results import Mutation
 logger = logging.getLogger(__name__)
 
 FULL_MIB = 16
-"""How large a file grows by default before the log goes on in a new one; some 25,000 lines."""
+"""Size of a file at which the log continues in a new one by default; some 25,000 lines."""
 
 
 def full_size() -> int:
@@ -61,11 +61,11 @@ class AuditOrigin:
     commit: str | None
     principals: Mapping[Action, str]
     approvers: Mapping[str, str] = field(default_factory=dict)
-    """Who approved each change that was approved, by digest."""
+    """Approver of each approved change, by digest."""
     comments: Mapping[str, str] = field(default_factory=dict)
-    """What the approver wrote beside it, by digest of the change."""
+    """Comments of the approver, by digest of the change."""
     started_by: str = ""
-    """Who or what started the run; empty: not known."""
+    """User or cause that started the run; empty means not known."""
 
 
 class FileAuditLog:

@@ -31,7 +31,7 @@ class LeaseHolder(msgspec.Struct, frozen=True):
     host: str
     pid: int
     operation: str
-    """What the run is doing: ``apply all``."""
+    """Work of the run: ``apply all``."""
     since: str
     """RFC 3339 UTC, by the holder's own clock."""
     version: str

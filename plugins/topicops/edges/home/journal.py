@@ -38,7 +38,7 @@ class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
     action: Action
     digest: str
     status: OutcomeStatus | None = None
-    """Only of an outcome."""
+    """Status of an outcome; None means that the line is no outcome."""
     message: str = ""
     sent: bool = False
 
@@ -148,11 +148,11 @@ def _journal_entry(path: Path, number: int, line: bytes) -> JournalEntry | None:
 
 class OpenJournal(msgspec.Struct, frozen=True, kw_only=True):
     journal: str
-    """Its path."""
+    """Path of the journal."""
     origin: AuditOrigin
-    """For the audit lines of that run."""
+    """Origin for the audit lines of that run."""
     audit_lines: int = 0
-    """How many the audit log had before the journal began; 0 in a file of an earlier version."""
+    """Number of lines in the audit log before the journal began; 0 in a file of an earlier version."""
 
 
 def open_journals_folder(home: Path, environment: str) -> Path:

@@ -51,12 +51,12 @@ from topicops.model.waits import waiting_for
 
 AnyChange = TypeVar("AnyChange", CreateTopic, ExpandTopic, ConfigureTopic)
 Futures: TypeAlias = Mapping[str, Future[Any]]
-"""One for each topic."""
+"""Futures of a request, one for each topic."""
 
 GRACE_S = 5.0
-"""How much longer than librdkafka's own deadline a future is waited for."""
+"""Seconds that a future is waited for beyond librdkafka's own deadline."""
 STOP_S = 4.0
-"""How long an answer is waited for once the run is asked to stop."""
+"""Seconds that an answer is waited for after the run is asked to stop."""
 DELETE_BY_ID_VERSION = 6
 """The first DeleteTopics that carries topic ids; an older broker must refuse, not guess."""
 
@@ -96,11 +96,11 @@ class KafkaAdmin:
         self._interrupted = interrupted
         self._watch = ControllerWatch(applier, interrupted)
         self._has_controller: bool | None = None
-        """What ``get_ready`` found for the next request; None: not asked."""
+        """Answer of ``get_ready`` for the next request; None means that it did not ask."""
         self._delete_target: int | Answer | None = None
         """The controller that ``get_ready`` found for the next delete by id, or why there is none; None: not asked."""
         self._deletes_resume_at = 0.0
-        """When a quota lets the next delete by id through; nothing is sent before."""
+        """Time at which a quota lets the next delete by id through; nothing is sent before."""
         self._connections = Reconnecting(self._deleter.properties)
         self._operation_timeout_s = operation_timeout_s
         self._request_timeout_s = request_timeout_s

@@ -56,7 +56,7 @@ RIGHTS: Mapping[Action, str] = {
 """The right that a change needs on its topic. Source: kafka.server.KafkaApis, ControllerApis (3.9)."""
 
 TRANSPORT_CODES = CONTROLLER_CODES | {KafkaError.REQUEST_TIMED_OUT, KafkaError.NETWORK_EXCEPTION}
-"""After these the client must read the cluster's metadata again."""
+"""Errors after which the client must read the cluster's metadata again."""
 
 
 def answer_kind(code: int) -> AnswerKind:

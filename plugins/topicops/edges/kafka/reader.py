@@ -50,17 +50,17 @@ BatchCall = Callable[[AdminClient, Sequence[str]], Mapping[str, Future[Any]]]
 
 TOPICS_PER_REQUEST = 300
 MOST_READS = 10
-"""How often a topic that changes is read before it is marked unstable."""
+"""Most readings of a topic that changes, before it is marked unstable."""
 MOST_SNAPSHOTS = 5
-"""How often all topics are read because brokers or controller changed meanwhile."""
+"""Most readings of all topics, because brokers or controller changed meanwhile."""
 READ_PAUSE_S = 0.1
 """Time for a broker to hear from the controller what another broker has heard."""
 BROKERS_COMPARED = 16
-"""How many brokers must agree on a topic: the first by id."""
+"""Number of brokers that must agree on a topic: the first by id."""
 VIEW_TIMEOUT_S = 1.0
-"""How long brokers may take to give their own view; silent ones are left out."""
+"""Seconds that brokers may take to give their own view; silent ones are left out."""
 GRACE_S = 2.0
-"""How much longer than librdkafka's own deadline a future is waited for."""
+"""Seconds that a future is waited for beyond librdkafka's own deadline."""
 NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 """Sixteen zero bytes: the topic has none."""
 UNKNOWN_UNDER_ZOOKEEPER = frozenset({"deleting", "orphan_configs"})
@@ -74,7 +74,7 @@ class ClusterHeader(NamedTuple):
     brokers: Mapping[int, Broker]
     controller_id: int | None
     controller_epoch: int | None
-    """None: ZooKeeper controls the brokers."""
+    """Epoch of the controller; None means that ZooKeeper controls the brokers."""
 
 
 class Description(NamedTuple):

@@ -24,7 +24,7 @@ _PLAIN = r"""-?[\w./(](?:[\w./()+,;=@'<>?-]++|:(?=\S)|\ ++(?=[^\ #]))*"""
 _LINE = re.compile(
     rf"(\ *)({_KEY}):(?:(\ +)({_PLAIN}|{_QUOTED}|\{{[^\[\]{{}}]*\}}|\[[^\[\]{{}}]*\]))?(?:\ +(?:\#.*)?)?", re.VERBOSE
 )
-"""Indentation, key, gap and value."""
+"""Pattern of indentation, key, gap and value."""
 _NOTHING = re.compile(r" *(?:#.*)?")
 
 _PLAIN_INSIDE = r"-?[\w./](?:[\w./+-]++|\ ++(?=[\w./+-]))*"
@@ -38,12 +38,12 @@ _LINES_KEPT = 1 << 14
 
 class _Line(NamedTuple):
     column: int
-    """0: the line is blank or a comment."""
+    """Column of the entry; 0 means a blank line or a comment."""
     name: str
     entry: Entry
-    """Of a line whose value follows below: the key twice, until that is known."""
+    """Entry of the line. If the value follows below, it is the key twice until the value is known."""
     events: int
-    """How many events of libyaml it is; two of them for what follows below."""
+    """Number of libyaml's events for the line; two of them are for what follows below."""
     opens: bool
     """Whether its value follows on the lines below."""
 

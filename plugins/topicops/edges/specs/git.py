@@ -26,18 +26,18 @@ _SURROUNDINGS = (
     "GIT_NAMESPACE",
     "GIT_REPLACE_REF_BASE",
 )
-"""Set inside hooks; they would point the question at another repository."""
+"""Variables that git sets inside hooks; they would make git use another repository."""
 _NOT_UTF_8 = re.compile("[\ud800-\udfff]")
-"""What ``os.fsdecode`` makes of other bytes."""
+"""Characters that ``os.fsdecode`` makes of bytes that are not UTF-8."""
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _SHA1_DIGITS = 40
 _NO_FILES: Mapping[str, str] = {
     "120000": "a link, and links are not followed",
     "160000": "a submodule, whose files are in another repository",
 }
-"""What else a tree may hold, by its mode."""
+"""Descriptions of entries in a tree that are not files, by mode."""
 _COMMIT_AND_PATH = re.compile(r"([0-9a-f]{40,64})\0\n([^\0]+)\0")
-"""As ``git log --name-only -z`` writes them: the path is from the repository's root."""
+"""Form of ``git log --name-only -z``: the path is from the repository's root."""
 _LISTED_IN_TREE = re.compile(r"([0-7]{6}) (?:blob|commit) ([0-9a-f]{40,64})\t([^\0]+)\0")
 """Mode, id and path."""
 
@@ -46,9 +46,9 @@ class Checkout(NamedTuple):
     """Which commit the files of a folder are, exactly."""
 
     commit: str | None
-    """None: of no known commit."""
+    """Commit of the files; None means no known commit."""
     why_not: str = ""
-    """Why the files are not those of the commit that git has checked out, with the first path that differs."""
+    """Reason why the files are not those of the commit that git has checked out, with the first path that differs."""
     is_known: bool = True
     """False: the folder is in no commit of any repository here, so that git can say nothing about it."""
 

@@ -19,7 +19,7 @@ LARGEST_FILE = 64 * 1024
 ROOM_FOR_MANY = 16
 """A file of exceptions or owners is about many topics, and may be this many times as large."""
 OWNERS_FILE = "owners.yaml"
-"""The one file of specs that is in no folder below ``topics``."""
+"""Name of the one file of specs that is in no folder below ``topics``."""
 
 _ENVIRONMENTS = "environments"
 LEGAL_STEM = re.compile(r"[A-Za-z0-9._-]+")
@@ -87,14 +87,14 @@ class Place(NamedTuple):
     """Something below ``topics`` that is no folder of specs."""
 
     path: str
-    """To open it."""
+    """Path with which to open it."""
     file: str
     """Relative to the working folder, with ``/``."""
     folders: tuple[str, ...]
-    """Those below ``topics`` that lead to it."""
+    """Folders below ``topics`` that lead to it."""
     name: str
     looks_regular: bool
-    """What its folder says of it."""
+    """Whether its folder lists it as a regular file."""
 
 
 def walk(topics: Path) -> Iterator[Place]:

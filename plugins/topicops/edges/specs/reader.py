@@ -38,7 +38,7 @@ WRITE_LESS = (
     "write what topics share into a profile or the environment's defaults, exceptions into "
     "environments/NAME.exceptions.yaml, and leave assignments out"
 )
-"""No file of any kind can be cut in two."""
+"""Advice for a file that is too long: no file of any kind can be cut in two."""
 
 _HIDDEN = (
     "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029"
@@ -50,7 +50,7 @@ _HIDDEN = (
 FORBIDDEN = re.compile(f"\r(?!\n)|[{_HIDDEN}]")
 """Characters that hide, turn the direction of text, or end a line for some readers only."""
 _SUSPECT = re.compile(f"[\r{_HIDDEN}]")
-"""One class of characters, which is found an order of magnitude sooner."""
+"""One class of characters, which Python finds an order of magnitude sooner."""
 _HARMLESS = bytes((*b"\n", *range(0x20, 0x7F)))
 
 _DIRECTIVE = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*(?=%)")

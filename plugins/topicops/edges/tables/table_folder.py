@@ -43,7 +43,7 @@ class TableFolder:
     filesystem: fs.FileSystem
     path: str
     scheme: str = "file"
-    """Of its URI."""
+    """Scheme of its URI."""
     is_shared: bool = False
     """Other hosts find it under the same URI."""
 

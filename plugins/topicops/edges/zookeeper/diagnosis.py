@@ -25,7 +25,7 @@ from topicops.model.errors import CertificateError, ClusterUnreachableError, Con
 from topicops.model.printable import address, printable
 
 QUESTION = b"srvr"
-"""The one command that every server allows by default; a server that forbids it answers that."""
+"""The one command that every server allows by default; a server that forbids it says so."""
 
 
 def diagnosis(servers: Sequence[tuple[str, int]], context: ssl.SSLContext | None) -> list[PortProblem]:

@@ -44,7 +44,7 @@ OWN = (ACL(ALL_RIGHTS, Id("auth", "")), make_acl("world", "anyone", read=True))
 NO_SESSION = (0, -(1 << 63))
 """``ephemeralOwner`` of a persistent znode and of a container: no end of a session removes them."""
 LONGEST_WATCH_S = 2.0
-"""How long a waiting run relies on the watch before it reads the lease again."""
+"""Most seconds that a waiting run relies on the watch before it reads the lease again."""
 
 
 def is_stray(lease: Znode) -> bool:
@@ -89,7 +89,7 @@ class ZooKeeperLease:
         self._interrupted = interrupted
         self._session_id: int | None = None
         self._written_between = (0.0, 0.0)
-        """Before the request that wrote the znode, and after its answer; by ``time.monotonic``."""
+        """Times by ``time.monotonic`` before the request that wrote the znode, and after its answer."""
         self._lost: str = ""
 
     def __enter__(self) -> Self:

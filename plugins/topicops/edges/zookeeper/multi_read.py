@@ -23,7 +23,7 @@ from topicops.model.printable import printable
 MOST_A_BATCH = 100
 FIRST_BATCH = 50
 REPLY_BYTES = 750_000
-"""How big a batch's reply should be: bigger ones delay other clients, smaller ones waste round trips."""
+"""Size of a batch's reply: bigger ones delay other clients, smaller ones waste round trips."""
 PIPELINE_WINDOW = 200
 """Requests in flight when each znode is one request."""
 
@@ -50,7 +50,7 @@ class MultiRead:
 
     def __init__(self, asked: Sequence[bytes]) -> None:
         self.asked = asked
-        """As ``request_parts`` gives it."""
+        """Request, as ``request_parts`` gives it."""
 
     def serialize(self) -> bytes:
         return b"".join((*self.asked, _END))

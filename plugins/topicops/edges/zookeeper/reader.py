@@ -55,13 +55,13 @@ CONTROLLER_EPOCH = "/controller_epoch"
 MIGRATION = "/migration"
 
 TOPICS_AT_ONCE = 1_000
-"""How many topics are read, and held, until all of them are stable."""
+"""Number of topics that are read, and kept in memory, until all of them are stable."""
 MOST_READINGS = 20
-"""How often a topic that changes is read before it is marked unstable."""
+"""Most readings of a topic that changes, before it is marked unstable."""
 MOST_ATTEMPTS = 5
-"""How often the cluster is read because brokers or controller changed meanwhile."""
+"""Most readings of the cluster, because brokers or controller changed meanwhile."""
 MOST_RESTARTS = 3
-"""How often one reading starts again because its connection was lost."""
+"""Most restarts of one reading because its connection was lost."""
 
 T = TypeVar("T")
 
@@ -72,7 +72,7 @@ class TopicReading(NamedTuple):
     topic: Znode | None
     config: Znode | None
     found: LiveTopic | UndecodableZnodeError | None
-    """Both znodes decoded; an error counts only once the reading is stable."""
+    """Topic decoded from both znodes; an error counts only once the reading is stable."""
     states: Mapping[int, Znode | None] | None = None
     """State znodes by partition, not decoded."""
 
@@ -123,7 +123,7 @@ class ZooKeeperReader:
     request: ClassVar[type[MultiRead]] = MultiRead
     """The bulk request to try; a server that does not know it is read one request a znode."""
     lag_s = 0.0
-    """No lag: each reading begins with a ``sync``."""
+    """Lag of readings: none, because each begins with a ``sync``."""
 
     def __init__(self, address: ZooKeeperAddress | str, *, timeout_s: float = 10.0) -> None:
         self.session = ZooKeeperSession(address, timeout_s=timeout_s)
@@ -424,7 +424,7 @@ class Listing:
 
     topics: set[str] = field(default_factory=set)
     configs: int = 0
-    """Topics with a config znode."""
+    """Number of topics with a config znode."""
     newest_ms: int = 0
     """The newest time that one of their znodes shows."""
 

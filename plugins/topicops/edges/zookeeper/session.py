@@ -56,7 +56,7 @@ class KazooHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo i
         super().__init__()
         self._context = context
         self.idle_work: deque[Callable[[], object]] = deque()
-        """What the thread that waits for answers does when none is there."""
+        """Work for the thread that waits for answers, while it has none."""
 
     def select(
         self,
@@ -163,7 +163,7 @@ def sasl_options(user: str, password: str) -> dict[str, str]:
 AsyncResult = Any
 
 _STAMPS = struct.Struct("!qqqqi")
-"""How a stat begins: czxid, mzxid, ctime, mtime, version."""
+"""Form of the first part of a stat: czxid, mzxid, ctime, mtime, version."""
 
 
 class Znode(msgspec.Struct, frozen=True, eq=False, gc=False):
@@ -171,9 +171,9 @@ class Znode(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     answer: bytes
     start: int
-    """Where the data begins, after its length."""
+    """Position where the data begins, after its length."""
     end: int
-    """Where the data ends and the stat begins."""
+    """Position where the data ends and the stat begins."""
 
     @classmethod
     def of(cls, data: bytes | None, stat: ZnodeStat) -> Self:
@@ -242,7 +242,7 @@ class ZooKeeperSession:
         if isinstance(address, str):
             address = ZooKeeperAddress(hosts=address)
         self.hosts = shown(address.hosts)
-        """For messages; a user before an ``@`` is left out."""
+        """Hosts for messages; a user before an ``@`` is left out."""
         self.timeout_s = timeout_s
         self._kazoo_log = KazooLog()
         self._connected = threading.Event()
@@ -253,7 +253,7 @@ class ZooKeeperSession:
         self._has_login = address.user is not None
         self._context = tls_context(address.tls) if address.tls else None
         self.handler = KazooHandler(self._context)
-        """Its idle work is for kazoo's thread alone, which an error would end."""
+        """Handler; its idle work is for kazoo's thread alone, which an error would end."""
         self.client = self._new_client(address)
 
     def _new_client(self, address: ZooKeeperAddress) -> Any:

@@ -38,11 +38,11 @@ class Endpoint(msgspec.Struct, frozen=True):
 
     listener: str
     host: str
-    """Without the brackets of an IPv6 address."""
+    """Host without the brackets of an IPv6 address."""
     port: int
     protocol: str
     text: str
-    """As registered: ``LISTENER://host:port``."""
+    """Endpoint as registered: ``LISTENER://host:port``."""
 
 
 class FeatureRange(msgspec.Struct, frozen=True):
@@ -158,7 +158,7 @@ class _RawReassignment(msgspec.Struct):
 
 
 _decoder: Callable[[object], msgspec.json.Decoder[Any]] = cache(msgspec.json.Decoder)
-"""Of a type; built once, because a snapshot decodes a million znodes."""
+"""Decoder of a type; built once, because a snapshot decodes a million znodes."""
 _TOPIC = msgspec.json.Decoder(TopicZnode)
 _STATE = msgspec.json.Decoder(StateZnode)
 

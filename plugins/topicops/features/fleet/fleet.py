@@ -68,7 +68,7 @@ class Fleet:
     """The folder of the whole."""
     topics: Path
     runs: Mapping[str, EnvironmentRun]
-    """By environment, in the order in which they were named."""
+    """Runs by environment, in the order in which they were named."""
     connections: ConnectionSource = from_environment
     version: str | None = None
     progress: Callable[[str], None] = no_progress

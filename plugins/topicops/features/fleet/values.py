@@ -67,7 +67,7 @@ class EnvironmentResult:
     environment: str
     result: Standing
     summary: str
-    """What was found, in one line, or why nothing was."""
+    """Result in one line, or the reason why there is none."""
     code: str | None = None
     exit_status: int = ExitStatus.SUCCESS
     """Status with which the command would end for this environment alone."""

@@ -24,11 +24,11 @@ from topicops.steps.reporting.run_report import RunReport
 NOTHING_SENT = "nothing was sent"
 END_TOLD_FILE = "end-told"
 TOLD_FILE = "told.json"
-"""File in the folder of a run: what was told of this run alone."""
+"""File in the folder of a run: events that were sent for this run alone."""
 DRIFT_FILE = "drift.json"
 
 Tell = Callable[[Event], bool]
-"""Tells one receiver; returns whether the receiver took it."""
+"""Function that sends to one receiver; returns whether the receiver took it."""
 
 
 class Telling:
@@ -58,7 +58,7 @@ class Telling:
         self._lasting = MemoryFile(_file_of(run), Told)
         self._of_run = MemoryFile(run.store.path(TOLD_FILE), Told)
         self.problems: list[str] = []
-        """Reasons why what was told cannot be remembered."""
+        """Reasons why sent events cannot be remembered."""
         self._unsaved: list[tuple[str, Event]] = []
         self._approvals = MemoryFile(_file_of(run, approval), Told) if approval and judged else None
 

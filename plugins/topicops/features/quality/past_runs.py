@@ -18,7 +18,7 @@ RUNS_SHOWN = 30
 class RunQuality:
     before: QualityReport | None
     after: QualityReport | None
-    """None: the run has not reached that suite, or ended before it."""
+    """Report of the suite; None means that the run has not reached it, or ended before."""
 
     @property
     def checked_at(self) -> datetime:

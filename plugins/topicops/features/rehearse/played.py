@@ -24,7 +24,7 @@ class Effect(StrEnum):
 
     DONE = "done"
     SKEWED = "skewed"
-    """Done, but a partition that it makes is led by another broker than planned, or by none."""
+    """Done, but the leader of a partition is not the planned broker, or there is none."""
     HANGS = "hangs"
     """A deletion that would wait for a broker; apply does not begin it."""
     REFUSED = "refused"

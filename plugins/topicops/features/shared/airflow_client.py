@@ -39,7 +39,7 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
     state: str | None
     try_number: int
     map_index: int = -1
-    """-1: the task is there once."""
+    """Index of a mapped task; -1 means that the task is there once."""
     duration: float | None = None
     """Seconds."""
 

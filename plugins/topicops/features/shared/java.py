@@ -19,7 +19,7 @@ from topicops.model.errors import LocalClusterError, TopicopsError
 JAVA_VERSIONS = (17, 21)
 _TIMEOUT_S = 20.0
 _UNUSED_S = 30 * 24 * 3600.0
-"""An archive that nobody used for so long is removed when another of its kind is created."""
+"""Time without use after which an archive is removed, when another of its kind is created."""
 
 _log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ class ListedPartition:
     replicas: tuple[int, ...]
     """All, with those that are being added."""
     health: PartitionHealth
-    """Its ``min_isr`` is the topic's own, else the brokers', as Kafka's tool takes it: also above the replicas."""
+    """Health by the topic's own ``min_isr``, else the brokers', as Kafka's tool takes it: also above the replicas."""
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
 

@@ -11,7 +11,7 @@ from topicops.model.specs.topic_config import SMALLEST_UNITS, TOPIC_CONFIGS, UNI
 
 Scalar = str | int | float | bool | None
 Content = Scalar | tuple["Content", ...] | Mapping[str, "Content"]
-"""What a field holds; a ``str`` is written so that it is read back as text."""
+"""Content of a field; a ``str`` is written so that it is read back as text."""
 
 _STEP = "  "
 _PLAIN = re.compile(r"[^\W\d][^\n]*|/[^\n]*")

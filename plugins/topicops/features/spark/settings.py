@@ -69,12 +69,12 @@ class SparkPlace:
 
     kind: SparkKind
     named: str
-    """As messages name it: ``TOPICOPS_SPARK=sc://host:15002/;token=***``."""
+    """Place as messages name it: ``TOPICOPS_SPARK=sc://host:15002/;token=***``."""
     address: str = field(repr=False)
     """A master of Spark, or the address of a Connect server."""
     conf: Mapping[str, str] = field(default_factory=dict, repr=False)
     memory: str | None = None
-    """Of the driver's heap; None: it is not given."""
+    """Memory of the driver's heap; None means that it is not given."""
     servers: Sequence[tuple[str, int]] = ()
     """Host and port of each master of Spark, or of the Connect server; none for other cluster managers."""
 

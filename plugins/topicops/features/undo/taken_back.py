@@ -40,7 +40,7 @@ class SpecFiles:
     tree: Tree
     desired: Desired
     versions: Callable[[Document], Iterable[Version]]
-    """Gives the versions of one file, newest first, as far as git has them."""
+    """Function that gives the versions of one file, newest first, as far as git has them."""
     needs: Needs
     """Topics whose files must be valid: those of the run."""
     now: datetime

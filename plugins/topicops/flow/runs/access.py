@@ -66,9 +66,9 @@ class Access:
     """Name of the run; shown to other runs that wait for the lease."""
     home: Path
     connections: ConnectionSource
-    """Finds a connection by its id; asks for each of them once."""
+    """Function that finds a connection by its id; asks for each of them once."""
     interrupted: Callable[[], bool] = lambda: False
-    """Once true, waits for the lease and for brokers end early."""
+    """Function that returns true to end waits for the lease and for brokers early."""
 
     def zookeeper(self) -> ZooKeeperAddress:
         return zookeeper_address(self.environment, self.connections)

@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 POLL_S = 2.0
 MOST_READINGS = 5
-"""Of files that change while they are read."""
+"""Most readings of files that change while they are read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +43,7 @@ class SpecFiles:
     pinned: str | None = None
     """Commit that the files must be of; None means any."""
     named: str | None = None
-    """What plans call the folder, where it is a copy: ``topics/``. None means its own place."""
+    """Name of the folder in plans, if it is a copy: ``topics/``. None means its own path."""
 
 
 def read_specs(files: SpecFiles, *, needs: Needs | None = None) -> Validated:

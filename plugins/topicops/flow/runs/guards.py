@@ -89,7 +89,7 @@ class HomePlace(msgspec.Struct, frozen=True):
     folder: str
     """The path of the home on that host."""
     token: str
-    """Of the home; no other folder has it."""
+    """Token of the home; no other folder has it."""
 
 
 def place_of(home: Path) -> HomePlace:

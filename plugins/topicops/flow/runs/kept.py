@@ -61,7 +61,7 @@ T = TypeVar("T")
 
 PRUNED_EVERY = timedelta(hours=1)
 _PRUNED = ".pruned"
-"""In the folder of runs; its time is that of the last time."""
+"""File in the folder of runs; its time is the time of the last pruning."""
 
 
 def prune(home: Path, *, now: datetime) -> None:

@@ -21,7 +21,7 @@ ASKED_SET, QUESTION, ANSWER = "asked-set.json", "question.json", "answer.json"
 QUESTION_TEXT = "question.md"
 APPROVE, REJECT = "Approve", "Reject"
 LONGEST_COMMENT = 1000
-"""Characters; the rest of a longer one is cut off."""
+"""Most characters of a comment; the rest is cut off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class Question:
     """What ``load`` found: the plan of the asked changes, as the question shows it."""
 
     digest: str
-    """Of the changes, the plan's fingerprint, the text and the form."""
+    """Digest of the changes, the plan's fingerprint, the text and the form."""
     digests: tuple[str, ...]
     loaded_at: datetime
     titles: Mapping[str, str] = field(default_factory=dict)
@@ -56,15 +56,15 @@ class Answer:
     question: str
     """Digest of the question that was asked."""
     option: str = ""
-    """Empty: nobody has answered yet."""
+    """Option that was chosen; empty means that there is no answer yet."""
     user: str | None = None
     user_id: str | None = None
     at: datetime | None = None
     comment: str = ""
     choices: Mapping[str, str] = field(default_factory=dict)
-    """What the person chose, by field of the form."""
+    """Choices of the person, by field of the form."""
     withdrawn: str = ""
-    """Why nobody is asked any more; empty: the question still counts."""
+    """Reason why the question was withdrawn; empty while it still counts."""
 
     @property
     def is_approval(self) -> bool:
@@ -84,7 +84,7 @@ class Decision:
     approved: frozenset[str] = frozenset()
     rejected: frozenset[str] = frozenset()
     objection: str = ""
-    """Why the answer decides nothing."""
+    """Reason why the answer decides nothing."""
 
 
 def asked_set(

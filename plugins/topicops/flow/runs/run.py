@@ -40,14 +40,14 @@ TABLES_FILE = "tables.json"
 """Says that the run keeps its data in columns, and where."""
 NOTES_FILE = "notes.json"
 DIAGNOSTICS_FILE = "diagnostics.json"
-"""What validate found wrong, of a run that it ended."""
+"""File with the problems that ended a run in validate."""
 FILES_COMMIT = "files-commit"
 """The commit of the files that validate has read; empty: not known."""
 COMMIT_ADDRESS = "commit-address.txt"
-"""Where the forge shows the commit of the files, if that is known."""
+"""Address of the files' commit at the forge, if known."""
 HOME_NOT_SET = "each copy of the repository has its own audit log, journals and topic count"
 KINDS = ("all", *ACTIONS)
-"""What one task of a run applies."""
+"""Kinds of change that one task of a run applies."""
 Engine = Literal["spark", "python"]
 EngineChoice = Literal["auto", "spark", "python"]
 
@@ -58,7 +58,7 @@ class TablesFile:
 
     format_version: str
     place: str
-    """As ``edges.tables.table_folder`` writes it."""
+    """Place of the file, as ``edges.tables.table_folder`` writes it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ class Summary:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountedSummary(Summary):
     counts: Mapping[str, int] = field(default_factory=dict)
-    """In XCom each count has a key of its own."""
+    """Counts; in XCom each has a key of its own."""
 
     def to_xcom(self) -> dict[str, object]:
         values = asdict(self)
@@ -116,10 +116,10 @@ class Run:
 
     store: ArtifactStore
     name: str
-    """``<group>/<run id>``; shown to whoever waits for the lease."""
+    """Name, ``<group>/<run id>``; other runs that wait for the lease show it."""
     clock: Clock
     progress: Callable[[str], None] = no_progress
-    """Takes one line of progress."""
+    """Function that takes one line of progress."""
 
     def read_desired(self) -> Desired:
         """With tables, its topics are read from theirs when they are asked for."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 BrokerDefaults = Mapping[int, Mapping[str, str] | str]
-"""Canonical value of each config on a topic without override, by broker; a sentence where a broker gave none."""
+"""Canonical value of each config on a topic without override, by broker; a sentence if a broker gave none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,9 +14,9 @@ class DefaultOnBrokers:
     """A value of one config on the topics that do not set it, and the brokers that use it."""
 
     value: str | None
-    """Canonical; None: the brokers did not give it."""
+    """Canonical value; None means that the brokers did not give it."""
     brokers: tuple[int, ...]
-    """Empty with a value: all brokers; empty without one: the controllers."""
+    """Brokers with this value. Empty means all brokers, or without a value the controllers."""
 
     @property
     def text(self) -> str:
@@ -29,7 +29,7 @@ class DefaultOnBrokers:
 
 
 ON_CONTROLLERS = DefaultOnBrokers(None, ())
-"""What KRaft's controllers use, which no broker tells."""
+"""Default of KRaft's controllers, which no broker sends."""
 OF_CONTROLLERS = frozenset({"unclean.leader.election.enable"})
 """Configs whose default KRaft takes from the controllers' own file.
 
@@ -38,7 +38,7 @@ Source: org.apache.kafka.controller.ConfigurationControlManager#getTopicConfig (
 
 
 Default = tuple[DefaultOnBrokers, ...]
-"""What brokers use for one config: one row for each value, in the order of the first broker that has it."""
+"""Default of one config: one row for each value, in the order of the first broker that has it."""
 
 
 def default_of(config: str, defaults: BrokerDefaults | None, brokers: Collection[int]) -> Default:

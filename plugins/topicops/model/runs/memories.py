@@ -20,7 +20,7 @@ class HeldSet:
     found_by: str = ""
     """Run whose gate held them, ``<dag id>/<run id>``."""
     author: str | None = None
-    """User who started the run that found them first; None means that nobody did, as on a schedule."""
+    """User who started the run that found them first; None means that no user did, as on a schedule."""
 
     @property
     def digests(self) -> tuple[str, ...]:

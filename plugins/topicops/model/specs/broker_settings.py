@@ -15,7 +15,7 @@ TIMESTAMP_DIFFERENCE = "message.timestamp.difference.max.ms"
 MESSAGE_FORMAT = "message.format.version"
 PROTOCOL = "inter.broker.protocol.version"
 SETTINGS_OF_TOPICS = (*dict.fromkeys(s for c in TOPIC_CONFIGS.values() for s in c.broker_synonyms), PROTOCOL)
-"""By the broker's own names."""
+"""Settings by the broker's own names."""
 
 
 def topic_defaults(broker_settings: Mapping[str, str]) -> dict[str, str]:

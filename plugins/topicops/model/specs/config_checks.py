@@ -23,7 +23,7 @@ from topicops.model.specs.topic_config import (
 )
 
 _VALUES_KEPT = 4096
-"""How many values are remembered as judged: many topics share one."""
+"""Number of judged values that are remembered: many topics share one."""
 
 
 @lru_cache(_VALUES_KEPT)

@@ -316,7 +316,7 @@ class Environment:
     spec: EnvironmentSpec
     file: str
     locations: Mapping[str, Location] = field(default_factory=dict)
-    """By dotted path below ``spec``, as written: ``limits.deletesPerRun``; only values that are in the file."""
+    """Places by dotted path below ``spec``, as written: ``limits.deletesPerRun``; only values that are in the file."""
 
     def place_of(self, path: str) -> str:
         """``limits.deletesPerRun, topics/environments/prod-eu.yaml:18``, for the reasons that the gate gives."""

@@ -158,9 +158,9 @@ class ExceptionsFile(WrittenFile):
 @dataclass(frozen=True, slots=True)
 class TextKind:
     longest: int | None = None
-    """In characters."""
+    """Most characters."""
     pattern: str | None = None
-    """What the whole text must match."""
+    """Pattern that the whole text must match."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ FORMS = "write `every 5m`, `every 6h` or `every 1d`, a cron of five fields, a wo
 
 _EVERY = re.compile(r"every ([1-9][0-9]{0,3})([mhd])")
 AN_HOUR, A_DAY = 60, 1440
-"""In minutes."""
+"""Minutes in each."""
 _MINUTES: Mapping[str, int] = {"m": 1, "h": AN_HOUR, "d": A_DAY}
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
@@ -28,7 +28,7 @@ _FIELDS: Sequence[tuple[str, int, int, Sequence[str]]] = (
     ("month", 1, 12, _MONTHS),
     ("day of the week", 0, 7, _WEEKDAYS),
 )
-"""Name, lowest and highest number, and words that stand for the numbers from the lowest."""
+"""Name, lowest and highest number, and words for the numbers from the lowest."""
 _PART = re.compile(r"(?P<first>\*|\w+)(-(?P<last>\w+))?(/(?P<step>[1-9][0-9]?))?", re.ASCII)
 
 

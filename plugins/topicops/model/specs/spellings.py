@@ -33,7 +33,7 @@ _UNIT_WORDS: Mapping[Unit, Mapping[str, str]] = {
     },
     "bytes": {"b": "B", "byte": "B", "bytes": "B", "kib": "KiB", "mib": "MiB", "gib": "GiB", "tib": "TiB"},
 }  # fmt: skip
-"""In lower case; KB, MB, GB and TB are not here: some mean 1,000 by the K and some 1,024."""
+"""Words for units in lower case; KB, MB, GB and TB are not here: some people mean 1,000 by the K and some 1,024."""
 
 
 def plain_number(text: str) -> str | None:

@@ -32,7 +32,7 @@ UNITS: Mapping[Unit, Mapping[str, int]] = {
     "ms": {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000},
     "bytes": {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40},
 }
-"""What people may write after a whole number, by the unit of the config; the smallest comes first."""
+"""Suffixes that people may write after a whole number, by the unit of the config; the smallest comes first."""
 SMALLEST_UNITS: Mapping[Unit, str] = {unit: next(iter(words)) for unit, words in UNITS.items()}
 
 AS_TOTAL = -2
@@ -41,7 +41,7 @@ AS_TOTAL = -2
 MIN_ISR = "min.insync.replicas"
 LARGEST_INT = 2**31 - 1
 _VALUES_KEPT = 4096
-"""How many values are remembered as read: many topics share one."""
+"""Number of values whose reading is remembered: many topics share one."""
 THROTTLE_LISTS = frozenset({"leader.replication.throttled.replicas", "follower.replication.throttled.replicas"})
 """Owned by Kafka's reassignment tools while a reassignment runs."""
 
@@ -70,9 +70,9 @@ class Constraint:
     """Allowed outside the range."""
     values: tuple[str, ...] = ()
     items: tuple[str, ...] = ()
-    """What a list may hold; empty: see ``pattern``."""
+    """Allowed items of a list; empty: see ``pattern``."""
     pattern: str | None = None
-    """What each item of a list must match."""
+    """Pattern that each item of a list must match."""
     or_exactly: str | None = None
     """A list of this one item is fine too."""
 
@@ -107,9 +107,9 @@ class TopicConfig:
     names: Mapping[str, Release]
     """The names that ``message.format.version`` may have, each with the first release that knows it."""
     forms: tuple[Form, ...]
-    """Of all releases, the oldest first."""
+    """Forms of all releases, the oldest first."""
     release: Release
-    """The one whose brokers have ``form``."""
+    """Release whose brokers have ``form``."""
     form: Form
 
     @property
@@ -372,7 +372,7 @@ _JAVA_DOUBLE = re.compile(
 _LIST_BLANKS = " \t\n\x0b\f\r"
 _BITS: Mapping[str, int] = {"INT": 32, "LONG": 64}
 LONGEST_NUMBER = 100
-"""How many characters a number may have, so that no text is long to read. Kafka takes more, which nobody writes."""
+"""Most characters of a number, so that no text is slow to read. Kafka allows more, which people do not write."""
 
 
 def _java_trim(text: str) -> str:

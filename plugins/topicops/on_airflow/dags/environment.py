@@ -74,10 +74,10 @@ holds; Reject, or no answer in time, sends nothing. `{pipeline}` starts it, once
 _ALL_BUT_BACKFILL = frozenset(set(DagRunType) - {DagRunType.BACKFILL})
 """A backfill would send the same changes once for each day of a range."""
 LOOKING_BACK = frozenset(("verify", "quality_after", "report"))
-"""Steps after the changes, which run whatever happened: tried again once, so that a failure is told soon."""
+"""Steps after the changes, which run whatever happened: tried again once, so that a failure is reported soon."""
 ENVIRONMENT_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 ENVIRONMENT_NAME_RULE = "an environment's name has only letters, digits, underscore and dash, at most 100"
-"""As in `validate`; the length is what Airflow allows for a tag."""
+"""Rule for names, as in `validate`; the length is Airflow's limit for a tag."""
 TASK_DOCS: Mapping[str, str] = {
     "validate": "Reads the files and writes the topics that they describe, or logs every problem of every file and "
     "fails. A run that is pinned to a commit first waits until the folder of the files is at it.",
@@ -101,7 +101,7 @@ TASK_DOCS: Mapping[str, str] = {
     "The XCom result has the same for CI, also when the run fails.",
     "drift": "One log line for each difference between cluster and files, and counts. A difference fails nothing.",
 }
-"""What Airflow shows of each task."""
+"""Text that Airflow shows of each task."""
 
 
 def environments(topics: Path) -> tuple[str, ...]:

@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 _TO_THE_CHANGES = ("quality_before", "diff", "plan", "gate", "ask", *ACTIONS)
 STEPS = frozenset((*_TO_THE_CHANGES, "verify", "announce", "quality_after", "report", "drift"))
-"""Steps that a quiet run skips; a task that somebody else put below them follows its own trigger rule."""
+"""Steps that a quiet run skips; a task that a user adds below them follows its own trigger rule."""
 
 
 class _TabLink(BaseOperatorLink):

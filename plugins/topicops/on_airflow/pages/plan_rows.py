@@ -49,7 +49,7 @@ TONES: dict[str, str] = {
 _RISK_TONES = {Risk.SAFE: "calm", Risk.NOTICE: "calm", Risk.RISKY: "warn", Risk.DESTRUCTIVE: "bad"}
 _ROWS_SHOWN = 256
 _DIGITS = 12
-"""Of a digest, in a row and in its id."""
+"""Number of digits of a digest, in a row and in its id."""
 
 
 def state_of(model: PlanModel, gated: GatedChange) -> str:
@@ -171,7 +171,7 @@ class Difference:
     before: str = ""
     after: str = ""
     exact: str = ""
-    """Both values as the broker has them, where they read differently: ``2592000000 -> 259200000``."""
+    """Both values as the broker has them, if they are shown differently: ``2592000000 -> 259200000``."""
 
     def __str__(self) -> str:
         """``retention.ms 30d -> 3d``."""

@@ -54,7 +54,7 @@ class Answered:
     approved: frozenset[str] = frozenset()
     rejected: frozenset[str] = frozenset()
     objection: str = ""
-    """Why the answer decided nothing."""
+    """Reason why the answer decided nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,13 +63,13 @@ class Question:
 
     dag_id: str
     run_id: str | None
-    """The newest run that asked; None: nobody was asked."""
+    """Newest run that asked; None means that no run did."""
     replaced_by: str = ""
     """The run whose held set replaced it; empty while the newest set still contains all of it."""
     digests: tuple[str, ...] = ()
     """The changes that it is about."""
     answer: Answered | None = None
-    """None: nobody has answered, or the record is not there."""
+    """Answer; None means that there is none, or that its record is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,21 +79,22 @@ class PlanModel:
     run: RunOf
     plan: Plan | None = None
     question: Question | None = None
-    """None: nothing is held that an approval could let run."""
+    """Question; None means that no held change could run with an approval."""
     facts: Facts | None = None
-    """Of the run's first snapshot."""
+    """Facts of the run's first snapshot."""
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
-    """By digest; only of changes that a task has processed, of this run or of the one that asked about them."""
+    """Outcomes by digest; only of changes that a task has processed, of this run or of the one that asked about them.
+    """
     rejections: Mapping[str, Rejection] = field(default_factory=dict)
-    """Of held changes that somebody rejected, by digest."""
+    """Rejected held changes, by digest."""
     diagnostics: tuple[Diagnostic, ...] = ()
-    """What the task validate found wrong, if it ended there."""
+    """Problems that the task validate found, if it ended there."""
     commit: str = ""
-    """Of the files, for a run without a plan; empty: not known."""
+    """Commit of the files, for a run without a plan; empty means not known."""
     commit_address: str = ""
-    """Where the forge shows the commit; empty: not known."""
+    """Address of the commit at the forge; empty means not known."""
     quiet: str = ""
-    """Why the run ended after its snapshot, if it did; one sentence."""
+    """Reason why the run ended after its snapshot, if it did; one sentence."""
     problems: tuple[str, ...] = ()
 
 

@@ -70,7 +70,7 @@ NOBODY_IS_ASKED = {
     False: "nothing is held that an approval could let run",
     True: "all that is held was rejected before; it rests until it changes",
 }
-"""Reasons to ask nobody, by whether something held rests."""
+"""Reasons to ask no one, by whether a held change rests."""
 
 
 # ---- the task ``ask`` of the pipeline ----
@@ -231,12 +231,12 @@ class Reply:
     word: Word = "none"
     approval: Approval | None = None
     why: str = ""
-    """Why there is no approval; empty with one."""
+    """Reason why there is no approval; empty with one."""
     decision: Decision = field(default_factory=Decision)
-    """What a person said about each change."""
+    """Decision of the person about each change."""
     comment: str = ""
     signature: str | None = None
-    """Name of the person; None means that nobody has answered."""
+    """Name of the person; None means that there is no answer."""
 
     def verdict(self, kind: str, plan: Plan, digests: Collection[str]) -> str:
         """``rejected by admin (id 1): still read: delete clicks``."""

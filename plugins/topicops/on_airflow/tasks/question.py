@@ -17,9 +17,9 @@ from topicops.steps.reporting.document import Cell, Line, Said, Section, markdow
 from topicops.steps.reporting.plan_wording import some, traffic_text, why_final
 
 MOST_ROWS = 200
-"""How many changes the question lists; the Plan page has all of them."""
+"""Most changes that the question lists; the Plan page has all of them."""
 _DIGITS = 8
-"""Of a digest, beside the topic: a column of its own makes the table too wide for Airflow's panel."""
+"""Number of digits of a digest, next to the topic: its own column makes the table too wide for Airflow's panel."""
 
 
 def question_markdown(

@@ -104,7 +104,7 @@ def _fits(batch: Sequence[GatedChange], gated: GatedChange, environment: Environ
 
 
 MOST_S = 60.0
-"""How long a dry run without an answer is asked for again; one that times out takes so long by itself."""
+"""Seconds for which a dry run without an answer is repeated; one that times out takes so long by itself."""
 
 
 def fail_rejected(batch: Sequence[GatedChange], sender: Sender) -> None:

@@ -35,7 +35,7 @@ from topicops.steps.before_deletes import failed_by_broker, named
 from topicops.steps.planning.gate import gate, strictest_of, with_approval
 
 Verdict = tuple[OutcomeStatus, str]
-"""What a change came to without being sent, and why."""
+"""Result of a change that was not sent, and the reason."""
 IN_EFFECT: Verdict = (OutcomeStatus.ALREADY_SO, "")
 NOBODY: Mapping[str, str] = MappingProxyType({})
 """Approved anything."""
@@ -46,11 +46,11 @@ class Judged:
     """A plan after its changes were judged again."""
 
     plan: Plan
-    """With the risk and the cluster's state of now, and the stricter word of both gates on each change."""
+    """Plan with the present risk and state of the cluster, and the stricter word of both gates on each change."""
     decided: Mapping[str, Verdict]
     """The changes that were to run and are not sent, by digest."""
     approved: Mapping[str, str] = field(default_factory=dict)
-    """Who approved each change whose approval counts, by digest."""
+    """Approver of each change whose approval counts, by digest."""
 
     def outcomes(self, actions: Collection[Action]) -> tuple[Outcome, ...]:
         """Of the changes of these actions that are not sent. No delete runs beside a refused change."""

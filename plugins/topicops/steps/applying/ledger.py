@@ -18,7 +18,7 @@ from topicops.model.runs.results import Mutation, Outcome, OutcomeStatus
 logger = logging.getLogger(__name__)
 
 NOT_READ = "not read"
-"""Stands for a topic id that could not be read back."""
+"""Placeholder for a topic id that could not be read back."""
 
 
 @dataclass(slots=True)
@@ -41,11 +41,11 @@ class Ledger:
     ports: ApplyPorts
     progress: Callable[[Outcome], None]
     outcomes: dict[str, Outcome] = field(default_factory=dict)
-    """By digest."""
+    """Outcomes by digest."""
     sent: dict[str, SentChange] = field(default_factory=dict)
-    """By digest."""
+    """Sent changes by digest."""
     problem: str = ""
-    """Why outcomes can no longer be written or said: they are still counted, nothing more is sent."""
+    """Reason why outcomes can no longer be written or shown: they are still counted, nothing more is sent."""
     _unwritten: list[tuple[Change, Outcome]] = field(default_factory=list)
     """Decided, and not in the journal yet."""
 

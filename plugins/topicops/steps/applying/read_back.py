@@ -18,13 +18,13 @@ from topicops.steps.applying.precondition import Comparison, Match, compare
 logger = logging.getLogger(__name__)
 
 UNCLEAR_S = 60.0
-"""How long an unclear answer is read back before its outcome is unknown; Kafka's own request timeout."""
+"""Seconds that an unclear answer is read back before its outcome is unknown; Kafka's own request timeout."""
 ELECTION_S = 10.0
-"""How long a request to a former controller is read back before it may be sent to the new one."""
+"""Seconds that a request to a former controller is read back before it may be sent to the new one."""
 READ_BACK_S: Mapping[AnswerKind, float] = {AnswerKind.CONTROLLER_MOVED: ELECTION_S, AnswerKind.UNCLEAR: UNCLEAR_S}
-"""How long the effect of a request is waited for, by the answer to it; after a refusal, as long as readings lag."""
+"""Seconds that the effect of a request is waited for, by the answer to it; after a refusal, as long as readings lag."""
 EXISTS = "TOPIC_ALREADY_EXISTS"
-"""What brokers answer to a second copy of a create."""
+"""Error of brokers that get a create a second time."""
 FIRST_WAIT_S = 0.2
 LONGEST_WAIT_S = 2.0
 
@@ -110,9 +110,9 @@ class RecoveredIntent:
 
     outcome: Outcome
     mutation: Mutation
-    """For the audit log."""
+    """Mutation for the audit log."""
     sentence: str
-    """For the report and the terminal."""
+    """Sentence for the report and the terminal."""
 
 
 def recover_intents(

@@ -30,13 +30,13 @@ class Disks:
     """What the brokers answered last about their log directories, and about logs of topics that are to be deleted."""
 
     questions: ClusterQuestions | None
-    """None: the brokers cannot be asked, so nothing is known."""
+    """Questions to the brokers; None means that they cannot be asked, so nothing is known."""
     clock: Clock
     _told: DirectoriesByBroker = field(default_factory=dict)
     _topics: frozenset[str] = frozenset()
-    """Which the brokers were asked about."""
+    """Topics that the brokers were asked about."""
     _asked_at: float = -inf
-    """By ``clock``."""
+    """Time of the question, by ``clock``."""
 
     def refresh(self, gated_changes: Sequence[GatedChange]) -> None:
         """Ask again before deletes, if the answer is old or about other topics."""
@@ -60,10 +60,10 @@ class Disks:
 RETRY_WAITS_S = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Waits before a request that surely did nothing is sent again: time for an election or for a quota to fill up."""
 QUOTA_PATIENCE_S = 900.0
-"""How long a quota may delay one request in all, beside the waits above."""
+"""Seconds for which a quota may delay one request in all, besides the waits above."""
 
 NO_ANSWER = Answer(AnswerKind.UNCLEAR, "no answer")
-"""Of a request whose answer is not known yet."""
+"""Answer to a request whose real answer is not known yet."""
 
 _C = TypeVar("_C", CreateTopic, ExpandTopic, ConfigureTopic, DeleteTopic)
 
@@ -83,9 +83,9 @@ class Sender:
     in_use: TopicsInUse
     disks: Disks
     _identities: dict[str, str | None] = field(default_factory=dict)
-    """Of each topic as last read, by digest; None: absent."""
+    """Identity of each topic as last read, by digest; None means absent."""
     _resume_at: float = 0.0
-    """When the brokers' quota lets the next request through, by ``clock``."""
+    """Time when the brokers' quota lets the next request through, by ``clock``."""
 
     def send_until_decided(self, batch: Sequence[GatedChange]) -> None:
         """Send the batch as one request, and again what must wait: as long as a quota asks, and a few times more."""

@@ -19,9 +19,9 @@ class Counted:
     """The part of the approvals that counts."""
 
     signatures: Mapping[str, str] = field(default_factory=dict)
-    """Who approved each change, as the audit log names him; by the digest of the change."""
+    """Approver of each change, as the audit log names him; by the digest of the change."""
     objections: tuple[str, ...] = ()
-    """Why the rest does not count: one sentence for each reason, with the place of the rule."""
+    """Reasons why the rest does not count: a sentence each, with the place of the rule."""
 
     @property
     def digests(self) -> frozenset[str]:
@@ -97,7 +97,7 @@ def is_own_and_too_risky(approval: Approval, risk: Risk, environment: Environmen
 
 
 AS_THE_BUTTON, REJECTED = "as the button says", "reject"
-"""What the field of one change takes."""
+"""Values of the field of one change."""
 REJECT_FIELD = "reject"
 """The one field of a long question: names or patterns of topics."""
 COMMENT = "comment"

@@ -58,7 +58,7 @@ class ConfigEdits:
     """Sorted by name throughout."""
 
     before: Mapping[str, str | None]
-    """Canonical value of each override that changes; None: not set."""
+    """Canonical value of each override that changes; None means not set."""
     after: Mapping[str, str | None]
     """Same keys; None removes the override."""
     unlisted: Mapping[str, str]
@@ -104,7 +104,7 @@ class Finding(NamedTuple):
     reason: str
     way_out: str
     field: str = ""
-    """The spec's field that asks for the change; empty: the topic as a whole."""
+    """Field of the spec that the change comes from; empty means the topic as a whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,14 +113,14 @@ class Situation:
 
     desired: DesiredTopic
     topic: LiveTopic | None
-    """None: not live."""
+    """Live topic; None means not live."""
     live: ClusterSnapshot
     environment: Environment
     now: datetime
     names_by_folded: Mapping[str, Sequence[str]]
     """Live topics by ``folded`` name."""
     activity: TopicActivity | None = None
-    """Of a topic that is to be deleted; None: not asked."""
+    """Activity of a topic that the plan would delete; None means not asked."""
 
     @property
     def grows(self) -> bool:

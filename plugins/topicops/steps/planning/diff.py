@@ -120,7 +120,7 @@ def _by_topic(rows: Iterable[Row], *, name: str) -> dict[str, Row]:
 
 
 _COMPARED = (TopicClass.DIFFERENT, TopicClass.MISSING, TopicClass.TOMBSTONED)
-"""Classes of whose topics more than the name is needed."""
+"""Classes that need more than the topic's name."""
 
 
 class DriftKind(StrEnum):
@@ -152,7 +152,7 @@ class DriftEntry:
     file: str | None = None
     line: int | None = None
     seen: LastSeen | None = None
-    """Where an earlier snapshot had a missing topic that topicops did not delete."""
+    """Earlier snapshot with a missing topic that topicops did not delete."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,7 +37,7 @@ from topicops.steps.planning.planned_changes import changes_of
 
 NO_ACTIVITY: Mapping[str, TopicActivity] = MappingProxyType({})
 REASSIGNABLE = frozenset({Code.REPLICATION_FACTOR, Code.MIXED_REPLICATION_FACTOR, Code.ASSIGNMENT_DIFFERS})
-"""Codes whose way out is a reassignment."""
+"""Codes that a reassignment resolves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

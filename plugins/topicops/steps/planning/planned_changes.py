@@ -256,7 +256,7 @@ def _placed(situation: Situation, load: Load) -> Assignment:
 
 
 _WORD = re.compile(r"[^._-]+")
-"""Of a topic's name."""
+"""Pattern of a word in a topic's name."""
 _COMMON = 50
 _CARRIED = "no record and no group's offset is carried over"
 

@@ -27,9 +27,9 @@ class Ordered:
     up: Risk
     down: Risk
     far_up: Risk | None = None
-    """From ``FAR_UP`` times the old value on, or to no limit."""
+    """Risk from ``FAR_UP`` times the old value on, or without a limit."""
     far_down: Risk | None = None
-    """Below one part in ``FAR_DOWN`` of the old value."""
+    """Risk below one part in ``FAR_DOWN`` of the old value."""
     code_down: Code | None = None
     unlimited: bool = False
     """Negative values mean no limit, which is larger than any number."""
@@ -114,7 +114,7 @@ RISKS: Mapping[str, Row] = {
     "unclean.leader.election.enable": Switch(to_true=Risk.DESTRUCTIVE, to_false=Risk.NOTICE),
 }
 UNKNOWN_CONFIG = _RISKY
-"""For an override that no known release has: a newer one or a person set it."""
+"""Risk of an override that no known release has: a newer one or a person set it."""
 
 
 def config_risk(name: str, before: str | None, after: str | None, default: str | None) -> Rating:

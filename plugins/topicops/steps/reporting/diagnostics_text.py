@@ -14,7 +14,7 @@ from topicops.model.specs.diagnostics import Diagnostic, Note, Severity
 _WIDEST_LINE = 160
 
 SourceLines = Callable[[Path], Sequence[str]]
-"""Gives the lines of a file; none where it cannot be read."""
+"""Function that gives the lines of a file; none if it cannot be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from topicops.model.printable import bold, markdown, printable
 
 MARKDOWN_LIMIT = 60_000
-"""Characters; GitHub refuses comments above 65,536."""
+"""Most characters; GitHub refuses comments above 65,536."""
 _LONGEST_WORDS = 300
 """The most characters of one text of a spec in Markdown."""
 _LONGEST_CODE = 500

@@ -31,7 +31,7 @@ _LONGEST_INTEGER = 19
 _LONGEST_COUNT = 9_999
 """A larger count in another unit is no easier to read than the number itself."""
 _WITHOUT_END = frozenset({"retention.ms", "retention.bytes"})
-"""For these configs -1 means no limit."""
+"""Configs for which -1 means no limit."""
 
 
 def config_text(name: str, value: str) -> str:

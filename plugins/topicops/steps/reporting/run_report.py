@@ -41,7 +41,7 @@ from topicops.steps.reporting.facts_wording import (
 from topicops.steps.reporting.plan_wording import PARTICIPLES, command_lines, final_hold_line, summary_line
 
 _WHOLE_NAME = re.compile(r"[\w.-]+")
-"""What may be a topic's name, with a full stop that may follow it."""
+"""Pattern of a possible topic name, with a full stop that may follow it."""
 _ORDER = (OutcomeStatus.UNKNOWN, OutcomeStatus.FAILED, OutcomeStatus.REFUSED, OutcomeStatus.NOT_SENT)
 
 
@@ -51,7 +51,7 @@ class Reason:
 
     status: OutcomeStatus
     message: str
-    """Without the topic's name, where it is in it."""
+    """Message without the topic's name, if it is in it."""
     outcomes: tuple[Outcome, ...]
 
     def __str__(self) -> str:
@@ -86,11 +86,11 @@ ADVICE: Mapping[OutcomeStatus, str] = {
     OutcomeStatus.REFUSED: "refused: the reason stands beside each.",
     OutcomeStatus.NOT_SENT: "not sent: the reason stands beside each.",
 }
-"""What to do about changes that are not in place; then plan again: the same plan could end the same way."""
+"""Advice for changes that are not in place; then plan again: the same plan could end the same way."""
 
 _WHY_TITLE = "Why a topic is not healthy, and what ends it"
 EXAMPLES = 10
-"""How many checks of one kind a report shows in full."""
+"""Most checks of one kind that a report shows in full."""
 
 COMPARED_VIEWS: Mapping[Source, tuple[str, str]] = {
     "zookeeper": ("ZooKeeper", "the brokers' metadata"),
@@ -105,9 +105,9 @@ class RunReport:
 
     environment: str
     run: str = ""
-    """Its name, as ``topicops undo`` takes it."""
+    """Name of the run, as ``topicops undo`` takes it."""
     plan: Plan | None = None
-    """None: the run ended before it had a plan."""
+    """Plan; None means that the run ended before it had one."""
     outcomes: tuple[Outcome, ...] = ()
     checks: tuple[Check, ...] = ()
     quality_before: tuple[QualityResult, ...] = ()
@@ -117,20 +117,20 @@ class RunReport:
     failed_tasks: tuple[str, ...] = ()
     """Airflow's names of tasks that failed upstream."""
     problem: str = ""
-    """Why the run ended early, one sentence."""
+    """Reason why the run ended early, one sentence."""
     interrupted: bool = False
     topics: frozenset[str] = frozenset()
-    """Those that the files describe; empty: not known."""
+    """Topics that the files describe; empty means not known."""
     source: Source = "zookeeper"
-    """Where the live state was read; this decides which two views verify compares."""
+    """Source of the live state; this decides which two views verify compares."""
     notes: tuple[str, ...] = ()
     """Sentences: which lease the run held, and what it recovered of earlier runs."""
     diagnostics: tuple[Diagnostic, ...] = ()
-    """What validate found wrong, if the run ended there."""
+    """Problems that validate found, if the run ended there."""
     rejected: frozenset[str] = frozenset()
-    """Digests of the changes that a person left out of his approval; nothing is to be done about them."""
+    """Digests of the changes that a person left out of his approval; no step is needed for them."""
     is_answer: bool = False
-    """Whether a person was asked in this run: what the files did not ask for any more by then is no failure."""
+    """Whether a person was asked in this run: a change that the files had dropped by then is no failure."""
 
     @property
     def summary(self) -> RunSummary:
@@ -278,14 +278,14 @@ class ReportFile:
     verdicts: Mapping[Verdict, int]
     """Counts of all checks."""
     checks: Sequence[Check]
-    """Those that found something."""
+    """Checks that found something."""
     sides: Sequence[str]
     quality_before: Sequence[QualityResult]
     quality_after: Sequence[QualityResult]
     owners: Sequence[OwnersDrift]
-    """Whose topics differed in the first snapshot."""
+    """Owners of topics that differed in the first snapshot."""
     unhealthy: Sequence[UnhealthyPartitions]
-    """Of the newest snapshot, as ``load``."""
+    """Unhealthy partitions of the newest snapshot, as ``load``."""
     load: Sequence[Load]
     notes: Sequence[str]
     next: Sequence[str]

@@ -64,7 +64,7 @@ class Section(msgspec.Struct, frozen=True, gc=False):
 
     file: str
     first: Span = START
-    """Where a missing field is reported."""
+    """Place where a missing field is reported."""
     values: Mapping[str, Value] = {}
 
     def __contains__(self, name: str) -> bool:
@@ -179,7 +179,7 @@ def _add_unknown(unknown: Sequence[Entry], names: Sequence[str], findings: FileF
 
 
 _MOST_GUESSED = 100
-"""For how many unknown fields of a mapping the likeliest known one is searched, which takes long."""
+"""Most unknown fields of a mapping for which a similar known one is searched, which takes long."""
 
 
 class _ReadEntry(msgspec.Struct, frozen=True, gc=False):
@@ -325,7 +325,7 @@ def _integer_reader(kind: IntegerKind) -> Reader:
 _LARGEST_INTEGER = 2**31 - 1
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
 _SMALL_NUMBERS: Mapping[str, int] = {str(number): number for number in range(1000)}
-"""What is written most, by its one plain spelling."""
+"""Numbers that people write most, by their one plain spelling."""
 
 
 def read_integer(

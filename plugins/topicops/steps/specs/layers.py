@@ -56,7 +56,7 @@ class TopicSource(ReadFile):
         self.label = self.name or document.stem
         """The name, or the file's where the name cannot be read."""
         self.environments = _environments_of(self.metadata)
-        """None: all."""
+        """Environments; None means all."""
         self.lifecycle = body.section("lifecycle")
         self.state = self.lifecycle.get("state", str)
         """``absent``, ``paused``, or None for a topic that simply is."""
@@ -160,7 +160,7 @@ class MergedTopic(msgspec.Struct, frozen=True, gc=False):
     configs: Mapping[str, Setting]
     assignment: Assignment | None = None
     complete: bool = True
-    """False: a layer could not be read, so a missing value may be in that layer."""
+    """Whether every layer could be read; else a missing value may be in the unread one."""
 
     @property
     def label(self) -> str:
@@ -202,7 +202,7 @@ class ConfigsPlace(NamedTuple):
 
     section: Section
     topic: TopicSource | None
-    """None: the block is not in a topic's file."""
+    """Topic of the block; None means that it is not in a topic's file."""
 
     @property
     def label(self) -> str | None:
@@ -230,7 +230,7 @@ class EnvironmentView:
 
     topics: tuple[TopicSource, ...]
     profiles: Mapping[str, ReadFile | None]
-    """By name; None: the file is there and cannot be read."""
+    """Profiles by name; None means that the file exists and cannot be read."""
     environment: ReadFile | None
     exceptions: ReadFile | None
     """The environment's file of exceptions."""
@@ -241,7 +241,7 @@ class EnvironmentView:
     environments: tuple[ReadFile, ...] = ()
     """The files of all environments and of their exceptions."""
     environment_names: frozenset[str] = field(default_factory=frozenset)
-    """Also of environments whose file cannot be read."""
+    """Names of environments, also of those with unreadable files."""
     owners: ReadFile | None = None
     """The file of owners; None: there is none, or it cannot be read."""
     shared_configs: PlacesByConfig = field(default_factory=dict)

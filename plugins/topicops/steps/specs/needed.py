@@ -18,7 +18,7 @@ from topicops.model.specs.document import Document, Tree
 from topicops.steps.specs.layers import EnvironmentView, TopicSource
 
 Needs = Callable[[str], bool]
-"""Whether a command needs the topic of this name, so that its file must be valid."""
+"""Function that says whether a command needs the topic of this name, so that its file must be valid."""
 
 
 def no_topic(_: str) -> bool:
@@ -43,7 +43,7 @@ class LeftOut:
     topics: frozenset[str] = frozenset()
     """Names, also by the names of their files."""
     files: frozenset[str] = frozenset()
-    """That have errors."""
+    """Files with errors."""
 
 
 NOTHING_LEFT_OUT = LeftOut()

@@ -36,7 +36,7 @@ _WORDS_OF_OTHERS: Mapping[str, tuple[str, ...]] = {
     "clusters": ("environments",),
     "version": ("apiVersion",),
 }
-"""What other tools call a field: without dots, dashes and underscores, in lower case."""
+"""Names of our fields in other tools: without dots, dashes and underscores, in lower case."""
 _CONFIGS_BY_BARE_NAME: Mapping[str, str] = {name.replace(".", ""): name for name in TOPIC_CONFIGS}
 
 _BLOCK_OF_FIELD: Mapping[str, str] = {

@@ -83,14 +83,14 @@ class Validated:
     """The result of validating a folder of files."""
 
     diagnostics: tuple[Diagnostic, ...]
-    """By file, line, column and code."""
+    """Diagnostics by file, line, column and code."""
     files: int
     environment: Environment | None = None
     """None means that no environment was asked for, or that there are errors."""
     desired: Desired | None = None
     """None as above."""
     left_out: LeftOut = NOTHING_LEFT_OUT
-    """What has errors, and was not needed."""
+    """Parts with errors that were not needed."""
 
     @property
     def has_errors(self) -> bool:
@@ -161,7 +161,7 @@ class _ReadTree:
     rules: Sequence[Rule]
     no_environment: EnvironmentView
     found: Sequence[Problem]
-    """What is wrong with files and their fields."""
+    """Problems of files and their fields."""
     found_everywhere: Mapping[Rule, Sequence[Finding]]
     lifted_anywhere: Lifted
 
@@ -340,7 +340,7 @@ def _lifted_for(view: EnvironmentView, anywhere: Lifted) -> Lifted:
 
 
 _SEVERAL_AT_A_PLACE = frozenset({Code.MISSING_FIELD, Code.OVER_BUDGET})
-"""One for each missing field, and for each environment in which a budget is exceeded."""
+"""Codes that may appear once for each missing field, or for each environment in which a budget is exceeded."""
 
 
 def _once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:

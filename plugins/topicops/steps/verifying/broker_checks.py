@@ -13,7 +13,7 @@ from topicops.model.specs.topic_config import canonical_overrides
 from topicops.steps.verifying.observation import Finding, Observation, partition_names
 
 SOURCE_NAMES: Mapping[Source, str] = {"zookeeper": "ZooKeeper", "kafka": "the controller's metadata"}
-"""What a broker's own view is compared with, for a sentence."""
+"""Name of the source in a sentence that compares it with a broker's own view."""
 
 
 def cluster_id(observation: Observation) -> Iterator[Finding]:

@@ -239,14 +239,14 @@ RULES: Mapping[tuple[Code, str], Rule] = {
     (Code.V16, "logs"): broker_checks.log_directories,
     (Code.V16, "offsets"): broker_checks.end_offsets,
 }
-"""By id and by the part of an observation that the rule needs, for a topic that must exist."""
+"""Rules by id and by the part of an observation that they need, for a topic that must exist."""
 ABSENCE_RULES: Mapping[tuple[Code, str], Rule] = {
     **CLUSTER_RULES,
     (Code.V17, "source"): absence,
     (Code.V17, "views"): broker_checks.absence,
     (Code.V17, "logs"): broker_checks.leftover_logs,
 }
-"""For a topic that must not exist."""
+"""Rules for a topic that must not exist."""
 
 
 def _never_returns(observation: Observation) -> bool:

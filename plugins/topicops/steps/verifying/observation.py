@@ -27,16 +27,16 @@ class Expectation:
     is_new: bool = False
     """The run created it."""
     identity: str | None = None
-    """Of a topic to delete: the identity that it had."""
+    """Identity that a topic to delete had."""
     partitions: int | None = None
-    """Of a topic to delete: how many it had."""
+    """Number of partitions that a topic to delete had."""
     assignment: Assignment = field(default_factory=dict)
     """Rows that the run wrote."""
     earlier_partitions: int = 0
     earlier_digest: str | None = None
     """Digest of the rows before the expansion."""
     configs: Mapping[str, str | None] = field(default_factory=dict)
-    """Canonical; None: no override."""
+    """Canonical values; None means no override."""
     configs_are_all: bool = False
     """The topic must have no other override."""
 
@@ -55,22 +55,22 @@ class Observation:
     controller_epoch: int | None
     has_controller: bool = True
     cluster_id: str | None = None
-    """As the source has it; None: not known."""
+    """Cluster id in the source; None means not known."""
     broker_defaults: BrokerDefaults | None = None
     """Effective default of each topic config; None: not known."""
     releases: Releases | None = None
-    """Of the brokers; None: not known."""
+    """Releases of the brokers; None means not known."""
     source: Source = "zookeeper"
     states_before: Mapping[int, PartitionState] = field(default_factory=dict)
     """The same topic's states in the observation before; empty in the first one."""
     views: Mapping[int, BrokerView | str] = field(default_factory=dict)
-    """Of the brokers that were asked; empty while the topic is not healthy in the source."""
+    """Views of the brokers that were asked; empty while the topic is not healthy in the source."""
     logs: Mapping[int, BrokerLogs | str] = field(default_factory=dict)
-    """Of the brokers whose disks were asked about; empty until all else is healthy."""
+    """Logs of the brokers whose disks were asked about; empty until all else is healthy."""
     directories: Mapping[int, BrokerLogs | str] = field(default_factory=dict)
     """Of the brokers with replicas, asked where something has been wrong for a while; the reason may be a disk."""
     broker_overrides: Mapping[str, str] | str | None = None
-    """As the brokers have them; a sentence where they did not answer; None: not asked."""
+    """Overrides at the brokers; a sentence if they did not answer; None means not asked."""
 
     @property
     def live(self) -> LiveTopic | None:

@@ -34,7 +34,7 @@ NOT_BLOCKING = (Verdict.HEALTHY, Verdict.NOT_CHECKED, Verdict.PRE_EXISTING)
 """Verdicts that verify does not wait for."""
 
 ASK_FOR_DISKS_AFTER_S = 5.0
-"""What takes longer than this may have a failed log directory as its reason."""
+"""Seconds after which a failed log directory is a possible reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +53,9 @@ class WatchedTopic:
 
     expected: Expectation
     findings: tuple[Finding, ...] = ()
-    """Of the last observation."""
+    """Findings of the last observation."""
     parts_read: frozenset[str] = frozenset()
-    """Which parts the last observation could read."""
+    """Parts that the last observation could read."""
     signature: object = None
     """Identity, leaders, epochs and ISRs of the last observation if it was healthy, else None."""
     before: LiveTopic | None = None
@@ -64,7 +64,7 @@ class WatchedTopic:
     """Healthy twice in a row, with the same signature."""
     is_given_up: bool = False
     first_seen: dict[str, float] = field(default_factory=dict)
-    """When each kind of finding first appeared; a kind that comes and goes keeps its first time."""
+    """Time when each kind of finding first appeared; a kind that comes and goes keeps its first time."""
 
     @property
     def is_open(self) -> bool:

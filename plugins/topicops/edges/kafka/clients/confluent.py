@@ -18,7 +18,7 @@ from topicops.edges.kafka.clients.settings import PATIENCE_S, REFUSALS, confluen
 from topicops.model.errors import ClusterError, ClusterUnreachableError, LoginRefusedError
 
 ERRORS_KEPT = 3
-"""How many of the client's own errors a message repeats."""
+"""Number of the client's own errors that a message repeats."""
 
 _AFTER = re.compile(r" \(after \d+ms in state [^()]*\)$")
 """A part of librdkafka's error texts that differs each time."""

@@ -41,12 +41,12 @@ from topicops.model.printable import address, printable
 
 SASL_HANDSHAKE = 17
 NOT_A_SASL_PORT = 34
-"""ILLEGAL_SASL_STATE: the answer of a listener without SASL to a handshake."""
+"""Error of a listener without SASL that gets a handshake: ILLEGAL_SASL_STATE."""
 _MAX_ANSWER_BYTES = 4096
 ADVERTISED_S = 8.0
-"""How long the addresses are tried, all at the same time; resolving a name has no time limit of its own."""
+"""Seconds that the addresses are tried, all at once; resolving a name has no time limit of its own."""
 SHOWN = 3
-"""How many brokers a message names."""
+"""Number of brokers that a message names."""
 WAY_OUT = "Name a listener whose addresses are reachable from here, or run inside that network"
 
 

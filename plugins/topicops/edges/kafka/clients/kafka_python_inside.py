@@ -53,16 +53,16 @@ def other_identity(answers: Sequence[Any], cluster_id: str | None) -> str:
 MOST_IN_FLIGHT = 100
 """Requests without an answer to one broker, before kafka-python refuses more: questions to a slow broker add up."""
 FIRST_ANSWER_S = 6.0
-"""How long the first answer may take, with a connection and a login, while it is not known how far the brokers are."""
+"""Seconds for the first answer, with connection and login, while the distance to the brokers is not known."""
 TRIPS_A_REQUEST = 12
-"""So many answers, one after another, are the most for one request over a new connection, with TLS and a login."""
+"""Most answers, one after another, for one request over a new connection, with TLS and a login."""
 TRIPS_A_QUESTION = 40
-"""So many are the most for a question of many requests, such as who uses a topic."""
+"""Most answers for a question of many requests, such as which groups use a topic."""
 LONGEST_PATIENCE_S = 60.0
 POLL_S = 0.001
-"""How often connections are checked for answers; most come within a few of these."""
+"""Seconds between two checks of the connections; most answers come within a few of these."""
 GRACE_S = 1.0
-"""How much longer than its deadline a question may take, because of kafka-python's own work."""
+"""Seconds that a question may take beyond its deadline, because of kafka-python's own work."""
 LATE = "gave no answer in time"
 
 
@@ -94,11 +94,11 @@ class BrokerConnections:
             raise unusable(properties, " ".join(names)) from None  # the cause contains values
         self._manager: Any = self._net_client._manager  # noqa: SLF001 - see the module
         self._answer_s: float | None = None
-        """How long one answer over an open connection took; None: not measured."""
+        """Seconds that one answer over an open connection took; None means not measured."""
         self._offered: dict[Any, Mapping[int, int]] = {}
         """The last version of each request by API key, as each broker said when its connection began."""
         self._identified: dict[int, Any] = {}
-        """The connections of which it was asked who answers, by broker."""
+        """Connections whose broker was asked for its identity, by broker."""
         self._cluster_id: str | None = None
         self._net_client._net.start()  # noqa: SLF001
         # A loop that is told to end before its thread has begun runs on, and whoever ended it waits for ever (3.0.12).

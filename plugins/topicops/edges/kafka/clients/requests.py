@@ -15,7 +15,7 @@ from topicops.model.cluster.snapshot import LogDirectories
 from topicops.model.ports import Unoffered
 
 NOT_TOLD = (-1, ConfigSource.UNKNOWN_CONFIG.value)
-"""What clients read as the source of a config from brokers before Kafka 1.1, which do not tell it (KIP-226)."""
+"""Sources of a config as clients read them from brokers before Kafka 1.1, which send none (KIP-226)."""
 NOT_SERVED = -1
 """``offset_lag`` of a log for which the broker has no replica. Source: DescribeLogDirsResponse#INVALID_OFFSET_LAG."""
 

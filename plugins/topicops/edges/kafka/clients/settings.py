@@ -25,7 +25,7 @@ from topicops.model.specs.topic_config import LONGEST_NUMBER
 CLIENT_ID = "topicops"
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MIN_RECONNECT_BACKOFF_MS = 100
-"""Without a pause a client connects to a dead broker hundreds of thousands of times a minute."""
+"""Pause without which a client connects to a dead broker hundreds of thousands of times a minute."""
 PATIENCE_S = 3.0
 REFUSALS: Mapping[int, type[ClusterError]] = {
     KafkaError._AUTHENTICATION: LoginRefusedError,  # noqa: SLF001 - librdkafka's own codes are written so
@@ -33,7 +33,7 @@ REFUSALS: Mapping[int, type[ClusterError]] = {
 }
 """Errors that librdkafka gives to its error callback only: the call itself ends with a timeout."""
 LIMIT = "; has it reached a limit of connections of one address (max.connections.per.ip)?"
-"""What a connection may mean that the broker closes at once."""
+"""Question that a message adds when the broker closes a connection at once."""
 
 
 def confluent_settings(properties: Mapping[str, str], *, patience_s: float = PATIENCE_S) -> dict[str, Any]:
@@ -76,7 +76,7 @@ _WHY: Mapping[str, str] = {
 
 
 _SHORTEST_SECRET = 6
-"""In characters. A shorter value may be a part of many words of a message, and would make it unreadable."""
+"""Characters of the shortest secret that is hidden. A shorter one may be part of many words of a message."""
 _SHOWN = frozenset({*MECHANISMS, *PROTOCOLS})
 
 

@@ -45,14 +45,14 @@ Answer = TypeVar("Answer")
 TOO_LATE = "the brokers did not answer all questions within %.2g s (one answer takes %.1g s); %s gives them more time"
 LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # nor are its methods typed
 EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
-"""Where the log begins, in remote storage too."""
+"""Position where the log begins, in remote storage too."""
 NEWEST: OffsetSpec = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
 """The record with the newest timestamp; brokers before 3.0 do not know this question (KIP-734)."""
 Offsets = Mapping[str, Mapping[int, Any]]
 """Confluent-kafka's ``ListOffsetsResultInfo`` by topic and partition."""
 
 SILENT_S = 30.0
-"""How long brokers of which none answered are not asked again: each question would wait for all of them."""
+"""Seconds without questions after none of the brokers answered: each question would wait for all of them."""
 RETENTION = ["cleanup.policy", "retention.ms", "retention.bytes"]
 NO_TIME_LIMIT = "-1"
 AUTHORIZER = "authorizer.class.name"
@@ -77,9 +77,9 @@ class BrokerQuestions:
         self._offered: Mapping[int, Mapping[int, int]] = {}
         """The requests of the brokers that answered, asked for once."""
         self._answer_s = 0.0
-        """How long one answer takes."""
+        """Seconds that one answer takes."""
         self._silent_until = 0.0
-        """Until when no broker is asked, because none has answered, by the monotonic clock."""
+        """Monotonic time until which no broker is asked, because none has answered."""
 
     def broker_defaults(self) -> BrokerDefaults:
         """What each broker uses for a config that a topic does not set; empty where no broker answers."""

@@ -23,7 +23,7 @@ from topicops.model.errors import ClusterError, UsageError
 from topicops.model.ports import BrokerLogs, BrokerView, LogQuestions, PartitionView, Unoffered
 
 BROKERS_ASKED = 3
-"""How many brokers are asked for topic configs, one after another until one answers."""
+"""Number of brokers that are asked for topic configs, one after another until one answers."""
 TOPICS_A_REQUEST = 200
 UNREADY_CODES = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.LEADER_NOT_AVAILABLE)
 """The topic is unknown, or has no leader yet: both belong to a view. Any other error does not."""

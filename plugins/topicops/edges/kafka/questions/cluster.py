@@ -26,7 +26,7 @@ from topicops.model.specs.spellings import time_of_ms
 METADATA_TOPIC = "__cluster_metadata"
 """The log that a quorum keeps; it has one partition."""
 ANSWER_S = 2.0
-"""How long brokers are waited for: those that answer do so at once, and a silent one must not hold up each plan."""
+"""Seconds that brokers are waited for: working ones answer at once, and a silent one must not delay each plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ class Quorum:
     leader: int
     """-1 while there is none."""
     epoch: int
-    """Of the leader; each election raises it."""
+    """Epoch of the leader; each election raises it."""
     time: ServerTime | None = None
-    """By the leader's clock; None: there is no leader, or its release does not tell it (before 3.3)."""
+    """Time by the leader's clock; None means that there is no leader, or a release before 3.3, which sends no time."""
 
 
 def quorum_of(properties: Mapping[str, str], *, timeout_s: float = 3.0) -> Quorum | None:

@@ -33,25 +33,25 @@ from topicops.model.errors import ClusterError, ClusterUnreachableError
 
 WITHOUT_MEMBERS = ("Empty", "Dead")
 CHANGING = ("PreparingRebalance", "CompletingRebalance", "Dead")
-"""Of a described classic group: its members tell no topics. ``Dead``: it has gone since it was listed, or brokers that
-list no types have another type of that name."""
+"""States of a described classic group whose members give no topics. ``Dead``: it has gone since it was listed, or
+brokers that list no types have another type of that name."""
 STATES = (*WITHOUT_MEMBERS, *CHANGING, "Stable", "NotReady", "Assigning", "Reconciling", "")
-"""Source: org.apache.kafka.common.GroupState (4.4); empty: brokers before 2.6 list no state."""
+"""States of groups. Source: org.apache.kafka.common.GroupState (4.4); empty: brokers before 2.6 list none."""
 CLASSIC = ("classic", "")
-"""Empty: brokers before 3.8 list no type, and have classic groups, or consumer groups in a preview."""
+"""Types of classic groups. Empty: brokers before 3.8 list none, and may have consumer groups in a preview."""
 SHARE = "share"
 STREAMS = "streams"
-"""Such a group names the topics of its topology, also while it has no members."""
+"""Type of a group that names the topics of its topology, also while it has no members."""
 CLASSIC_CONSUMERS = ("consumer", "")
-"""Protocol types of classic groups whose members name topics; empty: the group has only committed offsets."""
+"""Protocol types of classic groups whose members name topics; empty means that the group has only committed offsets."""
 NO_READERS = ("connect", "sr")
-"""Protocol types of classic groups whose members share out work, and read no topic as members: workers of Kafka
+"""Protocol types of classic groups whose members share work, and read no topic as members: workers of Kafka
 Connect, and schema registries. If such a group has committed offsets, these count."""
 
 COMPARED = re.compile(r"(?:(?:[\w.-]|\\[.wd-]|\[[\w.-]+\])[*+?]?|[()|^$])*", re.ASCII)
 """Patterns that mean the same to Python as to the brokers' RE2/J; others are not compared."""
 MOST_REPEATS = 3
-"""In a pattern that is compared: each more multiplies the time that Python may take by the length of a topic's name."""
+"""Most repeats in a pattern that is compared: each multiplies Python's time by the length of a topic's name."""
 
 
 class UnreadGroupError(Exception):
@@ -95,7 +95,7 @@ class ListedGroup:
 
 
 Offsets = Iterator[tuple[str, int, int]]
-"""Topic, partition and offset; -1: the group has not begun the partition."""
+"""Offsets by topic and partition; -1 means that the group has not begun the partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class GroupType:
     describe: Callable[[list[str]], Any]
     """The request that describes groups."""
     topics_of: Callable[[Any, Collection[str]], Iterable[str]]
-    """Topics that a described group uses; of those in the second argument all."""
+    """Function that gives the topics of a described group, out of those in the second argument."""
     offsets_of: Callable[[Any], Offsets]
 
 
@@ -179,14 +179,14 @@ TYPES: Mapping[str, GroupType] = {
     SHARE: GroupType(_described_by(ShareGroupDescribeRequest), _of_share, _started),
     STREAMS: GroupType(_described_by(StreamsGroupDescribeRequest), _of_streams, _committed),
 }
-"""By name, as ListGroups gives it. Source: org.apache.kafka.coordinator.group.Group.GroupType (4.4)."""
+"""Types by name, as ListGroups gives it. Source: org.apache.kafka.coordinator.group.Group.GroupType (4.4)."""
 
 
 GROUPS_A_REQUEST = 500
 MANY_GROUPS = 8
 """The version of OffsetFetch since which one request may name many groups (Kafka 3.0, KIP-709)."""
 PAUSE_S = 0.1
-"""Before groups that are in the middle of a change are read again."""
+"""Seconds before groups in the middle of a change are read again."""
 OFFSETS = "__consumer_offsets"
 """The leader of each partition coordinates a part of the groups, of all types."""
 COORDINATOR_IS_MOVING = (
@@ -195,23 +195,23 @@ COORDINATOR_IS_MOVING = (
     KafkaError.NOT_COORDINATOR,
 )
 NO_SUCH_GROUP = KafkaError.GROUP_ID_NOT_FOUND
-"""Of a group that was listed: it has gone since, or has become one of another type."""
+"""Error for a listed group that is gone since, or has become one of another type."""
 
 
 @dataclass(slots=True)
 class GroupOnTopic:
     state: str
-    """As Kafka names it: ``Stable``, ``Empty``; empty text for a group without members, from brokers before 2.6."""
+    """State in Kafka's words: ``Stable``, ``Empty``; empty text without members, from brokers before 2.6."""
     committed: dict[int, int] = field(default_factory=dict)
     """Committed offset by partition, or start offset of a share group; empty for a group that only has members."""
     type: str = ""
-    """As ``ListedGroup.shown_type``."""
+    """Type, as ``ListedGroup.shown_type``."""
     unread: str = ""
-    """Why the group could not be read, so that it counts as a user of every topic; empty text: it was read."""
+    """Reason why the group could not be read, so that it counts as a user of every topic; empty if it was read."""
 
 
 GroupsByTopic = Mapping[str, Mapping[str, GroupOnTopic]]
-"""By topic and group."""
+"""Groups by topic and name."""
 
 
 class _NotYetError(Exception):

@@ -35,7 +35,7 @@ class Finding:
 
     severity: Severity
     message: str
-    """Where and what, with a few of the places."""
+    """Place and problem, with a few of the places."""
     fix: str
     code: Code | None = None
     places: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ class DoctorReport:
 
 
 NAMED = 3
-"""How many places a sentence names; it counts the rest."""
+"""Number of places that a sentence names; it counts the rest."""
 
 
 def found(

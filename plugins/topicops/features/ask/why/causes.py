@@ -50,7 +50,7 @@ RULES = (
     Rule("silent-broker", brokers.silent_brokers),
     Rule("not-preferred", leaders.not_preferred),
 )
-"""In the order in which a person would fix them."""
+"""Rules in the order in which a person would fix them."""
 
 
 def causes(facts: WhyFacts) -> tuple[Cause, ...]:

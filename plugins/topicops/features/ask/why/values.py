@@ -22,7 +22,7 @@ from topicops.model.specs.spellings import time_of_ms
 CLIENT_PROPERTIES = "client.properties"
 """The file with a login, which the person who types a command has."""
 ZNODES = 5
-"""How many znodes of a kind one cause names."""
+"""Number of znodes of a kind that one cause names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,9 +35,9 @@ class TopicTimes:
     states: Mapping[int, int] = field(default_factory=dict)
     """Times by partition."""
     is_config_told: bool | None = None
-    """Whether the brokers were told of the newest config. None means not known: they remove old notices."""
+    """Whether the brokers got notice of the newest config. None means not known: they remove old notices."""
     targets: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
-    """Where ``/admin/reassign_partitions`` moves partitions of the topic."""
+    """Targets of the topic's partitions in ``/admin/reassign_partitions``."""
     controller: int | None = None
     """The broker that ``/controller`` names, which may not be registered."""
     now: int | None = None
@@ -176,11 +176,11 @@ class WhyFacts:
 
 class CauseKind(StrEnum):
     STUCK = "stuck"
-    """Somebody has to do something."""
+    """The topic stays so until a person does something."""
     WAITS = "waits"
-    """It ends by itself once something else has happened."""
+    """The cause ends by itself once something else has happened."""
     NOTE = "note"
-    """It stops nothing."""
+    """The cause stops nothing."""
 
 
 STUCK, WAITS, NOTE = CauseKind.STUCK, CauseKind.WAITS, CauseKind.NOTE
@@ -194,15 +194,15 @@ class Cause:
     message: str
     """Sentence that says what is so, and where."""
     way_out: str
-    """What ends it, and costs nothing."""
+    """Way to end it that costs nothing."""
     read_from: tuple[str, ...]
     """Znodes, and answers of brokers."""
     commands: tuple[str, ...] = ()
-    """Lines for a shell, in their order: those of the last resort, where there is one."""
+    """Lines for a shell, in order: those of the last resort, if there is one."""
     caution: str = ""
-    """What the commands cost."""
+    """Cost of the commands."""
     last_resort: str = ""
-    """What ends it where the way out cannot be."""
+    """Way to end it if ``way_out`` is not possible."""
     id: str = ""
     """Id of the rule."""
 

@@ -72,7 +72,7 @@ class ImportInputs:
     domain: str | None = None
     """Folder of every new topic file; None means the first dotted part of the topic's name."""
     only: str | None = None
-    """Glob; other topics are left alone."""
+    """Glob of topics to import; None means all."""
 
     @property
     def release(self) -> Release:

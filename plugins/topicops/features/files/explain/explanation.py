@@ -30,7 +30,7 @@ class Given:
     """One value, as one layer gives it."""
 
     written: str
-    """Text that stands in the file."""
+    """Text in the file."""
     layer: str
     """``environment defaults``, ``profile durable``, ``topic``, ``assignment``, ``built in`` and so on."""
     file: str | None = None

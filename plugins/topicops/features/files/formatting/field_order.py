@@ -31,7 +31,7 @@ class ConfigKind:
 
 
 Place = Kind | ConfigKind | None
-"""What a place in a file may hold. None means that it is left as it is written."""
+"""Kind of value that a place in a file may hold. None means that it is left as it is written."""
 PLACES: Mapping[FileKind, Place] = {kind: ModelKind(model) for kind, model in MODELS.items()}
 
 CanonicalValue = str | int | None | list["CanonicalValue"] | dict[str, "CanonicalValue"]

@@ -61,7 +61,7 @@ class _Moves:
         self.places: dict[int, _Place] = {}
         """Lines that start with a key or a dash."""
         self.shown: dict[int, str] = {}
-        """Those lines, and the lines inside values, as they are to be."""
+        """New text of those lines, and of the lines inside values."""
 
     def block(self, node: Node, *, new: int, first_is_placed: bool = False) -> None:
         if isinstance(node, Items):

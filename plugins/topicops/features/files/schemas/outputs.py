@@ -28,7 +28,7 @@ VALUES_BY_ACTION: Mapping[Action, tuple[Sequence[str] | None, Sequence[str] | No
 
 _PARTITIONS: Schema = {"pattern": "^(0|[1-9][0-9]*)$"}
 _CODE: Schema = {"type": "string", "pattern": "^(TOP[1-8][0-9]{2}|[VQ][0-9]{2})$"}
-"""Codes are not listed: a program that reads them must take those of later versions too."""
+"""Schema of a code. It lists none: a program that reads codes must accept those of later versions too."""
 
 
 def schema_of_output(name: str, kind: type) -> Schema:

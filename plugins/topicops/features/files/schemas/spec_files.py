@@ -41,7 +41,7 @@ KINDS: Mapping[str, type[Written]] = {
     "exceptions": ExceptionsFile,
     "owners": OwnersFile,
 }
-"""By the name of the schema's file, ``topic.v1.json``."""
+"""Kinds of files by the name of their schema, ``topic.v1.json``."""
 
 _WHOLE = "(0|[1-9][0-9]*)"
 _WHOLE_NUMBER = rf"^\s*[+-]?{_WHOLE}\s*$"

@@ -191,7 +191,7 @@ def made_now(rows: DataFrame, kinds: Iterable[RowKind]) -> tuple[DataFrame, Fram
 
 class FailingRows(NamedTuple):
     old: int
-    """How many of them failed before the changes too."""
+    """Number of them that failed before the changes too."""
     examples: Sequence[Row]
     """``key``, ``shown``: JSON objects; ``so_before``: whether the row failed before too."""
 

@@ -19,15 +19,15 @@ class QualityModel:
     before: QualityReport | None = None
     after: QualityReport | None = None
     facts: Facts | None = None
-    """Of the newest snapshot."""
+    """Facts of the newest snapshot."""
     facts_when: FactsWhen = "before"
-    """Which of the run's snapshots that is."""
+    """Snapshot of the run that the facts come from."""
     history: tuple[RunQuality, ...] = ()
     """The last runs of the DAG that evaluated a rule, newest first."""
     without_rules: int = 0
-    """How many of its runs evaluated none."""
+    """Number of its runs that evaluated no rules."""
     quiet: str = ""
-    """Why the run ended after its snapshot, if it did; one sentence."""
+    """Reason why the run ended after its snapshot, if it did; one sentence."""
     problems: tuple[str, ...] = ()
     """Files that exist and cannot be read."""
 

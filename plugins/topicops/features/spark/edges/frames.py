@@ -27,9 +27,9 @@ _AS_PATTERNS = "__globPaths__"
 """An option of Spark's own reader (``DataSource.GLOB_PATHS_KEY``): whether ``[``, ``*`` match other names."""
 
 _SIGNS = frozenset("[]{}*?\\")
-"""Of Hadoop's patterns of file names."""
+"""Special characters of Hadoop's patterns of file names."""
 _REFUSALS = (AnalysisException, IllegalArgumentException, UnknownException, Py4JJavaError)
-"""Of a Spark that answers."""
+"""Errors of a Spark that answers."""
 _log = logging.getLogger(__name__)
 
 
@@ -40,7 +40,7 @@ class RunTables:
     spark: SparkSession
     folder: TableFolder
     head: ClusterSnapshot
-    """Its topics are not looked at."""
+    """Snapshot without its topics, which are not read."""
     _frames: dict[str, DataFrame] = field(default_factory=dict, init=False)
 
     def frame(self, name: str) -> DataFrame:

@@ -35,7 +35,7 @@ from topicops.model.errors import TopicopsError, UsageError
 from topicops.model.ports import ConnectionSource
 
 START_S = 120.0
-"""How long Spark may take to start, or to take an application on; a cluster may have a queue."""
+"""Seconds that Spark may take to start, or to accept an application; a cluster may have a queue."""
 CLUSTER_START_S = 300.0
 CONNECT_S = 10.0
 _HERE = frozenset({LOOPBACK, "localhost", "::1"})
@@ -51,7 +51,7 @@ _OWN_DRIVER = {
 _ON_LOOPBACK = {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
 _ENDED = "Spark's Java process has ended"
 _ENDS_S = 1.0
-"""How long after its connections a Java process that was killed may end."""
+"""Seconds until a killed Java process ends, after its connections have ended."""
 # One row for each topic is little data: few tasks, and no planning between stages.
 _SMALL = {"spark.sql.shuffle.partitions": "2", "spark.sql.adaptive.enabled": "false"}
 
@@ -60,9 +60,9 @@ _INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.fact
 
 _MOST_CHARACTERS = 500
 _PACKAGE = re.compile(r"^(?:[a-z]\w*\.)+(?=[A-Z])")
-"""Of the class of a Java error."""
+"""Pattern of the package of a Java error."""
 _RPC_DETAILS = re.compile(r'details = "(.+)"')
-"""In the text of an error of gRPC, which takes many lines."""
+"""Pattern of the details in an error of gRPC, whose text has many lines."""
 _MOST_CAUSES = 20
 
 
@@ -86,7 +86,7 @@ class _Application:
 
 
 _applications: list[_Application] = []
-"""That of the block that runs now; pyspark allows one."""
+"""Application of the current block; pyspark allows one."""
 
 
 @contextmanager

@@ -100,7 +100,7 @@ class News(NamedTuple):
     tone: str
     """``bad`` or ``warn``."""
     words: str
-    """For a list of environments: a few words."""
+    """Few words for a list of environments."""
     sentence: Html
 
 

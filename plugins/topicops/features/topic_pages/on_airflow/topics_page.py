@@ -27,7 +27,7 @@ _ORDER_OF: Mapping[str, Order] = {
     "topic": "name", "state": "trouble", "partitions": "partitions",
     "owner and file": "owner", "last change": "changed",
 }  # fmt: skip
-"""What a click on a column's title sorts by."""
+"""Order by which a click on a column's title sorts."""
 _EVERYTHING = TopicsWanted()
 _CELL, _HEIGHT = 9, 16
 

@@ -44,7 +44,7 @@ SETTINGS = (
     SETTING_OF_3_4,
     *SETTINGS_OF_TOPICS,
 )
-"""What a broker is asked for."""
+"""Settings that a broker is asked for."""
 SETTINGS_OF_MIGRATION = (
     *SETTINGS,
     "broker.id",
@@ -57,7 +57,7 @@ SETTINGS_OF_MIGRATION = (
     "zookeeper.metadata.migration.enable",
     *GONE_SETTINGS,
 )
-"""What a broker is asked for before a migration to KRaft."""
+"""Settings that a broker is asked for before a migration to KRaft."""
 
 
 def kafka_facts(

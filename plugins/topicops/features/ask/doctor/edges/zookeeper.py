@@ -32,7 +32,7 @@ FEATURE = "/feature"
 KNOWS_IDENTITIES = (3, 7)
 """The first release of ZooKeeper that answers ``WhoAmI``."""
 PATIENCE_S = 4.0
-"""How long one server may take for ``srvr``."""
+"""Seconds that one server may take for ``srvr``."""
 MOST_ANSWER_BYTES = 1 << 16
 _VERSION = re.compile(r"^Zookeeper version: ([0-9][^-, ]*)", re.MULTILINE)
 _MODE = re.compile(r"^Mode: (\S+)", re.MULTILINE)
