@@ -75,13 +75,13 @@ class LocalAirflow:
         return self.folder / "logs" / f"{service}.log"
 
     def client(self) -> AirflowClient:
-        """A client that is signed in."""
+        """Return a client that is signed in."""
         client = AirflowClient(self.url, self.username, self.password)
         client.sign_in()
         return client
 
     def ended(self) -> Mapping[str, Path]:
-        """The log of each service that runs no more, by its name."""
+        """Return the log of each service that runs no more, by its name."""
         return {name: self.log_of(name) for name, process in self.processes.items() if not process.alive}
 
     def require_alive(self) -> None:
@@ -154,12 +154,12 @@ def sqlite_address(folder: Path) -> str:
 
 
 def without_airflow_settings(variables: Mapping[str, str]) -> dict[str, str]:
-    """The variables without the settings of another Airflow; connections stay."""
+    """Return the variables without the settings of another Airflow; connections stay."""
     return {name: text for name, text in variables.items() if not name.startswith(("AIRFLOW__", "AIRFLOW_HOME"))}
 
 
 def airflow_variables(folder: Path, *, dags: Path, port: int, password: str) -> dict[str, str]:
-    """Airflow's settings. Also writes the file of passwords that one of them names."""
+    """Return Airflow's settings. Also writes the file of passwords that one of them names."""
     passwords = folder / "passwords.json"
     write_atomically(passwords, json.dumps({USER: password}).encode(), mode=0o600)
     bundle = {

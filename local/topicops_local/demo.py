@@ -131,7 +131,7 @@ def _run_loop(home: Path, topics: Path, dags: Path, cluster: LocalCluster, start
 
 
 def _variables(home: Path, cluster: LocalCluster) -> Mapping[str, str]:
-    """The connections of the environment file, for this process and for Airflow."""
+    """Return the connections of the environment file, for this process and for Airflow."""
     kafka = {"conn_type": "kafka", "extra": {"bootstrap.servers": cluster.bootstrap_servers}}
     variables = {
         "TOPICOPS_HOME": str(home),
@@ -157,7 +157,7 @@ def _started_airflow(home: Path, dags: Path) -> Iterator[LocalAirflow]:
 
 
 def _left_held(plan: Plan) -> GatedChange | None:
-    """The held change that the demo leaves to its user: the last one of those that an approval lets run."""
+    """Return the held change that the demo leaves to its user: the last one of those that an approval lets run."""
     held = [gated for gated in plan.with_gate(GateWord.HELD) if gated.approvable]
     return held[-1] if held else None
 
@@ -188,7 +188,7 @@ def _show_report(run: Run, client: AirflowClient, run_id: str, *, succeeded: boo
 
 
 def _question(client: AirflowClient) -> str:
-    """The run of the approval DAG that waits for an answer. Raises ``AirflowError`` when none asks in time."""
+    """Return the run of the approval DAG that waits for an answer. Raises ``AirflowError`` when none asks in time."""
     from topicops.features.shared.airflow_client import AirflowError
 
     deadline = time.monotonic() + QUESTION_S

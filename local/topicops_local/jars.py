@@ -60,18 +60,18 @@ class JarSet:
 
 @cached
 def pinned_versions() -> Mapping[Release, str]:
-    """The pinned patch version of each release, the oldest release first."""
+    """Return the pinned patch version of each release, the oldest release first."""
     versions = [file.stem.partition("-")[2] for file in _PINNED.glob("kafka-*.sha256")]
     return dict(sorted((release_of(version), version) for version in versions))
 
 
 def usual_version() -> str:
-    """The version that runs where nothing else is asked for."""
+    """Return the version that runs where nothing else is asked for."""
     return pinned_versions()[USUAL]
 
 
 def version_of(text: str) -> str:
-    """The version that a user names: ``2.8.1`` is itself, ``2.8`` the pinned version of that release.
+    """Return the version that a user names: ``2.8.1`` is itself, ``2.8`` the pinned version of that release.
 
     Raises:
         UsageError: This is no release of Kafka, or one without pinned jars.
@@ -86,7 +86,7 @@ def version_of(text: str) -> str:
 
 
 def release_of(version: str) -> Release:
-    """The release of a version that ``version_of`` gave."""
+    """Return the release of a version that ``version_of`` gave."""
     release = Release.parse(version)
     if release is None:
         raise UsageError(f"{version} is no release of Kafka")
@@ -100,7 +100,7 @@ def kafka_jars(
     sums: Mapping[str, str] | None = None,
     progress: Progress = quiet,
 ) -> tuple[Path, ...]:
-    """Every jar of the broker's class path, checked; those that the cache lacks are fetched first.
+    """Return every jar of the broker's class path, checked; those that the cache lacks are fetched first.
 
     Args:
         version: As ``version_of`` gives it; ``usual_version()`` when left out.
@@ -144,7 +144,7 @@ def pinned_sums(version: str) -> dict[str, str]:
 
 
 def sums_of(version: str, *, cache: Path | None = None, progress: Progress = quiet) -> dict[str, str]:
-    """The pinned sums; for a version that is not pinned, those of the release's libraries and of its own jars.
+    """Return the pinned sums; for a version that is not pinned, those of the release's libraries and of its own jars.
 
     The repository keeps the latter beside the jars. Raises as ``kafka_jars``.
     """

@@ -48,7 +48,7 @@ def ask_broker(port: int, *, timeout_s: float = 1.0) -> BrokerAnswer | None:
 
 
 def zookeeper_answers(port: int, *, timeout_s: float = 1.0) -> bool:
-    """Whether a ZooKeeper on 127.0.0.1 serves requests; every server allows the command ``srvr``."""
+    """Return whether a ZooKeeper on 127.0.0.1 serves requests; every server allows the command ``srvr``."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=timeout_s) as connection:
             connection.sendall(b"srvr")

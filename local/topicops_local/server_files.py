@@ -88,7 +88,7 @@ def zookeeper_properties(data: Path, port: int, *, tick_ms: int = 2000) -> dict[
 def broker_properties(
     broker: int, *, rack: str, port: int, zookeeper_port: int, data: Path, extra: Mapping[str, str]
 ) -> dict[str, str]:
-    """The broker's settings; ``extra`` replaces ours."""
+    """Return the broker's settings; ``extra`` replaces ours."""
     listener = f"{_PLAINTEXT}://127.0.0.1:{port}"
     return {
         "broker.id": str(broker),
@@ -126,7 +126,7 @@ def kraft_properties(
 
 
 def properties_text(properties: Mapping[str, str]) -> str:
-    """The form of ``java.util.Properties``, where a backslash is an escape. Empty settings are left out."""
+    """Return the form of ``java.util.Properties``, where a backslash is an escape. Empty settings are left out."""
     return "".join(f"{key}={value}\n" for key, value in properties.items() if value).replace("\\", "\\\\")
 
 
@@ -137,7 +137,7 @@ def log_settings(class_path: Sequence[Path]) -> tuple[str, str]:
 
 
 def class_archive(java: Path, class_path: Sequence[Path]) -> Path:
-    """Where the class-data archive of brokers is, if there is one."""
+    """Return where the class-data archive of brokers is, if there is one."""
     return class_archive_path("kafka", java, class_path, _JVM_FLAGS)
 
 
@@ -162,7 +162,7 @@ def broker_command(java: Path, class_path: Sequence[Path], properties: Path, *, 
 
 
 def format_command(java: Path, class_path: Sequence[Path], properties: Path, *, cluster_id: str) -> list[str]:
-    """The command that prepares a KRaft server's empty data folder; a prepared folder stays as it is."""
+    """Return the command that prepares a KRaft server's empty data folder; a prepared folder stays as it is."""
     tool = ["kafka.tools.StorageTool", "format", "--ignore-formatted", f"--cluster-id={cluster_id}"]
     return [*_java(java, class_path, heap_mb=128, log4j=None), *tool, "-c", str(properties)]
 

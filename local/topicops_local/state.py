@@ -90,7 +90,7 @@ class ClusterState:
         return self.with_server(replace(self.server(role), process=process))
 
     def with_server(self, server: Server) -> ClusterState:
-        """The state in which the server of that role is this one."""
+        """Return the state in which the server of that role is this one."""
         return replace(self, servers=tuple(server if s.role == server.role else s for s in self.servers))
 
 
@@ -124,7 +124,7 @@ class ClusterRequest:
             _require_possible(self.kafka, kraft=self.kraft)
 
     def with_kraft(self, kafka: str) -> ClusterRequest:
-        """The same request, where ``kraft`` says what it means for that version of Kafka."""
+        """Return the same request, where ``kraft`` says what it means for that version of Kafka."""
         has_other = release_of(kafka) < NO_ZOOKEEPER
         _require_possible(kafka, kraft=self.kraft)
         return replace(self, kraft=not has_other if self.kraft is None else self.kraft)
@@ -244,7 +244,7 @@ def _new_state(recorded: ClusterState | None, request: ClusterRequest, *, fresh:
 
 
 def _of_version(server: Server, kept: ClusterState | None, request: ClusterRequest) -> Server:
-    """The server with the version of Kafka that was asked for, else with the one that it had."""
+    """Return the server with the version of Kafka that was asked for, else with the one that it had."""
     had = {s.role: s for s in kept.servers} if kept else {}
     newest = kept.versions[-1] if kept else usual_version()
     last = had.get(server.role)
@@ -284,7 +284,7 @@ def _new_cluster_id(request: ClusterRequest) -> str | None:
 
 
 def _choose_port(last: int | None, taken: set[int]) -> int:
-    """A free port, the last one if possible. It is added to ``taken``."""
+    """Return a free port, the last one if possible. It is added to ``taken``."""
     port = last if last is not None and last not in taken and port_is_free(last) else free_port(frozenset(taken))
     taken.add(port)
     return port

@@ -65,7 +65,7 @@ The module of a feature begins with a dot: it is one of ``topicops``. Deleting a
 
 
 def app_of(names: Iterable[str]) -> typer.Typer:
-    """The program with those of its commands, whose modules are imported."""
+    """Return the program with those of its commands, whose modules are imported."""
     app = typer.Typer(
         name="topicops",
         help="Kafka topics as reviewed YAML: plan against the live cluster, apply what may run, prove the result.",
@@ -182,7 +182,7 @@ def _usage_text(error: typer.exceptions.TyperException) -> str:
 
 
 def _named(words: Sequence[str]) -> str | None:
-    """The command that a line names; None where it names none, or asks for help about all of them."""
+    """Return the command that a line names; None where it names none, or asks for help about all of them."""
     first = next((word for word in words if word not in ("-v", "--verbose")), "")
     return first if first in COMMANDS else None
 
@@ -194,7 +194,7 @@ def _command(name: str | None) -> Callable[..., int | None]:
 
 
 def __getattr__(name: str) -> typer.Typer:
-    """``app``, the program with all its commands."""
+    """Return ``app``, the program with all its commands."""
     if name != "app":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return app_of(COMMANDS)

@@ -27,7 +27,7 @@ def default_topics() -> Path:
 
 
 def nearest_topics(context: typer.Context, option: typer.CallbackParam, topics: Path) -> Path:
-    """The folder that was named, else the default."""
+    """Return the folder that was named, else the default."""
     source = context.get_parameter_source(option.name or "")
     return default_topics() if source is not None and source.name == "DEFAULT" else topics
 
@@ -61,7 +61,7 @@ EngineOption = Annotated[
 
 
 def one_environment(named: str | None, topics: Path) -> str:
-    """The environment of the command line, else of the shell, else the only one. Raises ``UsageError``."""
+    """Return the environment of the command line, else of the shell, else the only one. Raises ``UsageError``."""
     return named or _environment_left_out(topics)
 
 

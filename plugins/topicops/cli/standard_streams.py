@@ -60,7 +60,7 @@ def taken_loss(stream: TextIO) -> str:
 
 
 def _hold(number: int) -> bool:
-    """Whether the descriptor was closed; ``/dev/null`` has its number then."""
+    """Return whether the descriptor was closed; ``/dev/null`` has its number then."""
     try:
         os.fstat(number)
     except OSError:

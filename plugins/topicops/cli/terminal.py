@@ -46,7 +46,7 @@ def wants_colour(stream: TextIO) -> bool:
 
 
 def for_terminal(text: str, stream: TextIO) -> str:
-    """The text as ``stream`` shows it best."""
+    """Return the text as ``stream`` shows it best."""
     lines = text.split("\n")
     if stream.isatty():
         width = max(NARROWEST, shutil.get_terminal_size().columns)
@@ -55,7 +55,7 @@ def for_terminal(text: str, stream: TextIO) -> str:
 
 
 def painted(line: str) -> str:
-    """The line in the colour of its kind."""
+    """Return the line in the colour of its kind."""
     style = next((style for form, style in STYLES if form.match(line)), "")
     return f"{style}{line}{RESET}" if style else line
 

@@ -28,7 +28,7 @@ _TITLES: Mapping[Extra, str] = {
 
 
 def has_extra(extra: Extra) -> bool:
-    """Whether the packages of the extra are installed; imports none of them."""
+    """Return whether the packages of the extra are installed; imports none of them."""
     return all(map(_is_installed, _MODULES[extra]))
 
 

@@ -268,7 +268,7 @@ class _Sending:
         )
 
     def _audit_log(self, to_run: Sequence[GatedChange]) -> FileAuditLog:
-        """The environment's audit log, with the principals of the roles that are used and of no other."""
+        """Return the environment's audit log, with the principals of the roles that are used and of no other."""
         roles = {_role_of(gated.change.action) for gated in to_run}
         principals = {a: principal_of(self.access.kafka(_role_of(a))) for a in ACTIONS if _role_of(a) in roles}
         origin = AuditOrigin(
@@ -324,7 +324,7 @@ def _show_audit_end(audit: FileAuditLog, progress: Callable[[str], None]) -> Non
 
 
 def _reason_to_wait(plan: Plan, actions: Collection[Action], earlier: Mapping[Action, Sequence[Outcome]]) -> str | None:
-    """Why deletes of their own task may not run: another kind of this run did not run, or did not succeed."""
+    """Return why deletes of their own task may not run: another kind of this run did not run, or did not succeed."""
     if "delete" not in actions:
         return None
     rule = "deletes run only when all before succeeded"

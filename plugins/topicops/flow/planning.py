@@ -300,7 +300,7 @@ def gate_again(
 def _with_needed_states(
     access: Access, desired: Desired, live: ClusterSnapshot, delta: Delta, at: datetime
 ) -> ClusterSnapshot:
-    """The snapshot with the partition states of the few topics whose plan depends on them."""
+    """Return the snapshot with the partition states of the few topics whose plan depends on them."""
     names = topics_with_rising_min_isr(desired, live, delta, access.environment, now=at)
     missing = [name for name in names if live.topics[name].states is None]
     if not missing:
@@ -315,7 +315,7 @@ def _with_needed_states(
 def _with_broker_answers(
     access: Access, live: ClusterSnapshot, delta: Delta
 ) -> tuple[ClusterSnapshot, Mapping[str, TopicActivity], tuple[str, ...]]:
-    """The snapshot with releases and config defaults, traffic, and a warning where a change needed them in vain.
+    """Return the snapshot with releases and config defaults, traffic, and a warning where a change needed them in vain.
 
     Only brokers know them, and each is asked for once, where something is to change. The risk of an expansion depends
     on the default of ``cleanup.policy``, and the loss of a rack on that of ``min.insync.replicas``.

@@ -333,7 +333,7 @@ def note_verified(run: EnvironmentRun, *, failed_tasks: Sequence[str] = ()) -> N
 
 
 def record_drift(run: EnvironmentRun, *, only: str | None = None) -> DriftSummary:
-    """``drift.json``, and a line for each difference between the files and the snapshot of this run."""
+    """Return ``drift.json``, and a line for each difference between the files and the snapshot of this run."""
     delta = run.read_delta() if run.store.has(DELTA_FILE) else None
     found = drift(run.read_desired(), run.read_live(), read_environment(run), only=only, delta=delta)
     for line in drift_lines(found.drift):

@@ -34,7 +34,7 @@ class Selection:
         return not self.below or file in self.below or file.rpartition("/")[0] in self.below
 
     def concerns(self, diagnostic: Diagnostic) -> bool:
-        """Whether the problem is in one of the files, or between one of them and another."""
+        """Return whether the problem is in one of the files, or between one of them and another."""
         return self.holds(diagnostic.file) or (diagnostic.note is not None and self.holds(diagnostic.note.file))
 
     def count(self) -> int:
@@ -42,7 +42,7 @@ class Selection:
 
 
 def selection_of(paths: Sequence[Path]) -> Selection:
-    """What these paths name.
+    """Return what these paths name.
 
     Raises:
         UsageError: There is no such file or folder, or they are in several folders of specs.

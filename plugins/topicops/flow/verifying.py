@@ -137,7 +137,7 @@ def verify_left(run: EnvironmentRun) -> list[str]:
 
 
 def check_topics(run: EnvironmentRun, names: Collection[str]) -> tuple[Check, ...]:
-    """The checks of these topics as they are now: each must be there and healthy. Writes nothing.
+    """Return the checks of these topics as they are now: each must be there and healthy. Writes nothing.
 
     A healthy topic is observed twice, as by ``verify``; one that is not healthy is not waited for.
 
@@ -174,7 +174,7 @@ def progress_line(seen: Progress) -> str:
 
 
 def still_absent(access: Access, names: Collection[str]) -> list[str]:
-    """Names that the source still does not have: a topic may have been created since the snapshot."""
+    """Return names that the source still does not have: a topic may have been created since the snapshot."""
     with access.reader() as reader:
         traces = reader.traces(sorted(names))
     return [name for name in sorted(names) if traces[name].live is None]

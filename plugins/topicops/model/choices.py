@@ -37,7 +37,7 @@ class OneOf:
     words: Mapping[str, str]
 
     def check(self, word: str) -> str:
-        """The word. Raises ``ValueError`` when the list does not have it."""
+        """Return the word. Raises ``ValueError`` when the list does not have it."""
         if word not in self.words:
             raise ValueError(f"{word!r} is not one of {', '.join(self.words)}")
         return word

@@ -22,7 +22,7 @@ _known: set[object] = set()
 
 
 def known(kind: type[T]) -> type[T]:
-    """The type, which msgspec knows from now on with all types in it.
+    """Return the type, which msgspec knows from now on with all types in it.
 
     Two threads that read a type for the first time at once crash the process: msgspec 0.22 shows the second one what it
     has found out about a dataclass before it has found out all.
@@ -53,7 +53,7 @@ _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=
 
 
 def canonical_json(value: object) -> str:
-    """The one JSON text of ``value``: keys sorted, no blanks, ASCII only."""
+    """Return the one JSON text of ``value``: keys sorted, no blanks, ASCII only."""
     return _ENCODER.encode(value)
 
 
@@ -63,7 +63,7 @@ def sha256_of(value: object) -> str:
 
 
 def assignment_digest(assignment: Mapping[int, Sequence[int]]) -> str:
-    """Digest of the replicas of each partition, in order; 16 hex digits are enough to notice a change."""
+    """Return the digest of the replicas of each partition, in order; 16 hex digits are enough to notice a change."""
     rows = {str(partition): replicas for partition, replicas in assignment.items()}
     # The same bytes as canonical_json, as long as all values are integers; in a tenth of the time.
     return hashlib.sha256(msgspec.json.encode(rows, order="sorted")).hexdigest()[:16]

@@ -16,7 +16,7 @@ class InFile(Protocol[Held]):
     """A mapping whose values are in a file."""
 
     def read(self, names: Collection[str]) -> Mapping[str, Held]:
-        """Those of these topics that are there, read at once, and none of them held."""
+        """Return those of these topics that are there, read at once, and none of them held."""
         ...
 
     def hold(self, names: Collection[str]) -> None:

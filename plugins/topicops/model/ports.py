@@ -61,7 +61,7 @@ class TopicSink(Protocol):
         ...
 
     def finish(self) -> Mapping[str, LiveTopic]:
-        """All that were taken since the last ``begin``, by name."""
+        """Return all that were taken since the last ``begin``, by name."""
         ...
 
 
@@ -81,11 +81,11 @@ class LiveReader(Protocol):
     def cluster_id(self) -> str: ...
 
     def snapshot(self, *, states: bool = False, into: TopicSink | None = None) -> ClusterSnapshot:
-        """The whole cluster. Its topics are what the sink makes of them; None: a mapping in memory."""
+        """Return the whole cluster. Its topics are what the sink makes of them; None: a mapping in memory."""
         ...
 
     def traces(self, topics: Sequence[str], *, states: bool = False) -> Mapping[str, TopicTraces]:
-        """Everything that exists now under these names; one entry for each name."""
+        """Return everything that exists now under these names; one entry for each name."""
         ...
 
     def brokers(self) -> Mapping[int, Broker]: ...
@@ -103,7 +103,7 @@ class LiveReader(Protocol):
         ...
 
     def server_time(self) -> ServerTime | None:
-        """The time of day by a server's own clock; None where no answer of the source tells it."""
+        """Return the time of day by a server's own clock; None where no answer of the source tells it."""
         ...
 
     def catch_up_with(self, lease: Lease) -> None:
@@ -231,15 +231,15 @@ class BrokerMetadata(Protocol):
     """Each broker's own metadata and logs, for verify. A broker without an answer in time gives a sentence."""
 
     def views(self, brokers: Sequence[int], topics: Sequence[str] | None) -> Mapping[int, BrokerView | str]:
-        """Each broker's metadata of these topics; of all its topics if ``topics`` is None."""
+        """Return each broker's metadata of these topics; of all its topics if ``topics`` is None."""
         ...
 
     def logs(self, questions: Mapping[int, LogQuestions]) -> Mapping[int, BrokerLogs | str]:
-        """Each broker's own logs."""
+        """Return each broker's own logs."""
         ...
 
     def overrides(self, topics: Sequence[str]) -> Mapping[str, Mapping[str, str] | str]:
-        """The configs set on each topic, from one of the brokers; for an unknown topic a sentence."""
+        """Return the configs set on each topic, from one of the brokers; for an unknown topic a sentence."""
         ...
 
 
@@ -255,18 +255,18 @@ class ClusterQuestions(Protocol):
         ...
 
     def missing_requests(self) -> MissingRequests:
-        """What brokers do not offer, as far as they answer."""
+        """Return what brokers do not offer, as far as they answer."""
         ...
 
     def activity(self, topics: Sequence[str]) -> Mapping[str, TopicActivity]: ...
 
     def log_directories(self, topics: Mapping[str, Collection[int]]) -> DirectoriesByBroker:
-        """The log directories of every broker, and where it has a log of these partitions, by topic."""
+        """Return the log directories of every broker, and where it has a log of these partitions, by topic."""
         ...
 
 
 def supported(releases: Releases) -> Releases:
-    """The same releases. Raises ``OldBrokersError`` if one is below ``OLDEST``."""
+    """Return the same releases. Raises ``OldBrokersError`` if one is below ``OLDEST``."""
     if releases.oldest < OLDEST:
         raise OldBrokersError(f"brokers run Kafka {releases.oldest}; topicops supports {OLDEST} and later")
     return releases
@@ -280,7 +280,7 @@ class Lease(Protocol):
         ...
 
     def zxid(self) -> int | None:
-        """The newest ZooKeeper transaction that the lease's session has seen; None without ZooKeeper."""
+        """Return the newest ZooKeeper transaction that the lease's session has seen; None without ZooKeeper."""
         ...
 
     def server_time(self) -> ServerTime | None:

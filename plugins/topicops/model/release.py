@@ -27,12 +27,12 @@ class Release(NamedTuple):
         return f"{self} or later" if self == NEWEST else str(self)
 
     def may_be(self, written: Release) -> bool:
-        """Whether a broker that showed this release may run ``written``, which somebody wrote down."""
+        """Return whether a broker that showed this release may run ``written``, which somebody wrote down."""
         return written >= self if self == NEWEST else written == self
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        """The release of ``3.9``, ``3.9.2`` or ``3.9-IV0``; None if the text is none of these."""
+        """Return the release of ``3.9``, ``3.9.2`` or ``3.9-IV0``; None if the text is none of these."""
         parts = text.partition("-IV")[0].split(".")
         if len(parts) not in (2, 3) or not all(part.isascii() and part.isdigit() and len(part) < 5 for part in parts):
             return None
@@ -188,7 +188,7 @@ class Releases(NamedTuple):
 
 
 def release_of(offered: Mapping[int, int], settings: Collection[str] = ()) -> Release:
-    """The newest release whose first request a broker answers; 0.10 for one that answers none.
+    """Return the newest release whose first request a broker answers; 0.10 for one that answers none.
 
     Args:
         offered: The last version that the broker answers, by API key.
@@ -292,7 +292,7 @@ MissingRequests = Mapping[str, tuple[int, ...]]
 
 
 def lacking(offered: Mapping[int, int]) -> tuple[Ability, ...]:
-    """What a broker does not offer.
+    """Return what a broker does not offer.
 
     Args:
         offered: The last version that the broker takes of each request, by API key.
@@ -310,5 +310,5 @@ def missing_requests(brokers: Mapping[int, Iterable[Ability]]) -> MissingRequest
 
 
 def of_release(release: Release) -> tuple[Ability, ...]:
-    """What Kafka's own brokers of a release lack."""
+    """Return what Kafka's own brokers of a release lack."""
     return tuple(ability for ability in ABILITIES if release < ability.since)

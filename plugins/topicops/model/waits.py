@@ -25,7 +25,7 @@ class Wait:
     thread: int = field(default_factory=threading.get_ident)
 
     def due(self, now: float) -> str:
-        """The line to say now; empty: none yet."""
+        """Return the line to say now; empty: none yet."""
         waited_s = now - self.began
         if waited_s < SAID_AFTER_S * (self.times_said + 1):
             return ""

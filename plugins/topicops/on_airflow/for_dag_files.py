@@ -20,12 +20,12 @@ log = logging.getLogger(__name__)
 
 
 def topic_asset(environment: str, topic: str) -> Asset:
-    """``topicops://prod-eu/shop.orders``: put it into the ``schedule`` of a DAG that waits for this topic."""
+    """Return ``topicops://prod-eu/shop.orders``: put it into the ``schedule`` of a DAG that waits for this topic."""
     return Asset(f"topicops://{environment}/{topic}", group=f"topicops-{environment}")
 
 
 def topics_alias(environment: str) -> AssetAlias:
-    """``topicops://prod-eu``: put it into the ``schedule`` of a DAG that runs after each change of any topic."""
+    """Return ``topicops://prod-eu``: put it into the ``schedule`` of a DAG that runs after each change of any topic."""
     return AssetAlias(f"topicops://{environment}", group=f"topicops-{environment}")
 
 
@@ -58,11 +58,11 @@ class KafkaTopicsHook(BaseHook):
         return verifying.check_topics(run, [topic])
 
     def problems(self, topic: str) -> tuple[str, ...]:
-        """What is wrong with this topic, a sentence each; empty: it is there and healthy."""
+        """Return what is wrong with this topic, a sentence each; empty: it is there and healthy."""
         return tuple(f"{check.id}: {check.message}" for check in self.checks(topic) if check.is_problem)
 
     def is_healthy(self, topic: str) -> bool:
-        """Whether the topic is there, and no rule finds anything wrong."""
+        """Return whether the topic is there, and no rule finds anything wrong."""
         return not self.problems(topic)
 
 

@@ -31,7 +31,7 @@ def _pages() -> ASGIApp:
 
 
 def _tab(name: str, page: str, destination: str, url_route: str) -> dict[str, str]:
-    """A tab; Airflow inserts the ids, percent-encoded."""
+    """Return a tab; Airflow inserts the ids, percent-encoded."""
     href = f"{BELOW}dags/{{DAG_ID}}/{page}?run_id={{RUN_ID}}"
     return {"name": name, "href": href, "destination": destination, "url_route": url_route}
 

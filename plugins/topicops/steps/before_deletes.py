@@ -21,13 +21,13 @@ ASK_AGAIN = "check that the broker answers, and that the reader has Describe on 
 
 
 def failed_by_broker(directories: DirectoriesByBroker) -> Mapping[int, tuple[str, ...]]:
-    """Paths of the failed log directories, of the brokers that have one."""
+    """Return paths of the failed log directories, of the brokers that have one."""
     told = ((broker, found) for broker, found in sorted(directories.items()) if isinstance(found, LogDirectories))
     return {broker: found.failed for broker, found in told if found.failed}
 
 
 def replicas_on_failed(topic: str, rows: Assignment, directories: DirectoriesByBroker) -> dict[int, list[int]]:
-    """Partitions by broker: the broker has a failed log directory, and their replica in none that works."""
+    """Return partitions by broker: the broker has a failed log directory, and their replica in none that works."""
     found: dict[int, list[int]] = {}
     for broker, told in sorted(directories.items()):
         if isinstance(told, LogDirectories) and told.failed:
@@ -38,7 +38,7 @@ def replicas_on_failed(topic: str, rows: Assignment, directories: DirectoriesByB
 
 
 def delete_obstacles(topic: str, rows: Assignment, directories: DirectoriesByBroker) -> Iterator[tuple[str, str]]:
-    """What cannot be deleted, and what to do; nothing where no replica is known to be on a failed disk."""
+    """Yield what cannot be deleted, and what to do; nothing where no replica is known to be on a failed disk."""
     failed = failed_by_broker(directories)
     for broker, partitions in replicas_on_failed(topic, rows, directories).items():
         which = f"partition{'s' if partitions[1:] else ''} {', '.join(map(str, partitions[:5]))}"
@@ -58,7 +58,7 @@ def delete_doubts(rows: Assignment, directories: DirectoriesByBroker, brokers: C
 
 
 def not_checked(directories: DirectoriesByBroker) -> tuple[str, ...]:
-    """A sentence where brokers do not offer the question: nothing is refused for that."""
+    """Return a sentence where brokers do not offer the question: nothing is refused for that."""
     without = [broker for broker, told in sorted(directories.items()) if told is None]
     if not without:
         return ()
@@ -67,7 +67,7 @@ def not_checked(directories: DirectoriesByBroker) -> tuple[str, ...]:
 
 
 def named(paths: Collection[str]) -> str:
-    """``/data/1, /data/2``."""
+    """Return ``/data/1, /data/2``."""
     return ", ".join(map(printable, sorted(paths)))
 
 
@@ -117,7 +117,7 @@ def _duration(ms: int) -> str:
 
 
 def groups_text(activity: TopicActivity) -> list[str]:
-    """``billing (Stable, lag 12)`` for each group that uses the topic, by name."""
+    """Return ``billing (Stable, lag 12)`` for each group that uses the topic, by name."""
     return [f"{group}{_use_text(activity, group)}" for group in sorted(activity.groups or ())]
 
 
@@ -133,7 +133,7 @@ def use_by_groups(activity: TopicActivity) -> tuple[str, str] | None:
 
 
 def time_text(ms: int) -> str:
-    """``2026-11-22T17:44:10Z`` for ms since 1970; the number for a time that no calendar here has."""
+    """Return ``2026-11-22T17:44:10Z`` for ms since 1970; the number for a time that no calendar here has."""
     at = time_of_ms(ms)
     return f"{at:%Y-%m-%dT%H:%M:%SZ}" if at else f"{ms} ms since 1970"
 

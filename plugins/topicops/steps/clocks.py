@@ -32,7 +32,7 @@ def ahead_of(server: ServerTime, clock: Clock) -> timedelta:
 
 
 def passed_by_both(server: ServerTime | None, clock: Clock) -> datetime:
-    """The earlier of both clocks' times: what waits for a time may run only when each clock has passed it."""
+    """Return the earlier of both clocks' times: what waits for a time may run only when each clock has passed it."""
     ahead = ahead_of(server, clock) if server else timedelta(0)
     return clock.utc() - max(ahead, timedelta(0))
 
@@ -43,13 +43,13 @@ def reached_by_either(server: ServerTime | None, clock: Clock) -> datetime:
 
 
 def difference_text(server: ServerTime | None, clock: Clock) -> str:
-    """Both clocks' times, where they differ by more than ``NOTED_ABOVE``; else an empty text."""
+    """Return both clocks' times, where they differ by more than ``NOTED_ABOVE``; else an empty text."""
     ahead = ahead_of(server, clock) if server else timedelta(0)
     return _text(server, clock, ahead) if server and abs(ahead) > NOTED_ABOVE else ""
 
 
 def rest_objection(server: ServerTime | None, clock: Clock, environment: EnvironmentSpec) -> str | None:
-    """Why the age of a record may not be judged by this host's clock; None where it may.
+    """Return why the age of a record may not be judged by this host's clock; None where it may.
 
     Production needs a server that tells its time; else this host's clock alone may do.
     """

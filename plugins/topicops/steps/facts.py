@@ -24,7 +24,7 @@ from topicops.steps.planning.placement.load import live_load
 
 
 def facts_of(counts: PartitionCounts, live: ClusterSnapshot, classes: Sequence[OwnedTopics] = ()) -> Facts:
-    """The facts of one snapshot.
+    """Return the facts of one snapshot.
 
     Raises ``TopicopsError``: The counts are not those that were made when the topics were read.
     """
@@ -57,7 +57,7 @@ def counts_without_states(live: ClusterSnapshot) -> PartitionCounts:
 
 
 def classes_by_owner(desired: Iterable[DesiredTopic], delta: Delta) -> list[OwnedTopics]:
-    """How many topics of each owner and domain are in each class."""
+    """Return how many topics of each owner and domain are in each class."""
     listed = {row.topic: row.topic_class for row in delta.topics}
     found = Counter(
         (
@@ -77,7 +77,7 @@ def classes_by_owner(desired: Iterable[DesiredTopic], delta: Delta) -> list[Owne
 
 
 def partition_counts(live: ClusterSnapshot) -> PartitionCounts:
-    """What is counted over all partitions of a snapshot that is in memory, with states."""
+    """Return what is counted over all partitions of a snapshot that is in memory, with states."""
     rows = [row for topic in live.topics.values() for row in topic.target_assignment.values()]
     racks = {broker: rack for broker, rack in live.racks.items() if rack is not None}
     return PartitionCounts(

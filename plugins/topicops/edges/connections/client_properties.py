@@ -172,7 +172,7 @@ def is_ignored(name: str) -> bool:
 
 
 def used(properties: Mapping[str, str]) -> dict[str, str]:
-    """What both clients are given of a connection in which nothing is refused."""
+    """Return what both clients are given of a connection in which nothing is refused."""
     return {name: text for name, text in properties.items() if name in USED}
 
 

@@ -102,7 +102,7 @@ def from_environment(connection_id: str) -> ConnectionFields:
 
 
 def _listed(variable: str) -> str:
-    """The value of the line with this name; empty if there is none."""
+    """Return the value of the line with this name; empty if there is none."""
     lines = (line.partition("=") for line in os.environ.get(CONNECTIONS, "").splitlines())
     return next((value.strip() for name, _, value in lines if name.strip() == variable), "")
 
@@ -172,7 +172,7 @@ def kafka_properties(
 
 
 def place_of_kafka(environment: Environment, role: Role) -> str:
-    """Where the environment says how this role reaches the brokers."""
+    """Return where the environment says how this role reaches the brokers."""
     written, connection_id = _connection_of(environment.spec.cluster.kafka or KafkaEndpoint(), role)
     return environment.place_of(f"cluster.kafka.{written if connection_id else 'bootstrapServers'}")
 
@@ -196,7 +196,7 @@ def _require_plain(servers: str, where: str) -> None:
 
 
 def _connection_of(endpoint: KafkaEndpoint, role: Role) -> tuple[str, str | None]:
-    """The field that this role uses, and the connection id in it."""
+    """Return the field that this role uses, and the connection id in it."""
     own = {"applier": endpoint.applier, "deleter": endpoint.deleter}.get(role)
     return (role, own) if own else ("connection", endpoint.connection)
 
@@ -280,7 +280,7 @@ def _extra_text(extra: Mapping[str, object], name: str) -> str:
 
 
 def _flag(extra: Mapping[str, object], name: str) -> bool:
-    """A boolean from JSON, or from a URI, where every value is text."""
+    """Return a boolean from JSON, or from a URI, where every value is text."""
     value = extra.get(name)
     if value in (None, "", False, "false"):
         return False
@@ -290,7 +290,7 @@ def _flag(extra: Mapping[str, object], name: str) -> bool:
 
 
 def _property_text(name: str, value: object, place: str) -> str:
-    """A property as text for librdkafka; nested values have no such form."""
+    """Return a property as text for librdkafka; nested values have no such form."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str | int | float):
@@ -351,7 +351,7 @@ def _from_uri(text: str) -> ConnectionFields:
 
 
 def _object(text: str) -> dict[str, Any]:
-    """A JSON object; ``Any`` because JSON is untyped, and each value is checked where it is used."""
+    """Return a JSON object; ``Any`` because JSON is untyped, and each value is checked where it is used."""
     with json_errors():
         value = json.loads(text)
     if not isinstance(value, dict):

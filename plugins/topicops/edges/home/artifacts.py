@@ -34,7 +34,7 @@ _LONGEST_NAME = 200
 
 
 def runs_folder(home: Path, group: str, run_id: str) -> Path:
-    """The folder of a run; ``group`` is ``cli`` or a DAG id. Different ids never have the same folder."""
+    """Return the folder of a run; ``group`` is ``cli`` or a DAG id. Different ids never have the same folder."""
     return home / "runs" / name_on_disk(group) / name_on_disk(run_id)
 
 
@@ -69,7 +69,7 @@ def prune_runs(
 
 
 def folders_in(folder: Path) -> tuple[Path, ...]:
-    """The folders in a folder, sorted, without links; none if it is gone or may not be read."""
+    """Return the folders in a folder, sorted, without links; none if it is gone or may not be read."""
     try:
         with os.scandir(folder) as entries:
             return tuple(sorted(Path(entry) for entry in entries if entry.is_dir(follow_symlinks=False)))
@@ -157,7 +157,7 @@ def _as_read(value_type: type, written: object) -> object:
 
 
 def name_on_disk(name: str) -> str:
-    """A name for one file or folder, of any text: different texts never have the same name."""
+    """Return a name for one file or folder, of any text: different texts never have the same name."""
     if name in (".", ".."):
         return name.replace(".", "%2E")
     encoded = "".join(
@@ -169,7 +169,7 @@ def name_on_disk(name: str) -> str:
 
 
 def _last_written(run: Path) -> float | None:
-    """Seconds since 1970; None if the folder is gone by now, or may not be read."""
+    """Return seconds since 1970; None if the folder is gone by now, or may not be read."""
     try:
         with os.scandir(run) as entries:
             return max([run.stat().st_mtime, *(entry.stat(follow_symlinks=False).st_mtime for entry in entries)])

@@ -145,7 +145,7 @@ class FileAuditLog:
         return handle
 
     def _end(self, handle: int) -> AuditHead:
-        """The end of the log, after the repair of a line that a crash or an editor left without its end."""
+        """Return the end of the log, after the repair of a line that a crash or an editor left without its end."""
         head = read_head(self._head_path)
         self._repair(handle, head)
         if head is not None and head == self._last_line(handle) and not unfinished(handle):
@@ -161,7 +161,7 @@ class FileAuditLog:
         return file.end
 
     def _last_line(self, handle: int) -> AuditHead:
-        """The newest whole line; before a new file has one, it is the last one of the full file before."""
+        """Return the newest whole line; before a new file has one, it is the last one of the full file before."""
         full = full_files(self._folder, self.origin.environment)
         has_line = os.fstat(handle).st_size > len(unfinished(handle))
         return last_line_of_file(full[-1]) if full and not has_line else last_line(handle)

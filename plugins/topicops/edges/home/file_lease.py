@@ -56,7 +56,7 @@ def holder_text(data: bytes | None) -> str:
 
 
 def lease_files(home: Path, cluster_id: str) -> tuple[Path, Path]:
-    """The files to lock: one for all runs of this host and account, one for all runs with this home.
+    """Return the files to lock: one for all runs of this host and account, one for all runs with this home.
 
     Raises:
         ArtifactError: This account has no home folder.

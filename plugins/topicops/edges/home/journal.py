@@ -101,7 +101,7 @@ def read_journal(path: Path) -> tuple[JournalEntry, ...]:
 
 
 def intended_topics(folder: Path) -> frozenset[str]:
-    """Topics with an intent in any journal of a run, whatever the outcome. Raises as ``read_journal``."""
+    """Return topics with an intent in any journal of a run, whatever the outcome. Raises as ``read_journal``."""
     return frozenset(entry.topic for entry in journal_entries(folder) if entry.kind == "intent")
 
 
@@ -113,7 +113,7 @@ def journal_entries(folder: Path) -> list[JournalEntry]:
 
 
 def has_later_try(path: Path) -> bool:
-    """Whether a later try has a journal in the same folder; journals are named ``<name>-<try>.jsonl``.
+    """Return whether a later try has a journal in the same folder; journals are named ``<name>-<try>.jsonl``.
 
     False if the folder cannot be read: then the outcomes cannot be written there either, which is reported.
     """

@@ -38,7 +38,7 @@ class MemoryFile(Generic[T]):
         self._value_type = value_type
 
     def read(self) -> T | None:
-        """The value of the last write; None before the first one."""
+        """Return the value of the last write; None before the first one."""
         try:
             data = self.path.read_bytes()
             with json_errors():
@@ -152,7 +152,7 @@ class SeenTopics:
         self.path = home / "seen" / environment / f"{name_on_disk(cluster_id)}.txt"
 
     def missing(self, live: Container[str]) -> dict[str, LastSeen]:
-        """The remembered topics that are not live; none before the first snapshot. Raises ``ArtifactError``."""
+        """Return the remembered topics that are not live; none before the first snapshot. Raises ``ArtifactError``."""
         with as_artifact_error(self.path, "cannot be read"):
             if not self.path.exists():
                 return {}

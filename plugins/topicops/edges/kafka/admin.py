@@ -62,7 +62,7 @@ DELETE_BY_ID_VERSION = 6
 
 
 def cluster_id_of(client: Any, *, timeout_s: float) -> str:
-    """The id that any broker gives. Raises ``KafkaException``.
+    """Return the id that any broker gives. Raises ``KafkaException``.
 
     confluent-kafka 2.15, which Airflow 3.3 installs, has only ``describe_cluster``: it waits for the controller.
     """
@@ -107,7 +107,7 @@ class KafkaAdmin:
         self._timeouts = {"operation_timeout": operation_timeout_s, "request_timeout": request_timeout_s}
 
     def cluster_id(self) -> str:
-        """Id of the cluster. Raises ``ConnectionSecurityError`` or ``ClusterUnreachableError``."""
+        """Return the id of the cluster. Raises ``ConnectionSecurityError`` or ``ClusterUnreachableError``."""
         deadline = Deadline(self._request_timeout_s / 4)
         with waiting_for("the brokers' cluster id", limit_s=deadline.left_s):
             while True:
@@ -121,7 +121,7 @@ class KafkaAdmin:
                         raise failure from error
 
     def validate(self, changes: Sequence[Change]) -> Sequence[Answer]:
-        """The answer of the brokers' dry run to each change; never unclear, since a dry run changes nothing."""
+        """Return the answer of the brokers' dry run to each change; never unclear, since a dry run changes nothing."""
         answers: dict[int, Answer] = {}
         requests: Mapping[type[Change], Any] = {
             CreateTopic: self._create,
@@ -172,7 +172,7 @@ class KafkaAdmin:
         return [answer for c in changes for answer in self._answers([c], call)] if is_alone else answers
 
     def _may_send(self, forget: Callable[[], None]) -> bool:
-        """Whether there is a controller; asks only where no ``get_ready`` came before."""
+        """Return whether there is a controller; asks only where no ``get_ready`` came before."""
         known, self._has_controller = self._has_controller, None
         return self._watch.has_controller(forget) if known is None else known
 
@@ -277,7 +277,7 @@ class KafkaAdmin:
         return target if isinstance(target, Answer) else self._delete_at(target, change, topic_id)
 
     def _found_delete_target(self) -> int | Answer:
-        """The controller, over an open connection; or the answer to a delete that cannot be sent to any."""
+        """Return the controller, over an open connection; or the answer to a delete that cannot be sent to any."""
         try:
             if not self._watch.has_controller(self._connections.close):
                 return NO_CONTROLLER
@@ -352,7 +352,7 @@ def _refusal(error: BaseException, client: Confluent) -> Answer:
 
 
 def _uuid_of(topic_id: str) -> uuid.UUID | None:
-    """The 16 bytes behind a topic id, which znodes hold as URL-safe base64 without padding."""
+    """Return the 16 bytes behind a topic id, which znodes hold as URL-safe base64 without padding."""
     try:
         return uuid.UUID(bytes=base64.b64decode(topic_id + "==", altchars=b"-_", validate=True))
     except ValueError:

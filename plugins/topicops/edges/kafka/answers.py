@@ -60,7 +60,7 @@ TRANSPORT_CODES = CONTROLLER_CODES | {KafkaError.REQUEST_TIMED_OUT, KafkaError.N
 
 
 def answer_kind(code: int) -> AnswerKind:
-    """The meaning of an error code, of a broker or of librdkafka itself (negative), for the change it answers.
+    """Return the meaning of an error code, of a broker or of librdkafka itself (negative), for the change it answers.
 
     An unknown code is unclear: reading back is never wrong. Source: org.apache.kafka.common.protocol.Errors (3.9).
     """

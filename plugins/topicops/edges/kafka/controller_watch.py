@@ -50,7 +50,7 @@ class ControllerWatch:
         return True
 
     def successor(self) -> str:
-        """A sentence if another broker has become the controller since the last request; else empty."""
+        """Return a sentence if another broker has become the controller since the last request; else empty."""
         found = self._find()
         if found in (None, NO_CONTROLLER_ID, self._controller):
             return ""
@@ -77,7 +77,7 @@ class ControllerWatch:
         self._connections.close()
 
     def _find(self) -> int | None:
-        """Id of the controller; ``NO_CONTROLLER_ID`` while there is none; None: not known."""
+        """Return the id of the controller; ``NO_CONTROLLER_ID`` while there is none; None: not known."""
         try:
             found = self._connections().controller_or_none()
         except ClusterError:

@@ -136,7 +136,7 @@ class KafkaReader:
         self._connections.close()
 
     def cluster_id(self) -> str:
-        """Id of the cluster, as the brokers know it. Raises ``ClusterUnreachableError``."""
+        """Return the id of the cluster, as the brokers know it. Raises ``ClusterUnreachableError``."""
         return self._described_cluster()[0]
 
     def snapshot(self, *, states: bool = False, into: TopicSink | None = None) -> ClusterSnapshot:
@@ -157,7 +157,7 @@ class KafkaReader:
         )
 
     def traces(self, topics: Sequence[str], *, states: bool = False) -> Mapping[str, TopicTraces]:
-        """The topics of these names, as all brokers know them; brokers see no config or marker without a topic.
+        """Return the topics of these names, as all brokers know them; brokers see no config or marker without a topic.
 
         A topic on which the brokers do not come to agree is unstable, also if one of them does not know it at all.
         """
@@ -168,7 +168,7 @@ class KafkaReader:
         return {name: TopicTraces(live=lives.get(name), has_config_znode=False, is_deleting=False) for name in names}
 
     def _known_to_some(self, topics: Sequence[str]) -> dict[str, LiveTopic]:
-        """Topics that the broker which was asked does not know, as the first broker knows them that does."""
+        """Return topics that the broker which was asked does not know, as the first broker knows them that does."""
         found: dict[str, LiveTopic] = {}
         for view in self._views_of(topics) if topics else ():
             for name in topics:
@@ -199,7 +199,7 @@ class KafkaReader:
         return None if quorum is None else quorum.epoch
 
     def controller_id(self) -> int | None:
-        """The leader of the quorum under KRaft; None while none is elected."""
+        """Return the leader of the quorum under KRaft; None while none is elected."""
         return self._header().controller_id
 
     def _header(self) -> ClusterHeader:
@@ -256,7 +256,7 @@ class KafkaReader:
         return TopicsRead(descriptions, overrides, reassignments, unstable)
 
     def _disagreements(self, found: Mapping[str, Description], names: Collection[str]) -> frozenset[str]:
-        """Names of which some broker knows something else."""
+        """Return the names of which some broker knows something else."""
         rows = {name: found[name].assignment if name in found else None for name in names}
         views = self._views_of(sorted(rows)) if rows else []
         return frozenset(name for name in rows if any(_rows(view, name) != rows[name] for view in views))
@@ -294,7 +294,7 @@ class KafkaReader:
         return futures
 
     def _overrides(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
-        """What is set on each topic itself, as the brokers write it; without topics that are gone."""
+        """Return what is set on each topic itself, as the brokers write it; without topics that are gone."""
         return {
             topic: {
                 name: entry.value or ""
@@ -310,7 +310,7 @@ class KafkaReader:
         return {str(resource.name): future for resource, future in futures.items()}
 
     def _reassignments(self) -> dict[str, Reassignment]:
-        """All running reassignments by topic, from the controller; confluent-kafka has no call for it."""
+        """Return all running reassignments by topic, from the controller; confluent-kafka has no call for it."""
         connections = self._connections()
         controller = connections.controller()
         request = ListPartitionReassignmentsRequest(timeout_ms=int(self._timeout_s * 1000), topics=None)
@@ -438,7 +438,7 @@ def _description(described: Any) -> Description:
 
 
 def _rows(view: BrokerView, topic: str) -> Assignment | None:
-    """The topic's replicas as one broker knows them; None: the broker does not know the topic."""
+    """Return the topic's replicas as one broker knows them; None: the broker does not know the topic."""
     partitions = view.topics.get(topic)
     return None if partitions is None else {p: seen.replicas for p, seen in partitions.items()}
 

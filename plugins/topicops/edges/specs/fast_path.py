@@ -57,7 +57,7 @@ class _NotSimpleError(Exception):
 
 
 def read_simple(text: str, *, deepest: int, most_nodes: int) -> Fields | None:
-    """The nodes of ``text``, which has no tab and no hidden character; None: the general reader must read it.
+    """Return the nodes of ``text``, which has no tab and no hidden character; None: the general reader must read it.
 
     Args:
         deepest: How many mappings and lists may stand in each other.
@@ -179,7 +179,7 @@ def _items(value: str, line: int, column: int) -> Iterator[Node]:
 
 
 def _parts(part: re.Pattern[str], value: str) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """What stands between the brackets, each with the index where it starts; nothing is left out."""
+    """Yield what stands between the brackets, each with the index where it starts; nothing is left out."""
     index = 1
     while index < len(value) and value[1:-1].strip(" "):
         found = part.match(value, index)

@@ -109,7 +109,7 @@ def _blob_id(file: Path, digits: int) -> str:
 
 
 def is_in_history(folder: Path, earlier: str, *, of: str) -> bool | None:
-    """Whether the commit ``of`` is ``earlier`` or follows it; both are full ids.
+    """Return whether the commit ``of`` is ``earlier`` or follows it; both are full ids.
 
     None where git cannot say: it does not know ``folder`` or the later commit, or the clone is shallow. A clone with
     its whole history that lacks the earlier commit says no.
@@ -139,7 +139,7 @@ def versions_of(file: Path, *, most: int = 50) -> Iterator[tuple[str, str]]:
 
 
 def name_in_repository(folder: Path) -> str:
-    """``topics/``: where the folder is in its work tree, so that all who have a copy give it one name.
+    """Return ``topics/``: where the folder is in its work tree, so that all who have a copy give it one name.
 
     Outside a work tree it is named relative to the working folder, or by its own name where it is not below that.
     """
@@ -152,7 +152,7 @@ def name_in_repository(folder: Path) -> str:
 
 
 def folder_in_repository(topics: Path) -> str:
-    """``topics``: the folder of topics from the repository's root, without a slash at its end.
+    """Return ``topics``: the folder of topics from the repository's root, without a slash at its end.
 
     Raises ``UsageError`` where it is the root itself, in which the files of the forge are, too.
     """
@@ -185,7 +185,7 @@ def removed_files(folder: Path) -> frozenset[str]:
 
 
 def own_surroundings() -> dict[str, str]:
-    """The environment variables for a question to git about a folder, whatever hook or command this runs in."""
+    """Return the environment variables for a question to git about a folder, whatever hook or command this runs in."""
     return {name: value for name, value in os.environ.items() if name not in _SURROUNDINGS}
 
 

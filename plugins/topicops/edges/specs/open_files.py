@@ -73,13 +73,13 @@ def folder_below(files: Iterable[str]) -> str | None:
 
 
 def environment_files(topics: Path) -> tuple[str, ...]:
-    """The environments that have a file, by its name, in order; no file is opened."""
+    """Return the environments that have a file, by its name, in order; no file is opened."""
     # A dot: exceptions and other parts of an environment.
     return tuple(sorted(path.stem for path in (topics / _ENVIRONMENTS).glob("*.yaml") if "." not in path.stem))
 
 
 def count_topic_files(topics: Path) -> int:
-    """How many files of topics there are, by their names; no file is opened."""
+    """Return how many files of topics there are, by their names; no file is opened."""
     return sum(path.parent.name not in ("environments", "profiles") for path in topics.glob("*/*.yaml"))
 
 
@@ -98,7 +98,7 @@ class Place(NamedTuple):
 
 
 def walk(topics: Path) -> Iterator[Place]:
-    """Everything below ``topics`` that is no folder, and folders that cannot be listed or are other repositories.
+    """Yield everything below ``topics`` that is no folder, and folders that cannot be listed or are other repositories.
 
     Links are not followed, and folders whose names begin with a dot are passed over.
     """
@@ -124,13 +124,13 @@ def walk(topics: Path) -> Iterator[Place]:
 
 
 def shown_folder(topics: Path) -> str:
-    """What the names of its files begin with: relative to the working folder, ``topics/`` or empty."""
+    """Return what the names of its files begin with: relative to the working folder, ``topics/`` or empty."""
     shown = os.path.relpath(topics).replace(os.sep, "/")
     return "" if shown == "." else f"{shown}/"
 
 
 def room_of(kind: FileKind) -> int:
-    """How many times as large as others a file of this kind may be."""
+    """Return how many times as large as others a file of this kind may be."""
     return ROOM_FOR_MANY if kind in ("Exceptions", "Owners") else 1
 
 
@@ -174,7 +174,7 @@ _WITH_CARE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_N
 
 
 def open_regular(path: str | Path, *, room: int = 1) -> bytes:
-    """The bytes of a regular file of at most ``room`` times 64 KiB; no link is followed, no pipe waited for."""
+    """Return the bytes of a regular file of at most ``room`` times 64 KiB; no link is followed, no pipe waited for."""
     try:
         descriptor = os.open(path, _WITH_CARE)
         try:
@@ -208,7 +208,7 @@ def _not_regular(why: str) -> ReadingError:
 
 
 def source_lines(file: Path) -> list[str]:
-    """The lines of a file, for showing problems in their places; none where it cannot be read."""
+    """Return the lines of a file, for showing problems in their places; none where it cannot be read."""
     try:
         text = open_regular(file, room=ROOM_FOR_MANY).decode("utf-8", "replace")
     except ReadingError:

@@ -92,7 +92,7 @@ def read_document(data: bytes, *, room: int = 1) -> Node:
 
 
 def nodes_of_events(text: str, *, most_nodes: int = MOST_NODES) -> Node:
-    """What libyaml's events say, whatever the file looks like; or ``ReadingError``."""
+    """Return what libyaml's events say, whatever the file looks like; or ``ReadingError``."""
     return _EventReader(text, most_nodes).document()
 
 
@@ -229,7 +229,7 @@ class _EventReader:
         return ReadingError(Code.SECOND_DOCUMENT, span, "a second document starts here", "one topic a file")
 
     def _syntax(self, error: yaml.MarkedYAMLError) -> ReadingError:
-        """The complaint of libyaml at its own mark; a quote or bracket that nothing closes, where it opens."""
+        """Return the complaint of libyaml at its own mark; a quote or bracket that nothing closes, where it opens."""
         mark = error.problem_mark or error.context_mark
         if mark is None:
             return ReadingError(Code.YAML_SYNTAX, START, f"not YAML: {error.problem}")
@@ -259,7 +259,7 @@ _CLOSERS = {"[": "]", "{": "}"}
 
 
 def _closes(text: str, index: int) -> bool:
-    """Whether the bracket at ``index`` has its partner, by eye: quotes and comments are skipped."""
+    """Return whether the bracket at ``index`` has its partner, by eye: quotes and comments are skipped."""
     expected: list[str] = []
     for found in _TOKEN.finditer(text, index):
         token = found[0]

@@ -29,7 +29,7 @@ def write_cluster(folder: TableFolder, live: ClusterSnapshot) -> None:
 
 
 def read_cluster(folder: TableFolder, before: ClusterSnapshot, topics: Mapping[str, LiveTopic]) -> ClusterSnapshot:
-    """The snapshot that these tables are of; ``before`` is an earlier one, for what no table has."""
+    """Return the snapshot that these tables are of; ``before`` is an earlier one, for what no table has."""
     (head,) = folder.read("cluster").to_pylist()
     rows = folder.read("brokers").to_pylist()
     brokers = [Broker(id=b["broker"], rack=b["rack"], endpoints=tuple(b["endpoints"]), epoch=b["epoch"]) for b in rows]
@@ -82,7 +82,7 @@ def write_quality(folder: TableFolder, results: Sequence[QualityResult]) -> None
 
 
 def _row(table: str, value: object) -> dict[str, object]:
-    """The fields of a value that have the names of the table's columns."""
+    """Return the fields of a value that have the names of the table's columns."""
     return {name: getattr(value, name) for name in SCHEMAS[table].names if hasattr(value, name)}
 
 

@@ -29,7 +29,7 @@ _TYPES: Mapping[str, pa.DataType] = {
 
 
 def _schema(columns: str) -> pa.Schema:
-    """The schema of ``name type, name type``, as SQL writes columns."""
+    """Return the schema of ``name type, name type``, as SQL writes columns."""
     pairs = (column.split() for column in columns.split(","))
     return pa.schema([(name, _TYPES[kind]) for name, kind in pairs])
 

@@ -116,13 +116,13 @@ class TableFolder:
             table.discard()
 
     def new_table(self, name: str, schema: pa.Schema) -> NewTable:
-        """A table to be written; any table of that name stays until the new one is kept."""
+        """Return a table to be written; any table of that name stays until the new one is kept."""
         return NewTable(self, name, schema)
 
     def read(
         self, name: str, *, columns: Sequence[str] | None = None, topics: Collection[str] | None = None
     ) -> pa.Table:
-        """A table, or some of its columns, or its rows of these topics alone.
+        """Return a table, or some of its columns, or its rows of these topics alone.
 
         Raises ``FormatVersionError`` where another topicops wrote it, with other columns, and ``ArtifactError`` where
         it is missing or damaged.
@@ -174,7 +174,7 @@ def _rows_of(found: pq.ParquetFile, topics: Collection[str], columns: Sequence[s
 
 
 def _runs_of(wanted: Collection[str], rows: pa.Table) -> Iterator[pa.Table]:
-    """The rows of the wanted topics, as slices."""
+    """Yield the rows of the wanted topics, as slices."""
     start = 0
     for is_wanted, run in groupby(topic in wanted for topic in rows["topic"].to_pylist()):
         length = sum(1 for _ in run)
@@ -232,7 +232,7 @@ class NewTable:
 
 @cache
 def _opened(uri: str) -> tuple[fs.FileSystem, str]:
-    """The file system, and the path in it; opened once, because that may ask the store where a bucket is."""
+    """Return the file system, and the path in it; opened once, because that may ask the store where a bucket is."""
     shown = without_secret(uri)
     try:
         filesystem, path = fs.FileSystem.from_uri(uri)
@@ -244,7 +244,7 @@ def _opened(uri: str) -> tuple[fs.FileSystem, str]:
 
 
 def without_secret(uri: str) -> str:
-    """The URI without what may be a key: what stands before an ``@``, and the query. A path stays as it is."""
+    """Return the URI without what may be a key: what stands before an ``@``, and the query. A path stays as it is."""
     head, slashes, rest = uri.partition("://")
     return f"{head}{slashes}{rest.partition('?')[0].rpartition('@')[2]}"
 
@@ -255,7 +255,7 @@ def place_of_tables(uri: str | None, run_folder: Path) -> str:
 
 
 def tables_at(place: str, uri: str | None, run_folder: Path) -> TableFolder:
-    """The tables of a run, by the place that it wrote down.
+    """Return the tables of a run, by the place that it wrote down.
 
     Raises ``ArtifactError`` where ``TOPICOPS_TABLES`` names another place by now, or one that cannot be opened.
     """

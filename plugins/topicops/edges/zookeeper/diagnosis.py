@@ -34,7 +34,7 @@ def diagnosis(servers: Sequence[tuple[str, int]], context: ssl.SSLContext | None
 
 
 def tls_context(tls: Tls) -> ssl.SSLContext:
-    """The settings for TLS: the server's chain and host name are checked, versions older than 1.2 are refused.
+    """Return the settings for TLS: the server's chain and host name are checked, versions older than 1.2 are refused.
 
     Raises ``ConnectionSecurityError`` for a file that cannot be used; the text names the field.
     """

@@ -48,7 +48,7 @@ LONGEST_WATCH_S = 2.0
 
 
 def is_stray(lease: Znode) -> bool:
-    """Whether the znode belongs to no session: another hand made it, or a backup brought it back."""
+    """Return whether the znode belongs to no session: another hand made it, or a backup brought it back."""
     return lease.stat.ephemeralOwner in NO_SESSION
 
 
@@ -124,7 +124,7 @@ class ZooKeeperLease:
             self._lose(f"{holder_text(znode.data)} has it now")
 
     def zxid(self) -> int | None:
-        """The newest ZooKeeper transaction that this session has seen."""
+        """Return the newest ZooKeeper transaction that this session has seen."""
         return self.session.zxid
 
     def server_time(self) -> ServerTime | None:
@@ -218,7 +218,7 @@ class ZooKeeperLease:
         return is_made
 
     def _create(self, path: str, data: bytes, *, ephemeral: bool) -> bool:
-        """Whether this made the znode; False if it exists already. Never makes a parent."""
+        """Return whether this made the znode; False if it exists already. Never makes a parent."""
         try:
             pending = self.session.client.create_async(path, data, acl=self._acl, ephemeral=ephemeral)
             made = self.session.wait_for(path, pending)

@@ -66,7 +66,7 @@ def request_parts(paths: Sequence[str], *, chroot: str) -> list[bytes]:
 
 
 def parse_reply(reply: Reply, *, count: int) -> tuple[list[Znode | None], dict[int, int]]:
-    """A znode or None for each of the ``count`` that were asked for, in order; and the error code of each None.
+    """Return a znode or None for each of the ``count`` that were asked for, in order; and the error code of each None.
 
     Raises ``ValueError`` where the reply holds more, fewer, or something else.
     """
@@ -109,7 +109,7 @@ def read_batched(
 
 
 def next_batch_size(*, entries: int, reply_bytes: int) -> int:
-    """How many znodes to ask for next, if they are as big as the last ones."""
+    """Return how many znodes to ask for next, if they are as big as the last ones."""
     return max(1, min(MOST_A_BATCH, REPLY_BYTES * entries // max(1, reply_bytes)))
 
 
@@ -128,7 +128,7 @@ def read_pipelined(
 
 @cache
 def _head(length: int) -> bytes:
-    """The bytes before a path of that many bytes."""
+    """Return the bytes before a path of that many bytes."""
     return _ASK + bytes(int_struct.pack(length))
 
 

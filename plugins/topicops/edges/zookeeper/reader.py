@@ -92,7 +92,7 @@ class TopicReading(NamedTuple):
         )
 
     def is_as_of(self, zxid: int) -> bool:
-        """Whether the reading shows the topic as of ``zxid``, the newest change known before the reading.
+        """Return whether the reading shows the topic as of ``zxid``, the newest change known before the reading.
 
         False for a missing znode, which has no stamp. States may be newer, as long as they belong to the same topic.
         """
@@ -229,7 +229,7 @@ class ZooKeeperReader:
         )
 
     def traces(self, topics: Sequence[str], *, states: bool = False) -> Mapping[str, TopicTraces]:
-        """Every znode of these names, after the server has caught up with its leader."""
+        """Return every znode of these names, after the server has caught up with its leader."""
         return self.connected(lambda: self._traces(topics, states=states))
 
     def _traces(self, topics: Sequence[str], *, states: bool) -> Mapping[str, TopicTraces]:
@@ -401,7 +401,7 @@ class ZooKeeperReader:
             listing.note(readings)
 
     def _orphan_configs(self, listing: Listing, before: ChildrenVersion | None) -> frozenset[str]:
-        """Names with a config znode and without a topic; ``before`` was read before the topics."""
+        """Return the names with a config znode and without a topic; ``before`` was read before the topics."""
         is_complete = before is not None and before.children == listing.configs
         if is_complete and self.session.children_version(CONFIGS) == before:
             return frozenset()  # each config was read with its topic, so they need not be listed
@@ -437,7 +437,7 @@ class Listing:
 
 
 def _moving(reassignment: Znode | None) -> frozenset[str]:
-    """The topics that ``/admin/reassign_partitions`` names."""
+    """Return the topics that ``/admin/reassign_partitions`` names."""
     rows = znodes.decode_reassignment(REASSIGNMENT, reassignment.data if reassignment else None)
     return frozenset(row.topic for row in rows)
 

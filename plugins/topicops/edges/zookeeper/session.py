@@ -144,7 +144,7 @@ class ZooKeeperDigest(DigestMD5Mechanism):  # type: ignore[misc]  # pure-sasl is
         self._has_begun = False
 
     def process(self, challenge: bytes | None = None) -> bytes | None:
-        """The answer to a challenge; None begins the login. Raises ``SASLProtocolException``."""
+        """Return the answer to a challenge; None begins the login. Raises ``SASLProtocolException``."""
         if self._has_begun and not challenge:
             raise SASLProtocolException("the server takes no SASL login")
         self._has_begun = True
@@ -356,7 +356,7 @@ class ZooKeeperSession:
         return None if found is None else tuple(sorted(found[0]))
 
     def children_version(self, path: str) -> ChildrenVersion | None:
-        """How many children a znode has, and since when: an answer that costs a server almost nothing."""
+        """Return how many children a znode has, and since when: an answer that costs a server almost nothing."""
         stat: ZnodeStat | None = self.wait_for(path, self.client.exists_async(path))
         return None if stat is None else ChildrenVersion(stat.numChildren, stat.pzxid)
 
@@ -380,7 +380,7 @@ class ZooKeeperSession:
             raise self.failure(path, error) from error
 
     def failure(self, path: str, error: KazooException | KazooTimeoutError) -> ClusterError:
-        """The error that ``wait_for`` raises when a request on ``path`` fails with ``error``."""
+        """Return the error that ``wait_for`` raises when a request on ``path`` fails with ``error``."""
         where = f"{self.hosts}: {printable(path)}"
         if isinstance(error, KazooTimeoutError):
             return ClusterUnreachableError(
@@ -430,7 +430,7 @@ class ZooKeeperSession:
 
 
 def shown(hosts: str) -> str:
-    """The hosts without what stands before an ``@``, which no host has: it may be a password."""
+    """Return the hosts without what stands before an ``@``, which no host has: it may be a password."""
     return printable(hosts.rpartition("@")[2])
 
 

@@ -296,7 +296,7 @@ def _refused(path: str, problem: str, remedy: str) -> UndecodableZnodeError:
 
 
 def _is_blank(data: bytes | None) -> bool:
-    """Whether there is nothing but JSON's white space, in which Kafka's parser finds no value and no error."""
+    """Return whether there is nothing but JSON's white space, in which Kafka's parser finds no value and no error."""
     return not (data or b"").strip(b" \t\r\n")
 
 

@@ -79,7 +79,7 @@ class Fleet:
 
 
 def environments_of(topics: Path, named: Sequence[str]) -> tuple[str, ...]:
-    """The environments that a command line names, each once; ``all`` names every one that has a file.
+    """Return the environments that a command line names, each once; ``all`` names every one that has a file.
 
     Raises:
         UsageError: There is no file of any environment.
@@ -149,14 +149,14 @@ class Steps:
         return {environment: value for environment, value in values.items() if not isinstance(value, Exception)}
 
     def noted(self, run: EnvironmentRun, found: T | Exception) -> T | Exception:
-        """What a step gave; an error ends the environment."""
+        """Return what a step gave; an error ends the environment."""
         if isinstance(found, Exception):
             failed = self.failures[run.environment] = EnvironmentResult.failed(run.environment, found)
             self.fleet.progress(f"{run.environment}: {failed.summary}")
         return found
 
     def report(self, results: Mapping[str, EnvironmentResult]) -> FleetReport:
-        """``fleet.json`` and ``fleet.txt``."""
+        """Return ``fleet.json`` and ``fleet.txt``."""
         report = FleetReport.of([{**results, **self.failures}[name] for name in self.fleet.runs])
         self.fleet.store.write_json("fleet.json", report)
         self.fleet.store.write_text("fleet.txt", f"{fleet_text(report)}\n")
@@ -174,7 +174,7 @@ def _side_by_side(
 
 
 def attempt(step: Callable[[EnvironmentRun], T], run: EnvironmentRun) -> T | Exception:
-    """What the step gives; its error as a value."""
+    """Return what the step gives; its error as a value."""
     try:
         return step(run)
     except Exception as error:  # noqa: BLE001 - one environment's problem, whatever it is, stops no other
@@ -200,7 +200,7 @@ def plan_fleet(
 def drift_fleet(
     fleet: Fleet, *, engine: EngineChoice = "auto", engines: Sequence[DiffEngine] = (), only: str | None = None
 ) -> FleetReport:
-    """Where each live cluster differs from the files; a line for each difference."""
+    """Return where each live cluster differs from the files; a line for each difference."""
     steps = Steps(fleet)
     _compare(steps, engine, engines, states=False, needs=needs_of(only) or no_topic)
     return steps.report(steps.each(partial(_drifted, only=only)))
@@ -271,7 +271,7 @@ def _read_and_compare(
 
 
 def _judged(steps: Steps, needs: Needs | None) -> Iterator[tuple[EnvironmentRun, Validated]]:
-    """The files as each environment has them."""
+    """Yield the files as each environment has them."""
     runs, topics = steps.fleet.runs, steps.fleet.topics
     judged = validate_each(read_tree(topics), runs, now=now(), needs=needs)
     read, named = shown_folder(topics), name_in_repository(topics)

@@ -102,7 +102,7 @@ class EnvironmentResult:
 
 
 def worst(statuses: Iterable[ExitStatus]) -> ExitStatus:
-    """The exit status of several environments: a wrong cluster is worse than one that could not be read."""
+    """Return the exit status of several environments: a wrong cluster is worse than one that could not be read."""
     return max(statuses, key=lambda status: _RISING.index(status) if status in _RISING else len(_RISING))
 
 

@@ -202,7 +202,7 @@ def _link(text: str, url: str) -> str:
 
 
 def _loss_lines(plan: Plan) -> list[str]:
-    """A line for each rack; none where nothing changes, or the partition states are not known."""
+    """Return a line for each rack; none where nothing changes, or the partition states are not known."""
     table = plan.change_set.rack_losses
     if table is None or not plan.changes:
         return []

@@ -53,7 +53,7 @@ def beside(run: EnvironmentRun) -> Iterator[None]:
 
 
 def before(run: EnvironmentRun) -> QualityReport:
-    """``quality-before.json``: may the inputs be trusted, and is the cluster fit for changes?"""
+    """Return ``quality-before.json``: may the inputs be trusted, and is the cluster fit for changes?"""
     from topicops.features.quality.edges.evaluation import listed_frames, rows_frame, spec_frames
     from topicops.features.spark.edges.frames import RunTables
     from topicops.features.spark.edges.session import spark_session
@@ -135,7 +135,7 @@ def frames_after(tables: RunTables, known: Afterwards) -> Frames:
 
 
 def expected_after(live: ClusterSnapshot, differences: Mapping[str, str]) -> Mapping[RowKind, int]:
-    """How many rows of a kind there must be, where that is known."""
+    """Return how many rows of a kind there must be, where that is known."""
     going = sum(live.topics[name].partitions for name in live.deleting if name in live.topics)
     return {
         "partition": live.partitions - going,

@@ -271,7 +271,7 @@ def deletion_rows(live: ClusterSnapshot, afterwards: Afterwards) -> list[Deletio
 
 
 def topics_at_least(topics_last_good: int, shrink_percent: int) -> int:
-    """How many topics are required. Rounded up: at 10 % one of 15 topics may be missing, not two."""
+    """Return how many topics are required. Rounded up: at 10 % one of 15 topics may be missing, not two."""
     return -(-topics_last_good * (100 - shrink_percent) // 100)
 
 

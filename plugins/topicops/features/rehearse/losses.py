@@ -60,7 +60,7 @@ class PartitionKinds:
         return offline, below
 
     def leaders(self, live: Collection[int]) -> Counter[int]:
-        """How many partitions each broker leads then."""
+        """Return how many partitions each broker leads then."""
         found = Counter[int]()
         for _, fate, names in self.fates(live):
             if fate.leader is not None:

@@ -147,7 +147,7 @@ def rehearse(
 
 
 def after_plan(live: ClusterSnapshot, changes: Sequence[Change], *, is_kraft: bool = False) -> ClusterSnapshot:
-    """The snapshot once all these changes are done; arguments as for ``rehearse``."""
+    """Return the snapshot once all these changes are done; arguments as for ``rehearse``."""
     stage = Stage(live, changes, is_kraft=is_kraft)
     for change in changes:
         stage.play(change)
@@ -179,7 +179,7 @@ class Stage:
         return RehearsedChange(topic=change.topic, action=change.action, effect=effect, reason=reason)
 
     def _unsent(self, change: Change) -> tuple[Effect, str] | None:
-        """What becomes of a change that apply does not send, and why. None: it sends it."""
+        """Return what becomes of a change that apply does not send, and why. None: it sends it."""
         comparison = compare(change, self.live.traces(change.topic))
         if comparison.match is Match.AFTER:
             return Effect.DONE, "already so"
@@ -205,7 +205,7 @@ class Stage:
 
 
 def _ends_deleted(live: ClusterSnapshot, name: str) -> bool:
-    """Whether the topic is marked for deletion, and no dead broker holds that up."""
+    """Return whether the topic is marked for deletion, and no dead broker holds that up."""
     holders = {broker for row in live.topics[name].assignment.values() for broker in row}
     return name in live.deleting and holders <= live.brokers.keys()
 

@@ -134,7 +134,7 @@ class AirflowClient:
             self._http.headers["Authorization"] = f"Bearer {token}"
 
     def healthy(self) -> bool:
-        """Whether the API answers, and scheduler and DAG processor have sent a heartbeat lately."""
+        """Return whether the API answers, and scheduler and DAG processor have sent a heartbeat lately."""
         try:
             answer = self._http.get("/api/v2/monitor/health", timeout=5.0)
         except httpx.TransportError:
@@ -154,7 +154,7 @@ class AirflowClient:
         return self._http.get(f"/api/v2/dags/{dag_id}").is_success
 
     def bundle_version(self, dag_id: str) -> str | None:
-        """The commit of which Airflow has parsed the DAG; None: its bundle knows no versions."""
+        """Return the commit of which Airflow has parsed the DAG; None: its bundle knows no versions."""
         return self._send("GET", f"/api/v2/dags/{dag_id}", _Dag).bundle_version
 
     def import_errors(self) -> Mapping[str, str]:
@@ -163,11 +163,11 @@ class AirflowClient:
         return {problem.filename or "": problem.stack_trace for problem in problems}
 
     def run_page(self, dag_id: str, run_id: str) -> str:
-        """Where people look at a run."""
+        """Return where people look at a run."""
         return f"{self.url}/dags/{dag_id}/runs/{quote(run_id, safe='')}"
 
     def pages_in_the_bar(self, plugin: str) -> Mapping[str, str]:
-        """Where a plugin's pages of the left bar are, by name."""
+        """Return where a plugin's pages of the left bar are, by name."""
         plugins = self._send("GET", "/api/v2/plugins?limit=100", _Plugins).plugins
         views = [view for found in plugins if found.name == plugin for view in found.external_views]
         return {v.name: f"{self.url}/plugin/{v.url_route}" for v in views if v.destination == "nav" and v.url_route}
@@ -206,7 +206,7 @@ class AirflowClient:
         return self._send("GET", path, _XCom).value
 
     def log(self, dag_id: str, run_id: str, task_id: str, try_number: int = 1, *, map_index: int = -1) -> str:
-        """A task's log: one line for each event, without time and level; an exception is its last line."""
+        """Return a task's log: one line for each event, without time and level; an exception is its last line."""
         path = f"{_run_path(dag_id, run_id)}/taskInstances/{task_id}/logs/{try_number}?map_index={map_index}"
         text = self._answer("GET", path, headers={"Accept": "application/x-ndjson"}).content
         lines = [msgspec.json.decode(line, type=_LogLine) for line in text.splitlines() if line.strip()]

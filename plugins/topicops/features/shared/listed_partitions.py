@@ -27,7 +27,7 @@ class ListedPartition:
 
 
 def listed_partitions(snapshot: ClusterSnapshot, topic: LiveTopic) -> Iterator[ListedPartition]:
-    """Each partition, by id; one without a state has neither leader nor ISR."""
+    """Yield each partition, by id; one without a state has neither leader nor ISR."""
     min_isr = min_insync_replicas(topic.overrides, snapshot.broker_defaults)
     for p, replicas in sorted(topic.assignment.items()):
         yield ListedPartition(

@@ -28,7 +28,7 @@ def document_of(topics: Path, below: str, text: str) -> Document:
 
 
 def root_of(text: str, file: str, *, room: int) -> Node:
-    """What a text says. Raises ``SpecError`` where it cannot be read, with places in ``file``."""
+    """Return what a text says. Raises ``SpecError`` where it cannot be read, with places in ``file``."""
     try:
         return read_document(text.encode(), room=room)
     except ReadingError as error:

@@ -46,7 +46,7 @@ def _replaced(lines: list[str], span: Span, value: str) -> str | None:
 
 
 def _added(lines: list[str], after: Entry, new: list[str]) -> str:
-    """The lines with new ones below a field, indented as its key is."""
+    """Return the lines with new ones below a field, indented as its key is."""
     key, value = after
     depth = key.span.column - 1
     last = last_line(value, lines, below=depth, line=key.span.line)

@@ -49,7 +49,7 @@ VIEW_DEADLINE_S = 3.0
 
 
 def broker_patience_s() -> float:
-    """``$TOPICOPS_BROKER_PATIENCE`` in seconds; 0 without it. Raises ``UsageError`` for what is no duration."""
+    """Return ``$TOPICOPS_BROKER_PATIENCE`` in seconds; 0 without it. Raises ``UsageError`` for what is no duration."""
     text = os.environ.get(BROKER_PATIENCE) or "0s"
     try:
         return read_duration_ms(text) / 1000
@@ -161,20 +161,20 @@ def with_broker_answers(live: ClusterSnapshot, questions: ClusterQuestions) -> C
 def with_log_directories(
     live: ClusterSnapshot, deleted: Collection[str], questions: ClusterQuestions
 ) -> ClusterSnapshot:
-    """The snapshot with each broker's log directories, and where its logs of the topics to be deleted are."""
+    """Return the snapshot with each broker's log directories, and where its logs of the topics to be deleted are."""
     topics = {name: live.topics[name].assignment.keys() for name in deleted if name in live.topics}
     return replace(live, log_directories=questions.log_directories(topics))
 
 
 def zookeeper_of(connection_id: str, connections: ConnectionSource) -> ZooKeeperAddress:
-    """The address that a run would use for a ZooKeeper connection. Raises ``UsageError``."""
+    """Return the address that a run would use for a ZooKeeper connection. Raises ``UsageError``."""
     endpoint = ZooKeeperEndpoint(connection=connection_id)
     spec = EnvironmentSpec(cluster=Cluster(cluster_class="sandbox", zookeeper=endpoint))
     return zookeeper_address(Environment(name="", spec=spec, file="the connection"), connections)
 
 
 def describe_zookeeper(address: ZooKeeperAddress) -> str:
-    """``cluster <id>, 3 live broker(s)``. Raises ``ClusterError``."""
+    """Return ``cluster <id>, 3 live broker(s)``. Raises ``ClusterError``."""
     from topicops.edges.zookeeper.reader import ZooKeeperReader
 
     with ZooKeeperReader(address, timeout_s=5.0) as reader:
@@ -182,7 +182,7 @@ def describe_zookeeper(address: ZooKeeperAddress) -> str:
 
 
 def read_live_topics(access: Access, *, states: bool = False) -> ClusterSnapshot:
-    """The environment's own cluster as it is now. Raises ``WrongTargetError`` for another one."""
+    """Return the environment's own cluster as it is now. Raises ``WrongTargetError`` for another one."""
     with access.reader() as reader:
         require_cluster_id(reader.cluster_id(), access.environment)
         return reader.snapshot(states=states)
@@ -294,7 +294,7 @@ class PortWrappers:
         return audit
 
     def earlier_journal(self, journal: Journal) -> Journal:
-        """The journal of a run that ended in the middle, while its open intents are closed."""
+        """Return the journal of a run that ended in the middle, while its open intents are closed."""
         return journal
 
     def earlier_audit(self, audit: AuditLog) -> AuditLog:

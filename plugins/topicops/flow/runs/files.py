@@ -47,7 +47,7 @@ class SpecFiles:
 
 
 def read_specs(files: SpecFiles, *, needs: Needs | None = None) -> Validated:
-    """Every file, judged for the environment; places in it are named as a plan names them.
+    """Return every file, judged for the environment; places in it are named as a plan names them.
 
     Args:
         needs: The topics whose files must be valid; None: all.
@@ -107,7 +107,7 @@ def commit_notes(topics: Path, environment: Environment, change_set: ChangeSet) 
 
 
 def commit_of_files(files: SpecFiles) -> str | None:
-    """The commit whose files the folder holds now, exactly; None: not known.
+    """Return the commit whose files the folder holds now, exactly; None: not known.
 
     The version of a bundle counts only for a folder that git knows nothing about.
     """
@@ -122,7 +122,7 @@ def require_pinned_files(files: SpecFiles) -> None:
 
 
 def read_files(files: SpecFiles, read: Callable[[], T], *, since: str | None = None) -> tuple[T, str | None]:
-    """What ``read`` gives while the files stay at one commit, and that commit; None: not known.
+    """Return what ``read`` gives while the files stay at one commit, and that commit; None: not known.
 
     Args:
         since: The commit of which an earlier task of this run has read the files.
@@ -180,5 +180,5 @@ def _require(files: SpecFiles, commit: str | None, since: str | None) -> None:
 
 
 def named_commit(topics: Path, commit: str | None) -> str:
-    """``commit 1a2b…``, or that there is none, with the path because of which."""
+    """Return ``commit 1a2b…``, or that there is none, with the path because of which."""
     return f"commit {commit}" if commit else f"no known commit ({printable(checkout_of(topics).why_not)})"

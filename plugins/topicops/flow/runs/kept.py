@@ -77,7 +77,7 @@ def prune(home: Path, *, now: datetime) -> None:
 
 
 def _is_time_to_prune(mark: Path, now: datetime) -> bool:
-    """Whether the mark is old, or missing; then it is new."""
+    """Return whether the mark is old, or missing; then it is new."""
     try:
         if abs(now.timestamp() - mark.stat().st_mtime) < PRUNED_EVERY.total_seconds():
             return False
@@ -217,7 +217,7 @@ def _loaded(run: Run, name: str, kind: type[T]) -> T | None:
 
 
 def live_snapshot(tables: TableFolder | None, reader: LiveReader, release: Release, *, states: bool) -> ClusterSnapshot:
-    """A snapshot whose topics go into these tables, if there are some, while they are read."""
+    """Return a snapshot whose topics go into these tables, if there are some, while they are read."""
     if tables is None:
         return reader.snapshot(states=states)
     return snapshot_into(tables, reader, release, states=states)

@@ -57,7 +57,7 @@ NO_STOP = Stop(word="", by="", at=datetime.min.replace(tzinfo=UTC))
 
 
 def question_name(digest: str, changes: int) -> str:
-    """``3-changes-73c682d1aa21``: names the runs that ask about one set; they are numbered behind a dot."""
+    """Return ``3-changes-73c682d1aa21``: names the runs that ask about one set; they are numbered behind a dot."""
     return f"{changes}-{'change' if changes == 1 else 'changes'}-{digest[:12]}"
 
 
@@ -225,7 +225,7 @@ def note_begin(run: EnvironmentRun) -> Stop:
 
 
 def stop_reason(run: EnvironmentRun, begun: Stop | None = None) -> str:
-    """Who asked this run to stop; empty: nobody. A file that cannot be read is a stop too.
+    """Return who asked this run to stop; empty: nobody. A file that cannot be read is a stop too.
 
     Args:
         begun: As ``note_begin`` gave it; None means that another task of the run has kept it.
@@ -243,7 +243,7 @@ def _newest_stop(run: EnvironmentRun) -> Stop:
 
 
 def audit_files(environment: str | None) -> tuple[AuditFile, ...]:
-    """The audit log of one environment, or all there are. Opens no connection.
+    """Return the audit log of one environment, or all there are. Opens no connection.
 
     Raises:
         UsageError: The environment has none.

@@ -22,18 +22,18 @@ logger = logging.getLogger(__name__)
 
 
 def kind_of(actions: Collection[Action]) -> str:
-    """What one task applies, for the names of its files."""
+    """Return what one task applies, for the names of its files."""
     return "all" if len(actions) == len(ACTIONS) else "-".join(actions)
 
 
 def outcome_line(outcome: Outcome) -> str:
-    """``create payments.orders: done``, with the message where there is one."""
+    """Return ``create payments.orders: done``, with the message where there is one."""
     message = f" ({outcome.message})" if outcome.message else ""
     return printable(f"{outcome.action} {outcome.topic}: {outcome.status}{message}")
 
 
 def read_outcomes(run: Run, actions: Collection[Action] = ACTIONS) -> tuple[Outcome, ...]:
-    """What was done so far, in the order in which a plan runs; an action without a file has run nothing yet."""
+    """Return what was done so far, in the order in which a plan runs; an action without a file has run nothing yet."""
     return tuple(
         outcome
         for action in ACTIONS

@@ -90,7 +90,7 @@ class Decision:
 def asked_set(
     run: EnvironmentRun, *, run_after: datetime, wanted: Collection[str], held_set: str, started_by: str | None
 ) -> AskedSet:
-    """The set that the first try fixed; on that try ``wanted``, or all that are held now when it is empty.
+    """Return the set that the first try fixed; on that try ``wanted``, or all that are held now when it is empty.
 
     Args:
         held_set: Digest that the set of all held changes must have; empty: any. If it has another, the set is empty.
@@ -108,7 +108,7 @@ def asked_set(
 
 
 def recorded_set(run: Run, *, run_after: datetime) -> AskedSet | None:
-    """The set that this run asks about; None before its first ``load``."""
+    """Return the set that this run asks about; None before its first ``load``."""
     if not run.store.has(ASKED_SET):
         return None
     recorded = run.store.read_value(ASKED_SET, AskedSet)
@@ -145,12 +145,12 @@ def write_answer(run: Run, answer: Answer) -> None:
 
 
 def read_answer(run: Run) -> Answer | None:
-    """The answer, or the question that waits for one; None: nothing was asked."""
+    """Return the answer, or the question that waits for one; None: nothing was asked."""
     return run.store.read_value(ANSWER, Answer) if run.store.has(ANSWER) else None
 
 
 def decision_of(question: Question, answer: Answer) -> Decision:
-    """What the answer says about each change. Whether it may be used, ``given_approval`` says."""
+    """Return what the answer says about each change. Whether it may be used, ``given_approval`` says."""
     if answer.option == REJECT:
         return Decision(rejected=frozenset(question.digests))
     rejected = (
@@ -162,7 +162,7 @@ def decision_of(question: Question, answer: Answer) -> Decision:
 
 
 def left_out(run: Run) -> frozenset[str]:
-    """The changes that an approval of this run's question left out."""
+    """Return the changes that an approval of this run's question left out."""
     question, answer = read_question(run), read_answer(run)
     if question is None or answer is None or answer.option == REJECT:
         return frozenset()
@@ -170,7 +170,7 @@ def left_out(run: Run) -> frozenset[str]:
 
 
 def given_approval(run: Run, *, run_after: datetime) -> Approval | str:
-    """The approval that a person gave to this run's question, or why there is none."""
+    """Return the approval that a person gave to this run's question, or why there is none."""
     asked, question, answer = recorded_set(run, run_after=run_after), read_question(run), read_answer(run)
     if asked is None or question is None or answer is None or answer.at is None:
         return "there is no recorded answer to the question of this run"

@@ -83,7 +83,7 @@ class CountedSummary(Summary):
 
 
 def home_folder() -> Path:
-    """Where runs and the local cluster live: ``$TOPICOPS_HOME``, else ``.topicops`` of the repository.
+    """Return where runs and the local cluster live: ``$TOPICOPS_HOME``, else ``.topicops`` of the repository.
 
     Outside a repository it is ``.topicops`` in the working folder.
     """
@@ -92,7 +92,7 @@ def home_folder() -> Path:
 
 
 def home_is_set() -> bool:
-    """Whether the home is the same for every copy of the repository."""
+    """Return whether the home is the same for every copy of the repository."""
     return bool(os.environ.get("TOPICOPS_HOME"))
 
 
@@ -102,7 +102,7 @@ def tables_uri() -> str | None:
 
 
 def audit_folder(home: Path) -> Path:
-    """Where the audit logs are, one for each environment."""
+    """Return where the audit logs are, one for each environment."""
     return home / "audit"
 
 
@@ -140,7 +140,7 @@ class Run:
         return replace(live, topics=read_live_topics(tables))
 
     def tables(self) -> TableFolder | None:
-        """The run's data in columns; None if it keeps all topics in ``desired.json`` and ``live.json``."""
+        """Return the run's data in columns; None if it keeps all topics in ``desired.json`` and ``live.json``."""
         if not self.store.has(TABLES_FILE):
             return None
         from topicops.edges.tables.table_folder import tables_at
@@ -206,7 +206,7 @@ def open_run(
     pinned: str | None = None,
     part: str | None = None,
 ) -> EnvironmentRun:
-    """The run whose folder is ``<home>/runs/<group>/<run id>``.
+    """Return the run whose folder is ``<home>/runs/<group>/<run id>``.
 
     Args:
         environment: Name of a file in ``topics/environments/``.
@@ -238,7 +238,7 @@ def outcomes_file(action: Action) -> str:
 
 
 def baseline_file(kind: str) -> str:
-    """What was wrong before a task of that kind sent anything."""
+    """Return what was wrong before a task of that kind sent anything."""
     return f"baseline-{kind}.json"
 
 
@@ -290,7 +290,7 @@ def read_environment(run: EnvironmentRun) -> Environment:
 
 
 def load_plan(path: Path) -> Plan:
-    """A saved plan. Raises ``ArtifactError`` when it is missing, damaged or of an unknown format."""
+    """Return a saved plan. Raises ``ArtifactError`` when it is missing, damaged or of an unknown format."""
     try:
         return plan_from_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:

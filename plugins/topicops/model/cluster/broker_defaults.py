@@ -51,28 +51,28 @@ def default_of(config: str, defaults: BrokerDefaults | None, brokers: Collection
 
 
 def possible(default: Default) -> tuple[str | None, ...]:
-    """Each value that may count; None among them: one is not known."""
+    """Return each value that may count; None among them: one is not known."""
     return tuple(row.value for row in default) or (None,)
 
 
 def is_known(default: Default) -> bool:
-    """Whether every broker gave its value."""
+    """Return whether every broker gave its value."""
     return None not in possible(default)
 
 
 def agreed(default: Default) -> str | None:
-    """The value if all brokers gave the same one; else None."""
+    """Return the value if all brokers gave the same one; else None."""
     return default[0].value if len(default) == 1 else None
 
 
 def default_text(default: Default) -> str:
-    """``604800000 on broker 1, not known on brokers 2, 3``; without brokers where these are not named."""
+    """Return ``604800000 on broker 1, not known on brokers 2, 3``; without brokers where these are not named."""
     rows = (f"{row.text} on {row.whose}" if row.whose else row.text for row in default)
     return ", ".join(rows) or "not known"
 
 
 def not_given(default: Default) -> str:
-    """``no broker gave its`` or ``brokers 2, 3 gave no``, before "default"; empty: all gave one."""
+    """Return ``no broker gave its`` or ``brokers 2, 3 gave no``, before "default"; empty: all gave one."""
     unknown = [row.brokers for row in default if row.value is None]
     if len(unknown) == len(default):
         return "no broker gave its"
@@ -80,12 +80,12 @@ def not_given(default: Default) -> str:
 
 
 def without_answer(defaults: BrokerDefaults) -> list[str]:
-    """A sentence for each broker that gave no defaults."""
+    """Return a sentence for each broker that gave no defaults."""
     return [f"broker {broker} {given}" for broker, given in sorted(defaults.items()) if isinstance(given, str)]
 
 
 def brokers_text(brokers: Collection[int]) -> str:
-    """``broker 1``, ``brokers 2, 3``; for none of them ``the controllers``."""
+    """Return ``broker 1``, ``brokers 2, 3``; for none of them ``the controllers``."""
     if not brokers:
         return "the controllers"
     return f"broker{'s' if len(brokers) > 1 else ''} {', '.join(map(str, sorted(brokers)))}"

@@ -22,7 +22,7 @@ STUCK_AFTER_MS = 5 * 60 * 1000
 
 
 def identity_of(topic_id: str | None, czxid: int | None) -> str:
-    """What no two topics of one name share: the topic id, else the czxid."""
+    """Return what no two topics of one name share: the topic id, else the czxid."""
     return topic_id or f"czxid:{czxid}"
 
 
@@ -93,7 +93,7 @@ class LiveTopic:
         return identity_of(self.topic_id, self.czxid)
 
     def identity_after(self, earlier: str | None) -> str:
-        """The topic's identity, or the earlier one if it was this topic's too.
+        """Return the topic's identity, or the earlier one if it was this topic's too.
 
         A topic without an id gets one when the brokers' protocol is raised far enough; its czxid stays.
         """
@@ -269,7 +269,7 @@ class ClusterSnapshot:
         return {broker.id: broker.rack for broker in self.brokers.values()}
 
     def default_of(self, config: str, replicas: Collection[int] = ()) -> Default:
-        """What brokers use for a config that a topic does not set: all that are registered, and these.
+        """Return what brokers use for a config that a topic does not set: all that are registered, and these.
 
         Any of them may lead a partition of the topic, now or after a reassignment. One that is not registered, or does
         not answer, has a value that is not known.
@@ -322,7 +322,7 @@ class ClusterSnapshot:
         return sum(p not in states or states[p].leader not in self.brokers for p in topic.assignment)
 
     def traces(self, topic: str) -> TopicTraces:
-        """What it has under this name; a live topic is taken to have a config znode."""
+        """Return what it has under this name; a live topic is taken to have a config znode."""
         live = self.topics.get(topic)
         return TopicTraces(
             live=live,

@@ -127,7 +127,7 @@ class ConfigureTopic(PlannedChange):
     """Values by broker where brokers differ, or some gave none; no entry: all have one value, or none gave one."""
 
     def default(self, config: str) -> Default:
-        """What brokers use for this config without an override, as a plan shows it; empty: not known."""
+        """Return what brokers use for this config without an override, as a plan shows it; empty: not known."""
         if config in self.broker_defaults:
             return (DefaultOnBrokers(self.broker_defaults[config], ()),)
         return self.differing_defaults.get(config, ())

@@ -94,7 +94,7 @@ def desired_row(topic: DesiredTopic) -> DesiredRow:
 
 
 def live_row(topic: LiveTopic) -> LiveRow:
-    """The comparable row of a live topic; during a reassignment its target counts as its replicas."""
+    """Return the comparable row of a live topic; during a reassignment its target counts as its replicas."""
     target = topic.target_assignment
     sizes = topic.replication_factors or frozenset({0})
     return LiveRow(
@@ -108,7 +108,7 @@ def live_row(topic: LiveTopic) -> LiveRow:
 
 
 def class_of(lifecycle: str | None, *, is_live: bool, differs: bool) -> TopicClass:
-    """The class of a topic; ``lifecycle`` None means that no spec names it."""
+    """Return the class of a topic; ``lifecycle`` None means that no spec names it."""
     if lifecycle is None:
         return TopicClass.UNMANAGED
     if lifecycle == Lifecycle.ABSENT:

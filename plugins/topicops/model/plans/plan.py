@@ -322,7 +322,7 @@ def _shown(activity: TopicActivity) -> Mapping[str, object]:
 
 
 def _beside_digest(change: Change) -> Mapping[str, object]:
-    """What a plan shows of a change and its digest leaves out."""
+    """Return what a plan shows of a change and its digest leaves out."""
     match change:
         case CreateTopic() | ExpandTopic():
             return {"assignment": {str(p): list(row) for p, row in change.assignment.items()}}
@@ -352,6 +352,6 @@ class Approval:
 
 
 def may_run(gated: GatedChange, approvals: Sequence[Approval]) -> bool:
-    """Whether the gate may let the change run: only an approval can soften the gate's first word."""
+    """Return whether the gate may let the change run: only an approval can soften the gate's first word."""
     is_named = any(gated.digest in approval.digests for approval in approvals)
     return gated.gate is GateWord.RUN or (gated.approvable and is_named)

@@ -68,7 +68,7 @@ class AuditLine:
         return self.approver or (self.started_by if isinstance(self.started_by, str) else f"{self.principal} (Kafka)")
 
     def is_of_run(self, run: str) -> bool:
-        """Whether it is of this run: ``<group>/<run id>``, or the run id alone."""
+        """Return whether it is of this run: ``<group>/<run id>``, or the run id alone."""
         return run in (self.run, self.run.partition("/")[2])
 
 
@@ -134,7 +134,7 @@ def are_whole(files: Iterable[AuditFile]) -> bool:
 
 
 def hash_of(text: bytes) -> str:
-    """The hash that the next line repeats; ``text`` is without its line feed."""
+    """Return the hash that the next line repeats; ``text`` is without its line feed."""
     return hashlib.sha256(text).hexdigest()
 
 

@@ -105,7 +105,7 @@ class PartitionCounts:
 
 
 def facts_file(when: FactsWhen) -> str:
-    """The artifact's name in a run's folder."""
+    """Return the artifact's name in a run's folder."""
     return f"facts-{when}.json"
 
 

@@ -35,7 +35,7 @@ class HeldSet:
         return set(digests) <= set(self.addresses)
 
     def without_topics(self, glob: str) -> HeldSet:
-        """The part that a run with ``--only glob`` has not seen."""
+        """Return the part that a run with ``--only glob`` has not seen."""
         kept = {
             d: address
             for d, address in self.addresses.items()
@@ -44,7 +44,7 @@ class HeldSet:
         return replace(self, addresses=kept)
 
     def after(self, earlier: HeldSet) -> HeldSet:
-        """The set, with the author of the earlier one if that held the same changes."""
+        """Return the set, with the author of the earlier one if that held the same changes."""
         is_known = earlier.author is not None and earlier.covers(self.digests)
         return replace(self, author=earlier.author) if is_known else self
 

@@ -196,7 +196,7 @@ class QualityReport:
 
 
 def quality_file(suite: QualitySuite) -> str:
-    """The artifact's name in a run's folder."""
+    """Return the artifact's name in a run's folder."""
     return f"quality-{suite}.json"
 
 

@@ -233,7 +233,7 @@ class FieldKind(NamedTuple):
 
 
 def fields_of(model: type[Written]) -> dict[str, FieldKind]:
-    """The fields of ``model`` by their names in the file, in the model's order.
+    """Return the fields of ``model`` by their names in the file, in the model's order.
 
     Raises ``TypeError``: an annotation has no kind.
     """

@@ -174,7 +174,7 @@ class _ConfigRow(msgspec.Struct):
 
 
 def _read_configs() -> ConfigTable:
-    """Every config, as the newest release has it, or had it last."""
+    """Return every config, as the newest release has it, or had it last."""
     text = resources.files("topicops.model.specs").joinpath("topic_configs.json").read_bytes()
     return MappingProxyType({row.name: _config(row) for row in msgspec.json.decode(text, type=list[_ConfigRow])})
 
@@ -218,7 +218,7 @@ TOPIC_CONFIGS: ConfigTable = _read_configs()
 
 @cache
 def configs_of(release: Release) -> ConfigTable:
-    """The configs that brokers of this release have.
+    """Return the configs that brokers of this release have.
 
     Args:
         release: One newer than ``NEWEST`` is taken for that, and one older than ``OLDEST`` for that.
@@ -234,7 +234,7 @@ def configs_of(release: Release) -> ConfigTable:
 
 
 def parse(name: str, text: str) -> ConfigValue:
-    """The value of ``text`` as a broker reads it: bool, int, float, str, or a tuple for a list.
+    """Return the value of ``text`` as a broker reads it: bool, int, float, str, or a tuple for a list.
 
     A value of the right type; ``config_checks.py`` asks whether brokers take it.
 
@@ -268,7 +268,7 @@ def typed_written(config: TopicConfig, text: str) -> ConfigValue:
 
 
 def canonical(name: str, text: str) -> str:
-    """The one spelling of the value of ``text``: equal exactly when a broker treats two values alike.
+    """Return the one spelling of the value of ``text``: equal exactly when a broker treats two values alike.
 
     Raises: ConfigValueError, as ``parse``.
     """
@@ -290,7 +290,7 @@ def canonical_written(name: str, text: str) -> str:
 
 
 def canonical_overrides(overrides: Mapping[str, str]) -> dict[str, str]:
-    """``canonical_values`` of what a topic sets itself.
+    """Return ``canonical_values`` of what a topic sets itself.
 
     An empty list of throttled replicas, which Kafka's tools leave behind, throttles nothing: it is no override.
     """
@@ -298,14 +298,14 @@ def canonical_overrides(overrides: Mapping[str, str]) -> dict[str, str]:
 
 
 def canonical_values(configs: Mapping[str, str]) -> dict[str, str]:
-    """``configs`` with canonical values; a name that no release has, or text that is not of its type, stays."""
+    """Return ``configs`` with canonical values; a name that no release has, or text that is not of its type, stays."""
     return {name: _canonical_or_raw(name, text) for name, text in configs.items()}
 
 
 def min_insync_replicas(
     overrides: Mapping[str, str], broker_defaults: BrokerDefaults | None, brokers: Collection[int] | None = None
 ) -> int:
-    """The topic's own value as brokers read it, else the largest default of a broker, else Kafka's, which is 1.
+    """Return the topic's own value as brokers read it, else the largest default of a broker, else Kafka's, which is 1.
 
     Args:
         brokers: Those whose defaults count; None: all.
@@ -325,7 +325,7 @@ def min_insync_replicas(
 
 
 def needed_in_sync(least: int, replicas: int, releases: Releases | None) -> int:
-    """How many replicas of a partition must be in sync, so that brokers take records with ``acks=all``.
+    """Return how many replicas of a partition must be in sync, so that brokers take records with ``acks=all``.
 
     Args:
         least: The topic's ``min.insync.replicas``.
@@ -337,12 +337,12 @@ def needed_in_sync(least: int, replicas: int, releases: Releases | None) -> int:
 
 
 def caps_min_isr(releases: Releases | None) -> bool:
-    """Whether all brokers take ``min.insync.replicas`` for no more than the number of replicas."""
+    """Return whether all brokers take ``min.insync.replicas`` for no more than the number of replicas."""
     return releases is not None and releases.oldest >= CAPPED_MIN_ISR
 
 
 def own_min_insync_replicas(configs: Mapping[str, str]) -> int | None:
-    """The value among these configs as brokers read it, at most Kafka's largest ``int``; None: there is none."""
+    """Return the value among these configs as brokers read it, at most Kafka's largest ``int``; None: there is none."""
     text = _canonical_or_raw(MIN_ISR, configs[MIN_ISR]) if MIN_ISR in configs else ""
     return min(int(text), LARGEST_INT) if text.isdecimal() and len(text) <= LONGEST_NUMBER else None
 
@@ -447,7 +447,7 @@ def _canonical_or_raw(name: str, text: str) -> str:
 
 
 def _without_unit(config: TopicConfig, text: str) -> str:
-    """``text`` as a plain number: ``7d`` becomes ``604800000``. What is no number at all stays as it is."""
+    """Return ``text`` as a plain number: ``7d`` becomes ``604800000``. What is no number at all stays as it is."""
     _require_number_length(text)
     if AMBIGUOUS_NUMBER.fullmatch(text):
         raise AmbiguousNumberError("readers of YAML disagree about this number")
@@ -458,7 +458,7 @@ def _without_unit(config: TopicConfig, text: str) -> str:
 
 
 def times_unit(found: re.Match[str], units: Mapping[str, int]) -> int:
-    """The whole number of a match of number and unit; see ``read_duration_ms`` for durations outside configs."""
+    """Return the whole number of a match of number and unit; see ``read_duration_ms`` for durations outside configs."""
     unit = found["unit"]
     if unit not in units or found["blank"]:
         raise UnknownUnitError(f"known units: {' '.join(units)}, right behind a whole number")
@@ -468,7 +468,7 @@ def times_unit(found: re.Match[str], units: Mapping[str, int]) -> int:
 
 
 def local_retention(local: int, total: int) -> int:
-    """What stays on the broker's own disk of a tiered topic: -2 there means as much as is kept in all.
+    """Return what stays on the broker's own disk of a tiered topic: -2 there means as much as is kept in all.
 
     Source: org.apache.kafka.storage.internals.log.LogConfig#localRetentionMs, #localRetentionBytes (3.9).
     """
@@ -476,7 +476,7 @@ def local_retention(local: int, total: int) -> int:
 
 
 def read_duration_ms(text: str) -> int:
-    """Milliseconds of ``30s``, ``2m`` and the like, which must have a unit.
+    """Return milliseconds of ``30s``, ``2m`` and the like, which must have a unit.
 
     Raises: AmbiguousNumberError, UnknownUnitError, ConfigValueError.
     """

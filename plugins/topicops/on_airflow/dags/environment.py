@@ -143,7 +143,7 @@ def environment_dags(
     access_control: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
     fail_on: Collection[str] = (),
 ) -> EnvironmentDags:
-    """The DAGs of one environment. What is left out comes from the environment's file, or else the settings.
+    """Return the DAGs of one environment. What is left out comes from the environment's file, or else the settings.
 
     Args:
         environment: The name of its file in ``<topics>/environments/``, without ``.yaml``.
@@ -180,7 +180,7 @@ def environment_dags(
 
 
 def pipeline_dag(site: Site) -> DAG:
-    """``topic_pipeline_<environment>``: from the files to a verified cluster; never waits for a person."""
+    """Return ``topic_pipeline_<environment>``: from the files to a verified cluster; never waits for a person."""
     with DAG(
         dag_id=site.pipeline_id,
         schedule=site.options.schedule,
@@ -207,7 +207,7 @@ def pipeline_dag(site: Site) -> DAG:
 
 
 def approval_dag(site: Site) -> DAG:
-    """``topic_approval_<environment>``: asks about one held set and sends what is approved."""
+    """Return ``topic_approval_<environment>``: asks about one held set and sends what is approved."""
     with DAG(
         dag_id=site.approval_id,
         dag_display_name=f"{site.environment}: approval",
@@ -245,7 +245,7 @@ def approval_dag(site: Site) -> DAG:
 
 
 def drift_dag(site: Site) -> DAG:
-    """``topic_drift_<environment>``: the pipeline up to the plan, then a list of the differences."""
+    """Return ``topic_drift_<environment>``: the pipeline up to the plan, then a list of the differences."""
     with DAG(
         dag_id=site.drift_id,
         schedule=site.options.drift_schedule,

@@ -99,7 +99,7 @@ class PlanModel:
 
 
 def read_plan(home: Path, run: RunOf) -> PlanModel:
-    """The plan with the gate's words, the outcome of each change, and the state of the approval."""
+    """Return the plan with the gate's words, the outcome of each change, and the state of the approval."""
     if run.environment is None:
         return PlanModel(run=run)
     reading = RunReading(opened(home, run.dag_id, run.run_id))
@@ -139,7 +139,7 @@ def without_persons(model: PlanModel) -> PlanModel:
 
 
 def opened(home: Path, dag_id: str, run_id: str) -> Run:
-    """A run's folder; nothing is created."""
+    """Return a run's folder; nothing is created."""
     return open_run(environment="", topics=Path(), group=dag_id, run_id=run_id, home=home)
 
 
@@ -226,7 +226,7 @@ def _question(home: Path, run: RunOf, plan: Plan) -> Question | None:
 
 
 def _newest_question(home: Path, approval_dag: str, held: HeldSet) -> str | None:
-    """The newest approval run of that set, by its own record; it has a folder as soon as its first task ran."""
+    """Return the newest approval run of that set, by its own record; it has a folder as soon as its first task ran."""
     name = question_name(held.digest, len(held.digests))
     folders = opened(home, approval_dag, name).store.folder.parent.glob(f"{name}.*")
     numbers = sorted((int(f.suffix[1:]) for f in folders if f.suffix[1:].isdecimal()), reverse=True)

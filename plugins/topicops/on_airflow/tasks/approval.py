@@ -239,7 +239,7 @@ class Reply:
     """Name of the person; None means that there is no answer."""
 
     def verdict(self, kind: str, plan: Plan, digests: Collection[str]) -> str:
-        """``rejected by admin (id 1): still read: delete clicks``."""
+        """Return ``rejected by admin (id 1): still read: delete clicks``."""
         said = f": {self.comment}" if self.comment else ""
         return f"{kind} by {self.signature}{said}: {listed_titles(plan, digests)}"
 

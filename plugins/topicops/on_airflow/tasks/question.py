@@ -118,7 +118,7 @@ def _unlisted(changes: Sequence[GatedChange]) -> Iterator[str]:
 
 
 def _deletes(plan: Plan, changes: Sequence[GatedChange]) -> Iterator[Line]:
-    """What is known of each topic that goes: why, and who still uses it."""
+    """Yield what is known of each topic that goes: why, and who still uses it."""
     for change in (gated.change for gated in changes):
         if isinstance(change, DeleteTopic):
             traffic = traffic_text(plan.change_set.activity.get(change.topic))
@@ -127,7 +127,7 @@ def _deletes(plan: Plan, changes: Sequence[GatedChange]) -> Iterator[Line]:
 
 
 def _reasons(changes: Sequence[GatedChange]) -> Iterator[Line]:
-    """Each reason once, with the changes that it holds."""
+    """Yield each reason once, with the changes that it holds."""
     held: dict[str, list[str]] = {}
     for gated in changes:
         for reason in gated.reasons:
@@ -138,7 +138,7 @@ def _reasons(changes: Sequence[GatedChange]) -> Iterator[Line]:
 
 
 def _notes(changes: Sequence[GatedChange]) -> Iterator[Line]:
-    """What only a reviewer can judge: why a change cannot be undone, and the notes of the plan; each once."""
+    """Yield what only a reviewer can judge: why a change cannot be undone, and the notes of the plan; each once."""
     finals: dict[str, list[str]] = {}
     for gated in changes:
         if why := why_final(gated.change):
@@ -148,5 +148,5 @@ def _notes(changes: Sequence[GatedChange]) -> Iterator[Line]:
 
 
 def listed_titles(plan: Plan, digests: Collection[str]) -> str:
-    """``delete legacy.orders-v1, expand shop.carts``: the changes of these digests, as many as fit on a line."""
+    """Return ``delete legacy.orders-v1, expand shop.carts``: the changes of these digests, as many as fit on a line."""
     return some(title_of(gated.change) for gated in plan.changes if gated.digest in digests)

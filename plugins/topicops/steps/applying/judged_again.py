@@ -65,7 +65,7 @@ class Judged:
         return (*found, *(Outcome.of(gated, OutcomeStatus.NOT_SENT, rule) for gated in deletes))
 
     def without(self, outcomes: Collection[Outcome]) -> Plan:
-        """The plan to send: what has an outcome already is skipped."""
+        """Return the plan to send: what has an outcome already is skipped."""
         out = {outcome.digest for outcome in outcomes} | self.decided.keys()
         entries = (replace(g, gate=GateWord.SKIPPED) if g.digest in out else g for g in self.plan.changes)
         return replace(self.plan, changes=tuple(entries))
@@ -132,7 +132,7 @@ def _held_against(
 
 
 def with_risk_of_now(plan: Plan, anew: ChangeSet) -> list[GatedChange]:
-    """The plan's changes, each as a plan of now has it; those that it has not stay as they are."""
+    """Return the plan's changes, each as a plan of now has it; those that it has not stay as they are."""
     twins = {digest_of(change, anew.target): change for change in anew.changes}
     return [replace(gated, change=twins.get(gated.digest, gated.change)) for gated in plan.changes]
 
@@ -177,7 +177,7 @@ def _why_unasked(change: Change, desired: Desired) -> str:
 
 
 def _problems(planned: Change, twin: Change, desired: Desired, racks: Mapping[int, str | None]) -> Iterator[str]:
-    """What no digest covers: the rows of new partitions, and the brokers' defaults behind an override."""
+    """Yield what no digest covers: the rows of new partitions, and the brokers' defaults behind an override."""
     topic = desired.topics.get(planned.topic)
     match planned, twin:
         case CreateTopic(), CreateTopic():
@@ -240,7 +240,7 @@ def _default_problems(planned: ConfigureTopic, now: ConfigureTopic) -> Iterator[
 
 
 def _as_shown(twin: Change, planned: Change) -> Change:
-    """The change of now with the plan's own placement and defaults, because these were shown and approved."""
+    """Return the change of now with the plan's own placement and defaults, because these were shown and approved."""
     if isinstance(twin, CreateTopic | ExpandTopic) and isinstance(planned, CreateTopic | ExpandTopic):
         return replace(twin, assignment=planned.assignment)
     if isinstance(twin, ConfigureTopic) and isinstance(planned, ConfigureTopic):

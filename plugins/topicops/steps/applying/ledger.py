@@ -53,7 +53,7 @@ class Ledger:
         return [gated for gated in gated_changes if gated.digest not in self.outcomes]
 
     def was_sent(self, gated: GatedChange) -> bool:
-        """Whether a request for it left this process, whatever its effect."""
+        """Return whether a request for it left this process, whatever its effect."""
         return gated.digest in self.sent and self.sent[gated.digest].requests > 0
 
     def decide(self, gated: GatedChange, status: OutcomeStatus, message: str = "") -> None:

@@ -248,7 +248,7 @@ class TopicsInUse:
             self._answers[topic] = (asked_at if is_read else self.clock.now(), found)
 
     def reason(self, change: DeleteTopic) -> str | None:
-        """Why the topic may not be deleted, and what to do; None when it may."""
+        """Return why the topic may not be deleted, and what to do; None when it may."""
         if self._may_be_deleted:
             return None
         _, now = self._answers.get(change.topic, (-inf, None))
@@ -278,7 +278,7 @@ def activity_reason(
     at: datetime,
     clock_problem: str | None = None,
 ) -> str | None:
-    """Why a topic counts as in use, and what to do; None when it is surely not used.
+    """Return why a topic counts as in use, and what to do; None when it is surely not used.
 
     What cannot be read counts as in use.
 

@@ -64,7 +64,7 @@ def may_have_worked(refusal: Answer, comparison: Comparison | None) -> bool:
 
 
 def no_effect_message(answer: Answer, comparison: Comparison | None, waited_s: float) -> str:
-    """The answer, and what reading the topic again has shown, where the change is not in effect."""
+    """Return the answer, and what reading the topic again has shown, where the change is not in effect."""
     if answer.kind is AnswerKind.FAILED and may_have_worked(answer, comparison):
         there = "; ".join(comparison.differences) or "there is no such topic" if comparison else "it is not at rest"
         copy = f"an earlier copy of the request may have worked ({Code.OUTCOME_UNKNOWN})"
@@ -81,7 +81,7 @@ def no_effect_message(answer: Answer, comparison: Comparison | None, waited_s: f
 
 
 def growing_waits(first_s: float, *, growth: float = 1.5) -> Iterator[float]:
-    """Seconds to wait between two reads, growing, without end."""
+    """Yield seconds to wait between two reads, growing, without end."""
     wait = first_s
     while True:
         yield wait

@@ -50,7 +50,7 @@ class Disks:
         self._asked_at = self.clock.now()
 
     def reason(self, change: DeleteTopic, traces: TopicTraces, brokers: Collection[int]) -> str | None:
-        """Why its deletion might never end, and what to do; None: every live broker can delete its replicas."""
+        """Return why its deletion might never end, and what to do; None: every live broker can delete its replicas."""
         rows = traces.live.assignment if traces.live else {}
         doubts = ((doubt, ASK_AGAIN) for doubt in delete_doubts(rows, self._told, brokers))
         obstacle = next(chain(delete_obstacles(change.topic, rows, self._told), doubts), None)
@@ -253,7 +253,7 @@ def _of_kind(kind: type[_C], changes: Sequence[Change]) -> list[_C]:
 
 
 def _dead_brokers(change: Change, traces: TopicTraces, brokers: Mapping[int, Broker]) -> list[int]:
-    """Brokers that the change needs and that are not registered; Kafka would take the change all the same."""
+    """Return brokers that the change needs and that are not registered; Kafka would take the change all the same."""
     rows: Iterable[Sequence[int]] = ()
     match change:
         case CreateTopic() | ExpandTopic():

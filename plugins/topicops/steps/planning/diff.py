@@ -80,7 +80,7 @@ def changed_fields(desired: DesiredRow, live: LiveRow) -> frozenset[Field]:
 
 
 def delta_of(rows: Iterable[TopicDelta]) -> Delta:
-    """The delta of one row for each topic, in any order; rows of ``UNTOUCHED`` classes are only counted."""
+    """Return the delta of one row for each topic, in any order; rows of ``UNTOUCHED`` classes are only counted."""
     every = sorted(rows, key=lambda row: row.topic)
     found = Counter(row.topic_class for row in every)
     return Delta(
@@ -176,7 +176,7 @@ def drift(
     only: str | None = None,
     delta: Delta | None = None,
 ) -> DriftReport:
-    """All differences; a paused topic has none.
+    """Return all differences; a paused topic has none.
 
     Args:
         only: A glob; topics that do not match it are left out.
@@ -195,7 +195,7 @@ def drift(
 
 
 def counted(entries: Sequence[DriftEntry]) -> Mapping[DriftKind, int]:
-    """How many topics there are of each kind."""
+    """Return how many topics there are of each kind."""
     found = Counter(kind for kind, _ in {(entry.kind, entry.topic) for entry in entries})
     return {kind: found[kind] for kind in DriftKind}
 
@@ -251,7 +251,7 @@ def _assignment(desired: DesiredTopic, live: LiveTopic) -> Iterator[DriftEntry]:
 
 
 def _rows(assignment: Mapping[int, tuple[int, ...]]) -> str:
-    """Kafka's text form."""
+    """Return Kafka's text form."""
     return ",".join(":".join(map(str, assignment[p])) for p in sorted(assignment))
 
 
@@ -272,7 +272,7 @@ def _changed(desired: DesiredTopic, field: str, wanted: str | None, live: str | 
 
 
 def lost_topics(missing: Mapping[str, LastSeen], desired: Desired, *, deleted: Collection[str]) -> dict[str, LastSeen]:
-    """Those of the missing topics that files still ask for and that topicops did not delete, by name.
+    """Return those of the missing topics that files still ask for and that topicops did not delete, by name.
 
     Args:
         missing: Topics of earlier snapshots that are not live.
@@ -288,14 +288,14 @@ def lost_topics(missing: Mapping[str, LastSeen], desired: Desired, *, deleted: C
 
 
 def deleted_note(past: PastDelete) -> str:
-    """What a reviewer must know before the topic is created again, as after the revert of a tombstone."""
+    """Return what a reviewer must know before the topic is created again, as after the revert of a tombstone."""
     return (
         f"the run {past.run} deleted a topic of this name on {past.at}: it comes back empty, without offsets of groups"
     )
 
 
 def lost_note(seen: LastSeen) -> str:
-    """What a reviewer must know before the topic is created again."""
+    """Return what a reviewer must know before the topic is created again."""
     return (
         f"the topic lived at an earlier snapshot (id {seen.identity}, seen at {seen.at}), and was deleted outside git; "
         "its records are gone"
@@ -310,7 +310,7 @@ def drift_lines(entries: Sequence[DriftEntry]) -> Iterator[str]:
 
 
 def drift_summary(report: DriftReport) -> str:
-    """How many topics there are of each kind; where nothing was compared, that is no good news."""
+    """Return how many topics there are of each kind; where nothing was compared, that is no good news."""
     numbers = [f"{number} {kind}" for kind, number in counted(report.drift).items() if number]
     if numbers:
         return f"Drift, in topics: {', '.join(numbers)}."

@@ -76,7 +76,7 @@ def strictest_of(first: Plan, second: Plan, *, approved: Collection[str] = NO_AP
 
 
 def with_approval(entry: GatedChange, approved: Collection[str]) -> GatedChange:
-    """The entry as it is once these digests are approved."""
+    """Return the entry as it is once these digests are approved."""
     if not entry.approvable or entry.digest not in approved:
         return entry
     return GatedChange(change=entry.change, digest=entry.digest, gate=GateWord.RUN)

@@ -27,7 +27,7 @@ Only = str | Collection[str]
 
 
 def keep_only(change_set: ChangeSet, live: ClusterSnapshot, described: Collection[str], only: Only) -> ChangeSet:
-    """The changes and all other entries of topics that match ``only``.
+    """Return the changes and all other entries of topics that match ``only``.
 
     The cluster's state stays that of the whole plan, so that the limits on deletes count all of them.
 

@@ -118,7 +118,7 @@ UNKNOWN_CONFIG = _RISKY
 
 
 def config_risk(name: str, before: str | None, after: str | None, default: str | None) -> Rating:
-    """The risk of changing one override from ``before`` to ``after``.
+    """Return the risk of changing one override from ``before`` to ``after``.
 
     Args:
         before: Canonical; None: no override is live, so the broker's default applies.
@@ -142,14 +142,14 @@ def config_risk(name: str, before: str | None, after: str | None, default: str |
 
 
 def worst(ratings: Iterable[Rating]) -> Rating:
-    """The highest risk, and the codes of all, sorted."""
+    """Return the highest risk, and the codes of all, sorted."""
     every = tuple(ratings)
     risk = max((risk for risk, _ in every), key=lambda r: r.rank, default=Risk.NOTICE)
     return risk, tuple(sorted({code for _, codes in every for code in codes}))
 
 
 def _value(name: str, text: str | None, default: str | None) -> ConfigValue | None:
-    """The effective value; None: unknown, or text that no broker reads."""
+    """Return the effective value; None: unknown, or text that no broker reads."""
     effective = default if text is None else text
     if effective is None:
         return None

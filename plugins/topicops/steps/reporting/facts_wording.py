@@ -47,7 +47,7 @@ def owners_with_drift(facts: Facts) -> list[OwnersDrift]:
 
 
 def owner_lines(facts: Facts) -> list[str]:
-    """``team-billing (billing): 3 missing, 1 different``; none when all topics are as their files want them."""
+    """Return ``team-billing (billing): 3 missing, 1 different``; none when all topics are as their files want them."""
     lines = [
         f"{found.owner}{f' ({found.domain})' if found.domain else ''}: {_class_words(found)}"
         for found in owners_with_drift(facts)
@@ -116,7 +116,7 @@ MOST = 4
 
 
 def why_command(topic: str, environment: str) -> str:
-    """``topicops why payments.orders --environment prod``."""
+    """Return ``topicops why payments.orders --environment prod``."""
     if topic.startswith("-"):  # else it would be read as an option
         return f"topicops why --environment {environment} -- {shlex.quote(topic)}"
     return f"topicops why {shlex.quote(topic)} --environment {environment}"

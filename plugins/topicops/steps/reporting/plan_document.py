@@ -153,7 +153,7 @@ def brief_entry(gated: GatedChange, *, more: Iterable[Line] = ()) -> Entry:
 
 
 def change_name(gated: GatedChange) -> Said:
-    """``**configure** orders``. Signs would break it: after ``**`` GitHub takes a tilde for its own markup."""
+    """Return ``**configure** orders``. Signs would break it: after ``**`` GitHub takes a tilde for its own markup."""
     return Said(gated.change.topic, bold=gated.change.action)
 
 
@@ -166,7 +166,7 @@ def blocked_entry(blocked: Blocked) -> Entry:
 
 
 def _grave(plan: Plan, grave: Sequence[GatedChange], room: int) -> Section:
-    """All risky changes, with as much detail as fits."""
+    """Return all risky changes, with as much detail as fits."""
     full = Section(title=GRAVE, head=CHANGES_HEAD, rows=[change_entry(plan, g) for g in grave], noun="changes")
     brief = Section(title=GRAVE, head=BRIEF_HEAD, rows=list(map(brief_entry, grave)), noun="changes")
     for section in (full, brief):

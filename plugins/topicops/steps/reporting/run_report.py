@@ -349,7 +349,7 @@ def next_steps(report: RunReport) -> Iterator[str]:
 
 
 def first_problem(report: RunReport) -> str:
-    """The first error of the files, with its place; empty: validate found none."""
+    """Return the first error of the files, with its place; empty: validate found none."""
     errors = [found for found in report.diagnostics if found.severity is Severity.ERROR]
     if not errors:
         return ""
@@ -379,7 +379,7 @@ def _one_reason(report: RunReport) -> str:
 
 
 def _verified(report: RunReport) -> str:
-    """The headline of a run that changed nothing: it verified the whole cluster, or the topics of a plan."""
+    """Return the headline of a run that changed nothing: it verified the whole cluster, or the topics of a plan."""
     subject = "What the plan names" if report.plan else "The cluster"
     if not any(check.topic for check in report.checks) and not report.summary.unhealthy:
         return "Nothing was checked: " + ("the plan names no topic" if report.plan else "no topic is live")
@@ -435,7 +435,7 @@ def _unhealthy_topics(report: RunReport) -> list[str]:
 
 
 def _unhealthy_text(report: RunReport) -> str:
-    """``no controller is elected, 2 topics not healthy``."""
+    """Return ``no controller is elected, 2 topics not healthy``."""
     unhealthy = report.summary.unhealthy
     parts = [check.message for check in unhealthy if not check.topic]
     if any(check.topic for check in unhealthy):
@@ -492,7 +492,7 @@ def _check_lines(checks: Sequence[Check], source: Source) -> list[str]:
 
 
 def _grouped(checks: Sequence[Check]) -> Iterator[str]:
-    """A line for each check; of many that one rule found about the same brokers, the first and how many more."""
+    """Yield a line for each check; of many that one rule found about the same brokers, the first and how many more."""
     groups: dict[tuple[Verdict, str, tuple[int, ...]], list[Check]] = {}
     for check in checks:
         groups.setdefault((check.verdict, check.id, check.brokers), []).append(check)
@@ -507,7 +507,7 @@ def _grouped(checks: Sequence[Check]) -> Iterator[str]:
 
 
 def _not_checked_lines(checks: Sequence[Check]) -> Iterator[str]:
-    """A line for each reason, with the number of its topics."""
+    """Yield a line for each reason, with the number of its topics."""
     by_reason = groupby(sorted(_not_checked(checks), key=lambda check: check.message), key=lambda check: check.message)
     yield from (f"not checked: {message}: {_topics(list(found))}" for message, found in by_reason)
 

@@ -27,7 +27,7 @@ class Finding(NamedTuple):
     """The owner whose topics have the problem together."""
 
     def diagnostic(self, *, lifted: bool = False) -> Diagnostic:
-        """``lifted``: an exception turns the error into a warning."""
+        """Return ``lifted``: an exception turns the error into a warning."""
         is_warning = lifted or self.warns or self.code in WARNINGS
         return Diagnostic(
             code=self.code,

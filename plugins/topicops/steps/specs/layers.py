@@ -70,7 +70,7 @@ class TopicSource(ReadFile):
         return self.state != "absent" and lifecycle_is_clear and self.body.get("spec", Section) is not None
 
     def layer(self, release: Release) -> Layer:
-        """What the topic itself gives, the same in all environments of one release."""
+        """Return what the topic itself gives, the same in all environments of one release."""
         found = self._layers.get(release)
         if found is None:
             found = self._layers[release] = layer_of(self.spec, release)
@@ -135,7 +135,7 @@ class Layer(msgspec.Struct, frozen=True, gc=False):
 
 
 def layer_of(spec: Section, release: Release, *, complete: bool = True) -> Layer:
-    """What ``spec`` itself gives; a value that brokers of this release refuse is unreadable."""
+    """Return what ``spec`` itself gives; a value that brokers of this release refuse is unreadable."""
     file, values = spec.file, spec.values
     configs = spec.section("configs")
     return Layer(
@@ -175,7 +175,7 @@ class MergedTopic(msgspec.Struct, frozen=True, gc=False):
         return setting.number if setting else None
 
     def config(self, name: str) -> str | None:
-        """The canonical text of an override that shall be live and could be read."""
+        """Return the canonical text of an override that shall be live and could be read."""
         setting = self.configs.get(name)
         return setting.text if setting else None
 
@@ -186,7 +186,7 @@ class MergedTopic(msgspec.Struct, frozen=True, gc=False):
     def conflict(
         self, name: str, code: Code, summary: str, remedy: str, *, against: str | Setting, why: str
     ) -> Finding:
-        """A config that does not go with another one, or another setting; ``why`` says what that is."""
+        """Return a config that does not go with another one, or another setting; ``why`` says what that is."""
         other = self.configs[against] if isinstance(against, str) else against
         return self.configs[name].finding(code, summary, remedy, topic=self.label, against=other, why=why)
 
@@ -275,7 +275,7 @@ class EnvironmentView:
         return tuple(item.value for item in items if isinstance(item.value, Section))
 
     def giving(self, config: str) -> Sequence[MergedTopic]:
-        """Those of ``complete`` for which a layer gives this config."""
+        """Return those of ``complete`` for which a layer gives this config."""
         return self._complete_by_config.get(config, ())
 
     @cached_property
@@ -324,7 +324,7 @@ class EnvironmentView:
         return (*BUILT_IN_PROTECTED_TOPICS, *self.environment_spec.section("policy").texts("protectedTopics"))
 
     def written_configs(self) -> Iterator[tuple[str, object, Sequence[ConfigsPlace]]]:
-        """Each name and value that stands below a ``configs``, once, with all its places, used here or not."""
+        """Yield each name and value that stands below a ``configs``, once, with all its places, used here or not."""
         for configs in (self._environment_configs, self.shared_configs):
             for (name, value), places in configs.items():
                 yield name, value, places
@@ -397,7 +397,7 @@ def _assignment_of(topic: TopicSource) -> Assignment | None:
 
 
 def _settings_of_assignment(topic: TopicSource, assignment: Assignment | None) -> dict[str, Setting]:
-    """What an assignment says about the numbers; it stands above every other layer."""
+    """Return what an assignment says about the numbers; it stands above every other layer."""
     found = topic.spec.values.get("assignment")
     if found is None:
         return {}

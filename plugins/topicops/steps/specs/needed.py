@@ -61,7 +61,7 @@ def left_out_line(left_out: LeftOut) -> str:
 def sort_problems(
     problems: Sequence[Problem], tree: Tree, view: EnvironmentView, needs: Needs
 ) -> tuple[list[Problem], LeftOut]:
-    """The problems of what is needed, and what the errors of all else leave out."""
+    """Return the problems of what is needed, and what the errors of all else leave out."""
     sorter = _Sorter(tree, view, needs)
     left_out = sorter.left_out(problems)
     return [
@@ -81,7 +81,7 @@ class _Sorter:
         self._needs = needs
 
     def left_out(self, problems: Iterable[Problem]) -> LeftOut:
-        """What the errors leave out that do not stop the command."""
+        """Return what the errors leave out that do not stop the command."""
         others = [problem for problem in problems if problem.diagnostic.is_error and not self.stops(problem)]
         files = {problem.diagnostic.file for problem in others if problem.topic is None}
         whole = {file for file in files if file in self._documents}
@@ -100,7 +100,7 @@ class _Sorter:
         )
 
     def stops(self, problem: Problem) -> bool:
-        """Whether the problem is one of a needed topic, or of what needed topics or the environment share."""
+        """Return whether the problem is one of a needed topic, or of what needed topics or the environment share."""
         if problem.topic is not None:
             return self._needs(problem.topic) or self._is_needed_file(problem.diagnostic.file)
         if problem.owner is not None:

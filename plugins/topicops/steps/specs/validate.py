@@ -97,7 +97,7 @@ class Validated:
         return any(diagnostic.is_error for diagnostic in self.diagnostics)
 
     def require(self) -> tuple[Environment, Desired]:
-        """Both halves of a good answer. Raises ``SpecError``: with all diagnostics."""
+        """Return both halves of a good answer. Raises ``SpecError``: with all diagnostics."""
         if self.environment is None or self.desired is None:
             raise SpecError(self.diagnostics)
         return self.environment, self.desired
@@ -211,7 +211,7 @@ def _of_others_warn(problems: Iterable[Problem], environment: str | None) -> Ite
 
 
 def environment_names(tree: Tree) -> list[str]:
-    """The environments that have a file, also one that cannot be read."""
+    """Return the environments that have a file, also one that cannot be read."""
     return [document.stem for document in tree.documents if document.kind == "Environment"]
 
 
@@ -228,7 +228,7 @@ def check_environments(tree: Tree, environments: Iterable[str]) -> None:
 
 
 def read_files(tree: Tree) -> tuple[dict[str, ReadFile], list[Finding]]:
-    """Files whose fields could be read, by path, and what is wrong with their fields."""
+    """Return files whose fields could be read, by path, and what is wrong with their fields."""
     files: dict[str, ReadFile] = {}
     found: list[Finding] = []
     for document in tree.documents:
@@ -243,7 +243,7 @@ def read_files(tree: Tree) -> tuple[dict[str, ReadFile], list[Finding]]:
 
 
 def _foreign(body: Section, kind: FileKind) -> list[Finding]:
-    """Findings for a file of another kind than its folder holds; then nothing else in it is checked."""
+    """Return findings for a file of another kind than its folder holds; then nothing else in it is checked."""
     return [
         body.finding(
             Code.UNKNOWN_KIND, name, f"{name} {given!r} is not known here", f"this folder holds: {name}: {wanted}"
@@ -254,12 +254,12 @@ def _foreign(body: Section, kind: FileKind) -> list[Finding]:
 
 
 def view_of(tree: Tree, environment: str, now: datetime) -> EnvironmentView:
-    """The files as ``environment`` has them; what cannot be read is left out, and nothing is judged."""
+    """Return the files as ``environment`` has them; what cannot be read is left out, and nothing is judged."""
     return _in_environment(_in_none(tree, read_files(tree)[0], now), environment)
 
 
 def _in_none(tree: Tree, files: Mapping[str, ReadFile], now: datetime) -> EnvironmentView:
-    """The files as they are in no environment."""
+    """Return the files as they are in no environment."""
     topics = tuple(source for source in files.values() if isinstance(source, TopicSource))
     profiles = {d.stem: files.get(d.file) for d in tree.documents if d.kind == "Profile"}
     common = (ConfigsPlace(file.spec.section("configs"), None) for file in profiles.values() if file is not None)
@@ -327,7 +327,7 @@ def _lifted(view: EnvironmentView) -> Lifted:
 
 
 def is_liftable(code: str) -> bool:
-    """Whether an exception can make a warning of it."""
+    """Return whether an exception can make a warning of it."""
     return code.startswith("TOP3") and code not in NOT_LIFTABLE
 
 
@@ -452,7 +452,7 @@ def _topic_locations(source: TopicSource, merged: MergedTopic | None) -> dict[st
 
 
 def _digested(topic: DesiredTopic) -> dict[str, object]:
-    """What the digest of ``Desired`` covers: the topic's values without their places."""
+    """Return what the digest of ``Desired`` covers: the topic's values without their places."""
     return {
         **{name: getattr(topic, name) for name in _VALUES},
         "not_before": topic.not_before.isoformat() if topic.not_before else None,
@@ -465,7 +465,7 @@ _VALUES = tuple(field.name for field in fields(DesiredTopic) if not field.name.s
 
 
 def with_folder_named(validated: Validated, *, read: str, named: str) -> Validated:
-    """The same answer, with every place that a plan may hold in folder ``named`` instead of ``read``.
+    """Return the same answer, with every place that a plan may hold in folder ``named`` instead of ``read``.
 
     Both end in ``/``, or are empty. So a plan is the same wherever it is made; diagnostics keep the names by which a
     person finds the files.

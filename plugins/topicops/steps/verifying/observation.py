@@ -97,7 +97,7 @@ class Observation:
         return "".join(f"; the log directory {named(failed[b])} of broker {b} has failed" for b in found)
 
     def brokers_with_failed_disks(self, partitions: Collection[int] | None = None) -> tuple[int, ...]:
-        """Brokers whose failed disks have replicas of these partitions; None means of all."""
+        """Return brokers whose failed disks have replicas of these partitions; None means of all."""
         rows = self.live.assignment if self.live else {}
         wanted = {p: row for p, row in rows.items() if partitions is None or p in partitions}
         return tuple(replicas_on_failed(self.expected.topic, wanted, self._directories))
@@ -122,7 +122,7 @@ class Observation:
         return health_of(self.present, partition, self.brokers, min_isr=min_isr)
 
     def led_partitions(self) -> Iterator[tuple[int, PartitionState]]:
-        """Partitions of the topic that have a state, in order."""
+        """Yield partitions of the topic that have a state, in order."""
         yield from sorted((p, found) for p, found in self.states.items() if p in self.present.assignment)
 
 
@@ -151,7 +151,7 @@ FindingKey = tuple[str, str, str]
 
 
 def expectation_of(topic: str, changes: Iterable[Change]) -> Expectation:
-    """What the topic must be once all these changes of it are in place."""
+    """Return what the topic must be once all these changes of it are in place."""
     found = Expectation(topic=topic)
     for change in changes:
         found = _with_change(found, change)
@@ -163,7 +163,7 @@ def broker_names(brokers: Iterable[int]) -> str:
 
 
 def partition_names(partitions: Iterable[int], *, most: int = 5) -> str:
-    """``partition 0`` or ``partitions 0, 3, 4``, the first few of many."""
+    """Return ``partition 0`` or ``partitions 0, 3, 4``, the first few of many."""
     ids = sorted(partitions)
     more = f" and {len(ids) - most} more" if len(ids) > most else ""
     return f"partition{'s' if len(ids) > 1 else ''} {', '.join(map(str, ids[:most]))}{more}"
@@ -200,7 +200,7 @@ MOST_BROKERS_ASKED = 32
 
 
 def chosen_brokers(brokers: Iterable[int], *, most: int = MOST_BROKERS_ASKED) -> tuple[int, ...]:
-    """At most ``most`` of the brokers, evenly spread over their ids."""
+    """Return at most ``most`` of the brokers, evenly spread over their ids."""
     ids = sorted(brokers)
     if len(ids) <= most:
         return tuple(ids)
@@ -208,7 +208,7 @@ def chosen_brokers(brokers: Iterable[int], *, most: int = MOST_BROKERS_ASKED) ->
 
 
 def log_questions(observation: Observation) -> Mapping[int, LogQuestions]:
-    """What each live broker is asked about its logs of this topic; by broker."""
+    """Return what each live broker is asked about its logs of this topic; by broker."""
     expected = observation.expected
     if not expected.absent:
         asked = replica_questions(observation)
@@ -220,7 +220,7 @@ def log_questions(observation: Observation) -> Mapping[int, LogQuestions]:
 
 
 def replica_questions(observation: Observation) -> Mapping[int, LogQuestions]:
-    """What each live broker is asked about the replicas that it should have; by broker."""
+    """Return what each live broker is asked about the replicas that it should have; by broker."""
     rows, topic = observation.present.assignment, observation.expected.topic
     holders = {broker for row in rows.values() for broker in row} & set(observation.brokers)
     return {b: LogQuestions(held={topic: [p for p, row in rows.items() if b in row]}) for b in sorted(holders)}
@@ -237,7 +237,7 @@ def merged(questions: Iterable[Mapping[int, LogQuestions]]) -> Mapping[int, LogQ
 
 
 def _led_by(broker: int, observation: Observation) -> dict[str, dict[int, int | None]]:
-    """Partitions whose end offset is asked for, with their leader epochs: those that the run made, else all."""
+    """Return partitions whose end offset is asked for, with their leader epochs: those that the run made, else all."""
     wanted = observation.expected.assignment.keys() or observation.present.assignment.keys()
     led = {p: found.leader_epoch for p, found in observation.led_partitions() if found.leader == broker and p in wanted}
     return {observation.expected.topic: led} if led else {}

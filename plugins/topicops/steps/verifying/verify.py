@@ -97,7 +97,7 @@ def settled(
 
 
 def expectations(plan: Plan, outcomes: Iterable[Outcome]) -> tuple[Expectation, ...]:
-    """What each changed topic must be, by topic name."""
+    """Return what each changed topic must be, by topic name."""
     touched = {outcome.digest for outcome in outcomes if outcome.status in TOUCHED}
     changes = sorted((g.change for g in plan.changes if g.digest in touched), key=lambda change: change.topic)
     return tuple(
@@ -131,7 +131,7 @@ def verify_cluster(
 def findings_before_run(
     snapshot: ClusterSnapshot, metadata: BrokerMetadata, *, topics: Collection[str]
 ) -> frozenset[FindingKey]:
-    """Keys of what is wrong with these topics now, so that ``verify`` does not blame the run for it.
+    """Return keys of what is wrong with these topics now, so that ``verify`` does not blame the run for it.
 
     A topic whose partition states were not read is left out.
     """

@@ -76,7 +76,7 @@ class WatchedTopic:
         return self.is_open or (self.is_confirmed and self.expected.absent)
 
     def states_before(self, live: LiveTopic | None) -> Mapping[int, PartitionState]:
-        """The states of the last observation, if it saw the same topic."""
+        """Return the states of the last observation, if it saw the same topic."""
         if live is None or self.before is None or self.before.identity != live.identity:
             return {}
         return self.before.states or {}
@@ -227,7 +227,7 @@ class Watch:
         return self.topics[name].signature == _signature(observation.live)
 
     def _findings(self, observation: Observation) -> tuple[Finding, ...]:
-        """The findings of an observation; those known from before the run become pre-existing."""
+        """Return the findings of an observation; those known from before the run become pre-existing."""
         return tuple(
             replace(finding, verdict=Verdict.PRE_EXISTING, message=f"{finding.message} (so before the run)")
             if self._is_known(observation.expected.topic, finding)
@@ -286,7 +286,7 @@ def _kind(finding: Finding) -> str:
 
 
 def _blocking(found: Iterable[Finding]) -> list[Finding]:
-    """The findings that verify waits for: neither remarks nor pre-existing ones."""
+    """Return the findings that verify waits for: neither remarks nor pre-existing ones."""
     return [finding for finding in found if finding.verdict not in NOT_BLOCKING]
 
 

@@ -61,7 +61,7 @@ class Confluent:
         self._reports = _Reports(self.properties)
 
     def client(self) -> AdminClient:
-        """The client. Raises ``UsageError`` for a property that librdkafka does not take."""
+        """Return the client. Raises ``UsageError`` for a property that librdkafka does not take."""
         if self._client is None:
             self._reports.clear()
             self._client = self._new_client()
@@ -72,19 +72,19 @@ class Confluent:
         self._client = None
 
     def throttle_left_s(self) -> float:
-        """How long a quota still delays the next request; 0 without one."""
+        """Return how long a quota still delays the next request; 0 without one."""
         if self._client is not None:
             self._client.poll(0)
         return max(0.0, self._reports.throttled_until - time.monotonic())
 
     def recent_errors(self) -> str:
-        """The errors that the client itself reported, for the end of a message; empty without any."""
+        """Return the errors that the client itself reported, for the end of a message; empty without any."""
         if self._client is not None:
             self._client.poll(0)  # error callbacks run only in here
         return "; ".join(dict.fromkeys(self._reports.recent_errors))
 
     def is_refused(self) -> bool:
-        """Whether a login or a certificate was refused: then no answer will come."""
+        """Return whether a login or a certificate was refused: then no answer will come."""
         self.recent_errors()
         return bool(self._reports.error_codes & REFUSALS.keys())
 

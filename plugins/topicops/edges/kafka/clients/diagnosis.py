@@ -88,7 +88,7 @@ def _examine(host: str, port: int, properties: Mapping[str, str]) -> PortProblem
 
 
 def _not_kafka(host: str, port: int, error: OSError) -> PortProblem:
-    """The problem of a port that takes connections, and gives no answer of Kafka's."""
+    """Return the problem of a port that takes connections, and gives no answer of Kafka's."""
     if other := other_server(host, port):
         text = f"{other} answers here, not a Kafka broker; name a broker's port, by default 9092"
         return PortProblem(ConnectionSecurityError, f"{address(host, port)}: {text}")
@@ -98,7 +98,7 @@ def _not_kafka(host: str, port: int, error: OSError) -> PortProblem:
 
 
 def _distrusted(host: str, port: int, properties: Mapping[str, str]) -> PortProblem | None:
-    """The problem of the broker's certificate, from Python: librdkafka has one sentence for all problems."""
+    """Return the problem of the broker's certificate, from Python: librdkafka has one sentence for all problems."""
     try:
         opened(host, port, trusting(properties)).close()
     except ssl.SSLCertVerificationError as error:
@@ -202,7 +202,7 @@ def require_reachable(connections: Sequence[Mapping[str, str]]) -> None:
 
 
 def reachable_brokers(connections: BrokerConnections, properties: Mapping[str, str]) -> dict[int, str]:
-    """``host:port`` of each broker by id, of which a request can be relied on. Raises ``ClusterError``."""
+    """Return ``host:port`` of each broker by id, of which a request can be relied on. Raises ``ClusterError``."""
     addresses = answering_brokers(connections, properties)
     if problem := address_problem(addresses):
         raise ClusterUnreachableError(problem)
@@ -210,7 +210,7 @@ def reachable_brokers(connections: BrokerConnections, properties: Mapping[str, s
 
 
 def answering_brokers(connections: BrokerConnections, properties: Mapping[str, str]) -> dict[int, str]:
-    """``host:port`` of each broker by id. Raises ``ClusterError`` with the cause at each bootstrap server."""
+    """Return ``host:port`` of each broker by id. Raises ``ClusterError`` with the cause at each bootstrap server."""
     try:
         return connections.brokers()
     except ClusterError as error:

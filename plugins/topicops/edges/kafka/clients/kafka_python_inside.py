@@ -33,7 +33,7 @@ _EXPECTED = re.compile(r"expected (\d+)")
 
 
 def other_identity(answers: Sequence[Any], cluster_id: str | None) -> str:
-    """Who answers instead of the broker that was asked, by ``cluster_id``; empty: itself, or it does not say.
+    """Return who answers instead of the broker that was asked, by ``cluster_id``; empty: itself, or it does not say.
 
     The answers are about its settings and its cluster; None for one that did not come. A reader that lacks
     DescribeConfigs gets no number, so that its brokers' addresses are believed.
@@ -105,7 +105,7 @@ class BrokerConnections:
         self._manager.run(_nothing)
 
     def brokers(self) -> dict[int, str]:
-        """``host:port`` of each broker by id, as the first broker that answers gives them.
+        """Return ``host:port`` of each broker by id, as the first broker that answers gives them.
 
         Raises ``ConnectionSecurityError``, as far as kafka-python says so, or ``ClusterUnreachableError``.
         """
@@ -126,7 +126,7 @@ class BrokerConnections:
         return {broker.node_id: address(broker.host, broker.port) for broker in answer.brokers}
 
     def answer_s(self) -> float:
-        """How long one answer takes. Raises ``ClusterError`` where no broker gives one."""
+        """Return how long one answer takes. Raises ``ClusterError`` where no broker gives one."""
         if self._answer_s is None:
             self.brokers()
         return self._answer_s or 0.0
@@ -136,7 +136,7 @@ class BrokerConnections:
         return max(least_s, min(round_trips * (self._answer_s or 0.0), LONGEST_PATIENCE_S))
 
     def controller(self) -> int:
-        """Id of the controller, as the brokers know it. Raises ``ClusterUnreachableError``."""
+        """Return the id of the controller, as the brokers know it. Raises ``ClusterUnreachableError``."""
         controller = self.controller_or_none()
         if controller is None:
             raise ClusterUnreachableError("the brokers know no controller; wait for its election and try again")
@@ -149,7 +149,7 @@ class BrokerConnections:
         return None if controller is None else int(controller.node_id)
 
     def known(self) -> list[int]:
-        """Ids of the brokers whose addresses an earlier answer had."""
+        """Return the ids of the brokers whose addresses an earlier answer had."""
         return [broker.node_id for broker in self._manager.cluster.brokers()]
 
     def ask(
@@ -174,7 +174,7 @@ class BrokerConnections:
         return answers.result() if answers.done() else dict.fromkeys(requests, LATE)
 
     def offers(self, broker: int, request: Any, version: int = 0) -> bool:
-        """Whether a broker takes this version of a request or a later one, by its own ApiVersions answer.
+        """Return whether a broker takes this version of a request or a later one, by its own ApiVersions answer.
 
         Raises ``ClusterUnreachableError`` where it gives no such answer, so that nothing is known.
         """
@@ -222,7 +222,7 @@ class BrokerConnections:
         return [self._send(broker, request, deadline) for request in requests]
 
     def _other_identity(self, broker: int, proof: Sequence[Any]) -> str:
-        """A sentence if another broker answers at its address; empty: itself, or nobody."""
+        """Return a sentence if another broker answers at its address; empty: itself, or nobody."""
         succeeded = [not isinstance(future, Exception) and future.is_done and future.succeeded() for future in proof]
         answers = [future.value if good else None for future, good in zip(proof, succeeded, strict=True)]
         if other := other_identity(answers, self._cluster_id):
@@ -267,7 +267,7 @@ class Reconnecting:
 
 
 def _may_stop_waiting(futures: Any, enough: int) -> bool:
-    """Whether there are enough answers, or no request is open."""
+    """Return whether there are enough answers, or no request is open."""
     done = [future for future in futures if isinstance(future, Exception) or future.is_done]
     answered = sum(not isinstance(future, Exception) and future.succeeded() for future in done)
     return answered >= enough or len(done) == len(futures)

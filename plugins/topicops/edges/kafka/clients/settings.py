@@ -37,7 +37,7 @@ LIMIT = "; has it reached a limit of connections of one address (max.connections
 
 
 def confluent_settings(properties: Mapping[str, str], *, patience_s: float = PATIENCE_S) -> dict[str, Any]:
-    """Librdkafka's settings: those of the connection, and those that this tool needs."""
+    """Return librdkafka's settings: those of the connection, and those that this tool needs."""
     backoff_ms = max(MIN_RECONNECT_BACKOFF_MS, whole_number(properties, "reconnect.backoff.ms"))
     return {
         # Librdkafka starts with a random broker, and a stopped process still accepts connections.
@@ -81,7 +81,7 @@ _SHOWN = frozenset({*MECHANISMS, *PROTOCOLS})
 
 
 def without_values(text: str, properties: Mapping[str, str]) -> str:
-    """An error of the client without values of properties; addresses stay.
+    """Return an error of the client without values of properties; addresses stay.
 
     Librdkafka repeats the end of ``sasl.oauthbearer.config`` from where it no longer understands it.
     """
@@ -124,7 +124,7 @@ def wait_all(futures: Sequence[Future[Any]], timeout_s: float) -> bool:
 
 
 def error_text(error: BaseException) -> str:
-    """``NAME (code): message`` for an error of Kafka's."""
+    """Return ``NAME (code): message`` for an error of Kafka's."""
     if isinstance(error, KafkaException) and isinstance(error.args[0], KafkaError):
         reason = error.args[0]
         return f"{named(reason.code())}: {reason.str()}"
@@ -132,7 +132,7 @@ def error_text(error: BaseException) -> str:
 
 
 def named(code: int) -> str:
-    """``NAME (code)``."""
+    """Return ``NAME (code)``."""
     return f"{KafkaError(code).name()} ({code})"
 
 

@@ -82,7 +82,7 @@ class BrokerQuestions:
         """Monotonic time until which no broker is asked, because none has answered."""
 
     def broker_defaults(self) -> BrokerDefaults:
-        """What each broker uses for a config that a topic does not set; empty where no broker answers."""
+        """Return what each broker uses for a config that a topic does not set; empty where no broker answers."""
 
         def ask(connections: BrokerConnections, _: Deadline) -> BrokerDefaults:
             asked = {broker: settings_request(broker, SETTINGS_OF_TOPICS) for broker in connections.brokers()}
@@ -98,7 +98,7 @@ class BrokerQuestions:
         return found and supported(found)
 
     def missing_requests(self) -> MissingRequests:
-        """What brokers do not offer, as far as they answer in time."""
+        """Return what brokers do not offer, as far as they answer in time."""
         return missing_requests({broker: lacking(offered) for broker, offered in self._requests().items()})
 
     def activity(self, topics: Sequence[str]) -> Mapping[str, TopicActivity]:
@@ -161,7 +161,7 @@ class BrokerQuestions:
         return self._offered
 
     def _asked(self, question: str, ask: Callable[[BrokerConnections, Deadline], Answer | None]) -> Answer | None:
-        """The answer over the connections to all brokers; None where it cannot be had."""
+        """Return the answer over the connections to all brokers; None where it cannot be had."""
         try:
             with waiting_for(f"the brokers' {question}", limit_s=FIRST_ANSWER_S):
                 deadline = self._deadline()
@@ -184,7 +184,7 @@ class BrokerQuestions:
         return Deadline(connections.patience_s(self._timeout_s, round_trips=TRIPS_A_QUESTION))
 
     def _offsets(self, partitions: Mapping[str, Sequence[int]], spec: OffsetSpec, deadline: Deadline) -> Offsets:
-        """The answers to ``spec``; a topic with an unreadable partition is left out."""
+        """Return the answers to ``spec``; a topic with an unreadable partition is left out."""
         wanted = {TopicPartition(t, p): spec for t, ids in partitions.items() for p in ids}
         found: dict[str, dict[int, Any]] = {}
         if wanted:
@@ -196,7 +196,7 @@ class BrokerQuestions:
     def _told(
         self, question: str, deadline: Deadline, ask: Callable[[AdminClient, float], Mapping[Any, Future[Any]]]
     ) -> dict[Any, Any]:
-        """The answers of librdkafka that came."""
+        """Return the answers of librdkafka that came."""
         try:
             futures = ask(self._confluent.client(), deadline.left_s)
         except KafkaException as error:
@@ -223,7 +223,7 @@ class BrokerQuestions:
         return {topic: min(kept[topic] for kept in by_broker) for topic in topics if all(topic in k for k in by_broker)}
 
     def _groups(self, topics: Sequence[str], deadline: Deadline) -> GroupsByTopic | None:
-        """Groups with members or commits, or that could not be read; None when not every group is known."""
+        """Return groups with members or commits, or that could not be read; None when not every group is known."""
         try:
             self._require_right_to_all_groups(deadline)
             return ConsumerGroups(self._connections(), deadline).on(topics)
@@ -280,7 +280,7 @@ def _activity(
 
 
 def _without_time(ends: Mapping[int, Any], newest: Mapping[int, Any]) -> tuple[int, ...]:
-    """Partitions that had records, and of which the broker gives no newest time.
+    """Return partitions that had records, and of which the broker gives no newest time.
 
     Their records are gone; or they are in remote storage alone, where the broker does not look for the newest time; or
     they have no time, as those of clients before 0.10. Only the first start where they end.

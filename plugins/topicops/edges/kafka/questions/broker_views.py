@@ -42,19 +42,19 @@ class BrokerViews:
         self._known: Mapping[int, str] = {}
 
     def views(self, brokers: Sequence[int], topics: Sequence[str] | None) -> Mapping[int, BrokerView | str]:
-        """Each broker's own view; a sentence instead of a view where it gave none within its deadline."""
+        """Return each broker's own view; a sentence instead of a view where it gave none within its deadline."""
         replies = self._replies({broker: metadata_request(topics) for broker in brokers})
         return {broker: _view_or_problem(broker, reply) for broker, reply in replies.items()}
 
     def logs(self, questions: Mapping[int, LogQuestions]) -> Mapping[int, BrokerLogs | str]:
-        """Each broker's own logs; a sentence instead where it gave no complete answer."""
+        """Return each broker's own logs; a sentence instead where it gave no complete answer."""
         on_disk = self._replies({broker: directories_request(asked.held) for broker, asked in questions.items()})
         leaders = {broker: asked for broker, asked in questions.items() if asked.led}
         read = self._replies({broker: _end_offsets_request(asked) for broker, asked in leaders.items()})
         return {broker: _logs_or_problem(broker, reply, read.get(broker)) for broker, reply in on_disk.items()}
 
     def overrides(self, topics: Sequence[str]) -> Mapping[str, Mapping[str, str] | str]:
-        """What is set on each topic itself; a sentence instead where no broker answered."""
+        """Return what is set on each topic itself; a sentence instead where no broker answered."""
         found: dict[str, Mapping[str, str] | str] = {}
         for start in range(0, len(topics), TOPICS_A_REQUEST):
             found |= self._overrides(topics[start : start + TOPICS_A_REQUEST])
@@ -74,7 +74,7 @@ class BrokerViews:
         return dict.fromkeys(topics, reply)
 
     def _replies(self, requests: Mapping[int, Any]) -> dict[int, Any]:
-        """Each broker's answer; a sentence that names the broker where there is none."""
+        """Return each broker's answer; a sentence that names the broker where there is none."""
         try:
             connections = self._connections()
             if not requests.keys() <= self._known.keys():

@@ -40,13 +40,13 @@ class Quorum:
 
 
 def quorum_of(properties: Mapping[str, str], *, timeout_s: float = 3.0) -> Quorum | None:
-    """What ``ask_quorum`` gives, over connections of its own, to the brokers of librdkafka's ``properties``."""
+    """Return what ``ask_quorum`` gives, over connections of its own, to the brokers of librdkafka's ``properties``."""
     with closing(BrokerConnections(properties, request_timeout_s=timeout_s)) as connections:
         return ask_quorum(connections)
 
 
 def ask_quorum(connections: BrokerConnections) -> Quorum | None:
-    """The quorum as the brokers describe it; None: ZooKeeper controls them, or a migration to KRaft is not over.
+    """Return the quorum as the brokers describe it; None: ZooKeeper controls them, or a migration to KRaft is not over.
 
     Raises ``ClusterUnreachableError`` where no broker answers, ``ClusterError`` where they refuse. Source: a broker
     offers DescribeQuorum exactly when it runs with KRaft (DescribeQuorumRequest.json, 3.9).
@@ -66,7 +66,7 @@ def _request() -> Any:
 
 
 def _answered(connections: BrokerConnections, request: Callable[[], Any], brokers: Iterable[int]) -> dict[int, Any]:
-    """The answers until the first has come. Raises ``ClusterUnreachableError`` when there is none."""
+    """Return the answers until the first has come. Raises ``ClusterUnreachableError`` when there is none."""
     replies = connections.ask({broker: request() for broker in brokers}, enough=1)
     answers = {broker: reply for broker, reply in replies.items() if not isinstance(reply, str)}
     if not answers:
@@ -92,7 +92,7 @@ def _decoded(answers: Mapping[int, Any], asked_at: float, answered_at: float) ->
 
 
 def ask_offered(connections: BrokerConnections, deadline: Deadline) -> dict[int, Mapping[int, int]]:
-    """The requests that each broker takes, of those that answer within ``ANSWER_S`` and before the deadline.
+    """Return the requests that each broker takes, of those that answer within ``ANSWER_S`` and before the deadline.
 
     Raises ``ClusterUnreachableError`` where no broker gives the list of brokers.
     """
@@ -104,7 +104,7 @@ def ask_offered(connections: BrokerConnections, deadline: Deadline) -> dict[int,
 def ask_releases(
     connections: BrokerConnections, deadline: Deadline, offered: Mapping[int, Mapping[int, int]]
 ) -> dict[int, Release]:
-    """The release of each broker, by the requests that it takes."""
+    """Return the release of each broker, by the requests that it takes."""
     found = {broker: release_of(requests) for broker, requests in offered.items()}
     unclear = {b: settings_request(b, [SETTING_OF_3_4]) for b, release in found.items() if release == LIKE_3_4}
     if not unclear:

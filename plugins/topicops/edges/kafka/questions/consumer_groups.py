@@ -137,7 +137,7 @@ def _of_share(group: Any, _topics: Collection[str]) -> Iterable[str]:
 
 
 def _of_streams(group: Any, _topics: Collection[str]) -> Iterable[str]:
-    """All topics of its topology, which the tasks of its members are parts of."""
+    """Return all topics of its topology, which the tasks of its members are parts of."""
     if group.topology is None or group.topology.subtopologies is None:
         if group.members:
             raise UnreadGroupError("its topology is not known")
@@ -246,7 +246,7 @@ class ConsumerGroups:
     deadline: Deadline
 
     def on(self, topics: Collection[str]) -> GroupsByTopic:
-        """The groups of each topic; a group that cannot be read is on each of them.
+        """Return the groups of each topic; a group that cannot be read is on each of them.
 
         Raises ``ClusterError`` where a broker could not be read, since any group may use any topic then, and
         ``TimeoutError`` where the coordinator of a group was moving until the deadline.
@@ -326,7 +326,7 @@ class ConsumerGroups:
             yield from self._answers(described, of_type.describe)
 
     def _offsets(self, groups: Iterable[ListedGroup]) -> Iterator[tuple[ListedGroup, Any]]:
-        """The answer about committed offsets, or about start offsets of a share group."""
+        """Yield the answer about committed offsets, or about start offsets of a share group."""
         shared = [group for group in groups if group.type == SHARE]
         committing = [group for group in groups if group.type != SHARE]
         yield from self._answers(shared, _share_offsets)
@@ -339,7 +339,7 @@ class ConsumerGroups:
     def _answers(
         self, groups: Iterable[ListedGroup], request_of: Callable[[list[str]], Any], *, size: int = GROUPS_A_REQUEST
     ) -> Iterator[tuple[ListedGroup, Any]]:
-        """The answer about each group, None where there is none; one part of each broker's groups at a time."""
+        """Yield the answer about each group, None where there is none; one part of each broker's groups at a time."""
         parts: dict[int, list[list[ListedGroup]]] = {}
         for group in groups:
             of_broker = parts.setdefault(group.broker, [[]])
@@ -385,7 +385,7 @@ def _share_offsets(groups: list[str]) -> Any:
 
 
 def _readable(group: ListedGroup, answer: Any) -> Any:
-    """The answer about a group, if it is one.
+    """Return the answer about a group, if it is one.
 
     Raises ``UnreadGroupError`` where there is none, ``ChangingGroupError`` where the group has gone or has another type
     now, and ``_NotYetError`` where it has another coordinator now.

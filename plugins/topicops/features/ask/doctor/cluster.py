@@ -304,7 +304,7 @@ class SettingsRules(Rules):
 
 
 def _setting_text(config: str, row: DefaultOnBrokers, settings: Mapping[int, Mapping[str, str]]) -> str:
-    """``log.retention.hours=168 on broker 1``; where a broker has no such setting, Kafka's own default."""
+    """Return ``log.retention.hours=168 on broker 1``; where a broker has no such setting, Kafka's own default."""
     by_name = settings[row.brokers[0]]
     name = setting_in_force(config, by_name)
     return f"{f'{name}={by_name[name]}' if name else row.text} on {brokers_text(row.brokers)}"

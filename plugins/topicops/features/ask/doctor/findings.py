@@ -78,14 +78,14 @@ def found(
 
 
 def listed(places: Iterable[object]) -> str:
-    """``a, b, c and 4 more``."""
+    """Return ``a, b, c and 4 more``."""
     found = tuple(map(str, places))
     more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
     return ", ".join(map(printable, found[:NAMED])) + more
 
 
 def with_why(fix: str, topic: str, environment: str) -> str:
-    """The fix, and the command that says why this topic, the first of those that are named, is as it is."""
+    """Return the fix, and the command that says why this topic, the first of those that are named, is as it is."""
     return f"{fix}; to see all causes: {why_command(topic, environment)}"
 
 

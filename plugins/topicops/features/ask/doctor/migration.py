@@ -34,7 +34,7 @@ STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 
 def is_migrating(facts: DoctorFacts) -> bool:
-    """Whether a KRaft controller rules, and brokers are in migration mode."""
+    """Return whether a KRaft controller rules, and brokers are in migration mode."""
     if facts.migration is None or facts.migration.kraft_controller is None or facts.kafka is None:
         return False
     return any(broker.settings.get(MIGRATION_SWITCH) == "true" for broker in facts.kafka.brokers.values())

@@ -26,7 +26,7 @@ Unread = dict[Area, TopicopsError]
 
 
 def doctor(run: EnvironmentRun, *, spark_starts_slowly: bool = False) -> DoctorReport:
-    """What can be read of the environment's cluster, and what is wrong with it."""
+    """Return what can be read of the environment's cluster, and what is wrong with it."""
     environment, desired = read_needed_specs(run.files, no_topic, run.progress).require()
     access, unread = run.access(environment), Unread()
     facts = _read_source(access, unread)
@@ -50,7 +50,7 @@ def doctor(run: EnvironmentRun, *, spark_starts_slowly: bool = False) -> DoctorR
 
 
 def doctor_for_kraft(run: EnvironmentRun) -> DoctorReport:
-    """What stands in the way of a migration of the environment's cluster from ZooKeeper to KRaft."""
+    """Return what stands in the way of a migration of the environment's cluster from ZooKeeper to KRaft."""
     from topicops.edges.kafka.questions.cluster import quorum_of
 
     environment, _ = read_needed_specs(run.files, no_topic, run.progress).require()

@@ -138,7 +138,7 @@ class KafkaFacts:
         return {b: broker.release for b, broker in self.by_id if broker.release is not None}
 
     def where(self, setting: str, value: str) -> list[str]:
-        """``broker 1`` for each that has this value, in upper or lower case."""
+        """Return ``broker 1`` for each that has this value, in upper or lower case."""
         return [f"broker {b}" for b, broker in self.by_id if broker.settings.get(setting, "").lower() == value.lower()]
 
 

@@ -91,7 +91,7 @@ def _line(runs: Sequence[HistoryLine], name: str, values: Sequence[float | None]
 
 
 def _heat_map(runs: Sequence[HistoryLine]) -> Iterator[Html]:
-    """A row for each rule that failed in one of the runs; dark: more rows failed."""
+    """Yield a row for each rule that failed in one of the runs; dark: more rows failed."""
     yield tag("h2", "Quality rules, run by run")
     failing = sorted({rule for run in runs for rule, failed in run.rules.items() if failed})
     if not failing:

@@ -54,7 +54,7 @@ RULES = (
 
 
 def causes(facts: WhyFacts) -> tuple[Cause, ...]:
-    """What is wrong with the topic, in the order of ``RULES``; empty means that nothing is."""
+    """Return what is wrong with the topic, in the order of ``RULES``; empty means that nothing is."""
     return tuple(replace(cause, id=rule.id) for rule in RULES for cause in rule.check(facts))
 
 

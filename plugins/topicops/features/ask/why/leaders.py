@@ -92,12 +92,12 @@ def below_min_isr(facts: WhyFacts) -> Iterator[Cause]:
 
 
 def lost_replicas(facts: WhyFacts) -> Mapping[int, list[int]]:
-    """Partitions of the topic by broker: their replica is on a log directory that failed."""
+    """Return partitions of the topic by broker: their replica is on a log directory that failed."""
     return replicas_on_failed(facts.topic, facts.live.assignment if facts.live else {}, facts.logs)
 
 
 def able_brokers(facts: WhyFacts, partition: int) -> frozenset[int]:
-    """The registered brokers whose replica of this partition is not known to be on such a directory."""
+    """Return the registered brokers whose replica of this partition is not known to be on such a directory."""
     return facts.brokers - {broker for broker, lost in lost_replicas(facts).items() if partition in lost}
 
 

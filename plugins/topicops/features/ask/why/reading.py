@@ -54,7 +54,7 @@ def why(run: EnvironmentRun, topic: str) -> Why:
 
 
 def _read(read: Callable[[], _T], unreadable: dict[str, UndecodableZnodeError]) -> _T | None:
-    """What was read; None, and an entry in ``unreadable``, where Kafka cannot read it either."""
+    """Return what was read; None, and an entry in ``unreadable``, where Kafka cannot read it either."""
     try:
         return read()
     except UndecodableZnodeError as error:

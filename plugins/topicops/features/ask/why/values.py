@@ -117,7 +117,7 @@ class WhyFacts:
         return f"/config/topics/{self.topic}"
 
     def state_paths(self, partitions: Iterable[int]) -> list[str]:
-        """Paths of the first states, as many as one cause names."""
+        """Return paths of the first states, as many as one cause names."""
         return [f"{self.topic_path}/partitions/{p}/state" for p in [*partitions][:ZNODES]]
 
     def read_from(self, *paths: str) -> tuple[str, ...]:
@@ -125,7 +125,7 @@ class WhyFacts:
         return paths if self.has_zookeeper else ("the brokers' metadata",)
 
     def row(self, partition: int) -> tuple[int, ...]:
-        """The replicas of a partition."""
+        """Return the replicas of a partition."""
         return self.live.assignment.get(partition, ()) if self.live else ()
 
     def since(self, partitions: Iterable[int]) -> str:
@@ -164,7 +164,7 @@ class WhyFacts:
         return shlex.join([f"{name}.sh", *place, *words])
 
     def configure(self, *words: str) -> str:
-        """``kafka-configs`` for the topic, with ``--add-config`` or ``--delete-config``."""
+        """Return ``kafka-configs`` for the topic, with ``--add-config`` or ``--delete-config``."""
         words = ("--alter", "--entity-type", "topics", "--entity-name", self.topic, *words)
         return self.kafka_tool("kafka-configs", *words, since=CONFIGURES_TOPICS_BY_BROKERS)
 
@@ -222,7 +222,7 @@ K = TypeVar("K", int, tuple[int, ...], tuple[tuple[int, ...], tuple[int, ...]])
 
 
 def grouped(partitions: Iterable[tuple[K, int]]) -> list[tuple[K, list[int]]]:
-    """The partitions of each key, sorted by the keys."""
+    """Return the partitions of each key, sorted by the keys."""
     found: defaultdict[K, list[int]] = defaultdict(list)
     for key, partition in partitions:
         found[key].append(partition)
@@ -230,7 +230,7 @@ def grouped(partitions: Iterable[tuple[K, int]]) -> list[tuple[K, list[int]]]:
 
 
 def when(word: str, ms: int | None) -> str:
-    """`` at 2024-05-01 12:00 UTC``; empty where it is not known."""
+    """Return `` at 2024-05-01 12:00 UTC``; empty where it is not known."""
     if not ms:
         return ""
     at = time_of_ms(ms)
@@ -246,7 +246,7 @@ def metadata_of(brokers: Iterable[int]) -> tuple[str, ...]:
 
 
 def topic_znode(topic_id: str | None, rows: Assignment, adding: Assignment, removing: Assignment) -> str:
-    """The data of a topic's znode: with an id as Kafka writes it since 2.8, else as 1.0 does, which all read."""
+    """Return the data of a topic's znode: with an id as Kafka writes it since 2.8, else as 1.0 does, which all read."""
     written = ({str(p): list(row) for p, row in sorted(by.items())} for by in (rows, adding, removing))
     names = ("partitions", "adding_replicas", "removing_replicas")
     value: dict[str, object] = {"version": 3, "topic_id": topic_id, **dict(zip(names, written, strict=True))}

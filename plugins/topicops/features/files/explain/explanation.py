@@ -99,7 +99,7 @@ def explain(topics: Path, topic: str, environment: str) -> Explanation:
 
 
 def _source_of(tree: Tree, topic: str, environment: str, now: datetime) -> tuple[TopicSource, EnvironmentView]:
-    """The topic's file, and a view without any other topic."""
+    """Return the topic's file, and a view without any other topic."""
     names = [document.stem for document in tree.documents if document.kind == "Topic"]
     if topic not in names:
         close = similar_word(topic, names)
@@ -214,7 +214,7 @@ def explain_text(explanation: Explanation) -> str:
 
 
 def _value(value: Explained) -> str:
-    """``2592000000 (30d)``; also the written form where it differs from both."""
+    """Return ``2592000000 (30d)``; also the written form where it differs from both."""
     if value.value is None:
         return "no override (null)"
     written = "" if value.written in (value.value, value.human) else f"written {_cut(value.written)}"

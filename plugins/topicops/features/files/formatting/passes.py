@@ -133,7 +133,7 @@ def without_idle_blanks(text: str, root: Node, _place: Place) -> str:
 
 
 def _lines_of_long_texts(node: Node, lines: Sequence[str], below: int = 0, line: int = 1) -> Iterator[int]:
-    """The lines of each text that is longer than one line."""
+    """Yield the lines of each text that is longer than one line."""
     match node:
         case Text():
             last = max(last_line(node, lines, below=below, line=line), node.span.end_line)
@@ -195,7 +195,7 @@ def respelled(text: str, root: Node, place: Place) -> str:
 
 
 def _edited(line: str, edits: list[Edit]) -> str:
-    """The line with all edits; a comment after them keeps its column where there is room."""
+    """Return the line with all edits; a comment after them keeps its column where there is room."""
     if not edits:
         return line
     last = max(edit.end_column for edit in edits)
@@ -283,7 +283,7 @@ def _value(node: Text, place: Place, lines: Sequence[str], *, inside: bool) -> s
 
 
 def _text(node: Text, source: str, *, inside: bool) -> str:
-    """The text, quoted only where some YAML reader would misread it without quotes."""
+    """Return the text, quoted only where some YAML reader would misread it without quotes."""
     shown = scalar(node.text, inside=inside)
     if node.plain:
         is_misread = _NUMBERLIKE.fullmatch(node.text) or node.text.lower() in MISREAD_WORDS
@@ -312,7 +312,7 @@ def _config(name: str, node: Text, source: str, *, inside: bool) -> str:
 
 
 def _duration(text: str) -> str | None:
-    """The text as it is written; milliseconds get a larger unit where it divides them."""
+    """Return the text as it is written; milliseconds get a larger unit where it divides them."""
     try:
         number = read_duration_ms(text)
     except ConfigValueError:

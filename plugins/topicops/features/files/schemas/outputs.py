@@ -65,13 +65,13 @@ def _with_words(schema: Schema, kind: type) -> Schema:
 
 
 def _components(kind: type) -> tuple[Schema, dict[str, Schema]]:
-    """What msgspec says of a type, and of each class in it by name."""
+    """Return what msgspec says of a type, and of each class in it by name."""
     (root,), parts = msgspec.json.schema_components([kind], schema_hook=_of_object)
     return root, parts | ({Code.__name__: _CODE} if Code.__name__ in parts else {})
 
 
 def _of_object(kind: type) -> Schema:
-    """The schema of ``object``, the one type that msgspec does not know and that is dumped."""
+    """Return the schema of ``object``, the one type that msgspec does not know and that is dumped."""
     if kind is not object:
         raise NotImplementedError(kind)
     return {"description": "Any value."}

@@ -144,7 +144,7 @@ def _as_json(default: object) -> object:
 
 
 def _schema(value: Kind, definitions: dict[str, Schema], kind: str) -> Schema:
-    """The schema of one kind of value, without null; models and configs are added to ``definitions``."""
+    """Return the schema of one kind of value, without null; models and configs are added to ``definitions``."""
     match value:
         case kinds.TextKind():
             return {"type": list(_ANY_SCALAR)} | ({"maxLength": value.longest} if value.longest else {})
@@ -194,7 +194,7 @@ def _assignment() -> Schema:
 
 
 def _config(config: TopicConfig) -> Schema:
-    """What one config may be; the keywords that begin with x- are for people who read the schema."""
+    """Return what one config may be; the keywords that begin with x- are for people who read the schema."""
     schema = _config_value(config)
     schema["description"] = " ".join([config.words, *_words_on_releases(config)])
     default = parse(config.name, config.default)
@@ -244,7 +244,7 @@ def _config_value(config: TopicConfig) -> Schema:
 
 
 def _bounds_of(config: TopicConfig) -> Schema:
-    """The widest range of any release: a schema knows no cluster."""
+    """Return the widest range of any release: a schema knows no cluster."""
     least = min(form.constraint.min for form in config.forms)
     most = max(form.constraint.max for form in config.forms)
     bounds: Schema = {"minimum": least} if least > -_LARGEST_EXACT else {}

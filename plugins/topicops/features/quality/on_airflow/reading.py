@@ -33,7 +33,7 @@ class QualityModel:
 
 
 def suites_of(run: RunOf) -> tuple[QualitySuite, ...]:
-    """The suites of rules that a run of this DAG evaluates: an approval only sends, a drift run only looks."""
+    """Return the suites of rules that a run of this DAG evaluates: an approval only sends, a drift run only looks."""
     one: Mapping[str, tuple[QualitySuite, ...]] = {"approval": ("after",), "drift": ("before",)}
     return one.get(kind_of(run.dag_id) or "", ("before", "after"))
 

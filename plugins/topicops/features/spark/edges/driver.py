@@ -93,14 +93,14 @@ def has_ended(*, wait_s: float = 0.0) -> bool:
 
 
 def training_driver(archive: Path) -> SparkDriver:
-    """The driver of this process, which will write ``archive`` when it ends."""
+    """Return the driver of this process, which will write ``archive`` when it ends."""
     options = (*local_options(folder := _own_folder()), f"-XX:ArchiveClassesAtExit={archive}")
     _started.append(_start_local(driver_java(), folder, DEFAULT_MEMORY, options))
     return _started[0]
 
 
 def cluster_driver(settings: Mapping[str, str]) -> SparkDriver:
-    """A driver for a cluster manager, started at the first call; it reads ``spark-defaults.conf`` and the like.
+    """Return a driver for a cluster manager, started at the first call; it reads ``spark-defaults.conf`` and the like.
 
     The settings go by a file that only this user can read, because every user sees a process's arguments.
     """
@@ -118,7 +118,7 @@ def cluster_driver(settings: Mapping[str, str]) -> SparkDriver:
 
 
 def kept_log() -> Path | None:
-    """The log of this process's driver, which then stays when this process ends; None: it says nothing."""
+    """Return the log of this process's driver, which then stays when this process ends; None: it says nothing."""
     for driver in _started:
         if driver.log.is_file() and driver.log.stat().st_size:
             _kept.add(driver.log)
@@ -257,7 +257,7 @@ def _is_not_of_py4j(record: logging.LogRecord) -> bool:
 
 
 def driver_java() -> Path:
-    """The Java for a driver. Raises ``TopicopsError`` where none fits, and for a uid without a name.
+    """Return the Java for a driver. Raises ``TopicopsError`` where none fits, and for a uid without a name.
 
     OpenShift gives such a uid to each container. Source: com.sun.security.auth.module.UnixLoginModule, by which Hadoop
     logs in; it takes no user without a name.
@@ -276,7 +276,7 @@ def driver_java() -> Path:
 
 
 def _java_first(java: Path) -> dict[str, str | None]:
-    """The environment in which Spark's scripts take this Java, even where it is a script without a home."""
+    """Return the environment in which Spark's scripts take this Java, even where it is a script without a home."""
     return {"JAVA_HOME": None, "PATH": f"{java.parent}{os.pathsep}{os.environ.get('PATH', '')}"}
 
 

@@ -49,7 +49,7 @@ class RunTables:
         return self._frames[name]
 
     def assigned_partitions(self) -> DataFrame:
-        """The partitions that have replicas; while a reassignment runs, its target counts.
+        """Return the partitions that have replicas; while a reassignment runs, its target counts.
 
         Beside the table's columns: ``in_place`` (the replicas without those that are being added), ``least`` (the
         topic's ``min.insync.replicas``) and ``is_deleting``.
@@ -65,7 +65,7 @@ class RunTables:
         return assigned.withColumns({"replicas": replicas, "in_place": in_place}).join(topics, on="topic")
 
     def rack_of(self, broker: Column) -> Column:
-        """The broker's rack; null if it has none or is not registered."""
+        """Return the broker's rack; null if it has none or is not registered."""
         known = [F.lit(text) for pair in sorted(self.head.racks.items()) if pair[1] is not None for text in pair]
         return F.try_element_at(F.create_map(*known), broker) if known else F.lit(None)
 
@@ -106,7 +106,7 @@ def _racks_possible(tables: RunTables) -> Column:
 
 
 def least_in_sync(tables: RunTables) -> Column:
-    """The topic's own value, else the brokers' default."""
+    """Return the topic's own value, else the brokers' default."""
     return F.coalesce("min_insync_replicas", F.lit(min_insync_replicas({}, tables.head.broker_defaults)))
 
 
@@ -130,7 +130,7 @@ def table_frame(spark: SparkSession, tables: TableFolder, name: str) -> DataFram
 
 
 def _file_frame(spark: SparkSession, tables: TableFolder, name: str) -> DataFrame:
-    """The table, read by Spark itself, whatever characters the file's name has.
+    """Return the table, read by Spark itself, whatever characters the file's name has.
 
     Its columns are known, so that Spark need not look into the file to plan a query.
     """

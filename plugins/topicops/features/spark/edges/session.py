@@ -139,7 +139,7 @@ def spark_application(*, connections: ConnectionSource = from_environment) -> It
 
 
 def _running() -> SparkSession | None:
-    """The active session of this process. Raises ``TopicopsError`` when its Java process has ended."""
+    """Return the active session of this process. Raises ``TopicopsError`` when its Java process has ended."""
     # A process that was just killed refuses connections a moment before it has ended.
     with suppress(PySparkException, Py4JError, OSError):
         if not has_ended():
@@ -148,7 +148,7 @@ def _running() -> SparkSession | None:
 
 
 def reads_files_here(spark: SparkSession) -> bool:
-    """Whether all processes of this Spark run on this machine, so that each reads the files of its disk."""
+    """Return whether all processes of this Spark run on this machine, so that each reads the files of its disk."""
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         return spark.client.host.strip("[]") in _HERE
     master = str(spark.sparkContext.master)
@@ -159,7 +159,7 @@ def reads_files_here(spark: SparkSession) -> bool:
 
 
 def are_few(rows: int) -> bool:
-    """Whether planning a query over so many rows takes longer than its work; 0: the number is not known."""
+    """Return whether planning a query over so many rows takes longer than its work; 0: the number is not known."""
     return 0 < rows <= _FEW_ROWS
 
 
@@ -184,7 +184,7 @@ def _set(spark: SparkSession, conf: Mapping[str, str | None]) -> None:
 
 
 def arrow_rows(frame: DataFrame) -> pa.Table:
-    """All rows of the frame.
+    """Return all rows of the frame.
 
     ``toArrow`` of Spark Connect first asks for the schema (PySpark 4.3), so that the server plans the query twice.
     """
@@ -193,7 +193,7 @@ def arrow_rows(frame: DataFrame) -> pa.Table:
 
 
 def arrow_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
-    """The table as a frame. The schema is given because Spark Connect needs it for an empty table."""
+    """Return the table as a frame. The schema is given because Spark Connect needs it for an empty table."""
     return spark.createDataFrame(table, schema=from_arrow_schema(table.schema))
 
 
@@ -213,7 +213,7 @@ def spark_errors(doing: str) -> Iterator[None]:
 
 
 def reason_of(error: Exception) -> str:
-    """What Spark says, and the deepest cause of it if that says something else; no traceback."""
+    """Return what Spark says, and the deepest cause of it if that says something else; no traceback."""
     first, *deeper = map(_first_line, _chain(error))
     if problem := noexec_problem(" ".join((first, *deeper))):
         return problem
@@ -225,7 +225,7 @@ def reason_of(error: Exception) -> str:
 
 
 def _chain(error: Exception) -> Iterator[str]:
-    """The texts of the error and of its causes, in Java or on the Connect server, the deepest last."""
+    """Yield the texts of the error and of its causes, in Java or on the Connect server, the deepest last."""
     if isinstance(error, Py4JJavaError):
         yield str(error)
         yield from _java_causes(error.java_exception)
@@ -287,7 +287,7 @@ def _port_problem(server: tuple[str, int]) -> str | None:
 
 
 def _connect(place: SparkPlace) -> SparkSession:
-    """A new session of a Connect server, which answers within seconds or is an error."""
+    """Return a new session of a Connect server, which answers within seconds or is an error."""
     import grpc  # type: ignore[import-untyped]
     from pyspark.errors.exceptions.connect import SparkConnectException
     from pyspark.sql.connect.client import DefaultChannelBuilder
@@ -317,7 +317,7 @@ def _connect(place: SparkPlace) -> SparkSession:
 
 
 def _context(place: SparkPlace) -> SparkContext:
-    """A context, with all settings of the place over those with which the driver was started."""
+    """Return a context, with all settings of the place over those with which the driver was started."""
     given = {**place.conf, **_EVERYWHERE, "spark.master": place.address}
     if place.kind == "local":
         driver = local_driver(memory=place.memory)

@@ -149,7 +149,7 @@ def _keeps_away(pipeline: AirflowDag | None) -> Iterator[News]:
 
 
 def _is_newer(run: AirflowRun, indexed: Indexed) -> bool:
-    """Whether it may know more than the facts: it read them and is not over well, or it came after them."""
+    """Return whether it may know more than the facts: it read them and is not over well, or it came after them."""
     head = indexed.head
     if head is None or run.name == head.run:
         return True
@@ -181,7 +181,7 @@ def moment(at: datetime) -> str:
 
 
 def age(at: datetime) -> str:
-    """``now``, ``12 min ago``, ``3 h ago``, ``5 days ago``; of a time to come ``in 12 min``."""
+    """Return ``now``, ``12 min ago``, ``3 h ago``, ``5 days ago``; of a time to come ``in 12 min``."""
     seconds = (now() - at).total_seconds()
     count = abs(seconds)
     if count < 60:

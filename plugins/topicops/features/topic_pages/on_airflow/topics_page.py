@@ -57,7 +57,7 @@ def _parts(head: IndexHead, wanted: TopicsWanted, page: TopicsPage) -> Iterator[
 
 
 def _asked(wanted: TopicsWanted) -> dict[str, str]:
-    """The words of the address, without the place in the list."""
+    """Return the words of the address, without the place in the list."""
     found = {
         "q": wanted.q,
         "owner": wanted.owner,

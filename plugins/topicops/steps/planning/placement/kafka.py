@@ -32,7 +32,7 @@ def start_and_shift(topic: str, brokers: int) -> tuple[int, int]:
 
 
 def expansion_as_broker(racks: Mapping[int, str | None], existing: Assignment, partitions: int) -> Assignment:
-    """The rows that a broker would add itself; racks count whenever brokers have them, whatever a spec says.
+    """Return the rows that a broker would add itself; racks count whenever brokers have them, whatever a spec says.
 
     Raises:
         BadPartitionCountError: Partition 0 is missing, or ``partitions`` is not above what exists.
@@ -117,7 +117,7 @@ def _rack_is_free(broker: int, row: Sequence[int], racks: Mapping[int, str] | No
 
 
 def rack_alternated(racks: Mapping[int, str]) -> tuple[int, ...]:
-    """All brokers, one from each rack in turn; racks in text order, brokers by id inside a rack.
+    """Return all brokers, one from each rack in turn; racks in text order, brokers by id inside a rack.
 
     Source: org.apache.kafka.admin.AdminUtils#getRackAlternatedBrokerList (3.9).
     """

@@ -39,7 +39,7 @@ class Tally:
         return tuple(found)
 
     def shrunk(self, row: Sequence[int], size: int) -> tuple[int, ...]:
-        """The row cut down to ``size``: first brokers that share a rack go, then those with the most replicas.
+        """Return the row cut down to ``size``: first brokers that share a rack go, then those with the most replicas.
 
         The leader goes last among equals.
         """
@@ -51,7 +51,7 @@ class Tally:
         return tuple(found)
 
     def evened(self, rows: Assignment, before: Assignment) -> Assignment:
-        """The rows after every exchange of a broker for one with fewer replicas that costs nothing.
+        """Return the rows after every exchange of a broker for one with fewer replicas that costs nothing.
 
         An existing replica replaces an existing one, a new one a new one, and a row stays on as many racks. Rows are
         filled one after the other, so the first ones cannot know what the later ones take.
@@ -74,7 +74,7 @@ class Tally:
                         yield partition, taken, given
 
     def _is_lighter(self, given: int, taken: int) -> bool:
-        """Whether moving one replica from ``taken`` to ``given`` is more even."""
+        """Return whether moving one replica from ``taken`` to ``given`` is more even."""
         lighter = (self._topic[given], self._cluster[given])
         return lighter < (self._topic[taken] - 1, self._cluster[taken] - 1)
 

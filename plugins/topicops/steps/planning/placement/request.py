@@ -108,7 +108,7 @@ def check_numbers(brokers: Sequence[int], partitions: int, replication_factor: i
 
 
 def place_by_hand(request: PlacementRequest) -> Assignment:
-    """The rows of the new partitions, as given.
+    """Return the rows of the new partitions, as given.
 
     Raises:
         BadAssignmentError: With every problem of the rows.

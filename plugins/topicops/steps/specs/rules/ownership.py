@@ -23,7 +23,7 @@ from topicops.steps.specs.suggestions import meant
 
 @lru_cache(maxsize=64)
 def whole_match(pattern: str) -> Callable[[str], bool]:
-    """Whether a whole text matches ``pattern``, in the syntax of Rust's regex crate, which pydantic brings.
+    """Return whether a whole text matches ``pattern``, in the syntax of Rust's regex crate, which pydantic brings.
 
     Raises ``ValueError``: It is no such expression; the text says why, in one line.
     """

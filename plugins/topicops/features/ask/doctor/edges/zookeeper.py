@@ -131,7 +131,7 @@ def undecodable_znodes(reader: ZooKeeperReader) -> tuple[str, ...]:
 def _tried(
     reader: ZooKeeperReader, paths: Sequence[str], decode: Callable[[str, bytes | None], T]
 ) -> tuple[dict[str, T], list[str]]:
-    """The decoded znodes by path, and the problems of the others."""
+    """Return the decoded znodes by path, and the problems of the others."""
     read = read_batched if reader.knows_multi_read else read_pipelined
     decoded, problems = {}, []
     for path, znode in zip(paths, read(reader.session, paths), strict=True):
@@ -179,7 +179,7 @@ def identities_of(session: ZooKeeperSession, *, request: type[WhoAmI] = WhoAmI) 
 
 
 def _may_create(session: ZooKeeperSession, path: str, identities: Sequence[str] | None) -> bool | None:
-    """Whether the ACL of ``path`` lets one of ``identities`` create a znode below it; None: not known."""
+    """Return whether the ACL of ``path`` lets one of ``identities`` create a znode below it; None: not known."""
     try:
         found = session.wait_for(path, session.client.get_acls_async(path))
     except ClusterError:
