@@ -377,7 +377,7 @@ class LocalCluster:
             write_state(self.folder, replace(self._state, cluster_id=_cluster_id(client)))
 
     def _not_ready(self, client: KazooClient, wanted: set[int]) -> str | None:
-        """What is still missing: a registration, the controller, an answer, or what the answering broker must know."""
+        """Say what is missing: a registration, the controller, an answer, or what the answering broker must know."""
         from kazoo.exceptions import SessionExpiredError
 
         try:
@@ -528,7 +528,7 @@ class LocalCluster:
 
 
 def _existing(kafka: str) -> str:
-    """The version that a user names. Raises ``UsageError`` before anything is written, if it was never released."""
+    """Return the version that a user names. Raises ``UsageError``, before any write, if it was never released."""
     version = version_of(kafka)
     sums_of(version)
     return version

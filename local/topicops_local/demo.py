@@ -216,7 +216,7 @@ def _show_places(
 
 
 def _wait_for_interrupt(airflow: LocalAirflow) -> None:
-    """Until Ctrl-C; says once of each service of Airflow that it has ended."""
+    """Wait until Ctrl-C; say once of each service of Airflow that it has ended."""
     said: set[str] = set()
     try:
         while True:

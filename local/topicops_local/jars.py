@@ -119,7 +119,7 @@ def kafka_jars(
 
 
 def jars_of(wanted: JarSet, *, cache: Path | None = None, progress: Progress = quiet) -> tuple[Path, ...]:
-    """As ``kafka_jars``, for any set of jars."""
+    """Do as ``kafka_jars``, for any set of jars."""
     cache = default_cache() if cache is None else cache
     folder = cache / wanted.folder
     if _missing(wanted, folder):
@@ -169,7 +169,7 @@ def sums_of(version: str, *, cache: Path | None = None, progress: Progress = qui
 
 
 def _sum_beside(path: str, version: str, cache: Path) -> str | None:
-    """What the repository keeps as the jar's SHA-1, once fetched from the cache; None where it has no such jar."""
+    """Return the repository's SHA-1 of the jar, once fetched from the cache; None if it has no such jar."""
     import pooch
 
     pooch.get_logger().setLevel("WARNING")

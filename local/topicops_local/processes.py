@@ -64,7 +64,7 @@ def mark_of(pid: int) -> ProcessMark | None:
 
 
 def _started(process: psutil.Process) -> str:
-    """On Linux the boot and the clock ticks since it, which stay the same when the clock is set; else the time."""
+    """Return the boot and the clock ticks since it on Linux (the same after the clock is set); else the time."""
     if not psutil.LINUX:
         return str(process.create_time())
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
@@ -102,7 +102,7 @@ def pause(process: ProcessMark, *, timeout_s: float = 10.0) -> None:
 
 
 def _is_paused(pid: int) -> bool:
-    """True too where the system does not tell of threads."""
+    """Return whether it is paused; True also if the system does not show threads."""
     threads = Path(f"/proc/{pid}/task").glob("*/stat") if psutil.LINUX else ()
     try:
         states = [stat.read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[0] for stat in threads]

@@ -106,7 +106,7 @@ def broker_properties(
 def kraft_properties(
     broker: int, *, rack: str, port: int, controller_ports: Mapping[int, int], data: Path, extra: Mapping[str, str]
 ) -> dict[str, str]:
-    """The settings of a server that is broker and controller in one; ``controller_ports`` are those of all, by id."""
+    """Return the settings of a server that is broker and controller; ``controller_ports`` are those of all, by id."""
     listener = f"{_PLAINTEXT}://127.0.0.1:{port}"
     return {
         "process.roles": "broker,controller",
@@ -144,7 +144,7 @@ def class_archive(java: Path, class_path: Sequence[Path]) -> Path:
 def zookeeper_command(
     java: Path, class_path: Sequence[Path], properties: Path, *, heap_mb: int = 128, log4j: Path | None = None
 ) -> list[str]:
-    """One ZooKeeper server; ``log4j`` is named as ``log_settings`` says.
+    """Return the command of one ZooKeeper server; ``log4j`` is named as ``log_settings`` says.
 
     It does not force its log to the disk, because a crash of the machine may lose the data.
     """

@@ -139,7 +139,7 @@ def _require_possible(kafka: str, *, kraft: bool | None) -> None:
 
 
 def read_state(folder: Path) -> ClusterState | None:
-    """The recorded state; None where no cluster was ever started. Raises ``LocalClusterError`` when it is damaged."""
+    """Return the recorded state; None if there never was a cluster. Raises ``LocalClusterError`` when it is damaged."""
     file = folder / _STATE_FILE
     try:
         with json_errors():
@@ -161,7 +161,7 @@ def write_state(folder: Path, state: ClusterState) -> None:
 
 
 def planned_state(folder: Path, request: ClusterRequest, *, fresh: bool) -> ClusterState:
-    """The cluster that ``up`` starts: the recorded one if any of it runs, else a new one on the old data and ports.
+    """Return the cluster that ``up`` starts: the recorded one if any of it runs, else a new one on the old data.
 
     Raises:
         UsageError: A part of the recorded cluster runs, and the request differs from it.

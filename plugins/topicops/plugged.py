@@ -60,7 +60,7 @@ def after_run(run: EnvironmentRun, results: RunResults, *, mode: RunMode | None 
 
 
 def after_task(run: EnvironmentRun, *, mode: RunMode | None = None) -> None:
-    """As ``after_run``, of what the run has left in its folder. What cannot be read is noted, and fails no task."""
+    """Do as ``after_run``, with what the run has left in its folder. An unreadable part is noted, and fails no task."""
     try:
         results = load_all_results(run)
     except ArtifactError as error:

@@ -172,7 +172,7 @@ def _is_json(words: Sequence[str]) -> bool:
 
 
 def _usage_text(error: typer.exceptions.TyperException) -> str:
-    """The problem; for an option that is not known, those that begin with the same letters, else the similar ones."""
+    """Return the problem; for an unknown option, those that begin with the same letters, else similar ones."""
     wrong, context = getattr(error, "option_name", None), getattr(error, "ctx", None)
     if wrong and context:
         known = [option for parameter in context.command.params for option in parameter.opts]
@@ -189,7 +189,7 @@ def _named(words: Sequence[str]) -> str | None:
 
 @cache
 def _command(name: str | None) -> Callable[..., int | None]:
-    """Made of one command where that is known: reading the signatures of all takes longer than to run most of them."""
+    """Make it of one command if that is known: reading the signatures of all takes longer than most commands."""
     return typer.main.get_command(app_of([name] if name else COMMANDS))
 
 

@@ -156,7 +156,7 @@ def asked(text: str) -> str:
 
 
 def approvals_of(saved: Plan, fingerprint: str | None) -> tuple[Approval, ...]:
-    """``--approve``: by the policy an approval by parameter, whose author is the approver himself; empty without it."""
+    """Return the approval of ``--approve``: an approval by parameter whose author is the approver; empty without it."""
     from topicops.flow import applying
 
     if not fingerprint:

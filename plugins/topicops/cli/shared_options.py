@@ -66,7 +66,7 @@ def one_environment(named: str | None, topics: Path) -> str:
 
 
 def all_environments(named: Sequence[str] | None, topics: Path) -> Sequence[str]:
-    """As ``one_environment``, for commands that take several."""
+    """Do as ``one_environment``, for commands that take several."""
     return named or [_environment_left_out(topics)]
 
 

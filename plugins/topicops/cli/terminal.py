@@ -34,7 +34,7 @@ NARROWEST = 40
 
 
 def wants_colour(stream: TextIO) -> bool:
-    """On a terminal, unless NO_COLOR is set or TERM is dumb; FORCE_COLOR wants it anywhere.
+    """Return whether it is a terminal, unless NO_COLOR is set or TERM is dumb; FORCE_COLOR turns colour on anywhere.
 
     Source: no-color.org, force-color.org.
     """
@@ -61,7 +61,7 @@ def painted(line: str) -> str:
 
 
 def folded(line: str, width: int) -> list[str]:
-    """The line in parts of at most ``width`` characters, at blanks; the parts after the first are indented further."""
+    """Return the line in parts of at most ``width`` characters, cut at blanks; later parts are indented further."""
     if len(line) <= width or _SOURCE_LINE.match(line):
         return [line]
     indent = " " * (len(line) - len(line.lstrip()) + 4)

@@ -43,6 +43,6 @@ def require_extra(extra: Extra) -> None:
 
 
 def _is_installed(module: str) -> bool:
-    """A folder of that name in the current folder is no package: it has no ``__init__.py``."""
+    """Return whether the module is installed: a mere folder of that name has no ``__init__.py``."""
     spec = importlib.util.find_spec(module)
     return spec is not None and spec.origin is not None

@@ -23,7 +23,7 @@ def folders_up(folder: Path) -> tuple[Path, ...]:
 
 
 def home_of(folder: Path) -> Path:
-    """The nearest ``.topicops`` of this account in ``folders_up``; where none is, that of the repository's root."""
+    """Return the nearest ``.topicops`` of this account in ``folders_up``; else that of the repository's root."""
     above = folders_up(folder)
     if (folder / HOME).is_dir():
         return folder / HOME

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 def approved_digests(plan: Plan, fingerprint: str) -> frozenset[str]:
-    """The digests that ``--approve FINGERPRINT`` covers: this plan's. Raises ``UsageError`` for another plan's."""
+    """Return the digests that ``--approve FINGERPRINT`` covers. Raises ``UsageError`` for another plan's."""
     if fingerprint != plan.fingerprint:
         raise UsageError(f"--approve {fingerprint}: this plan's fingerprint is {plan.fingerprint}; review it first")
     return frozenset(gated.digest for gated in plan.changes)
@@ -285,7 +285,7 @@ class _Sending:
 
 
 def _comments(approvals: Sequence[Approval], approvers: Mapping[str, str]) -> Mapping[str, str]:
-    """Of the approvals that count, by digest of the change."""
+    """Return comments of the approvals that count, by digest of the change."""
     return {
         digest: approval.comment
         for approval in approvals
@@ -303,7 +303,7 @@ def _to_run(plan: Plan, actions: Collection[Action]) -> list[GatedChange]:
 
 
 def _controller_note(before: int | None, reader: LiveReader) -> list[str]:
-    """One sentence if another controller took over meanwhile, because that explains waits and repeated requests."""
+    """Note if another controller took over meanwhile, because that explains waits and repeated requests."""
     try:
         after = reader.controller_epoch()
     except ClusterError:

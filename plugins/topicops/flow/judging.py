@@ -168,7 +168,7 @@ def _recover(by: str, audit: Path, entry: OpenJournal, reader: LiveReader) -> li
 
 
 def _changes(journal: Path, intents: Sequence[JournalEntry]) -> list[GatedChange]:
-    """What was intended, from the plan beside the journal. Raises ``ArtifactError`` when it is not there any more."""
+    """Return the intended changes, from the plan beside the journal. Raises ``ArtifactError`` when it is missing."""
     if not intents:
         return []
     path = journal.parent / "plan.json"

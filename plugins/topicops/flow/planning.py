@@ -238,7 +238,7 @@ def plan_changes(
 
 
 def _with_notes_of_lost_files(topics: Path, change_set: ChangeSet, live: ClusterSnapshot) -> ChangeSet:
-    """A created topic whose file had another name before is no rename: the old topic stays, and has no file."""
+    """Note on a created topic with a renamed file that this is no rename: the old topic stays, without a file."""
     from topicops.edges.specs.git import name_in_repository, removed_files
     from topicops.steps.planning.planned_changes import with_notes_of_lost_files
 
@@ -338,7 +338,7 @@ def _with_broker_answers(
 
 
 def _server_time(access: Access, delta: Delta, clock: Clock) -> tuple[ServerTime | None, tuple[str, ...]]:
-    """A server's time where a topic is to be deleted, and a warning where this host's clock is wrong or unproved.
+    """Return a server's time if a topic is to be deleted; warn if this host's clock is wrong or unproved.
 
     Only KRaft controllers tell it here: ZooKeeper's clock shows in the lease, which apply takes and compares.
     """

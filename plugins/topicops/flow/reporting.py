@@ -41,7 +41,7 @@ def _problem_file(task: str) -> str:
 
 
 def problem_of(run: Run, failed_tasks: Sequence[str]) -> str:
-    """Of the first task that failed and has one; empty: none has."""
+    """Return the problem of the first failed task that has one; empty if none has."""
     for file in map(_problem_file, failed_tasks):
         try:
             if run.store.has(file):
@@ -110,7 +110,7 @@ def finish(
 
 
 def note_verified(run: EnvironmentRun, found: RunReport) -> None:
-    """At the end of a run that applied: remember its commit if all of its files is in place and verified.
+    """Remember the commit of a run that applied, if all of its files is in place and verified.
 
     ``policy.after`` of other environments asks for that.
     """

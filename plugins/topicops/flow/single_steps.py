@@ -186,7 +186,7 @@ def diff(run: EnvironmentRun, *, engine: DiffEngine = PYTHON) -> DiffSummary:
 
 
 def diff_once(run: EnvironmentRun, *, engine: DiffEngine = PYTHON) -> DiffSummary:
-    """As ``diff``, unless the run has a ``delta.json``: that is of this snapshot, because each snapshot removes it."""
+    """Compare as ``diff``, unless the run has a ``delta.json``: each snapshot removes it, so it is of this one."""
     if not run.store.has(DELTA_FILE):
         return diff(run, engine=engine)
     return _diff_summary(run, run.read_delta(), time.monotonic())
@@ -328,7 +328,7 @@ def report(
 
 
 def note_verified(run: EnvironmentRun, *, failed_tasks: Sequence[str] = ()) -> None:
-    """As ``reporting.note_verified``, of what the run has left in its folder."""
+    """Note as ``reporting.note_verified``, from what the run has left in its folder."""
     note_verified_report(run, run_report(run, failed_tasks=failed_tasks))
 
 

@@ -122,7 +122,7 @@ def airflow_part(file: Path) -> Mapping[str, str]:
 
 
 def _text(value: Node, *, may_be_list: bool) -> str | None:
-    """Of a text, or of a list of texts; None: it is something else."""
+    """Read a text, or a list of texts; None means another value."""
     if isinstance(value, Text):
         return value.text
     if may_be_list and isinstance(value, Items) and all(isinstance(item, Text) for item in value.items):

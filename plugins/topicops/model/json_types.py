@@ -70,5 +70,5 @@ def assignment_digest(assignment: Mapping[int, Sequence[int]]) -> str:
 
 
 def json_text(value: object) -> str:
-    """One JSON value, ASCII only, so that it holds no control character."""
+    """Write one JSON value in ASCII only, so that it holds no control character."""
     return json.dumps(msgspec.to_builtins(value), indent=2)

@@ -44,7 +44,7 @@ class WithNewer(Mapping[str, Value]):
     """A mapping of which some values have changed since."""
 
     def __init__(self, topics: Mapping[str, Value], newer: Mapping[str, Value]) -> None:
-        """Both must have all of the newer names."""
+        """Take two mappings that both have all of the newer names."""
         self._topics, self._newer = topics, newer
 
     def __len__(self) -> int:

@@ -95,7 +95,7 @@ class LiveReader(Protocol):
         ...
 
     def controller_id(self) -> int | None:
-        """None while none is elected."""
+        """Return None while none is elected."""
         ...
 
     def require_describable(self, topics: Sequence[str]) -> None:
@@ -251,7 +251,7 @@ class ClusterQuestions(Protocol):
         ...
 
     def releases(self) -> Releases | None:
-        """Of the brokers that answer; None if none did. Raises ``OldBrokersError`` below ``OLDEST``."""
+        """Return the releases of the brokers that answer, or None. Raises ``OldBrokersError`` below ``OLDEST``."""
         ...
 
     def missing_requests(self) -> MissingRequests:
@@ -284,7 +284,7 @@ class Lease(Protocol):
         ...
 
     def server_time(self) -> ServerTime | None:
-        """The time at which the lease was written, by the clock of the server that keeps it; None without one."""
+        """Return when the lease was written, by the clock of the server that keeps it; None without one."""
         ...
 
 

@@ -49,7 +49,7 @@ def first_line_of(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """Like ``printable``, but keeps line feeds: for whole documents that this program makes."""
+    """Do as ``printable``, but keep line feeds: for whole documents that this program makes."""
     return "\n".join(printable(line) for line in text.split("\n"))
 
 
@@ -64,7 +64,7 @@ def or_not_set(value: str | None) -> str:
 
 
 def markdown(text: str) -> str:
-    """``text`` escaped for GitHub's Markdown: it can start no link, mention, emphasis, table cell, image or HTML.
+    """Escape ``text`` for GitHub's Markdown: it can start no link, mention, emphasis, table cell, image or HTML.
 
     Characters without a meaning at their place stay, so that the Markdown itself is easy to read.
     """

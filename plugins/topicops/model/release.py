@@ -182,7 +182,7 @@ class Releases(NamedTuple):
 
     @classmethod
     def of(cls, releases: Iterable[Release]) -> Self | None:
-        """None if there are none."""
+        """Return None if there are none."""
         found = sorted(releases)
         return cls(found[0], found[-1]) if found else None
 

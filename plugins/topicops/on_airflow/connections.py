@@ -90,7 +90,7 @@ class ZooKeeperHook(BaseHook):
         return zookeeper_of(self.zookeeper_conn_id, from_airflow)
 
     def test_connection(self) -> tuple[bool, str]:
-        """For the form's Test button: whether ZooKeeper answers, and for which cluster."""
+        """Answer the form's Test button: whether ZooKeeper answers, and for which cluster."""
         from topicops.flow.runs.access import describe_zookeeper  # a DAG file may make the hook
 
         try:

@@ -46,7 +46,7 @@ class KafkaTopicsHook(BaseHook):
         self.environment, self.topics = environment, Path(topics)
 
     def checks(self, topic: str) -> tuple[Check, ...]:
-        """The result of each rule for this topic, as it is now: twice in a row, a moment apart, if it is healthy."""
+        """Return each rule's result for this topic now: twice in a row, a moment apart, if it is healthy."""
         from topicops.flow import verifying  # DAG files are parsed without these three
         from topicops.flow.runs.run import open_run
         from topicops.on_airflow.connections import from_airflow, mask_settings

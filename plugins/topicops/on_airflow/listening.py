@@ -75,7 +75,7 @@ def _in_a_thread(function: Callable[..., None], *about: str) -> None:
 
 
 def _look_at_files(dag_run: DagRun) -> None:
-    """Once for all DAGs of an environment: after a run of its pipeline."""
+    """Do it once for all DAGs of an environment: after a run of its pipeline."""
     if kind_of(dag_run.dag_id) == "pipeline":
         _in_a_thread(tell_of_files, dag_run.dag_id, dag_run.run_id)
 
@@ -144,7 +144,7 @@ def _failed_tasks(session: Session, dag_run: DagRun) -> set[str]:
 
 
 def _write_note(dag_run: DagRun, reason: str) -> None:
-    """In the session that Airflow is about to commit; a note that a person or the trigger wrote stays in front."""
+    """Write in the session that Airflow is about to commit; a note of a person or the trigger stays in front."""
     try:
         session = object_session(dag_run)
         if session is None:
@@ -159,7 +159,7 @@ def _write_note(dag_run: DagRun, reason: str) -> None:
 
 
 def _headline(session: Session, dag_run: DagRun) -> str:
-    """Of the run's result, which its last task has handed over for CI; empty: none has."""
+    """Return the headline of the result that the last task left for CI; empty if there is none."""
     from topicops.model.runs.results import RESULT_KEY
 
     xcom = inside.XComModel

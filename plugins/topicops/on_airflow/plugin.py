@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 async def pages(scope: Scope, receive: Receive, send: Send) -> None:
-    """The pages, imported at the first request: every Airflow process imports this module, only one serves pages."""
+    """Serve the pages, imported at the first request: every Airflow process imports this module, one serves."""
     app = await asyncio.to_thread(_pages)
     await app(scope, receive, send)
 

@@ -50,7 +50,7 @@ def delete_obstacles(topic: str, rows: Assignment, directories: DirectoriesByBro
 
 
 def delete_doubts(rows: Assignment, directories: DirectoriesByBroker, brokers: Collection[int]) -> Iterator[str]:
-    """Of which live broker with a replica it is not known whether a log directory has failed, and why."""
+    """Yield each live broker with a replica whose log directories are not known to work, and why."""
     for broker in sorted({b for row in rows.values() for b in row} & set(brokers)):
         told = directories.get(broker, f"broker {broker} gave no answer")
         if isinstance(told, str):
@@ -80,7 +80,7 @@ _MS = timedelta(milliseconds=1)
 
 
 def recent_record(activity: TopicActivity, rests_for: timedelta, now: datetime) -> str | None:
-    """Why the newest record keeps the topic in use; None if all records are older than ``rests_for``, or not known.
+    """Say why the newest record keeps the topic in use; None: all are older than ``rests_for``, or not known.
 
     The time of a record is the one that its producer gave it, or the broker for ``message.timestamp.type:
     LogAppendTime``. A record dated in the future keeps the topic in use, and so does one that retention took if it may
@@ -122,7 +122,7 @@ def groups_text(activity: TopicActivity) -> list[str]:
 
 
 def use_by_groups(activity: TopicActivity) -> tuple[str, str] | None:
-    """Which groups keep the topic in use, and what to do; None if none does. One that cannot be read does."""
+    """Say which groups keep the topic in use, and what to do; None if none does. An unreadable one does."""
     unread = {group: use for group, use in sorted(activity.group_uses.items()) if use.unread}
     read = [f"{group}{_use_text(activity, group)}" for group in sorted(activity.groups or ()) if group not in unread]
     sentences = [f"consumer groups use it: {', '.join(read)}"] if read else []

@@ -24,7 +24,7 @@ NO_SERVER_TIME = (
 
 
 def ahead_of(server: ServerTime, clock: Clock) -> timedelta:
-    """How far this host's clock is surely ahead of the server's now; negative: behind; zero: no difference is sure."""
+    """Return how far this host's clock is surely ahead of the server's; negative: behind; zero: no sure difference."""
     ours, now = clock.utc(), clock.now()
     earliest = server.at + timedelta(seconds=now - server.answered_at)
     latest = server.at + timedelta(seconds=now - server.asked_at)
@@ -38,7 +38,7 @@ def passed_by_both(server: ServerTime | None, clock: Clock) -> datetime:
 
 
 def reached_by_either(server: ServerTime | None, clock: Clock) -> datetime:
-    """A time that neither clock has passed, whichever of the two a time that is to be compared was taken from."""
+    """Return a time that neither clock has passed, whichever clock a compared time comes from."""
     return clock.utc() + abs(ahead_of(server, clock) if server else timedelta(0))
 
 

@@ -48,7 +48,7 @@ def check_counted(counts: PartitionCounts, live: ClusterSnapshot) -> None:
 
 
 def counts_without_states(live: ClusterSnapshot) -> PartitionCounts:
-    """What is known of a snapshot whose partition states were not read: what the plan's load table begins with."""
+    """Count a snapshot without partition states: the start of the plan's load table."""
     load = live_load(live)
     return PartitionCounts(replicas=load.replicas, preferred=load.leaders)
 

@@ -230,7 +230,7 @@ def _fates(kinds: Collection[Kind], live: Collection[int]) -> Mapping[Kind, Fate
 
 
 def _loss(kinds: Kinds, now: Mapping[Kind, Fate], then: Mapping[Kind, Fate]) -> Loss:
-    """What is offline or below its minimum already is not counted."""
+    """Count losses, without what is offline or below its minimum already."""
     return Loss(
         offline=sum(count for kind, count in kinds.items() if now[kind].loses_leader(then[kind])),
         below_min_isr=sum(count for kind, count in kinds.items() if now[kind].loses_min_isr(then[kind])),

@@ -212,7 +212,7 @@ def _login_problems(properties: Mapping[str, str]) -> Iterator[str]:
 
 
 def _address_problems(properties: Mapping[str, str]) -> Iterator[str]:
-    """As host and port: what librdkafka and kafka-python would each take for another server, or for none."""
+    """Yield problems of host and port: values that librdkafka or kafka-python would read as another server, or none."""
     for name in ("bootstrap.servers", "metadata.broker.list"):
         servers = [server.strip() for server in properties.get(name, "").split(",") if server.strip()]
         if name in properties and not (servers and all(map(_SERVER.fullmatch, servers))):
@@ -225,7 +225,7 @@ def _with(names: frozenset[str], properties: Mapping[str, str]) -> str:
 
 
 def has_readable_password(properties: Mapping[str, str]) -> bool:
-    """Whether the login sends its password or token as it stands, over a connection that anybody on the way can read.
+    """Return whether the login sends its password or token readable, over a connection without TLS.
 
     SCRAM and Kerberos send none. Without a mechanism librdkafka takes GSSAPI.
     """

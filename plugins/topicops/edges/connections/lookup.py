@@ -178,7 +178,7 @@ def place_of_kafka(environment: Environment, role: Role) -> str:
 
 
 def principal_of(properties: Mapping[str, str]) -> str:
-    """The principal that the brokers see, as far as the properties show it: ``User:alice``; a certificate's file."""
+    """Return the principal of the brokers, as far as the properties show it: ``User:alice``; a certificate's file."""
     if user := properties.get("sasl.username"):
         return f"User:{user}"
     if properties.get("security.protocol", "").lower().startswith("sasl"):

@@ -56,7 +56,7 @@ CLOSED = "it closes the connection without an answer"
 
 
 def other_server(host: str, port: int) -> str:
-    """What answers, in plain text, at a port that does not speak the wanted protocol; empty: that is not known."""
+    """Return what answers in plain text at a port without the wanted protocol; empty means not known."""
     for question, name, starts in _OTHERS:
         try:
             with opened(host, port, None) as connection:

@@ -78,7 +78,7 @@ def folders_in(folder: Path) -> tuple[Path, ...]:
 
 
 def readable_json(value: object) -> str:
-    """For people too: keys sorted, indented."""
+    """Return JSON that people can read too: keys sorted, indented."""
     return json.dumps(msgspec.to_builtins(value), indent=2, sort_keys=True)
 
 
@@ -112,11 +112,11 @@ class ArtifactStore:
             raise self._damaged(name, error) from error
 
     def write_json(self, name: str, value: object) -> Path:
-        """As ``readable_json``."""
+        """Write as ``readable_json``."""
         return self._write(name, f"{readable_json(value)}\n".encode())
 
     def write_value(self, name: str, value: object) -> Path:
-        """For values of the model: environments, snapshots, desired topics, deltas, outcomes, checks, results."""
+        """Write a value of the model: environment, snapshot, desired topics, delta, outcomes, checks, results."""
         return self._write(name, msgspec.json.encode(value, enc_hook=_as_written))
 
     def read_value(self, name: str, value_type: type[T]) -> T:

@@ -140,7 +140,7 @@ def last_line(handle: int) -> AuditHead:
 
 
 def last_line_number(folder: Path, environment: str) -> int:
-    """Of an environment's log; 0: it has none. Raises ``ArtifactError``."""
+    """Return the number of the last line of an environment's log; 0 without one. Raises ``ArtifactError``."""
     full = full_files(folder, environment)
     for path in (log_path(folder, environment), *reversed(full)):
         with as_artifact_error(path, "cannot be read"):

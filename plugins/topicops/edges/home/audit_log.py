@@ -44,7 +44,7 @@ FULL_MIB = 16
 
 
 def full_size() -> int:
-    """Bytes after which a new file begins: ``$TOPICOPS_AUDIT_FILE_MIB``. Raises ``UsageError``."""
+    """Return the bytes after which a new file begins: ``$TOPICOPS_AUDIT_FILE_MIB``. Raises ``UsageError``."""
     written = os.environ.get("TOPICOPS_AUDIT_FILE_MIB") or str(FULL_MIB)
     if not (written.isascii() and written.isdecimal() and 0 < len(written) < 7 and int(written)):
         raise UsageError(f"TOPICOPS_AUDIT_FILE_MIB={written}: write a whole number of MiB above 0")
@@ -125,7 +125,7 @@ class FileAuditLog:
 
     @contextmanager
     def _opened(self) -> Iterator[int]:
-        """The current file, locked; made where there is none."""
+        """Open and lock the current file; make it if there is none."""
         advice = "; nothing more is sent: check the disk, then run again"
         with as_artifact_error(self._path, "the audit log cannot be written", advice), ExitStack() as stack:
             yield self._locked(stack)
@@ -208,7 +208,7 @@ class FileAuditLog:
 
 
 def _more(change: Change) -> dict[str, object]:
-    """Of a delete the reason in the tombstone; of a config without an override, the default that the plan showed."""
+    """Return a delete's reason in the tombstone, or the default that the plan showed for a config without override."""
     if isinstance(change, DeleteTopic):
         return {"reason": change.reason}
     if not isinstance(change, ConfigureTopic):

@@ -137,10 +137,10 @@ class FileLease:
             raise LeaseLostError(f"the lease {names} was removed or replaced; nothing more is sent: run it again")
 
     def zxid(self) -> None:
-        """None: this lease is not in ZooKeeper."""
+        """Return None: this lease is not in ZooKeeper."""
 
     def server_time(self) -> None:
-        """None: no server of the cluster keeps this lease."""
+        """Return None: no server of the cluster keeps this lease."""
 
     def _lock(self, path: Path, deadline: float) -> None:
         try:
@@ -183,7 +183,7 @@ class NoLease:
         """Do nothing: this lease cannot be lost."""
 
     def zxid(self) -> None:
-        """None: this lease is not in ZooKeeper."""
+        """Return None: this lease is not in ZooKeeper."""
 
     def server_time(self) -> None:
-        """None: no server of the cluster keeps this lease."""
+        """Return None: no server of the cluster keeps this lease."""

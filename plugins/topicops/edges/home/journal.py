@@ -106,7 +106,7 @@ def intended_topics(folder: Path) -> frozenset[str]:
 
 
 def journal_entries(folder: Path) -> list[JournalEntry]:
-    """Of all tries of a run, in the order of their times. Raises as ``read_journal``."""
+    """Return the entries of all tries of a run, by time. Raises as ``read_journal``."""
     with as_artifact_error(folder, "cannot be read"):
         journals = sorted(path for path in folder.glob("journal-*.jsonl") if path.is_file())
     return sorted((entry for path in journals for entry in read_journal(path)), key=lambda entry: entry.at)
@@ -126,7 +126,7 @@ def has_later_try(path: Path) -> bool:
 
 
 def open_intents(entries: Sequence[JournalEntry]) -> tuple[JournalEntry, ...]:
-    """Intents without an outcome: a crashed run may have sent them, and no later run has checked them."""
+    """Return the intents without outcome: a crashed run may have sent them, and no later run has checked them."""
     pending: dict[str, JournalEntry] = {}
     for entry in entries:
         if entry.kind == "intent":

@@ -189,7 +189,7 @@ class KafkaAdmin:
         return futures
 
     def _configure(self, changes: Sequence[ConfigureTopic], *, validate_only: bool = False) -> Futures:
-        """One request for the changes of single overrides, and one for those that replace all of a topic."""
+        """Send one request for the changes of single overrides, and one for those that replace all of a topic."""
         client = self._applier.client()
         single = [_config_resource(change) for change in changes if not change.precondition.all_overrides]
         whole = [
@@ -224,7 +224,7 @@ class KafkaAdmin:
         return self._checked_for_successor(answers)
 
     def _checked_for_successor(self, answers: Sequence[Answer]) -> list[Answer]:
-        """After an unclear answer the controller may be dead: wait until another broker takes over."""
+        """Wait after an unclear answer until another broker takes over, because the controller may be dead."""
         is_unclear = any(answer.kind is AnswerKind.UNCLEAR for answer in answers)
         successor = self._watch.awaited_successor() if is_unclear else ""
         if not successor:

@@ -67,7 +67,7 @@ class ControllerWatch:
         return successor
 
     def _answers(self) -> bool:
-        """Whether the controller answers; True where it is not known, since no election can be waited for then."""
+        """Return whether the controller answers; True if it is not known, since no election can be waited for then."""
         if self._controller is None or self._connections.current is None:
             return True
         answers = self._connections.current.ask({self._controller: MetadataRequest(topics=[])})

@@ -119,7 +119,7 @@ class KafkaReader:
         self._views = BrokerViews(properties, timeout_s=VIEW_TIMEOUT_S)
 
     def __enter__(self) -> Self:
-        """Ask for the list of brokers first: librdkafka goes on asking a port that will never answer.
+        """Ask for the list of brokers first: librdkafka never stops asking a port that does not answer.
 
         Raises ``ClusterError`` where no broker answers; the text has the cause for each server.
         """
@@ -185,7 +185,7 @@ class KafkaReader:
         """Do nothing: the brokers' answers carry no ZooKeeper transaction to compare with."""
 
     def server_time(self) -> ServerTime | None:
-        """By the clock of the quorum's leader; None where ZooKeeper controls the brokers: they do not tell it."""
+        """Return the time of the quorum's leader; None if ZooKeeper controls the brokers: they do not send it."""
         quorum = ask_quorum(self._connections())
         return None if quorum is None else quorum.time
 
@@ -194,7 +194,7 @@ class KafkaReader:
         return self._described_cluster()[1]
 
     def controller_epoch(self) -> int | None:
-        """The epoch of the quorum's leader; None where ZooKeeper controls the brokers: only ZooKeeper knows it."""
+        """Return the epoch of the quorum's leader; None if ZooKeeper controls the brokers: only ZooKeeper knows it."""
         quorum = ask_quorum(self._connections())
         return None if quorum is None else quorum.epoch
 
@@ -266,7 +266,7 @@ class KafkaReader:
         return [view for view in self._views.views(brokers, topics).values() if isinstance(view, BrokerView)]
 
     def _descriptions(self, names: Sequence[str]) -> dict[str, Description]:
-        """By name, without absent topics."""
+        """Return descriptions by name, without absent topics."""
         described = self._in_batches(names, self._describe_topics)
         found = {name: _description(answer) for name, answer in described.items()}
         if without := [name for name, description in found.items() if description.topic_id == NO_TOPIC_ID]:

@@ -122,7 +122,7 @@ def _ended(fields: dict[str, Entry], line: int, column: int) -> Fields:
 
 @lru_cache(maxsize=_LINES_KEPT)
 def _read_line(number: int, line: str) -> _Line:
-    """One line at its place; files with the same line at the same place share its entry."""
+    """Read one line at its place; files with the same line at the same place share its entry."""
     found = _LINE.fullmatch(line)
     if found is None:
         if _NOTHING.fullmatch(line):

@@ -166,7 +166,7 @@ def folder_in_repository(topics: Path) -> str:
 
 
 def main_branch(folder: Path) -> str | None:
-    """The default branch of ``origin`` where the clone knows it, else the branch that ``HEAD`` is on, else None."""
+    """Return the default branch of ``origin`` if the clone knows it, else the branch of ``HEAD``, else None."""
     remote = _ask(folder, "symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD")
     own = _ask(folder, "symbolic-ref", "--quiet", "--short", "HEAD")
     return remote.removeprefix("origin/") if remote else own

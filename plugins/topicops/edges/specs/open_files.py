@@ -33,7 +33,7 @@ class ReadingError(Exception):
     def __init__(
         self, code: Code, span: Span, summary: str, remedy: str = "", *, other: tuple[Span, str] | None = None
     ) -> None:
-        """``other``: a second place of the file, and what stands there."""
+        """Take a second place of the file, ``other``, and what is written there."""
         super().__init__(summary)
         self.code, self.span, self.summary, self.remedy, self.other = code, span, summary, remedy, other
 
@@ -66,7 +66,7 @@ def require_folder(topics: Path) -> None:
 
 
 def folder_below(files: Iterable[str]) -> str | None:
-    """The folder that has the environments, among paths with ``/``; None where these are those of topics themselves."""
+    """Return the folder with the environments, among paths with ``/``; None if these are paths inside that folder."""
     holders = {path.rpartition("/")[0] for path in files if path.endswith(".yaml")}
     found = sorted(holder for holder in holders if holder.rpartition("/")[2] == _ENVIRONMENTS)
     return None if not found or _ENVIRONMENTS in found else found[0].rpartition("/")[0]
@@ -217,7 +217,7 @@ def source_lines(file: Path) -> list[str]:
 
 
 def regular_text(file: Path, *, room: int = 1) -> str | None:
-    """The whole of a file; None where it is not a regular, readable file of UTF-8 within ``room`` times the limit."""
+    """Return the whole of a file; None unless it is regular, readable UTF-8 within ``room`` times the limit."""
     try:
         return open_regular(file, room=room).decode()
     except (ReadingError, UnicodeDecodeError):

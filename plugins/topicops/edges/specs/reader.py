@@ -59,7 +59,7 @@ _UTF_16_OR_32 = re.compile(rb"\xff\xfe|\xfe\xff|\x00.|.\x00", re.DOTALL)
 
 
 def read_tree(topics: Path) -> Tree:
-    """Every file below ``topics``, with what it says or why it cannot be read. Raises ``UsageError`` for no folder."""
+    """Read every file below ``topics``, with its content or its problem. Raises ``UsageError`` for no folder."""
     require_folder(topics)
     with gc_paused():
         read = [_read_place(place) for place in walk(topics)]
@@ -82,7 +82,7 @@ def _read_place(place: Place) -> tuple[Document | None, Diagnostic | None]:
 
 
 def read_document(data: bytes, *, room: int = 1) -> Node:
-    """What the bytes of a file say, in ``room`` times as many nodes as others may have. Raises ``ReadingError``."""
+    """Parse the bytes of a file, with ``room`` times as many nodes as others may have. Raises ``ReadingError``."""
     text = _decoded(data)
     if "\t" not in text and "\r" not in text:
         simple = read_simple(text, deepest=DEEPEST, most_nodes=MOST_NODES)

@@ -65,12 +65,12 @@ class RowsByTopic(Mapping[str, Value], Generic[Value]):
         return super().items()
 
     def read(self, names: Collection[str]) -> Mapping[str, Value]:
-        """As ``model.topics_in_files.InFile``."""
+        """Do as ``model.topics_in_files.InFile``."""
         wanted = [name for name in names if name in self._found]
         return dict(self._read(wanted)) if wanted else {}
 
     def hold(self, names: Collection[str]) -> None:
-        """As ``model.topics_in_files.InFile``."""
+        """Do as ``model.topics_in_files.InFile``."""
         missing = [name for name in names if name in self._found and self._found[name] is None]
         if missing:
             self._found.update(self._read(missing))
@@ -114,7 +114,7 @@ class LiveTables:
     """
 
     def __init__(self, folder: TableFolder, release: Release) -> None:
-        """``release``: whose brokers judge the overrides."""
+        """Take the ``release`` whose brokers judge the overrides."""
         self._folder = folder
         self._release = release
         self._new: tuple[NewTable, ...] = ()

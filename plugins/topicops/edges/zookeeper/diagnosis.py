@@ -29,7 +29,7 @@ QUESTION = b"srvr"
 
 
 def diagnosis(servers: Sequence[tuple[str, int]], context: ssl.SSLContext | None) -> list[PortProblem]:
-    """One problem for each server that has one; those to be fixed in the connection first. No context: plain text."""
+    """List a problem for each server that has one; those of the connection first. No context means plain text."""
     return port_problems(servers, lambda host, port: _examine(host, port, context))
 
 
@@ -53,7 +53,7 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
 
 
 def _unusable(field: str, error: Exception) -> ConnectionSecurityError:
-    """Without the name of the file, which is a value of the connection."""
+    """Leave out the name of the file, which is a value of the connection."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return ConnectionSecurityError(
         f"{field} of the ZooKeeper connection cannot be used: {printable(reason)}; "

@@ -128,7 +128,7 @@ class ZooKeeperLease:
         return self.session.zxid
 
     def server_time(self) -> ServerTime | None:
-        """When ZooKeeper's leader wrote the znode, by its own clock; None: it is gone, or its time is in no calendar.
+        """Return when ZooKeeper's leader wrote the znode, by its clock; None: it is gone, or has no calendar time.
 
         Source: org.apache.zookeeper.server.PrepRequestProcessor (3.8): the leader stamps each transaction.
         """
@@ -187,7 +187,7 @@ class ZooKeeperLease:
         logger.info("lease taken hosts=%s run=%s", self.session.hosts, self._holder.run)
 
     def _taken_or_watched(self, asked_at: float, deadline: float) -> threading.Event | None:
-        """None: the lease is ours. While another run has it, the event that its release sets, until ``deadline``."""
+        """Return None if the lease is ours; else the event that its release sets, until ``deadline``."""
         entry = msgspec.json.encode(self._holder)
         while not self._create_lease(entry):
             released = threading.Event()

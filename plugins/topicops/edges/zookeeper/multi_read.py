@@ -61,7 +61,7 @@ class MultiRead:
 
 
 def request_parts(paths: Sequence[str], *, chroot: str) -> list[bytes]:
-    """One part of the request for each znode. The chroot is added here: kazoo's ``_call`` does not."""
+    """Make one part of the request for each znode. The chroot is added here: kazoo's ``_call`` does not."""
     return [_head(len(whole := (chroot + path).encode())) + whole + _NO_WATCH for path in paths]
 
 

@@ -151,7 +151,7 @@ class ZooKeeperReader:
         return self.session.chroot
 
     def server_time(self) -> None:
-        """None: only a write shows ZooKeeper's clock, as that of the lease does."""
+        """Return None: only a write shows ZooKeeper's clock, as that of the lease does."""
 
     def catch_up_with(self, lease: Lease) -> None:
         """Refuse, from now on, a server that has not seen every change that the lease's session has seen.
@@ -267,7 +267,7 @@ class ZooKeeperReader:
         return 0 if znode is None else znodes.decode_controller_epoch(CONTROLLER_EPOCH, znode.data)
 
     def controller_id(self) -> int | None:
-        """None while none is elected. Raises ``UnsupportedTargetError`` under KRaft."""
+        """Return None while none is elected. Raises ``UnsupportedTargetError`` under KRaft."""
         return self._zookeeper_controller(self.connected(lambda: self.session.get(CONTROLLER)))
 
     def connected(self, read: Callable[[], T]) -> T:

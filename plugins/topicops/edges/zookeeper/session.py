@@ -398,7 +398,7 @@ class ZooKeeperSession:
         return refused(where, self._kazoo_log.refusal or error)
 
     def wait_for_znode(self, path: str, pending: AsyncResult) -> Znode | None:
-        """As ``wait_for``, for a request whose answer is data and stat."""
+        """Wait as ``wait_for``, for a request whose answer is data and stat."""
         found = self.wait_for(path, pending)
         return None if found is None else Znode.of(*found)
 

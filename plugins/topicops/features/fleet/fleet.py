@@ -104,7 +104,7 @@ def open_fleet(
     progress: Callable[[str], None] = no_progress,
     version: str | None = None,
 ) -> Fleet:
-    """As ``open_run``, for many environments: ``<home>/runs/<group>/<run id>/<environment>``."""
+    """Open as ``open_run``, for many environments: ``<home>/runs/<group>/<run id>/<environment>``."""
     runs = {
         environment: open_run(
             environment=environment,
@@ -142,7 +142,7 @@ class Steps:
         return [run for name, run in self.fleet.runs.items() if name not in self.failures]
 
     def each(self, step: Callable[[EnvironmentRun], T], *, at_once: int = 1) -> dict[str, T]:
-        """What the step gives, by environment; an error ends its environment. One at a time: in this very thread."""
+        """Return a step's results by environment; an error ends its environment. One at a time uses this thread."""
         runs = self.going
         found = map(partial(attempt, step), runs) if at_once == 1 else _side_by_side(step, runs, at_once=at_once)
         values = {run.environment: self.noted(run, value) for run, value in zip(runs, found, strict=True)}
@@ -189,7 +189,7 @@ def plan_fleet(
     states: bool = False,
     only: str | None = None,
 ) -> FleetReport:
-    """A plan for each environment, byte for byte that of its own run. Raises ``UsageError`` for an unknown one."""
+    """Plan each environment, byte for byte as in its own run. Raises ``UsageError`` for an unknown one."""
     steps = Steps(fleet)
     _compare(steps, engine, engines, states=states, needs=needs_of(only))
     fleet.progress(f"Planning {len(steps.going)} environments")

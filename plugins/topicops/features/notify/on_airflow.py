@@ -53,7 +53,7 @@ def tell_of_run(
     is_whole: bool,
     approval: str,
 ) -> None:
-    """Tell how the run ended."""
+    """Send the events of how the run ended."""
     from topicops.features.notify.telling import note_end_told, telling_of_run
 
     telling = partial(telling_of_run, run, mode=mode, failed_tasks=failed_tasks, is_whole=is_whole, approval=approval)
@@ -62,7 +62,7 @@ def tell_of_run(
 
 
 def tell_of_drift(run: EnvironmentRun, notifiers: Sequence[BaseNotifier], context: Context, *, is_whole: bool) -> None:
-    """Tell of the differences between cluster and files."""
+    """Send events about the differences between cluster and files."""
     from topicops.features.notify.telling import telling_of_drift
 
     tell(partial(telling_of_drift, run, is_whole=is_whole), notifiers, context)
@@ -102,7 +102,7 @@ def tell(
 
 
 def tell_of_end(run: EnvironmentRun, reason: str, notifiers: Sequence[BaseNotifier], context: Context) -> None:
-    """Tell the notifiers of a DAG file of a run that failed, unless its report has told of it."""
+    """Send the failure of a run to the notifiers of a DAG file, unless its report has sent it."""
     from topicops.features.notify.telling import telling_of_failure
 
     _tell_each(telling_of_failure(run, reason), _receivers(notifiers), context)
@@ -145,7 +145,7 @@ def _tell_each(found: Telling, receivers: Iterable[tuple[str, BaseNotifier]], co
 
 
 def _those_of_setting() -> Iterator[tuple[str, BaseNotifier]]:
-    """With names of their own: a notifier of a DAG file, of the same class, is another receiver."""
+    """Give them their own names: a notifier of a DAG file, of the same class, is another receiver."""
     try:
         made = notifiers_of_setting()
     except UsageError as error:

@@ -135,7 +135,7 @@ def telling_of_answer(run: EnvironmentRun, *, kind: EventKind, verdict: str, cha
 
 
 def note_end_told(run: EnvironmentRun) -> None:
-    """Note that everybody was told how the run ended, so that nobody is told again that it failed."""
+    """Note that all receivers know how the run ended, so that none gets its failure again."""
     with suppress(ArtifactError):
         run.store.write_text(END_TOLD_FILE, "")
 

@@ -225,7 +225,7 @@ def _checked_step(live: ClusterSnapshot, changes: Sequence[Change], lost: Collec
 def _with_skew(
     changes: Sequence[Change], played: Sequence[RehearsedChange], kinds: PartitionKinds, brokers: Collection[int]
 ) -> Iterator[RehearsedChange]:
-    """The changes in their order; creates and expansions that are done may have leaders elsewhere than planned."""
+    """Yield the changes in order; done creates and expansions may have other leaders than planned."""
     moved = {
         name
         for kind, fate, names in kinds.fates(brokers)

@@ -181,7 +181,7 @@ class AirflowClient:
         return self._send("GET", _run_path(dag_id, run_id), _Run).state
 
     def run_ended_at(self, dag_id: str, run_id: str) -> datetime | None:
-        """None while the run has not ended."""
+        """Return None while the run has not ended."""
         return self._send("GET", _run_path(dag_id, run_id), _Run).end_date
 
     def run_note(self, dag_id: str, run_id: str) -> str:
@@ -193,7 +193,7 @@ class AirflowClient:
         return {run.dag_run_id: run.state for run in runs}
 
     def tasks(self, dag_id: str, run_id: str) -> Mapping[str, TaskState]:
-        """The tasks of a run by id; of a mapped task one instance, which has not ended well if there is such a one."""
+        """Return the tasks of a run by id; of a mapped task one instance, if possible one that has not ended well."""
         path = f"{_run_path(dag_id, run_id)}/taskInstances?order_by=map_index&limit=100"
         found: dict[str, TaskState] = {}
         for task in self._send("GET", path, _Tasks).task_instances:

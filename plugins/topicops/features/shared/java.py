@@ -60,7 +60,7 @@ def _java_candidates(environ: Mapping[str, str]) -> Iterator[Path]:
 
 
 def noexec_problem(text: str) -> str:
-    """Why Java could not load a library that it unpacks below the folder for temporary files; empty: no such error."""
+    """Say why Java could not load a library that it unpacks into the temporary folder; empty: no such error."""
     if "UnsatisfiedLinkError" in text and "failed to map segment" in text:
         return "the folder for temporary files is mounted noexec: set TMPDIR to another"
     return ""
@@ -97,7 +97,7 @@ def class_archive_path(title: str, java: Path, jars: Iterable[Path], flags: Sequ
 
 
 def created_archive(title: str, path: Callable[[], Path], create: Callable[[Path], None]) -> Path | None:
-    """The archive, created if it is missing; None when that fails: it is optional, without it a start takes longer."""
+    """Return the archive, created if missing; None when that fails: without it a start only takes longer."""
     try:
         archive = path()
         if not archive.is_file():

@@ -15,7 +15,7 @@ from topicops.model.specs.document import Document, Node
 
 
 def shown(path: Path) -> str:
-    """As diagnostics name it: relative to the working folder, with ``/``."""
+    """Return the path as diagnostics name it: relative to the working folder, with ``/``."""
     return os.path.relpath(path).replace(os.sep, "/")
 
 

@@ -80,7 +80,7 @@ def chunks_of(fields: Fields, lines: Sequence[str], *, start: int, end: int) -> 
 
 
 def end_of(entry: Entry, lines: Sequence[str], *, end: int) -> int:
-    """The first line, at most ``end``, after a field and after the comments below it that are indented deeper."""
+    """Return the first line, at most ``end``, after a field and the comments below it that are indented deeper."""
     key, value = entry
     depth = key.span.column - 1
     line = last_line(value, lines, below=depth, line=key.span.line) + 1

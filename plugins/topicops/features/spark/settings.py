@@ -114,7 +114,7 @@ def spark_kind(address: str) -> SparkKind | None:
 
 
 def masked(address: str) -> str:
-    """The address without what may be secret: a login, and all parameters but those that are known as harmless."""
+    """Mask what may be secret in an address: a login, and all parameters except known harmless ones."""
     if "://" not in address and spark_kind(address):
         return address
     found = None if "@" in address else _ADDRESS.fullmatch(address)
@@ -198,7 +198,7 @@ def _with_port(host: str, port: int | None) -> str:
 
 
 def _connect_address_of(connection: ConnectionFields) -> str:
-    """Source: apache-airflow-providers-apache-spark, SparkConnectHook#get_connection_url (6.3)."""
+    """Return the address. Source: apache-airflow-providers-apache-spark, SparkConnectHook#get_connection_url (6.3)."""
     host = connection.host.removeprefix("sc://").rstrip("/")
     if not host:
         raise UsageError("the connection has no host; give it the Connect server's")

@@ -115,7 +115,7 @@ class Access:
         return READERS[self.environment.spec.cluster.source](self)
 
     def lease(self, cluster_id: str, *, operation: str, lock_timeout_s: float) -> AbstractContextManager[Lease]:
-        """The right to change the cluster. Raises ``LeaseHeldError`` on entering while another run has it."""
+        """Give the right to change the cluster. Raises ``LeaseHeldError`` on entering while another run has it."""
         return LEASES[self.environment.spec.cluster.lease](self, cluster_id, operation, lock_timeout_s)
 
     def admin(self, roles: Collection[Role]) -> AbstractContextManager[KafkaAdmin]:
@@ -146,13 +146,13 @@ class Access:
         return closing(BrokerViews(self.kafka("reader"), timeout_s=max(VIEW_DEADLINE_S, broker_patience_s())))
 
     def with_broker_answers(self, live: ClusterSnapshot) -> ClusterSnapshot:
-        """The snapshot with the brokers' releases, and with the defaults that it lacks, as far as brokers give them."""
+        """Add the brokers' releases to the snapshot, and defaults that it lacks, as far as brokers give them."""
         with self.questions() as questions:
             return with_broker_answers(live, questions)
 
 
 def with_broker_answers(live: ClusterSnapshot, questions: ClusterQuestions) -> ClusterSnapshot:
-    """The snapshot with what brokers tell: releases, requests that they do not offer, and defaults that it lacks."""
+    """Add the brokers' answers to the snapshot: releases, missing requests, and defaults that it lacks."""
     defaults = questions.broker_defaults() if live.broker_defaults is None else live.broker_defaults
     releases, missing = questions.releases(), questions.missing_requests()
     return replace(live, broker_defaults=defaults, releases=releases, missing_requests=missing)

@@ -62,7 +62,7 @@ def read_specs(files: SpecFiles, *, needs: Needs | None = None) -> Validated:
 
 
 def read_needed_specs(files: SpecFiles, needs: Needs | None, progress: Callable[[str], None]) -> Validated:
-    """As ``read_specs``; a line of progress counts the files with errors that are left out."""
+    """Read as ``read_specs``; a line of progress counts the files with errors that are left out."""
     from topicops.steps.specs.needed import left_out_line
 
     validated = read_specs(files, needs=needs)
@@ -72,7 +72,7 @@ def read_needed_specs(files: SpecFiles, needs: Needs | None, progress: Callable[
 
 
 def diagnostics_named(topics: Path, found: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """The same problems; files that are not below the working folder are named from the root of their repository.
+    """Return the problems; files outside the working folder are named from the root of their repository.
 
     Also in the sentences, which may name another file.
     """

@@ -150,7 +150,7 @@ def known_lost_topics(home: Path, environment: str, live: ClusterSnapshot, desir
 
 
 def known_past_deletes(home: Path, environment: str, topics: Collection[str]) -> Mapping[str, PastDelete]:
-    """Which of these topics a run of this environment has deleted: they come back empty. Raises ``ArtifactError``."""
+    """Return which of these topics a run here has deleted: they come back empty. Raises ``ArtifactError``."""
     return past_deletes(audit_folder(home), environment, topics)
 
 

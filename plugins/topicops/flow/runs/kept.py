@@ -132,7 +132,7 @@ def load_snapshot(run: Run) -> Snapshot:
 
 
 def load_reading(run: Run) -> Reading | None:
-    """None means that the run has read no cluster."""
+    """Return None if the run has read no cluster."""
     return run.store.read_value(READING_FILE, Reading) if run.store.has(READING_FILE) else None
 
 
@@ -157,7 +157,7 @@ def keep_facts(run: Run, when: FactsWhen, facts: Facts, tables: TableFolder | No
 
 
 def load_facts(run: Run, when: FactsWhen) -> Facts | None:
-    """None means that they were not counted in this run."""
+    """Return None if they were not counted in this run."""
     name = facts_file(when)
     return run.store.read_value(name, Facts) if run.store.has(name) else None
 
@@ -202,7 +202,7 @@ def load_results(run: Run) -> RunResults:
 
 
 def load_all_results(run: Run) -> RunResults:
-    """As ``load_results``, with what the run has compared."""
+    """Load as ``load_results``, with what the run has compared."""
     desired = _loaded(run, DESIRED_FILE, Desired)  # its topics may be in a table, which is not read
     return replace(
         load_results(run),
@@ -224,7 +224,7 @@ def live_snapshot(tables: TableFolder | None, reader: LiveReader, release: Relea
 
 
 def snapshot_into(tables: TableFolder, reader: LiveReader, release: Release, *, states: bool) -> ClusterSnapshot:
-    """A snapshot whose topics go into these tables while they are read; brokers of ``release`` judge overrides."""
+    """Read a snapshot and write its topics into these tables; brokers of ``release`` judge overrides."""
     from topicops.edges.tables.results import write_cluster
     from topicops.edges.tables.topics import LiveTables
 
@@ -235,7 +235,7 @@ def snapshot_into(tables: TableFolder, reader: LiveReader, release: Release, *, 
 
 
 def note_reading(run: Run, home: Path, when: FactsWhen) -> None:
-    """Before the cluster is read: keep how many changes were sent so far."""
+    """Keep how many changes were sent so far, before the cluster is read."""
     run.store.write_value(_marks_file(when), audit_marks(home))
 
 

@@ -109,13 +109,13 @@ def note_plan(home: Path, environment: str, plan: LatestPlan) -> None:
 
 
 def overtaken_by(home: Path, environment: str, run_after: datetime) -> str:
-    """The run that planned after one of that time; empty if there is none. Raises ``ArtifactError`` when damaged."""
+    """Return the run that planned after one of that time, or empty. Raises ``ArtifactError`` when damaged."""
     latest = LATEST_PLAN.of(home, environment).read()
     return latest.run if latest is not None and latest.run_after > run_after else ""
 
 
 def note_newest_good(run: EnvironmentRun, topics: str) -> None:
-    """At the end of a run of all topics that did what it should, or found nothing to do."""
+    """Note a run of all topics that did what it should, or found nothing to do."""
     try:
         NEWEST_GOOD.of(run.home, run.environment).write(NewestGood(run=run.name, at=now(), topics=topics))
     except ArtifactError as error:
@@ -218,7 +218,7 @@ def ask_to_stop(home: Path, environment: str, *, by: str) -> tuple[str, ...]:
 
 
 def note_begin(run: EnvironmentRun) -> Stop:
-    """At the begin of a run: a stop that was asked for before is not for this run."""
+    """Note the begin of a run: a stop that was asked for before is not for this run."""
     begun = _newest_stop(run)
     run.store.write_value(NOTED_FILE, begun)
     return begun

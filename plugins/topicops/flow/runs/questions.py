@@ -132,7 +132,7 @@ def write_question(run: Run, plan: Plan, text: str, *, rejected_before: Collecti
 
 
 def withdraw_question(run: Run) -> None:
-    """No answer counts until the question is written anew."""
+    """Withdraw the question: no answer counts until it is written anew."""
     run.store.remove(QUESTION)
 
 

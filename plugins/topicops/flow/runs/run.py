@@ -97,7 +97,7 @@ def home_is_set() -> bool:
 
 
 def tables_uri() -> str | None:
-    """Below which runs keep their tables, ``$TOPICOPS_TABLES``; None: each in its own folder."""
+    """Return where runs keep their tables, ``$TOPICOPS_TABLES``; None means each in its own folder."""
     return os.environ.get("TOPICOPS_TABLES") or None
 
 
@@ -122,7 +122,7 @@ class Run:
     """Function that takes one line of progress."""
 
     def read_desired(self) -> Desired:
-        """With tables, its topics are read from theirs when they are asked for."""
+        """Read it; with tables, its topics are read when they are asked for."""
         desired, tables = self.store.read_value(DESIRED_FILE, Desired), self.tables()
         if tables is None:
             return desired
@@ -131,7 +131,7 @@ class Run:
         return replace(desired, topics=read_desired_topics(tables))
 
     def read_live(self) -> ClusterSnapshot:
-        """With tables, its topics are read from theirs when they are asked for."""
+        """Read it; with tables, its topics are read when they are asked for."""
         live, tables = self.store.read_value(LIVE_FILE, ClusterSnapshot), self.tables()
         if tables is None:
             return live
@@ -148,7 +148,7 @@ class Run:
         return tables_at(self.store.read_value(TABLES_FILE, TablesFile).place, tables_uri(), self.store.folder)
 
     def known_tables(self) -> TableFolder:
-        """As ``tables``. Raises ``ArtifactError`` in a run that keeps none."""
+        """Return ``tables``. Raises ``ArtifactError`` in a run that keeps none."""
         if (tables := self.tables()) is None:
             raise ArtifactError(f"{self.store.path(TABLES_FILE)}: missing: this run has no tables; start a new one")
         return tables
@@ -189,7 +189,7 @@ class EnvironmentRun(Run):
         return self.files.topics
 
     def access(self, environment: Environment) -> Access:
-        """How this run reaches the environment's cluster."""
+        """Say how this run reaches the environment's cluster."""
         return Access(environment=environment, run=self.name, home=self.home, connections=self.connections)
 
 
@@ -279,7 +279,7 @@ def safety_notes(environment: Environment) -> Iterator[str]:
 
 
 def read_environment(run: EnvironmentRun) -> Environment:
-    """The environment as ``validate`` found it, so that a run judges by one; without that step, as files have it now.
+    """Return the environment as ``validate`` found it, so that a run judges by one; else as files have it now.
 
     Raises:
         SpecError: With every problem of every file.

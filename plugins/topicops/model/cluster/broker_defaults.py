@@ -42,7 +42,7 @@ Default = tuple[DefaultOnBrokers, ...]
 
 
 def default_of(config: str, defaults: BrokerDefaults | None, brokers: Collection[int]) -> Default:
-    """What these brokers use for a config that a topic does not set; a broker without an answer is among them."""
+    """Return what these brokers use for a config that a topic does not set; also brokers without an answer."""
     found: dict[str | None, list[int]] = {}
     for broker in sorted(brokers):
         given = (defaults or {}).get(broker, "")

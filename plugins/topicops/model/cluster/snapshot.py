@@ -317,7 +317,7 @@ class ClusterSnapshot:
         return totals.partitions - led - going
 
     def _offline(self, topic: LiveTopic) -> int:
-        """As ``PartitionHealth.is_offline`` says."""
+        """Count them as ``PartitionHealth.is_offline`` does."""
         states = topic.states or {}
         return sum(p not in states or states[p].leader not in self.brokers for p in topic.assignment)
 

@@ -161,7 +161,7 @@ class GateWord(StrEnum):
 
 
 def before_and_after(change: Change) -> tuple[dict[str, object] | None, dict[str, object] | None]:
-    """The values before and after a change, as JSON; ``assignment`` maps partition ids, as text, to replica lists."""
+    """Return the values before and after a change, as JSON; ``assignment`` maps partition ids to replica lists."""
     match change:
         case CreateTopic():
             return None, {

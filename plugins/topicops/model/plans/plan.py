@@ -297,7 +297,7 @@ class Plan:
         return tuple(gated for gated in self.changes if gated.gate is word)
 
     def held_for(self, *, command: bool) -> tuple[GatedChange, ...]:
-        """The held changes that an approval lets run: those for which ``--approve`` counts, or those of the others."""
+        """Return the held changes that an approval lets run: for a command those of ``--approve``, else the others."""
         limit = self.command_approves
         return tuple(
             gated
@@ -316,7 +316,7 @@ class Plan:
 
 
 def _shown(activity: TopicActivity) -> Mapping[str, object]:
-    """Without the fields that came with 1.7 where they say nothing: older plans keep their fingerprints."""
+    """Leave out the fields of 1.7 that say nothing: older plans keep their fingerprints."""
     fields = msgspec.to_builtins(activity, str_keys=True)
     return {name: value for name, value in fields.items() if value or name not in ("emptied", "kept_ms")}
 

@@ -310,7 +310,7 @@ def _summary(plan: Plan) -> Json:
 
 
 def _encoded(document: Json) -> str:
-    """The file's text with its checksum: one line for each key and each list entry, so that a diff shows the change."""
+    """Write the text with its checksum: one line for each key and list entry, so that a diff shows the change."""
     complete = {**document, "checksum": sha256_of(document)}
     return "{\n" + ",\n".join(f"  {json.dumps(key)}: {_lines(value)}" for key, value in complete.items()) + "\n}\n"
 
@@ -386,7 +386,7 @@ def _changes(document: ChangesFile | PlanFile, raw: Json) -> Iterator[Change]:
 
 
 def change_of(entry: ChangeEntry, values: Json) -> Change:
-    """The fields of a change are those of its entry; ``before`` has them with ``_before``, but for a delete."""
+    """Read a change's fields from its entry; ``before`` has them with ``_before``, except for a delete."""
     before, after = (msgspec.convert(values[side] or {}, dict[str, object]) for side in ("before", "after"))
     earlier = {f"{name}_before": value for name, value in before.items()}
     try:

@@ -185,7 +185,7 @@ def _link_problems(entries: Sequence[AuditEntry], missing: int) -> Iterator[str]
 
 
 def _head_problems(file: AuditFile, head: AuditHead, name: str) -> Iterator[str]:
-    """A log may be longer than its head: after a crash between the two writes, or after ``noted`` was taken."""
+    """Yield problems. A log may be longer than its head: after a crash between both writes, or after ``noted``."""
     last = file.missing + len(file.entries)
     if head.count > last:
         yield f"it ends with line {last}, and {name} says {head.count}: the end is missing"

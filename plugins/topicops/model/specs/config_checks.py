@@ -40,7 +40,7 @@ def config_problem(name: str, text: str, release: Release) -> str:
 
 
 def value_problem(name: str, text: str, release: Release) -> str:
-    """As ``config_problem``; empty for a config that this release lacks, which is a problem of the name."""
+    """Judge as ``config_problem``; empty for a config that this release lacks, which is a problem of the name."""
     return config_problem(name, text, release) if name in configs_of(release) else ""
 
 
@@ -51,7 +51,7 @@ def later_problem(name: str, text: str, release: Release) -> str:
 
 
 def check_written(config: TopicConfig, text: str) -> None:
-    """As ``canonical_written``; raises ``ConfigValueError`` too if brokers of the config's release refuse the value."""
+    """Check as ``canonical_written``; raises ``ConfigValueError`` too if brokers of the release refuse the value."""
     require_taken(config, typed_written(config, text))
 
 

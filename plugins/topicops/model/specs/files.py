@@ -244,7 +244,7 @@ def fields_of(model: type[Written]) -> dict[str, FieldKind]:
 
 
 def _kind_of(annotation: object, limits: Sequence[object] = ()) -> Kind:
-    """``limits`` are what the model says beside the type; null is left out of the kind."""
+    """Return the kind; ``limits`` are what the model says besides the type; null is left out of the kind."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if any(isinstance(limit, AsWritten) for limit in limits):
         return AsWrittenKind()

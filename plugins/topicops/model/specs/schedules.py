@@ -75,7 +75,7 @@ def _spread(minutes: int, environment: str) -> str:
 
 
 def _every_problem(minutes: int) -> str | None:
-    """A cron can count only what divides the hour or the day."""
+    """Say why not: a cron can count only what divides the hour or the day."""
     if AN_HOUR % minutes == 0 or (minutes % AN_HOUR == 0 and A_DAY % minutes == 0):
         return None
     return "every: the time must divide an hour or a day without rest"

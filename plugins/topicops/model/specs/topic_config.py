@@ -247,7 +247,7 @@ def parse(name: str, text: str) -> ConfigValue:
 
 
 def typed(config: TopicConfig, text: str) -> ConfigValue:
-    """As ``parse``, of this config."""
+    """Parse as ``parse``, for this config."""
     text = _java_trim(text)
     match config.type:
         case "BOOLEAN":
@@ -263,7 +263,7 @@ def typed(config: TopicConfig, text: str) -> ConfigValue:
 
 
 def typed_written(config: TopicConfig, text: str) -> ConfigValue:
-    """As ``typed``, of what people write; raises as ``canonical_written``."""
+    """Parse as ``typed``, what people write; raises as ``canonical_written``."""
     return typed(config, _without_unit(config, _java_trim(text)) if config.is_whole_number else text)
 
 
@@ -276,7 +276,7 @@ def canonical(name: str, text: str) -> str:
 
 
 def canonical_written(name: str, text: str) -> str:
-    """As ``canonical``, for what people write: with units, and without spellings that readers disagree about.
+    """Spell as ``canonical``, what people write: with units, and without spellings that readers disagree about.
 
     Raises:
         AmbiguousNumberError: ``010``, ``1_000``, ``0x10``, ``1e3``, ``1:30`` for a whole number.
@@ -376,7 +376,7 @@ LONGEST_NUMBER = 100
 
 
 def _java_trim(text: str) -> str:
-    """As ``String.trim``: everything up to U+0020 goes, other blanks stay."""
+    """Trim as ``String.trim``: everything up to U+0020 goes, other blanks stay."""
     return text.strip("".join(map(chr, range(0x21))))
 
 

@@ -103,7 +103,7 @@ def say(problems: Sequence[str], run_id: str) -> None:
 
 
 def count_ages(environments: Collection[str]) -> None:
-    """The gauge ``topicops.<environment>.last_good_run_age_s`` of each environment.
+    """Set the gauge ``topicops.<environment>.last_good_run_age_s`` of each environment.
 
     Without metrics nothing is imported for it: a DAG file is parsed every half minute.
     """

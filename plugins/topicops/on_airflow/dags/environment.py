@@ -119,7 +119,7 @@ def misnamed(topics: Path) -> tuple[str, ...]:
 
 
 def _file_names(topics: Path) -> list[str]:
-    """Without exceptions and other parts of an environment."""
+    """Return the names without exceptions and other parts of an environment."""
     return [path.stem for path in sorted((topics / "environments").glob("*.yaml")) if "." not in path.stem]
 
 

@@ -186,7 +186,7 @@ class AskPerson(ApprovalOperator):
         )
 
     def validate_params_input(self, params_input: Mapping[str, Any]) -> None:
-        """Nothing: ``given_approval`` judges the recorded choices, and what it does not understand approves nothing."""
+        """Do nothing: ``given_approval`` judges the recorded choices, and unknown ones approve nothing."""
 
     def _address(self, context: Context) -> str:
         """Give the address of the question; empty where Airflow does not know its own address."""

@@ -110,7 +110,7 @@ def full_because(context: Context) -> str:
 
 
 def note_plan_of(run: EnvironmentRun, context: Context) -> None:
-    """No older run that is cleared may send anything from now on."""
+    """Note the plan, so that no older run that is cleared may send anything from now on."""
     note_plan(run.home, run.environment, LatestPlan(run=run.name, run_after=context["dag_run"].run_after))
 
 

@@ -62,7 +62,7 @@ def question_markdown(
 
 
 def form_params(plan: Plan, fields: Mapping[str, str], rejections: Mapping[str, Rejection]) -> dict[str, Param]:
-    """The fields beside the buttons, as Airflow draws them: one for each change or one for all, and the comment."""
+    """Return the fields beside the buttons, as Airflow draws them: one for each change or for all, and the comment."""
     by_title = {title_of(gated.change): gated for gated in plan.changes}
     params = {name: _field(name, value, by_title.get(name), rejections) for name, value in fields.items()}
     comment = Param(

@@ -53,7 +53,7 @@ class Judged:
     """Approver of each change whose approval counts, by digest."""
 
     def outcomes(self, actions: Collection[Action]) -> tuple[Outcome, ...]:
-        """Of the changes of these actions that are not sent. No delete runs beside a refused change."""
+        """Return outcomes of the changes of these actions that are not sent. No delete runs beside a refused change."""
         entries = [gated for gated in self.plan.changes if gated.change.action in actions]
         found = [Outcome.of(g, *self.decided[g.digest]) for g in entries if g.digest in self.decided]
         refused = [o for o in found if o.status is OutcomeStatus.REFUSED and o.action != "delete"]
@@ -112,7 +112,7 @@ def judge_again(
 def _held_against(
     anew: ChangeSet, plan: Plan, desired: Desired, live: ClusterSnapshot
 ) -> tuple[tuple[Change, ...], dict[str, Verdict]]:
-    """The changes that the gate of now counts, as they are wanted now, and those that are not wanted, by digest."""
+    """Return the changes that the present gate counts, as now wanted, and the unwanted ones, by digest."""
     twins = {digest_of(change, anew.target): change for change in anew.changes}
     blocked = {entry.topic: entry for entry in anew.blocked}
     racks, failed = live.racks, failed_by_broker(live.log_directories or {})
@@ -132,7 +132,7 @@ def _held_against(
 
 
 def with_risk_of_now(plan: Plan, anew: ChangeSet) -> list[GatedChange]:
-    """Return the plan's changes, each as a plan of now has it; those that it has not stay as they are."""
+    """Return the plan's changes, each as a plan made now has it. Changes that such a plan lacks stay as they are."""
     twins = {digest_of(change, anew.target): change for change in anew.changes}
     return [replace(gated, change=twins.get(gated.digest, gated.change)) for gated in plan.changes]
 
@@ -140,7 +140,7 @@ def with_risk_of_now(plan: Plan, anew: ChangeSet) -> list[GatedChange]:
 def _gated_again(
     plan: Plan, anew: ChangeSet, environment: Environment, approved: Collection[str], waits: Sequence[str]
 ) -> Mapping[str, GatedChange]:
-    """The gate of now over the changes that are still wanted, by digest; the plan's own word counts where stricter."""
+    """Gate the still wanted changes now, by digest; the plan's own word counts if stricter."""
     again = gate(anew, environment, approved=approved, waits=waits)
     digests = {entry.digest for entry in again.changes}
     before = replace(plan, changes=tuple(entry for entry in plan.changes if entry.digest in digests))
@@ -148,7 +148,7 @@ def _gated_again(
 
 
 def _not_wanted(change: Change, live: ClusterSnapshot, desired: Desired, obstacle: Blocked | None) -> Verdict:
-    """Why no plan of now has this change: it is done, the topic changed, it is blocked, or no file asks for it."""
+    """Say why no present plan has this change: it is done, the topic changed, it is blocked, or no file has it."""
     comparison = compare(change, live.traces(change.topic))
     match comparison.match:
         case Match.AFTER:
@@ -192,7 +192,7 @@ def _problems(planned: Change, twin: Change, desired: Desired, racks: Mapping[in
 
 
 def _disk_problems(planned: Change, failed: Mapping[int, Sequence[str]]) -> Iterator[str]:
-    """A plan of now gives such a broker no replica."""
+    """Yield each planned broker with a failed disk: a present plan gives it no replica."""
     if isinstance(planned, CreateTopic | ExpandTopic):
         for broker in sorted({broker for row in planned.assignment.values() for broker in row} & failed.keys()):
             yield f"the plan places replicas on broker {broker}, whose log directory {named(failed[broker])} has failed"
@@ -210,7 +210,7 @@ def _row_problems(change: CreateTopic | ExpandTopic, partitions: range, replicas
 def _placement_problems(
     planned: Assignment, wanted: Assignment, topic: DesiredTopic | None, racks: Mapping[int, str | None]
 ) -> Iterator[str]:
-    """A reason if the file gives other rows, or if the replicas of a partition are on fewer racks than they can be.
+    """Yield a reason if the file gives other rows, or if a partition's replicas are on fewer racks than possible.
 
     Args:
         wanted: The rows that a plan of now gives.
@@ -226,12 +226,12 @@ def _placement_problems(
 
 
 def _racks(row: Sequence[int], racks: Mapping[int, str | None]) -> int:
-    """On how many racks the replicas are. A broker that is not live counts: another rule refuses it."""
+    """Count the racks of the replicas. A broker that is not live counts: another rule refuses it."""
     return len({racks.get(broker) or broker for broker in row})
 
 
 def _default_problems(planned: ConfigureTopic, now: ConfigureTopic) -> Iterator[str]:
-    """The risk was judged by the brokers' defaults, so these must be as they were, on each broker."""
+    """Yield each default of the brokers that has changed: the risk was judged by them."""
     for name in (*planned.broker_defaults, *planned.differing_defaults):
         was, found = planned.default(name), now.default(name)
         if was != found:

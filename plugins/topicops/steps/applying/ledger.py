@@ -104,7 +104,7 @@ class Ledger:
         ]
 
     def _identities_after(self, changes: Sequence[Change]) -> Mapping[str, str | None]:
-        """By topic; the id of a new topic is in no answer and must be read."""
+        """Return ids by topic; the id of a new topic is in no answer and must be read."""
         if not changes:
             return {}
         try:

@@ -56,7 +56,7 @@ def read_back(
 
 
 def may_have_worked(refusal: Answer, comparison: Comparison | None) -> bool:
-    """Whether it may be the answer to a second copy of a request that worked, although the change is not in effect.
+    """Return whether it may answer a second copy of a request that worked, although the change is not in effect.
 
     The client may repeat a request by itself. What its first copy created, somebody may have deleted or changed since.
     """

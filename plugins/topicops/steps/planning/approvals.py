@@ -36,7 +36,7 @@ def counted(
     now: datetime,
     clocks: str = "",
 ) -> Counted:
-    """Which of the changes the approvals let run, as far as the policy goes; the gate may still hold them.
+    """Say which changes the approvals let run by the policy; the gate may still hold them.
 
     One approval that counts is enough; of several the first one is named. ``clocks`` says that two clocks differ.
     """

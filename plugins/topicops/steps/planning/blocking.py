@@ -453,7 +453,7 @@ def _min_isr(situation: Situation) -> Finding | None:
 
 
 def raised_min_isr(situation: Situation) -> int | None:
-    """The new minimum if it rises on a broker, or may rise: the partitions' ISRs must be checked then. Else None.
+    """Return the new minimum if it rises on a broker, or may: then the partitions' ISRs must be checked. Else None.
 
     A default that is not known may be as large as a partition has replicas: brokers take a larger one as that.
     """

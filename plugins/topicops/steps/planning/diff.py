@@ -49,7 +49,7 @@ def diff(desired: Iterable[DesiredRow], live: Iterable[LiveRow]) -> Delta:
 
 
 def compare(desired: DesiredRow | None, live: LiveRow | None) -> TopicDelta:
-    """One topic's class, and the fields that differ."""
+    """Return one topic's class, and the fields that differ."""
     row = desired or live
     if row is None:
         raise DiffError("a topic that is neither desired nor live was to be compared")
@@ -66,7 +66,7 @@ def compare(desired: DesiredRow | None, live: LiveRow | None) -> TopicDelta:
 
 
 def changed_fields(desired: DesiredRow, live: LiveRow) -> frozenset[Field]:
-    """Empty for a topic that is paused or must be absent: it is not compared."""
+    """Return no field for a topic that is paused or must be absent: it is not compared."""
     if desired.lifecycle != Lifecycle.PRESENT:
         return frozenset()
     live_factors = {live.replication_factor_min, live.replication_factor_max}
@@ -303,7 +303,7 @@ def lost_note(seen: LastSeen) -> str:
 
 
 def drift_lines(entries: Sequence[DriftEntry]) -> Iterator[str]:
-    """One line for each difference."""
+    """Yield one line for each difference."""
     for entry in entries:
         place = f" ({entry.file}:{entry.line})" if entry.file else ""
         yield printable(f"{entry.topic}: {_difference(entry)}{place}")

@@ -57,12 +57,12 @@ def keep_only(change_set: ChangeSet, live: ClusterSnapshot, described: Collectio
 
 
 def needs_of(only: Only | None) -> Callable[[str], bool] | None:
-    """Whose files must be valid for a plan of the topics that match; None: everybody's."""
+    """Say whose files must be valid for a plan of the topics that match; None means all."""
     return None if only is None else lambda name: _matches(name, only)
 
 
 def needs_again(plan: Plan) -> Callable[[str], bool] | None:
-    """Whose files must be valid to judge the plan again: those that the plan needed, and those of all its changes."""
+    """Say whose files must be valid to judge the plan again: those that it needed, and those of its changes."""
     if (only := plan.change_set.source.only) is None:
         return None
     planned = {gated.change.topic for gated in plan.changes}

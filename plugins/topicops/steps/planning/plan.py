@@ -286,7 +286,7 @@ def reassignment_json(topic: str, rows: Assignment) -> str:
 def resized(
     rows: Assignment, replication_factor: int, racks: Mapping[int, str | None], *, load: Load
 ) -> Assignment | None:
-    """The rows with another replication factor, with the fewest moves: replicas on live brokers stay where possible.
+    """Return the rows with another replication factor and the fewest moves: live replicas stay if possible.
 
     Leaders stay too, unless the topic's leaders become less even. A row that has its replicas on live brokers stays.
 

@@ -287,7 +287,7 @@ def rename_notes(changes: Sequence[Change]) -> Mapping[str, str]:
 def with_notes_of_lost_files(
     changes: Sequence[Change], lost: Mapping[str, str], partitions: Mapping[str, int]
 ) -> tuple[Change, ...]:
-    """The changes with a note on each created topic that looks like a live one whose file was renamed or removed.
+    """Add a note to each created topic that looks like a live one whose file was renamed or removed.
 
     Args:
         lost: The folder of the file that each of these live topics had; no file names them now.

@@ -27,7 +27,7 @@ class Diagnostics:
 
 
 def diagnostics_text(diagnostics: Sequence[Diagnostic], source_lines: SourceLines) -> str:
-    """Each problem with its source line, a caret below the characters, a related place if it has one, and the help."""
+    """Show each problem with its source line, a caret below the characters, a related place, and the help."""
     remembered = lru_cache(maxsize=2)(source_lines)  # the file of the problems and that of their notes
     return "\n".join(line for diagnostic in diagnostics for line in _lines(diagnostic, remembered))
 

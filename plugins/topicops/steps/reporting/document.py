@@ -137,7 +137,7 @@ def _below(cell: Cell) -> Iterator[str]:
 
 
 def as_markdown(document: Document, *, limit: int = MARKDOWN_LIMIT, whole: str = "the plan file") -> str:
-    """At most ``limit`` characters: the first sections get the room, and each counts the rows that it leaves out.
+    """Write at most ``limit`` characters: the first sections get the room, each counts the rows that it leaves out.
 
     Args:
         whole: What has all rows.

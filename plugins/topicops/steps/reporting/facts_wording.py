@@ -36,7 +36,7 @@ class OwnersDrift:
 
 
 def owners_with_drift(facts: Facts) -> list[OwnersDrift]:
-    """Those with the most topics first."""
+    """Return owners, those with the most topics first."""
     found: dict[tuple[str, str], Counter[TopicClass]] = {}
     for owned in facts.classes:
         if owned.topic_class in DRIFT_CLASSES:
@@ -56,7 +56,7 @@ def owner_lines(facts: Facts) -> list[str]:
 
 
 def unhealthy_by_broker(facts: Facts) -> list[tuple[str, Sequence[UnhealthyPartitions]]]:
-    """Each broker that makes partitions unhealthy, and how; those with the most partitions of one cause first."""
+    """Return each broker that makes partitions unhealthy, and how; those with the most of one cause first."""
     dead = {load.broker for load in facts.load if not load.is_live}
     groups = [list(group) for _, group in groupby(facts.unhealthy, key=lambda found: found.broker)]
     groups.sort(key=lambda group: -max(found.partitions for found in group))
@@ -74,7 +74,7 @@ def unhealthy_lines(facts: Facts) -> list[str]:
 
 
 def load_rows(facts: Facts) -> Iterator[tuple[str, ...]]:
-    """One row a rack, then one a broker, in the columns of ``LOAD_HEAD``; racks only where one has several brokers."""
+    """Yield a row for each rack, then for each broker, as in ``LOAD_HEAD``; racks only if one has several brokers."""
     brokers = [load for load in facts.load if load.broker is not None]
     racks = [load for load in facts.load if load.broker is None]
     has_racks = len([load for load in brokers if load.rack is not None]) > len(racks)
@@ -123,7 +123,7 @@ def why_command(topic: str, environment: str) -> str:
 
 
 def why_commands(topics: Iterable[str], environment: str) -> list[str]:
-    """One line for each of the first topics, and how many more there are."""
+    """Return a line for each of the first topics, and how many more there are."""
     named = list(dict.fromkeys(topics))
     more = len(named) - MOST
     shown = [why_command(topic, environment) for topic in named[:MOST]]

@@ -24,7 +24,7 @@ class Html:
 
 
 def tag(name: str, /, *content: Html | str | None, **attributes: str | int | None) -> Html:
-    """One element. A text is escaped, None left out.
+    """Write one element. A text is escaped, None left out.
 
     Args:
         attributes: Python's words with ``_`` for ``-``; ``cls`` is ``class``. None leaves the attribute out.
@@ -128,5 +128,5 @@ def _text_of(piece: Html | str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """As text and as a quoted attribute; what a browser would not show, or show in another place, is spelled out."""
+    """Escape as text and quoted attribute; characters that a browser hides or moves are spelled out."""
     return escape(printable(text), quote=True)

@@ -66,7 +66,7 @@ def in_units(name: str, value: str) -> str:
 
 
 def _side(name: str, value: str | None, default: Default, *, alone: bool) -> str:
-    """One value; ``alone``: both values are overrides, so the word is left out."""
+    """Write one value; ``alone``: both values are overrides, so the word is left out."""
     if value is not None:
         return _shown(name, value, "" if alone else "override")
     return ", ".join(_default_side(name, row) for row in default) or "(broker default, not known)"
@@ -256,12 +256,12 @@ def missing_line(plan: Plan) -> str:
 
 
 def approval_lines(plan: Plan) -> list[str]:
-    """How to let the held changes run, and which no approval lets run; empty when none is held."""
+    """Say how to let the held changes run, and which no approval lets run; empty when none is held."""
     return [line for line in (*command_lines(plan), final_hold_line(plan)) if line]
 
 
 def command_lines(plan: Plan) -> list[str]:
-    """How to approve held changes by the command, and for which of them that does not count."""
+    """Say how to approve held changes by the command, and for which of them that does not count."""
     lines = []
     if here := len(plan.held_for(command=True)):
         lines.append(f"{here} held: to run them too, apply with --approve {plan.fingerprint}")
@@ -280,7 +280,7 @@ def final_hold_line(plan: Plan) -> str:
 
 
 def load_rows(plan: Plan) -> list[tuple[str, str, str]]:
-    """Who holds how many replicas and leaders, ``120 -> 126 (+6)``; racks only where a rack has several brokers."""
+    """Show who holds how many replicas and leaders, ``120 -> 126 (+6)``; racks only if one has several brokers."""
     load = plan.change_set.load
     rows = [
         (f"broker {row.broker}" + (f", rack {row.rack}" if row.rack is not None else ""), row.before, row.after)
@@ -305,7 +305,7 @@ def some(names: Iterable[str]) -> str:
 
 
 def growth_texts(before: Share, after: Share) -> tuple[str, str]:
-    """For replicas and for leaders: ``120 -> 126 (+6)``, or only the number when it does not change."""
+    """Show replicas and leaders: ``120 -> 126 (+6)``, or only the number when it does not change."""
     pairs = ((before.replicas, after.replicas), (before.leaders, after.leaders))
     replicas, leaders = (f"{old} -> {new} ({new - old:+d})" if new != old else f"{old}" for old, new in pairs)
     return replicas, leaders

@@ -60,7 +60,7 @@ class Reason:
 
 
 def reasons_of(outcomes: Iterable[Outcome]) -> list[Reason]:
-    """The gravest first, and of these the one with most changes."""
+    """Return the gravest first, and of these the one with most changes."""
     groups: dict[tuple[OutcomeStatus, str], list[Outcome]] = defaultdict(list)
     for outcome in outcomes:
         if outcome.status not in IN_PLACE:
@@ -70,7 +70,7 @@ def reasons_of(outcomes: Iterable[Outcome]) -> list[Reason]:
 
 
 def _without_name(outcome: Outcome) -> str:
-    """Only the whole name is replaced: ``test`` is a part of other words and of other names."""
+    """Replace only the whole name: ``test`` is a part of other words and of other names."""
 
     def replaced(found: re.Match[str]) -> str:
         name = found[0].rstrip(".")
@@ -167,7 +167,7 @@ class RunReport:
 
 
 def carried_out(plan: Plan, outcomes: Sequence[Outcome]) -> Plan:
-    """The plan as a report shows it beside its outcomes: a change that has one was let run, by gate or approval."""
+    """Return the plan as a report shows it beside its outcomes: a change with an outcome was let run."""
     digests = {outcome.digest for outcome in outcomes}
     return replace(
         plan,
@@ -179,7 +179,7 @@ def carried_out(plan: Plan, outcomes: Sequence[Outcome]) -> Plan:
 
 
 def headline(report: RunReport) -> str:
-    """One sentence: how the run ended, and what of it needs a look: ``Applied and verified: 1 done; 2 blocked.``"""
+    """Say how the run ended, and what needs attention: ``Applied and verified: 1 done; 2 blocked.``"""
     return f"{_ending(report)}{_remarks(report)}."
 
 
@@ -225,7 +225,7 @@ def report_markdown(report: RunReport) -> str:
 
 
 def _parts(report: RunReport) -> list[Section]:
-    """What is to be done, what went wrong, what went well, and at the end the load, which a terminal does not show."""
+    """Return what is to be done, what went wrong, what went well, and the load, which a terminal does not show."""
     owners = owner_lines(report.facts_before) if report.facts_before else []
     loads = list(load_rows(report.newest_facts)) if report.newest_facts else []
     why = [Said(line, is_whole=True) for line in why_commands(_unhealthy_topics(report), report.environment)]
@@ -358,7 +358,7 @@ def first_problem(report: RunReport) -> str:
 
 
 def _held_lines(report: RunReport, left: Plan) -> list[str]:
-    """How what is held can run; nothing about what a person rejected."""
+    """Say how held changes can run; nothing about what a person rejected."""
     if not report.summary.held or report.plan is None:
         return []
     if not report.dag:
@@ -373,7 +373,7 @@ def _counts(report: RunReport) -> str:
 
 
 def _one_reason(report: RunReport) -> str:
-    """Where one reason explains all that is not in place."""
+    """Return, in brackets, the one reason for all that is not in place; empty if there are several."""
     reasons = reasons_of(report.outcomes)
     return f" ({reasons[0].message})" if len(reasons) == 1 and reasons[0].message else ""
 
@@ -392,7 +392,7 @@ def _verified(report: RunReport) -> str:
 
 
 def _remarks(report: RunReport) -> str:
-    """What else the body shows that a reader of the headline alone must know; after a semicolon."""
+    """Say what else of the body a reader of the headline must know; after a semicolon."""
     summary, old = report.summary, _old_troubles(report)
     counts = ((summary.held, "held"), (summary.skipped, "skipped"), (summary.blocked, "blocked"))
     failed = [rule for rule in report.quality_after or report.quality_before if not rule.success]
@@ -411,7 +411,7 @@ def _remarks(report: RunReport) -> str:
 
 
 def _health_remark(report: RunReport) -> str:
-    """Whose topics they are; the facts count partitions and know no topics, the rules about them name some."""
+    """Say whose topics they are; the facts count partitions, and only the rules name some topics."""
     rules = [rule for rule in report.quality_after or report.quality_before if rule.rule in CAUSES]
     rows = [row.row for rule in rules for row in rule.examples]
     if ours := {str(row["topic"]) for row in rows if row.get("topic")} & report.topics:
@@ -428,7 +428,7 @@ def _not_checked(checks: Sequence[Check]) -> list[Check]:
 
 
 def _unhealthy_topics(report: RunReport) -> list[str]:
-    """By name; those that were not healthy before the run either come last."""
+    """Return them by name; those that were not healthy before the run either come last."""
     found = {check.topic for check in report.summary.unhealthy if check.topic}
     before = {check.topic for check in _old_troubles(report) if check.topic} - found
     return [*sorted(found), *sorted(before)]
@@ -541,12 +541,12 @@ def _quality_lines(when: str, rules: Sequence[QualityResult]) -> Iterator[str]:
 
 
 def _unhealthy(report: RunReport) -> list[str]:
-    """Of the newest snapshot."""
+    """Return the unhealthy partitions of the newest snapshot."""
     return unhealthy_lines(report.newest_facts) if report.newest_facts else []
 
 
 def is_verified_whole(report: RunReport) -> bool:
-    """A plan of all topics, of which every change is in place and none is blocked; an empty one counts too.
+    """Return whether all topics were planned, every change is in place and none is blocked; an empty plan counts.
 
     Paused topics and differences that the policy only reports do not count: no change is planned for them.
     """

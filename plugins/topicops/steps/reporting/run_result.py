@@ -73,7 +73,7 @@ def _of_outcome(outcome: Outcome) -> ChangeResult:
 
 
 def _of_change(gated: GatedChange) -> ChangeResult:
-    """Of a change without an outcome: it was held or skipped, or the run ended before it."""
+    """Report a change without an outcome: it was held or skipped, or the run ended before it."""
     is_left = gated.gate is GateWord.RUN
     return ChangeResult(
         topic=gated.change.topic,

@@ -115,7 +115,7 @@ class Setting(msgspec.Struct, frozen=True, gc=False):
     def finding(
         self, code: Code, summary: str, remedy: str = "", *, topic: str, against: Setting | None = None, why: str = ""
     ) -> Finding:
-        """A problem of this value; ``against`` is the value that it does not go with, and ``why`` says what that is."""
+        """Report a problem of this value; ``against`` is the value that it does not fit, and ``why`` describes that."""
         return Finding(code, self.file, self.span, summary, remedy, topic, note=against.note(why) if against else None)
 
     def note(self, text: str) -> Note:

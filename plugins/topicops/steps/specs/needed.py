@@ -22,7 +22,7 @@ Needs = Callable[[str], bool]
 
 
 def no_topic(_: str) -> bool:
-    """What a command needs that judges the environment alone, or all topics whose files are valid."""
+    """Need no topic: for a command that judges the environment alone, or all topics with valid files."""
     return False
 
 
@@ -50,7 +50,7 @@ NOTHING_LEFT_OUT = LeftOut()
 
 
 def left_out_line(left_out: LeftOut) -> str:
-    """One sentence about the files with errors that a command leaves out; empty if there are none."""
+    """Say which files with errors a command leaves out, in one sentence; empty if there are none."""
     count = len(left_out.files)
     if not count:
         return ""
@@ -131,7 +131,7 @@ class _Sorter:
         return file in self._needed_files
 
     def _is_needed_place(self, file: str) -> bool:
-        """Of a file in no proper place or without ``.yaml``: what it is meant to describe, its name says."""
+        """Judge a file in no proper place or without ``.yaml`` by its name, which says what it would describe."""
         path = PurePosixPath(file)
         is_shared = path.parent.name == "environments" or path.stem == "owners"
         return self._needs(path.stem) or self._needs(path.name) or (is_shared and bool(self._needed))

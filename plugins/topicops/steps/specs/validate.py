@@ -135,7 +135,7 @@ def validate(
 def validate_each(
     tree: Tree, environments: Iterable[str], *, now: datetime, needs: Needs | None = None
 ) -> Iterator[Validated]:
-    """As ``validate`` for one environment after the other; what they share is read and judged once.
+    """Do as ``validate`` for one environment after the other; what they share is read and judged once.
 
     Raises ``UsageError``: there is no such environment.
     """
@@ -180,7 +180,7 @@ def _read(tree: Tree, now: datetime, rules: Sequence[Rule]) -> _ReadTree:
 
 
 def _judged(read: _ReadTree, environment: str | None, commit: str | None, needs: Needs | None) -> Validated:
-    """The views are made here, and gone afterwards: each holds all topics as one environment has them."""
+    """Make the views here, so that they go afterwards: each holds all topics as one environment has them."""
     tree, names = read.tree, environment_names(read.tree) if environment is None else [environment]
     views = [_in_environment(read.no_environment, name) for name in names] or [read.no_environment]
     problems = list(read.found)
@@ -344,7 +344,7 @@ _SEVERAL_AT_A_PLACE = frozenset({Code.MISSING_FIELD, Code.OVER_BUDGET})
 
 
 def _once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """In order, one of a code at each place: topics that share a bad value share its diagnostic, errors first."""
+    """Sort, and keep one of a code at each place: topics that share a bad value share its diagnostic, errors first."""
     kept: dict[tuple[object, ...], Diagnostic] = {}
     for diagnostic in diagnostics:
         which = diagnostic.summary if diagnostic.code in _SEVERAL_AT_A_PLACE else ""
@@ -417,7 +417,7 @@ def _desired(
 
 
 def _topic(source: TopicSource, merged: MergedTopic | None, environment: str) -> DesiredTopic:
-    """One topic; ``merged`` is None for a tombstone."""
+    """Return one topic; ``merged`` is None for a tombstone."""
     lifecycle, spec, metadata = source.body.section("lifecycle"), source.spec, source.metadata
     return DesiredTopic(
         name=source.label,

@@ -39,7 +39,7 @@ def checked_ids(expected: Expectation, parts: Collection[str]) -> tuple[Code, ..
 
 
 def checks_of(expected: Expectation, found: Sequence[Finding], parts: Collection[str]) -> Iterator[Check]:
-    """One check for each finding, and a healthy one for each rule that was applied and found nothing; sorted by id."""
+    """Yield a check for each finding, and a healthy one for each applied rule without findings; sorted by id."""
     topic, broken = expected.topic, {finding.check for finding in found}
     unbroken = (check for check in checked_ids(expected, parts) if check not in broken)
     healthy = [Check(id=check, topic=topic, verdict=Verdict.HEALTHY) for check in unbroken]

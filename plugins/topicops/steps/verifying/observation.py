@@ -227,7 +227,7 @@ def replica_questions(observation: Observation) -> Mapping[int, LogQuestions]:
 
 
 def merged(questions: Iterable[Mapping[int, LogQuestions]]) -> Mapping[int, LogQuestions]:
-    """One set of questions for each broker, about all topics."""
+    """Merge the questions for each broker, about all topics."""
     found: dict[int, LogQuestions] = {}
     for asked in questions:
         for broker, more in asked.items():

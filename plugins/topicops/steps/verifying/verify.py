@@ -148,7 +148,7 @@ def findings_before_run(
 def _observations(
     snapshot: ClusterSnapshot, metadata: BrokerMetadata, views: Mapping[int, BrokerView | str]
 ) -> list[Observation]:
-    """One observation of each topic of a snapshot, with the brokers' views and logs."""
+    """Return one observation of each topic of a snapshot, with the brokers' views and logs."""
     names = sorted(snapshot.topics.keys() | snapshot.deleting.keys())
     observed = [_observation(snapshot, name, views) for name in names]
     present = [seen for seen in observed if seen.live]
@@ -181,7 +181,7 @@ def _topics_of_brokers_alone(
     views: Mapping[int, BrokerView | str],
     confirmed: Callable[[Collection[str]], Collection[str]],
 ) -> Iterator[Check]:
-    """A failed check for each topic that only brokers know: its znodes were removed by hand."""
+    """Yield a failed check for each topic that only brokers know: its znodes were removed by hand."""
     known = snapshot.topics.keys() | snapshot.deleting.keys()
     holders: dict[str, list[int]] = {}
     for broker, view in sorted(views.items()):

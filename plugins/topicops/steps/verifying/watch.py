@@ -186,7 +186,7 @@ class Watch:
         observed.update({name: replace(observed[name], views=views) for name in healthy})
 
     def _ask_for_logs_and_configs(self, observed: dict[str, Observation]) -> None:
-        """Only of topics that may be confirmed now, so that each is normally asked for once."""
+        """Ask only about topics that may be confirmed now, so that each is normally asked for once."""
         names = self._repeated(observed)
         if not names:
             return
@@ -196,7 +196,7 @@ class Watch:
             observed[name] = replace(observed[name], logs=logs, broker_overrides=overrides.get(name))
 
     def _ask_for_directories(self, observed: dict[str, Observation]) -> None:
-        """Of topics that have been unhealthy for a while: a failed disk never comes right by itself."""
+        """Ask about topics that have been unhealthy for a while: a failed disk never recovers by itself."""
         since = self.clock.now() - ASK_FOR_DISKS_AFTER_S
         open_topics = {name: seen for name, seen in observed.items() if self.topics[name].is_open and seen.live}
         late = [name for name in open_topics if any(at <= since for at in self.topics[name].first_seen.values())]
@@ -206,7 +206,7 @@ class Watch:
             observed.update({name: replace(observed[name], directories=directories) for name in wrong})
 
     def _broker_overrides(self, names: Sequence[str]) -> Mapping[str, Mapping[str, str] | str]:
-        """Empty where the source is the brokers: it holds their overrides already."""
+        """Return nothing if the source is the brokers: it holds their overrides already."""
         return self.metadata.overrides(names) if names and self.source == "zookeeper" else {}
 
     def _read_signatures(self, names: Sequence[str]) -> Mapping[str, object]:
@@ -261,7 +261,7 @@ class Watch:
         topic.findings, topic.signature = found, signature
 
     def _is_out_of_time(self, topic: WatchedTopic, blocking: Sequence[Finding]) -> bool:
-        """Whether one finding is final or past the deadline of its kind; the topic cannot become healthy then."""
+        """Return whether a finding is final or past the deadline of its kind: then the topic cannot become healthy."""
         now = self.clock.now()
         for finding in blocking:
             topic.first_seen.setdefault(_kind(finding), now)

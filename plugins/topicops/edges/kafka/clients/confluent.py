@@ -89,7 +89,7 @@ class Confluent:
         return bool(self._reports.error_codes & REFUSALS.keys())
 
     def failure(self, text: str) -> ClusterError:
-        """The error for a call of this client that failed for good, of the fitting class; ``text`` begins its message.
+        """Return the error for a call that failed for good, of the fitting class; ``text`` begins its message.
 
         It connects to each bootstrap server to find the reason, which can take some seconds.
         """

@@ -51,7 +51,7 @@ WAY_OUT = "Name a listener whose addresses are reachable from here, or run insid
 
 
 def diagnosis(properties: Mapping[str, str]) -> list[PortProblem]:
-    """One problem for each bootstrap server that has one; those that can be fixed here come first.
+    """List a problem for each bootstrap server that has one; those that can be fixed here come first.
 
     A wrong password is not found: only the client itself logs in.
     """
@@ -176,7 +176,7 @@ class Unreachable(NamedTuple):
 
 
 def address_problem(addresses: Mapping[int, str], *, works: str = "; the bootstrap address works") -> str:
-    """Why no request can be relied on: a name is not known here, or no address answers; empty where neither is so.
+    """Say why no request can be relied on: a name is not known here, or no address answers; else empty.
 
     Some brokers that take no connection are a normal fault, which only their own partitions feel.
     """

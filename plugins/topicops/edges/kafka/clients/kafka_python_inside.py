@@ -132,7 +132,7 @@ class BrokerConnections:
         return self._answer_s or 0.0
 
     def patience_s(self, least_s: float, *, round_trips: int = TRIPS_A_REQUEST) -> float:
-        """How long to wait for so many answers, one after another: ``least_s``, or longer where the brokers are far."""
+        """Say how long to wait for so many answers in a row: ``least_s``, or longer if the brokers are far."""
         return max(least_s, min(round_trips * (self._answer_s or 0.0), LONGEST_PATIENCE_S))
 
     def controller(self) -> int:
@@ -143,7 +143,7 @@ class BrokerConnections:
         return controller
 
     def controller_or_none(self) -> int | None:
-        """As ``controller``; None while the brokers know none. Raises ``ClusterUnreachableError``."""
+        """Do as ``controller``; None while the brokers know none. Raises ``ClusterUnreachableError``."""
         self.brokers()
         controller = self._manager.cluster.controller
         return None if controller is None else int(controller.node_id)
@@ -184,7 +184,7 @@ class BrokerConnections:
         return offered.get(int(request.API_KEY), -1) >= version
 
     def offered(self, brokers: Iterable[int], *, timeout_s: float | None = None) -> dict[int, Mapping[int, int] | str]:
-        """The last version of each request that a broker takes, by API key; a sentence where it does not answer."""
+        """Return the last version of each request that a broker takes, by API key; a sentence if it does not answer."""
         # Version 0, because brokers before 2.0 answer a later one with an error and no list.
         asked = {broker: ApiVersionsRequest(version=0) for broker in brokers if broker not in self._offered}
         answers = self.ask(asked, timeout_s=timeout_s) if asked else {}
@@ -288,7 +288,7 @@ def _answer_or_problem(future: Any, request: Any) -> Any:
 
 
 def _in_words(error: BaseException) -> str:
-    """The error's class and text. Kafka-python puts the class, and a number that says nothing, into the text too."""
+    """Return the error's class and text. Kafka-python puts the class, and a useless number, into the text too."""
     name = type(error).__name__
     text = re.sub(r"^\[Error \d+\] ", "", str(error)).removeprefix(name).lstrip(": ")
     return f"{name}: {text}" if text and not text.isdecimal() else name

@@ -67,7 +67,7 @@ def is_written(source: int) -> bool:
 
 
 def directories_request(partitions: Mapping[str, Collection[int]]) -> Any:
-    """About these partitions, by topic; the answer names every log directory, also without one."""
+    """Ask about these partitions, by topic; the answer names every log directory, also without one."""
     topics = [
         DescribeLogDirsRequest.DescribableLogDirTopic(topic=topic, partitions=sorted(ids))
         for topic, ids in partitions.items()
@@ -92,7 +92,7 @@ def directories_of(broker: int, reply: Any) -> LogDirectories | str:
 
 
 def told_directories(broker: int, reply: Any) -> LogDirectories | str | None:
-    """As ``directories_of``, where a reply that is a sentence does not name the broker; None: it offers no answer."""
+    """Do as ``directories_of`` for a sentence that does not name the broker; None if it has no such request."""
     if isinstance(reply, Unoffered):
         return None
     return directories_of(broker, f"broker {broker} {reply}" if isinstance(reply, str) else reply)

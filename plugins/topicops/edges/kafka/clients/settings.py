@@ -96,7 +96,7 @@ def without_values(text: str, properties: Mapping[str, str]) -> str:
 
 
 def unusable(properties: Mapping[str, str], reason: str) -> UsageError:
-    """The error for a client's refusal of a connection: the properties that ``reason`` names, and no value of one."""
+    """Return the error for a client's refusal of a connection: the properties in ``reason``, without values."""
     named = sorted(properties.keys() & {word.strip(".") for word in _WORD.findall(reason)})
     why = next((why for words, why in _WHY.items() if words in reason), "the client refuses it")
     which = f"{', '.join(named)}: {why}" if named else "the client refuses its properties, and names none of them"
@@ -191,7 +191,7 @@ def trusting(properties: Mapping[str, str]) -> ssl.SSLContext:
 
 @contextmanager
 def _file_of(part: str, properties: Mapping[str, str]) -> Iterator[str | None]:
-    """The file that is named, or one for the text, which only this user can read and which is gone afterwards.
+    """Give the named file, or one for the text, which only this user can read and which is gone afterwards.
 
     Python reads certificate and key from files only.
     """

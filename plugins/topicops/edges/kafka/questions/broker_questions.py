@@ -91,7 +91,7 @@ class BrokerQuestions:
         return self._asked("broker defaults", ask) or {}
 
     def releases(self) -> Releases | None:
-        """Of the brokers that answer in time; None if none did. Raises ``OldBrokersError`` for one below ``OLDEST``."""
+        """Return releases of the brokers that answer in time, or None. Raises ``OldBrokersError`` below ``OLDEST``."""
         offered = self._requests()
         by_broker = self._asked("releases", lambda found, deadline: ask_releases(found, deadline, offered))
         found = Releases.of((by_broker or {}).values())
@@ -142,7 +142,7 @@ class BrokerQuestions:
         }
 
     def log_directories(self, topics: Mapping[str, Collection[int]]) -> DirectoriesByBroker:
-        """The log directories of each broker that the brokers know, and its logs of these partitions, by topic."""
+        """Return the log directories of each broker that the brokers know, and its logs of these partitions."""
 
         def ask(connections: BrokerConnections, deadline: Deadline) -> DirectoriesByBroker:
             asked = {broker: directories_request(topics) for broker in sorted(connections.brokers())}
@@ -172,7 +172,7 @@ class BrokerQuestions:
             return None
 
     def _deadline(self) -> Deadline:
-        """For one question, from now on. Raises ``ClusterError`` or ``UsageError`` where no broker can be asked."""
+        """Start the deadline of one question. Raises ``ClusterError`` or ``UsageError`` if no broker can be asked."""
         connections = self._connections()
         if time.monotonic() < self._silent_until:
             raise ClusterUnreachableError("no broker has answered the question before")
@@ -206,7 +206,7 @@ class BrokerQuestions:
         return {key: f.result() for key, f in futures.items() if f.done() and f.exception() is None}
 
     def _kept_ms(self, topics: Sequence[str], deadline: Deadline) -> dict[str, int]:
-        """How long brokers keep the records of these topics at least; without topics of which a broker does not tell.
+        """Return how long brokers keep these topics' records at least; without topics if a broker does not say.
 
         Each broker is asked: a topic without an override has the default of the broker that leads it.
         """
@@ -248,7 +248,7 @@ class BrokerQuestions:
             raise PermissionError("the reader lacks Describe on the cluster, and may not see every group")
 
     def _require_no_authorizer(self, deadline: Deadline) -> None:
-        """Of any broker; without one, everybody sees every group. Brokers below ``OWN_RIGHTS`` tell no rights."""
+        """Require it of each broker: without one, all see every group. Before ``OWN_RIGHTS`` no rights are sent."""
         connections = self._connections()
         asked = {broker: settings_request(broker, [AUTHORIZER]) for broker in connections.brokers()}
         for broker, answer in connections.ask(asked, timeout_s=deadline.left_s).items():
@@ -295,7 +295,7 @@ def _without_time(ends: Mapping[int, Any], newest: Mapping[int, Any]) -> tuple[i
 
 
 def _kept_by_topic(answer: Any) -> dict[str, int]:
-    """Of the topics whose records only their age can have taken.
+    """Return the topics whose records only their age can have removed.
 
     By size, retention empties a partition only at ``retention.bytes=0``; compaction never does.
     """

@@ -65,7 +65,7 @@ class BrokerViews:
         self._known = {}
 
     def _overrides(self, topics: Sequence[str]) -> dict[str, Mapping[str, str] | str]:
-        """From the first broker that answers: each has the configs from ZooKeeper, or from its own log of metadata."""
+        """Ask brokers until one answers: each has the configs from ZooKeeper, or from its own log of metadata."""
         reply: Any = "no broker gives the configs"
         for broker in sorted(self._known)[:BROKERS_ASKED]:
             reply = self._replies({broker: topic_configs_request(topics)})[broker]
@@ -116,7 +116,7 @@ def _partition_view(seen: Any) -> PartitionView:
 
 
 def _end_offsets_request(asked: LogQuestions) -> Any:
-    """With the leader epoch, so that a leader which missed the last election answers with an error."""
+    """Ask with the leader epoch, so that a leader which missed the last election answers with an error."""
     of_topic = ListOffsetsRequest.ListOffsetsTopic
     of_partition = of_topic.ListOffsetsPartition
     topics = [
@@ -135,7 +135,7 @@ def _end_offsets_request(asked: LogQuestions) -> Any:
 
 
 def _logs_or_problem(broker: int, on_disk: Any, read: Any) -> BrokerLogs | str:
-    """``read``: the reply about end offsets; None where the broker leads none of the partitions."""
+    """Judge ``read``, the reply about end offsets; None if the broker leads none of the partitions."""
     directories = None if isinstance(on_disk, Unoffered) else directories_of(broker, on_disk)
     if isinstance(directories, str):
         return directories

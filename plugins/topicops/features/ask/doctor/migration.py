@@ -41,7 +41,7 @@ def is_migrating(facts: DoctorFacts) -> bool:
 
 
 def is_left_over(facts: DoctorFacts) -> bool:
-    """Whether ZooKeeper has the marks of a migration that brokers know nothing of, or that no controller leads."""
+    """Return whether ZooKeeper has marks of a migration that brokers do not know, or that no controller leads."""
     if facts.zookeeper is None or facts.migration is None or facts.kafka is None or is_migrating(facts):
         return False
     return facts.zookeeper.migration == "begun" or facts.migration.kraft_controller is not None

@@ -76,7 +76,7 @@ def _tried(unread: Unread, area: Area, read: Callable[[], T]) -> T | None:
 
 
 def _read_source(access: Access, unread: Unread, *, for_migration: bool = False) -> DoctorFacts:
-    """The environment's own cluster with states, what ZooKeeper says, and the id of another cluster that answered."""
+    """Read the environment's cluster with states, ZooKeeper's facts, and the id of another cluster that answered."""
     area: Area = "zookeeper" if access.environment.spec.cluster.source == "zookeeper" else "snapshot"
     facts = _tried(unread, area, lambda: _facts_of_source(access, unread, for_migration=for_migration))
     return facts or DoctorFacts(environment=access.environment, unread=unread)

@@ -59,7 +59,7 @@ def _lines(runs: Sequence[HistoryLine]) -> Iterator[Html]:
 
 
 def _line(runs: Sequence[HistoryLine], name: str, values: Sequence[float | None], *, is_of_cluster: bool) -> Html:
-    """The last value stands beside the time of the run that has it.
+    """Draw a line; the last value is next to the time of the run that has it.
 
     Args:
         is_of_cluster: The values are of the cluster before the changes of their run.

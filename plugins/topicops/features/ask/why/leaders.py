@@ -193,7 +193,7 @@ def _price(facts: WhyFacts, partitions: Sequence[int], leaders: Sequence[int]) -
 
 
 def _unclean_election(facts: WhyFacts, partitions: Sequence[int]) -> tuple[str, ...]:
-    """Before 2.4 a new controller does it, where the topic's config allows it.
+    """Return commands of an unclean election; before 2.4 a new controller does it, if the topic's config allows it.
 
     Source: kafka.controller.KafkaController#onControllerFailover, PartitionStateMachine#startup (1.0 to 2.3).
     """
@@ -206,7 +206,7 @@ def _unclean_election(facts: WhyFacts, partitions: Sequence[int]) -> tuple[str, 
 
 
 def _election(facts: WhyFacts, kind: str, partitions: Sequence[int]) -> tuple[str, ...]:
-    """Its option for a login is another than that of Kafka's other tools. Source: LeaderElectionCommand (2.8, 3.9)."""
+    """Return the commands; the first tool has an own option for logins. Source: LeaderElectionCommand (2.8, 3.9)."""
     tool, words, name = "kafka-leader-election", ("--election-type", kind), f"elect-{facts.topic}.json"
     file, by_file = facts.partitions_file(name, {p: {} for p in partitions}), ("--path-to-json-file", name)
     if facts.release < ELECTS_BY_TOOL:

@@ -27,7 +27,7 @@ class _Change(msgspec.Struct):
 
 
 def topic_times(reader: LiveReader, topic: str) -> TopicTimes | None:
-    """None means another source. Raises ``UndecodableZnodeError`` for what Kafka cannot read either."""
+    """Return None for another source. Raises ``UndecodableZnodeError`` for what Kafka cannot read either."""
     if not isinstance(reader, ZooKeeperReader):
         return None
     return reader.connected(lambda: _topic_times(reader.session, topic))

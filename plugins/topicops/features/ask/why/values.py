@@ -155,7 +155,7 @@ class WhyFacts:
         return (self.zookeeper_shell("delete", "/controller"),) if self.has_zookeeper else ()
 
     def kafka_tool(self, name: str, *words: str, since: Release | None = None, login: str = "--command-config") -> str:
-        """One of Kafka's scripts; before ``since`` it asks ZooKeeper. ``login`` is its option for client properties."""
+        """Name a script of Kafka; before ``since`` it asks ZooKeeper. ``login`` is its option for client properties."""
         place = ["--bootstrap-server", self.bootstrap_servers]
         if since is not None and self.release < since:
             place = ["--zookeeper", self.zookeeper_hosts]

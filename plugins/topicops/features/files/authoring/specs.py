@@ -101,7 +101,7 @@ def _require_sound(before: Tree, changed: Document) -> None:
 
 
 def _problem(found: Diagnostic) -> tuple[str, str, str, bool]:
-    """Without its place, which an edit before it moves."""
+    """Return the problem without its place, which an edit before it moves."""
     return found.file, found.code, found.summary, found.is_error
 
 

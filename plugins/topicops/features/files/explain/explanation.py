@@ -152,7 +152,7 @@ def _configs(topic: MergedTopic, view: EnvironmentView) -> Iterator[Explained]:
 
 
 def _layers(topic: MergedTopic, view: EnvironmentView) -> list[tuple[str, Section]]:
-    """By rank, the lowest first."""
+    """Return the layers by rank, the lowest first."""
     environment, spec = view.environment_spec, topic.source.spec
     name = spec.get("profile", str) or ""
     profile = view.profiles.get(name)

@@ -108,7 +108,7 @@ class _Moves:
         return " " * self._of_comment(number) + line.lstrip(" ")
 
     def _of_comment(self, number: int) -> int:
-        """A comment moves like the next field below if that is indented as far or deeper; else like one above."""
+        """Move a comment like the next field below if that is indented as far or deeper; else like the one above."""
         old = indentation(self.lines[number - 1])
         lower = next((self.places[n] for n in range(number + 1, len(self.lines) + 1) if n in self.places), None)
         if lower is not None and lower.old >= old:
@@ -119,7 +119,7 @@ class _Moves:
 
 
 def without_idle_blanks(text: str, root: Node, _place: Place) -> str:
-    """``text`` without needless blanks and with one line feed at its end; lines inside a value stay as they are."""
+    """Remove needless blanks and end ``text`` with one line feed; lines inside a value stay as they are."""
     lines = text.split("\n")
     kept = set(_lines_of_long_texts(root, lines))
     found: list[str] = []

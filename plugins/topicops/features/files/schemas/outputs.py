@@ -82,7 +82,7 @@ def _fields(schema: Schema) -> dict[str, Schema]:
 
 
 def _with_all_required(schema: Schema) -> Schema:
-    """A field with a default is always written too."""
+    """Require fields with a default too: they are always written."""
     if "properties" not in schema:
         return schema
     fields = _fields(schema)

@@ -122,7 +122,7 @@ def sentences_of(kind: type) -> dict[str, str]:
 
 
 def _or_null(schema: Schema) -> Schema:
-    """Nothing behind the colon means that the field is not given."""
+    """Allow nothing behind the colon: then the field is not given."""
     if "$ref" in schema:
         return {"anyOf": [schema, {"type": "null"}]}
     nulls: Schema = {"enum": None, "anyOf": {"type": "null"}, "type": "null"}
@@ -212,7 +212,7 @@ def _config(config: TopicConfig) -> Schema:
 
 
 def _words_on_releases(config: TopicConfig) -> Iterator[str]:
-    """Which releases have the config, and which take what, where not all take the same."""
+    """Yield which releases have the config, and which take what, if not all take the same."""
     if config.since > OLDEST:
         yield f"Since Kafka {config.since}."
     if config.removed_in:

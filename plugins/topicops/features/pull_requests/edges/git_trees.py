@@ -225,7 +225,7 @@ def _command(repository: Path, *arguments: str) -> list[str]:
 
 
 def _surroundings() -> Mapping[str, str]:
-    """Nobody is asked for a password, and git's sentences are English."""
+    """Keep git from asking for a password, and its sentences in English."""
     return {**own_surroundings(), "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 
 

@@ -146,7 +146,7 @@ def check_quality(
     expected: Mapping[RowKind, int],
     earlier: Callable[[], Frames] | None = None,
 ) -> tuple[QualityResult, ...]:
-    """One result for each rule of the suite, in the order of ``RULES``. A rule without rows holds.
+    """Return a result for each rule of the suite, in the order of ``RULES``. A rule without rows holds.
 
     Args:
         frames: The rows, by kind; a kind that is left out has none.

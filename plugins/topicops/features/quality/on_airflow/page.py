@@ -118,7 +118,7 @@ def _card(result: QualityResult, environment: str | None) -> Html:
 
 
 def _why(result: QualityResult, environment: str) -> Html | None:
-    """For the first topics: the way to the topic's page, and the command that asks the cluster."""
+    """Link the pages of the first topics, and give the command that asks the cluster."""
     topics = dict.fromkeys(str(example.row["topic"]) for example in result.examples if example.row.get("topic"))
     ways = [
         tag("li", topic_link(topic, "why"), ": ", tag("code", why_command(topic, environment)))
@@ -144,7 +144,7 @@ def _history(result: QualityResult) -> str:
 
 
 def _failing_rows(examples: Sequence[FailingRow]) -> Html:
-    """One column for each name that any of the rows has, in order of first appearance."""
+    """Draw a column for each name that any of the rows has, in order of first appearance."""
     names = list(dict.fromkeys(name for example in examples for name in example.row))
     rows = [[*(_value(example.row.get(name)) for name in names), _since(example)] for example in examples]
     return table([*(name.replace("_", " ") for name in names), "since"], rows, cls="rows")
@@ -163,7 +163,7 @@ def _since(example: FailingRow) -> Html | str:
 
 
 def _facts(model: QualityModel) -> list[Html | None]:
-    """Which brokers have unhealthy partitions, and who holds what; nothing of the first when all are healthy."""
+    """Show which brokers have unhealthy partitions (nothing when all are healthy), and who holds what."""
     facts = model.facts
     if facts is None:
         return []

@@ -39,7 +39,7 @@ def suites_of(run: RunOf) -> tuple[QualitySuite, ...]:
 
 
 def read_quality(home: Path, run: RunOf) -> QualityModel:
-    """Each file is read on its own, so a damaged file does not hide the others."""
+    """Read each file on its own, so a damaged file does not hide the others."""
     if run.environment is None:
         return QualityModel(run=run)
     reading = RunReading(opened(home, run.dag_id, run.run_id))

@@ -24,7 +24,7 @@ _COUNTED_ONLY = (TopicClass.SAME, TopicClass.RETIRED)
 
 
 def spark_diff(desired: DataFrame, live: DataFrame) -> tuple[Delta, list[OwnedTopics]]:
-    """How desired and live topics differ, and how many of each owner and domain are in each class, in one action.
+    """Compare desired and live topics, and count the classes by owner and domain, in one action.
 
     The frames have the columns of ``DesiredRow`` with ``domain``, and of ``LiveRow``. Raises ``TopicopsError``.
     """
@@ -79,7 +79,7 @@ def _named(frame: DataFrame, side: str, fields: Sequence[str], *beside: str) -> 
 
 
 def _changed() -> Column:
-    """Only topics that are present in both can differ in a field."""
+    """Compare fields only of topics that are present in both."""
     factor = F.col("desired.replication_factor")
     differs: Mapping[str, Column] = {
         "partitions": F.col("desired.partitions") != F.col("live.partitions"),
@@ -169,7 +169,7 @@ def _unhealthy() -> Column:
 
 
 def _items_of(rule: str) -> Column:
-    """An item for each broker that makes the partition break the rule, or one without a broker; none if it holds."""
+    """Make an item for each broker that makes the partition break the rule, or one without broker; none if it holds."""
     brokers, holds = BROKERS_AT_FAULT[rule], F.coalesce(F.expr(HOLDS[rule]), F.lit(False))
     broken = F.expr(f"IF(size({brokers}) = 0, array(CAST(NULL AS int)), {brokers})")
     at_fault = F.when(holds, F.array().cast("array<int>")).otherwise(broken)

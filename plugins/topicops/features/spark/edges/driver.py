@@ -74,7 +74,7 @@ _kept: set[Path] = set()
 
 
 def local_driver(*, memory: str | None = None) -> SparkDriver:
-    """The driver on this machine, started at the first call; it ends with this process. Its heap is 1 GB by default.
+    """Return this machine's driver, started at the first call; it ends with this process. Its heap is 1 GB by default.
 
     Raises ``TopicopsError`` where there is no suitable Java, or the driver could not be started.
     """
@@ -84,7 +84,7 @@ def local_driver(*, memory: str | None = None) -> SparkDriver:
 
 
 def has_ended(*, wait_s: float = 0.0) -> bool:
-    """Whether Spark's Java process has ended, or ends within ``wait_s``: a new one needs a new Python process."""
+    """Return whether Spark's Java process has ended, or ends within ``wait_s``: a new one needs a new Python."""
     for driver in _started:
         with suppress(subprocess.TimeoutExpired):
             driver.gateway.proc.wait(wait_s)
@@ -150,7 +150,7 @@ def log4j2_flag() -> str:
 
 
 def archive_path(java: Path) -> Path:
-    """The path of the class-data archive for this Java, these jars and this warm-up, whether it exists or not."""
+    """Return the path of the class-data archive for this Java, these jars and this warm-up, also if it is missing."""
     jars = sorted(pyspark_jars().glob("*.jar"))
     # The archive has the classes that the warm-up loaded: one of an older warm-up lacks some.
     warm_up = sha256(_WARM_UP.read_bytes()).hexdigest()

@@ -111,7 +111,7 @@ def least_in_sync(tables: RunTables) -> Column:
 
 
 def table_frame(spark: SparkSession, tables: TableFolder, name: str) -> DataFrame:
-    """One table. Spark reads the file itself, unless it runs elsewhere and does not find it: then the rows are sent.
+    """Return one table. Spark reads the file itself, unless it runs elsewhere without it: then the rows are sent.
 
     A Spark on this host reads a copy of a table that is in a store, so it needs neither the store's driver nor a key;
     and a copy where a Connect server would take the path for a pattern, since it does not get the option for that.

@@ -93,7 +93,7 @@ _applications: list[_Application] = []
 def spark_session(
     setting: str | None = None, *, connections: ConnectionSource = from_environment
 ) -> Iterator[SparkSession]:
-    """A session on ``setting``, which has one of the forms of ``TOPICOPS_SPARK``; None means that variable.
+    """Open a session on ``setting``, which has a form of ``TOPICOPS_SPARK``; None means that variable.
 
     An active session of this process is reused and left running, that of ``spark_application`` too. A new session is
     stopped at the end; its Java process is kept for the next session, until this process ends.
@@ -119,7 +119,7 @@ def spark_session(
 
 @contextmanager
 def spark_application(*, connections: ConnectionSource = from_environment) -> Iterator[None]:
-    """One application for all of a block: each ``spark_session`` in it has the same session.
+    """Keep one application for all of a block: each ``spark_session`` in it has the same session.
 
     A Spark of this machine starts beside the block's other work, and the first session waits for it. Elsewhere an
     application takes resources, so it starts when it is needed. Raises ``UsageError`` for a setting.
@@ -165,7 +165,7 @@ def are_few(rows: int) -> bool:
 
 @contextmanager
 def planned_for(spark: SparkSession, rows: int) -> Iterator[None]:
-    """Inside, Spark interprets a query over few rows: compiling one takes seconds, and reading so few does not."""
+    """Make Spark interpret a query over few rows: compiling one takes seconds, and reading so few does not."""
     if not are_few(rows):
         yield
         return
@@ -241,7 +241,7 @@ def _chain(error: Exception) -> Iterator[str]:
 
 
 def _java_causes(throwable: JavaObject) -> Iterator[str]:
-    """Nothing more once the Java process has ended."""
+    """Yield the causes; nothing more once the Java process has ended."""
     for _ in range(_MOST_CAUSES):
         if throwable is None:
             return

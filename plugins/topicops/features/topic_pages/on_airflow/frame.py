@@ -176,7 +176,7 @@ def _sent(later: LaterRun, below: str) -> Html:
 
 
 def moment(at: datetime) -> str:
-    """With its age, because a time alone must be compared with the clock first."""
+    """Show a time with its age, so that people need not compare it with the clock."""
     return f"{at:%Y-%m-%d %H:%M:%S} UTC ({age(at)})"
 
 

@@ -98,7 +98,7 @@ def assign_replicas(
 def _row(
     order: Sequence[int], replication_factor: int, *, leader: int, shift: int, racks: Mapping[int, str] | None
 ) -> tuple[int, ...]:
-    """One partition's brokers: each next try one further, skipping a used rack or broker while another is unused."""
+    """Choose one partition's brokers: each try one further, skipping a used rack or broker while another is unused."""
     row = [order[leader]]
     tries = 0
     while len(row) < replication_factor:

@@ -15,7 +15,7 @@ class Tally:
     """The counts for one topic, on live brokers with their racks."""
 
     def __init__(self, racks: Mapping[int, str], *, topic: Load, cluster: Load) -> None:
-        """``cluster`` holds ``topic``; a broker that is not live may be in both."""
+        """Count a ``cluster`` that holds ``topic``; a broker that is not live may be in both."""
         self._racks = racks
         self._rack_sizes = Counter(racks.values())
         self._cluster = Counter(cluster.replicas)
@@ -26,7 +26,7 @@ class Tally:
             self._topic_by_rack[racks[broker]] += self._topic[broker]
 
     def grown(self, row: Sequence[int], size: int) -> tuple[int, ...]:
-        """The row filled up to ``size``, from unused racks while there are any, with the brokers that hold least.
+        """Fill the row up to ``size``, from unused racks while there are any, with the brokers that hold least.
 
         The first broker of a row counts as its leader.
         """
@@ -135,7 +135,7 @@ def load_table(live: ClusterSnapshot, changes: Sequence[Change], before: Load | 
 
 
 def live_load(live: ClusterSnapshot) -> Load:
-    """Of all live topics, as it will be when running reassignments have ended."""
+    """Count all live topics, as they will be after running reassignments."""
     if live.totals:
         return Load(replicas=live.totals.replicas, leaders=live.totals.first_replicas)
     return Load.of(topic.target_assignment for topic in live.topics.values())

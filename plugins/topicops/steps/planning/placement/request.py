@@ -123,7 +123,7 @@ def place_by_hand(request: PlacementRequest) -> Assignment:
 
 
 def assignment_problems(rows: Assignment, request: PlacementRequest) -> Iterator[str]:
-    """One sentence for each rule that the rows break. On a create, Kafka itself checks only some of them."""
+    """Yield a sentence for each rule that the rows break. On a create, Kafka itself checks only some of them."""
     if not rows:
         yield "there is no row"
     elif sorted(rows) != list(range(request.partitions)):

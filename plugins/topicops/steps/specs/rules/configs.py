@@ -234,7 +234,7 @@ def _is_longer(local: int, total: int) -> bool:
 
 
 def _was_longer(local: int, total: int) -> bool:
-    """As before ``TIERED_STORAGE``, where any number is above a total of -1."""
+    """Compare as before ``TIERED_STORAGE``, where any number is above a total of -1."""
     return local != AS_TOTAL and (local > total or local == UNLIMITED != total)
 
 

@@ -150,7 +150,7 @@ def _allowed_owners(view: EnvironmentView) -> Sequence[str] | None:
 
 
 def _that_shall_exist(view: EnvironmentView) -> Iterator[TopicSource]:
-    """A topic that is to be deleted may have any name, labels and owner."""
+    """Yield topics that are not to be deleted: a deleted one may have any name, labels and owner."""
     return (topic for topic in view.here if topic.shall_exist)
 
 

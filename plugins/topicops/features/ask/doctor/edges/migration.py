@@ -100,7 +100,7 @@ class _Reading:
 
 
 def _not_numbers(quotas: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    """Source: kafka.server.ZkAdminManager#clientQuotaPropsToDoubleMap, which raises for them."""
+    """Yield bad quotas. Source: kafka.server.ZkAdminManager#clientQuotaPropsToDoubleMap, which raises for them."""
     for path, found in quotas.items():
         for name in sorted(found.keys() - SCRAM):
             try:

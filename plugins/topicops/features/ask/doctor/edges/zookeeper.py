@@ -165,7 +165,7 @@ def _migration(session: ZooKeeperSession) -> Migration:
 
 
 def identities_of(session: ZooKeeperSession, *, request: type[WhoAmI] = WhoAmI) -> tuple[str, ...] | None:
-    """The identities that the server gives this session, ``scheme:id`` each; None if it does not know the request."""
+    """Return the identities of this session at the server, ``scheme:id`` each; None if it lacks the request."""
     pending = session.client.handler.async_result()
     session.client._call(request(), pending)  # noqa: SLF001 - kazoo has no public way to add a request
     try:
