@@ -1,4 +1,4 @@
-"""Options that several commands share, and what stands for those that were left out."""
+"""Options that several commands share, and defaults for those that were left out."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Before anything is sent: judge the plan again by the files, the policy and the cluster of now.
+"""Before anything is sent: judge the plan again by the present files, policy and cluster.
 
-And read what came of the requests of runs that ended in the middle.
+Also read what became of the requests of runs that ended in the middle.
 """
 
 from __future__ import annotations

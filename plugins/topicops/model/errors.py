@@ -175,7 +175,7 @@ class MovedFilesError(TopicopsError):
 
 
 class NotHeldError(TopicopsError):
-    """A change that somebody shall be asked about is due no more, or waits for no approval."""
+    """A change that a question is about is no longer due, or waits for no approval."""
 
 
 class ArtifactError(TopicopsError):

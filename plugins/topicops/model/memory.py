@@ -41,7 +41,7 @@ def in_parts(topics: Mapping[str, Value], names: Sequence[str], *, size: int) ->
 
 
 class WithNewer(Mapping[str, Value]):
-    """A mapping of which some values have changed since."""
+    """A mapping with some values that have changed since."""
 
     def __init__(self, topics: Mapping[str, Value], newer: Mapping[str, Value]) -> None:
         """Take two mappings that both have all of the newer names."""

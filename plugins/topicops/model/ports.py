@@ -50,7 +50,7 @@ ConnectionSource = Callable[[str], ConnectionFields]
 
 
 class TopicSink(Protocol):
-    """Takes the topics of a snapshot while they are read, so that nobody has to hold all of them."""
+    """Takes the topics of a snapshot while they are read, so that no code has to hold all of them."""
 
     def begin(self) -> None:
         """Forget what came before: the reading begins, or begins again."""
@@ -321,7 +321,7 @@ class ApplyPorts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerTime:
-    """Time of day by a server's own clock, as one answer told it."""
+    """Time of day by a server's own clock, as one answer gave it."""
 
     server: str
     """Name of the server, as it ends a sentence: ``ZooKeeper``."""
@@ -334,7 +334,7 @@ class ServerTime:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """How a step tells the time and waits; by default the time of this machine."""
+    """Time and waiting for a step; by default the time of this machine."""
 
     now: Callable[[], float] = time.monotonic
     """Seconds that only grow, from any start."""

@@ -1,8 +1,8 @@
-"""A release of Kafka as two numbers, since when brokers can what topicops needs of them, and which requests they lack.
+"""A release of Kafka as two numbers; since when brokers can do what topicops needs, and which requests they lack.
 
-The only module that names a release. Where a docstring says *protocol*, the brokers'
-``inter.broker.protocol.version`` decides, which during an upgrade is older than the release they run. A broker lists
-the requests that it takes in its answer to ApiVersions; a release does not tell, as a service may leave some out.
+The only module that names a release. Where a docstring says *protocol*, the brokers' ``inter.broker.protocol.version``
+decides, which during an upgrade is older than the release they run. A broker lists the requests that it takes in its
+answer to ApiVersions; the release alone is not enough, because a service may leave some out.
 """
 
 from __future__ import annotations

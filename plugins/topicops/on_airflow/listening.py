@@ -1,4 +1,4 @@
-"""What happens when a run of ours ends, whoever or whatever ended it: tell of a failure, and write the run's note.
+"""Work at the end of a run of ours, whatever ended it: report a failure, and write the run's note.
 
 Airflow calls a listener in the scheduler, and in the API server when a person marks a run. So it needs no DAG file, no
 bundle, no worker and no task that worked. It must be quick and must never raise: what takes time is done in a thread.

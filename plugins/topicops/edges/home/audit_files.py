@@ -1,7 +1,7 @@
 """The files of an environment's audit log: where they are, what is in them, and the searches that read only a part.
 
 ``<environment>.jsonl`` is the current one. A full file is renamed to ``<environment>.jsonl.<number of its last line>``;
-the chain of hashes goes on from file to file. ``<environment>.head`` holds number and hash of the last line.
+the chain of hashes continues from file to file. ``<environment>.head`` holds number and hash of the last line.
 """
 
 from __future__ import annotations

@@ -61,7 +61,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What each receiver was told last, of what may still last."""
+    """Last events of each receiver, about what may still last."""
 
     format_version: FormatVersion = "1.0"
     causes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Tell of events: in the log of the task, by Airflow's metrics, and to each notifier of the environment.
+"""Sends events: to the log of the task, to Airflow's metrics, and to each notifier of the environment.
 
 Notifiers are Airflow's own. They are those of ``environment_dags(notifiers=…)``, and those that ``TOPICOPS_NOTIFY``
 names as ``module:factory``. Each finds the event in the context as ``topicops_event``, also in its templates.

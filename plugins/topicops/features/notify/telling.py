@@ -1,4 +1,4 @@
-"""Who was told what: each receiver hears of a cause once, and hears once when it is over."""
+"""What each receiver knows: it gets a cause once, and once more when it is over."""
 
 from __future__ import annotations
 
@@ -188,7 +188,7 @@ def _file_of(run: EnvironmentRun, dag: str = "") -> Path:
 
 
 def _read(memory: MemoryFile[Told]) -> Told:
-    """Read what was told; a damaged memory tells again rather than nothing."""
+    """Read the sent events; after damage they are sent again."""
     try:
         return memory.read() or Told()
     except ArtifactError:

@@ -51,7 +51,7 @@ class Review:
     verdict: ReviewVerdict
     submitted_at: datetime
     commit: str | None = None
-    """Newest commit on the page that the reviewer saw; empty if not told. None means that this forge never tells it."""
+    """Newest commit on the page that the reviewer saw; empty if unknown. None means that the forge never gives it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""Partitions of a live topic as the brokers tell clients of them."""
+"""Partitions of a live topic as the brokers show them to clients."""
 
 from __future__ import annotations
 

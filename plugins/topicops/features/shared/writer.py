@@ -1,4 +1,4 @@
-"""Writes files below ``topics/``: each as a whole or not at all, and none over what somebody else wrote."""
+"""Writes files below ``topics/``: each as a whole or not at all, and never over a file of someone else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a partition breaks a rule about its health, and because of which brokers: SQL of Spark.
+"""Rules about a partition's health, and the brokers that break them, as SQL of Spark.
 
 The columns are those of ``PartitionRow``. A test holds the counts to those of ``steps.facts``.
 """

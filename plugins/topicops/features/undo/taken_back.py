@@ -34,7 +34,7 @@ _NOT_SURE = "the run does not know whether its request took effect"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpecFiles:
-    """The files of now, and how earlier ones are found."""
+    """The present files, and how earlier ones are found."""
 
     topics: Path
     tree: Tree

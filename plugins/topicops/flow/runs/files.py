@@ -1,6 +1,6 @@
 """The spec files that a run reads, and of which commit they are.
 
-A run may be pinned to a commit, and nobody may rewrite git's history under a run.
+A run may be pinned to a commit, and git's history must not be rewritten during a run.
 """
 
 from __future__ import annotations

@@ -160,7 +160,7 @@ def waits_for(home: Path, environment: Environment, topics: Path, commit: str | 
 
 @dataclass(frozen=True, slots=True)
 class Unverified:
-    """The topics of an environment to which runs sent something, and which nobody has verified; as one run knows them.
+    """Topics of an environment that runs have changed and no run has verified yet, as one run knows them.
 
     Each method raises ``ArtifactError``.
     """

@@ -20,7 +20,7 @@ RunMode = Literal["plan", "apply", "drift", "verify"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Specs:
-    """What the files ask for, in one environment."""
+    """Topics of the files in one environment."""
 
     environment: Environment
     desired: Desired

@@ -225,7 +225,7 @@ class TopicActivity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActivityOfHiddenGroups(TopicActivity):
-    """From brokers that do not tell whether the reader sees every group; ``groups`` is None for that reason alone."""
+    """Activity from brokers that do not say whether the reader sees every group; so ``groups`` is None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

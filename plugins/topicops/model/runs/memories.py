@@ -97,7 +97,7 @@ class VerifiedCommit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stop:
-    """The newest stop that somebody asked for."""
+    """The newest stop that a person asked for."""
 
     word: str
     by: str

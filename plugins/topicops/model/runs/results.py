@@ -1,4 +1,4 @@
-"""Results of a run: outcomes of apply, checks of verify, results of quality rules, reviews, and what CI is told."""
+"""Results of a run: outcomes of apply, checks of verify, results of quality rules, reviews, and the result for CI."""
 
 from __future__ import annotations
 

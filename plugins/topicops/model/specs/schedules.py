@@ -1,4 +1,4 @@
-"""What an environment tells Airflow: when a DAG runs, and who owns it; light, as DAG files are parsed all the time.
+"""Schedule and owner of an environment's DAGs; light, because Airflow parses DAG files all the time.
 
 A schedule is one of Airflow's words, a cron of five fields, ``every 5m``, or ``none``. ``every 5m`` starts at an offset
 that comes from the environment's name, so that twenty environments do not all start in the same minute.

@@ -1,4 +1,4 @@
-"""The only value that a refused spelling can stand for, and plain numbers in larger units.
+"""The only value that a refused spelling can mean, and plain numbers in larger units.
 
 A function returns None where a person must decide: ``5GB`` may be GB or GiB, ``30`` may be seconds or minutes.
 """

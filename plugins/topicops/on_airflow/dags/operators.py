@@ -130,10 +130,10 @@ class AskPerson(ApprovalOperator):
     Airflow keeps the text of a task's first question when the task is cleared. The person would read an old text then,
     so the task fails unless Airflow shows exactly this question.
 
-    While nobody answers, it wakes up now and then: a question whose set was replaced is withdrawn, and the task is
-    skipped; of one that waits for long the notifiers are told again. Airflow's scheduler wakes it by the time limit
-    with which it waits, and a worker looks, so no triggerer is needed. An answer that comes while the worker looks is
-    kept: Airflow gives it to the task as soon as the task waits again.
+    Without an answer it wakes up from time to time. If the set was replaced, it withdraws the question and skips the
+    task. If the question waits for long, it reminds the notifiers. Airflow's scheduler wakes it by the time limit with
+    which it waits, and a worker looks, so no triggerer is needed. An answer that comes while the worker looks is kept:
+    Airflow gives it to the task as soon as the task waits again.
     """
 
     def __init__(self, *, site: Site, patience: Patience, **kwargs: Any) -> None:

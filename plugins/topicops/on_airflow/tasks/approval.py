@@ -1,9 +1,9 @@
 """Ask a person about held changes, and send exactly what was approved.
 
 A run asks about one set, which its first ``load`` fixes. Question and answer are records of ``flow.runs.questions``;
-XCom carries them only for people to read. When a change is sent, four things must be true: the answer to this very
-question is Approve, the policy counts it, the set is still part of the newest held set, and the files and the cluster
-of now ask for the change. Each task checks the first and the third here, ``flow.apply`` the others.
+XCom carries them only for people to read. When a change is sent, four things must be true: the answer to exactly this
+question is Approve, the policy counts it, the set is still part of the newest held set, and the present files and
+cluster need the change. Each task checks the first and the third here, ``flow.apply`` the others.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ def snapshot(site: Site, context: Context) -> XComValue:
 
 
 def full_because(context: Context) -> str:
-    """Say why somebody wants a full run; empty means that nobody does."""
+    """Say why a full run is wanted; empty means that it is not."""
     if context["dag_run"].clear_number:
         return "it was cleared"
     given = [name for name in ("approved", "reviews", "commit", "only") if context["params"].get(name)]

@@ -1,4 +1,4 @@
-"""Judge the changes of a plan again, by the files, the policy and the cluster of now.
+"""Judge the changes of a plan again, by the present files, policy and cluster.
 
 A plan gives the changes, where their replicas go, and what was seen. Everything else in it may be old or edited, so
 risk, limits and the gate's word come from a plan that was made just now.
@@ -81,7 +81,7 @@ def judge_again(
     approved: Mapping[str, str] = NOBODY,
     waits: Sequence[str] = (),
 ) -> Judged:
-    """Keep what a plan of now asks for as well; decide all others without sending them.
+    """Keep changes that a present plan has too; decide all others without sending them.
 
     Args:
         anew: The changes that files, policy and cluster ask for now, at least of the plan's topics.

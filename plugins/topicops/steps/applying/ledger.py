@@ -1,4 +1,4 @@
-"""What each change came to, in the audit log and in the journal."""
+"""The outcome of each change, in the audit log and in the journal."""
 
 from __future__ import annotations
 

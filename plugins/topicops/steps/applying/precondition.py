@@ -222,7 +222,7 @@ ANSWER_IS_NEW_S = 0.5
 
 @dataclass(slots=True, kw_only=True)
 class TopicsInUse:
-    """What the brokers answered last about the activity on topics that are to be deleted."""
+    """The brokers' last answers about the activity on topics that are to be deleted."""
 
     plan: Plan
     questions: ClusterQuestions | None

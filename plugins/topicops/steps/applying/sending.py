@@ -27,7 +27,7 @@ from topicops.steps.before_deletes import ASK_AGAIN, delete_doubts, delete_obsta
 
 @dataclass(slots=True, kw_only=True)
 class Disks:
-    """What the brokers answered last about their log directories, and about logs of topics that are to be deleted."""
+    """The brokers' last answers about their log directories, and about logs of topics to delete."""
 
     questions: ClusterQuestions | None
     """Questions to the brokers; None means that they cannot be asked, so nothing is known."""
@@ -74,7 +74,7 @@ class StopError(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class Sender:
-    """Sends changes through the ports of one apply, and enters what they came to in the ledger."""
+    """Sends changes through the ports of one apply, and enters their outcomes in the ledger."""
 
     ports: ApplyPorts
     clock: Clock

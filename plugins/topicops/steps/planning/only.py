@@ -1,4 +1,4 @@
-"""The part of a plan that ``--only`` asks for, with a warning that says what is left out."""
+"""The part of a plan that ``--only`` selects, with a warning that says what is left out."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ def note_at(file: str, span: Span, text: str) -> Note:
 
 
 class Unreadable:
-    """Stands for a value that is in the file and could not be read."""
+    """Placeholder for a value that is in the file and could not be read."""
 
 
 UNREADABLE = Unreadable()

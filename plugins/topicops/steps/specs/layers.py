@@ -123,7 +123,7 @@ class Setting(msgspec.Struct, frozen=True, gc=False):
 
 
 class Layer(msgspec.Struct, frozen=True, gc=False):
-    """What one of the places gives where a topic's numbers and configs may stand, or several laid over each other."""
+    """Numbers and configs of a topic from one of their places, or from several laid over each other."""
 
     settings: Mapping[str, Setting]
     configs: Mapping[str, Setting]

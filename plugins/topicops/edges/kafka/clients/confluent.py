@@ -25,7 +25,7 @@ _AFTER = re.compile(r" \(after \d+ms in state [^()]*\)$")
 
 
 class _Reports:
-    """What a client reported by itself. It does not know the client, which so ends as soon as nobody holds it."""
+    """Reports of a client. The object does not hold the client, so that the client can end."""
 
     def __init__(self, properties: Mapping[str, str]) -> None:
         self._properties = properties

@@ -62,7 +62,7 @@ def is_override(source: int, *, is_default: bool) -> bool:
 
 
 def is_written(source: int) -> bool:
-    """Return whether somebody wrote a broker's setting; False too where the broker does not tell."""
+    """Return whether a person wrote a broker's setting; False also if the broker does not say."""
     return source not in (*NOT_TOLD, ConfigSource.DEFAULT_CONFIG.value)
 
 

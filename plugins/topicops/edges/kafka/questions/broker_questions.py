@@ -59,7 +59,7 @@ AUTHORIZER = "authorizer.class.name"
 
 
 class HiddenGroupsError(Exception):
-    """The brokers have an authorizer, and do not tell whether the reader sees every group."""
+    """The brokers have an authorizer, and do not say whether the reader sees every group."""
 
 
 class BrokerQuestions:

@@ -1,6 +1,6 @@
 """What the brokers are: which release each runs, and what controls them, a KRaft quorum or ZooKeeper. Never writes.
 
-Brokers never say their release: the requests that they answer tell it.
+Brokers never say their release: the requests that they answer show it.
 """
 
 from __future__ import annotations

@@ -240,7 +240,7 @@ class _Found:
 
 @dataclass(slots=True)
 class ConsumerGroups:
-    """Reads the groups of a cluster, of all types. Whoever asks must be allowed to see all groups."""
+    """Reads the groups of a cluster, of all types. The reader must be allowed to see all groups."""
 
     connections: BrokerConnections
     deadline: Deadline

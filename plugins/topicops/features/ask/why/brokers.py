@@ -1,7 +1,7 @@
-"""Causes above the topic, and what brokers know of it: its metadata, its id, its logs and its configs.
+"""Causes above the topic, and the brokers' view of it: metadata, id, logs and configs.
 
-Each broker answers its clients from what the controller told it, and reads a config znode only when
-``/config/changes`` names it.
+Each broker answers its clients from the controller's requests, and reads a config znode only when ``/config/changes``
+names it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""When the znodes of one topic were written, and whether brokers were told of its configs. Reads only."""
+"""Times of the znodes of one topic, and whether brokers got notice of its configs. Reads only."""
 
 from __future__ import annotations
 

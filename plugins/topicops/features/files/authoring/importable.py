@@ -58,7 +58,7 @@ class TopicOwners:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportInputs:
-    """The existing files, which are valid, and the live cluster; and what the command line asks for."""
+    """Valid existing files, the live cluster, and the options of the command line."""
 
     topics: Path
     tree: Tree

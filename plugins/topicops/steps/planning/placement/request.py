@@ -28,7 +28,7 @@ class MixedRacksError(PlacementError):
 
 
 class BadAssignmentError(PlacementError):
-    """Replicas given by hand are not what Kafka asks for (Kafka's error 39)."""
+    """Replicas given by hand break Kafka's rules (Kafka's error 39)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
