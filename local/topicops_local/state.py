@@ -107,7 +107,7 @@ class ClusterRequest:
     """Choice of KRaft; None means only where this version of Kafka has no other mode."""
     racks: tuple[str | None, ...] | None = None
     kafka: str | None = None
-    """A version as ``version_of`` gives it; None: the one that wrote the data, else the usual one."""
+    """A version as ``version_of`` gives it; None means the one that wrote the data, else the usual one."""
     upgrade: bool = False
     """Whether the data may be those of an older version."""
 

@@ -38,7 +38,7 @@ def topics_of(folder: Path) -> Path | None:
 
 
 def specs_root_of(path: Path) -> Path | None:
-    """Return the folder of specs that ``path`` is, or is a domain or a file of; None: it is in no such folder."""
+    """Return the folder of specs that ``path`` is, or is a domain or a file of; None means that it is in none."""
     place = Path(os.path.abspath(path))  # noqa: PTH100 - links stay: a person named them
     return next((above for above in (place, place.parent, place.parent.parent) if is_specs_root(above)), None)
 

@@ -81,7 +81,7 @@ class LiveReader(Protocol):
     def cluster_id(self) -> str: ...
 
     def snapshot(self, *, states: bool = False, into: TopicSink | None = None) -> ClusterSnapshot:
-        """Return the whole cluster. Its topics are what the sink makes of them; None: a mapping in memory."""
+        """Return the whole cluster. Its topics are what the sink makes of them; None means a mapping in memory."""
         ...
 
     def traces(self, topics: Sequence[str], *, states: bool = False) -> Mapping[str, TopicTraces]:
@@ -212,7 +212,7 @@ class LogQuestions:
     held: Mapping[str, Collection[int]]
     """Partitions of which a broker must have a replica, or must have none any more."""
     led: Mapping[str, Mapping[int, int | None]] = field(default_factory=dict)
-    """Partitions that it must lead, with the leader epoch; None: not known."""
+    """Partitions that it must lead, with the leader epoch; None means not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

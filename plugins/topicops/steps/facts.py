@@ -104,7 +104,7 @@ _BROKERS_AT_FAULT: Mapping[str, Callable[[PartitionRow], Collection[int] | None]
     Code.Q26: lambda row: None if row.leader == -1 or row.leader in row.isr else [row.leader],
     Code.Q27: lambda row: row.dead_replicas or None,
 }
-"""The brokers that make a partition break the rule, none where no single broker does; None: the rule holds."""
+"""The brokers that make a partition break the rule, none where no single broker does; None if it holds."""
 
 
 def _causes(rows: Iterable[PartitionRow]) -> Iterator[tuple[str, int | None]]:

@@ -116,7 +116,7 @@ def is_alert(error: OSError | None) -> bool:
 
 
 def reason_of(error: OSError | None) -> str:
-    """Return why there is no answer; None: the server closed the connection."""
+    """Return why there is no answer; None means that the server closed the connection."""
     if error is None or isinstance(error, BrokenPipeError | ConnectionResetError | ConnectionAbortedError):
         return CLOSED
     if isinstance(error, TimeoutError):

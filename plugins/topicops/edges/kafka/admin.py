@@ -98,7 +98,7 @@ class KafkaAdmin:
         self._has_controller: bool | None = None
         """Answer of ``get_ready`` for the next request; None means that it did not ask."""
         self._delete_target: int | Answer | None = None
-        """The controller that ``get_ready`` found for the next delete by id, or why there is none; None: not asked."""
+        """The controller that ``get_ready`` found for the next delete by id, or why not; None means not asked."""
         self._deletes_resume_at = 0.0
         """Time at which a quota lets the next delete by id through; nothing is sent before."""
         self._connections = Reconnecting(self._deleter.properties)

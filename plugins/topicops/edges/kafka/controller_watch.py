@@ -77,7 +77,7 @@ class ControllerWatch:
         self._connections.close()
 
     def _find(self) -> int | None:
-        """Return the id of the controller; ``NO_CONTROLLER_ID`` while there is none; None: not known."""
+        """Return the id of the controller; ``NO_CONTROLLER_ID`` while there is none; None means not known."""
         try:
             found = self._connections().controller_or_none()
         except ClusterError:

@@ -438,7 +438,7 @@ def _description(described: Any) -> Description:
 
 
 def _rows(view: BrokerView, topic: str) -> Assignment | None:
-    """Return the topic's replicas as one broker knows them; None: the broker does not know the topic."""
+    """Return the topic's replicas as one broker knows them; None means that the broker does not know the topic."""
     partitions = view.topics.get(topic)
     return None if partitions is None else {p: seen.replicas for p, seen in partitions.items()}
 

@@ -57,7 +57,7 @@ class _NotSimpleError(Exception):
 
 
 def read_simple(text: str, *, deepest: int, most_nodes: int) -> Fields | None:
-    """Return the nodes of ``text``, which has no tab and no hidden character; None: the general reader must read it.
+    """Return the nodes of ``text``, without tab and hidden character; None means that the general reader must read it.
 
     Args:
         deepest: How many mappings and lists may stand in each other.

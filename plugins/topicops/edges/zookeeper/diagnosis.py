@@ -85,7 +85,7 @@ def _examine(host: str, port: int, context: ssl.SSLContext | None) -> PortProble
 
 
 def _after_failure(host: str, port: int, context: ssl.SSLContext | None, error: OSError | None) -> PortProblem:
-    """Find the cause of a failed request by a second one; ``error`` None: the server closed the connection."""
+    """Find the cause of a failed request by a second one; ``error`` None means: the server closed the connection."""
     where = address(host, port)
     if isinstance(error, ssl.SSLError) and is_alert(error):
         return _refused_certificate(where, f" ({error.reason})")

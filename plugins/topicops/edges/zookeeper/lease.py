@@ -128,7 +128,7 @@ class ZooKeeperLease:
         return self.session.zxid
 
     def server_time(self) -> ServerTime | None:
-        """Return when ZooKeeper's leader wrote the znode, by its clock; None: it is gone, or has no calendar time.
+        """Return when ZooKeeper's leader wrote the znode, by its clock; None means: gone, or has no calendar time.
 
         Source: org.apache.zookeeper.server.PrepRequestProcessor (3.8): the leader stamps each transaction.
         """

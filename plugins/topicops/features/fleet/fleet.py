@@ -244,7 +244,7 @@ def _read_and_compare(
 
     Args:
         judges: What judges the inputs of a run before they are compared.
-        needs: The topics whose files must be valid; None: all.
+        needs: The topics whose files must be valid; None means all.
     """
     fleet, as_tables = steps.fleet, engine.needs_tables or bool(judges)
 

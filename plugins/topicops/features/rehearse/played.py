@@ -179,7 +179,7 @@ class Stage:
         return RehearsedChange(topic=change.topic, action=change.action, effect=effect, reason=reason)
 
     def _unsent(self, change: Change) -> tuple[Effect, str] | None:
-        """Return what becomes of a change that apply does not send, and why. None: it sends it."""
+        """Return what becomes of a change that apply does not send, and why. None means that it sends it."""
         comparison = compare(change, self.live.traces(change.topic))
         if comparison.match is Match.AFTER:
             return Effect.DONE, "already so"

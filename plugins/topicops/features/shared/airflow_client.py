@@ -154,7 +154,7 @@ class AirflowClient:
         return self._http.get(f"/api/v2/dags/{dag_id}").is_success
 
     def bundle_version(self, dag_id: str) -> str | None:
-        """Return the commit of which Airflow has parsed the DAG; None: its bundle knows no versions."""
+        """Return the commit of which Airflow has parsed the DAG; None means that its bundle knows no versions."""
         return self._send("GET", f"/api/v2/dags/{dag_id}", _Dag).bundle_version
 
     def import_errors(self) -> Mapping[str, str]:

@@ -109,7 +109,7 @@ def spark_place(setting: str | None, connections: ConnectionSource) -> SparkPlac
 
 
 def spark_kind(address: str) -> SparkKind | None:
-    """Return the kind of Spark that an address names; None: it has no form that is known."""
+    """Return the kind of Spark that an address names; None means that it has no form that is known."""
     return next((kind for kind, pattern in _KINDS.items() if pattern.fullmatch(address)), None)
 
 

@@ -50,7 +50,7 @@ def read_specs(files: SpecFiles, *, needs: Needs | None = None) -> Validated:
     """Return every file, judged for the environment; places in it are named as a plan names them.
 
     Args:
-        needs: The topics whose files must be valid; None: all.
+        needs: The topics whose files must be valid; None means all.
     """
     from topicops.edges.specs.open_files import shown_folder
     from topicops.edges.specs.reader import read_tree
@@ -107,7 +107,7 @@ def commit_notes(topics: Path, environment: Environment, change_set: ChangeSet) 
 
 
 def commit_of_files(files: SpecFiles) -> str | None:
-    """Return the commit whose files the folder holds now, exactly; None: not known.
+    """Return the commit whose files the folder holds now, exactly; None means not known.
 
     The version of a bundle counts only for a folder that git knows nothing about.
     """
@@ -122,7 +122,7 @@ def require_pinned_files(files: SpecFiles) -> None:
 
 
 def read_files(files: SpecFiles, read: Callable[[], T], *, since: str | None = None) -> tuple[T, str | None]:
-    """Return what ``read`` gives while the files stay at one commit, and that commit; None: not known.
+    """Return what ``read`` gives while the files stay at one commit, and that commit; None means not known.
 
     Args:
         since: The commit of which an earlier task of this run has read the files.

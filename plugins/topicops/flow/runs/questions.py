@@ -145,7 +145,7 @@ def write_answer(run: Run, answer: Answer) -> None:
 
 
 def read_answer(run: Run) -> Answer | None:
-    """Return the answer, or the question that waits for one; None: nothing was asked."""
+    """Return the answer, or the question that waits for one; None means that nothing was asked."""
     return run.store.read_value(ANSWER, Answer) if run.store.has(ANSWER) else None
 
 

@@ -248,7 +248,7 @@ class ClusterSnapshot:
     orphan_configs: frozenset[str] = frozenset()
     """Names with a config znode and no topic."""
     broker_defaults: BrokerDefaults | None = None
-    """Default of each topic config by broker; None: the brokers were not asked."""
+    """Default of each topic config by broker; None means that the brokers were not asked."""
     releases: Releases | None = None
     """Releases of the brokers, if they answered."""
     log_directories: DirectoriesByBroker | None = None

@@ -124,7 +124,7 @@ class Blocked:
     reassignment: str | None = None
     """JSON for Kafka's own reassignment tool, where that is the way out."""
     wanted: tuple[str, ...] = ()
-    """What the spec asks for: ``partitions 4 -> 8``; since 1.5."""
+    """Values of the spec: ``partitions 4 -> 8``; since 1.5."""
     spec: Location | None = None
     """Place of the topic's own file, even if the blocked value comes from another one; since 1.5."""
 
@@ -163,7 +163,7 @@ class PlanSource:
     topics: int
     """Number of topics that the specs of this environment describe."""
     only: str | None = None
-    """The glob of ``--only``; empty: of the topics of its changes alone; None: of all topics."""
+    """The glob of ``--only``; empty: of the topics of its changes alone; None means of all topics."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,7 +191,7 @@ class GroupUse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     state: str
     """State in Kafka's words, such as ``Stable`` or ``Empty``; empty text means not known."""
     lag: int | None
-    """Records behind its commits, summed over the partitions that it committed; None: it committed none.
+    """Records behind its commits, summed over the partitions that it committed; None means that it committed none.
 
     For a share group, records behind its start offsets.
     """
@@ -208,9 +208,9 @@ class TopicActivity:
     end_offsets: Mapping[int, int] | None
     """End offsets by partition; None means that they could not be read."""
     groups: tuple[str, ...] | None
-    """Groups with members or commits, and those that could not be read; None: not even a list of groups was read."""
+    """Groups with members or commits, and those that could not be read; None means that no list of them was read."""
     last_record_ms: int | None = None
-    """Newest timestamp of any record, in ms since 1970; ``NO_RECORD``: brokers give none; None: not known."""
+    """Newest timestamp of any record, in ms since 1970; ``NO_RECORD``: brokers give none; None means not known."""
     group_uses: Mapping[str, GroupUse] = field(default_factory=dict)
     """Uses by group."""
     emptied: tuple[int, ...] = ()
@@ -270,7 +270,7 @@ class Plan:
     change_set: ChangeSet
     changes: tuple[GatedChange, ...]
     command_approves: Risk | None = Risk.DESTRUCTIVE
-    """The highest risk that ``--approve`` lets run, by the policy; None: it counts for nothing. In no digest."""
+    """The highest risk that ``--approve`` lets run, by the policy; None means that it lets none. In no digest."""
 
     @property
     def target(self) -> Target:
@@ -341,7 +341,7 @@ class Approval:
     digests: frozenset[str]
     way: ApprovalWay
     approver: str | None
-    """Airflow's user name, the account that runs the command, or the reviewer's login; None: not known."""
+    """Airflow's user name, the account that runs the command, or the reviewer's login; None means not known."""
     signature: str
     """The approver as the audit log names him: ``admin (id 1)``, ``carol (by parameter)``, or a review."""
     given_at: datetime

@@ -36,7 +36,7 @@ def topic_defaults(broker_settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def setting_in_force(config: str, broker_settings: Mapping[str, str]) -> str | None:
-    """Return the name of the broker's setting that a topic without this config follows; None: Kafka's own default."""
+    """Return the broker's setting that a topic without this config follows; None means Kafka's own default."""
     return next((name for name in TOPIC_CONFIGS[config].broker_synonyms if name in broker_settings), None)
 
 

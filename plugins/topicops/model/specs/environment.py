@@ -296,7 +296,7 @@ class EnvironmentSpec(Written):
 
     @property
     def command_approves(self) -> Risk | None:
-        """The highest risk that ``--approve`` lets run, whose giver is the author; None: it counts for nothing."""
+        """The highest risk that ``--approve`` lets run, whose giver is the author; None means none."""
         return self.author_approves if "parameter" in self.approvals else None
 
     @property
@@ -328,5 +328,5 @@ class Environment:
         return (*BUILT_IN_PROTECTED_TOPICS, *self.spec.policy.protected_topics)
 
     def protecting_pattern(self, topic: str) -> str | None:
-        """Return the first pattern that protects this topic from changes; None: it is not protected."""
+        """Return the first pattern that protects this topic from changes; None means that it is not protected."""
         return next((pattern for pattern in self.protected_topics if fnmatchcase(topic, pattern)), None)

@@ -33,7 +33,7 @@ _PART = re.compile(r"(?P<first>\*|\w+)(-(?P<last>\w+))?(/(?P<step>[1-9][0-9]?))?
 
 
 def schedule_problem(written: str) -> str | None:
-    """Return what is wrong with it; None: it is a schedule."""
+    """Return what is wrong with it; None means that it is a schedule."""
     if written == NONE or written in AIRFLOW_WORDS:
         return None
     if every := _EVERY.fullmatch(written):
@@ -104,12 +104,12 @@ _LINK = re.compile(r"https?://[^\s/?#]\S*|mailto:[^\s?#]\S*")
 
 
 def owner_problem(written: str) -> str | None:
-    """Return what is wrong with a name; None: nothing is. Airflow joins the owners of a DAG's tasks with commas."""
+    """Return what is wrong with a name, or None. Airflow joins the owners of a DAG's tasks with commas."""
     if "," not in written and written.isprintable() and written == written.strip() and 0 < len(written) <= LONGEST:
         return None
     return f"{written[:LONGEST]!r} is no owner: write one name without a comma, of at most {LONGEST} characters"
 
 
 def owner_link_problem(written: str) -> str | None:
-    """Return what is wrong with a link; None: Airflow takes it."""
+    """Return what is wrong with a link; None means that Airflow takes it."""
     return None if _LINK.fullmatch(written) else f"{written[:LONGEST]!r} is no link: write https://… or mailto:…"

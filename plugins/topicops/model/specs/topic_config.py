@@ -308,7 +308,7 @@ def min_insync_replicas(
     """Return the topic's own value as brokers read it, else the largest default of a broker, else Kafka's, which is 1.
 
     Args:
-        brokers: Those whose defaults count; None: all.
+        brokers: Those whose defaults count; None means all.
 
     Source: kafka.cluster.Partition#effectiveMinIsr (3.9): the leader's own default counts.
     """
@@ -342,7 +342,7 @@ def caps_min_isr(releases: Releases | None) -> bool:
 
 
 def own_min_insync_replicas(configs: Mapping[str, str]) -> int | None:
-    """Return the value among these configs as brokers read it, at most Kafka's largest ``int``; None: there is none."""
+    """Return the value among these configs as brokers read it, at most Kafka's largest ``int``; None without one."""
     text = _canonical_or_raw(MIN_ISR, configs[MIN_ISR]) if MIN_ISR in configs else ""
     return min(int(text), LARGEST_INT) if text.isdecimal() and len(text) <= LONGEST_NUMBER else None
 

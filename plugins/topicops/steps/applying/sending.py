@@ -50,7 +50,7 @@ class Disks:
         self._asked_at = self.clock.now()
 
     def reason(self, change: DeleteTopic, traces: TopicTraces, brokers: Collection[int]) -> str | None:
-        """Return why its deletion might never end, and what to do; None: every live broker can delete its replicas."""
+        """Return why its deletion might never end, and what to do; None if all live brokers can delete its replicas."""
         rows = traces.live.assignment if traces.live else {}
         doubts = ((doubt, ASK_AGAIN) for doubt in delete_doubts(rows, self._told, brokers))
         obstacle = next(chain(delete_obstacles(change.topic, rows, self._told), doubts), None)

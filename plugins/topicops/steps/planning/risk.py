@@ -149,7 +149,7 @@ def worst(ratings: Iterable[Rating]) -> Rating:
 
 
 def _value(name: str, text: str | None, default: str | None) -> ConfigValue | None:
-    """Return the effective value; None: unknown, or text that no broker reads."""
+    """Return the effective value; None means unknown, or text that no broker reads."""
     effective = default if text is None else text
     if effective is None:
         return None

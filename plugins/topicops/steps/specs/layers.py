@@ -243,7 +243,7 @@ class EnvironmentView:
     environment_names: frozenset[str] = field(default_factory=frozenset)
     """Names of environments, also of those with unreadable files."""
     owners: ReadFile | None = None
-    """The file of owners; None: there is none, or it cannot be read."""
+    """The file of owners; None means that there is none, or it cannot be read."""
     shared_configs: PlacesByConfig = field(default_factory=dict)
     """The configs in profiles and topics."""
 
@@ -349,7 +349,7 @@ class EnvironmentView:
 
     @cached_property
     def _lower(self) -> Mapping[str | None, Layer]:
-        """What lies below a topic, by its profile; None: the defaults alone."""
+        """What lies below a topic, by its profile; None means the defaults alone."""
         defaults = layer_of(self.environment_spec.section("defaults"), self.release)
         lower: dict[str | None, Layer] = {None: defaults}
         for name, profile in self.profiles.items():

@@ -31,7 +31,7 @@ class Problem(NamedTuple):
 
     diagnostic: Diagnostic
     topic: str | None = None
-    """The topic that has the problem; None: the whole file has it."""
+    """The topic that has the problem; None means that the whole file has it."""
     owner: str | None = None
     """The owner whose topics have it together."""
 

@@ -113,7 +113,7 @@ def validate(
     rules: Sequence[Rule] = RULES,
     needs: Needs | None = None,
 ) -> Validated:
-    """Check every file, and the topics as ``environment`` has them; None: as each environment has them.
+    """Check every file, and the topics as ``environment`` has them; None means as each environment has them.
 
     With an ``environment``, errors in the files of other environments are warnings: they stop those alone.
 

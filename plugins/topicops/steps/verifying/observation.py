@@ -57,7 +57,7 @@ class Observation:
     cluster_id: str | None = None
     """Cluster id in the source; None means not known."""
     broker_defaults: BrokerDefaults | None = None
-    """Effective default of each topic config; None: not known."""
+    """Effective default of each topic config; None means not known."""
     releases: Releases | None = None
     """Releases of the brokers; None means not known."""
     source: Source = "zookeeper"
@@ -68,7 +68,7 @@ class Observation:
     logs: Mapping[int, BrokerLogs | str] = field(default_factory=dict)
     """Logs of the brokers whose disks were asked about; empty until all else is healthy."""
     directories: Mapping[int, BrokerLogs | str] = field(default_factory=dict)
-    """Of the brokers with replicas, asked where something has been wrong for a while; the reason may be a disk."""
+    """Log directories of the brokers with replicas, asked after a topic was long unhealthy: a disk may be why."""
     broker_overrides: Mapping[str, str] | str | None = None
     """Overrides at the brokers; a sentence if they did not answer; None means not asked."""
 
@@ -91,7 +91,7 @@ class Observation:
         """``; the log directory /data/2 of broker 2 has failed`` where replicas of these partitions are on such disks.
 
         Args:
-            partitions: None: of all.
+            partitions: None means of all.
         """
         failed, found = failed_by_broker(self._directories), self.brokers_with_failed_disks(partitions)
         return "".join(f"; the log directory {named(failed[b])} of broker {b} has failed" for b in found)

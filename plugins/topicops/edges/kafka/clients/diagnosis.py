@@ -135,7 +135,7 @@ def _protocol(properties: Mapping[str, str]) -> str:
 
 
 def _mechanisms(host: str, port: int, context: ssl.SSLContext | None) -> tuple[str, ...] | None:
-    """SASL mechanisms that the port takes, none where it takes no login; None: not known. Raises ``OSError``.
+    """SASL mechanisms that the port takes, none where it takes no login; None means not known. Raises ``OSError``.
 
     The question carries no secret. Source: SaslHandshakeRequest.json and SaslHandshakeResponse.json, version 1.
     """

@@ -46,7 +46,8 @@ def quorum_of(properties: Mapping[str, str], *, timeout_s: float = 3.0) -> Quoru
 
 
 def ask_quorum(connections: BrokerConnections) -> Quorum | None:
-    """Return the quorum as the brokers describe it; None: ZooKeeper controls them, or a migration to KRaft is not over.
+    """Return the quorum as the brokers describe it; None means: ZooKeeper controls them, or a migration to KRaft is not
+    over.
 
     Raises ``ClusterUnreachableError`` where no broker answers, ``ClusterError`` where they refuse. Source: a broker
     offers DescribeQuorum exactly when it runs with KRaft (DescribeQuorumRequest.json, 3.9).

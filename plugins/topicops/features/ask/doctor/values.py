@@ -122,7 +122,7 @@ class KafkaFacts:
     principals: Mapping[KafkaRole, str]
     """Identity of each role, as far as its own settings show it; no secret."""
     operations: Mapping[KafkaRole, frozenset[str] | None]
-    """What each role may do to the cluster, in Kafka's words: ``CREATE``; None means not known."""
+    """Operations that each role may do to the cluster, in Kafka's words: ``CREATE``; None means not known."""
     readable_passwords: tuple[KafkaRole, ...] = ()
     """Roles whose login sends its password without TLS."""
     topic_operations: Mapping[KafkaRole, Mapping[str, frozenset[str]]] = field(default_factory=dict)

@@ -57,7 +57,7 @@ def _topic_times(session: ZooKeeperSession, topic: str) -> TopicTimes:
 def is_told(
     topic: str, config: Znode | None, znode: Znode | None, notices: Sequence[Znode], *, now: int
 ) -> bool | None:
-    """Return whether brokers heard of the newest config of the topic; None: a notice of it may have been removed.
+    """Return whether brokers heard of the topic's newest config; None means that a notice of it may be gone.
 
     Args:
         config: The topic's config, and ``znode`` the topic itself; None means that there is none.

@@ -54,7 +54,7 @@ class Explained(Given):
     human: str | None = None
     """``7d`` for 604800000; None means that no larger unit fits."""
     later: str | None = None
-    """Why brokers of a later release refuse the value: ``Kafka 4.1 takes 1048576 or more``; None means that none do."""
+    """Reason why brokers of a later release refuse it: ``Kafka 4.1 takes 1048576 or more``; None means that none do."""
     overrode: tuple[Given, ...]
     """Values of lower layers, the nearest first."""
 

@@ -24,7 +24,7 @@ VALUES_BY_ACTION: Mapping[Action, tuple[Sequence[str] | None, Sequence[str] | No
     "configure": (("configs",), ("configs",)),
     "delete": (("topic_id", "partitions"), None),
 }
-"""Fields that ``before`` and ``after`` of each action must have; None: they are null."""
+"""Fields that ``before`` and ``after`` of each action must have; None means that they are null."""
 
 _PARTITIONS: Schema = {"pattern": "^(0|[1-9][0-9]*)$"}
 _CODE: Schema = {"type": "string", "pattern": "^(TOP[1-8][0-9]{2}|[VQ][0-9]{2})$"}

@@ -151,7 +151,7 @@ def check_quality(
     Args:
         frames: The rows, by kind; a kind that is left out has none.
         expected: How many rows of a kind Spark must have looked at, where Python knows it.
-        earlier: Gives the rows before the changes; called only when a rule fails. None: they are not known.
+        earlier: Gives the rows before the changes; called only when a rule fails. None means that they are not known.
 
     Raises ``TopicopsError`` where Spark or Great Expectations failed.
     """

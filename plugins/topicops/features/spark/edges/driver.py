@@ -118,7 +118,7 @@ def cluster_driver(settings: Mapping[str, str]) -> SparkDriver:
 
 
 def kept_log() -> Path | None:
-    """Return the log of this process's driver, which then stays when this process ends; None: it says nothing."""
+    """Return the log of this process's driver, which then stays when it ends; None means that it says nothing."""
     for driver in _started:
         if driver.log.is_file() and driver.log.stat().st_size:
             _kept.add(driver.log)

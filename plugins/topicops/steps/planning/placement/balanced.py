@@ -100,7 +100,7 @@ class _Ballot:
         return (to.of_topic, to.of_cluster) < (of.of_topic - 1, of.of_cluster - 1)
 
     def _reachable(self, giver: int) -> dict[int, int | None]:
-        """Return brokers that a chain of exchanges can reach, each with the partition that it gets; None: the giver."""
+        """Return brokers that a chain of exchanges can reach, with the partition of each; None means the giver."""
         handed: dict[int, int | None] = {giver: None}
         queue = deque([giver])
         while queue:

@@ -109,7 +109,7 @@ def _certain_value(config: TopicConfig, text: str, error: ConfigValueError) -> s
 
 
 def _refusal(config: TopicConfig, text: str) -> ConfigValueError | None:
-    """Return why brokers refuse ``text`` for this config; None: they take it."""
+    """Return why brokers refuse ``text`` for this config; None means that they take it."""
     try:
         check_written(config, text)
     except ConfigValueError as error:

@@ -161,7 +161,7 @@ def _topic_operations(
 
 
 def _rights(future: Future[Any]) -> frozenset[str] | None:
-    """Return the operations allowed on one topic, none where it may not be described; None: not known."""
+    """Return the operations allowed on one topic, none where it may not be described; None means not known."""
     if not future.done():
         return None
     error = future.exception()

@@ -179,7 +179,7 @@ def identities_of(session: ZooKeeperSession, *, request: type[WhoAmI] = WhoAmI) 
 
 
 def _may_create(session: ZooKeeperSession, path: str, identities: Sequence[str] | None) -> bool | None:
-    """Return whether the ACL of ``path`` lets one of ``identities`` create a znode below it; None: not known."""
+    """Return whether the ACL of ``path`` lets one of ``identities`` create a znode below it; None means not known."""
     try:
         found = session.wait_for(path, session.client.get_acls_async(path))
     except ClusterError:
