@@ -34,7 +34,7 @@ settings.load_profile("short")
 
 @pytest.fixture(scope="session", autouse=True)
 def state_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A folder of this session for the leases that count for the whole account."""
+    """Yield a folder of this session for the leases that count for the whole account."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
@@ -51,7 +51,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def marks_of(folder: str) -> Iterator[set[str]]:
-    """Every set of markers that a test of the folder may carry."""
+    """Yield every set of markers that a test of the folder may carry."""
     others = [mark for mark in (*MARKED_FOLDERS, "soak") if mark != folder]
     more = chain.from_iterable(combinations(others, size) for size in range(len(others) + 1))
     return ({folder, *marks} for marks in more)

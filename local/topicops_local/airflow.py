@@ -32,7 +32,7 @@ SERVICES: Mapping[str, tuple[str, ...]] = {
 CONN = "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"
 DATABASE = "airflow.db"
 WAIT_FOR_WRITER_S = 120
-"""How long a service waits for another one that writes to SQLite; with its default of 5 s a busy scheduler dies."""
+"""Seconds that a service waits for another one that writes to SQLite; with the default of 5 s a busy scheduler dies."""
 PRELOADED = (
     "airflow",
     "airflow.executors.local_executor",
@@ -54,7 +54,7 @@ class LocalAirflow:
     username: str
     password: str
     processes: dict[str, ProcessMark]
-    """By service."""
+    """Processes by service."""
     variables: Mapping[str, str]
     """The environment variables of every service."""
     dead: list[ProcessMark] = field(default_factory=list)
@@ -82,7 +82,7 @@ class LocalAirflow:
         return client
 
     def ended(self) -> Mapping[str, Path]:
-        """The log of each service that runs no more, by its name."""
+        """Return the log of each service that runs no more, by its name."""
         return {name: self.log_of(name) for name, process in self.processes.items() if not process.alive}
 
     def require_alive(self) -> None:
@@ -155,12 +155,12 @@ def sqlite_address(folder: Path) -> str:
 
 
 def without_airflow_settings(variables: Mapping[str, str]) -> dict[str, str]:
-    """The variables without the settings of another Airflow; connections stay."""
+    """Return the variables without the settings of another Airflow; connections stay."""
     return {name: text for name, text in variables.items() if not name.startswith(("AIRFLOW__", "AIRFLOW_HOME"))}
 
 
 def airflow_variables(folder: Path, *, dags: Path, port: int, password: str) -> dict[str, str]:
-    """Airflow's settings. Also writes the file of passwords that one of them names."""
+    """Return Airflow's settings. Also writes the file of passwords that one of them names."""
     passwords = folder / "passwords.json"
     write_atomically(passwords, json.dumps({USER: password}).encode(), mode=0o600)
     bundle = {

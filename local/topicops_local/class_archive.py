@@ -24,7 +24,7 @@ _WRITING_S = 120.0
 
 
 def train_archive(progress: Progress = quiet) -> Path | None:
-    """The archive for this Java and these jars, created if it is missing; None when that fails."""
+    """Return the archive for this Java and these jars, created if it is missing; None when that fails."""
     return created_archive("Kafka", lambda: class_archive(find_java(), kafka_jars(progress=progress)), _train)
 
 
@@ -36,7 +36,7 @@ class _TrainingCluster(LocalCluster):
         return self.home / "made.jsa"
 
     def written(self) -> bytes:
-        """The archive, whole: a JVM dies of one that is cut off."""
+        """Return the archive, whole: a JVM dies of one that is cut off."""
         if stop([self._running(broker_role(_BROKER))], grace_s=_WRITING_S):
             raise LocalClusterError(f"the broker did not write its classes within {_WRITING_S:.0f} s")
         return self._made.read_bytes()

@@ -159,7 +159,7 @@ class LocalCluster:
 
     @classmethod
     def find(cls, home: Path, *, progress: Progress = quiet) -> LocalCluster | None:
-        """The cluster that was last started under ``home``, running or not; None if there was none."""
+        """Return the cluster that was last started under ``home``, running or not; None if there was none."""
         folder = _cluster_folder(home)
         return None if read_state(folder) is None else cls(folder, progress)
 
@@ -348,7 +348,7 @@ class LocalCluster:
             raise LocalClusterError(f"{server.role}: its data cannot be prepared: {done.stderr.strip()}")
 
     def _quorum_not_ready(self, servers: Sequence[Server]) -> str | None:
-        """What is still missing: an answer from a broker, or a broker that it must know."""
+        """Return what is still missing: an answer from a broker, or a broker that it must know."""
         alive = {s.broker for s in self._state.brokers if s.alive and s.broker is not None}
         for server in servers:
             answer = ask_broker(server.port)
@@ -377,7 +377,7 @@ class LocalCluster:
             write_state(self.folder, replace(self._state, cluster_id=_cluster_id(client)))
 
     def _not_ready(self, client: KazooClient, wanted: set[int]) -> str | None:
-        """What is still missing: a registration, the controller, an answer, or what the answering broker must know."""
+        """Say what is missing: a registration, the controller, an answer, or what the answering broker must know."""
         from kazoo.exceptions import SessionExpiredError
 
         try:
@@ -492,7 +492,7 @@ class LocalCluster:
             return tuple(sorted(_registered(client))), _controller(client)
 
     def _quorum(self) -> tuple[tuple[int, ...], int | None]:
-        """The brokers that the first answering broker knows, and the leader of the quorum."""
+        """Return the brokers that the first answering broker knows, and the leader of the quorum."""
         answers = (ask_broker(server.port) for server in self._state.brokers if server.alive)
         answer = next((answer for answer in answers if answer is not None), None)
         return (tuple(sorted(answer.brokers)) if answer else (), self._quorum_leader() if answer else None)
@@ -528,7 +528,7 @@ class LocalCluster:
 
 
 def _existing(kafka: str) -> str:
-    """The version that a user names. Raises ``UsageError`` before anything is written, if it was never released."""
+    """Return the version that a user names. Raises ``UsageError``, before any write, if it was never released."""
     version = version_of(kafka)
     sums_of(version)
     return version

@@ -35,7 +35,7 @@ PLAN_TAB = "plugin/topicops-plan"
 STEPS = 7
 RUN_TIMEOUT_S = 900.0
 QUESTION_S = 180.0
-"""How long Airflow may take to ask about the held change."""
+"""Seconds that Airflow may take to ask about the held change."""
 LOOK_S = 5.0
 """Between two looks at Airflow's services."""
 ENDING = (signal.SIGTERM, signal.SIGHUP)
@@ -131,7 +131,7 @@ def _run_loop(home: Path, topics: Path, dags: Path, cluster: LocalCluster, start
 
 
 def _variables(home: Path, cluster: LocalCluster) -> Mapping[str, str]:
-    """The connections of the environment file, for this process and for Airflow."""
+    """Return the connections of the environment file, for this process and for Airflow."""
     kafka = {"conn_type": "kafka", "extra": {"bootstrap.servers": cluster.bootstrap_servers}}
     variables = {
         "TOPICOPS_HOME": str(home),
@@ -157,7 +157,7 @@ def _started_airflow(home: Path, dags: Path) -> Iterator[LocalAirflow]:
 
 
 def _left_held(plan: Plan) -> GatedChange | None:
-    """The held change that the demo leaves to its user: the last one of those that an approval lets run."""
+    """Return the held change that the demo leaves to its user: the last one of those that an approval lets run."""
     held = [gated for gated in plan.with_gate(GateWord.HELD) if gated.approvable]
     return held[-1] if held else None
 
@@ -216,7 +216,7 @@ def _show_places(
 
 
 def _wait_for_interrupt(airflow: LocalAirflow) -> None:
-    """Until Ctrl-C; says once of each service of Airflow that it has ended."""
+    """Wait until Ctrl-C; say once of each service of Airflow that it has ended."""
     said: set[str] = set()
     try:
         while True:

@@ -97,7 +97,7 @@ def seed_cluster(run: EnvironmentRun, bootstrap_servers: str, brokers: Sequence[
 
 
 def seeds_of(desired: Desired, brokers: Sequence[int]) -> Iterator[tuple[CreateTopic, str]]:
-    """One topic to expand, one with a drifted config, one that is right, each tombstoned one, an unmanaged one."""
+    """Yield one topic to expand, one with a drifted config, a right one, each tombstoned one, an unmanaged one."""
     topics = sorted(desired.topics.values(), key=lambda topic: topic.name)
     present = [topic for topic in topics if topic.lifecycle is Lifecycle.PRESENT]
     if growing := _take(present, lambda topic: topic.partitions > 1):

@@ -24,13 +24,13 @@ from topicops.model.errors import LocalClusterError, UsageError
 from topicops.model.release import USUAL, Release
 
 Progress = Callable[[str], None]
-"""Takes one line for a person."""
+"""Function that takes one line for a person."""
 MIRROR = "TOPICOPS_MAVEN_URL"
 MAVEN_CENTRAL = "https://repo1.maven.org/maven2"
 
 _PINNED = Path(__file__).parent / "releases"
 _OWN = "org/apache/kafka/"
-"""Where Kafka's own jars are in a Maven repository; all others are libraries."""
+"""Folder of Kafka's own jars in a Maven repository; all others are libraries."""
 _CORE = re.compile(r"kafka_[\d.]+-")
 """The jar of the broker, which every release has, with the version of Scala in its name."""
 _DOWNLOADS_AT_ONCE = 8
@@ -51,7 +51,7 @@ class JarSet:
     title: str
     """``Kafka 3.9.2``: in messages; small and with a dash, its folder in the cache."""
     sums: Mapping[str, str]
-    """By path in a Maven repository: SHA-256 in hexadecimal, or another sum after its name, as ``sha1:b7e4…``."""
+    """SHA-256 by path in a Maven repository in hexadecimal, or another sum after its name, as ``sha1:b7e4…``."""
 
     @property
     def folder(self) -> str:
@@ -60,18 +60,18 @@ class JarSet:
 
 @cached
 def pinned_versions() -> Mapping[Release, str]:
-    """The pinned patch version of each release, the oldest release first."""
+    """Return the pinned patch version of each release, the oldest release first."""
     versions = [file.stem.partition("-")[2] for file in _PINNED.glob("kafka-*.sha256")]
     return dict(sorted((release_of(version), version) for version in versions))
 
 
 def usual_version() -> str:
-    """The version that runs where nothing else is asked for."""
+    """Return the version that runs where nothing else is asked for."""
     return pinned_versions()[USUAL]
 
 
 def version_of(text: str) -> str:
-    """The version that a user names: ``2.8.1`` is itself, ``2.8`` the pinned version of that release.
+    """Return the version that a user names: ``2.8.1`` is itself, ``2.8`` the pinned version of that release.
 
     Raises:
         UsageError: This is no release of Kafka, or one without pinned jars.
@@ -86,7 +86,7 @@ def version_of(text: str) -> str:
 
 
 def release_of(version: str) -> Release:
-    """The release of a version that ``version_of`` gave."""
+    """Return the release of a version that ``version_of`` gave."""
     release = Release.parse(version)
     if release is None:
         raise UsageError(f"{version} is no release of Kafka")
@@ -100,7 +100,7 @@ def kafka_jars(
     sums: Mapping[str, str] | None = None,
     progress: Progress = quiet,
 ) -> tuple[Path, ...]:
-    """Every jar of the broker's class path, checked; those that the cache lacks are fetched first.
+    """Return every jar of the broker's class path, checked; those that the cache lacks are fetched first.
 
     Args:
         version: As ``version_of`` gives it; ``usual_version()`` when left out.
@@ -119,7 +119,7 @@ def kafka_jars(
 
 
 def jars_of(wanted: JarSet, *, cache: Path | None = None, progress: Progress = quiet) -> tuple[Path, ...]:
-    """As ``kafka_jars``, for any set of jars."""
+    """Do as ``kafka_jars``, for any set of jars."""
     cache = default_cache() if cache is None else cache
     folder = cache / wanted.folder
     if _missing(wanted, folder):
@@ -144,7 +144,7 @@ def pinned_sums(version: str) -> dict[str, str]:
 
 
 def sums_of(version: str, *, cache: Path | None = None, progress: Progress = quiet) -> dict[str, str]:
-    """The pinned sums; for a version that is not pinned, those of the release's libraries and of its own jars.
+    """Return the pinned sums; for a version that is not pinned, those of the release's libraries and of its own jars.
 
     The repository keeps the latter beside the jars. Raises as ``kafka_jars``.
     """
@@ -169,7 +169,7 @@ def sums_of(version: str, *, cache: Path | None = None, progress: Progress = qui
 
 
 def _sum_beside(path: str, version: str, cache: Path) -> str | None:
-    """What the repository keeps as the jar's SHA-1, once fetched from the cache; None where it has no such jar."""
+    """Return the repository's SHA-1 of the jar, once fetched from the cache; None if it has no such jar."""
     import pooch
 
     pooch.get_logger().setLevel("WARNING")

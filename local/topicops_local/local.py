@@ -103,7 +103,7 @@ def status_json(found: ClusterStatus | None) -> str:
 
 
 def status_text(found: ClusterStatus) -> str:
-    """The status in lines for a person."""
+    """Return the status in lines for a person."""
     lines = [f"{'process':<10} {'pid':>8} {'port':>6}  state"]
     for process in found.processes:
         state = "running" if process.alive else "not running"
@@ -123,7 +123,7 @@ def status_text(found: ClusterStatus) -> str:
 
 
 def _kafka_text(found: ClusterStatus) -> str:
-    """``2.8.2``; with several versions, who runs which: ``2.5.1 (zookeeper, broker-1), 2.8.2 (broker-2)``."""
+    """Return ``2.8.2``; with several versions, who runs which: ``2.5.1 (zookeeper, broker-1), 2.8.2 (broker-2)``."""
     roles: dict[str, list[str]] = {}
     for role, version in found.versions.items():
         roles.setdefault(version, []).append(role)
@@ -133,7 +133,7 @@ def _kafka_text(found: ClusterStatus) -> str:
 
 
 def lines_to_paste(found: ClusterStatus, home: Path | None) -> list[str]:
-    """The commands that use this cluster; ``home`` as it was given to ``up``."""
+    """Return the commands that use this cluster; ``home`` as it was given to ``up``."""
     lines = [] if home is None else [f"  export TOPICOPS_HOME={shlex.quote(str(home.absolute()))}"]
     lines = ["Use it, in an empty folder:", *lines, "  topicops init --local"]
     lines += ["or, where the environment file names the connections kafka_zookeeper_local and kafka_local:"]

@@ -31,7 +31,7 @@ class ProcessMark:
 
     pid: int
     started: str
-    """Opaque; every process reads the same text for the same process."""
+    """Start time as opaque text; every process reads the same text for the same process."""
 
     @property
     def alive(self) -> bool:
@@ -53,7 +53,7 @@ def spawn(command: Sequence[str], *, log: Path, folder: Path, environment: Mappi
 
 
 def mark_of(pid: int) -> ProcessMark | None:
-    """The running process with that pid; None when there is none, or only its zombie."""
+    """Return the running process with that pid; None when there is none, or only its zombie."""
     if (child := _children.get(pid)) and child.poll() is not None:
         del _children[pid]
     try:
@@ -64,7 +64,7 @@ def mark_of(pid: int) -> ProcessMark | None:
 
 
 def _started(process: psutil.Process) -> str:
-    """On Linux the boot and the clock ticks since it, which stay the same when the clock is set; else the time."""
+    """Return the boot and the clock ticks since it on Linux (the same after the clock is set); else the time."""
     if not psutil.LINUX:
         return str(process.create_time())
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
@@ -72,7 +72,7 @@ def _started(process: psutil.Process) -> str:
 
 
 def members_of_session(session: int) -> list[ProcessMark]:
-    """The running processes of a session: what a process from ``spawn`` has started, and itself."""
+    """Return the running processes of a session: what a process from ``spawn`` has started, and itself."""
     return [mark for pid in psutil.pids() if _session_of(pid) == session and (mark := mark_of(pid))]
 
 
@@ -102,7 +102,7 @@ def pause(process: ProcessMark, *, timeout_s: float = 10.0) -> None:
 
 
 def _is_paused(pid: int) -> bool:
-    """True too where the system does not tell of threads."""
+    """Return whether it is paused; True also if the system does not show threads."""
     threads = Path(f"/proc/{pid}/task").glob("*/stat") if psutil.LINUX else ()
     try:
         states = [stat.read_text(encoding="ascii", errors="replace").rpartition(")")[2].split()[0] for stat in threads]
@@ -147,7 +147,7 @@ def wait_gone(processes: Sequence[ProcessMark], *, timeout_s: float) -> list[Pro
 
 
 def port_is_free(port: int) -> bool:
-    """Whether a server can listen on that port of 127.0.0.1."""
+    """Return whether a server can listen on that port of 127.0.0.1."""
     with closing(socket.socket(socket.AF_INET, socket.SOCK_STREAM)) as probe:
         # As servers do, so that closed connections of an earlier server do not count.
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -159,7 +159,7 @@ def port_is_free(port: int) -> bool:
 
 
 def wait_port_free(port: int, *, timeout_s: float) -> bool:
-    """Whether the port is free within ``timeout_s``. A killed server may keep its port for a moment."""
+    """Return whether the port is free within ``timeout_s``. A killed server may keep its port for a moment."""
     deadline = time.monotonic() + timeout_s
     while not port_is_free(port):
         if time.monotonic() >= deadline:
@@ -169,7 +169,7 @@ def wait_port_free(port: int, *, timeout_s: float) -> bool:
 
 
 def free_port(taken: frozenset[int] = frozenset()) -> int:
-    """A free port of 127.0.0.1 that is not in ``taken``."""
+    """Return a free port of 127.0.0.1 that is not in ``taken``."""
     for port in random.SystemRandom().sample(_PORTS, k=len(_PORTS)):
         if port not in taken and port_is_free(port):
             return port

@@ -15,7 +15,7 @@ from topicops.model.errors import LocalClusterError
 
 ZOOKEEPER_START_S = 30.0
 BROKERS_START_S = 90.0
-"""How long servers may take until each of them answers."""
+"""Seconds that servers may take until each of them answers."""
 _POLL_S = 0.05
 _METADATA = 3
 _VERSION = 1
@@ -28,7 +28,7 @@ class BrokerAnswer:
 
     brokers: frozenset[int]
     controller: int
-    """-1: not known."""
+    """Id of the controller; -1 means not known."""
 
 
 def ask_broker(port: int, *, timeout_s: float = 1.0) -> BrokerAnswer | None:
@@ -48,7 +48,7 @@ def ask_broker(port: int, *, timeout_s: float = 1.0) -> BrokerAnswer | None:
 
 
 def zookeeper_answers(port: int, *, timeout_s: float = 1.0) -> bool:
-    """Whether a ZooKeeper on 127.0.0.1 serves requests; every server allows the command ``srvr``."""
+    """Return whether a ZooKeeper on 127.0.0.1 serves requests; every server allows the command ``srvr``."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=timeout_s) as connection:
             connection.sendall(b"srvr")

@@ -10,7 +10,7 @@ from topicops.features.shared.java import class_archive_path, mark_used
 
 CHROOT = "/kafka"
 SESSION_TIMEOUT_MS = 6000
-"""When its session ends, ZooKeeper or the KRaft quorum removes a dead broker."""
+"""Session timeout, after which ZooKeeper or the KRaft quorum removes a dead broker."""
 
 _JVM_FLAGS = (
     "-XX:+UseSerialGC",
@@ -88,7 +88,7 @@ def zookeeper_properties(data: Path, port: int, *, tick_ms: int = 2000) -> dict[
 def broker_properties(
     broker: int, *, rack: str, port: int, zookeeper_port: int, data: Path, extra: Mapping[str, str]
 ) -> dict[str, str]:
-    """The broker's settings; ``extra`` replaces ours."""
+    """Return the broker's settings; ``extra`` replaces ours."""
     listener = f"{_PLAINTEXT}://127.0.0.1:{port}"
     return {
         "broker.id": str(broker),
@@ -106,7 +106,7 @@ def broker_properties(
 def kraft_properties(
     broker: int, *, rack: str, port: int, controller_ports: Mapping[int, int], data: Path, extra: Mapping[str, str]
 ) -> dict[str, str]:
-    """The settings of a server that is broker and controller in one; ``controller_ports`` are those of all, by id."""
+    """Return the settings of a server that is broker and controller; ``controller_ports`` are those of all, by id."""
     listener = f"{_PLAINTEXT}://127.0.0.1:{port}"
     return {
         "process.roles": "broker,controller",
@@ -126,7 +126,7 @@ def kraft_properties(
 
 
 def properties_text(properties: Mapping[str, str]) -> str:
-    """The form of ``java.util.Properties``, where a backslash is an escape. Empty settings are left out."""
+    """Return the form of ``java.util.Properties``, where a backslash is an escape. Empty settings are left out."""
     return "".join(f"{key}={value}\n" for key, value in properties.items() if value).replace("\\", "\\\\")
 
 
@@ -137,14 +137,14 @@ def log_settings(class_path: Sequence[Path]) -> tuple[str, str]:
 
 
 def class_archive(java: Path, class_path: Sequence[Path]) -> Path:
-    """Where the class-data archive of brokers is, if there is one."""
+    """Return where the class-data archive of brokers is, if there is one."""
     return class_archive_path("kafka", java, class_path, _JVM_FLAGS)
 
 
 def zookeeper_command(
     java: Path, class_path: Sequence[Path], properties: Path, *, heap_mb: int = 128, log4j: Path | None = None
 ) -> list[str]:
-    """One ZooKeeper server; ``log4j`` is named as ``log_settings`` says.
+    """Return the command of one ZooKeeper server; ``log4j`` is named as ``log_settings`` says.
 
     It does not force its log to the disk, because a crash of the machine may lose the data.
     """
@@ -162,7 +162,7 @@ def broker_command(java: Path, class_path: Sequence[Path], properties: Path, *, 
 
 
 def format_command(java: Path, class_path: Sequence[Path], properties: Path, *, cluster_id: str) -> list[str]:
-    """The command that prepares a KRaft server's empty data folder; a prepared folder stays as it is."""
+    """Return the command that prepares a KRaft server's empty data folder; a prepared folder stays as it is."""
     tool = ["kafka.tools.StorageTool", "format", "--ignore-formatted", f"--cluster-id={cluster_id}"]
     return [*_java(java, class_path, heap_mb=128, log4j=None), *tool, "-c", str(properties)]
 

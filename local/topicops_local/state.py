@@ -37,7 +37,7 @@ class Server:
     controller_port: int | None = None
     """The port of a KRaft broker's controller; None in ZooKeeper mode."""
     kafka: str = field(default_factory=usual_version)
-    """The version of Kafka whose jars it runs; during a rolled upgrade each server has its own."""
+    """Version of Kafka that it runs; during a rolling upgrade each server has its own."""
     properties: Mapping[str, str] = field(default_factory=dict)
     """Settings of this broker alone; they replace those of all brokers, and an empty one removes it."""
 
@@ -90,7 +90,7 @@ class ClusterState:
         return self.with_server(replace(self.server(role), process=process))
 
     def with_server(self, server: Server) -> ClusterState:
-        """The state in which the server of that role is this one."""
+        """Return the state in which the server of that role is this one."""
         return replace(self, servers=tuple(server if s.role == server.role else s for s in self.servers))
 
 
@@ -104,10 +104,10 @@ class ClusterRequest:
     broker_properties: Mapping[str, str] = field(default_factory=dict)
     heap_mb: int = 192
     kraft: bool | None = None
-    """None: only where this version of Kafka has no other."""
+    """Choice of KRaft; None means only where this version of Kafka has no other mode."""
     racks: tuple[str | None, ...] | None = None
     kafka: str | None = None
-    """A version as ``version_of`` gives it; None: the one that wrote the data, else the usual one."""
+    """A version as ``version_of`` gives it; None means the one that wrote the data, else the usual one."""
     upgrade: bool = False
     """Whether the data may be those of an older version."""
 
@@ -124,7 +124,7 @@ class ClusterRequest:
             _require_possible(self.kafka, kraft=self.kraft)
 
     def with_kraft(self, kafka: str) -> ClusterRequest:
-        """The same request, where ``kraft`` says what it means for that version of Kafka."""
+        """Return the same request, where ``kraft`` says what it means for that version of Kafka."""
         has_other = release_of(kafka) < NO_ZOOKEEPER
         _require_possible(kafka, kraft=self.kraft)
         return replace(self, kraft=not has_other if self.kraft is None else self.kraft)
@@ -139,7 +139,7 @@ def _require_possible(kafka: str, *, kraft: bool | None) -> None:
 
 
 def read_state(folder: Path) -> ClusterState | None:
-    """The recorded state; None where no cluster was ever started. Raises ``LocalClusterError`` when it is damaged."""
+    """Return the recorded state; None if there never was a cluster. Raises ``LocalClusterError`` when it is damaged."""
     file = folder / _STATE_FILE
     try:
         with json_errors():
@@ -161,7 +161,7 @@ def write_state(folder: Path, state: ClusterState) -> None:
 
 
 def planned_state(folder: Path, request: ClusterRequest, *, fresh: bool) -> ClusterState:
-    """The cluster that ``up`` starts: the recorded one if any of it runs, else a new one on the old data and ports.
+    """Return the cluster that ``up`` starts: the recorded one if any of it runs, else a new one on the old data.
 
     Raises:
         UsageError: A part of the recorded cluster runs, and the request differs from it.
@@ -244,7 +244,7 @@ def _new_state(recorded: ClusterState | None, request: ClusterRequest, *, fresh:
 
 
 def _of_version(server: Server, kept: ClusterState | None, request: ClusterRequest) -> Server:
-    """The server with the version of Kafka that was asked for, else with the one that it had."""
+    """Return the server with the version of Kafka that was asked for, else with the one that it had."""
     had = {s.role: s for s in kept.servers} if kept else {}
     newest = kept.versions[-1] if kept else usual_version()
     last = had.get(server.role)
@@ -284,7 +284,7 @@ def _new_cluster_id(request: ClusterRequest) -> str | None:
 
 
 def _choose_port(last: int | None, taken: set[int]) -> int:
-    """A free port, the last one if possible. It is added to ``taken``."""
+    """Return a free port, the last one if possible. It is added to ``taken``."""
     port = last if last is not None and last not in taken and port_is_free(last) else free_port(frozenset(taken))
     taken.add(port)
     return port

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 INTERRUPTED = 130
-"""As ``ExitStatus.INTERRUPTED``, which takes an import to name."""
+"""Value of ``ExitStatus.INTERRUPTED``, which would need an import."""
 
 
 def main() -> None:

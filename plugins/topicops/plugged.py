@@ -42,7 +42,7 @@ SINCE: tuple[DriftSince, ...] = (
 ENGINES: tuple[DiffEngine, ...] = (
     topicops.features.spark.engine.SPARK,
 )  # fmt: skip
-"""Engines beside plain Python; where nobody chose, the first is taken from its number of topics on."""
+"""Engines besides plain Python; by default, the first is used from its number of topics on."""
 NEW_FILE: tuple[Callable[[str], str], ...] = (
     topicops.features.files.formatting.files.formatted_topic,
 )  # fmt: skip
@@ -60,7 +60,7 @@ def after_run(run: EnvironmentRun, results: RunResults, *, mode: RunMode | None 
 
 
 def after_task(run: EnvironmentRun, *, mode: RunMode | None = None) -> None:
-    """As ``after_run``, of what the run has left in its folder. What cannot be read is noted, and fails no task."""
+    """Do as ``after_run``, with what the run has left in its folder. An unreadable part is noted, and fails no task."""
     try:
         results = load_all_results(run)
     except ArtifactError as error:

@@ -66,6 +66,6 @@ def airflow_database() -> None:
 
 @pytest.fixture
 def topicops_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the runs of one test lie; an environment variable, as tasks get it."""
+    """Return where the runs of one test lie; an environment variable, as tasks get it."""
     monkeypatch.setenv("TOPICOPS_HOME", str(tmp_path))
     return tmp_path

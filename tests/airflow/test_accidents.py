@@ -55,7 +55,7 @@ class Place:
     count: int = 0
 
     def describe(self, how_many: int = 1) -> list[str]:
-        """Files for new topics."""
+        """Return files for new topics."""
         environment, first = self.watch.environment, self.count
         self.count += how_many
         names = [f"{environment}.{os.getpid()}-{number}" for number in range(first, self.count)]
@@ -108,7 +108,7 @@ class Place:
         log.info("%s | %.0f s | %s", *self.table[-1])
 
     def in_the_middle_of_create(self) -> str:
-        """A run that has sent some of its many creates, and not all."""
+        """Return a run that has sent some of its many creates, and not all."""
         self.describe(CREATES)
         run_id = self.trigger()
         name = f"{self.watch.pipeline}/{run_id}"

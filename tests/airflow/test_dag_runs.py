@@ -220,7 +220,7 @@ def test_without_a_recorded_answer_an_approval_run_sends_nothing_and_ends_well(t
 def ask(
     flow: ScriptedFlow, option: str | None, *, meanwhile: Callable[[], None] = nothing_happens
 ) -> tuple[str, Mapping[str, str]]:
-    """The approval of a delete that is held, answered so; None: not at all, and its time limit passes."""
+    """Return the approval of a delete that is held, answered so; None: not at all, and its time limit passes."""
     HELD.of(flow.home, "local").write(HeldSet(addresses={digest(DELETE): "delete topic.tmp-import"}))
     with person("topic_approval_local", option, meanwhile=meanwhile):
         run = approval_dag(site(flow)).test(run_conf={"digests": [digest(DELETE)]})

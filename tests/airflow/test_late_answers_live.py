@@ -60,7 +60,7 @@ def slow_story(folder: Path, cluster: LocalCluster, environment: str, **slowness
 
 
 def known_assets(story: Story) -> set[str]:
-    """The topics of which Airflow knows the asset; none of them is in a DAG file, so none is active."""
+    """Return the topics of which Airflow knows the asset; none of them is in a DAG file, so none is active."""
     found: set[str] = set()
     with story.signed_in(story.airflow.username) as http:
         while True:

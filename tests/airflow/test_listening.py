@@ -35,7 +35,7 @@ DAG = "topic_pipeline_local"
 
 @pytest.fixture
 def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where a notifier of the setting writes what it is told."""
+    """Return where a notifier of the setting writes what it is told."""
     monkeypatch.setenv("TOPICOPS_HOME", str(tmp_path))
     monkeypatch.setenv("TOPICOPS_NOTIFY", "fixtures.writing_notifier:to_file")
     monkeypatch.setenv("TOLD_TO", str(tmp_path / "told.txt"))

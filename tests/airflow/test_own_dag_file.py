@@ -38,7 +38,7 @@ def topics_with(folder: Path, **environments: str) -> Path:
 
 @pytest.fixture
 def own(tmp_path: Path) -> DagBag:
-    """The DAG file of the page, in the folder that it expects."""
+    """Return the DAG file of the page, in the folder that it expects."""
     example = re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)[0]
     topics_with(tmp_path, prod_eu="{schedule: every 5m, mode: plan}")
     (tmp_path / "dags").mkdir()

@@ -142,12 +142,12 @@ class Site:
 
 
 def hostile_plan() -> str:
-    """The file of a plan in which every word is hostile."""
+    """Return the file of a plan in which every word is hostile."""
     return plan_to_json(sealed(with_words(rich_plan(), lambda text: f"{text}{HOSTILE}")))
 
 
 def of_another_cluster(plan: Plan) -> Plan:
-    """The same plan with digests of its own."""
+    """Return the same plan with digests of its own."""
     target = replace(plan.target, cluster_id="another")
     return sealed(replace(plan, change_set=replace(plan.change_set, target=target)))
 

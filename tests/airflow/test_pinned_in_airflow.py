@@ -63,7 +63,7 @@ def story(local_cluster: LocalCluster, tmp_path_factory: pytest.TempPathFactory)
 
 
 def digest_of_the_delete(story: Story, topic: str) -> str:
-    """What CI finds when it plans the files of now."""
+    """Return what CI finds when it plans the files of now."""
     home = story.airflow.folder / "ci"
     run = open_run(environment="pinned", topics=story.project.topics, group="cli", run_id=topic, home=home)
     plan = planning.make_plan(run, run.files, run.home, run.connections, engine="python").plan

@@ -67,7 +67,7 @@ def test_runs_send_what_may_run_and_what_a_review_approved_by_digest_hold_other_
 
 
 def asset_events(topic: str) -> list[dict[str, object]]:
-    """What Airflow keeps of each event of this topic's asset, oldest first."""
+    """Return what Airflow keeps of each event of this topic's asset, oldest first."""
     from airflow.models.asset import AssetEvent, AssetModel
     from airflow.utils.session import create_session
     from sqlalchemy import select
@@ -81,7 +81,7 @@ def asset_events(topic: str) -> list[dict[str, object]]:
 
 
 def plan_of_a_pull_request(project: Project) -> Plan:
-    """What a reviewer sees; made on the command line, whose runs the DAG knows nothing of."""
+    """Return what a reviewer sees; made on the command line, whose runs the DAG knows nothing of."""
     run = open_run(environment=project.environment, topics=project.topics, group="cli", run_id="review")
     return planning.make_plan(run, run.files, run.home, run.connections, engine="python").plan
 

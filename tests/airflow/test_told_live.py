@@ -55,7 +55,7 @@ def cluster(fast_folder: Path) -> Iterator[LocalCluster]:
 
 
 def in_sync(cluster: LocalCluster) -> set[int]:
-    """How many replicas of each partition are in sync."""
+    """Return how many replicas of each partition are in sync."""
     states = [state for topic in look(cluster).topics.values() for state in (topic.states or {}).values()]
     return {len(state.isr) for state in states}
 

@@ -38,7 +38,7 @@ class Heard(BaseNotifier):
 
 @pytest.fixture
 def heard(monkeypatch: pytest.MonkeyPatch) -> list[Mapping[str, object]]:
-    """What the notifier of the setting was told."""
+    """Return what the notifier of the setting was told."""
     module = ModuleType("chat")
     module.notifier = Heard  # type: ignore[attr-defined]  # made here
     monkeypatch.setitem(sys.modules, "chat", module)

@@ -36,7 +36,7 @@ def texts_of(folder: Path) -> dict[str, str]:
 
 
 def answer(folder: Path) -> tuple[str | None, object, list[tuple[str, str, str]]]:
-    """The digest of what is desired, the environment without places, and what is warned of."""
+    """Return the digest of what is desired, the environment without places, and what is warned of."""
     validated = validate(read_tree(folder / "topics"), environment="local", now=NOW)
     found = sorted((d.file, d.code, d.summary) for d in validated.diagnostics)
     environment = validated.environment.spec if validated.environment else None

@@ -47,7 +47,7 @@ Rows = dict[str, list[int]]
 
 
 def znodes_of(case: Json) -> dict[str, str]:
-    """Path to data: the case's over the base; null takes a path away, and what is below it."""
+    """Return path to data: the case's over the base; null takes a path away, and what is below it."""
     gone = [path for path, text in case["znodes"].items() if text is None]
     base = {p: text for p, text in CORPUS["base_znodes"].items() if not any(is_at_or_below(p, top) for top in gone)}
     return base | {path: text for path, text in case["znodes"].items() if text is not None}
@@ -74,7 +74,7 @@ def write_files(case: Json, folder: Path, chroot: Chroot) -> None:
 
 
 def texts_of(case: Json) -> dict[str, str]:
-    """Path to text: the case's over the base; null takes a file away."""
+    """Return path to text: the case's over the base; null takes a file away."""
     files = {path: {"text": text} for path, text in CORPUS["base"].items()} | case["files"]
     return {path: entry["text"] for path, entry in files.items() if entry is not None}
 
@@ -104,7 +104,7 @@ class EnvironmentView:
         return {int(broker): json.loads(text).get("rack") for broker, text in ids.items()}
 
     def line_at(self, location: Json) -> str:
-        """The line of a file; it has something to point at."""
+        """Return the line of a file; it has something to point at."""
         line: str = texts_of(self.case)[location["file"]].splitlines()[location["line"] - 1]
         assert line[location["column"] - 1 :].strip(), f"nothing at {location}"
         return line
@@ -133,7 +133,7 @@ def check(world: EnvironmentView, ended: Ended) -> None:
 
 
 def misplaced(plan: Json, world: EnvironmentView) -> Iterator[str]:
-    """Changes whose place is not the line of what changes."""
+    """Yield changes whose place is not the line of what changes."""
     for change in plan["changes"]:
         line = world.line_at(change["location"])
         if not any(word in line for word in words_of_the_place(change)):
@@ -167,7 +167,7 @@ def tables_words(expect: Json) -> Json:
 
 
 def in_the_tables_words(plan: Json, expect: Json) -> Json:
-    """The same of our plan; codes that the table leaves open are left open here too."""
+    """Return the same of our plan; codes that the table leaves open are left open here too."""
     changes: list[list[Any]] = []
     blocked = [[topic_of(entry), codes_of(entry)] for entry in plan["blocked"]]
     for change in plan["changes"]:
@@ -185,7 +185,7 @@ def in_the_tables_words(plan: Json, expect: Json) -> Json:
 
 
 def left_open(found: list[list[Any]], wanted: list[list[Any]]) -> list[list[Any]]:
-    """``found`` without the codes of each row whose twin in ``wanted`` gives none."""
+    """Return ``found`` without the codes of each row whose twin in ``wanted`` gives none."""
     open_rows: defaultdict[int, bool] = defaultdict(bool, {i: w[-1] is NOT_COMPARED for i, w in enumerate(wanted)})
     return [[*row[:-1], NOT_COMPARED] if open_rows[index] else row for index, row in enumerate(found)]
 

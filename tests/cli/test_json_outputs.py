@@ -168,7 +168,7 @@ KEPT: Sequence[tuple[str, Before, str]] = [
 
 
 def printed(shop: Simulated, kind: str) -> Iterator[tuple[str, Json]]:
-    """Each document with the command that prints it."""
+    """Yield each document with the command that prints it."""
     for found, before, words in PRINTED:
         if found == kind:
             before(shop)
@@ -177,7 +177,7 @@ def printed(shop: Simulated, kind: str) -> Iterator[tuple[str, Json]]:
 
 
 def kept(shop: Simulated, kind: str) -> Iterator[tuple[str, Json]]:
-    """Each document with the file that holds it."""
+    """Yield each document with the file that holds it."""
     for found, before, pattern in KEPT:
         if found == kind:
             before(shop)

@@ -15,7 +15,7 @@ EXPLAIN = ["explain", "clicks"]
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A repository with one environment, ``local``, and one topic."""
+    """Return a repository with one environment, ``local``, and one topic."""
     (tmp_path / ".git").mkdir()
     write(tmp_path / "topics", {"web/clicks.yaml": topic("clicks")})
     monkeypatch.chdir(tmp_path)

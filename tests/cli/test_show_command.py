@@ -14,7 +14,7 @@ from topicops.steps.reporting.plan_document import plan_markdown, plan_text
 
 @pytest.fixture
 def saved(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A plan in an otherwise empty folder, which is the working folder."""
+    """Return a plan in an otherwise empty folder, which is the working folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TOPICOPS_HOME", str(tmp_path / "home"))
     path = Path("plan.json")

@@ -36,7 +36,7 @@ def diagnostic(
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working folder with one topic."""
+    """Return a working folder with one topic."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "topics" / "web").mkdir(parents=True)
     (tmp_path / "topics" / "web" / "clicks.yaml").write_text(BAD.replace("'\x1b[31m'", "010"))

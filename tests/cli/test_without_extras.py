@@ -63,7 +63,7 @@ print(json.dumps(lacking))
 
 
 def without_extras(program: str, *arguments: str, folder: Path) -> list[str]:
-    """Lines that the program prints in an install that lacks all extras."""
+    """Return lines that the program prints in an install that lacks all extras."""
     done = subprocess.run(
         [sys.executable, "-c", program, ",".join(OF_EXTRAS), *arguments],
         capture_output=True,

@@ -38,7 +38,7 @@ def admin(local_cluster: LocalCluster) -> AdminClient:
 
 @pytest.fixture
 def live(local_cluster: LocalCluster, workspace: Workspace) -> Iterator[Workspace]:
-    """A workspace in which not one topic may vanish; its topics begin with ``crash-``."""
+    """Yield a workspace in which not one topic may vanish; its topics begin with ``crash-``."""
     workspace.cluster = cluster_spec(local_cluster)
     until(lambda: not look(local_cluster).deleting)  # of tests before this one
     workspace.limits |= {"shrinkPercent": 0}

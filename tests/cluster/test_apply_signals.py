@@ -29,7 +29,7 @@ TOPICS = ("signal-a", "signal-b", "signal-c")
 
 @pytest.fixture
 def live(local_cluster: LocalCluster, workspace: Workspace) -> Iterator[Workspace]:
-    """A workspace with a plan for three topics, one request each; they are gone after the test."""
+    """Yield a workspace with a plan for three topics, one request each; they are gone after the test."""
     workspace.cluster = cluster_spec(local_cluster)
     workspace.apply_settings = {"topicsPerRequest": 1}
     for name in TOPICS:
@@ -43,7 +43,7 @@ def live(local_cluster: LocalCluster, workspace: Workspace) -> Iterator[Workspac
 
 
 def start(point: str, action: str, *arguments: str) -> subprocess.Popen[str]:
-    """``topicops apply``, which gives itself a signal at a named point."""
+    """Return ``topicops apply``, which gives itself a signal at a named point."""
     environment = with_tests_on_path() | {kill_points.POINT: point, kill_points.ACTION: action}
     return subprocess.Popen(
         [sys.executable, "-m", "fixtures.killable", "apply", "plan.json", *arguments],

@@ -97,7 +97,7 @@ def low_watermarks(cluster: LocalCluster, topic: str) -> list[int]:
 
 
 def without_override(cluster: LocalCluster, workspace: Workspace, topic: str) -> Workspace:
-    """The workspace whose file of the topic no longer has the override, which ``unlistedConfigs`` removes."""
+    """Return the workspace whose file of the topic no longer has the override, which ``unlistedConfigs`` removes."""
     if not cluster.status().kraft:
         workspace.cluster = cluster_spec(cluster)
     else:

@@ -40,7 +40,7 @@ LONG_LIST = ",".join(f"{p}:1" for p in range(120_000))
 
 @pytest.fixture(scope="module")
 def cluster(fast_folder: Path) -> Iterator[LocalCluster]:
-    """A cluster of this module's own, with one healthy topic."""
+    """Yield a cluster of this module's own, with one healthy topic."""
     cluster = LocalCluster.up(fast_folder / "doctor-cluster")
     try:
         create_topics(cluster.bootstrap_servers, NewTopic("healthy", 3, 3))
@@ -83,7 +83,7 @@ def test_a_clean_cluster_has_no_finding_and_is_not_written_to(live: Workspace, c
 
 @pytest.fixture(scope="module")
 def parts(cluster: LocalCluster) -> tuple[int, int, int]:
-    """The controller, another broker that lives, and a third that is to stop."""
+    """Return the controller, another broker that lives, and a third that is to stop."""
     controller = look(cluster).controller_id
     assert controller is not None
     living, stopping = sorted(set(cluster.broker_ports) - {controller})

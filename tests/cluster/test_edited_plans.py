@@ -164,7 +164,7 @@ def test_many_edited_plans(stage: Stage, part: int) -> None:
 
 
 def chosen(honest: str, live: Mapping[str, LiveTopic], random: Random) -> tuple[str, Case]:
-    """The text of an edited plan that can be read and is not the honest one, and what was done to it."""
+    """Return the text of an edited plan that can be read and is not the honest one, and what was done to it."""
     edits: list[Edit] = list(edits_of(honest, (), live))
     of_values = [edit for edit in edits if ".after." in edit[0] or edit[0].startswith("forge")]
     while True:
@@ -204,6 +204,6 @@ def _apply_edited(story: Story, random: Random, home: Path) -> None:
 
 
 def _lasting(topics: Mapping[str, LiveTopic], name: str) -> object:
-    """What only a change of the topic moves; leaders and ISRs move by themselves."""
+    """Return what only a change of the topic moves; leaders and ISRs move by themselves."""
     topic = topics.get(name)
     return topic and (topic.identity, topic.assignment, topic.overrides)

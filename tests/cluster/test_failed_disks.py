@@ -56,7 +56,7 @@ class HalfDead:
         return any(self.disk.parent.glob(f"*/orders-{partition}"))
 
     def told(self) -> LogDirectories:
-        """The broker's answer, once it gives one: while a disk fails it may be silent for seconds."""
+        """Return the broker's answer, once it gives one: while a disk fails it may be silent for seconds."""
         deadline = time.monotonic() + 60
         while not isinstance(found := self.answer(), LogDirectories):
             assert time.monotonic() < deadline, found

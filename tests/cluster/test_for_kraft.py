@@ -143,7 +143,7 @@ def restart(cluster: LocalCluster, settings: Mapping[str, str]) -> None:
 
 
 def plant(client: KazooClient) -> str:
-    """What hands and old programs leave behind; gives the id that ``old`` had."""
+    """Return what hands and old programs leave behind; gives the id that ``old`` had."""
     create(client, "/brokers/topics/homeless", {"version": 2, "partitions": {"0": [NOBODY]}})
     create(client, "/brokers/topics/going", {"version": 2, "partitions": {"0": [NOBODY]}})
     until(lambda: all(b"topic_id" in client.get(f"/brokers/topics/{name}")[0] for name in ("homeless", "going")))

@@ -36,7 +36,7 @@ DOMAINS = ("billing", "orders", "search", "stock", "web")
 
 @pytest.fixture(scope="module")
 def clean(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Terminal]:
-    """Where README's install was typed."""
+    """Yield where README's install was typed."""
     folder = tmp_path_factory.mktemp("clean")
     run(sys.executable, "-m", "venv", folder / "venv")
     environment = {**clean_environment(), "NO_COLOR": "1", "PIP_NO_CACHE_DIR": "1"}
@@ -61,7 +61,7 @@ def shown(clean: Terminal, capsys: pytest.CaptureFixture[str]) -> Shown:
 
 
 def readme() -> list[str]:
-    """The lines of the block "Start with your cluster"."""
+    """Return the lines of the block "Start with your cluster"."""
     [start, *_] = blocks_of("README.md")
     return start
 

@@ -35,7 +35,7 @@ def live(local_cluster: LocalCluster, workspace: Workspace) -> Iterator[Workspac
 
 
 def command(*arguments: str, kill_at: str = "") -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own, in which every lock is NFS's."""
+    """Return the command in a process of its own, in which every lock is NFS's."""
     environment = with_tests_on_path() | {kill_points.POINT: kill_at, "NFS_LOCKS_SEEN": str(Path("locks").absolute())}
     environment["PYTHONPATH"] = f"{LOCKS}{os.pathsep}{environment['PYTHONPATH']}"
     line = [sys.executable, "-m", "fixtures.killable", *arguments]

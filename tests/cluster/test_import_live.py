@@ -31,7 +31,7 @@ def adoptable(local_cluster: LocalCluster) -> Iterator[LocalCluster]:
 
 
 def imported(workspace: Workspace) -> dict[str, str]:
-    """The files that an import writes, by name."""
+    """Return the files that an import writes, by name."""
     arguments = ["--environment", "local", "--owner", "team-platform", "--only", "adopt.*"]
     ended = workspace.run("import", *arguments)
     assert ended.status == 0, ended.err

@@ -20,7 +20,7 @@ from topicops_local.cluster import LocalCluster
 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty working folder."""
+    """Return an empty working folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("TOPICOPS_HOME", raising=False)
     return tmp_path
@@ -33,7 +33,7 @@ def no_topic_stays(local_cluster: LocalCluster) -> Iterator[None]:
 
 
 def printed_commands(text: str) -> list[list[str]]:
-    """The words of each command below ``Next:``."""
+    """Return the words of each command below ``Next:``."""
     after = text.partition("Next:\n")[2]
     return [shlex.split(line, comments=True)[1:] for line in re.findall(r"^  (topicops .*)$", after, re.MULTILINE)]
 

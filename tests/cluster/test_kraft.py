@@ -30,7 +30,7 @@ def cluster(kraft_cluster: LocalCluster) -> LocalCluster:
 
 @pytest.fixture
 def live(cluster: LocalCluster, workspace: Workspace) -> Iterator[Workspace]:
-    """The workspace of an empty cluster; whatever is on it after the test is removed."""
+    """Yield the workspace of an empty cluster; whatever is on it after the test is removed."""
     workspace.cluster = {
         "class": "sandbox",
         "id": cluster.cluster_id,

@@ -38,7 +38,7 @@ def live(workspace: Workspace, local_cluster: LocalCluster) -> Iterator[Workspac
 
 @pytest.fixture
 def behind(live: Workspace, local_cluster: LocalCluster) -> Behind:
-    """The workspace's brokers, while some of them offer less."""
+    """Return the workspace's brokers, while some of them offer less."""
 
     @contextmanager
     def behind(lacking: Lacking, *, brokers: tuple[int, ...] = (1, 2, 3), swallow: str = "") -> Iterator[None]:
@@ -60,7 +60,7 @@ def make(cluster: LocalCluster, name: str, **configs: str) -> None:
 
 
 def findings(live: Workspace) -> dict[str, str]:
-    """The messages of doctor about requests, by severity."""
+    """Return the messages of doctor about requests, by severity."""
     ended = live.run("doctor", "--environment", "local", "--format", "json")
     found = json.loads(ended.out)["findings"]
     return {finding["severity"]: finding["message"] for finding in found if finding["id"] == "missing-request"}

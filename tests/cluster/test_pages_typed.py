@@ -17,7 +17,7 @@ pytestmark = pytest.mark.soak
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Path]:
-    """A folder whose own cluster is gone after the test, and so are the shared cluster's topics."""
+    """Yield a folder whose own cluster is gone after the test, and so are the shared cluster's topics."""
     yield tmp_path
     if cluster := LocalCluster.find(tmp_path / "at/.topicops"):
         cluster.down(now=True)

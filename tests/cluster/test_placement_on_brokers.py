@@ -42,7 +42,7 @@ def rows_of(cluster: LocalCluster, topic: str) -> Assignment:
 
 
 def plan_and_apply(workspace: Workspace) -> dict[str, Rows]:
-    """The planned rows by topic."""
+    """Return the planned rows by topic."""
     planned = workspace.plan()
     applied = workspace.apply()
     assert applied.status == 0, planned.out + applied.out + applied.err

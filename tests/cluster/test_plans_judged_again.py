@@ -32,7 +32,7 @@ def admin(local_cluster: LocalCluster) -> AdminClient:
 
 @pytest.fixture
 def live(local_cluster: LocalCluster, workspace: Workspace) -> Iterator[Workspace]:
-    """The workspace of the shared cluster; the topics that a test leaves are removed."""
+    """Yield the workspace of the shared cluster; the topics that a test leaves are removed."""
     workspace.cluster = cluster_spec(local_cluster)
     before = look(local_cluster).topics.keys()
     yield workspace

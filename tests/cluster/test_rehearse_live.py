@@ -106,7 +106,7 @@ def some_changes(chance: Random, live: ClusterSnapshot, seed: int) -> Iterator[C
 
 
 def send(admin: KafkaAdmin, change: Change) -> Answer:
-    """The request alone, without the checks of apply."""
+    """Return the request alone, without the checks of apply."""
     match change:
         case CreateTopic():
             return admin.create([change])[0]
@@ -127,7 +127,7 @@ def lose(cluster: LocalCluster, broker: int) -> None:
 
 
 def is_at_rest(live: ClusterSnapshot, brokers: Sequence[int] | set[int]) -> bool:
-    """Whether every state names only live brokers as far as it can, and all live replicas are in sync."""
+    """Return whether every state names only live brokers as far as it can, and all live replicas are in sync."""
     if set(live.brokers) != set(brokers):
         return False
     return all(is_settled(topic, live) for name, topic in live.topics.items() if name not in live.deleting) and all(
@@ -152,7 +152,7 @@ def is_settled(topic: LiveTopic, live: ClusterSnapshot) -> bool:
 
 
 def alive_topic(topic: LiveTopic, live: ClusterSnapshot) -> bool:
-    """Whether a topic that is marked for deletion is still led, or could be gone by now."""
+    """Return whether a topic that is marked for deletion is still led, or could be gone by now."""
     states = (topic.states or {}).values()
     holders = {broker for row in topic.assignment.values() for broker in row}
     return any(state.leader != -1 for state in states) or holders <= live.brokers.keys()
@@ -183,7 +183,7 @@ def told(found: Rehearsal) -> Seen:
 
 
 def untouched(before: ClusterSnapshot, changes: Sequence[Change], lost: int) -> Seen:
-    """Topics that no change names, by a rehearsal that names them without changing them."""
+    """Return topics that no change names, by a rehearsal that names them without changing them."""
     others = [before.topics[name] for name in before.topics.keys() - {change.topic for change in changes}]
     nothing = [configure_topic(topic, {}) for topic in others]
     return told(rehearse(before, nothing, environment="local", lost=[lost]))

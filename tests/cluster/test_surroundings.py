@@ -54,7 +54,7 @@ class Stage:
         self._client.close()
 
     def play(self, name: str, surroundings: Surroundings) -> list[tuple[str, int, str]]:
-        """Each command with its status and what it said on stderr."""
+        """Return each command with its status and what it said on stderr."""
         folder = self._folder(name)
         ended = []
         for words in COMMANDS:
@@ -69,7 +69,7 @@ class Stage:
         return ended
 
     def problems(self, seed: int) -> Iterator[str]:
-        """What is not as it should be, in the surroundings of the seed."""
+        """Yield what is not as it should be, in the surroundings of the seed."""
         surroundings, name = Surroundings.of(seed), f"s{seed}"
         ended = self.play(name, surroundings)
         story = f"seed {seed}, {surroundings.unusual()}"
@@ -89,7 +89,7 @@ class Stage:
         return any(f"{PREFIX}{name}".encode() in file.read_bytes() for file in files)
 
     def _folder(self, name: str) -> Path:
-        """A project with one topic that is not there yet, and folders for any account."""
+        """Return a project with one topic that is not there yet, and folders for any account."""
         folder = self._place / name
         shutil.copytree(self._workspace.folder / "topics", folder / "project/topics")
         source = self._workspace.path_of(f"{PREFIX}name")
@@ -109,7 +109,7 @@ class Stage:
 
 @pytest.fixture(scope="module")
 def place() -> Iterator[Path]:
-    """A folder that every account may enter, as those of pytest are not."""
+    """Yield a folder that every account may enter, as those of pytest are not."""
     with tempfile.TemporaryDirectory(prefix="topicops-surroundings-") as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)

@@ -22,7 +22,7 @@ KINDS = {"growing": 20, "drifting": 20, "going": 10}
 
 @pytest.fixture(scope="module")
 def cluster(fast_folder: Path) -> Iterator[LocalCluster]:
-    """A cluster of this module's own: its tests count all topics."""
+    """Yield a cluster of this module's own: its tests count all topics."""
     cluster = LocalCluster.up(fast_folder / "loop-cluster")
     yield cluster
     cluster.down(now=True)
@@ -35,7 +35,7 @@ def admin(cluster: LocalCluster) -> AdminClient:
 
 @pytest.fixture
 def live(cluster: LocalCluster, workspace: Workspace) -> Iterator[Workspace]:
-    """The workspace of an empty cluster; whatever is on it after the test is removed."""
+    """Yield the workspace of an empty cluster; whatever is on it after the test is removed."""
     workspace.cluster = cluster_spec(cluster)
     yield workspace
     remove_topics(cluster, look(cluster).topics)

@@ -55,7 +55,7 @@ def cluster(fast_folder: Path) -> Iterator[LocalCluster]:
 
 @pytest.fixture
 def live(cluster: LocalCluster, workspace: Workspace) -> Workspace:
-    """A workspace in which deletes have one second."""
+    """Return a workspace in which deletes have one second."""
     workspace.cluster = cluster_spec(cluster)
     workspace.verify = {"deletes": "1s", "leaders": "5s", "metadata": "5s"}
     workspace.policy |= {"unattended": "destructive", "deleteActive": "allow"}
@@ -182,7 +182,7 @@ class IsrHistory:
         return sum(len(change.members) < 3 for changes in self._changes.values() for change in changes)
 
     def incomplete(self, start: float, end: float) -> list[str]:
-        """Partitions with an ISR that was not whole at some moment between the two."""
+        """Return partitions with an ISR that was not whole at some moment between the two."""
         return [
             f"partition {p}: {sorted(change.members)} at {change.at:.3f}"
             for p, changes in self._changes.items()
@@ -255,7 +255,7 @@ def verified(cluster: LocalCluster, change: Change) -> Verdict:
 
 
 def replace_target(plan: Plan, cluster: LocalCluster) -> Plan:
-    """The same plan for this cluster."""
+    """Return the same plan for this cluster."""
     target = replace(plan.target, cluster_id=cluster.cluster_id)
     return replace(plan, change_set=replace(plan.change_set, target=target))
 

@@ -60,7 +60,7 @@ ON_OLD = [pytest.param("", id="usual"), *(pytest.param(v, id=v, marks=pytest.mar
 
 @pytest.fixture(scope="module", params=ON_OLD)
 def kafka(request: pytest.FixtureRequest) -> str:
-    """The version of the cluster; empty for the usual one."""
+    """Return the version of the cluster; empty for the usual one."""
     return str(request.param)
 
 
@@ -109,7 +109,7 @@ class Asked:
         until(is_there)
 
     def why(self, topic: str, cause: str) -> dict[str, dict[str, Any]]:
-        """The causes by id, once ``cause`` is among them and the text has each of them too.
+        """Return the causes by id, once ``cause`` is among them and the text has each of them too.
 
         Right after a trouble was planted another may be there for a moment, as a broker that has not heard of it.
         """
@@ -151,7 +151,7 @@ class Asked:
         assert producer.flush(20) == 0
 
     def records(self, topic: str) -> int:
-        """How many partition 0 holds."""
+        """Return how many partition 0 holds."""
         consumer = Consumer({"bootstrap.servers": self.cluster.bootstrap_servers, "group.id": "why"})
         with closing(consumer):
             low, high = consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=20)

@@ -13,7 +13,7 @@ from topicops.flow.runs.run import home_folder
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A repository with specs and two folders below each other, in a folder with specs and a home of its own."""
+    """Return a repository with specs and two folders below each other, in a folder with specs and a home of its own."""
     for folder in ("topics/environments", ".topicops", "repo/.git", "repo/topics/environments", "repo/a/b"):
         (tmp_path / folder).mkdir(parents=True)
     return tmp_path / "repo"

@@ -85,7 +85,7 @@ def live_topic(
 
 
 def partition_state(isr: Sequence[int], *, leader: int | None = None, leader_epoch: int = 0) -> PartitionState:
-    """A state with the ISR's first member as its leader; -1 for an empty ISR."""
+    """Return a state with the ISR's first member as its leader; -1 for an empty ISR."""
     first = isr[0] if isr else -1
     return PartitionState(
         leader=first if leader is None else leader,
@@ -97,7 +97,7 @@ def partition_state(isr: Sequence[int], *, leader: int | None = None, leader_epo
 
 
 def healthy_states(assignment: Assignment) -> dict[int, PartitionState]:
-    """Every partition led by its preferred leader, with a full ISR."""
+    """Return every partition led by its preferred leader, with a full ISR."""
     return {p: partition_state(row) for p, row in assignment.items()}
 
 
@@ -208,7 +208,7 @@ def desired_of(*topics: DesiredTopic) -> Desired:
 
 
 def desired_like(live: LiveTopic) -> DesiredTopic:
-    """The spec that asks for exactly what is live."""
+    """Return the spec that asks for exactly what is live."""
     return desired_topic(
         live.name,
         live.partitions,
@@ -220,7 +220,7 @@ def desired_like(live: LiveTopic) -> DesiredTopic:
 def environment(
     *, limits: Limits | None = None, policy: Policy | None = None, min_live_brokers: int = 1, name: str = "local"
 ) -> Environment:
-    """A sandbox; the locations of its values are lines of a file that need not exist."""
+    """Return a sandbox; the locations of its values are lines of a file that need not exist."""
     cluster = Cluster(id=CLUSTER_ID, cluster_class="sandbox", min_live_brokers=min_live_brokers)
     paths = (
         "cluster.minLiveBrokers",
@@ -330,7 +330,7 @@ def change_set(
 def approval(
     *changes: Change, way: ApprovalWay = "question", approver: str | None = "bob", given_at: datetime | None = None
 ) -> Approval:
-    """An approval of these changes, given just now unless another time is named."""
+    """Return an approval of these changes, given just now unless another time is named."""
     return Approval(
         digests=frozenset(digest_of(change, TARGET) for change in changes),
         way=way,

@@ -28,7 +28,7 @@ CLUSTER = ClusterState(live_brokers=3, has_controller=True, offline_partitions=0
 
 
 def rows(*replicas: Sequence[int], first: int = 0) -> Assignment:
-    """An assignment of these rows; partition ids count from ``first``."""
+    """Return an assignment of these rows; partition ids count from ``first``."""
     return {first + index: tuple(row) for index, row in enumerate(replicas)}
 
 
@@ -105,7 +105,7 @@ def plan_of(
     blocked: Sequence[Blocked] = (),
     unmanaged: Sequence[str] = (),
 ) -> Plan:
-    """A plan of these changes; all run, except topics for which ``gates`` has another word."""
+    """Return a plan of these changes; all run, except topics for which ``gates`` has another word."""
     words = gates or {}
     gated = tuple(
         GatedChange(
@@ -130,7 +130,7 @@ def plan_of(
 
 
 def sandbox() -> EnvironmentSpec:
-    """An environment with every default."""
+    """Return an environment with every default."""
     return EnvironmentSpec(cluster=Cluster.model_validate({"class": "sandbox"}))
 
 

@@ -43,7 +43,7 @@ class RequestChecks:
     def error_of(
         self, change: Change, live: LiveTopic | None, *, is_deleting: bool, brokers: Collection[int]
     ) -> str | None:
-        """``NAME (code): message``; None: the request would be taken.
+        """Return ``NAME (code): message``; None: the request would be taken.
 
         Args:
             live: The topic of that name, as the controller knows it.

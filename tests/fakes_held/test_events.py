@@ -35,7 +35,7 @@ EPOCH = 7
 
 
 def znodes(*, leader: int = 1, isr: tuple[int, ...] = (1, 2), live: tuple[int, ...] = (1, 2, 3)) -> Znodes:
-    """The topic ``t`` of one partition on brokers 1 and 2."""
+    """Return the topic ``t`` of one partition on brokers 1 and 2."""
     state = PartitionState(leader=leader, isr=isr, leader_epoch=0, controller_epoch=EPOCH, version=0)
     return Znodes(
         brokers=dict.fromkeys(live, 1),
@@ -50,7 +50,7 @@ def controller_of(found: Znodes, release: Release = NEW) -> Controller:
 
 
 def told_to_delete(controller: Controller) -> list[int]:
-    """Brokers that it has told to delete their logs since it was asked last."""
+    """Return brokers that it has told to delete their logs since it was asked last."""
     return [r.broker for r in controller.take_requests() if isinstance(r, StopReplica) and r.delete]
 
 

@@ -16,7 +16,7 @@ ROWS = {0: (1, 2)}
 
 
 def name_of(request: CreateRequest, checks: RequestChecks | None = None, *, exists: bool = False) -> str:
-    """The name of the error, empty for none."""
+    """Return the name of the error, empty for none."""
     live = live_topic(request.topic) if exists else None
     answer = (checks or RequestChecks()).answer_to_create(request, live, is_deleting=False, brokers=(1, 2, 3))
     return (answer.error or "").partition(" (")[0]

@@ -32,7 +32,7 @@ def played(script: Script, release: Release, *, controller: int = 1) -> ModelClu
 
 
 def state_after(step: str, script: Script, release: Release) -> Mapping[str, EndState]:
-    """The topics after the first step of that name."""
+    """Return the topics after the first step of that name."""
     return next(moment.topics for moment in played(script, release).moments if moment.step == step)
 
 

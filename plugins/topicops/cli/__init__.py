@@ -65,7 +65,7 @@ The module of a feature begins with a dot: it is one of ``topicops``. Deleting a
 
 
 def app_of(names: Iterable[str]) -> typer.Typer:
-    """The program with those of its commands, whose modules are imported."""
+    """Return the program with those of its commands, whose modules are imported."""
     app = typer.Typer(
         name="topicops",
         help="Kafka topics as reviewed YAML: plan against the live cluster, apply what may run, prove the result.",
@@ -172,7 +172,7 @@ def _is_json(words: Sequence[str]) -> bool:
 
 
 def _usage_text(error: typer.exceptions.TyperException) -> str:
-    """The problem; for an option that is not known, those that begin with the same letters, else the similar ones."""
+    """Return the problem; for an unknown option, those that begin with the same letters, else similar ones."""
     wrong, context = getattr(error, "option_name", None), getattr(error, "ctx", None)
     if wrong and context:
         known = [option for parameter in context.command.params for option in parameter.opts]
@@ -182,19 +182,19 @@ def _usage_text(error: typer.exceptions.TyperException) -> str:
 
 
 def _named(words: Sequence[str]) -> str | None:
-    """The command that a line names; None where it names none, or asks for help about all of them."""
+    """Return the command that a line names; None where it names none, or asks for help about all of them."""
     first = next((word for word in words if word not in ("-v", "--verbose")), "")
     return first if first in COMMANDS else None
 
 
 @cache
 def _command(name: str | None) -> Callable[..., int | None]:
-    """Made of one command where that is known: reading the signatures of all takes longer than to run most of them."""
+    """Make it of one command if that is known: reading the signatures of all takes longer than most commands."""
     return typer.main.get_command(app_of([name] if name else COMMANDS))
 
 
 def __getattr__(name: str) -> typer.Typer:
-    """``app``, the program with all its commands."""
+    """Return ``app``, the program with all its commands."""
     if name != "app":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return app_of(COMMANDS)

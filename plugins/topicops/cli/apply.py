@@ -140,7 +140,7 @@ def show_own_plan(run: Run, plan: Plan) -> None:
 
 
 def question(ready: int, held: int) -> str:
-    """What is asked on the terminal, about changes that may run and changes that are held for an approval."""
+    """Return what is asked on the terminal, about changes that may run and changes that are held for an approval."""
     them = "it" if held == 1 else "them"
     more = f"{plural(held, 'change')} {'is' if held == 1 else 'are'} held: type the plan's fingerprint to run {them}"
     apply = f"Apply {'this change' if ready == 1 else f'these {ready} changes'}? [y/N] "
@@ -150,13 +150,13 @@ def question(ready: int, held: int) -> str:
 
 
 def asked(text: str) -> str:
-    """What the person types; empty at the end of input."""
+    """Return what the person types; empty at the end of input."""
     print(text, end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip()
 
 
 def approvals_of(saved: Plan, fingerprint: str | None) -> tuple[Approval, ...]:
-    """``--approve``: by the policy an approval by parameter, whose author is the approver himself; empty without it."""
+    """Return the approval of ``--approve``: an approval by parameter whose author is the approver; empty without it."""
     from topicops.flow import applying
 
     if not fingerprint:
@@ -174,7 +174,7 @@ def approvals_of(saved: Plan, fingerprint: str | None) -> tuple[Approval, ...]:
 
 
 def user_name() -> str:
-    """Who runs this command, by the system's own account; a number where it has no name."""
+    """Return who runs this command, by the system's own account; a number where it has no name."""
     try:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
@@ -182,7 +182,7 @@ def user_name() -> str:
 
 
 def seconds_of(text: str) -> float:
-    """``30s``, ``5m``, ``1h`` or plain seconds. Raises ``UsageError``."""
+    """Return ``30s``, ``5m``, ``1h`` or plain seconds. Raises ``UsageError``."""
     units = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
     number = text.rstrip("smh")
     unit = text[len(number) :] or "s"
@@ -208,7 +208,7 @@ class StopSignals:
         self._say()
 
     def unless_stopped(self, work: Callable[[], T]) -> T:
-        """What ``work`` gives; after a second signal the process ends with the first one's status."""
+        """Return what ``work`` gives; after a second signal the process ends with the first one's status."""
         try:
             return work()
         except KeyboardInterrupt:

@@ -124,7 +124,7 @@ def plan_command(
 
 
 def next_line(plan: Plan, out: Path) -> str:
-    """What to type next with the plan in ``out``."""
+    """Return what to type next with the plan in ``out``."""
     place = shlex.quote(str(out))
     if plan.with_gate(GateWord.RUN):
         return f"Wrote {out}; next: topicops apply {place}"

@@ -53,7 +53,7 @@ FLEETS: tuple[Fleets, ...] = (
 
 
 def several(named: Sequence[str], topics: Path) -> tuple[str, ...]:
-    """The environments of the command line if it names several, or ``all``; empty if it names one."""
+    """Return the environments of the command line if it names several, or ``all``; empty if it names one."""
     if set(named) - {"all"} and len(set(named)) == 1:
         return ()
     if not FLEETS:

@@ -31,11 +31,11 @@ class JsonOutput:
     """One format."""
 
     kind: type
-    """What is dumped."""
+    """Type that is written as JSON."""
     commands: tuple[str, ...] = ()
-    """Those that print it; a command may print one of several."""
+    """Commands that print it; a command may print one of several."""
     files: tuple[str, ...] = ()
-    """Where it is kept."""
+    """Files that hold it."""
 
 
 OUTPUTS: Mapping[str, JsonOutput] = {
@@ -62,7 +62,7 @@ OUTPUTS: Mapping[str, JsonOutput] = {
     "audit-line": JsonOutput(AuditLine, files=("audit/<environment>.jsonl",)),
     "history-line": JsonOutput(topicops.features.ask.history.lines.HistoryLine, files=("history/<environment>.jsonl",)),
 }
-"""By the name of the schema. Any command prints ``error`` in the place of its result.
+"""Outputs by the name of the schema. Any command prints ``error`` in the place of its result.
 
 Deleting a feature deletes its lines here.
 """

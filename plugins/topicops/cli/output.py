@@ -54,5 +54,5 @@ def shown_path(path: Path) -> str:
 
 
 def new_run_id() -> str:
-    """A unique id that sorts by time: ``20260131T235959Z-1a2b3c``."""
+    """Return a unique id that sorts by time: ``20260131T235959Z-1a2b3c``."""
     return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"

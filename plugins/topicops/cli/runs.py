@@ -12,14 +12,14 @@ if TYPE_CHECKING:
 
 
 def new_run(environment: str, topics: Path) -> EnvironmentRun:
-    """A run whose progress goes to stderr."""
+    """Return a run whose progress goes to stderr."""
     run = unrecorded_run(environment, topics)
     progress(f"Keeping this run's files in {shown_path(run.store.folder)}")
     return run
 
 
 def unrecorded_run(environment: str, topics: Path) -> EnvironmentRun:
-    """A run for a command that only reads and prints: its folder is never created."""
+    """Return a run for a command that only reads and prints: its folder is never created."""
     from topicops.flow.runs.run import open_run
 
     return open_run(environment=environment, topics=topics, group="cli", run_id=new_run_id(), progress=progress)

@@ -1,4 +1,4 @@
-"""Options that several commands share, and what stands for those that were left out."""
+"""Options that several commands share, and defaults for those that were left out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def default_topics() -> Path:
 
 
 def nearest_topics(context: typer.Context, option: typer.CallbackParam, topics: Path) -> Path:
-    """The folder that was named, else the default."""
+    """Return the folder that was named, else the default."""
     source = context.get_parameter_source(option.name or "")
     return default_topics() if source is not None and source.name == "DEFAULT" else topics
 
@@ -61,12 +61,12 @@ EngineOption = Annotated[
 
 
 def one_environment(named: str | None, topics: Path) -> str:
-    """The environment of the command line, else of the shell, else the only one. Raises ``UsageError``."""
+    """Return the environment of the command line, else of the shell, else the only one. Raises ``UsageError``."""
     return named or _environment_left_out(topics)
 
 
 def all_environments(named: Sequence[str] | None, topics: Path) -> Sequence[str]:
-    """As ``one_environment``, for commands that take several."""
+    """Do as ``one_environment``, for commands that take several."""
     return named or [_environment_left_out(topics)]
 
 

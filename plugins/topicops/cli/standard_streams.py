@@ -27,7 +27,7 @@ class _UnfailingFile(io.FileIO):
         super().__init__(number, "w", closefd=False)
         self.is_lost = bool(reason)
         self.reason = reason
-        """Reason of the loss that nobody has told yet; empty where a reader went away, as ``head`` does."""
+        """Reason of the loss that was not reported yet; empty if the reader closed the pipe, as ``head`` does."""
 
     def write(self, data: ReadableBuffer, /) -> int:
         try:
@@ -60,7 +60,7 @@ def taken_loss(stream: TextIO) -> str:
 
 
 def _hold(number: int) -> bool:
-    """Whether the descriptor was closed; ``/dev/null`` has its number then."""
+    """Return whether the descriptor was closed; ``/dev/null`` has its number then."""
     try:
         os.fstat(number)
     except OSError:

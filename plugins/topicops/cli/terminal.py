@@ -27,14 +27,14 @@ STYLES: Sequence[tuple[re.Pattern[str], str]] = (
     (re.compile(r"\A +\^+$"), RED),
     (re.compile(r"\A(?:Plan: |No changes\.|Plan for environment|\d+ files?: )"), BOLD),
 )
-"""How a line begins, in order: the first that fits decides."""
+"""Patterns of how a line begins, in order: the first that matches decides."""
 _SOURCE_LINE = re.compile(r"  \d+ \| | +\^+$")
 """Folding these would move the carets away from what they mark."""
 NARROWEST = 40
 
 
 def wants_colour(stream: TextIO) -> bool:
-    """On a terminal, unless NO_COLOR is set or TERM is dumb; FORCE_COLOR wants it anywhere.
+    """Return whether it is a terminal, unless NO_COLOR is set or TERM is dumb; FORCE_COLOR turns colour on anywhere.
 
     Source: no-color.org, force-color.org.
     """
@@ -46,7 +46,7 @@ def wants_colour(stream: TextIO) -> bool:
 
 
 def for_terminal(text: str, stream: TextIO) -> str:
-    """The text as ``stream`` shows it best."""
+    """Return the text as ``stream`` shows it best."""
     lines = text.split("\n")
     if stream.isatty():
         width = max(NARROWEST, shutil.get_terminal_size().columns)
@@ -55,13 +55,13 @@ def for_terminal(text: str, stream: TextIO) -> str:
 
 
 def painted(line: str) -> str:
-    """The line in the colour of its kind."""
+    """Return the line in the colour of its kind."""
     style = next((style for form, style in STYLES if form.match(line)), "")
     return f"{style}{line}{RESET}" if style else line
 
 
 def folded(line: str, width: int) -> list[str]:
-    """The line in parts of at most ``width`` characters, at blanks; the parts after the first are indented further."""
+    """Return the line in parts of at most ``width`` characters, cut at blanks; later parts are indented further."""
     if len(line) <= width or _SOURCE_LINE.match(line):
         return [line]
     indent = " " * (len(line) - len(line.lstrip()) + 4)

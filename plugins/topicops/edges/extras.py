@@ -18,7 +18,7 @@ _MODULES: Mapping[Extra, tuple[str, ...]] = {
     "airflow": ("airflow", "great_expectations", "pyspark", "pyarrow"),
     "local": ("topicops_local",),
 }
-"""Found: the extra is installed. Their own dependencies come with them."""
+"""Modules of each extra: if they are found, it is installed. Their own dependencies come with them."""
 _TITLES: Mapping[Extra, str] = {
     "spark": "Spark",
     "quality": "Great Expectations",
@@ -28,7 +28,7 @@ _TITLES: Mapping[Extra, str] = {
 
 
 def has_extra(extra: Extra) -> bool:
-    """Whether the packages of the extra are installed; imports none of them."""
+    """Return whether the packages of the extra are installed; imports none of them."""
     return all(map(_is_installed, _MODULES[extra]))
 
 
@@ -43,6 +43,6 @@ def require_extra(extra: Extra) -> None:
 
 
 def _is_installed(module: str) -> bool:
-    """A folder of that name in the current folder is no package: it has no ``__init__.py``."""
+    """Return whether the module is installed: a mere folder of that name has no ``__init__.py``."""
     spec = importlib.util.find_spec(module)
     return spec is not None and spec.origin is not None

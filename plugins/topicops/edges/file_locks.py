@@ -39,7 +39,7 @@ def locked(
 
 
 def is_file_at(path: Path, handle: int) -> bool:
-    """Whether the path leads to the file of this descriptor: else another process has removed or renamed the file."""
+    """Return whether the path leads to this descriptor's file: else another process removed or renamed it."""
     try:
         return os.path.samestat(path.stat(follow_symlinks=False), os.fstat(handle))
     except OSError:

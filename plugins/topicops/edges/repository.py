@@ -10,7 +10,7 @@ TOPICS = "topics"
 
 
 def folders_up(folder: Path) -> tuple[Path, ...]:
-    """The folder and those above it, up to the root of its repository; outside a repository the folder alone.
+    """Return the folder and those above it, up to the root of its repository; outside a repository the folder alone.
 
     A repository of another account does not count: whoever may write to a folder above, as to ``/tmp``, could
     otherwise choose where a run keeps its files. Git has the same rule (``safe.directory``).
@@ -23,7 +23,7 @@ def folders_up(folder: Path) -> tuple[Path, ...]:
 
 
 def home_of(folder: Path) -> Path:
-    """The nearest ``.topicops`` of this account in ``folders_up``; where none is, that of the repository's root."""
+    """Return the nearest ``.topicops`` of this account in ``folders_up``; else that of the repository's root."""
     above = folders_up(folder)
     if (folder / HOME).is_dir():
         return folder / HOME
@@ -31,14 +31,14 @@ def home_of(folder: Path) -> Path:
 
 
 def topics_of(folder: Path) -> Path | None:
-    """``topics`` in the folder, or the nearest one in ``folders_up`` that holds environments or profiles."""
+    """Return ``topics`` in the folder, or the nearest one in ``folders_up`` that holds environments or profiles."""
     if (folder / TOPICS).is_dir():
         return folder / TOPICS
     return next((place / TOPICS for place in folders_up(folder) if is_specs_root(place / TOPICS)), None)
 
 
 def specs_root_of(path: Path) -> Path | None:
-    """The folder of specs that ``path`` is, or is a domain or a file of; None: it is in no such folder."""
+    """Return the folder of specs that ``path`` is, or is a domain or a file of; None means that it is in none."""
     place = Path(os.path.abspath(path))  # noqa: PTH100 - links stay: a person named them
     return next((above for above in (place, place.parent, place.parent.parent) if is_specs_root(above)), None)
 

@@ -1,1 +1,1 @@
-"""What stands beside the loop: each feature is one folder, which can be deleted."""
+"""Features beside the loop: each is one folder, which can be deleted."""

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 def approved_digests(plan: Plan, fingerprint: str) -> frozenset[str]:
-    """The digests that ``--approve FINGERPRINT`` covers: this plan's. Raises ``UsageError`` for another plan's."""
+    """Return the digests that ``--approve FINGERPRINT`` covers. Raises ``UsageError`` for another plan's."""
     if fingerprint != plan.fingerprint:
         raise UsageError(f"--approve {fingerprint}: this plan's fingerprint is {plan.fingerprint}; review it first")
     return frozenset(gated.digest for gated in plan.changes)
@@ -65,7 +65,7 @@ class Applied:
 
     outcomes: tuple[Outcome, ...] = ()
     known_findings: frozenset[FindingKey] = frozenset()
-    """What was wrong with the topics before anything was sent."""
+    """Problems of the topics before anything was sent."""
 
 
 def carry_out(
@@ -199,18 +199,18 @@ class _Sending:
     access: Access
     plan: Plan
     fingerprint: str
-    """Of the plan as it was approved."""
+    """Fingerprint of the plan that was approved."""
     actions: tuple[Action, ...]
     approvers: Mapping[str, str]
-    """Who approved each change whose approval counts, by digest."""
+    """Approver of each change whose approval counts, by digest."""
     comments: Mapping[str, str]
-    """What these approvers wrote, by digest."""
+    """Comments of these approvers, by digest."""
     interrupted: Callable[[], bool]
     server_time: ServerTime | None
     started_by: str
     notes: Notes
     known_findings: Collection[FindingKey] = ()
-    """What was wrong with the topics before anything was sent."""
+    """Problems of the topics before anything was sent."""
 
     def send(
         self, live: ClusterSnapshot, reader: LiveReader, lease: Lease, journal: FileJournal, *, into: list[Outcome]
@@ -268,7 +268,7 @@ class _Sending:
         )
 
     def _audit_log(self, to_run: Sequence[GatedChange]) -> FileAuditLog:
-        """The environment's audit log, with the principals of the roles that are used and of no other."""
+        """Return the environment's audit log, with the principals of the roles that are used and of no other."""
         roles = {_role_of(gated.change.action) for gated in to_run}
         principals = {a: principal_of(self.access.kafka(_role_of(a))) for a in ACTIONS if _role_of(a) in roles}
         origin = AuditOrigin(
@@ -285,7 +285,7 @@ class _Sending:
 
 
 def _comments(approvals: Sequence[Approval], approvers: Mapping[str, str]) -> Mapping[str, str]:
-    """Of the approvals that count, by digest of the change."""
+    """Return comments of the approvals that count, by digest of the change."""
     return {
         digest: approval.comment
         for approval in approvals
@@ -303,7 +303,7 @@ def _to_run(plan: Plan, actions: Collection[Action]) -> list[GatedChange]:
 
 
 def _controller_note(before: int | None, reader: LiveReader) -> list[str]:
-    """One sentence if another controller took over meanwhile, because that explains waits and repeated requests."""
+    """Note if another controller took over meanwhile, because that explains waits and repeated requests."""
     try:
         after = reader.controller_epoch()
     except ClusterError:
@@ -324,7 +324,7 @@ def _show_audit_end(audit: FileAuditLog, progress: Callable[[str], None]) -> Non
 
 
 def _reason_to_wait(plan: Plan, actions: Collection[Action], earlier: Mapping[Action, Sequence[Outcome]]) -> str | None:
-    """Why deletes of their own task may not run: another kind of this run did not run, or did not succeed."""
+    """Return why deletes of their own task may not run: another kind of this run did not run, or did not succeed."""
     if "delete" not in actions:
         return None
     rule = "deletes run only when all before succeeded"

@@ -31,14 +31,14 @@ class DiffEngine(Protocol):
     needs_tables: bool
     """Whether the topics of the run are kept in tables."""
     from_topics: int
-    """Number of topics from which on it is taken where nobody chose."""
+    """Number of topics from which it is the default engine."""
 
     @property
     def is_installed(self) -> bool:
         """Whether the packages that it needs are there."""
 
     def starts_slowly(self) -> bool:
-        """Whether it starts on this machine, and lacks the class archive that makes the start fast."""
+        """Return whether it starts on this machine, and lacks the class archive that makes the start fast."""
 
     def beside(self, connections: ConnectionSource, /) -> AbstractContextManager[None]:
         """Start what the comparison needs, beside the work of the block."""
@@ -84,7 +84,7 @@ class ChosenEngine:
 
 
 def engine_for(choice: EngineChoice, topics: int, others: Sequence[DiffEngine]) -> ChosenEngine:
-    """The engine that compares this many topics.
+    """Return the engine that compares this many topics.
 
     Args:
         others: The installed engines beside plain Python.
@@ -108,7 +108,7 @@ def engine_for(choice: EngineChoice, topics: int, others: Sequence[DiffEngine]) 
 
 
 def topics_to_compare(home: Path, validated: Validated) -> int:
-    """The topics of the files, or of the cluster at its last snapshot if these were more."""
+    """Return the topics of the files, or of the cluster at its last snapshot if these were more."""
     described = len(validated.desired.topics) if validated.desired else 0
     cluster_id = validated.environment.spec.cluster.id if validated.environment else None
     return max(described, _last_count(home, cluster_id) if cluster_id else 0)

@@ -1,6 +1,6 @@
-"""Before anything is sent: judge the plan again by the files, the policy and the cluster of now.
+"""Before anything is sent: judge the plan again by the present files, policy and cluster.
 
-And read what came of the requests of runs that ended in the middle.
+Also read what became of the requests of runs that ended in the middle.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ from topicops.steps.planning.diff import diff
 from topicops.steps.planning.plan import plan as plan_step
 
 QUESTION_TIMEOUT_S = 15.0
-"""How long brokers may take to answer before something is sent; a plan waits 2 s, a delete is worth more."""
+"""Seconds that brokers may take to answer before something is sent; a plan waits only 2 s."""
 
 
 def with_needed_answers(access: Access, live: ClusterSnapshot, plan: Plan, desired: Desired) -> ClusterSnapshot:
-    """The snapshot with what a planned change depends on.
+    """Return the snapshot with what a planned change depends on.
 
     That is what brokers answer, for its risk and its place, and which topics were deleted, outside git or by a run.
     """
@@ -82,7 +82,7 @@ def judge_now(
     progress: Callable[[str], None],
     server_time: ServerTime | None = None,
 ) -> Judged:
-    """The plan as it may run now, and what may not. Whether an approval counts depends on the risk of now.
+    """Return the plan as it may run now, and what may not. Whether an approval counts depends on the risk of now.
 
     Args:
         notes: Get why an approval does not count.
@@ -106,7 +106,7 @@ def judge_now(
 def _planned_anew(
     environment: Environment, plan: Plan, desired: Desired, live: ClusterSnapshot, at: datetime
 ) -> ChangeSet:
-    """What files, policy and cluster ask for now: of the plan's topics, and of all topics that must be absent.
+    """Return what files, policy and cluster ask for now: of the plan's topics, and of all topics that must be absent.
 
     The limits on deletes count all of these. Whether a topic is in use is asked right before its delete.
     """
@@ -168,7 +168,7 @@ def _recover(by: str, audit: Path, entry: OpenJournal, reader: LiveReader) -> li
 
 
 def _changes(journal: Path, intents: Sequence[JournalEntry]) -> list[GatedChange]:
-    """What was intended, from the plan beside the journal. Raises ``ArtifactError`` when it is not there any more."""
+    """Return the intended changes, from the plan beside the journal. Raises ``ArtifactError`` when it is missing."""
     if not intents:
         return []
     path = journal.parent / "plan.json"
@@ -182,7 +182,7 @@ def _changes(journal: Path, intents: Sequence[JournalEntry]) -> list[GatedChange
 
 
 def _without_line(audit: Path, entry: OpenJournal, mutations: Sequence[Mutation]) -> list[Mutation]:
-    """Those that are not in the audit log: a run may have ended between its two lines."""
+    """Return those that are not in the audit log: a run may have ended between its two lines."""
     log = read_audit_log(audit, entry.origin.environment, may_begin_with=lambda line: line.n <= entry.audit_lines)
     written = {line.digest for line in log.lines if line.n > entry.audit_lines and line.run == entry.origin.run}
     return [mutation for mutation in mutations if mutation.digest not in written]

@@ -68,7 +68,7 @@ SILENT_BROKERS = (
 ITS_DEFAULTS = "its defaults of topic configs are not known, so the plan assumes the worse case"
 
 MOST_REHEARSED = 1_000_000
-"""Partitions of a cluster of which a plan counts what the loss of each rack costs; this many take five seconds."""
+"""Most partitions of a cluster for which a plan counts the cost of losing each rack; this many take five seconds."""
 BLIND_SPOTS = (
     "read from the brokers of a ZooKeeper cluster: deletion markers, and configs without a topic, are not known; "
     "Kafka refuses to create a topic that is still being deleted"
@@ -81,7 +81,7 @@ class Gated:
 
     plan: Plan
     objections: Sequence[str] = ()
-    """Why an approval does not count, a sentence each."""
+    """Reasons why an approval does not count, a sentence each."""
 
 
 def make_plan(
@@ -238,7 +238,7 @@ def plan_changes(
 
 
 def _with_notes_of_lost_files(topics: Path, change_set: ChangeSet, live: ClusterSnapshot) -> ChangeSet:
-    """A created topic whose file had another name before is no rename: the old topic stays, and has no file."""
+    """Note on a created topic with a renamed file that this is no rename: the old topic stays, without a file."""
     from topicops.edges.specs.git import name_in_repository, removed_files
     from topicops.steps.planning.planned_changes import with_notes_of_lost_files
 
@@ -300,7 +300,7 @@ def gate_again(
 def _with_needed_states(
     access: Access, desired: Desired, live: ClusterSnapshot, delta: Delta, at: datetime
 ) -> ClusterSnapshot:
-    """The snapshot with the partition states of the few topics whose plan depends on them."""
+    """Return the snapshot with the partition states of the few topics whose plan depends on them."""
     names = topics_with_rising_min_isr(desired, live, delta, access.environment, now=at)
     missing = [name for name in names if live.topics[name].states is None]
     if not missing:
@@ -315,7 +315,7 @@ def _with_needed_states(
 def _with_broker_answers(
     access: Access, live: ClusterSnapshot, delta: Delta
 ) -> tuple[ClusterSnapshot, Mapping[str, TopicActivity], tuple[str, ...]]:
-    """The snapshot with releases and config defaults, traffic, and a warning where a change needed them in vain.
+    """Return the snapshot with releases and config defaults, traffic, and a warning where a change needed them in vain.
 
     Only brokers know them, and each is asked for once, where something is to change. The risk of an expansion depends
     on the default of ``cleanup.policy``, and the loss of a rack on that of ``min.insync.replicas``.
@@ -338,7 +338,7 @@ def _with_broker_answers(
 
 
 def _server_time(access: Access, delta: Delta, clock: Clock) -> tuple[ServerTime | None, tuple[str, ...]]:
-    """A server's time where a topic is to be deleted, and a warning where this host's clock is wrong or unproved.
+    """Return a server's time if a topic is to be deleted; warn if this host's clock is wrong or unproved.
 
     Only KRaft controllers tell it here: ZooKeeper's clock shows in the lease, which apply takes and compares.
     """

@@ -41,7 +41,7 @@ def _problem_file(task: str) -> str:
 
 
 def problem_of(run: Run, failed_tasks: Sequence[str]) -> str:
-    """Of the first task that failed and has one; empty: none has."""
+    """Return the problem of the first failed task that has one; empty if none has."""
     for file in map(_problem_file, failed_tasks):
         try:
             if run.store.has(file):
@@ -54,7 +54,7 @@ def problem_of(run: Run, failed_tasks: Sequence[str]) -> str:
 def run_report(
     run: EnvironmentRun, *, failed_tasks: Sequence[str] = (), problem: str = "", interrupted: bool = False
 ) -> RunReport:
-    """All that the run has left in its folder so far."""
+    """Return all that the run has left in its folder so far."""
     problem = problem or problem_of(run, failed_tasks)
     return report_of(run, load_results(run), failed_tasks=failed_tasks, problem=problem, interrupted=interrupted)
 
@@ -67,7 +67,7 @@ def report_of(
     problem: str = "",
     interrupted: bool = False,
 ) -> RunReport:
-    """What the results come to."""
+    """Return what the results come to."""
     before, after = results.facts_before, results.facts_after
     quality = results.quality_before, results.quality_after
     quality_before, quality_after = (found.results if found else () for found in quality)
@@ -110,7 +110,7 @@ def finish(
 
 
 def note_verified(run: EnvironmentRun, found: RunReport) -> None:
-    """At the end of a run that applied: remember its commit if all of its files is in place and verified.
+    """Remember the commit of a run that applied, if all of its files is in place and verified.
 
     ``policy.after`` of other environments asks for that.
     """
@@ -120,7 +120,7 @@ def note_verified(run: EnvironmentRun, found: RunReport) -> None:
 
 
 def render(plan: Plan, output: Format, facts: Facts | None = None) -> str:
-    """A plan; as a text or as Markdown also the facts of its run, where they are known."""
+    """Return a plan; as a text or as Markdown also the facts of its run, where they are known."""
     match output:
         case "text":
             from topicops.steps.reporting.plan_document import plan_text
@@ -135,7 +135,7 @@ def render(plan: Plan, output: Format, facts: Facts | None = None) -> str:
 
 
 def report_file(run: Run, output: Format) -> Path:
-    """The file in which the run keeps its report."""
+    """Return the file in which the run keeps its report."""
     return run.store.path(REPORT_FILES[output])
 
 
@@ -150,5 +150,5 @@ def shown_report(found: RunReport, output: Format) -> str:
 
 
 def render_report(run: Run, output: Format) -> str:
-    """The report that the run has written. Raises ``ArtifactError`` when it wrote none."""
+    """Return the report that the run has written. Raises ``ArtifactError`` when it wrote none."""
     return run.store.read_text(report_file(run, output).name).rstrip("\n")

@@ -275,7 +275,7 @@ def report(
 
 
 def note_verified(run: EnvironmentRun, *, failed_tasks: Sequence[str] = ()) -> None:
-    """As ``reporting.note_verified``, of what the run has left in its folder."""
+    """Note as ``reporting.note_verified``, from what the run has left in its folder."""
     note_verified_report(run, run_report(run, failed_tasks=failed_tasks))
 
 

@@ -28,13 +28,13 @@ class Selection:
     topics: Path
     """The folder."""
     below: frozenset[str] = frozenset()
-    """Its files and domains that are asked for, named as its files are; empty: all."""
+    """Files and domains of it that were named, by the names of files; empty means all."""
 
     def holds(self, file: str) -> bool:
         return not self.below or file in self.below or file.rpartition("/")[0] in self.below
 
     def concerns(self, diagnostic: Diagnostic) -> bool:
-        """Whether the problem is in one of the files, or between one of them and another."""
+        """Return whether the problem is in one of the files, or between one of them and another."""
         return self.holds(diagnostic.file) or (diagnostic.note is not None and self.holds(diagnostic.note.file))
 
     def count(self) -> int:
@@ -42,7 +42,7 @@ class Selection:
 
 
 def selection_of(paths: Sequence[Path]) -> Selection:
-    """What these paths name.
+    """Return what these paths name.
 
     Raises:
         UsageError: There is no such file or folder, or they are in several folders of specs.
@@ -122,7 +122,7 @@ def airflow_part(file: Path) -> Mapping[str, str]:
 
 
 def _text(value: Node, *, may_be_list: bool) -> str | None:
-    """Of a text, or of a list of texts; None: it is something else."""
+    """Read a text, or a list of texts; None means another value."""
     if isinstance(value, Text):
         return value.text
     if may_be_list and isinstance(value, Items) and all(isinstance(item, Text) for item in value.items):

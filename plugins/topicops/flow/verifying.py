@@ -29,9 +29,9 @@ from topicops.steps.verifying.watch import Progress, Watch, WatchedTopic
 AT_ONCE = Verify(leaders=timedelta(), isr=timedelta(), metadata=timedelta(), deletes=timedelta())
 """Deadlines of who looks and does not wait."""
 NAMED = 5
-"""How many topics a sentence names."""
+"""Number of topics that a sentence names."""
 SAID_AGAIN_S = 5.0
-"""After how long verify says again how far it is, while no topic becomes right or wrong."""
+"""Seconds after which verify repeats its progress, while no topic becomes right or wrong."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -137,7 +137,7 @@ def verify_left(run: EnvironmentRun) -> list[str]:
 
 
 def check_topics(run: EnvironmentRun, names: Collection[str]) -> tuple[Check, ...]:
-    """The checks of these topics as they are now: each must be there and healthy. Writes nothing.
+    """Return the checks of these topics as they are now: each must be there and healthy. Writes nothing.
 
     A healthy topic is observed twice, as by ``verify``; one that is not healthy is not waited for.
 
@@ -174,7 +174,7 @@ def progress_line(seen: Progress) -> str:
 
 
 def still_absent(access: Access, names: Collection[str]) -> list[str]:
-    """Names that the source still does not have: a topic may have been created since the snapshot."""
+    """Return names that the source still does not have: a topic may have been created since the snapshot."""
     with access.reader() as reader:
         traces = reader.traces(sorted(names))
     return [name for name in sorted(names) if traces[name].live is None]

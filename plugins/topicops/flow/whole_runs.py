@@ -193,7 +193,7 @@ def verify_cluster(run: EnvironmentRun) -> Ended:
 
 
 def check_cluster(run: EnvironmentRun, environment: Environment) -> Ended:
-    """As ``verify_cluster``; the environment is known, and kept in the run's folder."""
+    """Check as ``verify_cluster``; the environment is known, and kept in the run's folder."""
     access = run.access(environment)
     snapshot = read_snapshot(run, access, None, states=True)
     live = access.with_broker_answers(snapshot.live)

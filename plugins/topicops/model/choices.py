@@ -17,17 +17,17 @@ PLACEMENTS = {
     "balanced": "to the brokers that have the fewest replicas and leaders",
     "kafka": "as Kafka itself places the replicas of a new topic",
 }
-"""How replicas are spread."""
+"""Ways to spread replicas."""
 
 SOURCES = {"zookeeper": "from the znodes of ZooKeeper", "kafka": "from the brokers"}
-"""Where the live topics are read."""
+"""Places from which the live topics are read."""
 
 LEASES = {"zookeeper": "a znode of the cluster", "file": "a file below ``TOPICOPS_HOME``", "none": "nothing"}
-"""What keeps two runs from changing one cluster at the same time."""
+"""Ways to keep two runs from changing one cluster at the same time."""
 
 
 ForgeKind = Literal["github", "gitlab"]
-"""Where the pull requests of a repository are."""
+"""Kind of server that has a repository's pull requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class OneOf:
     words: Mapping[str, str]
 
     def check(self, word: str) -> str:
-        """The word. Raises ``ValueError`` when the list does not have it."""
+        """Return the word. Raises ``ValueError`` when the list does not have it."""
         if word not in self.words:
             raise ValueError(f"{word!r} is not one of {', '.join(self.words)}")
         return word

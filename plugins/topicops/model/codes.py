@@ -493,7 +493,7 @@ class Code(StrEnum):
 
 
 CODES: Mapping[str, Code] = MappingProxyType({code.value: code for code in Code})
-"""By number, in order."""
+"""Codes by number, in order."""
 WARNINGS = frozenset(
     {
         Code.LOOK_ALIKE_NAME,
@@ -508,4 +508,4 @@ WARNINGS = frozenset(
         Code.APPROVES_ALONE,
     }
 )
-"""A warning wherever they stand; every other code of ``validate`` is an error unless the place says otherwise."""
+"""Codes that are always warnings; every other code of ``validate`` is an error unless the place says otherwise."""

@@ -175,7 +175,7 @@ class MovedFilesError(TopicopsError):
 
 
 class NotHeldError(TopicopsError):
-    """A change that somebody shall be asked about is due no more, or waits for no approval."""
+    """A change that a question is about is no longer due, or waits for no approval."""
 
 
 class ArtifactError(TopicopsError):
@@ -209,7 +209,7 @@ _AROUND, _SHOWN = 20, 60
 
 
 def sentence(error: Exception) -> str:
-    """The text of a ``TopicopsError``; of any other error its known cause, or its type and text."""
+    """Return the text of a ``TopicopsError``; of any other error its known cause, or its type and text."""
     if isinstance(error, TopicopsError):
         return str(error)
     return known_cause(error) or f"internal error: {type(error).__name__}: {error}"

@@ -13,16 +13,16 @@ import msgspec
 
 T = TypeVar("T")
 FormatVersion = Annotated[str, msgspec.Meta(pattern=r"^1\.[0-9]+$")]
-"""Of the first major version. A reader refuses another one, and ignores the fields that a minor one adds."""
+"""Number of the format, of the first major version. Readers refuse another major and ignore fields of a newer minor."""
 Time = Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"})]
-"""As in RFC 3339."""
+"""Time as in RFC 3339."""
 
 _lock = threading.Lock()
 _known: set[object] = set()
 
 
 def known(kind: type[T]) -> type[T]:
-    """The type, which msgspec knows from now on with all types in it.
+    """Return the type, which msgspec knows from now on with all types in it.
 
     Two threads that read a type for the first time at once crash the process: msgspec 0.22 shows the second one what it
     has found out about a dataclass before it has found out all.
@@ -53,7 +53,7 @@ _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=
 
 
 def canonical_json(value: object) -> str:
-    """The one JSON text of ``value``: keys sorted, no blanks, ASCII only."""
+    """Return the one JSON text of ``value``: keys sorted, no blanks, ASCII only."""
     return _ENCODER.encode(value)
 
 
@@ -63,12 +63,12 @@ def sha256_of(value: object) -> str:
 
 
 def assignment_digest(assignment: Mapping[int, Sequence[int]]) -> str:
-    """Digest of the replicas of each partition, in order; 16 hex digits are enough to notice a change."""
+    """Return the digest of the replicas of each partition, in order; 16 hex digits are enough to notice a change."""
     rows = {str(partition): replicas for partition, replicas in assignment.items()}
     # The same bytes as canonical_json, as long as all values are integers; in a tenth of the time.
     return hashlib.sha256(msgspec.json.encode(rows, order="sorted")).hexdigest()[:16]
 
 
 def json_text(value: object) -> str:
-    """One JSON value, ASCII only, so that it holds no control character."""
+    """Write one JSON value in ASCII only, so that it holds no control character."""
     return json.dumps(msgspec.to_builtins(value), indent=2)

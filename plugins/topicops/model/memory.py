@@ -16,7 +16,7 @@ class InFile(Protocol[Held]):
     """A mapping whose values are in a file."""
 
     def read(self, names: Collection[str]) -> Mapping[str, Held]:
-        """Those of these topics that are there, read at once, and none of them held."""
+        """Return those of these topics that are there, read at once, and none of them held."""
         ...
 
     def hold(self, names: Collection[str]) -> None:
@@ -41,10 +41,10 @@ def in_parts(topics: Mapping[str, Value], names: Sequence[str], *, size: int) ->
 
 
 class WithNewer(Mapping[str, Value]):
-    """A mapping of which some values have changed since."""
+    """A mapping with some values that have changed since."""
 
     def __init__(self, topics: Mapping[str, Value], newer: Mapping[str, Value]) -> None:
-        """Both must have all of the newer names."""
+        """Take two mappings that both have all of the newer names."""
         self._topics, self._newer = topics, newer
 
     def __len__(self) -> int:

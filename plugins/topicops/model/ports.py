@@ -46,11 +46,11 @@ class ConnectionFields:
 
 
 ConnectionSource = Callable[[str], ConnectionFields]
-"""Gives the connection of an id. Raises ``UsageError`` if there is none; the text shows no value."""
+"""Function that finds a connection by id. Raises ``UsageError`` if there is none; the text shows no value."""
 
 
 class TopicSink(Protocol):
-    """Takes the topics of a snapshot while they are read, so that nobody has to hold all of them."""
+    """Takes the topics of a snapshot while they are read, so that no code has to hold all of them."""
 
     def begin(self) -> None:
         """Forget what came before: the reading begins, or begins again."""
@@ -61,7 +61,7 @@ class TopicSink(Protocol):
         ...
 
     def finish(self) -> Mapping[str, LiveTopic]:
-        """All that were taken since the last ``begin``, by name."""
+        """Return all that were taken since the last ``begin``, by name."""
         ...
 
 
@@ -81,11 +81,11 @@ class LiveReader(Protocol):
     def cluster_id(self) -> str: ...
 
     def snapshot(self, *, states: bool = False, into: TopicSink | None = None) -> ClusterSnapshot:
-        """The whole cluster. Its topics are what the sink makes of them; None: a mapping in memory."""
+        """Return the whole cluster. Its topics are what the sink makes of them; None means a mapping in memory."""
         ...
 
     def traces(self, topics: Sequence[str], *, states: bool = False) -> Mapping[str, TopicTraces]:
-        """Everything that exists now under these names; one entry for each name."""
+        """Return everything that exists now under these names; one entry for each name."""
         ...
 
     def brokers(self) -> Mapping[int, Broker]: ...
@@ -95,7 +95,7 @@ class LiveReader(Protocol):
         ...
 
     def controller_id(self) -> int | None:
-        """None while none is elected."""
+        """Return None while none is elected."""
         ...
 
     def require_describable(self, topics: Sequence[str]) -> None:
@@ -103,7 +103,7 @@ class LiveReader(Protocol):
         ...
 
     def server_time(self) -> ServerTime | None:
-        """The time of day by a server's own clock; None where no answer of the source tells it."""
+        """Return the time of day by a server's own clock; None where no answer of the source tells it."""
         ...
 
     def catch_up_with(self, lease: Lease) -> None:
@@ -124,11 +124,11 @@ class AnswerKind(StrEnum):
     The client itself may have sent it before, with effect: one reading shows that, without a wait.
     """
     UNCLEAR = "unclear"
-    """It had an effect, or may still have: read back until that is known, never send again before."""
+    """The request had an effect, or may have: read back until that is known, and do not send it again before."""
     RETRY = "retry"
-    """It had no effect; after a wait and a new reading it may be sent again."""
+    """The request had no effect; after a wait and a new reading it may be sent again."""
     CONTROLLER_MOVED = "controller moved"
-    """It went to a broker that is no longer the controller: read back; a change without effect may be sent again."""
+    """The request went to a former controller: read back; without effect, it may be sent again."""
     SEND_ALONE = "send alone"
     """The client refused a request of several changes, because of one of them, and sent nothing: send each alone."""
 
@@ -139,9 +139,9 @@ class Answer:
     error: str = ""
     """``NAME (code): message``; empty when accepted."""
     wait_s: float = 0.0
-    """How long a quota makes these brokers delay the next request."""
+    """Seconds for which a quota makes these brokers delay the next request."""
     left: bool = True
-    """False: no request was sent for it."""
+    """Whether a request was sent for it."""
 
     @property
     def name(self) -> str:
@@ -188,7 +188,7 @@ class PartitionView:
     """One partition in one broker's metadata."""
 
     leader: int
-    """-1: none."""
+    """Id of the leader; -1 means none."""
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
 
@@ -198,11 +198,11 @@ class BrokerView:
     """One broker's own metadata."""
 
     topics: Mapping[str, Mapping[int, PartitionView]]
-    """Without the topics that the broker does not know."""
+    """Views by topic, without topics that the broker does not know."""
     brokers: frozenset[int]
     cluster_id: str | None = None
     topic_ids: Mapping[str, str] = field(default_factory=dict)
-    """As in ``LiveTopic``; without the topics for which the broker gives no id."""
+    """Ids as in ``LiveTopic``, without topics for which the broker gives none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,9 +210,9 @@ class LogQuestions:
     """The questions to one broker about logs, by topic."""
 
     held: Mapping[str, Collection[int]]
-    """Partitions of which it must have a replica, or must have none any more."""
+    """Partitions of which a broker must have a replica, or must have none any more."""
     led: Mapping[str, Mapping[int, int | None]] = field(default_factory=dict)
-    """Partitions that it must lead, with the leader epoch; None: not known."""
+    """Partitions that it must lead, with the leader epoch; None means not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,15 +231,15 @@ class BrokerMetadata(Protocol):
     """Each broker's own metadata and logs, for verify. A broker without an answer in time gives a sentence."""
 
     def views(self, brokers: Sequence[int], topics: Sequence[str] | None) -> Mapping[int, BrokerView | str]:
-        """Each broker's metadata of these topics; of all its topics if ``topics`` is None."""
+        """Return each broker's metadata of these topics; of all its topics if ``topics`` is None."""
         ...
 
     def logs(self, questions: Mapping[int, LogQuestions]) -> Mapping[int, BrokerLogs | str]:
-        """Each broker's own logs."""
+        """Return each broker's own logs."""
         ...
 
     def overrides(self, topics: Sequence[str]) -> Mapping[str, Mapping[str, str] | str]:
-        """The configs set on each topic, from one of the brokers; for an unknown topic a sentence."""
+        """Return the configs set on each topic, from one of the brokers; for an unknown topic a sentence."""
         ...
 
 
@@ -251,22 +251,22 @@ class ClusterQuestions(Protocol):
         ...
 
     def releases(self) -> Releases | None:
-        """Of the brokers that answer; None if none did. Raises ``OldBrokersError`` below ``OLDEST``."""
+        """Return the releases of the brokers that answer, or None. Raises ``OldBrokersError`` below ``OLDEST``."""
         ...
 
     def missing_requests(self) -> MissingRequests:
-        """What brokers do not offer, as far as they answer."""
+        """Return what brokers do not offer, as far as they answer."""
         ...
 
     def activity(self, topics: Sequence[str]) -> Mapping[str, TopicActivity]: ...
 
     def log_directories(self, topics: Mapping[str, Collection[int]]) -> DirectoriesByBroker:
-        """The log directories of every broker, and where it has a log of these partitions, by topic."""
+        """Return the log directories of every broker, and where it has a log of these partitions, by topic."""
         ...
 
 
 def supported(releases: Releases) -> Releases:
-    """The same releases. Raises ``OldBrokersError`` if one is below ``OLDEST``."""
+    """Return the same releases. Raises ``OldBrokersError`` if one is below ``OLDEST``."""
     if releases.oldest < OLDEST:
         raise OldBrokersError(f"brokers run Kafka {releases.oldest}; topicops supports {OLDEST} and later")
     return releases
@@ -280,11 +280,11 @@ class Lease(Protocol):
         ...
 
     def zxid(self) -> int | None:
-        """The newest ZooKeeper transaction that the lease's session has seen; None without ZooKeeper."""
+        """Return the newest ZooKeeper transaction that the lease's session has seen; None without ZooKeeper."""
         ...
 
     def server_time(self) -> ServerTime | None:
-        """The time at which the lease was written, by the clock of the server that keeps it; None without one."""
+        """Return when the lease was written, by the clock of the server that keeps it; None without one."""
         ...
 
 
@@ -316,25 +316,25 @@ class ApplyPorts:
     journal: Journal
     audit: AuditLog
     questions: ClusterQuestions | None
-    """None: the brokers cannot be asked whether a topic is in use."""
+    """Questions to the brokers; None means that they cannot be asked whether a topic is in use."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerTime:
-    """Time of day by a server's own clock, as one answer told it."""
+    """Time of day by a server's own clock, as one answer gave it."""
 
     server: str
     """Name of the server, as it ends a sentence: ``ZooKeeper``."""
     at: datetime
     asked_at: float
-    """When the request left, by ``Clock.now``."""
+    """Time when the request left, by ``Clock.now``."""
     answered_at: float
-    """When its answer came, by ``Clock.now``; the server's clock stood at ``at`` in between."""
+    """Time when its answer came, by ``Clock.now``; the server's clock showed ``at`` in between."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """How a step tells the time and waits; by default the time of this machine."""
+    """Time and waiting for a step; by default the time of this machine."""
 
     now: Callable[[], float] = time.monotonic
     """Seconds that only grow, from any start."""

@@ -39,32 +39,32 @@ def printable(text: str) -> str:
 
 
 def first_line(error: Exception) -> str:
-    """The first line of an error's text, at most 300 characters; its type if it has no text."""
+    """Return the first line of an error's text, at most 300 characters; its type if it has no text."""
     return first_line_of(str(error)) or type(error).__name__
 
 
 def first_line_of(text: str) -> str:
-    """At most 300 characters; empty if there is no text."""
+    """Return at most 300 characters; empty if there is no text."""
     return (text.strip().splitlines() or [""])[0][:300]
 
 
 def printable_lines(text: str) -> str:
-    """Like ``printable``, but keeps line feeds: for whole documents that this program makes."""
+    """Do as ``printable``, but keep line feeds: for whole documents that this program makes."""
     return "\n".join(printable(line) for line in text.split("\n"))
 
 
 def plural(number: int, noun: str) -> str:
-    """``1 topic``, ``2,000 topics``."""
+    """Return ``1 topic``, ``2,000 topics``."""
     return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def or_not_set(value: str | None) -> str:
-    """A config's override, or ``not set``."""
+    """Return a config's override, or ``not set``."""
     return "not set" if value is None else value
 
 
 def markdown(text: str) -> str:
-    """``text`` escaped for GitHub's Markdown: it can start no link, mention, emphasis, table cell, image or HTML.
+    """Escape ``text`` for GitHub's Markdown: it can start no link, mention, emphasis, table cell, image or HTML.
 
     Characters without a meaning at their place stay, so that the Markdown itself is easy to read.
     """
@@ -72,7 +72,7 @@ def markdown(text: str) -> str:
 
 
 def bold(text: str) -> str:
-    """``text`` escaped, and bold where GitHub shows it; without a text there are no asterisks either."""
+    """Return ``text`` escaped, and bold where GitHub shows it; without a text there are no asterisks either."""
     words = markdown(text)
     return f"**{words}**" if words else ""
 
@@ -100,12 +100,12 @@ def _escaped(character: str) -> str:
 
 
 def address(host: str, port: int) -> str:
-    """``host:port``; an IPv6 address stands in brackets, because it has colons of its own."""
+    """Return ``host:port``; an IPv6 address stands in brackets, because it has colons of its own."""
     return f"{bracketed(host)}:{port}"
 
 
 def bracketed(text: str) -> str:
-    """An IPv6 address in brackets; any other text as it is, one with a port too."""
+    """Return an IPv6 address in brackets; any other text as it is, one with a port too."""
     try:
         IPv6Address(text)
     except ValueError:

@@ -1,8 +1,8 @@
-"""A release of Kafka as two numbers, since when brokers can what topicops needs of them, and which requests they lack.
+"""A release of Kafka as two numbers; since when brokers can do what topicops needs, and which requests they lack.
 
-The only module that names a release. Where a docstring says *protocol*, the brokers'
-``inter.broker.protocol.version`` decides, which during an upgrade is older than the release they run. A broker lists
-the requests that it takes in its answer to ApiVersions; a release does not tell, as a service may leave some out.
+The only module that names a release. Where a docstring says *protocol*, the brokers' ``inter.broker.protocol.version``
+decides, which during an upgrade is older than the release they run. A broker lists the requests that it takes in its
+answer to ApiVersions; the release alone is not enough, because a service may leave some out.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ class Release(NamedTuple):
         return f"{self} or later" if self == NEWEST else str(self)
 
     def may_be(self, written: Release) -> bool:
-        """Whether a broker that showed this release may run ``written``, which somebody wrote down."""
+        """Return whether a broker that showed this release may run ``written``, which somebody wrote down."""
         return written >= self if self == NEWEST else written == self
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        """The release of ``3.9``, ``3.9.2`` or ``3.9-IV0``; None if the text is none of these."""
+        """Return the release of ``3.9``, ``3.9.2`` or ``3.9-IV0``; None if the text is none of these."""
         parts = text.partition("-IV")[0].split(".")
         if len(parts) not in (2, 3) or not all(part.isascii() and part.isdigit() and len(part) < 5 for part in parts):
             return None
@@ -40,11 +40,11 @@ class Release(NamedTuple):
 
 
 OLDEST = Release(1, 0)
-"""That topicops supports."""
+"""Oldest release that topicops supports."""
 NEWEST = Release(4, 4)
-"""Whose topic configs topicops knows; a newer release is taken for this one, and a warning says so (TOP334)."""
+"""Newest release whose topic configs topicops knows; a later one is treated as this one, with a warning (TOP334)."""
 USUAL = Release(3, 9)
-"""Where an environment names none: the last one with ZooKeeper."""
+"""Release of an environment that names none: the last one with ZooKeeper."""
 
 DELETES_NEVER_LED = Release(2, 0)
 """A topic that never had a leader can be deleted. Source: kafka.controller.ReplicaStateMachine of each release."""
@@ -55,7 +55,7 @@ OWN_RIGHTS = Release(2, 3)
 ELECTS_BY_TOOL = Release(2, 4)
 """Kafka's own tools: ``kafka-leader-election`` (KIP-460); before, ``kafka-preferred-replica-election`` alone."""
 CONFIGURES_TOPICS_BY_BROKERS = Release(2, 5)
-"""Kafka's own tools: ``kafka-configs --bootstrap-server`` takes topics; 2.3 asks for ``--zookeeper``, 2.5 does not."""
+"""Kafka's own tools: ``kafka-configs --bootstrap-server`` takes topics; 2.3 needs ``--zookeeper``, 2.5 does not."""
 REASSIGNMENTS_IN_TOPICS = Release(2, 4)
 """Protocol. A topic's znode names the replicas that a reassignment adds and removes (KIP-455)."""
 CANCELS_MOVES = Release(2, 6)
@@ -63,7 +63,7 @@ CANCELS_MOVES = Release(2, 6)
 TOPIC_IDS = Release(2, 8)
 """Protocol. Topics have ids (KIP-516)."""
 NEWEST_RECORDS = Release(3, 0)
-"""Brokers tell the timestamp of a partition's newest record (KIP-734)."""
+"""Brokers give the timestamp of a partition's newest record (KIP-734)."""
 ONE_MESSAGE_FORMAT = Release(3, 0)
 """Protocol. ``message.format.version`` has no effect any more (KIP-724)."""
 KRAFT = Release(3, 3)
@@ -129,7 +129,7 @@ FIRST_REQUESTS: Mapping[Release, tuple[int, int]] = {
 Source: org.apache.kafka.common.protocol.ApiKeys in kafka-clients of all these releases.
 """
 LIKE_3_4 = Release(3, 3)
-"""Under KRaft no request tells it from 3.4."""
+"""Under KRaft no request shows a difference from 3.4."""
 SETTING_OF_3_4 = "producer.id.expiration.ms"
 """Brokers have this setting since 3.4, and not in 3.3. Source: kafka.server.KafkaConfig."""
 
@@ -145,13 +145,13 @@ class Releases(NamedTuple):
 
     @classmethod
     def of(cls, releases: Iterable[Release]) -> Self | None:
-        """None if there are none."""
+        """Return None if there are none."""
         found = sorted(releases)
         return cls(found[0], found[-1]) if found else None
 
 
 def release_of(offered: Mapping[int, int], settings: Collection[str] = ()) -> Release:
-    """The newest release whose first request a broker answers; 0.10 for one that answers none.
+    """Return the newest release whose first request a broker answers; 0.10 for one that answers none.
 
     Args:
         offered: The last version that the broker answers, by API key.
@@ -173,7 +173,7 @@ class Ability:
     since: Release
     """The release since which Kafka's own brokers offer it."""
     cost: str
-    """What does not work without it."""
+    """Function that does not work without it."""
 
     def __str__(self) -> str:
         return f"{self.request} of version {self.version} or later" if self.version else self.request
@@ -245,7 +245,7 @@ ABILITIES = (
     COMMITS,
     REASSIGNMENTS,
 )
-"""All that topicops needs of brokers, beside Metadata and ApiVersions themselves.
+"""Abilities that topicops needs of brokers, besides Metadata and ApiVersions themselves.
 
 Source: org.apache.kafka.common.protocol.ApiKeys in kafka-clients of each release.
 """
@@ -255,7 +255,7 @@ MissingRequests = Mapping[str, tuple[int, ...]]
 
 
 def lacking(offered: Mapping[int, int]) -> tuple[Ability, ...]:
-    """What a broker does not offer.
+    """Return what a broker does not offer.
 
     Args:
         offered: The last version that the broker takes of each request, by API key.
@@ -273,5 +273,5 @@ def missing_requests(brokers: Mapping[int, Iterable[Ability]]) -> MissingRequest
 
 
 def of_release(release: Release) -> tuple[Ability, ...]:
-    """What Kafka's own brokers of a release lack."""
+    """Return what Kafka's own brokers of a release lack."""
     return tuple(ability for ability in ABILITIES if release < ability.since)

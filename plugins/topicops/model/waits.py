@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 SAID_AFTER_S = 10.0
-"""How long a wait is silent; then it is said each time that so much has passed."""
+"""Seconds after which a wait is reported; then again each time that so much has passed."""
 _LOOKED_S = 0.5
-"""How often the open waits are looked at."""
+"""Seconds between two checks of the open waits."""
 
 
 @dataclass(slots=True, eq=False)
@@ -25,7 +25,7 @@ class Wait:
     thread: int = field(default_factory=threading.get_ident)
 
     def due(self, now: float) -> str:
-        """The line to say now; empty: none yet."""
+        """Return the line to say now; empty: none yet."""
         waited_s = now - self.began
         if waited_s < SAID_AFTER_S * (self.times_said + 1):
             return ""

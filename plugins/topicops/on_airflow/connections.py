@@ -26,7 +26,7 @@ SECRETS_BY_OTHER_NAMES = (
 )
 """Secret properties of librdkafka and of Java clients that are not in Airflow's list of sensitive names."""
 SECRET_OF_SPARK = re.compile(r"spark\..*(secret|passw|token|credential|key)", re.IGNORECASE)
-"""Names of Spark's settings whose values are secret; Airflow does not know Azure's account keys."""
+"""Names of Spark's settings with secret values; Airflow does not know Azure's account keys."""
 
 
 def mask_settings() -> None:
@@ -90,7 +90,7 @@ class ZooKeeperHook(BaseHook):
         return zookeeper_of(self.zookeeper_conn_id, from_airflow)
 
     def test_connection(self) -> tuple[bool, str]:
-        """For the form's Test button: whether ZooKeeper answers, and for which cluster."""
+        """Answer the form's Test button: whether ZooKeeper answers, and for which cluster."""
         from topicops.flow.runs.access import describe_zookeeper  # a DAG file may make the hook
 
         try:

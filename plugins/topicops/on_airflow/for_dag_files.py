@@ -20,12 +20,12 @@ log = logging.getLogger(__name__)
 
 
 def topic_asset(environment: str, topic: str) -> Asset:
-    """``topicops://prod-eu/shop.orders``: put it into the ``schedule`` of a DAG that waits for this topic."""
+    """Return ``topicops://prod-eu/shop.orders``: put it into the ``schedule`` of a DAG that waits for this topic."""
     return Asset(f"topicops://{environment}/{topic}", group=f"topicops-{environment}")
 
 
 def topics_alias(environment: str) -> AssetAlias:
-    """``topicops://prod-eu``: put it into the ``schedule`` of a DAG that runs after each change of any topic."""
+    """Return ``topicops://prod-eu``: put it into the ``schedule`` of a DAG that runs after each change of any topic."""
     return AssetAlias(f"topicops://{environment}", group=f"topicops-{environment}")
 
 
@@ -46,7 +46,7 @@ class KafkaTopicsHook(BaseHook):
         self.environment, self.topics = environment, Path(topics)
 
     def checks(self, topic: str) -> tuple[Check, ...]:
-        """The result of each rule for this topic, as it is now: twice in a row, a moment apart, if it is healthy."""
+        """Return each rule's result for this topic now: twice in a row, a moment apart, if it is healthy."""
         from topicops.flow import verifying  # DAG files are parsed without these three
         from topicops.flow.runs.run import open_run
         from topicops.on_airflow.connections import from_airflow, mask_settings
@@ -58,11 +58,11 @@ class KafkaTopicsHook(BaseHook):
         return verifying.check_topics(run, [topic])
 
     def problems(self, topic: str) -> tuple[str, ...]:
-        """What is wrong with this topic, a sentence each; empty: it is there and healthy."""
+        """Return what is wrong with this topic, a sentence each; empty: it is there and healthy."""
         return tuple(f"{check.id}: {check.message}" for check in self.checks(topic) if check.is_problem)
 
     def is_healthy(self, topic: str) -> bool:
-        """Whether the topic is there, and no rule finds anything wrong."""
+        """Return whether the topic is there, and no rule finds anything wrong."""
         return not self.problems(topic)
 
 

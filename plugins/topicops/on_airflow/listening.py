@@ -1,4 +1,4 @@
-"""What happens when a run of ours ends, whoever or whatever ended it: tell of a failure, and write the run's note.
+"""Work at the end of a run of ours, whatever ended it: report a failure, and write the run's note.
 
 Airflow calls a listener in the scheduler, and in the API server when a person marks a run. So it needs no DAG file, no
 bundle, no worker and no task that worked. It must be quick and must never raise: what takes time is done in a thread.
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 TASKS_END_WITHIN_S = 20.0
-"""How long the tasks of a run that a person marked may still work: Airflow tells a task at its next heartbeat."""
+"""Seconds that the tasks of a run may still work after a person marked it: they learn it at their next heartbeat."""
 _NOT_WRITTEN: dict[str, list[Callable[[], bool]]] = {}
-"""Functions that write what was told, by DAG.
+"""Functions that write which events were sent, by DAG.
 
-A scheduler that ends forgets it; then nobody is told that the trouble is over.
+A scheduler that ends forgets them; then no event says that the trouble is over.
 """
 MOST_NAMED = 5
 LONGEST_NOTE = 900
-"""Characters; Airflow takes 1,000."""
+"""Most characters of a note; Airflow allows 1,000."""
 
 
 @hookimpl
@@ -75,7 +75,7 @@ def _in_a_thread(function: Callable[..., None], *about: str) -> None:
 
 
 def _look_at_files(dag_run: DagRun) -> None:
-    """Once for all DAGs of an environment: after a run of its pipeline."""
+    """Do it once for all DAGs of an environment: after a run of its pipeline."""
     if kind_of(dag_run.dag_id) == "pipeline":
         _in_a_thread(tell_of_files, dag_run.dag_id, dag_run.run_id)
 
@@ -144,7 +144,7 @@ def _failed_tasks(session: Session, dag_run: DagRun) -> set[str]:
 
 
 def _write_note(dag_run: DagRun, reason: str) -> None:
-    """In the session that Airflow is about to commit; a note that a person or the trigger wrote stays in front."""
+    """Write in the session that Airflow is about to commit; a note of a person or the trigger stays in front."""
     try:
         session = object_session(dag_run)
         if session is None:
@@ -159,7 +159,7 @@ def _write_note(dag_run: DagRun, reason: str) -> None:
 
 
 def _headline(session: Session, dag_run: DagRun) -> str:
-    """Of the run's result, which its last task has handed over for CI; empty: none has."""
+    """Return the headline of the result that the last task left for CI; empty if there is none."""
     from topicops.model.runs.results import RESULT_KEY
 
     xcom = inside.XComModel

@@ -17,7 +17,7 @@ KINDS = ("pipeline", "approval", "drift")
 """Kinds of DAGs that each environment has."""
 _OURS = re.compile(rf"topic_(?P<kind>{'|'.join(KINDS)})_(?P<environment>[\w.-]+)", re.ASCII)
 _VERSION = re.compile(r"/(?:tracking_repo|versions/[^/]+)(?=/|$)")
-"""Of a git bundle: Airflow parses the newest files in the one, and runs those of a commit in the other."""
+"""Version of a git bundle: Airflow parses the newest files in one, and runs those of a commit in the other."""
 
 
 def kind_of(dag_id: str) -> str | None:

@@ -27,7 +27,7 @@ AnswerKind = Literal["held", "approved", "rejected", "withdrawn"]
 
 
 class Teller(Protocol):
-    """Tells people what happened; raises no error. Its functions are described where they are defined."""
+    """Sends events to people; raises no error. Its functions are described where they are defined."""
 
     def tell_of_run(
         self,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 async def pages(scope: Scope, receive: Receive, send: Send) -> None:
-    """The pages, imported at the first request: every Airflow process imports this module, only one serves pages."""
+    """Serve the pages, imported at the first request: every Airflow process imports this module, one serves."""
     app = await asyncio.to_thread(_pages)
     await app(scope, receive, send)
 
@@ -31,7 +31,7 @@ def _pages() -> ASGIApp:
 
 
 def _tab(name: str, page: str, destination: str, url_route: str) -> dict[str, str]:
-    """A tab; Airflow inserts the ids, percent-encoded."""
+    """Return a tab; Airflow inserts the ids, percent-encoded."""
     href = f"{BELOW}dags/{{DAG_ID}}/{page}?run_id={{RUN_ID}}"
     return {"name": name, "href": href, "destination": destination, "url_route": url_route}
 

@@ -11,7 +11,7 @@ CHROOT_PATTERN = "^(/[A-Za-z0-9._-]+)*$"
 
 
 def provider_info() -> dict[str, object]:
-    """The provider's metadata, in the form of Airflow's ``provider_info.schema.json``."""
+    """Return the provider's metadata, in the form of Airflow's ``provider_info.schema.json``."""
     return {
         "package-name": "topicops",
         "name": "topicops",

@@ -40,7 +40,7 @@ BROKEN = "broken"
 _OWNER_RULES = {"owner": owner_problem, "ownerLink": owner_link_problem}
 FAIL_ON = frozenset(("unhealthy",))
 LAST_RESORT = "every 1h"
-"""Schedule of a pipeline whose file cannot say when it runs: so ``validate`` runs, fails, and is told."""
+"""Schedule of a pipeline whose file has no valid one: so ``validate`` runs, fails, and sends an event."""
 SCHEDULE, DRIFT_SCHEDULE, MODE = "TOPICOPS_SCHEDULE", "TOPICOPS_DRIFT_SCHEDULE", "TOPICOPS_MODE"
 NO_RETRY = (ConnectionSecurityError, FormatVersionError, MovedFilesError, SpecError, UsageError, WrongTargetError)
 """Errors that a second try cannot fix."""
@@ -64,10 +64,10 @@ class Options:
     """Arguments of each task, above our own."""
     tags: Sequence[str] = ()
     notifiers: Sequence[BaseNotifier] = ()
-    """Notifiers that are told of what happens; those of the setting ``TOPICOPS_NOTIFY`` too."""
+    """Notifiers that get the events, besides those of the setting ``TOPICOPS_NOTIFY``."""
     pool: str | None = None
     fail_on: frozenset[str] = frozenset()
-    """What makes a run red that did all it should: ``unhealthy``."""
+    """States that make a complete run red: ``unhealthy``."""
     owner: str = ""
     """Owner of each task; empty means ``topicops``."""
     owner_link: str = ""

@@ -21,13 +21,13 @@ ASK_AGAIN = "check that the broker answers, and that the reader has Describe on 
 
 
 def failed_by_broker(directories: DirectoriesByBroker) -> Mapping[int, tuple[str, ...]]:
-    """Paths of the failed log directories, of the brokers that have one."""
+    """Return paths of the failed log directories, of the brokers that have one."""
     told = ((broker, found) for broker, found in sorted(directories.items()) if isinstance(found, LogDirectories))
     return {broker: found.failed for broker, found in told if found.failed}
 
 
 def replicas_on_failed(topic: str, rows: Assignment, directories: DirectoriesByBroker) -> dict[int, list[int]]:
-    """Partitions by broker: the broker has a failed log directory, and their replica in none that works."""
+    """Return partitions by broker: the broker has a failed log directory, and their replica in none that works."""
     found: dict[int, list[int]] = {}
     for broker, told in sorted(directories.items()):
         if isinstance(told, LogDirectories) and told.failed:
@@ -38,7 +38,7 @@ def replicas_on_failed(topic: str, rows: Assignment, directories: DirectoriesByB
 
 
 def delete_obstacles(topic: str, rows: Assignment, directories: DirectoriesByBroker) -> Iterator[tuple[str, str]]:
-    """What cannot be deleted, and what to do; nothing where no replica is known to be on a failed disk."""
+    """Yield what cannot be deleted, and what to do; nothing where no replica is known to be on a failed disk."""
     failed = failed_by_broker(directories)
     for broker, partitions in replicas_on_failed(topic, rows, directories).items():
         which = f"partition{'s' if partitions[1:] else ''} {', '.join(map(str, partitions[:5]))}"
@@ -50,7 +50,7 @@ def delete_obstacles(topic: str, rows: Assignment, directories: DirectoriesByBro
 
 
 def delete_doubts(rows: Assignment, directories: DirectoriesByBroker, brokers: Collection[int]) -> Iterator[str]:
-    """Of which live broker with a replica it is not known whether a log directory has failed, and why."""
+    """Yield each live broker with a replica whose log directories are not known to work, and why."""
     for broker in sorted({b for row in rows.values() for b in row} & set(brokers)):
         told = directories.get(broker, f"broker {broker} gave no answer")
         if isinstance(told, str):
@@ -58,7 +58,7 @@ def delete_doubts(rows: Assignment, directories: DirectoriesByBroker, brokers: C
 
 
 def not_checked(directories: DirectoriesByBroker) -> tuple[str, ...]:
-    """A sentence where brokers do not offer the question: nothing is refused for that."""
+    """Return a sentence where brokers do not offer the question: nothing is refused for that."""
     without = [broker for broker, told in sorted(directories.items()) if told is None]
     if not without:
         return ()
@@ -67,7 +67,7 @@ def not_checked(directories: DirectoriesByBroker) -> tuple[str, ...]:
 
 
 def named(paths: Collection[str]) -> str:
-    """``/data/1, /data/2``."""
+    """Return ``/data/1, /data/2``."""
     return ", ".join(map(printable, sorted(paths)))
 
 
@@ -80,7 +80,7 @@ _MS = timedelta(milliseconds=1)
 
 
 def recent_record(activity: TopicActivity, rests_for: timedelta, now: datetime) -> str | None:
-    """Why the newest record keeps the topic in use; None if all records are older than ``rests_for``, or not known.
+    """Say why the newest record keeps the topic in use; None: all are older than ``rests_for``, or not known.
 
     The time of a record is the one that its producer gave it, or the broker for ``message.timestamp.type:
     LogAppendTime``. A record dated in the future keeps the topic in use, and so does one that retention took if it may
@@ -117,12 +117,12 @@ def _duration(ms: int) -> str:
 
 
 def groups_text(activity: TopicActivity) -> list[str]:
-    """``billing (Stable, lag 12)`` for each group that uses the topic, by name."""
+    """Return ``billing (Stable, lag 12)`` for each group that uses the topic, by name."""
     return [f"{group}{_use_text(activity, group)}" for group in sorted(activity.groups or ())]
 
 
 def use_by_groups(activity: TopicActivity) -> tuple[str, str] | None:
-    """Which groups keep the topic in use, and what to do; None if none does. One that cannot be read does."""
+    """Say which groups keep the topic in use, and what to do; None if none does. An unreadable one does."""
     unread = {group: use for group, use in sorted(activity.group_uses.items()) if use.unread}
     read = [f"{group}{_use_text(activity, group)}" for group in sorted(activity.groups or ()) if group not in unread]
     sentences = [f"consumer groups use it: {', '.join(read)}"] if read else []
@@ -133,7 +133,7 @@ def use_by_groups(activity: TopicActivity) -> tuple[str, str] | None:
 
 
 def time_text(ms: int) -> str:
-    """``2026-11-22T17:44:10Z`` for ms since 1970; the number for a time that no calendar here has."""
+    """Return ``2026-11-22T17:44:10Z`` for ms since 1970; the number for a time that no calendar here has."""
     at = time_of_ms(ms)
     return f"{at:%Y-%m-%dT%H:%M:%SZ}" if at else f"{ms} ms since 1970"
 

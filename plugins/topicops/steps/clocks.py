@@ -12,7 +12,7 @@ from topicops.model.specs.environment import EnvironmentSpec
 from topicops.model.specs.topic_config import ConfigValueError, read_duration_ms
 
 NOTED_ABOVE = timedelta(seconds=10)
-"""A difference that is told. It is not measured where a server's answer is slow: only what is certain counts."""
+"""Difference from which a note is written. It is not measured if a server answers slowly: only certain ones count."""
 PART_OF_REST = 10
 """The part of ``policy.restsFor`` by which two clocks may differ when a topic is deleted: the tenth."""
 SECOND = timedelta(seconds=1)
@@ -24,7 +24,7 @@ NO_SERVER_TIME = (
 
 
 def ahead_of(server: ServerTime, clock: Clock) -> timedelta:
-    """How far this host's clock is surely ahead of the server's now; negative: behind; zero: no difference is sure."""
+    """Return how far this host's clock is surely ahead of the server's; negative: behind; zero: no sure difference."""
     ours, now = clock.utc(), clock.now()
     earliest = server.at + timedelta(seconds=now - server.answered_at)
     latest = server.at + timedelta(seconds=now - server.asked_at)
@@ -32,24 +32,24 @@ def ahead_of(server: ServerTime, clock: Clock) -> timedelta:
 
 
 def passed_by_both(server: ServerTime | None, clock: Clock) -> datetime:
-    """The earlier of both clocks' times: what waits for a time may run only when each clock has passed it."""
+    """Return the earlier of both clocks' times: what waits for a time may run only when each clock has passed it."""
     ahead = ahead_of(server, clock) if server else timedelta(0)
     return clock.utc() - max(ahead, timedelta(0))
 
 
 def reached_by_either(server: ServerTime | None, clock: Clock) -> datetime:
-    """A time that neither clock has passed, whichever of the two a time that is to be compared was taken from."""
+    """Return a time that neither clock has passed, whichever clock a compared time comes from."""
     return clock.utc() + abs(ahead_of(server, clock) if server else timedelta(0))
 
 
 def difference_text(server: ServerTime | None, clock: Clock) -> str:
-    """Both clocks' times, where they differ by more than ``NOTED_ABOVE``; else an empty text."""
+    """Return both clocks' times, where they differ by more than ``NOTED_ABOVE``; else an empty text."""
     ahead = ahead_of(server, clock) if server else timedelta(0)
     return _text(server, clock, ahead) if server and abs(ahead) > NOTED_ABOVE else ""
 
 
 def rest_objection(server: ServerTime | None, clock: Clock, environment: EnvironmentSpec) -> str | None:
-    """Why the age of a record may not be judged by this host's clock; None where it may.
+    """Return why the age of a record may not be judged by this host's clock; None where it may.
 
     Production needs a server that tells its time; else this host's clock alone may do.
     """

@@ -24,7 +24,7 @@ from topicops.steps.planning.placement.load import live_load
 
 
 def facts_of(counts: PartitionCounts, live: ClusterSnapshot, classes: Sequence[OwnedTopics] = ()) -> Facts:
-    """The facts of one snapshot.
+    """Return the facts of one snapshot.
 
     Raises ``TopicopsError``: The counts are not those that were made when the topics were read.
     """
@@ -48,7 +48,7 @@ def check_counted(counts: PartitionCounts, live: ClusterSnapshot) -> None:
 
 
 def counts_without_states(live: ClusterSnapshot) -> PartitionCounts:
-    """What is known of a snapshot whose partition states were not read: what the plan's load table begins with."""
+    """Count a snapshot without partition states: the start of the plan's load table."""
     load = live_load(live)
     return PartitionCounts(replicas=load.replicas, preferred=load.leaders)
 
@@ -57,7 +57,7 @@ def counts_without_states(live: ClusterSnapshot) -> PartitionCounts:
 
 
 def classes_by_owner(desired: Iterable[DesiredTopic], delta: Delta) -> list[OwnedTopics]:
-    """How many topics of each owner and domain are in each class."""
+    """Return how many topics of each owner and domain are in each class."""
     listed = {row.topic: row.topic_class for row in delta.topics}
     found = Counter(
         (
@@ -77,7 +77,7 @@ def classes_by_owner(desired: Iterable[DesiredTopic], delta: Delta) -> list[Owne
 
 
 def partition_counts(live: ClusterSnapshot) -> PartitionCounts:
-    """What is counted over all partitions of a snapshot that is in memory, with states."""
+    """Return what is counted over all partitions of a snapshot that is in memory, with states."""
     rows = [row for topic in live.topics.values() for row in topic.target_assignment.values()]
     racks = {broker: rack for broker, rack in live.racks.items() if rack is not None}
     return PartitionCounts(
@@ -104,7 +104,7 @@ _BROKERS_AT_FAULT: Mapping[str, Callable[[PartitionRow], Collection[int] | None]
     Code.Q26: lambda row: None if row.leader == -1 or row.leader in row.isr else [row.leader],
     Code.Q27: lambda row: row.dead_replicas or None,
 }
-"""The brokers that make a partition break the rule, none where no single broker does; None: the rule holds."""
+"""The brokers that make a partition break the rule, none where no single broker does; None if it holds."""
 
 
 def _causes(rows: Iterable[PartitionRow]) -> Iterator[tuple[str, int | None]]:

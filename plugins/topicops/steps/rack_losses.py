@@ -49,18 +49,18 @@ class Fate(NamedTuple):
     isr: tuple[int, ...]
     """In-sync replicas on live brokers."""
     is_below_min_isr: bool
-    """Whether producers with ``acks=all`` fail, as they do where it is offline."""
+    """Whether producers with ``acks=all`` fail, as they also do if it is offline."""
 
     def loses_leader(self, then: Fate) -> bool:
-        """Whether it has a leader now and none ``then``."""
+        """Return whether it has a leader now and none ``then``."""
         return self.leader is not None and then.leader is None
 
     def loses_min_isr(self, then: Fate) -> bool:
-        """Whether a leader takes records with ``acks=all`` now, and one refuses them ``then``."""
+        """Return whether a leader takes records with ``acks=all`` now, and one refuses them ``then``."""
         return then.leader is not None and then.is_below_min_isr and not self.is_below_min_isr
 
     def changes_leader(self, then: Fate) -> bool:
-        """Whether another broker leads it ``then``."""
+        """Return whether another broker leads it ``then``."""
         return then.leader not in (None, self.leader)
 
 
@@ -188,13 +188,13 @@ def _first_states(rows: Assignment) -> dict[int, PartitionState]:
 
 
 def elects_unclean_by_default(live: ClusterSnapshot) -> bool:
-    """Whether a controller may elect a replica that lacks records; any broker may become the controller."""
+    """Return whether a controller may elect a replica that lacks records; any broker may become the controller."""
     given = (defaults for defaults in (live.broker_defaults or {}).values() if not isinstance(defaults, str))
     return any(elects_unclean(defaults.get(UNCLEAN_ELECTION)) for defaults in given)
 
 
 def kinds_of(live: ClusterSnapshot, topic: LiveTopic) -> Iterator[tuple[int, Kind]]:
-    """The kind of each partition, by id."""
+    """Yield the kind of each partition, by id."""
     least = min_insync_replicas(topic.overrides, live.broker_defaults)
     unclean = elects_unclean(topic.overrides.get(UNCLEAN_ELECTION), default=elects_unclean_by_default(live))
     states = topic.states or {}
@@ -214,7 +214,7 @@ def kinds_of(live: ClusterSnapshot, topic: LiveTopic) -> Iterator[tuple[int, Kin
 
 
 def fate_of(kind: Kind, live: Collection[int]) -> Fate:
-    """What becomes of a partition of this kind. One that never had a leader gets none by a loss."""
+    """Return what becomes of a partition of this kind. One that never had a leader gets none by a loss."""
     if not kind.has_state:
         return Fate(leader=None, isr=(), is_below_min_isr=True)
     before = PartitionState(leader=kind.leader, isr=kind.isr, leader_epoch=0, controller_epoch=0, version=0)
@@ -230,7 +230,7 @@ def _fates(kinds: Collection[Kind], live: Collection[int]) -> Mapping[Kind, Fate
 
 
 def _loss(kinds: Kinds, now: Mapping[Kind, Fate], then: Mapping[Kind, Fate]) -> Loss:
-    """What is offline or below its minimum already is not counted."""
+    """Count losses, without what is offline or below its minimum already."""
     return Loss(
         offline=sum(count for kind, count in kinds.items() if now[kind].loses_leader(then[kind])),
         below_min_isr=sum(count for kind, count in kinds.items() if now[kind].loses_min_isr(then[kind])),

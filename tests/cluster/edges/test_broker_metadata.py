@@ -34,7 +34,7 @@ def properties(local_cluster: LocalCluster) -> dict[str, str]:
 
 @pytest.fixture
 def topic(properties: dict[str, str]) -> Iterator[str]:
-    """A topic of two partitions, known to every broker."""
+    """Yield a topic of two partitions, known to every broker."""
     name = f"k-reader.{uuid.uuid4().hex[:8]}"
     admin, client = KafkaAdmin(properties), new_admin(properties["bootstrap.servers"])
     admin.create([create_topic(name, (1, 2), (2, 3))])

@@ -324,7 +324,7 @@ def test_unreachable_brokers_have_no_cluster_id() -> None:
 def apply_with(
     workbench: Workbench, plan: Plan, *, lease: FakeLease | None = None, validate_only: bool = True
 ) -> Sequence[Outcome]:
-    """What apply makes of it, with everything but the cluster pretended."""
+    """Return what apply makes of it, with everything but the cluster pretended."""
     with closing(BrokerQuestions({"bootstrap.servers": workbench.bootstrap_servers})) as questions:
         return apply(
             plan,

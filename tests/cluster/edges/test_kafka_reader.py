@@ -64,7 +64,7 @@ def by_brokers(properties: Mapping[str, str]) -> ClusterSnapshot:
 
 
 def as_brokers_know(found: ClusterSnapshot) -> ClusterSnapshot:
-    """A snapshot without what only one of the two sources knows."""
+    """Return a snapshot without what only one of the two sources knows."""
     return replace(
         found,
         source="kafka",

@@ -27,14 +27,14 @@ ALL = frozenset({1, 2, 3})
 
 @pytest.fixture
 def sleeper(tmp_path: Path) -> Iterator[ProcessMark]:
-    """A process that has nothing to do with any cluster."""
+    """Yield a process that has nothing to do with any cluster."""
     process = spawn(["sleep", "600"], log=tmp_path / "log", folder=tmp_path, environment=os.environ)
     yield process
     stop([process], grace_s=5)
 
 
 def recorded(home: Path, process: ProcessMark | None) -> LocalCluster:
-    """A cluster of one broker that an earlier command claims to have started as that process."""
+    """Return a cluster of one broker that an earlier command claims to have started as that process."""
     servers = (
         Server(role="zookeeper", port=free_port()),
         Server(role="broker-1", port=free_port(), process=process, broker=1, rack="r1"),

@@ -29,7 +29,7 @@ def znodes(local_cluster: LocalCluster) -> Iterator[KazooClient]:
 def fault_run(
     local_cluster: LocalCluster, workspace: Workspace, znodes: KazooClient, request: pytest.FixtureRequest
 ) -> Iterator[FaultRun]:
-    """A fresh one, with its plan made."""
+    """Yield a fresh one, with its plan made."""
     run = FaultRun(
         live=workspace,
         cluster=local_cluster,

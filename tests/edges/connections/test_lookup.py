@@ -372,7 +372,7 @@ def test_connection_shows_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _everything_said(error: BaseException | None) -> str:
-    """The texts of an error and of all that it drags along."""
+    """Return the texts of an error and of all that it drags along."""
     if error is None:
         return ""
     context = None if error.__suppress_context__ else error.__context__

@@ -39,7 +39,7 @@ PROPERTIES = sorted({*USED, *INSTEAD, *KERBEROS, "sasl.oauthbearer.config", "sas
 
 @pytest.fixture
 def nobody() -> str:
-    """An address of this host where nothing listens."""
+    """Return an address of this host where nothing listens."""
     with closing(socket.create_server(("127.0.0.1", 0))) as server:
         port = server.getsockname()[1]
     return f"127.0.0.1:{port}"

@@ -73,14 +73,14 @@ def plan_of(chroot: Chroot, *changes: Change) -> Plan:
 
 
 def run_of(world: Workspace, plan: Plan) -> EnvironmentRun:
-    """A run that came as far as its gate."""
+    """Return a run that came as far as its gate."""
     run = open_run(environment="local", topics=world.folder / "topics", group="topic_pipeline_local", run_id="1")
     run.store.write_text("plan.json", plan_to_json(plan))
     return run
 
 
 def planned_run(world: Workspace) -> EnvironmentRun:
-    """A run with a plan of the files and the cluster of now."""
+    """Return a run with a plan of the files and the cluster of now."""
     run = open_run(environment="local", topics=world.folder / "topics", group="topic_pipeline_local", run_id="1")
     planning.make_plan(run, run.files, run.home, run.connections, engine="python", states=True)
     return run

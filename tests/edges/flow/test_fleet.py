@@ -74,7 +74,7 @@ def new_fleet(folder: FleetFolder, *named: str, run_id: str = "fleet") -> Fleet:
 
 
 def alone(folder: FleetFolder, environment: str) -> bytes | str:
-    """The plan of a run of that environment alone, or why it has none."""
+    """Return the plan of a run of that environment alone, or why it has none."""
     run = open_run(environment=environment, topics=folder.topics, group="cli", run_id=f"alone-{environment}")
     try:
         planning.make_plan(run, run.files, run.home, run.connections, engine="python")

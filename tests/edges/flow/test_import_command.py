@@ -20,7 +20,7 @@ ROWS = {0: [1, 2, 3]}
 
 @pytest.fixture
 def adopter(workspace: Workspace, chroot: Chroot) -> Workspace:
-    """A folder with one environment and no topic, for the cluster of ``chroot``."""
+    """Return a folder with one environment and no topic, for the cluster of ``chroot``."""
     workspace.cluster = {**workspace.cluster, "id": CLUSTER_ID, "zookeeper": {"hosts": chroot.hosts}}
     workspace.policy = {"minReplicationFactor": 2, "protectedTopics": ["connect-*"]}
     return workspace

@@ -8,7 +8,7 @@ from fixtures.kill_points import KillPoints
 
 
 def passed(wanted: str, trace: Path) -> tuple[list[str], list[str]]:
-    """All points of two batches, and those at which the blow fell."""
+    """Return all points of two batches, and those at which the blow fell."""
     struck: list[str] = []
     points = KillPoints(wanted, trace=trace, strike=lambda: struck.append(trace.read_text().splitlines()[-1]))
     for _ in range(2):

@@ -24,7 +24,7 @@ def aim(workspace: Workspace, hosts: str, *, cluster_id: str = CLUSTER_ID) -> No
 
 
 def tree_of(client: KazooClient, path: str = "/") -> Mapping[str, tuple[bytes | None, int]]:
-    """Every znode below, with its data and version."""
+    """Return every znode below, with its data and version."""
     data, stat = client.get(path)
     found = {path: (data, stat.version)}
     for child in client.get_children(path):

@@ -84,7 +84,7 @@ class Pair:
 
 
 def writers_in_turn(requests: Sequence[Request]) -> list[str]:
-    """The runs in the order in which they sent, each once for as long as no other did."""
+    """Return the runs in the order in which they sent, each once for as long as no other did."""
     turns: list[str] = []
     for request in requests:
         if turns[-1:] != [request.run]:

@@ -253,7 +253,7 @@ def test_processes_that_prune_at_the_same_moment_do_not_disturb_each_other(tmp_p
 
 @pytest.fixture
 def shared_home() -> Iterator[Path]:
-    """A home below which every account may write."""
+    """Yield a home below which every account may write."""
     home = Path(tempfile.mkdtemp())
     home.chmod(0o777)
     yield home

@@ -60,7 +60,7 @@ def test_deep_json_is_a_sentence_that_names_the_file(name: str, around: str, tmp
 
 
 def answer(read: Reader, path: Path) -> str | None:
-    """What the typed error says; None if the reader takes the file. Any other error fails the test."""
+    """Return what the typed error says; None if the reader takes the file. Any other error fails the test."""
     try:
         read(path)
     except TopicopsError as error:

@@ -21,7 +21,7 @@ WORLDS = [pytest.param(seed, marks=[pytest.mark.soak] if seed > 1 else []) for s
 
 
 def rows_of(frame: DataFrame, like: Sequence[tuple[object, ...]]) -> Counter[object]:
-    """The frame's rows, with its columns in the order of the row type."""
+    """Return the frame's rows, with its columns in the order of the row type."""
     fields = like[0]._fields if like else frame.columns  # type: ignore[attr-defined]
     return Counter(str(tuple(_plain(row[name]) for name in fields)) for row in frame.toArrow().to_pylist())
 

@@ -143,7 +143,7 @@ def test_the_start_of_a_driver_leaves_the_environment_of_the_process_to_other_th
 
 
 def own_java(folder: Path, does: str) -> Path:
-    """A script that shows a fitting version, and does what it is told when a driver is to start."""
+    """Return a script that shows a fitting version, and does what it is told when a driver is to start."""
     java = folder / "jdk" / "bin" / "java"
     java.parent.mkdir(parents=True)
     java.write_text(f'#!/bin/sh\n[ "$1" = -version ] && exec {find_java().resolve()} -version\n{does}\n')

@@ -21,7 +21,7 @@ def git(folder: Path, *arguments: str) -> str:
 
 @pytest.fixture
 def topics(tmp_path: Path) -> Path:
-    """A committed folder of one spec."""
+    """Return a committed folder of one spec."""
     folder = tmp_path / "topics"
     (folder / "web").mkdir(parents=True)
     (folder / "web" / "clicks.yaml").write_text("a: b\n")

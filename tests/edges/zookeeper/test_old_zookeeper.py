@@ -19,7 +19,7 @@ TOPICS = {f"topic-{number}": {0: [1, 2], 1: [2, 3]} for number in range(PIPELINE
 
 @pytest.fixture(scope="module")
 def hosts(old_zookeeper: ZooKeeperServer) -> Iterator[str]:
-    """A cluster whose topics need more than one window of requests."""
+    """Yield a cluster whose topics need more than one window of requests."""
     with znode_tree.laid_below(old_zookeeper.hosts, TOPICS, timeout_s=10) as hosts:
         yield hosts
 

@@ -57,7 +57,7 @@ def another_hand_configures(topic: str, through: str) -> None:
 
 
 def shown(reader: ZooKeeperReader, topic: str) -> str:
-    """The override as the reader's server has it, without asking any other."""
+    """Return the override as the reader's server has it, without asking any other."""
     znode = reader.session.get(f"/config/topics/{topic}")
     assert znode is not None
     return NEW if NEW.encode() in (znode.data or b"") else OLD

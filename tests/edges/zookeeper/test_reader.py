@@ -58,7 +58,7 @@ def hosts(chroot: Chroot) -> str:
 
 @pytest.fixture
 def cluster(hosts: str, chroot: Chroot) -> KazooClient:
-    """A client that plays Kafka: it changes the tree."""
+    """Return a client that plays Kafka: it changes the tree."""
     return chroot.client
 
 

@@ -152,7 +152,7 @@ def test_a_message_holds_no_control_character_of_the_znodes_name() -> None:
 
 
 def refusal_of(decode: Callable[[str, bytes], object], data: bytes) -> str | None:
-    """The message of the typed error; every other error passes through."""
+    """Return the message of the typed error; every other error passes through."""
     try:
         decode(PATH, data)
     except UndecodableZnodeError as error:

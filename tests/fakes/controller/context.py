@@ -58,7 +58,7 @@ class ControllerContext:
         return self.settings.release
 
     def is_online(self, broker: int, tp: TopicPartition, *, or_shutting_down: bool = False) -> bool:
-        """Whether the replica's broker is live, and its log is on no failed disk."""
+        """Return whether the replica's broker is live, and its log is on no failed disk."""
         if broker not in self.live or (broker in self.shutting_down and not or_shutting_down):
             return False
         return tp not in self.failed_logs.get(broker, ())
@@ -93,7 +93,7 @@ class ControllerContext:
         return elects_unclean(own, default=self.settings.unclean_leader_election_enable)
 
     def read_state(self, tp: TopicPartition) -> PartitionState | None:
-        """The state from its znode. None: there is none, or a later controller wrote it."""
+        """Return the state from its znode. None: there is none, or a later controller wrote it."""
         state = self.znodes.states.get(tp)
         if state is None or (state.controller_epoch or 0) > self.epoch:
             return None

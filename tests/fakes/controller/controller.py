@@ -71,7 +71,7 @@ class Controller:
         take_over(self.context, self.partitions, self.replicas, self._moves, self.deletion)
 
     def take_requests(self) -> tuple[BrokerRequest, ...]:
-        """What it sent since the last call."""
+        """Return what it sent since the last call."""
         return self.context.outbox.take()
 
     def handle(self, event: Event) -> None:  # noqa: C901 - a table of events

@@ -25,7 +25,7 @@ class Election(StrEnum):
 
 
 def reassignment_election(target: Sequence[int], isr: Sequence[int], live: Collection[int]) -> Elected | None:
-    """The first replica of the target that is live and in the ISR, which stays as it is."""
+    """Return the first replica of the target that is live and in the ISR, which stays as it is."""
     for broker in target:
         if broker in live and broker in isr:
             return Elected(broker, tuple(isr))
@@ -33,14 +33,14 @@ def reassignment_election(target: Sequence[int], isr: Sequence[int], live: Colle
 
 
 def preferred_election(assignment: Sequence[int], isr: Sequence[int], live: Collection[int]) -> Elected | None:
-    """The first replica, if it is live and in the ISR; never another one."""
+    """Return the first replica, if it is live and in the ISR; never another one."""
     return reassignment_election(assignment[:1], isr, live)
 
 
 def controlled_shutdown_election(
     assignment: Sequence[int], isr: Sequence[int], live: Collection[int], shutting_down: Collection[int]
 ) -> Elected | None:
-    """The first live replica in the ISR that is not shutting down; those that are leave the ISR.
+    """Return the first live replica in the ISR that is not shutting down; those that are leave the ISR.
 
     Args:
         live: The brokers that shut down are among them.

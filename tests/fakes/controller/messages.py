@@ -155,7 +155,7 @@ class Outbox:
         self._requests: list[BrokerRequest] = []
 
     def take(self) -> tuple[BrokerRequest, ...]:
-        """All requests since the last call."""
+        """Return all requests since the last call."""
         taken, self._requests = tuple(self._requests), []
         return taken
 

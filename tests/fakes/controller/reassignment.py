@@ -75,7 +75,7 @@ class Reassignments:
             self._move(tp, self.target(tp))
 
     def target(self, tp: TopicPartition) -> tuple[int, ...]:
-        """Where a partition will be when its move has ended."""
+        """Return where a partition will be when its move has ended."""
         context = self._context
         return context.targets[tp] if tp in context.targets else context.assignment(tp).target
 

@@ -57,7 +57,7 @@ class ReplicaAssignment:
         return bool(self.adding or self.removing)
 
     def reassign_to(self, target: Sequence[int]) -> ReplicaAssignment:
-        """A move to these replicas; it takes the place of a move that runs already."""
+        """Return a move to these replicas; it takes the place of a move that runs already."""
         origin = self.origin
         replicas = tuple(dict.fromkeys([*target, *origin]))
         return ReplicaAssignment(

@@ -69,7 +69,7 @@ class SimulatedBrokersApi:
         )
 
     def refusal(self, change: Change) -> str | None:
-        """The error of a dry run."""
+        """Return the error of a dry run."""
         is_deleting = change.topic in self.cluster.znodes.markers
         return self.checks.error_of(
             change, self.cluster.live(change.topic), is_deleting=is_deleting, brokers=self.cluster.znodes.brokers
@@ -147,7 +147,7 @@ class SimulatedBrokersApi:
         return taken.throttle_s if taken.is_refused else 0.0
 
     def _mutations(self, change: CreateTopic | ExpandTopic | DeleteTopic) -> int:
-        """Partitions that the request creates or deletes."""
+        """Return partitions that the request creates or deletes."""
         if not isinstance(change, DeleteTopic):
             return len(change.assignment)
         live = self.cluster.live(change.topic)

@@ -468,7 +468,7 @@ class SimulatedCluster:
         }
 
     def is_led(self, topic: str) -> bool:
-        """Whether the controller's broker tells clients of a leader of each partition."""
+        """Return whether the controller's broker tells clients of a leader of each partition."""
         if self.controller is None or topic not in self.znodes.topics:
             return False
         metadata = self.brokers[self.controller.broker].metadata

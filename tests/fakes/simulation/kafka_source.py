@@ -67,7 +67,7 @@ class BrokerSourcedProcess(SimulatedProcess):
         return None
 
     def _described(self, *, states: bool) -> Described:
-        """The topics that one broker knows."""
+        """Return the topics that one broker knows."""
         answering = [broker for broker in self.cluster.brokers.values() if broker.answers]
         if not answering:
             raise ClusterUnreachableError("127.0.0.1:9092: no broker answers")
@@ -94,7 +94,7 @@ class BrokerSourcedProcess(SimulatedProcess):
         }
 
     def _unsettled(self, topic: str, described: LiveTopic | None) -> LiveTopic | None:
-        """The topic as the broker knows it that was asked, or else as any broker knows it."""
+        """Return the topic as the broker knows it that was asked, or else as any broker knows it."""
         if described is not None:
             return replace(described, unstable=True)
         answering = (broker.metadata for broker in self.cluster.brokers.values() if broker.answers)
@@ -102,7 +102,7 @@ class BrokerSourcedProcess(SimulatedProcess):
         return None if rows is None else LiveTopic(name=topic, topic_id=None, assignment=rows, unstable=True)
 
     def _is_disputed(self, topic: str, described: LiveTopic | None) -> bool:
-        """Whether a broker that answers knows other replicas, or knows it at all where another one does not."""
+        """Return whether a broker that answers knows other replicas, or knows it at all where another one does not."""
         rows = described.assignment if described else None
         views = (broker.metadata for broker in self.cluster.brokers.values() if broker.answers)
         return any(_rows(metadata, topic) != rows for metadata in views)

@@ -151,7 +151,7 @@ def test_the_run_that_asks_tells_only_how_it_ended() -> None:
 
 
 def heard(told: dict[str, str], found: RunReport) -> tuple[list[Event], dict[str, str]]:
-    """What a receiver hears of this run, and what he knows then."""
+    """Return what a receiver hears of this run, and what he knows then."""
     all_events = tuple(events_of_run(found, mode="apply"))
     fresh = list(news(all_events, told, recovered(found, all_events, judged_by(found)), rules=evaluated_rules(found)))
     for event in fresh:

@@ -32,7 +32,7 @@ class Chat:
         )
 
     def broke(self, run_id: str) -> list[str]:
-        """An approval run that ended before its report."""
+        """Return an approval run that ended before its report."""
         run = open_run(environment="local", topics=self.home, group=APPROVAL, run_id=run_id, home=self.home)
         return self.hears(telling_of_failure(run, "a task failed"))
 

@@ -43,7 +43,7 @@ def plan_of(*changes: Change) -> Plan:
 
 
 def cells_of(plan: Plan, gated: GatedChange) -> tuple[str, str]:
-    """What the first and the third cell of a change say, and no more."""
+    """Return what the first and the third cell of a change say, and no more."""
     change = gated.change
     final = "" if change.reversible else "cannot be undone"
     return f"{change.action} {change.topic}{change.location}, {change.owner}", f"{risk_text(change)}{final}"

@@ -76,7 +76,7 @@ class Talk:
         return Conversation(forge=forge, number=1, key=KEY, progress=self.lines.append)
 
     def runs(self, found: PlannedPullRequest) -> Check:
-        """What the job ``plan`` does with what it found."""
+        """Return what the job ``plan`` does with what it found."""
         post_comments(found, self.conversation)
         return set_check(found, self.conversation)
 

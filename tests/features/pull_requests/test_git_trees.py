@@ -22,7 +22,7 @@ from topicops.model.errors import UsageError
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """A main with two files of topics, and a branch ``change`` that begins there."""
+    """Return a main with two files of topics, and a branch ``change`` that begins there."""
     folder = tmp_path / "repository"
     write(folder, "topics/shop/orders.yaml", "orders")
     write(folder, "topics/web/clicks.yaml", "clicks")
@@ -169,7 +169,7 @@ def test_a_path_that_leads_out_of_the_folder_is_refused(repository: Path, name: 
 
 
 def made_tree(repository: Path, line: str) -> str:
-    """The id of a tree with this one entry, written without git's checks of names."""
+    """Return the id of a tree with this one entry, written without git's checks of names."""
     mode, kind_and_id, name = line.split(" ", 1)[0], line.split(" ", 1)[1].split("\t")[0], line.split("\t")[1]
     raw = f"{mode.lstrip('0')} {name}\0".encode() + bytes.fromhex(kind_and_id.split(" ")[1])
     command = ["git", "-C", str(repository), "hash-object", "-t", "tree", "--literally", "-w", "--stdin"]
@@ -193,7 +193,7 @@ def test_a_commit_that_is_not_there_is_one_sentence(repository: Path, name: str)
 
 @pytest.fixture
 def shallow(repository: Path, tmp_path: Path) -> Path:
-    """A clone of the branch ``change`` alone, with one commit, as a CI makes it."""
+    """Return a clone of the branch ``change`` alone, with one commit, as a CI makes it."""
     write(repository, "topics/shop/orders.yaml", "orders of the branch")
     commit(repository)
     git(tmp_path, "clone", "-q", "--depth=1", "--branch=change", repository.as_uri(), "shallow")

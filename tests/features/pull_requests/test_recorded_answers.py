@@ -70,7 +70,7 @@ BODIES = {
 
 @pytest.fixture(scope="module")
 def answers() -> Iterator[Mapping[tuple[str, str], Any]]:
-    """The answer of the fake to each request, by forge and name."""
+    """Yield the answer of the fake to each request, by forge and name."""
     with FakeForge() as fake, httpx.Client(base_url=fake.url, trust_env=False, verify=False) as http:
         pull = fake.open(HEAD, ["topics/a.yaml"])
         pull.renamed, pull.labels = {"topics/new.yaml": "topics/old.yaml"}, {"topics:risky"}
@@ -89,7 +89,7 @@ def answers() -> Iterator[Mapping[tuple[str, str], Any]]:
 
 
 def _answer(http: httpx.Client, fake: FakeForge, name: str, request: str) -> Any:
-    """The answer to a request of the recorded form, with this test's pull request in its path."""
+    """Return the answer to a request of the recorded form, with this test's pull request in its path."""
     method, _, path = request.partition(" ")
     comment = str(fake.pulls[1].comments[0].id)
     for word, value in {

@@ -67,7 +67,7 @@ def test_a_cluster_in_which_something_depends_on_the_time_is_like_no_other() -> 
 
 @pytest.fixture
 def runs(simulated: Simulated) -> WholeRuns:
-    """A described topic that is live as described."""
+    """Return a described topic that is live as described."""
     simulated.workspace.topic("orders")
     simulated.cluster.put_topic("orders", (1, 2, 3))
     return WholeRuns(simulated)

@@ -20,7 +20,7 @@ RACKS = {1: "r1", 2: "r2", 3: "r3"}
 
 
 def topic(name: str, *rows: tuple[int, ...], **overrides: str) -> LiveTopic:
-    """A healthy topic; ``_`` stands for ``.`` in the names of configs."""
+    """Return a healthy topic; ``_`` stands for ``.`` in the names of configs."""
     assignment = dict(enumerate(rows))
     configs = {key.replace("_", "."): value for key, value in overrides.items()}
     return live_topic(name, assignment=assignment, states=healthy_states(assignment), overrides=configs)

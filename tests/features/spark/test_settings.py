@@ -111,7 +111,7 @@ URLS = (
 
 
 def everything_said(monkeypatch: pytest.MonkeyPatch, variables: Mapping[str, str]) -> str:
-    """What an error of ``spark_session`` says, with its whole traceback."""
+    """Return what an error of ``spark_session`` says, with its whole traceback."""
     for name, text in variables.items():
         monkeypatch.setenv(name, text)
     try:

@@ -40,7 +40,7 @@ TLS = _names(
     ssl.key.pem
     """
 )
-"""What both clients need for TLS; kafka-python takes it as one object of Python's."""
+"""TLS settings that both clients need; kafka-python takes them as one Python object."""
 
 LIBRDKAFKA_ALONE = _names(
     """
@@ -50,7 +50,7 @@ LIBRDKAFKA_ALONE = _names(
     socket.send.buffer.bytes socket.timeout.ms
     """
 )
-"""How librdkafka connects. Kafka-python has its own times, and tries each address of a host."""
+"""Settings of how librdkafka connects. Kafka-python has its own times, and tries each address of a host."""
 
 TOKENS = _names(
     """
@@ -67,7 +67,7 @@ TOKENS = _names(
     sasl.oauthbearer.scope sasl.oauthbearer.sub.claim.name sasl.oauthbearer.token.endpoint.url
     """
 )
-"""For a login by token. Without one they mean nothing."""
+"""Settings for a login by token. They mean nothing without one."""
 
 KERBEROS = _names(
     """
@@ -75,7 +75,7 @@ KERBEROS = _names(
     sasl.kerberos.service.name
     """
 )
-"""For a login by Kerberos. Without one they mean nothing."""
+"""Settings for a login by Kerberos. They mean nothing without one."""
 
 CONSUMERS = _names(
     """
@@ -150,7 +150,7 @@ INSTEAD: Mapping[str, str] = {
     "ssl_engine_callback_data": _NO_COUNTERPART,
     "ssl_key": "cannot be written as text: write ssl.key.location",
 }
-"""What to do with a property that cannot be used; the text continues after its name."""
+"""Advice for each property that cannot be used; the text continues after its name."""
 
 MECHANISM = ("sasl.mechanism", "sasl.mechanisms")
 """Librdkafka has both names for it."""
@@ -159,7 +159,7 @@ LOGINS = ("SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN")
 """The SASL mechanisms that both clients have."""
 BY_TOKEN = ("OAUTHBEARER", "AWS_MSK_IAM")
 BY_KERBEROS = "GSSAPI"
-"""Also what librdkafka takes where no mechanism is written."""
+"""SASL mechanism of Kerberos, and librdkafka's default if none is written."""
 _WAYS_IN = f"what works is {', '.join(LOGINS)}, or a client certificate (ssl.certificate.location, ssl.key.location)"
 
 USED = frozenset({*KAFKA_PYTHON, *TLS, *LIBRDKAFKA_ALONE})
@@ -172,7 +172,7 @@ def is_ignored(name: str) -> bool:
 
 
 def used(properties: Mapping[str, str]) -> dict[str, str]:
-    """What both clients are given of a connection in which nothing is refused."""
+    """Return what both clients are given of a connection in which nothing is refused."""
     return {name: text for name, text in properties.items() if name in USED}
 
 
@@ -212,7 +212,7 @@ def _login_problems(properties: Mapping[str, str]) -> Iterator[str]:
 
 
 def _address_problems(properties: Mapping[str, str]) -> Iterator[str]:
-    """As host and port: what librdkafka and kafka-python would each take for another server, or for none."""
+    """Yield problems of host and port: values that librdkafka or kafka-python would read as another server, or none."""
     for name in ("bootstrap.servers", "metadata.broker.list"):
         servers = [server.strip() for server in properties.get(name, "").split(",") if server.strip()]
         if name in properties and not (servers and all(map(_SERVER.fullmatch, servers))):
@@ -225,7 +225,7 @@ def _with(names: frozenset[str], properties: Mapping[str, str]) -> str:
 
 
 def has_readable_password(properties: Mapping[str, str]) -> bool:
-    """Whether the login sends its password or token as it stands, over a connection that anybody on the way can read.
+    """Return whether the login sends its password or token readable, over a connection without TLS.
 
     SCRAM and Kerberos send none. Without a mechanism librdkafka takes GSSAPI.
     """

@@ -30,7 +30,7 @@ from topicops.model.specs.environment import Environment, KafkaEndpoint, ZooKeep
 
 VARIABLE_PREFIX = "AIRFLOW_CONN_"
 CONNECTIONS = "TOPICOPS_CONNECTIONS"
-"""Holds lines ``AIRFLOW_CONN_<ID>=<JSON or URI>``: one secret of a CI job for all connections."""
+"""Variable with lines ``AIRFLOW_CONN_<ID>=<JSON or URI>``: one secret of a CI job for all connections."""
 BOOTSTRAP_SERVERS = "bootstrap.servers"
 ADDRESSES = frozenset({BOOTSTRAP_SERVERS, "metadata.broker.list"})
 
@@ -51,10 +51,10 @@ ZOOKEEPER_EXAMPLE: Mapping[str, object] = {
     "extra": {"chroot": "/kafka"},
 }
 KAFKA_EXAMPLE: Mapping[str, object] = {"conn_type": "kafka", "extra": {BOOTSTRAP_SERVERS: "b1:9092,b2:9092"}}
-"""What a message shows for a connection that is not known."""
+"""Example that a message shows for an unknown connection."""
 
 Role = Literal["reader", "applier", "deleter"]
-"""What a client does at the brokers: each role may have its own identity."""
+"""Role of a client at the brokers; each role may have its own identity."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,9 +62,9 @@ class Tls:
     """Files for a TLS connection; the server's chain and host name are always checked."""
 
     ca_file: str | None = None
-    """PEM; the system's authorities when left out."""
+    """PEM file of authorities; None means those of the system."""
     certificate_file: str | None = None
-    """PEM; our own certificate with its chain, for a server that asks for one."""
+    """PEM file of our own certificate with its chain, for a server that requires one."""
     key_file: str | None = None
     key_password: str | None = field(default=None, repr=False)
 
@@ -74,10 +74,10 @@ class ZooKeeperAddress:
     hosts: str
     """``host:port,host:port/chroot``."""
     user: str | None = None
-    """For SASL with DIGEST-MD5; None: no login."""
+    """User for SASL with DIGEST-MD5; None means no login."""
     password: str = field(default="", repr=False)
     tls: Tls | None = None
-    """None: plain text."""
+    """TLS of the connection; None means plain text."""
 
 
 def from_environment(connection_id: str) -> ConnectionFields:
@@ -102,7 +102,7 @@ def from_environment(connection_id: str) -> ConnectionFields:
 
 
 def _listed(variable: str) -> str:
-    """The value of the line with this name; empty if there is none."""
+    """Return the value of the line with this name; empty if there is none."""
     lines = (line.partition("=") for line in os.environ.get(CONNECTIONS, "").splitlines())
     return next((value.strip() for name, _, value in lines if name.strip() == variable), "")
 
@@ -172,13 +172,13 @@ def kafka_properties(
 
 
 def place_of_kafka(environment: Environment, role: Role) -> str:
-    """Where the environment says how this role reaches the brokers."""
+    """Return where the environment says how this role reaches the brokers."""
     written, connection_id = _connection_of(environment.spec.cluster.kafka or KafkaEndpoint(), role)
     return environment.place_of(f"cluster.kafka.{written if connection_id else 'bootstrapServers'}")
 
 
 def principal_of(properties: Mapping[str, str]) -> str:
-    """The principal that the brokers see, as far as the properties show it: ``User:alice``; a certificate's file."""
+    """Return the principal of the brokers, as far as the properties show it: ``User:alice``; a certificate's file."""
     if user := properties.get("sasl.username"):
         return f"User:{user}"
     if properties.get("security.protocol", "").lower().startswith("sasl"):
@@ -196,7 +196,7 @@ def _require_plain(servers: str, where: str) -> None:
 
 
 def _connection_of(endpoint: KafkaEndpoint, role: Role) -> tuple[str, str | None]:
-    """The field that this role uses, and the connection id in it."""
+    """Return the field that this role uses, and the connection id in it."""
     own = {"applier": endpoint.applier, "deleter": endpoint.deleter}.get(role)
     return (role, own) if own else ("connection", endpoint.connection)
 
@@ -280,7 +280,7 @@ def _extra_text(extra: Mapping[str, object], name: str) -> str:
 
 
 def _flag(extra: Mapping[str, object], name: str) -> bool:
-    """A boolean from JSON, or from a URI, where every value is text."""
+    """Return a boolean from JSON, or from a URI, where every value is text."""
     value = extra.get(name)
     if value in (None, "", False, "false"):
         return False
@@ -290,7 +290,7 @@ def _flag(extra: Mapping[str, object], name: str) -> bool:
 
 
 def _property_text(name: str, value: object, place: str) -> str:
-    """A property as text for librdkafka; nested values have no such form."""
+    """Return a property as text for librdkafka; nested values have no such form."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str | int | float):
@@ -351,7 +351,7 @@ def _from_uri(text: str) -> ConnectionFields:
 
 
 def _object(text: str) -> dict[str, Any]:
-    """A JSON object; ``Any`` because JSON is untyped, and each value is checked where it is used."""
+    """Return a JSON object; ``Any`` because JSON is untyped, and each value is checked where it is used."""
     with json_errors():
         value = json.loads(text)
     if not isinstance(value, dict):

@@ -33,7 +33,7 @@ def port_problems(
 
 
 def error_of(found: Sequence[PortProblem], before: str) -> ClusterError:
-    """All problems in one sentence, as an error of the first one's kind."""
+    """Return all problems in one sentence, as an error of the first one's kind."""
     return found[0].kind(before + "; ".join(dict.fromkeys(finding.text for finding in found)))
 
 
@@ -56,7 +56,7 @@ CLOSED = "it closes the connection without an answer"
 
 
 def other_server(host: str, port: int) -> str:
-    """What answers, in plain text, at a port that does not speak the wanted protocol; empty: that is not known."""
+    """Return what answers in plain text at a port without the wanted protocol; empty means not known."""
     for question, name, starts in _OTHERS:
         try:
             with opened(host, port, None) as connection:
@@ -80,7 +80,7 @@ _OTHERS: Sequence[tuple[bytes, str, tuple[bytes, ...]]] = (
 
 
 def speaks_tls(host: str, port: int) -> bool:
-    """Whether the server answers a TLS handshake, if only with an alert; no data is sent."""
+    """Return whether the server answers a TLS handshake, if only with an alert; no data is sent."""
     try:
         opened(host, port, unverified_tls()).close()
     except ssl.SSLError as error:
@@ -91,7 +91,7 @@ def speaks_tls(host: str, port: int) -> bool:
 
 
 def verified_tls(*, ca_file: str | None = None, ca_pem: str | None = None) -> ssl.SSLContext:
-    """A context that checks the server's chain and host name, by the system's authorities if none is given.
+    """Return a context that checks the server's chain and host name, by the system's authorities if none is given.
 
     ``ca_file`` may be a folder of certificates, as OpenSSL's ``c_rehash`` makes it. Raises ``OSError`` where it cannot
     be read, or holds no certificate. It takes the certificates that librdkafka takes: from Python 3.13 on, the default
@@ -116,7 +116,7 @@ def is_alert(error: OSError | None) -> bool:
 
 
 def reason_of(error: OSError | None) -> str:
-    """Why there is no answer; None: the server closed the connection."""
+    """Return why there is no answer; None means that the server closed the connection."""
     if error is None or isinstance(error, BrokenPipeError | ConnectionResetError | ConnectionAbortedError):
         return CLOSED
     if isinstance(error, TimeoutError):

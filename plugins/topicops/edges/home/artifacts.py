@@ -27,14 +27,14 @@ _log = logging.getLogger(__name__)
 
 RUNS_KEPT = timedelta(days=90)
 QUIET_RUNS_KEPT = timedelta(days=7)
-"""Of runs that found nothing new: there are hundreds a day."""
+"""Number of kept runs that found nothing new: there are hundreds a day."""
 _PLAIN = re.compile(rb"[A-Za-z0-9._-]")
 _LONGEST_NAME = 200
 """Most file systems end a name at 255 bytes."""
 
 
 def runs_folder(home: Path, group: str, run_id: str) -> Path:
-    """The folder of a run; ``group`` is ``cli`` or a DAG id. Different ids never have the same folder."""
+    """Return the folder of a run; ``group`` is ``cli`` or a DAG id. Different ids never have the same folder."""
     return home / "runs" / name_on_disk(group) / name_on_disk(run_id)
 
 
@@ -69,7 +69,7 @@ def prune_runs(
 
 
 def folders_in(folder: Path) -> tuple[Path, ...]:
-    """The folders in a folder, sorted, without links; none if it is gone or may not be read."""
+    """Return the folders in a folder, sorted, without links; none if it is gone or may not be read."""
     try:
         with os.scandir(folder) as entries:
             return tuple(sorted(Path(entry) for entry in entries if entry.is_dir(follow_symlinks=False)))
@@ -78,7 +78,7 @@ def folders_in(folder: Path) -> tuple[Path, ...]:
 
 
 def readable_json(value: object) -> str:
-    """For people too: keys sorted, indented."""
+    """Return JSON that people can read too: keys sorted, indented."""
     return json.dumps(msgspec.to_builtins(value), indent=2, sort_keys=True)
 
 
@@ -112,11 +112,11 @@ class ArtifactStore:
             raise self._damaged(name, error) from error
 
     def write_json(self, name: str, value: object) -> Path:
-        """As ``readable_json``."""
+        """Write as ``readable_json``."""
         return self._write(name, f"{readable_json(value)}\n".encode())
 
     def write_value(self, name: str, value: object) -> Path:
-        """For values of the model: environments, snapshots, desired topics, deltas, outcomes, checks, results."""
+        """Write a value of the model: environment, snapshot, desired topics, delta, outcomes, checks, results."""
         return self._write(name, msgspec.json.encode(value, enc_hook=_as_written))
 
     def read_value(self, name: str, value_type: type[T]) -> T:
@@ -157,7 +157,7 @@ def _as_read(value_type: type, written: object) -> object:
 
 
 def name_on_disk(name: str) -> str:
-    """A name for one file or folder, of any text: different texts never have the same name."""
+    """Return a name for one file or folder, of any text: different texts never have the same name."""
     if name in (".", ".."):
         return name.replace(".", "%2E")
     encoded = "".join(
@@ -169,7 +169,7 @@ def name_on_disk(name: str) -> str:
 
 
 def _last_written(run: Path) -> float | None:
-    """Seconds since 1970; None if the folder is gone by now, or may not be read."""
+    """Return seconds since 1970; None if the folder is gone by now, or may not be read."""
     try:
         with os.scandir(run) as entries:
             return max([run.stat().st_mtime, *(entry.stat(follow_symlinks=False).st_mtime for entry in entries)])

@@ -1,7 +1,7 @@
 """The files of an environment's audit log: where they are, what is in them, and the searches that read only a part.
 
 ``<environment>.jsonl`` is the current one. A full file is renamed to ``<environment>.jsonl.<number of its last line>``;
-the chain of hashes goes on from file to file. ``<environment>.head`` holds number and hash of the last line.
+the chain of hashes continues from file to file. ``<environment>.head`` holds number and hash of the last line.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _IDENTITY: Mapping[str, re.Pattern[bytes]] = {
     "create": re.compile(rb'"topic_id_after":"([^"\\]+)"'),
     "delete": re.compile(rb'"topic_id_before":"([^"\\]+)"'),
 }
-"""Where a line of an action names the topic that it is about."""
+"""Patterns of the place in a line where each action names its topic."""
 
 
 def log_path(folder: Path, environment: str) -> Path:
@@ -38,23 +38,23 @@ def head_path(folder: Path, environment: str) -> Path:
 
 
 def full_path(folder: Path, environment: str, last_line: int) -> Path:
-    """The name of a full file, by which the files sort in the order of their lines."""
+    """Return the name of a full file, by which the files sort in the order of their lines."""
     return folder / f"{environment}.jsonl.{last_line:012}"
 
 
 def torn_path(folder: Path, environment: str, line: int, content: bytes) -> Path:
-    """Where the beginning of a line is kept that was never finished."""
+    """Return where the beginning of a line is kept that was never finished."""
     return folder / f"{environment}.torn-{line}-{hash_of(content)[:12]}"
 
 
 def full_files(folder: Path, environment: str) -> list[Path]:
-    """The full files, oldest first."""
+    """Return the full files, oldest first."""
     with as_artifact_error(folder, "cannot be read"):
         return sorted(path for path in folder.glob(f"{environment}.jsonl.*") if path.suffix[1:].isdecimal())
 
 
 def audited_environments(folder: Path) -> tuple[str, ...]:
-    """Names of the environments that have a log, sorted."""
+    """Return the names of the environments that have a log, sorted."""
     with as_artifact_error(folder, "cannot be read"):
         names = [found["environment"] for path in folder.glob("*") if (found := _NAME.fullmatch(path.name))]
     return tuple(sorted(set(names)))
@@ -83,17 +83,17 @@ def read_audit_log(
 
 
 def created_topics(folder: Path, environment: str, identities: Collection[str]) -> frozenset[str]:
-    """Those of the identities that belong to topics which the log says this tool has created."""
+    """Return those of the identities that belong to topics which the log says this tool has created."""
     return _logged(folder, environment, identities, "create")
 
 
 def deleted_topics(folder: Path, environment: str, identities: Collection[str]) -> frozenset[str]:
-    """Those of the identities that belong to topics which the log says this tool has deleted, or tried to."""
+    """Return those of the identities that belong to topics which the log says this tool has deleted, or tried to."""
     return _logged(folder, environment, identities, "delete")
 
 
 def past_deletes(folder: Path, environment: str, topics: Collection[str]) -> Mapping[str, PastDelete]:
-    """The newest delete of each of these names that was done, by name. Raises ``ArtifactError``."""
+    """Return the newest delete of each of these names that was done, by name. Raises ``ArtifactError``."""
     found: dict[str, PastDelete] = {}
     for path in [*full_files(folder, environment), log_path(folder, environment)] if topics else ():
         for text in _content(path).split(b"\n"):
@@ -104,7 +104,7 @@ def past_deletes(folder: Path, environment: str, topics: Collection[str]) -> Map
 
 
 def _logged(folder: Path, environment: str, identities: Collection[str], action: Action) -> frozenset[str]:
-    """Those of the identities that a line of this action names.
+    """Return those of the identities that a line of this action names.
 
     Reads the newest file first, line by line, until all are found; nothing if there are none to find.
     """
@@ -132,7 +132,7 @@ def read_head(path: Path) -> AuditHead | None:
 
 
 def last_line(handle: int) -> AuditHead:
-    """Number and hash of a file's last whole line, by its own number; ``NO_LINES`` if it cannot be decoded."""
+    """Return number and hash of a file's last whole line, by its own number; ``NO_LINES`` if it cannot be decoded."""
     end = os.lseek(handle, 0, os.SEEK_END) - len(unfinished(handle))
     text = _after_last_end(handle, max(0, end - 1), end)[:-1]
     line = line_of(text) if text else None
@@ -140,7 +140,7 @@ def last_line(handle: int) -> AuditHead:
 
 
 def last_line_number(folder: Path, environment: str) -> int:
-    """Of an environment's log; 0: it has none. Raises ``ArtifactError``."""
+    """Return the number of the last line of an environment's log; 0 without one. Raises ``ArtifactError``."""
     full = full_files(folder, environment)
     for path in (log_path(folder, environment), *reversed(full)):
         with as_artifact_error(path, "cannot be read"):
@@ -154,7 +154,7 @@ def last_line_number(folder: Path, environment: str) -> int:
 
 
 def unfinished(handle: int) -> bytes:
-    """The bytes after the last line end."""
+    """Return the bytes after the last line end."""
     size = os.lseek(handle, 0, os.SEEK_END)
     return _after_last_end(handle, size, size)
 
@@ -168,7 +168,7 @@ def last_line_of_file(path: Path) -> AuditHead:
 
 
 def _texts(files: list[Path], may_begin_with: Callable[[AuditLine], bool]) -> tuple[list[bytes], bool]:
-    """The lines without their ends, and whether bytes that are no line follow them."""
+    """Return the lines without their ends, and whether bytes that are no line follow them."""
     texts: list[bytes] = []
     torn = False
     for path in reversed(files):
@@ -191,7 +191,7 @@ def _content(path: Path) -> bytes:
 
 
 def _logged_in(path: Path, wanted: Collection[str], action: Action) -> Iterator[str]:
-    """Those of the identities that a line of this action names; only lines that name one are decoded."""
+    """Yield those of the identities that a line of this action names; only lines that name one are decoded."""
     with as_artifact_error(path, "cannot be read"):
         if not path.exists():
             return
@@ -205,7 +205,7 @@ def _logged_in(path: Path, wanted: Collection[str], action: Action) -> Iterator[
 
 
 def _after_last_end(handle: int, before: int, size: int) -> bytes:
-    """The bytes up to offset ``size`` after the last line end before offset ``before``; read backwards."""
+    """Return the bytes up to offset ``size`` after the last line end before offset ``before``; read backwards."""
     start = before
     while start > 0:
         start = max(0, start - _CHUNK)

@@ -40,11 +40,11 @@ from topicops.model.runs.results import Mutation
 logger = logging.getLogger(__name__)
 
 FULL_MIB = 16
-"""How large a file grows by default before the log goes on in a new one; some 25,000 lines."""
+"""Size of a file at which the log continues in a new one by default; some 25,000 lines."""
 
 
 def full_size() -> int:
-    """Bytes after which a new file begins: ``$TOPICOPS_AUDIT_FILE_MIB``. Raises ``UsageError``."""
+    """Return the bytes after which a new file begins: ``$TOPICOPS_AUDIT_FILE_MIB``. Raises ``UsageError``."""
     written = os.environ.get("TOPICOPS_AUDIT_FILE_MIB") or str(FULL_MIB)
     if not (written.isascii() and written.isdecimal() and 0 < len(written) < 7 and int(written)):
         raise UsageError(f"TOPICOPS_AUDIT_FILE_MIB={written}: write a whole number of MiB above 0")
@@ -61,11 +61,11 @@ class AuditOrigin:
     commit: str | None
     principals: Mapping[Action, str]
     approvers: Mapping[str, str] = field(default_factory=dict)
-    """Who approved each change that was approved, by digest."""
+    """Approver of each approved change, by digest."""
     comments: Mapping[str, str] = field(default_factory=dict)
-    """What the approver wrote beside it, by digest of the change."""
+    """Comments of the approver, by digest of the change."""
     started_by: str = ""
-    """Who or what started the run; empty: not known."""
+    """User or cause that started the run; empty means not known."""
 
 
 class FileAuditLog:
@@ -125,7 +125,7 @@ class FileAuditLog:
 
     @contextmanager
     def _opened(self) -> Iterator[int]:
-        """The current file, locked; made where there is none."""
+        """Open and lock the current file; make it if there is none."""
         advice = "; nothing more is sent: check the disk, then run again"
         with as_artifact_error(self._path, "the audit log cannot be written", advice), ExitStack() as stack:
             yield self._locked(stack)
@@ -145,7 +145,7 @@ class FileAuditLog:
         return handle
 
     def _end(self, handle: int) -> AuditHead:
-        """The end of the log, after the repair of a line that a crash or an editor left without its end."""
+        """Return the end of the log, after the repair of a line that a crash or an editor left without its end."""
         head = read_head(self._head_path)
         self._repair(handle, head)
         if head is not None and head == self._last_line(handle) and not unfinished(handle):
@@ -161,7 +161,7 @@ class FileAuditLog:
         return file.end
 
     def _last_line(self, handle: int) -> AuditHead:
-        """The newest whole line; before a new file has one, it is the last one of the full file before."""
+        """Return the newest whole line; before a new file has one, it is the last one of the full file before."""
         full = full_files(self._folder, self.origin.environment)
         has_line = os.fstat(handle).st_size > len(unfinished(handle))
         return last_line_of_file(full[-1]) if full and not has_line else last_line(handle)
@@ -208,7 +208,7 @@ class FileAuditLog:
 
 
 def _more(change: Change) -> dict[str, object]:
-    """Of a delete the reason in the tombstone; of a config without an override, the default that the plan showed."""
+    """Return a delete's reason in the tombstone, or the default that the plan showed for a config without override."""
     if isinstance(change, DeleteTopic):
         return {"reason": change.reason}
     if not isinstance(change, ConfigureTopic):

@@ -31,7 +31,7 @@ class LeaseHolder(msgspec.Struct, frozen=True):
     host: str
     pid: int
     operation: str
-    """What the run is doing: ``apply all``."""
+    """Work of the run: ``apply all``."""
     since: str
     """RFC 3339 UTC, by the holder's own clock."""
     version: str
@@ -56,7 +56,7 @@ def holder_text(data: bytes | None) -> str:
 
 
 def lease_files(home: Path, cluster_id: str) -> tuple[Path, Path]:
-    """The files to lock: one for all runs of this host and account, one for all runs with this home.
+    """Return the files to lock: one for all runs of this host and account, one for all runs with this home.
 
     Raises:
         ArtifactError: This account has no home folder.
@@ -137,10 +137,10 @@ class FileLease:
             raise LeaseLostError(f"the lease {names} was removed or replaced; nothing more is sent: run it again")
 
     def zxid(self) -> None:
-        """None: this lease is not in ZooKeeper."""
+        """Return None: this lease is not in ZooKeeper."""
 
     def server_time(self) -> None:
-        """None: no server of the cluster keeps this lease."""
+        """Return None: no server of the cluster keeps this lease."""
 
     def _lock(self, path: Path, deadline: float) -> None:
         try:
@@ -183,7 +183,7 @@ class NoLease:
         """Do nothing: this lease cannot be lost."""
 
     def zxid(self) -> None:
-        """None: this lease is not in ZooKeeper."""
+        """Return None: this lease is not in ZooKeeper."""
 
     def server_time(self) -> None:
-        """None: no server of the cluster keeps this lease."""
+        """Return None: no server of the cluster keeps this lease."""

@@ -39,7 +39,7 @@ class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
     action: Action
     digest: str
     status: OutcomeStatus | None = None
-    """Only of an outcome."""
+    """Status of an outcome; None means that the line is no outcome."""
     message: str = ""
     sent: bool = False
 
@@ -88,19 +88,19 @@ def read_journal(path: Path) -> tuple[JournalEntry, ...]:
 
 
 def intended_topics(folder: Path) -> frozenset[str]:
-    """Topics with an intent in any journal of a run, whatever the outcome. Raises as ``read_journal``."""
+    """Return topics with an intent in any journal of a run, whatever the outcome. Raises as ``read_journal``."""
     return frozenset(entry.topic for entry in journal_entries(folder) if entry.kind == "intent")
 
 
 def journal_entries(folder: Path) -> list[JournalEntry]:
-    """Of all tries of a run, in the order of their times. Raises as ``read_journal``."""
+    """Return the entries of all tries of a run, by time. Raises as ``read_journal``."""
     with as_artifact_error(folder, "cannot be read"):
         journals = sorted(path for path in folder.glob("journal-*.jsonl") if path.is_file())
     return sorted((entry for path in journals for entry in read_journal(path)), key=lambda entry: entry.at)
 
 
 def has_later_try(path: Path) -> bool:
-    """Whether a later try has a journal in the same folder; journals are named ``<name>-<try>.jsonl``.
+    """Return whether a later try has a journal in the same folder; journals are named ``<name>-<try>.jsonl``.
 
     False if the folder cannot be read: then the outcomes cannot be written there either, which is reported.
     """
@@ -113,7 +113,7 @@ def has_later_try(path: Path) -> bool:
 
 
 def open_intents(entries: Sequence[JournalEntry]) -> tuple[JournalEntry, ...]:
-    """Intents without an outcome: a crashed run may have sent them, and no later run has checked them."""
+    """Return the intents without outcome: a crashed run may have sent them, and no later run has checked them."""
     pending: dict[str, JournalEntry] = {}
     for entry in entries:
         if entry.kind == "intent":
@@ -135,11 +135,11 @@ def _journal_entry(path: Path, number: int, line: bytes) -> JournalEntry | None:
 
 class OpenJournal(msgspec.Struct, frozen=True, kw_only=True):
     journal: str
-    """Its path."""
+    """Path of the journal."""
     origin: AuditOrigin
-    """For the audit lines of that run."""
+    """Origin for the audit lines of that run."""
     audit_lines: int = 0
-    """How many the audit log had before the journal began; 0 in a file of an earlier version."""
+    """Number of lines in the audit log before the journal began; 0 in a file of an earlier version."""
 
 
 def open_journals_folder(home: Path, environment: str) -> Path:

@@ -38,7 +38,7 @@ class MemoryFile(Generic[T]):
         self._value_type = value_type
 
     def read(self) -> T | None:
-        """The value of the last write; None before the first one."""
+        """Return the value of the last write; None before the first one."""
         try:
             data = self.path.read_bytes()
             with json_errors():
@@ -85,11 +85,11 @@ A record of its own, because a person may reject a part of a question: the rest 
 LATEST_PLAN = Memory("newest", LatestPlan)
 """Run of an environment's pipeline that has planned last."""
 NEWEST_GOOD = Memory("newest-good", NewestGood)
-"""Newest good run of an environment's pipeline, for whoever watches that runs still come."""
+"""Newest good run of an environment's pipeline, for a monitor that checks that runs still come."""
 VERIFIED = Memory("verified", VerifiedCommit)
-"""Commit at which an environment was last applied and verified as a whole: ``policy.after`` of others asks for it."""
+"""Commit at which an environment was last applied and verified as a whole; ``policy.after`` of others uses it."""
 UNVERIFIED = Memory("unverified", dict[str, str])
-"""Topics to which something was sent, and which nobody has verified yet: the run by topic, by environment."""
+"""Topics that a run changed and no run has verified yet: the run by topic, by environment."""
 STOPS = Memory("stops", Stop)
 """Newest stop of an environment."""
 TOPIC_COUNT = Memory("last-good", TopicCount)
@@ -152,7 +152,7 @@ class SeenTopics:
         self.path = home / "seen" / environment / f"{name_on_disk(cluster_id)}.txt"
 
     def missing(self, live: Container[str]) -> dict[str, LastSeen]:
-        """The remembered topics that are not live; none before the first snapshot. Raises ``ArtifactError``."""
+        """Return the remembered topics that are not live; none before the first snapshot. Raises ``ArtifactError``."""
         with as_artifact_error(self.path, "cannot be read"):
             if not self.path.exists():
                 return {}

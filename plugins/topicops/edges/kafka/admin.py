@@ -51,18 +51,18 @@ from topicops.model.waits import waiting_for
 
 AnyChange = TypeVar("AnyChange", CreateTopic, ExpandTopic, ConfigureTopic)
 Futures: TypeAlias = Mapping[str, Future[Any]]
-"""One for each topic."""
+"""Futures of a request, one for each topic."""
 
 GRACE_S = 5.0
-"""How much longer than librdkafka's own deadline a future is waited for."""
+"""Seconds that a future is waited for beyond librdkafka's own deadline."""
 STOP_S = 4.0
-"""How long an answer is waited for once the run is asked to stop."""
+"""Seconds that an answer is waited for after the run is asked to stop."""
 DELETE_BY_ID_VERSION = 6
 """The first DeleteTopics that carries topic ids; an older broker must refuse, not guess."""
 
 
 def cluster_id_of(client: Any, *, timeout_s: float) -> str:
-    """The id that any broker gives. Raises ``KafkaException``.
+    """Return the id that any broker gives. Raises ``KafkaException``.
 
     confluent-kafka 2.15, which Airflow 3.3 installs, has only ``describe_cluster``: it waits for the controller.
     """
@@ -96,18 +96,18 @@ class KafkaAdmin:
         self._interrupted = interrupted
         self._watch = ControllerWatch(applier, interrupted)
         self._has_controller: bool | None = None
-        """What ``get_ready`` found for the next request; None: not asked."""
+        """Answer of ``get_ready`` for the next request; None means that it did not ask."""
         self._delete_target: int | Answer | None = None
-        """The controller that ``get_ready`` found for the next delete by id, or why there is none; None: not asked."""
+        """The controller that ``get_ready`` found for the next delete by id, or why not; None means not asked."""
         self._deletes_resume_at = 0.0
-        """When a quota lets the next delete by id through; nothing is sent before."""
+        """Time at which a quota lets the next delete by id through; nothing is sent before."""
         self._connections = Reconnecting(self._deleter.properties)
         self._operation_timeout_s = operation_timeout_s
         self._request_timeout_s = request_timeout_s
         self._timeouts = {"operation_timeout": operation_timeout_s, "request_timeout": request_timeout_s}
 
     def cluster_id(self) -> str:
-        """Id of the cluster. Raises ``ConnectionSecurityError`` or ``ClusterUnreachableError``."""
+        """Return the id of the cluster. Raises ``ConnectionSecurityError`` or ``ClusterUnreachableError``."""
         deadline = Deadline(self._request_timeout_s / 4)
         with waiting_for("the brokers' cluster id", limit_s=deadline.left_s):
             while True:
@@ -121,7 +121,7 @@ class KafkaAdmin:
                         raise failure from error
 
     def validate(self, changes: Sequence[Change]) -> Sequence[Answer]:
-        """The answer of the brokers' dry run to each change; never unclear, since a dry run changes nothing."""
+        """Return the answer of the brokers' dry run to each change; never unclear, since a dry run changes nothing."""
         answers: dict[int, Answer] = {}
         requests: Mapping[type[Change], Any] = {
             CreateTopic: self._create,
@@ -172,7 +172,7 @@ class KafkaAdmin:
         return [answer for c in changes for answer in self._answers([c], call)] if is_alone else answers
 
     def _may_send(self, forget: Callable[[], None]) -> bool:
-        """Whether there is a controller; asks only where no ``get_ready`` came before."""
+        """Return whether there is a controller; asks only where no ``get_ready`` came before."""
         known, self._has_controller = self._has_controller, None
         return self._watch.has_controller(forget) if known is None else known
 
@@ -189,7 +189,7 @@ class KafkaAdmin:
         return futures
 
     def _configure(self, changes: Sequence[ConfigureTopic], *, validate_only: bool = False) -> Futures:
-        """One request for the changes of single overrides, and one for those that replace all of a topic."""
+        """Send one request for the changes of single overrides, and one for those that replace all of a topic."""
         client = self._applier.client()
         single = [_config_resource(change) for change in changes if not change.precondition.all_overrides]
         whole = [
@@ -224,7 +224,7 @@ class KafkaAdmin:
         return self._checked_for_successor(answers)
 
     def _checked_for_successor(self, answers: Sequence[Answer]) -> list[Answer]:
-        """After an unclear answer the controller may be dead: wait until another broker takes over."""
+        """Wait after an unclear answer until another broker takes over, because the controller may be dead."""
         is_unclear = any(answer.kind is AnswerKind.UNCLEAR for answer in answers)
         successor = self._watch.awaited_successor() if is_unclear else ""
         if not successor:
@@ -277,7 +277,7 @@ class KafkaAdmin:
         return target if isinstance(target, Answer) else self._delete_at(target, change, topic_id)
 
     def _found_delete_target(self) -> int | Answer:
-        """The controller, over an open connection; or the answer to a delete that cannot be sent to any."""
+        """Return the controller, over an open connection; or the answer to a delete that cannot be sent to any."""
         try:
             if not self._watch.has_controller(self._connections.close):
                 return NO_CONTROLLER
@@ -352,7 +352,7 @@ def _refusal(error: BaseException, client: Confluent) -> Answer:
 
 
 def _uuid_of(topic_id: str) -> uuid.UUID | None:
-    """The 16 bytes behind a topic id, which znodes hold as URL-safe base64 without padding."""
+    """Return the 16 bytes behind a topic id, which znodes hold as URL-safe base64 without padding."""
     try:
         return uuid.UUID(bytes=base64.b64decode(topic_id + "==", altchars=b"-_", validate=True))
     except ValueError:

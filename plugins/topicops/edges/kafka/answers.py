@@ -56,11 +56,11 @@ RIGHTS: Mapping[Action, str] = {
 """The right that a change needs on its topic. Source: kafka.server.KafkaApis, ControllerApis (3.9)."""
 
 TRANSPORT_CODES = CONTROLLER_CODES | {KafkaError.REQUEST_TIMED_OUT, KafkaError.NETWORK_EXCEPTION}
-"""After these the client must read the cluster's metadata again."""
+"""Errors after which the client must read the cluster's metadata again."""
 
 
 def answer_kind(code: int) -> AnswerKind:
-    """The meaning of an error code, of a broker or of librdkafka itself (negative), for the change it answers.
+    """Return the meaning of an error code, of a broker or of librdkafka itself (negative), for the change it answers.
 
     An unknown code is unclear: reading back is never wrong. Source: org.apache.kafka.common.protocol.Errors (3.9).
     """
@@ -76,7 +76,7 @@ def answer_kind(code: int) -> AnswerKind:
 
 
 def with_missing_right(answer: Answer, code: int, change: Change, properties: Mapping[str, str]) -> Answer:
-    """Add, where a right is missing, which one, whose, and what to do: the brokers name none of it."""
+    """Add which right is missing, whose, and what to do: the brokers name none of it."""
     if code not in (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED):
         return answer
     role = "deleter" if isinstance(change, DeleteTopic) else "applier"
@@ -86,7 +86,7 @@ def with_missing_right(answer: Answer, code: int, change: Change, properties: Ma
 
 
 def no_answer(successor: str = "") -> Answer:
-    """For a request that got no reply; ``successor`` says that another broker has become the controller."""
+    """Answer for a request without reply; ``successor`` says that another broker has become the controller."""
     if successor:
         return controller_moved(Answer(AnswerKind.UNCLEAR, "no answer yet"), successor)
     return Answer(AnswerKind.UNCLEAR, "no answer within the deadline")
@@ -99,11 +99,11 @@ def controller_moved(answer: Answer, successor: str) -> Answer:
 
 
 def without_repeat(answer: Answer) -> Answer:
-    """As ``answer``, but never sent again: a delete by name could hit a new topic of that name."""
+    """Return ``answer``, but never sent again: a delete by name could hit a new topic of that name."""
     return replace(answer, kind=AnswerKind.UNCLEAR) if answer.kind is AnswerKind.CONTROLLER_MOVED else answer
 
 
 def dry_run_answer(answer: Answer) -> Answer:
-    """As ``answer``, but safe to ask for again: a dry run changes nothing."""
+    """Return ``answer``, but safe to ask for again: a dry run changes nothing."""
     unclear = answer.kind in (AnswerKind.UNCLEAR, AnswerKind.CONTROLLER_MOVED)
     return replace(answer, kind=AnswerKind.RETRY) if unclear else answer

@@ -14,9 +14,9 @@ from topicops.model.waits import waiting_for
 
 NO_CONTROLLER_ID = -1
 ELECTION_S = 20.0
-"""How long a request waits for the election of a controller; a dead one's session lasts 18 s by default."""
+"""Seconds that a request waits for the election of a controller; the session of a dead one lasts 18 s by default."""
 WATCH_S = 1.0
-"""How often the brokers are asked, while an answer is awaited, whether another one has become the controller."""
+"""Seconds between two questions to the brokers, during a wait, whether the controller has changed."""
 
 
 class ControllerWatch:
@@ -30,9 +30,9 @@ class ControllerWatch:
         self._interrupted = interrupted
         self._connections = Reconnecting(properties, request_timeout_s=WATCH_S)
         self._controller: int | None = None
-        """At the last request."""
+        """Controller at the last request."""
         self.just_seen: int | None = None
-        """What ``has_controller`` found last; None: not known."""
+        """Last answer of ``has_controller``; None means not known."""
 
     def has_controller(self, forget: Callable[[], None]) -> bool:
         """Wait for an election if there is no controller; call ``forget`` if it is another broker than before."""
@@ -50,7 +50,7 @@ class ControllerWatch:
         return True
 
     def successor(self) -> str:
-        """A sentence if another broker has become the controller since the last request; else empty."""
+        """Return a sentence if another broker has become the controller since the last request; else empty."""
         found = self._find()
         if found in (None, NO_CONTROLLER_ID, self._controller):
             return ""
@@ -67,7 +67,7 @@ class ControllerWatch:
         return successor
 
     def _answers(self) -> bool:
-        """Whether the controller answers; True where it is not known, since no election can be waited for then."""
+        """Return whether the controller answers; True if it is not known, since no election can be waited for then."""
         if self._controller is None or self._connections.current is None:
             return True
         answers = self._connections.current.ask({self._controller: MetadataRequest(topics=[])})
@@ -77,7 +77,7 @@ class ControllerWatch:
         self._connections.close()
 
     def _find(self) -> int | None:
-        """Id of the controller; ``NO_CONTROLLER_ID`` while there is none; None: not known."""
+        """Return the id of the controller; ``NO_CONTROLLER_ID`` while there is none; None means not known."""
         try:
             found = self._connections().controller_or_none()
         except ClusterError:

@@ -50,17 +50,17 @@ BatchCall = Callable[[AdminClient, Sequence[str]], Mapping[str, Future[Any]]]
 
 TOPICS_PER_REQUEST = 300
 MOST_READS = 10
-"""How often a topic that changes is read before it is marked unstable."""
+"""Most readings of a topic that changes, before it is marked unstable."""
 MOST_SNAPSHOTS = 5
-"""How often all topics are read because brokers or controller changed meanwhile."""
+"""Most readings of all topics, because brokers or controller changed meanwhile."""
 READ_PAUSE_S = 0.1
 """Time for a broker to hear from the controller what another broker has heard."""
 BROKERS_COMPARED = 16
-"""How many brokers must agree on a topic: the first by id."""
+"""Number of brokers that must agree on a topic: the first by id."""
 VIEW_TIMEOUT_S = 1.0
-"""How long brokers may take to give their own view; silent ones are left out."""
+"""Seconds that brokers may take to give their own view; silent ones are left out."""
 GRACE_S = 2.0
-"""How much longer than librdkafka's own deadline a future is waited for."""
+"""Seconds that a future is waited for beyond librdkafka's own deadline."""
 NO_TOPIC_ID = "AAAAAAAAAAAAAAAAAAAAAA"
 """Sixteen zero bytes: the topic has none."""
 UNKNOWN_UNDER_ZOOKEEPER = frozenset({"deleting", "orphan_configs"})
@@ -74,7 +74,7 @@ class ClusterHeader(NamedTuple):
     brokers: Mapping[int, Broker]
     controller_id: int | None
     controller_epoch: int | None
-    """None: ZooKeeper controls the brokers."""
+    """Epoch of the controller; None means that ZooKeeper controls the brokers."""
 
 
 class Description(NamedTuple):
@@ -119,7 +119,7 @@ class KafkaReader:
         self._views = BrokerViews(properties, timeout_s=VIEW_TIMEOUT_S)
 
     def __enter__(self) -> Self:
-        """Ask for the list of brokers first: librdkafka goes on asking a port that will never answer.
+        """Ask for the list of brokers first: librdkafka never stops asking a port that does not answer.
 
         Raises ``ClusterError`` where no broker answers; the text has the cause for each server.
         """
@@ -136,7 +136,7 @@ class KafkaReader:
         self._connections.close()
 
     def cluster_id(self) -> str:
-        """Id of the cluster, as the brokers know it. Raises ``ClusterUnreachableError``."""
+        """Return the id of the cluster, as the brokers know it. Raises ``ClusterUnreachableError``."""
         return self._described_cluster()[0]
 
     def snapshot(self, *, states: bool = False, into: TopicSink | None = None) -> ClusterSnapshot:
@@ -157,7 +157,7 @@ class KafkaReader:
         )
 
     def traces(self, topics: Sequence[str], *, states: bool = False) -> Mapping[str, TopicTraces]:
-        """The topics of these names, as all brokers know them; brokers see no config or marker without a topic.
+        """Return the topics of these names, as all brokers know them; brokers see no config or marker without a topic.
 
         A topic on which the brokers do not come to agree is unstable, also if one of them does not know it at all.
         """
@@ -168,7 +168,7 @@ class KafkaReader:
         return {name: TopicTraces(live=lives.get(name), has_config_znode=False, is_deleting=False) for name in names}
 
     def _known_to_some(self, topics: Sequence[str]) -> dict[str, LiveTopic]:
-        """Topics that the broker which was asked does not know, as the first broker knows them that does."""
+        """Return topics that the broker which was asked does not know, as the first broker knows them that does."""
         found: dict[str, LiveTopic] = {}
         for view in self._views_of(topics) if topics else ():
             for name in topics:
@@ -185,7 +185,7 @@ class KafkaReader:
         """Do nothing: the brokers' answers carry no ZooKeeper transaction to compare with."""
 
     def server_time(self) -> ServerTime | None:
-        """By the clock of the quorum's leader; None where ZooKeeper controls the brokers: they do not tell it."""
+        """Return the time of the quorum's leader; None if ZooKeeper controls the brokers: they do not send it."""
         quorum = ask_quorum(self._connections())
         return None if quorum is None else quorum.time
 
@@ -194,12 +194,12 @@ class KafkaReader:
         return self._described_cluster()[1]
 
     def controller_epoch(self) -> int | None:
-        """The epoch of the quorum's leader; None where ZooKeeper controls the brokers: only ZooKeeper knows it."""
+        """Return the epoch of the quorum's leader; None if ZooKeeper controls the brokers: only ZooKeeper knows it."""
         quorum = ask_quorum(self._connections())
         return None if quorum is None else quorum.epoch
 
     def controller_id(self) -> int | None:
-        """The leader of the quorum under KRaft; None while none is elected."""
+        """Return the leader of the quorum under KRaft; None while none is elected."""
         return self._header().controller_id
 
     def _header(self) -> ClusterHeader:
@@ -256,7 +256,7 @@ class KafkaReader:
         return TopicsRead(descriptions, overrides, reassignments, unstable)
 
     def _disagreements(self, found: Mapping[str, Description], names: Collection[str]) -> frozenset[str]:
-        """Names of which some broker knows something else."""
+        """Return the names of which some broker knows something else."""
         rows = {name: found[name].assignment if name in found else None for name in names}
         views = self._views_of(sorted(rows)) if rows else []
         return frozenset(name for name in rows if any(_rows(view, name) != rows[name] for view in views))
@@ -266,7 +266,7 @@ class KafkaReader:
         return [view for view in self._views.views(brokers, topics).values() if isinstance(view, BrokerView)]
 
     def _descriptions(self, names: Sequence[str]) -> dict[str, Description]:
-        """By name, without absent topics."""
+        """Return descriptions by name, without absent topics."""
         described = self._in_batches(names, self._describe_topics)
         found = {name: _description(answer) for name, answer in described.items()}
         if without := [name for name, description in found.items() if description.topic_id == NO_TOPIC_ID]:
@@ -294,7 +294,7 @@ class KafkaReader:
         return futures
 
     def _overrides(self, names: Sequence[str]) -> dict[str, dict[str, str]]:
-        """What is set on each topic itself, as the brokers write it; without topics that are gone."""
+        """Return what is set on each topic itself, as the brokers write it; without topics that are gone."""
         return {
             topic: {
                 name: entry.value or ""
@@ -310,7 +310,7 @@ class KafkaReader:
         return {str(resource.name): future for resource, future in futures.items()}
 
     def _reassignments(self) -> dict[str, Reassignment]:
-        """All running reassignments by topic, from the controller; confluent-kafka has no call for it."""
+        """Return all running reassignments by topic, from the controller; confluent-kafka has no call for it."""
         connections = self._connections()
         controller = connections.controller()
         request = ListPartitionReassignmentsRequest(timeout_ms=int(self._timeout_s * 1000), topics=None)
@@ -438,7 +438,7 @@ def _description(described: Any) -> Description:
 
 
 def _rows(view: BrokerView, topic: str) -> Assignment | None:
-    """The topic's replicas as one broker knows them; None: the broker does not know the topic."""
+    """Return the topic's replicas as one broker knows them; None means that the broker does not know the topic."""
     partitions = view.topics.get(topic)
     return None if partitions is None else {p: seen.replicas for p, seen in partitions.items()}
 

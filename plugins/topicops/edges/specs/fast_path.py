@@ -24,7 +24,7 @@ _PLAIN = r"""-?[\w./(](?:[\w./()+,;=@'<>?-]++|:(?=\S)|\ ++(?=[^\ #]))*"""
 _LINE = re.compile(
     rf"(\ *)({_KEY}):(?:(\ +)({_PLAIN}|{_QUOTED}|\{{[^\[\]{{}}]*\}}|\[[^\[\]{{}}]*\]))?(?:\ +(?:\#.*)?)?", re.VERBOSE
 )
-"""Indentation, key, gap and value."""
+"""Pattern of indentation, key, gap and value."""
 _NOTHING = re.compile(r" *(?:#.*)?")
 
 _PLAIN_INSIDE = r"-?[\w./](?:[\w./+-]++|\ ++(?=[\w./+-]))*"
@@ -38,12 +38,12 @@ _LINES_KEPT = 1 << 14
 
 class _Line(NamedTuple):
     column: int
-    """0: the line is blank or a comment."""
+    """Column of the entry; 0 means a blank line or a comment."""
     name: str
     entry: Entry
-    """Of a line whose value follows below: the key twice, until that is known."""
+    """Entry of the line. If the value follows below, it is the key twice until the value is known."""
     events: int
-    """How many events of libyaml it is; two of them for what follows below."""
+    """Number of libyaml's events for the line; two of them are for what follows below."""
     opens: bool
     """Whether its value follows on the lines below."""
 
@@ -57,7 +57,7 @@ class _NotSimpleError(Exception):
 
 
 def read_simple(text: str, *, deepest: int, most_nodes: int) -> Fields | None:
-    """The nodes of ``text``, which has no tab and no hidden character; None: the general reader must read it.
+    """Return the nodes of ``text``, without tab and hidden character; None means that the general reader must read it.
 
     Args:
         deepest: How many mappings and lists may stand in each other.
@@ -122,7 +122,7 @@ def _ended(fields: dict[str, Entry], line: int, column: int) -> Fields:
 
 @lru_cache(maxsize=_LINES_KEPT)
 def _read_line(number: int, line: str) -> _Line:
-    """One line at its place; files with the same line at the same place share its entry."""
+    """Read one line at its place; files with the same line at the same place share its entry."""
     found = _LINE.fullmatch(line)
     if found is None:
         if _NOTHING.fullmatch(line):
@@ -179,7 +179,7 @@ def _items(value: str, line: int, column: int) -> Iterator[Node]:
 
 
 def _parts(part: re.Pattern[str], value: str) -> Iterator[tuple[int, tuple[str, ...]]]:
-    """What stands between the brackets, each with the index where it starts; nothing is left out."""
+    """Yield what stands between the brackets, each with the index where it starts; nothing is left out."""
     index = 1
     while index < len(value) and value[1:-1].strip(" "):
         found = part.match(value, index)

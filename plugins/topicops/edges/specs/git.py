@@ -26,18 +26,18 @@ _SURROUNDINGS = (
     "GIT_NAMESPACE",
     "GIT_REPLACE_REF_BASE",
 )
-"""Set inside hooks; they would point the question at another repository."""
+"""Variables that git sets inside hooks; they would make git use another repository."""
 _NOT_UTF_8 = re.compile("[\ud800-\udfff]")
-"""What ``os.fsdecode`` makes of other bytes."""
+"""Characters that ``os.fsdecode`` makes of bytes that are not UTF-8."""
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _SHA1_DIGITS = 40
 _NO_FILES: Mapping[str, str] = {
     "120000": "a link, and links are not followed",
     "160000": "a submodule, whose files are in another repository",
 }
-"""What else a tree may hold, by its mode."""
+"""Descriptions of entries in a tree that are not files, by mode."""
 _COMMIT_AND_PATH = re.compile(r"([0-9a-f]{40,64})\0\n([^\0]+)\0")
-"""As ``git log --name-only -z`` writes them: the path is from the repository's root."""
+"""Form of ``git log --name-only -z``: the path is from the repository's root."""
 _LISTED_IN_TREE = re.compile(r"([0-7]{6}) (?:blob|commit) ([0-9a-f]{40,64})\t([^\0]+)\0")
 """Mode, id and path."""
 
@@ -46,9 +46,9 @@ class Checkout(NamedTuple):
     """Which commit the files of a folder are, exactly."""
 
     commit: str | None
-    """None: of no known commit."""
+    """Commit of the files; None means no known commit."""
     why_not: str = ""
-    """Why the files are not those of the commit that git has checked out, with the first path that differs."""
+    """Reason why the files are not those of the commit that git has checked out, with the first path that differs."""
     is_known: bool = True
     """False: the folder is in no commit of any repository here, so that git can say nothing about it."""
 
@@ -109,7 +109,7 @@ def _blob_id(file: Path, digits: int) -> str:
 
 
 def is_in_history(folder: Path, earlier: str, *, of: str) -> bool | None:
-    """Whether the commit ``of`` is ``earlier`` or follows it; both are full ids.
+    """Return whether the commit ``of`` is ``earlier`` or follows it; both are full ids.
 
     None where git cannot say: it does not know ``folder`` or the later commit, or the clone is shallow. A clone with
     its whole history that lacks the earlier commit says no.
@@ -139,7 +139,7 @@ def versions_of(file: Path, *, most: int = 50) -> Iterator[tuple[str, str]]:
 
 
 def name_in_repository(folder: Path) -> str:
-    """``topics/``: where the folder is in its work tree, so that all who have a copy give it one name.
+    """Return ``topics/``: where the folder is in its work tree, so that all who have a copy give it one name.
 
     Outside a work tree it is named relative to the working folder, or by its own name where it is not below that.
     """
@@ -152,7 +152,7 @@ def name_in_repository(folder: Path) -> str:
 
 
 def folder_in_repository(topics: Path) -> str:
-    """``topics``: the folder of topics from the repository's root, without a slash at its end.
+    """Return ``topics``: the folder of topics from the repository's root, without a slash at its end.
 
     Raises ``UsageError`` where it is the root itself, in which the files of the forge are, too.
     """
@@ -166,7 +166,7 @@ def folder_in_repository(topics: Path) -> str:
 
 
 def main_branch(folder: Path) -> str | None:
-    """The default branch of ``origin`` where the clone knows it, else the branch that ``HEAD`` is on, else None."""
+    """Return the default branch of ``origin`` if the clone knows it, else the branch of ``HEAD``, else None."""
     remote = _ask(folder, "symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD")
     own = _ask(folder, "symbolic-ref", "--quiet", "--short", "HEAD")
     return remote.removeprefix("origin/") if remote else own
@@ -185,7 +185,7 @@ def removed_files(folder: Path) -> frozenset[str]:
 
 
 def own_surroundings() -> dict[str, str]:
-    """The environment variables for a question to git about a folder, whatever hook or command this runs in."""
+    """Return the environment variables for a question to git about a folder, whatever hook or command this runs in."""
     return {name: value for name, value in os.environ.items() if name not in _SURROUNDINGS}
 
 

@@ -19,7 +19,7 @@ LARGEST_FILE = 64 * 1024
 ROOM_FOR_MANY = 16
 """A file of exceptions or owners is about many topics, and may be this many times as large."""
 OWNERS_FILE = "owners.yaml"
-"""The one file of specs that is in no folder below ``topics``."""
+"""Name of the one file of specs that is in no folder below ``topics``."""
 
 _ENVIRONMENTS = "environments"
 LEGAL_STEM = re.compile(r"[A-Za-z0-9._-]+")
@@ -33,7 +33,7 @@ class ReadingError(Exception):
     def __init__(
         self, code: Code, span: Span, summary: str, remedy: str = "", *, other: tuple[Span, str] | None = None
     ) -> None:
-        """``other``: a second place of the file, and what stands there."""
+        """Take a second place of the file, ``other``, and what is written there."""
         super().__init__(summary)
         self.code, self.span, self.summary, self.remedy, self.other = code, span, summary, remedy, other
 
@@ -66,20 +66,20 @@ def require_folder(topics: Path) -> None:
 
 
 def folder_below(files: Iterable[str]) -> str | None:
-    """The folder that has the environments, among paths with ``/``; None where these are those of topics themselves."""
+    """Return the folder with the environments, among paths with ``/``; None if these are paths inside that folder."""
     holders = {path.rpartition("/")[0] for path in files if path.endswith(".yaml")}
     found = sorted(holder for holder in holders if holder.rpartition("/")[2] == _ENVIRONMENTS)
     return None if not found or _ENVIRONMENTS in found else found[0].rpartition("/")[0]
 
 
 def environment_files(topics: Path) -> tuple[str, ...]:
-    """The environments that have a file, by its name, in order; no file is opened."""
+    """Return the environments that have a file, by its name, in order; no file is opened."""
     # A dot: exceptions and other parts of an environment.
     return tuple(sorted(path.stem for path in (topics / _ENVIRONMENTS).glob("*.yaml") if "." not in path.stem))
 
 
 def count_topic_files(topics: Path) -> int:
-    """How many files of topics there are, by their names; no file is opened."""
+    """Return how many files of topics there are, by their names; no file is opened."""
     return sum(path.parent.name not in ("environments", "profiles") for path in topics.glob("*/*.yaml"))
 
 
@@ -87,18 +87,18 @@ class Place(NamedTuple):
     """Something below ``topics`` that is no folder of specs."""
 
     path: str
-    """To open it."""
+    """Path with which to open it."""
     file: str
     """Relative to the working folder, with ``/``."""
     folders: tuple[str, ...]
-    """Those below ``topics`` that lead to it."""
+    """Folders below ``topics`` that lead to it."""
     name: str
     looks_regular: bool
-    """What its folder says of it."""
+    """Whether its folder lists it as a regular file."""
 
 
 def walk(topics: Path) -> Iterator[Place]:
-    """Everything below ``topics`` that is no folder, and folders that cannot be listed or are other repositories.
+    """Yield everything below ``topics`` that is no folder, and folders that cannot be listed or are other repositories.
 
     Links are not followed, and folders whose names begin with a dot are passed over.
     """
@@ -124,13 +124,13 @@ def walk(topics: Path) -> Iterator[Place]:
 
 
 def shown_folder(topics: Path) -> str:
-    """What the names of its files begin with: relative to the working folder, ``topics/`` or empty."""
+    """Return what the names of its files begin with: relative to the working folder, ``topics/`` or empty."""
     shown = os.path.relpath(topics).replace(os.sep, "/")
     return "" if shown == "." else f"{shown}/"
 
 
 def room_of(kind: FileKind) -> int:
-    """How many times as large as others a file of this kind may be."""
+    """Return how many times as large as others a file of this kind may be."""
     return ROOM_FOR_MANY if kind in ("Exceptions", "Owners") else 1
 
 
@@ -174,7 +174,7 @@ _WITH_CARE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_N
 
 
 def open_regular(path: str | Path, *, room: int = 1) -> bytes:
-    """The bytes of a regular file of at most ``room`` times 64 KiB; no link is followed, no pipe waited for."""
+    """Return the bytes of a regular file of at most ``room`` times 64 KiB; no link is followed, no pipe waited for."""
     try:
         descriptor = os.open(path, _WITH_CARE)
         try:
@@ -208,7 +208,7 @@ def _not_regular(why: str) -> ReadingError:
 
 
 def source_lines(file: Path) -> list[str]:
-    """The lines of a file, for showing problems in their places; none where it cannot be read."""
+    """Return the lines of a file, for showing problems in their places; none where it cannot be read."""
     try:
         text = open_regular(file, room=ROOM_FOR_MANY).decode("utf-8", "replace")
     except ReadingError:
@@ -217,7 +217,7 @@ def source_lines(file: Path) -> list[str]:
 
 
 def regular_text(file: Path, *, room: int = 1) -> str | None:
-    """The whole of a file; None where it is not a regular, readable file of UTF-8 within ``room`` times the limit."""
+    """Return the whole of a file; None unless it is regular, readable UTF-8 within ``room`` times the limit."""
     try:
         return open_regular(file, room=room).decode()
     except (ReadingError, UnicodeDecodeError):

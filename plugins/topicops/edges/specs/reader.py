@@ -38,7 +38,7 @@ WRITE_LESS = (
     "write what topics share into a profile or the environment's defaults, exceptions into "
     "environments/NAME.exceptions.yaml, and leave assignments out"
 )
-"""No file of any kind can be cut in two."""
+"""Advice for a file that is too long: no file of any kind can be cut in two."""
 
 _HIDDEN = (
     "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u2028\u2029"
@@ -50,7 +50,7 @@ _HIDDEN = (
 FORBIDDEN = re.compile(f"\r(?!\n)|[{_HIDDEN}]")
 """Characters that hide, turn the direction of text, or end a line for some readers only."""
 _SUSPECT = re.compile(f"[\r{_HIDDEN}]")
-"""One class of characters, which is found an order of magnitude sooner."""
+"""One class of characters, which Python finds an order of magnitude sooner."""
 _HARMLESS = bytes((*b"\n", *range(0x20, 0x7F)))
 
 _DIRECTIVE = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\n)*(?=%)")
@@ -59,7 +59,7 @@ _UTF_16_OR_32 = re.compile(rb"\xff\xfe|\xfe\xff|\x00.|.\x00", re.DOTALL)
 
 
 def read_tree(topics: Path) -> Tree:
-    """Every file below ``topics``, with what it says or why it cannot be read. Raises ``UsageError`` for no folder."""
+    """Read every file below ``topics``, with its content or its problem. Raises ``UsageError`` for no folder."""
     require_folder(topics)
     with gc_paused():
         read = [_read_place(place) for place in walk(topics)]
@@ -82,7 +82,7 @@ def _read_place(place: Place) -> tuple[Document | None, Diagnostic | None]:
 
 
 def read_document(data: bytes, *, room: int = 1) -> Node:
-    """What the bytes of a file say, in ``room`` times as many nodes as others may have. Raises ``ReadingError``."""
+    """Parse the bytes of a file, with ``room`` times as many nodes as others may have. Raises ``ReadingError``."""
     text = _decoded(data)
     if "\t" not in text and "\r" not in text:
         simple = read_simple(text, deepest=DEEPEST, most_nodes=MOST_NODES)
@@ -92,7 +92,7 @@ def read_document(data: bytes, *, room: int = 1) -> Node:
 
 
 def nodes_of_events(text: str, *, most_nodes: int = MOST_NODES) -> Node:
-    """What libyaml's events say, whatever the file looks like; or ``ReadingError``."""
+    """Return what libyaml's events say, whatever the file looks like; or ``ReadingError``."""
     return _EventReader(text, most_nodes).document()
 
 
@@ -229,7 +229,7 @@ class _EventReader:
         return ReadingError(Code.SECOND_DOCUMENT, span, "a second document starts here", "one topic a file")
 
     def _syntax(self, error: yaml.MarkedYAMLError) -> ReadingError:
-        """The complaint of libyaml at its own mark; a quote or bracket that nothing closes, where it opens."""
+        """Return the complaint of libyaml at its own mark; a quote or bracket that nothing closes, where it opens."""
         mark = error.problem_mark or error.context_mark
         if mark is None:
             return ReadingError(Code.YAML_SYNTAX, START, f"not YAML: {error.problem}")
@@ -259,7 +259,7 @@ _CLOSERS = {"[": "]", "{": "}"}
 
 
 def _closes(text: str, index: int) -> bool:
-    """Whether the bracket at ``index`` has its partner, by eye: quotes and comments are skipped."""
+    """Return whether the bracket at ``index`` has its partner, by eye: quotes and comments are skipped."""
     expected: list[str] = []
     for found in _TOKEN.finditer(text, index):
         token = found[0]

@@ -29,7 +29,7 @@ def write_cluster(folder: TableFolder, live: ClusterSnapshot) -> None:
 
 
 def read_cluster(folder: TableFolder, before: ClusterSnapshot, topics: Mapping[str, LiveTopic]) -> ClusterSnapshot:
-    """The snapshot that these tables are of; ``before`` is an earlier one, for what no table has."""
+    """Return the snapshot that these tables are of; ``before`` is an earlier one, for what no table has."""
     (head,) = folder.read("cluster").to_pylist()
     rows = folder.read("brokers").to_pylist()
     brokers = [Broker(id=b["broker"], rack=b["rack"], endpoints=tuple(b["endpoints"]), epoch=b["epoch"]) for b in rows]
@@ -47,7 +47,7 @@ def read_cluster(folder: TableFolder, before: ClusterSnapshot, topics: Mapping[s
 
 
 def write_delta(folder: TableFolder, delta: Delta) -> None:
-    """The table ``delta``: the topics that differ, by name."""
+    """Write the table ``delta``: the topics that differ, by name."""
     rows = (
         _row("delta", row)
         | {
@@ -61,7 +61,7 @@ def write_delta(folder: TableFolder, delta: Delta) -> None:
 
 
 def write_facts(folder: TableFolder, facts: Facts) -> None:
-    """The tables ``load`` and ``unhealthy``; with ``classes`` where files and cluster were compared."""
+    """Write the tables ``load`` and ``unhealthy``; with ``classes`` if files and cluster were compared."""
     if facts.classes:
         _write(folder, "classes", (_row("classes", found) for found in facts.classes))
     _write(folder, "load", (_row("load", found) for found in facts.load))
@@ -70,7 +70,7 @@ def write_facts(folder: TableFolder, facts: Facts) -> None:
 
 
 def write_quality(folder: TableFolder, results: Sequence[QualityResult]) -> None:
-    """The tables ``rule_counts`` and ``bad_rows``, in the order of the rules."""
+    """Write the tables ``rule_counts`` and ``bad_rows``, in the order of the rules."""
     _write(folder, "rule_counts", (_row("rule_counts", result) for result in results))
     bad_rows = (
         {name: found.row.get(name) for name in ("topic", "partition", "broker")}
@@ -82,7 +82,7 @@ def write_quality(folder: TableFolder, results: Sequence[QualityResult]) -> None
 
 
 def _row(table: str, value: object) -> dict[str, object]:
-    """The fields of a value that have the names of the table's columns."""
+    """Return the fields of a value that have the names of the table's columns."""
     return {name: getattr(value, name) for name in SCHEMAS[table].names if hasattr(value, name)}
 
 

@@ -14,7 +14,7 @@ from topicops.model.plans.delta import DesiredRow, LiveRow
 
 FORMAT_VERSION = "1.0"
 FORMAT_KEY = "topicops.format_version"
-"""Where a file's footer has the version."""
+"""Key of the version in a file's footer."""
 
 _TYPES: Mapping[str, pa.DataType] = {
     "bool": pa.bool_(),
@@ -29,7 +29,7 @@ _TYPES: Mapping[str, pa.DataType] = {
 
 
 def _schema(columns: str) -> pa.Schema:
-    """The schema of ``name type, name type``, as SQL writes columns."""
+    """Return the schema of ``name type, name type``, as SQL writes columns."""
     pairs = (column.split() for column in columns.split(","))
     return pa.schema([(name, _TYPES[kind]) for name, kind in pairs])
 
@@ -73,4 +73,4 @@ SCHEMAS: Mapping[str, pa.Schema] = {
     ),
     "unhealthy": _schema("broker int, rack text, rule text, cause text, partitions long"),
 }
-"""By the name of the table."""
+"""Schemas by the name of the table."""

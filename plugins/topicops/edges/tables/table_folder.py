@@ -43,13 +43,13 @@ class TableFolder:
     filesystem: fs.FileSystem
     path: str
     scheme: str = "file"
-    """Of its URI."""
+    """Scheme of its URI."""
     is_shared: bool = False
     """Other hosts find it under the same URI."""
 
     @classmethod
     def at(cls, place: Path | str) -> Self:
-        """A folder of this disk, or a URI of a file system that pyarrow knows: ``s3://``, ``hdfs://``, ``gs://``."""
+        """Open a folder of this disk, or a URI that pyarrow knows: ``s3://``, ``hdfs://``, ``gs://``."""
         if isinstance(place, Path):
             return cls(fs.LocalFileSystem(), str(place.absolute()))
         scheme = place.partition("://")[0] if "://" in place else "file"
@@ -70,7 +70,7 @@ class TableFolder:
         return replace(self, path="/".join((self.path, *names)))
 
     def uri(self, name: str) -> str:
-        """As Spark reads it; Hadoop's name of ``s3://`` is ``s3a://``."""
+        """Return it as Spark reads it; Hadoop's name of ``s3://`` is ``s3a://``."""
         return f"{'s3a' if self.scheme == 's3' else self.scheme}://{self.file(name)}"
 
     def copy(self, name: str, into: Path) -> TableFolder:
@@ -116,13 +116,13 @@ class TableFolder:
             table.discard()
 
     def new_table(self, name: str, schema: pa.Schema) -> NewTable:
-        """A table to be written; any table of that name stays until the new one is kept."""
+        """Return a table to be written; any table of that name stays until the new one is kept."""
         return NewTable(self, name, schema)
 
     def read(
         self, name: str, *, columns: Sequence[str] | None = None, topics: Collection[str] | None = None
     ) -> pa.Table:
-        """A table, or some of its columns, or its rows of these topics alone.
+        """Return a table, or some of its columns, or its rows of these topics alone.
 
         Raises ``FormatVersionError`` where another topicops wrote it, with other columns, and ``ArtifactError`` where
         it is missing or damaged.
@@ -139,11 +139,11 @@ class TableFolder:
             return found.read(columns=wanted) if topics is None else _rows_of(found, topics, wanted)
 
     def file(self, name: str) -> str:
-        """In its file system."""
+        """Return the path in its file system."""
         return f"{self.path}/{name}.parquet"
 
     def _shown(self, path: str) -> str:
-        """As people know it: a path of this disk, else the URI."""
+        """Return the form that people know: a path of this disk, else the URI."""
         return path if self.is_local else f"{self.scheme}://{path}"
 
     @contextmanager
@@ -160,7 +160,7 @@ class TableFolder:
 
 
 def _rows_of(found: pq.ParquetFile, topics: Collection[str], columns: Sequence[str] | None) -> pa.Table:
-    """The rows of these topics. Of a large table few row groups are read for few topics, since it is sorted by them.
+    """Return the rows of these topics. Few topics need few row groups, since a large table is sorted by topic.
 
     ``pyarrow.dataset`` and ``pyarrow.compute`` could do it; to import them costs 60 MiB, pandas among them.
     """
@@ -174,7 +174,7 @@ def _rows_of(found: pq.ParquetFile, topics: Collection[str], columns: Sequence[s
 
 
 def _runs_of(wanted: Collection[str], rows: pa.Table) -> Iterator[pa.Table]:
-    """The rows of the wanted topics, as slices."""
+    """Yield the rows of the wanted topics, as slices."""
     start = 0
     for is_wanted, run in groupby(topic in wanted for topic in rows["topic"].to_pylist()):
         length = sum(1 for _ in run)
@@ -184,7 +184,7 @@ def _runs_of(wanted: Collection[str], rows: pa.Table) -> Iterator[pa.Table]:
 
 
 def _may_hold(statistics: pq.Statistics | None, topics: Sequence[str]) -> bool:
-    """Whether one of the topics may be among rows with these statistics of the column ``topic``, which comes first."""
+    """Return whether one of the topics may be among rows with these statistics of ``topic``, the first column."""
     if statistics is None or not statistics.has_min_max:
         return True
     first = bisect_left(topics, statistics.min)
@@ -232,7 +232,7 @@ class NewTable:
 
 @cache
 def _opened(uri: str) -> tuple[fs.FileSystem, str]:
-    """The file system, and the path in it; opened once, because that may ask the store where a bucket is."""
+    """Return the file system, and the path in it; opened once, because that may ask the store where a bucket is."""
     shown = without_secret(uri)
     try:
         filesystem, path = fs.FileSystem.from_uri(uri)
@@ -244,18 +244,18 @@ def _opened(uri: str) -> tuple[fs.FileSystem, str]:
 
 
 def without_secret(uri: str) -> str:
-    """The URI without what may be a key: what stands before an ``@``, and the query. A path stays as it is."""
+    """Return the URI without what may be a key: what stands before an ``@``, and the query. A path stays as it is."""
     head, slashes, rest = uri.partition("://")
     return f"{head}{slashes}{rest.partition('?')[0].rpartition('@')[2]}"
 
 
 def place_of_tables(uri: str | None, run_folder: Path) -> str:
-    """The place of a run's tables below ``TOPICOPS_TABLES``, as the run writes it down: without keys and passwords."""
+    """Return the place of a run's tables below ``TOPICOPS_TABLES``, as the run records it: without secrets."""
     return "/".join((without_secret(uri).rstrip("/"), *_names(run_folder))) if uri else OWN_FOLDER
 
 
 def tables_at(place: str, uri: str | None, run_folder: Path) -> TableFolder:
-    """The tables of a run, by the place that it wrote down.
+    """Return the tables of a run, by the place that it wrote down.
 
     Raises ``ArtifactError`` where ``TOPICOPS_TABLES`` names another place by now, or one that cannot be opened.
     """

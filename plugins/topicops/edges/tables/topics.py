@@ -65,12 +65,12 @@ class RowsByTopic(Mapping[str, Value], Generic[Value]):
         return super().items()
 
     def read(self, names: Collection[str]) -> Mapping[str, Value]:
-        """As ``model.topics_in_files.InFile``."""
+        """Do as ``model.topics_in_files.InFile``."""
         wanted = [name for name in names if name in self._found]
         return dict(self._read(wanted)) if wanted else {}
 
     def hold(self, names: Collection[str]) -> None:
-        """As ``model.topics_in_files.InFile``."""
+        """Do as ``model.topics_in_files.InFile``."""
         missing = [name for name in names if name in self._found and self._found[name] is None]
         if missing:
             self._found.update(self._read(missing))
@@ -89,7 +89,7 @@ def read_desired_topics(folder: TableFolder) -> RowsByTopic[DesiredTopic]:
 
 
 def desired_batch(topics: Sequence[DesiredTopic], release: Release) -> pa.RecordBatch:
-    """A row for each topic; brokers of ``release`` judge the configs."""
+    """Return a row for each topic; brokers of ``release`` judge the configs."""
     rows = [desired_row(topic) for topic in topics]
     columns: Mapping[str, Sequence[object]] = _columns(rows, DesiredRow._fields) | {
         "config_problems": [_problems(topic.configs, partial(value_problem, release=release)) for topic in topics],
@@ -114,7 +114,7 @@ class LiveTables:
     """
 
     def __init__(self, folder: TableFolder, release: Release) -> None:
-        """``release``: whose brokers judge the overrides."""
+        """Take the ``release`` whose brokers judge the overrides."""
         self._folder = folder
         self._release = release
         self._new: tuple[NewTable, ...] = ()
@@ -168,7 +168,7 @@ def read_identities(folder: TableFolder) -> Iterator[tuple[str, str]]:
 
 
 def topics_batch(topics: Sequence[LiveTopic], release: Release) -> pa.RecordBatch:
-    """A row for each topic; brokers of ``release`` judge the overrides."""
+    """Return a row for each topic; brokers of ``release`` judge the overrides."""
     rows = [live_row(topic) for topic in topics]
     own = _columns(topics, ("topic_id", "czxid", "mzxid", "is_reassigning"))
     columns: Mapping[str, Sequence[object]] = (
@@ -191,7 +191,7 @@ def topics_batch(topics: Sequence[LiveTopic], release: Release) -> pa.RecordBatc
 
 
 def partitions_batch(topics: Sequence[LiveTopic]) -> pa.RecordBatch:
-    """A row for each partition of each topic, and for each that only a reassignment or a state names."""
+    """Return a row for each partition of each topic, and for each that only a reassignment or a state names."""
     keys = [
         (topic, partition)
         for topic in topics
@@ -245,7 +245,7 @@ def _states(partitions: Sequence[Mapping[str, Any]]) -> dict[int, PartitionState
 
 
 def _columns(values: Sequence[object], names: Iterable[str]) -> dict[str, Sequence[object]]:
-    """The columns that have the names of fields; null where there is no value."""
+    """Return the columns that have the names of fields; null where there is no value."""
     return {name: [getattr(value, name, None) for value in values] for name in names}
 
 
@@ -255,7 +255,7 @@ def _batch(columns: Mapping[str, Sequence[object]], schema: pa.Schema) -> pa.Rec
 
 
 def _problems(configs: Mapping[str, str | None], problem_of: Callable[[str, str], str]) -> list[tuple[str, str]]:
-    """Why brokers would refuse a value, by config; only those that they would refuse."""
+    """Return why brokers would refuse a value, by config; only those that they would refuse."""
     return [
         (name, problem) for name, text in configs.items() if text is not None and (problem := problem_of(name, text))
     ]

@@ -25,16 +25,16 @@ from topicops.model.errors import CertificateError, ClusterUnreachableError, Con
 from topicops.model.printable import address, printable
 
 QUESTION = b"srvr"
-"""The one command that every server allows by default; a server that forbids it answers that."""
+"""The one command that every server allows by default; a server that forbids it says so."""
 
 
 def diagnosis(servers: Sequence[tuple[str, int]], context: ssl.SSLContext | None) -> list[PortProblem]:
-    """One problem for each server that has one; those to be fixed in the connection first. No context: plain text."""
+    """List a problem for each server that has one; those of the connection first. No context means plain text."""
     return port_problems(servers, lambda host, port: _examine(host, port, context))
 
 
 def tls_context(tls: Tls) -> ssl.SSLContext:
-    """The settings for TLS: the server's chain and host name are checked, versions older than 1.2 are refused.
+    """Return the settings for TLS: the server's chain and host name are checked, versions older than 1.2 are refused.
 
     Raises ``ConnectionSecurityError`` for a file that cannot be used; the text names the field.
     """
@@ -53,7 +53,7 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
 
 
 def _unusable(field: str, error: Exception) -> ConnectionSecurityError:
-    """Without the name of the file, which is a value of the connection."""
+    """Leave out the name of the file, which is a value of the connection."""
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
     return ConnectionSecurityError(
         f"{field} of the ZooKeeper connection cannot be used: {printable(reason)}; "
@@ -85,7 +85,7 @@ def _examine(host: str, port: int, context: ssl.SSLContext | None) -> PortProble
 
 
 def _after_failure(host: str, port: int, context: ssl.SSLContext | None, error: OSError | None) -> PortProblem:
-    """Find the cause of a failed request by a second one; ``error`` None: the server closed the connection."""
+    """Find the cause of a failed request by a second one; ``error`` None means: the server closed the connection."""
     where = address(host, port)
     if isinstance(error, ssl.SSLError) and is_alert(error):
         return _refused_certificate(where, f" ({error.reason})")

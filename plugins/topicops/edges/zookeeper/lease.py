@@ -44,11 +44,11 @@ OWN = (ACL(ALL_RIGHTS, Id("auth", "")), make_acl("world", "anyone", read=True))
 NO_SESSION = (0, -(1 << 63))
 """``ephemeralOwner`` of a persistent znode and of a container: no end of a session removes them."""
 LONGEST_WATCH_S = 2.0
-"""How long a waiting run relies on the watch before it reads the lease again."""
+"""Most seconds that a waiting run relies on the watch before it reads the lease again."""
 
 
 def is_stray(lease: Znode) -> bool:
-    """Whether the znode belongs to no session: another hand made it, or a backup brought it back."""
+    """Return whether the znode belongs to no session: another hand made it, or a backup brought it back."""
     return lease.stat.ephemeralOwner in NO_SESSION
 
 
@@ -89,7 +89,7 @@ class ZooKeeperLease:
         self._interrupted = interrupted
         self._session_id: int | None = None
         self._written_between = (0.0, 0.0)
-        """Before the request that wrote the znode, and after its answer; by ``time.monotonic``."""
+        """Times by ``time.monotonic`` before the request that wrote the znode, and after its answer."""
         self._lost: str = ""
 
     def __enter__(self) -> Self:
@@ -124,11 +124,11 @@ class ZooKeeperLease:
             self._lose(f"{holder_text(znode.data)} has it now")
 
     def zxid(self) -> int | None:
-        """The newest ZooKeeper transaction that this session has seen."""
+        """Return the newest ZooKeeper transaction that this session has seen."""
         return self.session.zxid
 
     def server_time(self) -> ServerTime | None:
-        """When ZooKeeper's leader wrote the znode, by its own clock; None: it is gone, or its time is in no calendar.
+        """Return when ZooKeeper's leader wrote the znode, by its clock; None means: gone, or has no calendar time.
 
         Source: org.apache.zookeeper.server.PrepRequestProcessor (3.8): the leader stamps each transaction.
         """
@@ -187,7 +187,7 @@ class ZooKeeperLease:
         logger.info("lease taken hosts=%s run=%s", self.session.hosts, self._holder.run)
 
     def _taken_or_watched(self, asked_at: float, deadline: float) -> threading.Event | None:
-        """None: the lease is ours. While another run has it, the event that its release sets, until ``deadline``."""
+        """Return None if the lease is ours; else the event that its release sets, until ``deadline``."""
         entry = msgspec.json.encode(self._holder)
         while not self._create_lease(entry):
             released = threading.Event()
@@ -218,7 +218,7 @@ class ZooKeeperLease:
         return is_made
 
     def _create(self, path: str, data: bytes, *, ephemeral: bool) -> bool:
-        """Whether this made the znode; False if it exists already. Never makes a parent."""
+        """Return whether this made the znode; False if it exists already. Never makes a parent."""
         try:
             pending = self.session.client.create_async(path, data, acl=self._acl, ephemeral=ephemeral)
             made = self.session.wait_for(path, pending)

@@ -23,7 +23,7 @@ from topicops.model.printable import printable
 MOST_A_BATCH = 100
 FIRST_BATCH = 50
 REPLY_BYTES = 750_000
-"""How big a batch's reply should be: bigger ones delay other clients, smaller ones waste round trips."""
+"""Size of a batch's reply: bigger ones delay other clients, smaller ones waste round trips."""
 PIPELINE_WINDOW = 200
 """Requests in flight when each znode is one request."""
 
@@ -50,7 +50,7 @@ class MultiRead:
 
     def __init__(self, asked: Sequence[bytes]) -> None:
         self.asked = asked
-        """As ``request_parts`` gives it."""
+        """Request, as ``request_parts`` gives it."""
 
     def serialize(self) -> bytes:
         return b"".join((*self.asked, _END))
@@ -61,12 +61,12 @@ class MultiRead:
 
 
 def request_parts(paths: Sequence[str], *, chroot: str) -> list[bytes]:
-    """One part of the request for each znode. The chroot is added here: kazoo's ``_call`` does not."""
+    """Make one part of the request for each znode. The chroot is added here: kazoo's ``_call`` does not."""
     return [_head(len(whole := (chroot + path).encode())) + whole + _NO_WATCH for path in paths]
 
 
 def parse_reply(reply: Reply, *, count: int) -> tuple[list[Znode | None], dict[int, int]]:
-    """A znode or None for each of the ``count`` that were asked for, in order; and the error code of each None.
+    """Return a znode or None for each of the ``count`` that were asked for, in order; and the error code of each None.
 
     Raises ``ValueError`` where the reply holds more, fewer, or something else.
     """
@@ -109,7 +109,7 @@ def read_batched(
 
 
 def next_batch_size(*, entries: int, reply_bytes: int) -> int:
-    """How many znodes to ask for next, if they are as big as the last ones."""
+    """Return how many znodes to ask for next, if they are as big as the last ones."""
     return max(1, min(MOST_A_BATCH, REPLY_BYTES * entries // max(1, reply_bytes)))
 
 
@@ -128,7 +128,7 @@ def read_pipelined(
 
 @cache
 def _head(length: int) -> bytes:
-    """The bytes before a path of that many bytes."""
+    """Return the bytes before a path of that many bytes."""
     return _ASK + bytes(int_struct.pack(length))
 
 

@@ -55,13 +55,13 @@ CONTROLLER_EPOCH = "/controller_epoch"
 MIGRATION = "/migration"
 
 TOPICS_AT_ONCE = 1_000
-"""How many topics are read, and held, until all of them are stable."""
+"""Number of topics that are read, and kept in memory, until all of them are stable."""
 MOST_READINGS = 20
-"""How often a topic that changes is read before it is marked unstable."""
+"""Most readings of a topic that changes, before it is marked unstable."""
 MOST_ATTEMPTS = 5
-"""How often the cluster is read because brokers or controller changed meanwhile."""
+"""Most readings of the cluster, because brokers or controller changed meanwhile."""
 MOST_RESTARTS = 3
-"""How often one reading starts again because its connection was lost."""
+"""Most restarts of one reading because its connection was lost."""
 
 T = TypeVar("T")
 
@@ -72,7 +72,7 @@ class TopicReading(NamedTuple):
     topic: Znode | None
     config: Znode | None
     found: LiveTopic | UndecodableZnodeError | None
-    """Both znodes decoded; an error counts only once the reading is stable."""
+    """Topic decoded from both znodes; an error counts only once the reading is stable."""
     states: Mapping[int, Znode | None] | None = None
     """State znodes by partition, not decoded."""
 
@@ -92,7 +92,7 @@ class TopicReading(NamedTuple):
         )
 
     def is_as_of(self, zxid: int) -> bool:
-        """Whether the reading shows the topic as of ``zxid``, the newest change known before the reading.
+        """Return whether the reading shows the topic as of ``zxid``, the newest change known before the reading.
 
         False for a missing znode, which has no stamp. States may be newer, as long as they belong to the same topic.
         """
@@ -123,7 +123,7 @@ class ZooKeeperReader:
     request: ClassVar[type[MultiRead]] = MultiRead
     """The bulk request to try; a server that does not know it is read one request a znode."""
     lag_s = 0.0
-    """No lag: each reading begins with a ``sync``."""
+    """Lag of readings: none, because each begins with a ``sync``."""
 
     def __init__(self, address: ZooKeeperAddress | str, *, timeout_s: float = 10.0) -> None:
         self.session = ZooKeeperSession(address, timeout_s=timeout_s)
@@ -151,7 +151,7 @@ class ZooKeeperReader:
         return self.session.chroot
 
     def server_time(self) -> None:
-        """None: only a write shows ZooKeeper's clock, as that of the lease does."""
+        """Return None: only a write shows ZooKeeper's clock, as that of the lease does."""
 
     def catch_up_with(self, lease: Lease) -> None:
         """Refuse, from now on, a server that has not seen every change that the lease's session has seen.
@@ -229,7 +229,7 @@ class ZooKeeperReader:
         )
 
     def traces(self, topics: Sequence[str], *, states: bool = False) -> Mapping[str, TopicTraces]:
-        """Every znode of these names, after the server has caught up with its leader."""
+        """Return every znode of these names, after the server has caught up with its leader."""
         return self.connected(lambda: self._traces(topics, states=states))
 
     def _traces(self, topics: Sequence[str], *, states: bool) -> Mapping[str, TopicTraces]:
@@ -267,7 +267,7 @@ class ZooKeeperReader:
         return 0 if znode is None else znodes.decode_controller_epoch(CONTROLLER_EPOCH, znode.data)
 
     def controller_id(self) -> int | None:
-        """None while none is elected. Raises ``UnsupportedTargetError`` under KRaft."""
+        """Return None while none is elected. Raises ``UnsupportedTargetError`` under KRaft."""
         return self._zookeeper_controller(self.connected(lambda: self.session.get(CONTROLLER)))
 
     def connected(self, read: Callable[[], T]) -> T:
@@ -401,7 +401,7 @@ class ZooKeeperReader:
             listing.note(readings)
 
     def _orphan_configs(self, listing: Listing, before: ChildrenVersion | None) -> frozenset[str]:
-        """Names with a config znode and without a topic; ``before`` was read before the topics."""
+        """Return the names with a config znode and without a topic; ``before`` was read before the topics."""
         is_complete = before is not None and before.children == listing.configs
         if is_complete and self.session.children_version(CONFIGS) == before:
             return frozenset()  # each config was read with its topic, so they need not be listed
@@ -424,7 +424,7 @@ class Listing:
 
     topics: set[str] = field(default_factory=set)
     configs: int = 0
-    """Topics with a config znode."""
+    """Number of topics with a config znode."""
     newest_ms: int = 0
     """The newest time that one of their znodes shows."""
 
@@ -437,7 +437,7 @@ class Listing:
 
 
 def _moving(reassignment: Znode | None) -> frozenset[str]:
-    """The topics that ``/admin/reassign_partitions`` names."""
+    """Return the topics that ``/admin/reassign_partitions`` names."""
     rows = znodes.decode_reassignment(REASSIGNMENT, reassignment.data if reassignment else None)
     return frozenset(row.topic for row in rows)
 

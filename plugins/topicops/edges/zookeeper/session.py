@@ -56,7 +56,7 @@ class KazooHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo i
         super().__init__()
         self._context = context
         self.idle_work: deque[Callable[[], object]] = deque()
-        """What the thread that waits for answers does when none is there."""
+        """Work for the thread that waits for answers, while it has none."""
 
     def select(
         self,
@@ -144,7 +144,7 @@ class ZooKeeperDigest(DigestMD5Mechanism):  # type: ignore[misc]  # pure-sasl is
         self._has_begun = False
 
     def process(self, challenge: bytes | None = None) -> bytes | None:
-        """The answer to a challenge; None begins the login. Raises ``SASLProtocolException``."""
+        """Return the answer to a challenge; None begins the login. Raises ``SASLProtocolException``."""
         if self._has_begun and not challenge:
             raise SASLProtocolException("the server takes no SASL login")
         self._has_begun = True
@@ -163,7 +163,7 @@ def sasl_options(user: str, password: str) -> dict[str, str]:
 AsyncResult = Any
 
 _STAMPS = struct.Struct("!qqqqi")
-"""How a stat begins: czxid, mzxid, ctime, mtime, version."""
+"""Form of the first part of a stat: czxid, mzxid, ctime, mtime, version."""
 
 
 class Znode(msgspec.Struct, frozen=True, eq=False, gc=False):
@@ -171,9 +171,9 @@ class Znode(msgspec.Struct, frozen=True, eq=False, gc=False):
 
     answer: bytes
     start: int
-    """Where the data begins, after its length."""
+    """Position where the data begins, after its length."""
     end: int
-    """Where the data ends and the stat begins."""
+    """Position where the data ends and the stat begins."""
 
     @classmethod
     def of(cls, data: bytes | None, stat: ZnodeStat) -> Self:
@@ -242,7 +242,7 @@ class ZooKeeperSession:
         if isinstance(address, str):
             address = ZooKeeperAddress(hosts=address)
         self.hosts = shown(address.hosts)
-        """For messages; a user before an ``@`` is left out."""
+        """Hosts for messages; a user before an ``@`` is left out."""
         self.timeout_s = timeout_s
         self._kazoo_log = KazooLog()
         self._connected = threading.Event()
@@ -253,7 +253,7 @@ class ZooKeeperSession:
         self._has_login = address.user is not None
         self._context = tls_context(address.tls) if address.tls else None
         self.handler = KazooHandler(self._context)
-        """Its idle work is for kazoo's thread alone, which an error would end."""
+        """Handler; its idle work is for kazoo's thread alone, which an error would end."""
         self.client = self._new_client(address)
 
     def _new_client(self, address: ZooKeeperAddress) -> Any:
@@ -356,7 +356,7 @@ class ZooKeeperSession:
         return None if found is None else tuple(sorted(found[0]))
 
     def children_version(self, path: str) -> ChildrenVersion | None:
-        """How many children a znode has, and since when: an answer that costs a server almost nothing."""
+        """Return how many children a znode has, and since when: an answer that costs a server almost nothing."""
         stat: ZnodeStat | None = self.wait_for(path, self.client.exists_async(path))
         return None if stat is None else ChildrenVersion(stat.numChildren, stat.pzxid)
 
@@ -380,7 +380,7 @@ class ZooKeeperSession:
             raise self.failure(path, error) from error
 
     def failure(self, path: str, error: KazooException | KazooTimeoutError) -> ClusterError:
-        """The error that ``wait_for`` raises when a request on ``path`` fails with ``error``."""
+        """Return the error that ``wait_for`` raises when a request on ``path`` fails with ``error``."""
         where = f"{self.hosts}: {printable(path)}"
         if isinstance(error, KazooTimeoutError):
             return ClusterUnreachableError(
@@ -398,7 +398,7 @@ class ZooKeeperSession:
         return refused(where, self._kazoo_log.refusal or error)
 
     def wait_for_znode(self, path: str, pending: AsyncResult) -> Znode | None:
-        """As ``wait_for``, for a request whose answer is data and stat."""
+        """Wait as ``wait_for``, for a request whose answer is data and stat."""
         found = self.wait_for(path, pending)
         return None if found is None else Znode.of(*found)
 
@@ -430,7 +430,7 @@ class ZooKeeperSession:
 
 
 def shown(hosts: str) -> str:
-    """The hosts without what stands before an ``@``, which no host has: it may be a password."""
+    """Return the hosts without what stands before an ``@``, which no host has: it may be a password."""
     return printable(hosts.rpartition("@")[2])
 
 

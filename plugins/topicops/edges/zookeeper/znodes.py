@@ -3,9 +3,9 @@
 Every decoder takes the znode's path, for the message, and its data; ``None`` and ``b""`` both mean no data. Decoders
 refuse everything that Kafka refuses. For topic and config znodes they refuse more: Kafka reads ``{}`` as a topic
 without partitions and broken config JSON as "no overrides", and a plan built on either would be wrong. A config znode
-without data is what a person leaves who removes all overrides by hand; it has none.
+without data has no override: a person removed all of them by hand.
 
-Source: kafka.zk.ZkData (1.1 to 3.9, of which 1.1 alone takes a partition state without data for no state).
+Source: kafka.zk.ZkData (1.1 to 3.9; only 1.1 reads a partition state without data as no state).
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class Endpoint(msgspec.Struct, frozen=True):
 
     listener: str
     host: str
-    """Without the brackets of an IPv6 address."""
+    """Host without the brackets of an IPv6 address."""
     port: int
     protocol: str
     text: str
-    """As registered: ``LISTENER://host:port``."""
+    """Endpoint as registered: ``LISTENER://host:port``."""
 
 
 class FeatureRange(msgspec.Struct, frozen=True):
@@ -158,7 +158,7 @@ class _RawReassignment(msgspec.Struct):
 
 
 _decoder: Callable[[object], msgspec.json.Decoder[Any]] = cache(msgspec.json.Decoder)
-"""Of a type; built once, because a snapshot decodes a million znodes."""
+"""Decoder of a type; built once, because a snapshot decodes a million znodes."""
 _TOPIC = msgspec.json.Decoder(TopicZnode)
 _STATE = msgspec.json.Decoder(StateZnode)
 
@@ -278,7 +278,7 @@ def decode_feature(path: str, data: bytes | None) -> FeatureZnode:
 
 
 def decode_reassignment(path: str, data: bytes | None) -> tuple[ReassignedPartition, ...]:
-    """Read what ``/admin/reassign_partitions`` asks for; a znode without data asks for nothing."""
+    """Read the moves in ``/admin/reassign_partitions``; a znode without data has none."""
     remedy = "Kafka ignores it and it stays; have it removed with zookeeper-shell"
     return _decoded(_RawReassignment, path, data, remedy).partitions if data else ()
 
@@ -296,7 +296,7 @@ def _refused(path: str, problem: str, remedy: str) -> UndecodableZnodeError:
 
 
 def _is_blank(data: bytes | None) -> bool:
-    """Whether there is nothing but JSON's white space, in which Kafka's parser finds no value and no error."""
+    """Return whether there is nothing but JSON's white space, in which Kafka's parser finds no value and no error."""
     return not (data or b"").strip(b" \t\r\n")
 
 

@@ -71,7 +71,7 @@ class Fleet:
     """The folder of the whole."""
     topics: Path
     runs: Mapping[str, EnvironmentRun]
-    """By environment, in the order in which they were named."""
+    """Runs by environment, in the order in which they were named."""
     connections: ConnectionSource = from_environment
     version: str | None = None
     progress: Callable[[str], None] = no_progress
@@ -82,7 +82,7 @@ class Fleet:
 
 
 def environments_of(topics: Path, named: Sequence[str]) -> tuple[str, ...]:
-    """The environments that a command line names, each once; ``all`` names every one that has a file.
+    """Return the environments that a command line names, each once; ``all`` names every one that has a file.
 
     Raises:
         UsageError: There is no file of any environment.
@@ -107,7 +107,7 @@ def open_fleet(
     progress: Callable[[str], None] = no_progress,
     version: str | None = None,
 ) -> Fleet:
-    """As ``open_run``, for many environments: ``<home>/runs/<group>/<run id>/<environment>``."""
+    """Open as ``open_run``, for many environments: ``<home>/runs/<group>/<run id>/<environment>``."""
     runs = {
         environment: open_run(
             environment=environment,
@@ -145,21 +145,21 @@ class Steps:
         return [run for name, run in self.fleet.runs.items() if name not in self.failures]
 
     def each(self, step: Callable[[EnvironmentRun], T], *, at_once: int = 1) -> dict[str, T]:
-        """What the step gives, by environment; an error ends its environment. One at a time: in this very thread."""
+        """Return a step's results by environment; an error ends its environment. One at a time uses this thread."""
         runs = self.going
         found = map(partial(attempt, step), runs) if at_once == 1 else _side_by_side(step, runs, at_once=at_once)
         values = {run.environment: self.noted(run, value) for run, value in zip(runs, found, strict=True)}
         return {environment: value for environment, value in values.items() if not isinstance(value, Exception)}
 
     def noted(self, run: EnvironmentRun, found: T | Exception) -> T | Exception:
-        """What a step gave; an error ends the environment."""
+        """Return what a step gave; an error ends the environment."""
         if isinstance(found, Exception):
             failed = self.failures[run.environment] = EnvironmentResult.failed(run.environment, found)
             self.fleet.progress(f"{run.environment}: {failed.summary}")
         return found
 
     def report(self, results: Mapping[str, EnvironmentResult]) -> FleetReport:
-        """``fleet.json`` and ``fleet.txt``."""
+        """Return ``fleet.json`` and ``fleet.txt``."""
         report = FleetReport.of([{**results, **self.failures}[name] for name in self.fleet.runs])
         self.fleet.store.write_json("fleet.json", report)
         self.fleet.store.write_text("fleet.txt", f"{fleet_text(report)}\n")
@@ -177,7 +177,7 @@ def _side_by_side(
 
 
 def attempt(step: Callable[[EnvironmentRun], T], run: EnvironmentRun) -> T | Exception:
-    """What the step gives; its error as a value."""
+    """Return what the step gives; its error as a value."""
     try:
         return step(run)
     except Exception as error:  # noqa: BLE001 - one environment's problem, whatever it is, stops no other
@@ -192,7 +192,7 @@ def plan_fleet(
     states: bool = False,
     only: str | None = None,
 ) -> FleetReport:
-    """A plan for each environment, byte for byte that of its own run. Raises ``UsageError`` for an unknown one."""
+    """Plan each environment, byte for byte as in its own run. Raises ``UsageError`` for an unknown one."""
     steps = Steps(fleet)
     _compare(steps, engine, engines, states=states, needs=needs_of(only))
     fleet.progress(f"Planning {len(steps.going)} environments")
@@ -203,7 +203,7 @@ def plan_fleet(
 def drift_fleet(
     fleet: Fleet, *, engine: EngineChoice = "auto", engines: Sequence[DiffEngine] = (), only: str | None = None
 ) -> FleetReport:
-    """Where each live cluster differs from the files; a line for each difference."""
+    """Return where each live cluster differs from the files; a line for each difference."""
     steps = Steps(fleet)
     _compare(steps, engine, engines, states=False, needs=needs_of(only) or no_topic)
     return steps.report(steps.each(partial(_drifted, only=only)))
@@ -247,7 +247,7 @@ def _read_and_compare(
 
     Args:
         judges: What judges the inputs of a run before they are compared.
-        needs: The topics whose files must be valid; None: all.
+        needs: The topics whose files must be valid; None means all.
     """
     fleet, as_tables = steps.fleet, engine.needs_tables or bool(judges)
 
@@ -274,7 +274,7 @@ def _read_and_compare(
 
 
 def _judged(steps: Steps, needs: Needs | None) -> Iterator[tuple[EnvironmentRun, Validated]]:
-    """The files as each environment has them."""
+    """Yield the files as each environment has them."""
     runs, topics = steps.fleet.runs, steps.fleet.topics
     judged = validate_each(read_tree(topics), runs, now=now(), needs=needs)
     read, named = shown_folder(topics), name_in_repository(topics)

@@ -67,7 +67,7 @@ class EnvironmentResult:
     environment: str
     result: Standing
     summary: str
-    """What was found, in one line, or why nothing was."""
+    """Result in one line, or the reason why there is none."""
     code: str | None = None
     exit_status: int = ExitStatus.SUCCESS
     """Status with which the command would end for this environment alone."""
@@ -102,7 +102,7 @@ class EnvironmentResult:
 
 
 def worst(statuses: Iterable[ExitStatus]) -> ExitStatus:
-    """The exit status of several environments: a wrong cluster is worse than one that could not be read."""
+    """Return the exit status of several environments: a wrong cluster is worse than one that could not be read."""
     return max(statuses, key=lambda status: _RISING.index(status) if status in _RISING else len(_RISING))
 
 

@@ -1,1 +1,1 @@
-"""Tell people of runs: one event for each thing that happened, began or is over, once to each receiver."""
+"""Events of runs for people: one for each thing that happened, began or is over, once to each receiver."""

@@ -40,7 +40,7 @@ WORDS: Mapping[EventKind, str] = {
 }
 """Words for the kinds that stay as they are from run to run, until their cause is gone."""
 TROUBLE: frozenset[EventKind] = frozenset(WORDS) - {"held"}
-"""Kinds of which it is told as ``recovered`` when they are over."""
+"""Kinds of trouble; ``recovered`` is sent when they are over."""
 NAMED = 5
 """Number of topics or changes that a sentence names."""
 
@@ -53,7 +53,7 @@ class Event:
     counts: Mapping[str, int] = field(default_factory=dict)
     """Numbers of ``changes``, ``topics``, ``partitions`` and the like; only what the kind has."""
     cause: str
-    """Text that makes it distinct: the same kind with the same cause is told once. Not for people."""
+    """Text that makes it distinct: an event of the same kind and cause is sent once. Not for people."""
     run: str
     """Name: ``<DAG>/<run id>``."""
     format_version: FormatVersion = "1.0"
@@ -61,7 +61,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Told:
-    """What each receiver was told last, of what may still last."""
+    """Last events of each receiver, about what may still last."""
 
     format_version: FormatVersion = "1.0"
     causes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""Tell of events: in the log of the task, by Airflow's metrics, and to each notifier of the environment.
+"""Sends events: to the log of the task, to Airflow's metrics, and to each notifier of the environment.
 
 Notifiers are Airflow's own. They are those of ``environment_dags(notifiers=…)``, and those that ``TOPICOPS_NOTIFY``
 names as ``module:factory``. Each finds the event in the context as ``topicops_event``, also in its templates.
@@ -145,7 +145,7 @@ def _tell_each(found: Telling, receivers: Iterable[tuple[str, BaseNotifier]], co
 
 
 def _those_of_setting() -> Iterator[tuple[str, BaseNotifier]]:
-    """With names of their own: a notifier of a DAG file, of the same class, is another receiver."""
+    """Give them their own names: a notifier of a DAG file, of the same class, is another receiver."""
     try:
         made = notifiers_of_setting()
     except UsageError as error:

@@ -1,4 +1,4 @@
-"""Who was told what: each receiver hears of a cause once, and hears once when it is over."""
+"""What each receiver knows: it gets a cause once, and once more when it is over."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TOLD_FILE = "told.json"
 """File in the folder of a run: what was told of this run alone."""
 
 Tell = Callable[[Event], bool]
-"""Tells one receiver; returns whether the receiver took it."""
+"""Function that sends to one receiver; returns whether the receiver took it."""
 
 
 class Telling:
@@ -57,7 +57,7 @@ class Telling:
         self._lasting = MemoryFile(_file_of(run), Told)
         self._of_run = MemoryFile(run.store.path(TOLD_FILE), Told)
         self.problems: list[str] = []
-        """Reasons why what was told cannot be remembered."""
+        """Reasons why sent events cannot be remembered."""
         self._unsaved: list[tuple[str, Event]] = []
         self._approvals = MemoryFile(_file_of(run, approval), Told) if approval and judged else None
 
@@ -134,7 +134,7 @@ def telling_of_answer(run: EnvironmentRun, *, kind: EventKind, verdict: str, cha
 
 
 def note_end_told(run: EnvironmentRun) -> None:
-    """Note that everybody was told how the run ended, so that nobody is told again that it failed."""
+    """Note that all receivers know how the run ended, so that none gets its failure again."""
     with suppress(ArtifactError):
         run.store.write_text(END_TOLD_FILE, "")
 
@@ -187,7 +187,7 @@ def _file_of(run: EnvironmentRun, dag: str = "") -> Path:
 
 
 def _read(memory: MemoryFile[Told]) -> Told:
-    """Read what was told; a damaged memory tells again rather than nothing."""
+    """Read the sent events; after damage they are sent again."""
     try:
         return memory.read() or Told()
     except ArtifactError:

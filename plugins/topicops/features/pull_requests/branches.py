@@ -40,7 +40,7 @@ class Branches:
     after: Path
     """Topics as the merge would have them; policy (environments, profiles, owners) is the base branch's."""
     after_with_policy: Path
-    """Topics as the merge would have them, policy included."""
+    """Topics and policy as the merge would have them."""
     changed: tuple[str, ...]
     """Files that the merge would change, relative to the folder of topics, sorted; both names of a renamed one."""
 

@@ -60,7 +60,7 @@ from topicops.steps.reporting.plan_wording import (
 COMMENT_LIMIT = 65_000
 """Characters of one comment; GitHub takes 65,536."""
 _OTHERS_SHOWN, _TOPICS_SHOWN, _LOADS_SHOWN, _DIGESTS_SHOWN, _RACKS_SHOWN = 10, 5, 50, 50, 10
-"""What is below the changes must leave room for them."""
+"""Most entries of each part below the changes, so that the changes have room."""
 _BAR = 20
 """Cells of a bar."""
 _MARKER = re.compile(r"<!-- topicops:comment environment=([A-Za-z0-9_-]+) kind=(plan|note) -->\n")
@@ -202,7 +202,7 @@ def _link(text: str, url: str) -> str:
 
 
 def _loss_lines(plan: Plan) -> list[str]:
-    """A line for each rack; none where nothing changes, or the partition states are not known."""
+    """Return a line for each rack; none where nothing changes, or the partition states are not known."""
     table = plan.change_set.rack_losses
     if table is None or not plan.changes:
         return []

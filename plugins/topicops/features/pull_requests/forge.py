@@ -51,7 +51,7 @@ class Review:
     verdict: ReviewVerdict
     submitted_at: datetime
     commit: str | None = None
-    """Newest commit on the page that the reviewer saw; empty if not told. None means that this forge never tells it."""
+    """Newest commit on the page that the reviewer saw; empty if unknown. None means that the forge never gives it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,10 +67,10 @@ class Authors:
 class CheckResult(StrEnum):
     SUCCESS = "success"
     NEUTRAL = "neutral"
-    """Nothing is wrong, and something waits for a person. A forge without this word takes it for a success."""
+    """Nothing is wrong, and something waits for a person. A forge without this word treats it as a success."""
     FAILURE = "failure"
     PENDING = "pending"
-    """A job is at work on it; until it ends, a required check lets nobody merge."""
+    """A job works on it; until it ends, a required check blocks the merge."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -42,7 +42,7 @@ class ReviewFacts:
     authors: Authors = field(default_factory=Authors)
     reviewers: Mapping[str, tuple[str, ...]]
     members: Callable[[str], frozenset[str] | None]
-    """Gives the logins of a team. None means that the forge does not say."""
+    """Function that gives the logins of a team. None means that the forge does not say."""
     problem: str = ""
     """Reason why the forge does not say who gave and who wrote what; no review counts then."""
 

@@ -1,7 +1,7 @@
-"""Reviews that CI signs and hands to a run of Airflow. What is not genuine, or not for here, approves nothing.
+"""Reviews that CI signs and hands to a run of Airflow. A forged one, or one for another environment, approves nothing.
 
-CI and Airflow share a key, ``TOPICOPS_REVIEW_KEY``. Whoever has no key can make neither a review nor a record of what
-a comment showed.
+CI and Airflow share a key, ``TOPICOPS_REVIEW_KEY``. Without the key no one can make a review, or a record of what a
+comment showed.
 """
 
 from __future__ import annotations

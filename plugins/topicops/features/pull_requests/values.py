@@ -100,7 +100,7 @@ class Shown:
     since: datetime
     """Time in UTC, by the forge's clock. A review that is older is not about the change."""
     heads: tuple[str, ...]
-    """Newest commits of the branch, in order, of which it was shown; a review of another one is not about it."""
+    """Newest commits of the branch, in order, for which it was shown; a review of another one does not count."""
 
 
 ShownByDigest = Mapping[str, Shown]

@@ -40,7 +40,7 @@ PAUSE_S = 1.0
 
 @contextmanager
 def beside(run: EnvironmentRun) -> Iterator[None]:
-    """One Spark application for ``before`` and the steps after it in the same block.
+    """Keep one Spark application for ``before`` and the steps after it in the same block.
 
     A Spark of this machine starts while Great Expectations is imported; either takes seconds.
     """
@@ -53,7 +53,7 @@ def beside(run: EnvironmentRun) -> Iterator[None]:
 
 
 def before(run: EnvironmentRun) -> QualityReport:
-    """``quality-before.json``: may the inputs be trusted, and is the cluster fit for changes?"""
+    """Return ``quality-before.json``: may the inputs be trusted, and is the cluster fit for changes?"""
     from topicops.features.quality.edges.evaluation import listed_frames, rows_frame, spec_frames
     from topicops.features.spark.edges.frames import RunTables
     from topicops.features.spark.edges.session import spark_session
@@ -135,7 +135,7 @@ def frames_after(tables: RunTables, known: Afterwards) -> Frames:
 
 
 def expected_after(live: ClusterSnapshot, differences: Mapping[str, str]) -> Mapping[RowKind, int]:
-    """How many rows of a kind there must be, where that is known."""
+    """Return how many rows of a kind there must be, where that is known."""
     going = sum(live.topics[name].partitions for name in live.deleting if name in live.topics)
     return {
         "partition": live.partitions - going,
@@ -177,7 +177,7 @@ def _check_quality(
 def differing_topics(
     live: ClusterSnapshot, *, reader: LiveReader, brokers: BrokerMetadata, clock: Clock
 ) -> Mapping[str, str]:
-    """What the brokers say otherwise, by topic; an empty text where they agree. Topics that differ are read again.
+    """Return the brokers' differences by topic; an empty text if they agree. Topics that differ are read again.
 
     Topics that are being deleted are left out. When no broker answers, the only entry has no name and gives the reason.
     """
@@ -195,7 +195,7 @@ def differing_topics(
 def _readings(
     live: ClusterSnapshot, found: dict[str, str], reader: LiveReader, clock: Clock
 ) -> Iterator[Mapping[str, LiveTopic]]:
-    """The topics to compare, then those that differed, read again. Removes topics from ``found`` that are gone."""
+    """Yield the topics to compare, then those that differed, read again. Removes lost topics from ``found``."""
     yield from in_parts(live.topics, [name for name in live.topics if name not in live.deleting], size=TOPICS_AT_ONCE)
     for _ in range(READINGS - 1):
         differing = sorted(name for name, text in found.items() if text)

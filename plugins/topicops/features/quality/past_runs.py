@@ -18,7 +18,7 @@ RUNS_SHOWN = 30
 class RunQuality:
     before: QualityReport | None
     after: QualityReport | None
-    """None: the run has not reached that suite, or ended before it."""
+    """Report of the suite; None means that the run has not reached it, or ended before."""
 
     @property
     def checked_at(self) -> datetime:
@@ -27,13 +27,13 @@ class RunQuality:
 
 
 def runs_without_rules(home: Path, group: str) -> int:
-    """How many runs of a DAG evaluated no rule: they were quiet, ended before, or have only begun."""
+    """Return how many runs of a DAG evaluated no rule: they were quiet, ended before, or have only begun."""
     folders = folders_in(runs_folder(home, group, "any").parent)
     return sum(not _written_at(folder) for folder in folders)
 
 
 def quality_history(home: Path, group: str, *, most: int = RUNS_SHOWN) -> tuple[RunQuality, ...]:
-    """The last ``most`` runs of a DAG that evaluated any rule, newest first.
+    """Return the last ``most`` runs of a DAG that evaluated any rule, newest first.
 
     A file that is damaged or of another format is skipped: one such run must not hide the others.
     """

@@ -29,7 +29,7 @@ class SpecRow(NamedTuple):
     file: str
     owner: str
     described: int
-    """How many specs name the topic."""
+    """Number of specs that name the topic."""
 
 
 class SpecConfigRow(NamedTuple):
@@ -38,7 +38,7 @@ class SpecConfigRow(NamedTuple):
     topic: str
     config: str
     spec_problem: str
-    """Why a broker would refuse the value; empty when it accepts it."""
+    """Reason why a broker would refuse the value; empty when it accepts it."""
 
 
 class ListedTopicRow(NamedTuple):
@@ -60,7 +60,7 @@ class LiveConfigRow(NamedTuple):
     topic: str
     config: str
     live_problem: str
-    """Why brokers of the environment's release would refuse the value; empty when they accept it."""
+    """Reason why brokers of the environment's release would refuse the value; empty when they accept it."""
 
 
 class InputsRow(NamedTuple):
@@ -70,7 +70,7 @@ class InputsRow(NamedTuple):
     topics_last_good: int
     """The number of topics now, where there is no last good snapshot."""
     topics_at_least: int
-    """How many topics ``limits.shrinkPercent`` requires, from the last good number."""
+    """Number of topics that ``limits.shrinkPercent`` requires, from the last good number."""
     live_brokers: int
     min_live_brokers: int
     brokers_without_rack: int
@@ -109,7 +109,7 @@ class BrokerRow(NamedTuple):
     preferred: int
     """Partitions whose first replica is on this broker."""
     led: int
-    """How many of these partitions the broker leads."""
+    """Number of these partitions that the broker leads."""
 
 
 class DeletionRow(NamedTuple):
@@ -118,7 +118,7 @@ class DeletionRow(NamedTuple):
     topic: str
     age_ms: int
     stuck_from_ms: int
-    """The age from which the marker counts as stuck; 0 for a topic whose deletion this run has verified."""
+    """Age from which the marker counts as stuck; 0 for a topic whose deletion this run has verified."""
 
 
 class ConfigZnodeRow(NamedTuple):
@@ -133,7 +133,7 @@ class DifferenceRow(NamedTuple):
 
     topic: str
     differences: str
-    """How the brokers differ from the source; empty when they agree."""
+    """Differences between the brokers and the source; empty when they agree."""
 
 
 class ClusterRow(NamedTuple):
@@ -153,7 +153,7 @@ class Layout:
     own: str
     """A column that no other kind has, and that is never null."""
     key: tuple[str, ...]
-    """What names a row; empty where there is only one."""
+    """Columns that name a row; empty if there is only one row."""
 
 
 LAYOUTS: Mapping[RowKind, Layout] = {
@@ -190,7 +190,7 @@ class Rule:
     holds: str
     """Spark SQL, true for a good row; null counts as false."""
     shows: str = ""
-    """What is shown of a failing row besides its key: columns with ", " between them, or ``<expression> AS <name>``."""
+    """Columns of a failing row shown besides its key: columns with ", " between them, or ``<expression> AS <name>``."""
 
 
 # fmt: off
@@ -258,9 +258,9 @@ class Afterwards:
     known_identities: Mapping[str, str] | None = None
     """The identity of each topic at the last run."""
     own_topic_identities: Collection[str] = ()
-    """Of the identities that are not the known ones, those of topics that this tool created."""
+    """Unknown identities that belong to topics which this tool created."""
     differences: Mapping[str, str] | None = None
-    """How the brokers differ from the source, by topic; None when they were not asked."""
+    """Differences between the brokers and the source, by topic; None means that the brokers were not asked."""
 
 
 def deletion_rows(live: ClusterSnapshot, afterwards: Afterwards) -> list[DeletionRow]:
@@ -271,7 +271,7 @@ def deletion_rows(live: ClusterSnapshot, afterwards: Afterwards) -> list[Deletio
 
 
 def topics_at_least(topics_last_good: int, shrink_percent: int) -> int:
-    """How many topics are required. Rounded up: at 10 % one of 15 topics may be missing, not two."""
+    """Return how many topics are required. Rounded up: at 10 % one of 15 topics may be missing, not two."""
     return -(-topics_last_good * (100 - shrink_percent) // 100)
 
 

@@ -61,7 +61,7 @@ class GoodRun:
     state: RunState
     """State that the run left, and that the rules judged last."""
     has_empty_plan: bool
-    """Whether the plan of this very state is known to have no change."""
+    """Whether the plan of exactly this state is known to have no change."""
     checked_at: datetime
     """Time at which the rules were last evaluated, UTC."""
     holds_until: datetime | None = None

@@ -33,7 +33,7 @@ class PartitionKinds:
 
     @classmethod
     def of(cls, live: ClusterSnapshot) -> PartitionKinds:
-        """From a snapshot with states. Topics that are being deleted are left out: nobody can use them."""
+        """Count from a snapshot with states, without topics that are being deleted: no client can use them."""
         names: defaultdict[Kind, list[PartitionName]] = defaultdict(list)
         for topic in live.topics.values():
             if topic.name not in live.deleting:
@@ -60,7 +60,7 @@ class PartitionKinds:
         return offline, below
 
     def leaders(self, live: Collection[int]) -> Counter[int]:
-        """How many partitions each broker leads then."""
+        """Return how many partitions each broker leads then."""
         found = Counter[int]()
         for _, fate, names in self.fates(live):
             if fate.leader is not None:

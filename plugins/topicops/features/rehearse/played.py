@@ -24,7 +24,7 @@ class Effect(StrEnum):
 
     DONE = "done"
     SKEWED = "skewed"
-    """Done, but a partition that it makes is led by another broker than planned, or by none."""
+    """Done, but the leader of a partition is not the planned broker, or there is none."""
     HANGS = "hangs"
     """A deletion that would wait for a broker; apply does not begin it."""
     REFUSED = "refused"
@@ -147,7 +147,7 @@ def rehearse(
 
 
 def after_plan(live: ClusterSnapshot, changes: Sequence[Change], *, is_kraft: bool = False) -> ClusterSnapshot:
-    """The snapshot once all these changes are done; arguments as for ``rehearse``."""
+    """Return the snapshot once all these changes are done; arguments as for ``rehearse``."""
     stage = Stage(live, changes, is_kraft=is_kraft)
     for change in changes:
         stage.play(change)
@@ -179,7 +179,7 @@ class Stage:
         return RehearsedChange(topic=change.topic, action=change.action, effect=effect, reason=reason)
 
     def _unsent(self, change: Change) -> tuple[Effect, str] | None:
-        """What becomes of a change that apply does not send, and why. None: it sends it."""
+        """Return what becomes of a change that apply does not send, and why. None means that it sends it."""
         comparison = compare(change, self.live.traces(change.topic))
         if comparison.match is Match.AFTER:
             return Effect.DONE, "already so"
@@ -205,7 +205,7 @@ class Stage:
 
 
 def _ends_deleted(live: ClusterSnapshot, name: str) -> bool:
-    """Whether the topic is marked for deletion, and no dead broker holds that up."""
+    """Return whether the topic is marked for deletion, and no dead broker holds that up."""
     holders = {broker for row in live.topics[name].assignment.values() for broker in row}
     return name in live.deleting and holders <= live.brokers.keys()
 
@@ -225,7 +225,7 @@ def _checked_step(live: ClusterSnapshot, changes: Sequence[Change], lost: Collec
 def _with_skew(
     changes: Sequence[Change], played: Sequence[RehearsedChange], kinds: PartitionKinds, brokers: Collection[int]
 ) -> Iterator[RehearsedChange]:
-    """The changes in their order; creates and expansions that are done may have leaders elsewhere than planned."""
+    """Yield the changes in order; done creates and expansions may have other leaders than planned."""
     moved = {
         name
         for kind, fate, names in kinds.fates(brokers)

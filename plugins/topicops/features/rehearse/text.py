@@ -22,7 +22,7 @@ _RACKS_HEAD = ("without rack", "offline", "below min ISR", "leaders that move", 
 
 
 def rehearsal_text(found: Rehearsal) -> str:
-    """What happens, the changes, each topic of the plan, the load of the brokers, and what is lost, in this order."""
+    """Show what happens, the changes, each topic of the plan, the brokers' load, and what is lost, in this order."""
     parts = [
         [f"Rehearsal in {found.environment}: {_story(found)}."],
         ["Changes:", *(f"  {change.action} {change.topic}: {_effect(change)}" for change in found.changes)],

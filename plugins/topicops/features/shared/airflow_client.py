@@ -38,7 +38,7 @@ class TaskState(msgspec.Struct, frozen=True, kw_only=True):
     state: str | None
     try_number: int
     map_index: int = -1
-    """-1: the task is there once."""
+    """Index of a mapped task; -1 means that the task is there once."""
     duration: float | None = None
     """Seconds."""
 
@@ -99,7 +99,7 @@ class AirflowClient:
         return self.send("GET", f"/api/v2/dags/{dag_id}", _Dag).bundle_version
 
     def run_page(self, dag_id: str, run_id: str) -> str:
-        """Where people look at a run."""
+        """Return where people look at a run."""
         return f"{self.url}/dags/{dag_id}/runs/{quote(run_id, safe='')}"
 
     def trigger(self, dag_id: str, conf: Mapping[str, object]) -> str:

@@ -19,13 +19,13 @@ from topicops.model.errors import LocalClusterError, TopicopsError
 JAVA_VERSIONS = (17, 21)
 _TIMEOUT_S = 20.0
 _UNUSED_S = 30 * 24 * 3600.0
-"""An archive that nobody used for so long is removed when another of its kind is created."""
+"""Time without use after which an archive is removed, when another of its kind is created."""
 
 _log = logging.getLogger(__name__)
 
 
 def find_java(environ: Mapping[str, str] = os.environ) -> Path:
-    """The first Java 17 or 21 of ``JAVA_HOME`` and ``PATH``.
+    """Return the first Java 17 or 21 of ``JAVA_HOME`` and ``PATH``.
 
     Raises:
         LocalClusterError: There is none; one line names what was found and what to install.
@@ -43,7 +43,7 @@ def find_java(environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def java_version(java: Path) -> int | None:
-    """The feature release, 17 for ``17.0.15``; None when ``java`` does not run."""
+    """Return the feature release, 17 for ``17.0.15``; None when ``java`` does not run."""
     try:
         result = subprocess.run([java, "-version"], capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -60,14 +60,14 @@ def _java_candidates(environ: Mapping[str, str]) -> Iterator[Path]:
 
 
 def noexec_problem(text: str) -> str:
-    """Why Java could not load a library that it unpacks below the folder for temporary files; empty: no such error."""
+    """Say why Java could not load a library that it unpacks into the temporary folder; empty: no such error."""
     if "UnsatisfiedLinkError" in text and "failed to map segment" in text:
         return "the folder for temporary files is mounted noexec: set TMPDIR to another"
     return ""
 
 
 def last_lines(log: Path, lines: int = 15) -> str:
-    """The end of a log, indented; a sentence when there is no log."""
+    """Return the end of a log, indented; a sentence when there is no log."""
     try:
         text = log.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:]
     except OSError:
@@ -77,7 +77,7 @@ def last_lines(log: Path, lines: int = 15) -> str:
 
 
 def pyspark_jars() -> Path:
-    """The folder of jars inside the installed pyspark, found without importing it."""
+    """Return the folder of jars inside the installed pyspark, found without importing it."""
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise LocalClusterError("pyspark is not installed; install topicops again")
@@ -85,7 +85,7 @@ def pyspark_jars() -> Path:
 
 
 def class_archive_path(title: str, java: Path, jars: Iterable[Path], flags: Sequence[str]) -> Path:
-    """The path of a class-data archive in the cache folder, whether it exists or not: decision 0012.
+    """Return the path of a class-data archive in the cache folder, whether it exists or not: decision 0012.
 
     The JVM accepts an archive only with the Java, the jars and the flags that it was created with, so its name depends
     on them.
@@ -97,7 +97,7 @@ def class_archive_path(title: str, java: Path, jars: Iterable[Path], flags: Sequ
 
 
 def created_archive(title: str, path: Callable[[], Path], create: Callable[[Path], None]) -> Path | None:
-    """The archive, created if it is missing; None when that fails: it is optional, without it a start takes longer."""
+    """Return the archive, created if missing; None when that fails: without it a start only takes longer."""
     try:
         archive = path()
         if not archive.is_file():
@@ -110,7 +110,7 @@ def created_archive(title: str, path: Callable[[], Path], create: Callable[[Path
 
 
 def mark_used(archive: Path) -> bool:
-    """Whether there is such an archive; its time is then that of now, so that it is kept."""
+    """Return whether there is such an archive; its time is then that of now, so that it is kept."""
     with suppress(OSError):  # the cache of a container may be read-only
         os.utime(archive)
     return archive.is_file()
@@ -127,7 +127,7 @@ def _remove_unused(archive: Path) -> None:
 
 
 def default_cache() -> Path:
-    """``$TOPICOPS_CACHE``, else ``$XDG_CACHE_HOME/topicops``, else ``~/.cache/topicops``."""
+    """Return ``$TOPICOPS_CACHE``, else ``$XDG_CACHE_HOME/topicops``, else ``~/.cache/topicops``."""
     if own := os.environ.get("TOPICOPS_CACHE"):
         return Path(own).absolute()
     base = os.environ.get("XDG_CACHE_HOME")

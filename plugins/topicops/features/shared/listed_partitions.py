@@ -1,4 +1,4 @@
-"""Partitions of a live topic as the brokers tell clients of them."""
+"""Partitions of a live topic as the brokers show them to clients."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class ListedPartition:
     replicas: tuple[int, ...]
     """All, with those that are being added."""
     health: PartitionHealth
-    """Its ``min_isr`` is the topic's own, else the brokers', as Kafka's tool takes it: also above the replicas."""
+    """Health by the topic's own ``min_isr``, else the brokers', as Kafka's tool takes it: also above the replicas."""
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
 
@@ -27,7 +27,7 @@ class ListedPartition:
 
 
 def listed_partitions(snapshot: ClusterSnapshot, topic: LiveTopic) -> Iterator[ListedPartition]:
-    """Each partition, by id; one without a state has neither leader nor ISR."""
+    """Yield each partition, by id; one without a state has neither leader nor ISR."""
     min_isr = min_insync_replicas(topic.overrides, snapshot.broker_defaults)
     for p, replicas in sorted(topic.assignment.items()):
         yield ListedPartition(

@@ -1,4 +1,4 @@
-"""Writes files below ``topics/``: each as a whole or not at all, and none over what somebody else wrote."""
+"""Writes files below ``topics/``: each as a whole or not at all, and never over a file of someone else."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from topicops.model.specs.document import Document, Node
 
 
 def shown(path: Path) -> str:
-    """As diagnostics name it: relative to the working folder, with ``/``."""
+    """Return the path as diagnostics name it: relative to the working folder, with ``/``."""
     return os.path.relpath(path).replace(os.sep, "/")
 
 
@@ -28,7 +28,7 @@ def document_of(topics: Path, below: str, text: str) -> Document:
 
 
 def root_of(text: str, file: str, *, room: int) -> Node:
-    """What a text says. Raises ``SpecError`` where it cannot be read, with places in ``file``."""
+    """Return what a text says. Raises ``SpecError`` where it cannot be read, with places in ``file``."""
     try:
         return read_document(text.encode(), room=room)
     except ReadingError as error:

@@ -20,13 +20,13 @@ class Chunk(NamedTuple):
 
 
 def source_at(lines: Sequence[str], span: Span) -> str:
-    """The character at the start of ``span``; empty past the end of the text."""
+    """Return the character at the start of ``span``; empty past the end of the text."""
     line = lines[span.line - 1] if span.line <= len(lines) else ""
     return line[span.column - 1 : span.column]
 
 
 def is_block(node: Node, lines: Sequence[str]) -> bool:
-    """Whether the node is a mapping or a list in block style, without brackets."""
+    """Return whether the node is a mapping or a list in block style, without brackets."""
     return not isinstance(node, Text) and source_at(lines, node.span) not in ("{", "[")
 
 
@@ -35,7 +35,7 @@ def indentation(line: str) -> int:
 
 
 def is_bare(line: str) -> bool:
-    """A blank line, or one that is a comment only."""
+    """Return a blank line, or one that is a comment only."""
     return not line.strip() or line.lstrip(" ").startswith("#")
 
 
@@ -56,7 +56,7 @@ def last_line(node: Node, lines: Sequence[str], *, below: int, line: int) -> int
 
 
 def _end_of_block_text(lines: Sequence[str], header: Span, below: int) -> int:
-    """The last line of a block text; with ``|+`` the blank lines after it belong to it."""
+    """Return the last line of a block text; with ``|+`` the blank lines after it belong to it."""
     keeps_blanks = "+" in lines[header.line - 1][header.column - 1 :].partition("#")[0]
     last = header.line
     for number, line in enumerate(lines[header.line :], header.line + 1):
@@ -80,7 +80,7 @@ def chunks_of(fields: Fields, lines: Sequence[str], *, start: int, end: int) -> 
 
 
 def end_of(entry: Entry, lines: Sequence[str], *, end: int) -> int:
-    """The first line, at most ``end``, after a field and after the comments below it that are indented deeper."""
+    """Return the first line, at most ``end``, after a field and the comments below it that are indented deeper."""
     key, value = entry
     depth = key.span.column - 1
     line = last_line(value, lines, below=depth, line=key.span.line) + 1
@@ -103,7 +103,7 @@ def plain_value(node: Node | None) -> PlainValue:
 
 
 def field_of(node: Node | None, *path: str) -> Node | None:
-    """What stands under a path of keys; None where there is no such field."""
+    """Return what stands under a path of keys; None where there is no such field."""
     for name in path:
         entries = node.entries if isinstance(node, Fields) else ()
         node = next((value for key, value in entries if key.text == name), None)

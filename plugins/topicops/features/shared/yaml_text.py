@@ -11,7 +11,7 @@ from topicops.model.specs.topic_config import SMALLEST_UNITS, TOPIC_CONFIGS, UNI
 
 Scalar = str | int | float | bool | None
 Content = Scalar | tuple["Content", ...] | Mapping[str, "Content"]
-"""What a field holds; a ``str`` is written so that it is read back as text."""
+"""Content of a field; a ``str`` is written so that it is read back as text."""
 
 _STEP = "  "
 _PLAIN = re.compile(r"[^\W\d][^\n]*|/[^\n]*")
@@ -28,12 +28,12 @@ _ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
 def document_text(kind: str, metadata: Mapping[str, Content], blocks: Mapping[str, Content]) -> str:
-    """The text of a whole file; ``blocks`` come after the metadata."""
+    """Return the text of a whole file; ``blocks`` come after the metadata."""
     return text_of({"apiVersion": API_VERSION, "kind": kind, "metadata": metadata, **blocks})
 
 
 def text_of(fields: Mapping[str, Content]) -> str:
-    """The lines of a block mapping; each ends with a line feed."""
+    """Return the lines of a block mapping; each ends with a line feed."""
     return "".join(f"{line}\n" for line in _block(fields))
 
 
@@ -48,7 +48,7 @@ def scalar(text: str, *, inside: bool = False) -> str:
 
 
 def config_content(name: str, canonical: str) -> Scalar:
-    """A config's value as people write it: ``7d``, ``1GiB``, a plain number, true or false, else text."""
+    """Return a config's value as people write it: ``7d``, ``1GiB``, a plain number, true or false, else text."""
     config = TOPIC_CONFIGS[name]
     if config.type == "BOOLEAN":
         return canonical == "true"

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from topicops.edges.tables.table_folder import TableFolder
 
 FROM_TOPICS = 100_000
-"""From this many topics on, a plan by Spark takes no more seconds than one by Python, with Spark's start.
+"""Number of topics from which a plan by Spark is as fast as one by Python, with Spark's start.
 
 Source: benchmarks/results/engine.json, on a machine of two cores: of Spark's seconds Python took 0.11 at 500 topics,
 0.23 at 5,000, 0.86 at 50,000 and 1.07 at 100,000.

@@ -1,4 +1,4 @@
-"""When a partition breaks a rule about its health, and because of which brokers: SQL of Spark.
+"""Rules about a partition's health, and the brokers that break them, as SQL of Spark.
 
 The columns are those of ``PartitionRow``. A test holds the counts to those of ``steps.facts``.
 """
@@ -17,7 +17,7 @@ HOLDS: Mapping[str, str] = {
     Code.Q26: "leader = -1 OR array_contains(isr, leader)",
     Code.Q27: "size(dead_replicas) = 0",
 }
-"""By rule: true for a good partition; null counts as false."""
+"""Conditions of a good partition, by rule; null counts as false."""
 BROKERS_AT_FAULT: Mapping[str, str] = {
     Code.Q11: "IF(leader = -1, slice(replicas, 1, 1), array(leader))",
     Code.Q12: "missing_replicas",

@@ -69,18 +69,18 @@ class SparkPlace:
 
     kind: SparkKind
     named: str
-    """As messages name it: ``TOPICOPS_SPARK=sc://host:15002/;token=***``."""
+    """Place as messages name it: ``TOPICOPS_SPARK=sc://host:15002/;token=***``."""
     address: str = field(repr=False)
     """A master of Spark, or the address of a Connect server."""
     conf: Mapping[str, str] = field(default_factory=dict, repr=False)
     memory: str | None = None
-    """Of the driver's heap; None: it is not given."""
+    """Memory of the driver's heap; None means that it is not given."""
     servers: Sequence[tuple[str, int]] = ()
     """Host and port of each master of Spark, or of the Connect server; none for other cluster managers."""
 
 
 def spark_place(setting: str | None, connections: ConnectionSource) -> SparkPlace:
-    """Where Spark runs: at ``setting``, else at ``TOPICOPS_SPARK``, else on this machine.
+    """Return where Spark runs: at ``setting``, else at ``TOPICOPS_SPARK``, else on this machine.
 
     Raises ``UsageError`` for a setting that cannot be used; the text shows no value that may be secret.
     """
@@ -109,12 +109,12 @@ def spark_place(setting: str | None, connections: ConnectionSource) -> SparkPlac
 
 
 def spark_kind(address: str) -> SparkKind | None:
-    """The kind of Spark that an address names; None: it has no form that is known."""
+    """Return the kind of Spark that an address names; None means that it has no form that is known."""
     return next((kind for kind, pattern in _KINDS.items() if pattern.fullmatch(address)), None)
 
 
 def masked(address: str) -> str:
-    """The address without what may be secret: a login, and all parameters but those that are known as harmless."""
+    """Mask what may be secret in an address: a login, and all parameters except known harmless ones."""
     if "://" not in address and spark_kind(address):
         return address
     found = None if "@" in address else _ADDRESS.fullmatch(address)
@@ -124,14 +124,14 @@ def masked(address: str) -> str:
 
 
 def without_secrets(text: str) -> str:
-    """The text with ``***`` for each secret of the places that this process has used."""
+    """Return the text with ``***`` for each secret of the places that this process has used."""
     for secret in sorted(_secrets, key=len, reverse=True):
         text = text.replace(secret, _MASK)
     return text
 
 
 def secrets_of_settings() -> Sequence[str]:
-    """The secret texts in the variables, for a log that can mask them."""
+    """Return the secret texts in the variables, for a log that can mask them."""
     conf = _given_conf()
     named = [value for name, value in conf.items() if _SECRET_NAME.search(name)]
     return sorted({*_secrets_of_address(os.environ.get(SETTING, "")), *named})
@@ -198,7 +198,7 @@ def _with_port(host: str, port: int | None) -> str:
 
 
 def _connect_address_of(connection: ConnectionFields) -> str:
-    """Source: apache-airflow-providers-apache-spark, SparkConnectHook#get_connection_url (6.3)."""
+    """Return the address. Source: apache-airflow-providers-apache-spark, SparkConnectHook#get_connection_url (6.3)."""
     host = connection.host.removeprefix("sc://").rstrip("/")
     if not host:
         raise UsageError("the connection has no host; give it the Connect server's")
@@ -214,7 +214,7 @@ def _connect_address_of(connection: ConnectionFields) -> str:
 
 
 def _conf_of(connection: ConnectionFields) -> dict[str, str]:
-    """The extra as settings of Spark. An unknown one is refused: it may be there to make the connection safe."""
+    """Return the extra as settings of Spark. An unknown one is refused: it may be there to make the connection safe."""
     known = {"use_ssl"} if connection.conn_type == "spark_connect" else {*_EXTRAS, *_OF_SPARK_SUBMIT_ALONE}
     unknown = sorted(name for name in connection.extra if name not in known and not name.startswith("spark."))
     if unknown:
@@ -243,12 +243,12 @@ def _servers(address: str) -> Iterator[tuple[str, int]]:
 
 
 def _hosts(address: str) -> str:
-    """What stands between the schemes and the first path or parameter."""
+    """Return what stands between the schemes and the first path or parameter."""
     return _parameters(re.sub(r"^(?:[a-zA-Z0-9+.-]+://){1,2}", "", address))[0]
 
 
 def _parameters(text: str) -> Sequence[str]:
-    """The text in parts: what comes first, and then each with the sign before it."""
+    """Return the text in parts: what comes first, and then each with the sign before it."""
     return re.split(r"(?=[/;?#])", text)
 
 
@@ -260,7 +260,7 @@ def _masked_parameter(part: str) -> str:
 
 
 def _secrets_of_address(address: str) -> Iterator[str]:
-    """All that ``masked`` leaves out, in each way in which Spark may write it."""
+    """Yield all that ``masked`` leaves out, in each way in which Spark may write it."""
     hosts, *parameters = _parameters(address.partition("://")[2])
     for part in parameters:
         name, _, value = part[1:].partition("=")

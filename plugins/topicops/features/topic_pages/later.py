@@ -34,7 +34,7 @@ class LaterRun:
     outcomes: Mapping[str, OutcomeStatus] = field(default_factory=dict)
     """Newest outcome, by topic."""
     is_open: bool = False
-    """Whether it sends still, or ended in the middle: of some requests nobody knows the outcome."""
+    """Whether it still sends, or ended in the middle: then the outcome of some requests is unknown."""
 
 
 def outcomes_of(later: Sequence[LaterRun]) -> Mapping[str, OutcomeStatus]:

@@ -66,7 +66,7 @@ class PlannedChange:
     title: str
     """``configure``, or ``blocked``."""
     word: Word | Literal["run"]
-    """State; ``rejected`` means held, and a person said no."""
+    """State of the change; ``rejected`` means that it is held, and a person rejected it."""
     run: str
     """``<DAG>/<run id>`` of the run with that plan."""
     reasons: tuple[str, ...] = ()

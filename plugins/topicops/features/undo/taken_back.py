@@ -35,13 +35,13 @@ _NOT_SURE = "the run does not know whether its request took effect"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpecFiles:
-    """The files of now, and how earlier ones are found."""
+    """The present files, and how earlier ones are found."""
 
     topics: Path
     tree: Tree
     desired: Desired
     versions: Callable[[Document], Iterable[Version]]
-    """Gives the versions of one file, newest first, as far as git has them."""
+    """Function that gives the versions of one file, newest first, as far as git has them."""
     needs: Needs
     """Topics whose files must be valid: those of the run."""
     now: datetime

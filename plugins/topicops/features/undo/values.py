@@ -49,9 +49,9 @@ class Undo:
     retire: tuple[str, ...] = ()
     """Commands for the topics that the run created: only a tombstone deletes them, and only a person writes one."""
     by_hand: tuple[UndoNote, ...] = ()
-    """What the files must ask for, where undo cannot edit them."""
+    """Edits that people must make in the files, because undo cannot."""
     done: tuple[UndoNote, ...] = ()
-    """What the files of now ask for already."""
+    """Requests that the present files contain already."""
     notes: tuple[str, ...] = ()
     plan: PlanFile | None = None
     """Plan as in ``plan.json``. None means that no file was edited."""

@@ -49,7 +49,7 @@ VIEW_DEADLINE_S = 3.0
 
 
 def broker_patience_s() -> float:
-    """``$TOPICOPS_BROKER_PATIENCE`` in seconds; 0 without it. Raises ``UsageError`` for what is no duration."""
+    """Return ``$TOPICOPS_BROKER_PATIENCE`` in seconds; 0 without it. Raises ``UsageError`` for what is no duration."""
     text = os.environ.get(BROKER_PATIENCE) or "0s"
     try:
         return read_duration_ms(text) / 1000
@@ -66,9 +66,9 @@ class Access:
     """Name of the run; shown to other runs that wait for the lease."""
     home: Path
     connections: ConnectionSource
-    """Finds a connection by its id; asks for each of them once."""
+    """Function that finds a connection by its id; asks for each of them once."""
     interrupted: Callable[[], bool] = lambda: False
-    """Once true, waits for the lease and for brokers end early."""
+    """Function that returns true to end waits for the lease and for brokers early."""
 
     def zookeeper(self) -> ZooKeeperAddress:
         return zookeeper_address(self.environment, self.connections)
@@ -115,7 +115,7 @@ class Access:
         return READERS[self.environment.spec.cluster.source](self)
 
     def lease(self, cluster_id: str, *, operation: str, lock_timeout_s: float) -> AbstractContextManager[Lease]:
-        """The right to change the cluster. Raises ``LeaseHeldError`` on entering while another run has it."""
+        """Give the right to change the cluster. Raises ``LeaseHeldError`` on entering while another run has it."""
         return LEASES[self.environment.spec.cluster.lease](self, cluster_id, operation, lock_timeout_s)
 
     def admin(self, roles: Collection[Role]) -> AbstractContextManager[KafkaAdmin]:
@@ -146,13 +146,13 @@ class Access:
         return closing(BrokerViews(self.kafka("reader"), timeout_s=max(VIEW_DEADLINE_S, broker_patience_s())))
 
     def with_broker_answers(self, live: ClusterSnapshot) -> ClusterSnapshot:
-        """The snapshot with the brokers' releases, and with the defaults that it lacks, as far as brokers give them."""
+        """Add the brokers' releases to the snapshot, and defaults that it lacks, as far as brokers give them."""
         with self.questions() as questions:
             return with_broker_answers(live, questions)
 
 
 def with_broker_answers(live: ClusterSnapshot, questions: ClusterQuestions) -> ClusterSnapshot:
-    """The snapshot with what brokers tell: releases, requests that they do not offer, and defaults that it lacks."""
+    """Add the brokers' answers to the snapshot: releases, missing requests, and defaults that it lacks."""
     defaults = questions.broker_defaults() if live.broker_defaults is None else live.broker_defaults
     releases, missing = questions.releases(), questions.missing_requests()
     return replace(live, broker_defaults=defaults, releases=releases, missing_requests=missing)
@@ -161,20 +161,20 @@ def with_broker_answers(live: ClusterSnapshot, questions: ClusterQuestions) -> C
 def with_log_directories(
     live: ClusterSnapshot, deleted: Collection[str], questions: ClusterQuestions
 ) -> ClusterSnapshot:
-    """The snapshot with each broker's log directories, and where its logs of the topics to be deleted are."""
+    """Return the snapshot with each broker's log directories, and where its logs of the topics to be deleted are."""
     topics = {name: live.topics[name].assignment.keys() for name in deleted if name in live.topics}
     return replace(live, log_directories=questions.log_directories(topics))
 
 
 def zookeeper_of(connection_id: str, connections: ConnectionSource) -> ZooKeeperAddress:
-    """The address that a run would use for a ZooKeeper connection. Raises ``UsageError``."""
+    """Return the address that a run would use for a ZooKeeper connection. Raises ``UsageError``."""
     endpoint = ZooKeeperEndpoint(connection=connection_id)
     spec = EnvironmentSpec(cluster=Cluster(cluster_class="sandbox", zookeeper=endpoint))
     return zookeeper_address(Environment(name="", spec=spec, file="the connection"), connections)
 
 
 def describe_zookeeper(address: ZooKeeperAddress) -> str:
-    """``cluster <id>, 3 live broker(s)``. Raises ``ClusterError``."""
+    """Return ``cluster <id>, 3 live broker(s)``. Raises ``ClusterError``."""
     from topicops.edges.zookeeper.reader import ZooKeeperReader
 
     with ZooKeeperReader(address, timeout_s=5.0) as reader:
@@ -182,7 +182,7 @@ def describe_zookeeper(address: ZooKeeperAddress) -> str:
 
 
 def read_live_topics(access: Access, *, states: bool = False) -> ClusterSnapshot:
-    """The environment's own cluster as it is now. Raises ``WrongTargetError`` for another one."""
+    """Return the environment's own cluster as it is now. Raises ``WrongTargetError`` for another one."""
     with access.reader() as reader:
         require_cluster_id(reader.cluster_id(), access.environment)
         return reader.snapshot(states=states)
@@ -294,7 +294,7 @@ class PortWrappers:
         return audit
 
     def earlier_journal(self, journal: Journal) -> Journal:
-        """The journal of a run that ended in the middle, while its open intents are closed."""
+        """Return the journal of a run that ended in the middle, while its open intents are closed."""
         return journal
 
     def earlier_audit(self, audit: AuditLog) -> AuditLog:

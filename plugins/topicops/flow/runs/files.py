@@ -1,6 +1,6 @@
 """The spec files that a run reads, and of which commit they are.
 
-A run may be pinned to a commit, and nobody may rewrite git's history under a run.
+A run may be pinned to a commit, and git's history must not be rewritten during a run.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 POLL_S = 2.0
 MOST_READINGS = 5
-"""Of files that change while they are read."""
+"""Most readings of files that change while they are read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,14 +43,14 @@ class SpecFiles:
     pinned: str | None = None
     """Commit that the files must be of; None means any."""
     named: str | None = None
-    """What plans call the folder, where it is a copy: ``topics/``. None means its own place."""
+    """Name of the folder in plans, if it is a copy: ``topics/``. None means its own path."""
 
 
 def read_specs(files: SpecFiles, *, needs: Needs | None = None) -> Validated:
-    """Every file, judged for the environment; places in it are named as a plan names them.
+    """Return every file, judged for the environment; places in it are named as a plan names them.
 
     Args:
-        needs: The topics whose files must be valid; None: all.
+        needs: The topics whose files must be valid; None means all.
     """
     from topicops.edges.specs.open_files import shown_folder
     from topicops.edges.specs.reader import read_tree
@@ -62,7 +62,7 @@ def read_specs(files: SpecFiles, *, needs: Needs | None = None) -> Validated:
 
 
 def read_needed_specs(files: SpecFiles, needs: Needs | None, progress: Callable[[str], None]) -> Validated:
-    """As ``read_specs``; a line of progress counts the files with errors that are left out."""
+    """Read as ``read_specs``; a line of progress counts the files with errors that are left out."""
     from topicops.steps.specs.needed import left_out_line
 
     validated = read_specs(files, needs=needs)
@@ -72,7 +72,7 @@ def read_needed_specs(files: SpecFiles, needs: Needs | None, progress: Callable[
 
 
 def diagnostics_named(topics: Path, found: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """The same problems; files that are not below the working folder are named from the root of their repository.
+    """Return the problems; files outside the working folder are named from the root of their repository.
 
     Also in the sentences, which may name another file.
     """
@@ -107,7 +107,7 @@ def commit_notes(topics: Path, environment: Environment, change_set: ChangeSet) 
 
 
 def commit_of_files(files: SpecFiles) -> str | None:
-    """The commit whose files the folder holds now, exactly; None: not known.
+    """Return the commit whose files the folder holds now, exactly; None means not known.
 
     The version of a bundle counts only for a folder that git knows nothing about.
     """
@@ -122,7 +122,7 @@ def require_pinned_files(files: SpecFiles) -> None:
 
 
 def read_files(files: SpecFiles, read: Callable[[], T], *, since: str | None = None) -> tuple[T, str | None]:
-    """What ``read`` gives while the files stay at one commit, and that commit; None: not known.
+    """Return what ``read`` gives while the files stay at one commit, and that commit; None means not known.
 
     Args:
         since: The commit of which an earlier task of this run has read the files.
@@ -180,5 +180,5 @@ def _require(files: SpecFiles, commit: str | None, since: str | None) -> None:
 
 
 def named_commit(topics: Path, commit: str | None) -> str:
-    """``commit 1a2b…``, or that there is none, with the path because of which."""
+    """Return ``commit 1a2b…``, or that there is none, with the path because of which."""
     return f"commit {commit}" if commit else f"no known commit ({printable(checkout_of(topics).why_not)})"

@@ -74,7 +74,7 @@ def counted_signatures(
     clock: Clock,
     server_time: ServerTime | None = None,
 ) -> Counted:
-    """Who approved each change that may run by the policy of now. An approval's time may be of either clock."""
+    """Return who approved each change that may run by the policy of now. An approval's time may be of either clock."""
     now, clocks = reached_by_either(server_time, clock), difference_text(server_time, clock)
     return counted(approvals, changes, environment, now=now, clocks=clocks)
 
@@ -89,11 +89,11 @@ class HomePlace(msgspec.Struct, frozen=True):
     folder: str
     """The path of the home on that host."""
     token: str
-    """Of the home; no other folder has it."""
+    """Token of the home; no other folder has it."""
 
 
 def place_of(home: Path) -> HomePlace:
-    """The home on this host, which gets its token here if it has none. Raises ``ArtifactError``."""
+    """Return the home on this host, which gets its token here if it has none. Raises ``ArtifactError``."""
     return HomePlace(host=socket.gethostname(), folder=str(home), token=mark_of(home))
 
 
@@ -126,7 +126,7 @@ def remember_topics(
     *,
     at: datetime,
 ) -> Mapping[str, LastSeen]:
-    """The lost topics; they and all live ones are remembered for later runs. Raises ``ArtifactError``.
+    """Return the lost topics; they and all live ones are remembered for later runs. Raises ``ArtifactError``.
 
     A run without desired topics, as one that applies or verifies, does not know which are lost, and forgets none;
     nor does a run forget a topic whose file it has left out because of errors.
@@ -145,12 +145,12 @@ def remember_topics(
 
 
 def known_lost_topics(home: Path, environment: str, live: ClusterSnapshot, desired: Desired) -> Mapping[str, LastSeen]:
-    """The lost topics as the last snapshot found them; nothing new is remembered. Raises ``ArtifactError``."""
+    """Return the lost topics as the last snapshot found them; nothing new is remembered. Raises ``ArtifactError``."""
     return _lost(home, SeenTopics(home, environment, live.cluster_id).missing(live.topics), desired)
 
 
 def known_past_deletes(home: Path, environment: str, topics: Collection[str]) -> Mapping[str, PastDelete]:
-    """Which of these topics a run of this environment has deleted: they come back empty. Raises ``ArtifactError``."""
+    """Return which of these topics a run here has deleted: they come back empty. Raises ``ArtifactError``."""
     return past_deletes(audit_folder(home), environment, topics)
 
 

@@ -61,7 +61,7 @@ T = TypeVar("T")
 
 PRUNED_EVERY = timedelta(hours=1)
 _PRUNED = ".pruned"
-"""In the folder of runs; its time is that of the last time."""
+"""File in the folder of runs; its time is the time of the last pruning."""
 
 
 def prune(home: Path, *, now: datetime) -> None:
@@ -77,7 +77,7 @@ def prune(home: Path, *, now: datetime) -> None:
 
 
 def _is_time_to_prune(mark: Path, now: datetime) -> bool:
-    """Whether the mark is old, or missing; then it is new."""
+    """Return whether the mark is old, or missing; then it is new."""
     try:
         if abs(now.timestamp() - mark.stat().st_mtime) < PRUNED_EVERY.total_seconds():
             return False
@@ -132,7 +132,7 @@ def load_snapshot(run: Run) -> Snapshot:
 
 
 def load_reading(run: Run) -> Reading | None:
-    """None means that the run has read no cluster."""
+    """Return None if the run has read no cluster."""
     return run.store.read_value(READING_FILE, Reading) if run.store.has(READING_FILE) else None
 
 
@@ -157,7 +157,7 @@ def keep_facts(run: Run, when: FactsWhen, facts: Facts, tables: TableFolder | No
 
 
 def load_facts(run: Run, when: FactsWhen) -> Facts | None:
-    """None means that they were not counted in this run."""
+    """Return None if they were not counted in this run."""
     name = facts_file(when)
     return run.store.read_value(name, Facts) if run.store.has(name) else None
 
@@ -202,7 +202,7 @@ def load_results(run: Run) -> RunResults:
 
 
 def load_all_results(run: Run) -> RunResults:
-    """As ``load_results``, with what the run has compared."""
+    """Load as ``load_results``, with what the run has compared."""
     desired = _loaded(run, DESIRED_FILE, Desired)  # its topics may be in a table, which is not read
     return replace(
         load_results(run),
@@ -217,14 +217,14 @@ def _loaded(run: Run, name: str, kind: type[T]) -> T | None:
 
 
 def live_snapshot(tables: TableFolder | None, reader: LiveReader, release: Release, *, states: bool) -> ClusterSnapshot:
-    """A snapshot whose topics go into these tables, if there are some, while they are read."""
+    """Return a snapshot whose topics go into these tables, if there are some, while they are read."""
     if tables is None:
         return reader.snapshot(states=states)
     return snapshot_into(tables, reader, release, states=states)
 
 
 def snapshot_into(tables: TableFolder, reader: LiveReader, release: Release, *, states: bool) -> ClusterSnapshot:
-    """A snapshot whose topics go into these tables while they are read; brokers of ``release`` judge overrides."""
+    """Read a snapshot and write its topics into these tables; brokers of ``release`` judge overrides."""
     from topicops.edges.tables.results import write_cluster
     from topicops.edges.tables.topics import LiveTables
 
@@ -235,7 +235,7 @@ def snapshot_into(tables: TableFolder, reader: LiveReader, release: Release, *, 
 
 
 def note_reading(run: Run, home: Path, when: FactsWhen) -> None:
-    """Before the cluster is read: keep how many changes were sent so far."""
+    """Keep how many changes were sent so far, before the cluster is read."""
     run.store.write_value(_marks_file(when), audit_marks(home))
 
 

@@ -57,7 +57,7 @@ NO_STOP = Stop(word="", by="", at=datetime.min.replace(tzinfo=UTC))
 
 
 def question_name(digest: str, changes: int) -> str:
-    """``3-changes-73c682d1aa21``: names the runs that ask about one set; they are numbered behind a dot."""
+    """Return ``3-changes-73c682d1aa21``: names the runs that ask about one set; they are numbered behind a dot."""
     return f"{changes}-{'change' if changes == 1 else 'changes'}-{digest[:12]}"
 
 
@@ -109,13 +109,13 @@ def note_plan(home: Path, environment: str, plan: LatestPlan) -> None:
 
 
 def overtaken_by(home: Path, environment: str, run_after: datetime) -> str:
-    """The run that planned after one of that time; empty if there is none. Raises ``ArtifactError`` when damaged."""
+    """Return the run that planned after one of that time, or empty. Raises ``ArtifactError`` when damaged."""
     latest = LATEST_PLAN.of(home, environment).read()
     return latest.run if latest is not None and latest.run_after > run_after else ""
 
 
 def note_newest_good(run: EnvironmentRun, topics: str) -> None:
-    """At the end of a run of all topics that did what it should, or found nothing to do."""
+    """Note a run of all topics that did what it should, or found nothing to do."""
     try:
         NEWEST_GOOD.of(run.home, run.environment).write(NewestGood(run=run.name, at=now(), topics=topics))
     except ArtifactError as error:
@@ -160,7 +160,7 @@ def waits_for(home: Path, environment: Environment, topics: Path, commit: str | 
 
 @dataclass(frozen=True, slots=True)
 class Unverified:
-    """The topics of an environment to which runs sent something, and which nobody has verified; as one run knows them.
+    """Topics of an environment that runs have changed and no run has verified yet, as one run knows them.
 
     Each method raises ``ArtifactError``.
     """
@@ -218,14 +218,14 @@ def ask_to_stop(home: Path, environment: str, *, by: str) -> tuple[str, ...]:
 
 
 def note_begin(run: EnvironmentRun) -> Stop:
-    """At the begin of a run: a stop that was asked for before is not for this run."""
+    """Note the begin of a run: a stop that was asked for before is not for this run."""
     begun = _newest_stop(run)
     run.store.write_value(NOTED_FILE, begun)
     return begun
 
 
 def stop_reason(run: EnvironmentRun, begun: Stop | None = None) -> str:
-    """Who asked this run to stop; empty: nobody. A file that cannot be read is a stop too.
+    """Return who asked this run to stop; empty: nobody. A file that cannot be read is a stop too.
 
     Args:
         begun: As ``note_begin`` gave it; None means that another task of the run has kept it.
@@ -243,7 +243,7 @@ def _newest_stop(run: EnvironmentRun) -> Stop:
 
 
 def audit_files(environment: str | None) -> tuple[AuditFile, ...]:
-    """The audit log of one environment, or all there are. Opens no connection.
+    """Return the audit log of one environment, or all there are. Opens no connection.
 
     Raises:
         UsageError: The environment has none.

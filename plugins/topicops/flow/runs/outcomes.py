@@ -22,18 +22,18 @@ logger = logging.getLogger(__name__)
 
 
 def kind_of(actions: Collection[Action]) -> str:
-    """What one task applies, for the names of its files."""
+    """Return what one task applies, for the names of its files."""
     return "all" if len(actions) == len(ACTIONS) else "-".join(actions)
 
 
 def outcome_line(outcome: Outcome) -> str:
-    """``create payments.orders: done``, with the message where there is one."""
+    """Return ``create payments.orders: done``, with the message where there is one."""
     message = f" ({outcome.message})" if outcome.message else ""
     return printable(f"{outcome.action} {outcome.topic}: {outcome.status}{message}")
 
 
 def read_outcomes(run: Run, actions: Collection[Action] = ACTIONS) -> tuple[Outcome, ...]:
-    """What was done so far, in the order in which a plan runs; an action without a file has run nothing yet."""
+    """Return what was done so far, in the order in which a plan runs; an action without a file has run nothing yet."""
     return tuple(
         outcome
         for action in ACTIONS
@@ -43,7 +43,7 @@ def read_outcomes(run: Run, actions: Collection[Action] = ACTIONS) -> tuple[Outc
 
 
 def outcomes_so_far(run: Run) -> tuple[Outcome, ...]:
-    """As ``read_outcomes``, and what a task has sent that ended before it could say what came of it."""
+    """Read as ``read_outcomes``, and add what a task sent that ended before it knew the outcome."""
     outcomes = read_outcomes(run)
     known = {outcome.digest for outcome in outcomes}
     lost = [found for found in _in_journals(run) if found.digest not in known]
@@ -67,7 +67,7 @@ def _in_journals(run: Run) -> Iterator[Outcome]:
 
 
 def write_outcomes(run: Run, actions: Collection[Action], outcomes: Sequence[Outcome]) -> tuple[Outcome, ...]:
-    """One file for each action, empty if nothing of its kind ran."""
+    """Write one file for each action, empty if nothing of its kind ran."""
     for action in actions:
         run.store.write_value(outcomes_file(action), tuple(o for o in outcomes if o.action == action))
     return tuple(outcomes)
@@ -78,7 +78,7 @@ def not_sent(gated: GatedChange, reason: str) -> Outcome:
 
 
 def as_if_done(gated: GatedChange) -> Outcome:
-    """For a plan that this run did not apply: verify then checks that the cluster is as the plan wants it."""
+    """Make an outcome for a plan that this run did not apply: verify then checks that the cluster is as planned."""
     return Outcome.of(gated, OutcomeStatus.DONE)
 
 

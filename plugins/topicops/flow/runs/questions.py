@@ -21,7 +21,7 @@ ASKED_SET, QUESTION, ANSWER = "asked-set.json", "question.json", "answer.json"
 QUESTION_TEXT = "question.md"
 APPROVE, REJECT = "Approve", "Reject"
 LONGEST_COMMENT = 1000
-"""Characters; the rest of a longer one is cut off."""
+"""Most characters of a comment; the rest is cut off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class Question:
     """What ``load`` found: the plan of the asked changes, as the question shows it."""
 
     digest: str
-    """Of the changes, the plan's fingerprint, the text and the form."""
+    """Digest of the changes, the plan's fingerprint, the text and the form."""
     digests: tuple[str, ...]
     loaded_at: datetime
     titles: Mapping[str, str] = field(default_factory=dict)
@@ -56,15 +56,15 @@ class Answer:
     question: str
     """Digest of the question that was asked."""
     option: str = ""
-    """Empty: nobody has answered yet."""
+    """Option that was chosen; empty means that there is no answer yet."""
     user: str | None = None
     user_id: str | None = None
     at: datetime | None = None
     comment: str = ""
     choices: Mapping[str, str] = field(default_factory=dict)
-    """What the person chose, by field of the form."""
+    """Choices of the person, by field of the form."""
     withdrawn: str = ""
-    """Why nobody is asked any more; empty: the question still counts."""
+    """Reason why the question was withdrawn; empty while it still counts."""
 
     @property
     def is_approval(self) -> bool:
@@ -84,13 +84,13 @@ class Decision:
     approved: frozenset[str] = frozenset()
     rejected: frozenset[str] = frozenset()
     objection: str = ""
-    """Why the answer decides nothing."""
+    """Reason why the answer decides nothing."""
 
 
 def asked_set(
     run: EnvironmentRun, *, run_after: datetime, wanted: Collection[str], held_set: str, started_by: str | None
 ) -> AskedSet:
-    """The set that the first try fixed; on that try ``wanted``, or all that are held now when it is empty.
+    """Return the set that the first try fixed; on that try ``wanted``, or all that are held now when it is empty.
 
     Args:
         held_set: Digest that the set of all held changes must have; empty: any. If it has another, the set is empty.
@@ -108,7 +108,7 @@ def asked_set(
 
 
 def recorded_set(run: Run, *, run_after: datetime) -> AskedSet | None:
-    """The set that this run asks about; None before its first ``load``."""
+    """Return the set that this run asks about; None before its first ``load``."""
     if not run.store.has(ASKED_SET):
         return None
     recorded = run.store.read_value(ASKED_SET, AskedSet)
@@ -132,7 +132,7 @@ def write_question(run: Run, plan: Plan, text: str, *, rejected_before: Collecti
 
 
 def withdraw_question(run: Run) -> None:
-    """No answer counts until the question is written anew."""
+    """Withdraw the question: no answer counts until it is written anew."""
     run.store.remove(QUESTION)
 
 
@@ -145,12 +145,12 @@ def write_answer(run: Run, answer: Answer) -> None:
 
 
 def read_answer(run: Run) -> Answer | None:
-    """The answer, or the question that waits for one; None: nothing was asked."""
+    """Return the answer, or the question that waits for one; None means that nothing was asked."""
     return run.store.read_value(ANSWER, Answer) if run.store.has(ANSWER) else None
 
 
 def decision_of(question: Question, answer: Answer) -> Decision:
-    """What the answer says about each change. Whether it may be used, ``given_approval`` says."""
+    """Return what the answer says about each change. Whether it may be used, ``given_approval`` says."""
     if answer.option == REJECT:
         return Decision(rejected=frozenset(question.digests))
     rejected = (
@@ -162,7 +162,7 @@ def decision_of(question: Question, answer: Answer) -> Decision:
 
 
 def left_out(run: Run) -> frozenset[str]:
-    """The changes that an approval of this run's question left out."""
+    """Return the changes that an approval of this run's question left out."""
     question, answer = read_question(run), read_answer(run)
     if question is None or answer is None or answer.option == REJECT:
         return frozenset()
@@ -170,7 +170,7 @@ def left_out(run: Run) -> frozenset[str]:
 
 
 def given_approval(run: Run, *, run_after: datetime) -> Approval | str:
-    """The approval that a person gave to this run's question, or why there is none."""
+    """Return the approval that a person gave to this run's question, or why there is none."""
     asked, question, answer = recorded_set(run, run_after=run_after), read_question(run), read_answer(run)
     if asked is None or question is None or answer is None or answer.at is None:
         return "there is no recorded answer to the question of this run"

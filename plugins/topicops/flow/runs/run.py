@@ -41,14 +41,14 @@ TABLES_FILE = "tables.json"
 NOTES_FILE = "notes.json"
 DRIFT_FILE = "drift.json"
 DIAGNOSTICS_FILE = "diagnostics.json"
-"""What validate found wrong, of a run that it ended."""
+"""File with the problems that ended a run in validate."""
 FILES_COMMIT = "files-commit"
 """The commit of the files that validate has read; empty: not known."""
 COMMIT_ADDRESS = "commit-address.txt"
-"""Where the forge shows the commit of the files, if that is known."""
+"""Address of the files' commit at the forge, if known."""
 HOME_NOT_SET = "each copy of the repository has its own audit log, journals and topic count"
 KINDS = ("all", *ACTIONS)
-"""What one task of a run applies."""
+"""Kinds of change that one task of a run applies."""
 Engine = Literal["spark", "python"]
 EngineChoice = Literal["auto", "spark", "python"]
 
@@ -59,11 +59,11 @@ class TablesFile:
 
     format_version: str
     place: str
-    """As ``edges.tables.table_folder`` writes it."""
+    """Place of the file, as ``edges.tables.table_folder`` writes it."""
 
 
 def home_folder() -> Path:
-    """Where runs and the local cluster live: ``$TOPICOPS_HOME``, else ``.topicops`` of the repository.
+    """Return where runs and the local cluster live: ``$TOPICOPS_HOME``, else ``.topicops`` of the repository.
 
     Outside a repository it is ``.topicops`` in the working folder.
     """
@@ -72,17 +72,17 @@ def home_folder() -> Path:
 
 
 def home_is_set() -> bool:
-    """Whether the home is the same for every copy of the repository."""
+    """Return whether the home is the same for every copy of the repository."""
     return bool(os.environ.get("TOPICOPS_HOME"))
 
 
 def tables_uri() -> str | None:
-    """Below which runs keep their tables, ``$TOPICOPS_TABLES``; None: each in its own folder."""
+    """Return where runs keep their tables, ``$TOPICOPS_TABLES``; None means each in its own folder."""
     return os.environ.get("TOPICOPS_TABLES") or None
 
 
 def audit_folder(home: Path) -> Path:
-    """Where the audit logs are, one for each environment."""
+    """Return where the audit logs are, one for each environment."""
     return home / "audit"
 
 
@@ -96,13 +96,13 @@ class Run:
 
     store: ArtifactStore
     name: str
-    """``<group>/<run id>``; shown to whoever waits for the lease."""
+    """Name, ``<group>/<run id>``; other runs that wait for the lease show it."""
     clock: Clock
     progress: Callable[[str], None] = no_progress
-    """Takes one line of progress."""
+    """Function that takes one line of progress."""
 
     def read_desired(self) -> Desired:
-        """With tables, its topics are read from theirs when they are asked for."""
+        """Read it; with tables, its topics are read when they are asked for."""
         desired, tables = self.store.read_value(DESIRED_FILE, Desired), self.tables()
         if tables is None:
             return desired
@@ -111,7 +111,7 @@ class Run:
         return replace(desired, topics=read_desired_topics(tables))
 
     def read_live(self) -> ClusterSnapshot:
-        """With tables, its topics are read from theirs when they are asked for."""
+        """Read it; with tables, its topics are read when they are asked for."""
         live, tables = self.store.read_value(LIVE_FILE, ClusterSnapshot), self.tables()
         if tables is None:
             return live
@@ -120,7 +120,7 @@ class Run:
         return replace(live, topics=read_live_topics(tables))
 
     def tables(self) -> TableFolder | None:
-        """The run's data in columns; None if it keeps all topics in ``desired.json`` and ``live.json``."""
+        """Return the run's data in columns; None if it keeps all topics in ``desired.json`` and ``live.json``."""
         if not self.store.has(TABLES_FILE):
             return None
         from topicops.edges.tables.table_folder import tables_at
@@ -128,7 +128,7 @@ class Run:
         return tables_at(self.store.read_value(TABLES_FILE, TablesFile).place, tables_uri(), self.store.folder)
 
     def known_tables(self) -> TableFolder:
-        """As ``tables``. Raises ``ArtifactError`` in a run that keeps none."""
+        """Return ``tables``. Raises ``ArtifactError`` in a run that keeps none."""
         if (tables := self.tables()) is None:
             raise ArtifactError(f"{self.store.path(TABLES_FILE)}: missing: this run has no tables; start a new one")
         return tables
@@ -169,7 +169,7 @@ class EnvironmentRun(Run):
         return self.files.topics
 
     def access(self, environment: Environment) -> Access:
-        """How this run reaches the environment's cluster."""
+        """Say how this run reaches the environment's cluster."""
         return Access(environment=environment, run=self.name, home=self.home, connections=self.connections)
 
 
@@ -186,7 +186,7 @@ def open_run(
     pinned: str | None = None,
     part: str | None = None,
 ) -> EnvironmentRun:
-    """The run whose folder is ``<home>/runs/<group>/<run id>``.
+    """Return the run whose folder is ``<home>/runs/<group>/<run id>``.
 
     Args:
         environment: Name of a file in ``topics/environments/``.
@@ -218,7 +218,7 @@ def outcomes_file(action: Action) -> str:
 
 
 def baseline_file(kind: str) -> str:
-    """What was wrong before a task of that kind sent anything."""
+    """Return what was wrong before a task of that kind sent anything."""
     return f"baseline-{kind}.json"
 
 
@@ -259,7 +259,7 @@ def safety_notes(environment: Environment) -> Iterator[str]:
 
 
 def read_environment(run: EnvironmentRun) -> Environment:
-    """The environment as ``validate`` found it, so that a run judges by one; without that step, as files have it now.
+    """Return the environment as ``validate`` found it, so that a run judges by one; else as files have it now.
 
     Raises:
         SpecError: With every problem of every file.
@@ -270,7 +270,7 @@ def read_environment(run: EnvironmentRun) -> Environment:
 
 
 def load_plan(path: Path) -> Plan:
-    """A saved plan. Raises ``ArtifactError`` when it is missing, damaged or of an unknown format."""
+    """Return a saved plan. Raises ``ArtifactError`` when it is missing, damaged or of an unknown format."""
     try:
         return plan_from_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:

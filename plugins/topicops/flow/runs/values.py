@@ -20,7 +20,7 @@ RunMode = Literal["plan", "apply", "drift", "verify"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Specs:
-    """What the files ask for, in one environment."""
+    """Topics of the files in one environment."""
 
     environment: Environment
     desired: Desired
@@ -67,7 +67,7 @@ class RunResults:
     rejected: frozenset[str] = frozenset()
     """Digests of the changes that the approval left out."""
     diagnostics: tuple[Diagnostic, ...] = ()
-    """What ``validate`` found wrong, if that ended the run."""
+    """Problems that ``validate`` found, if they ended the run."""
     is_answer: bool = False
     """Whether the run carries out a person's answer."""
 
@@ -80,7 +80,7 @@ class Planned:
     snapshot: Snapshot
     comparison: Comparison
     changes: ChangeSet
-    """What the plan was gated from."""
+    """Changes that the gate judged."""
     plan: Plan
 
     def results(self) -> RunResults:

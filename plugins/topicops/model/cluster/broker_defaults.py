@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 BrokerDefaults = Mapping[int, Mapping[str, str] | str]
-"""Canonical value of each config on a topic without override, by broker; a sentence where a broker gave none."""
+"""Canonical value of each config on a topic without override, by broker; a sentence if a broker gave none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,9 +14,9 @@ class DefaultOnBrokers:
     """A value of one config on the topics that do not set it, and the brokers that use it."""
 
     value: str | None
-    """Canonical; None: the brokers did not give it."""
+    """Canonical value; None means that the brokers did not give it."""
     brokers: tuple[int, ...]
-    """Empty with a value: all brokers; empty without one: the controllers."""
+    """Brokers with this value. Empty means all brokers, or without a value the controllers."""
 
     @property
     def text(self) -> str:
@@ -29,7 +29,7 @@ class DefaultOnBrokers:
 
 
 ON_CONTROLLERS = DefaultOnBrokers(None, ())
-"""What KRaft's controllers use, which no broker tells."""
+"""Default of KRaft's controllers, which no broker sends."""
 OF_CONTROLLERS = frozenset({"unclean.leader.election.enable"})
 """Configs whose default KRaft takes from the controllers' own file.
 
@@ -38,11 +38,11 @@ Source: org.apache.kafka.controller.ConfigurationControlManager#getTopicConfig (
 
 
 Default = tuple[DefaultOnBrokers, ...]
-"""What brokers use for one config: one row for each value, in the order of the first broker that has it."""
+"""Default of one config: one row for each value, in the order of the first broker that has it."""
 
 
 def default_of(config: str, defaults: BrokerDefaults | None, brokers: Collection[int]) -> Default:
-    """What these brokers use for a config that a topic does not set; a broker without an answer is among them."""
+    """Return what these brokers use for a config that a topic does not set; also brokers without an answer."""
     found: dict[str | None, list[int]] = {}
     for broker in sorted(brokers):
         given = (defaults or {}).get(broker, "")
@@ -51,28 +51,28 @@ def default_of(config: str, defaults: BrokerDefaults | None, brokers: Collection
 
 
 def possible(default: Default) -> tuple[str | None, ...]:
-    """Each value that may count; None among them: one is not known."""
+    """Return each value that may count; None among them: one is not known."""
     return tuple(row.value for row in default) or (None,)
 
 
 def is_known(default: Default) -> bool:
-    """Whether every broker gave its value."""
+    """Return whether every broker gave its value."""
     return None not in possible(default)
 
 
 def agreed(default: Default) -> str | None:
-    """The value if all brokers gave the same one; else None."""
+    """Return the value if all brokers gave the same one; else None."""
     return default[0].value if len(default) == 1 else None
 
 
 def default_text(default: Default) -> str:
-    """``604800000 on broker 1, not known on brokers 2, 3``; without brokers where these are not named."""
+    """Return ``604800000 on broker 1, not known on brokers 2, 3``; without brokers where these are not named."""
     rows = (f"{row.text} on {row.whose}" if row.whose else row.text for row in default)
     return ", ".join(rows) or "not known"
 
 
 def not_given(default: Default) -> str:
-    """``no broker gave its`` or ``brokers 2, 3 gave no``, before "default"; empty: all gave one."""
+    """Return ``no broker gave its`` or ``brokers 2, 3 gave no``, before "default"; empty: all gave one."""
     unknown = [row.brokers for row in default if row.value is None]
     if len(unknown) == len(default):
         return "no broker gave its"
@@ -80,12 +80,12 @@ def not_given(default: Default) -> str:
 
 
 def without_answer(defaults: BrokerDefaults) -> list[str]:
-    """A sentence for each broker that gave no defaults."""
+    """Return a sentence for each broker that gave no defaults."""
     return [f"broker {broker} {given}" for broker, given in sorted(defaults.items()) if isinstance(given, str)]
 
 
 def brokers_text(brokers: Collection[int]) -> str:
-    """``broker 1``, ``brokers 2, 3``; for none of them ``the controllers``."""
+    """Return ``broker 1``, ``brokers 2, 3``; for none of them ``the controllers``."""
     if not brokers:
         return "the controllers"
     return f"broker{'s' if len(brokers) > 1 else ''} {', '.join(map(str, sorted(brokers)))}"

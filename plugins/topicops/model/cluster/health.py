@@ -27,7 +27,7 @@ class PartitionHealth:
     live: Collection[int]
     """Brokers that are registered."""
     min_isr: int = 1
-    """How many replicas in sync producers with ``acks=all`` need, as ``needed_in_sync`` says."""
+    """Number of in-sync replicas that producers with ``acks=all`` need, as ``needed_in_sync`` says."""
 
     @property
     def is_offline(self) -> bool:

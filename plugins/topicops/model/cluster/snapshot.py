@@ -22,7 +22,7 @@ STUCK_AFTER_MS = 5 * 60 * 1000
 
 
 def identity_of(topic_id: str | None, czxid: int | None) -> str:
-    """What no two topics of one name share: the topic id, else the czxid."""
+    """Return what no two topics of one name share: the topic id, else the czxid."""
     return topic_id or f"czxid:{czxid}"
 
 
@@ -51,7 +51,7 @@ class LogDirectories:
 
 
 DirectoriesByBroker = Mapping[int, LogDirectories | str | None]
-"""By broker; a sentence where it gave no answer, None where it does not offer the question. Missing: not known."""
+"""Directories by broker; a sentence if it gave no answer, None if it lacks the request. Missing means not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,9 +83,9 @@ class LiveTopic:
     overrides: Mapping[str, str] = field(default_factory=dict)
     """Topic configs set on the topic itself, raw text as stored."""
     unstable: bool = False
-    """It kept changing while it was read, so no change may be planned for it."""
+    """Whether it kept changing while it was read, so that no change may be planned for it."""
     states: Mapping[int, PartitionState] | None = None
-    """None: not read. A partition without a state znode has no entry."""
+    """States of the partitions; None means not read. A partition without a state znode has no entry."""
 
     @property
     def identity(self) -> str:
@@ -93,7 +93,7 @@ class LiveTopic:
         return identity_of(self.topic_id, self.czxid)
 
     def identity_after(self, earlier: str | None) -> str:
-        """The topic's identity, or the earlier one if it was this topic's too.
+        """Return the topic's identity, or the earlier one if it was this topic's too.
 
         A topic without an id gets one when the brokers' protocol is raised far enough; its czxid stays.
         """
@@ -127,12 +127,12 @@ class TopicTraces:
     """All that ZooKeeper has about one topic name, read at one time."""
 
     live: LiveTopic | None
-    """None: no topic znode."""
+    """Live topic; None means that there is no topic znode."""
     has_config_znode: bool
     is_deleting: bool
     """A deletion marker is in ``/admin/delete_topics``."""
     is_in_reassignment: bool = False
-    """``/admin/reassign_partitions`` names it: below ``REASSIGNMENTS_IN_TOPICS`` nothing else tells that it moves."""
+    """Whether ``/admin/reassign_partitions`` names it: below ``REASSIGNMENTS_IN_TOPICS`` the only sign of its move."""
 
     @property
     def is_reassigning(self) -> bool:
@@ -154,11 +154,11 @@ class Totals:
 
     partitions: int
     replicas: Mapping[int, int]
-    """By broker; where they will be when running reassignments have ended."""
+    """Replicas by broker, as they will be after running reassignments."""
     first_replicas: Mapping[int, int]
-    """By broker, likewise: the preferred leaders."""
+    """First replicas (the preferred leaders) by broker, as they will be after running reassignments."""
     leaders: Mapping[int, int] | None
-    """By the broker that the partition's state names; None when a topic was read without states."""
+    """Leaders by broker, as the partitions' states name them; None means that a topic was read without states."""
 
 
 class Tally:
@@ -212,9 +212,9 @@ class LastSeen:
     """A topic in the last snapshot that had it."""
 
     identity: str
-    """As ``LiveTopic.identity``."""
+    """Identity, as ``LiveTopic.identity``."""
     at: str
-    """When that snapshot was read, RFC 3339 UTC."""
+    """Time of that snapshot, RFC 3339 UTC."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,9 +235,9 @@ class ClusterSnapshot:
     """``/kafka``, or empty for the root."""
     source: Source
     controller_id: int | None
-    """Under KRaft the leader of the quorum."""
+    """Id of the controller; under KRaft of the leader of the quorum."""
     controller_epoch: int | None
-    """Under KRaft the leader's epoch."""
+    """Epoch of the controller; under KRaft of the leader."""
     brokers: Mapping[int, Broker]
     """Live brokers by id."""
     topics: Mapping[str, LiveTopic]
@@ -248,28 +248,28 @@ class ClusterSnapshot:
     orphan_configs: frozenset[str] = frozenset()
     """Names with a config znode and no topic."""
     broker_defaults: BrokerDefaults | None = None
-    """Default of each topic config by broker; None: the brokers were not asked."""
+    """Default of each topic config by broker; None means that the brokers were not asked."""
     releases: Releases | None = None
-    """Of the brokers, if they answered."""
+    """Releases of the brokers, if they answered."""
     log_directories: DirectoriesByBroker | None = None
-    """Of each broker, with the partitions of topics that are to be deleted; None: not asked."""
+    """Log directories of each broker, including partitions of topics that are being deleted; None means not asked."""
     missing_requests: MissingRequests = field(default_factory=dict)
-    """What brokers do not offer, as far as they answered."""
+    """Requests that brokers do not support, as far as they answered."""
     unknown: frozenset[str] = frozenset()
     """Fields of this class that are empty because the source does not know them."""
     totals: Totals | None = None
-    """Of all topics, if they were counted when they were read."""
+    """Totals of all topics, if they were counted when they were read."""
     lost: Mapping[str, LastSeen] = field(default_factory=dict)
     """Described topics of earlier snapshots that are not live any more, and that topicops did not delete."""
     past_deletes: Mapping[str, PastDelete] = field(default_factory=dict)
-    """Of topics that are to be created."""
+    """Past deletes of topics that a plan would create."""
 
     @property
     def racks(self) -> Mapping[int, str | None]:
         return {broker.id: broker.rack for broker in self.brokers.values()}
 
     def default_of(self, config: str, replicas: Collection[int] = ()) -> Default:
-        """What brokers use for a config that a topic does not set: all that are registered, and these.
+        """Return what brokers use for a config that a topic does not set: all that are registered, and these.
 
         Any of them may lead a partition of the topic, now or after a reassignment. One that is not registered, or does
         not answer, has a value that is not known.
@@ -317,12 +317,12 @@ class ClusterSnapshot:
         return totals.partitions - led - going
 
     def _offline(self, topic: LiveTopic) -> int:
-        """As ``PartitionHealth.is_offline`` says."""
+        """Count them as ``PartitionHealth.is_offline`` does."""
         states = topic.states or {}
         return sum(p not in states or states[p].leader not in self.brokers for p in topic.assignment)
 
     def traces(self, topic: str) -> TopicTraces:
-        """What it has under this name; a live topic is taken to have a config znode."""
+        """Return what it has under this name; a live topic is taken to have a config znode."""
         live = self.topics.get(topic)
         return TopicTraces(
             live=live,

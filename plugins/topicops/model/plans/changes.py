@@ -16,7 +16,7 @@ from topicops.model.specs.environment import Risk
 
 Action = Literal["create", "expand", "configure", "delete"]
 ACTIONS: tuple[Action, ...] = ("create", "expand", "configure", "delete")
-"""In the order in which a plan lists them and apply sends them."""
+"""Actions in the order in which a plan lists them and apply sends them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,13 +33,13 @@ class Precondition:
     """What must still be true right before the request; only what the change depends on."""
 
     absent: bool = False
-    """No topic znode and no deletion marker."""
+    """Whether there is no topic znode and no deletion marker."""
     identity: str | None = None
     """Topic id, or ``czxid:<n>`` where the cluster has no topic ids."""
     partitions: int | None = None
     assignment_digest: str | None = None
     overrides: Mapping[str, str | None] | None = None
-    """Canonical value of each override that the change touches; None: not set."""
+    """Canonical value of each override that the change touches; None means not set."""
     all_overrides: bool = False
     """``overrides`` are all that the topic has: the request replaces them all, as without ``SINGLE_OVERRIDES``."""
 
@@ -64,7 +64,7 @@ class PlannedChange:
 
     topic: str
     owner: str = ""
-    """As the spec names it; outside the digest."""
+    """Owner in the spec; not part of the digest."""
     location: Location
     risk: Risk
     codes: tuple[Code, ...] = ()
@@ -115,7 +115,7 @@ class ConfigureTopic(PlannedChange):
     action: ClassVar[Action] = "configure"
 
     configs_before: Mapping[str, str | None]
-    """Canonical; None: no override. Same keys as ``configs``."""
+    """Canonical values before, with the keys of ``configs``; None means no override."""
     configs: Mapping[str, str | None]
     """None removes the override."""
     broker_defaults: Mapping[str, str] = field(default_factory=dict)
@@ -127,7 +127,7 @@ class ConfigureTopic(PlannedChange):
     """Values by broker where brokers differ, or some gave none; no entry: all have one value, or none gave one."""
 
     def default(self, config: str) -> Default:
-        """What brokers use for this config without an override, as a plan shows it; empty: not known."""
+        """Return what brokers use for this config without an override, as a plan shows it; empty: not known."""
         if config in self.broker_defaults:
             return (DefaultOnBrokers(self.broker_defaults[config], ()),)
         return self.differing_defaults.get(config, ())
@@ -146,7 +146,7 @@ class DeleteTopic(PlannedChange):
     topic_id: str | None
     partitions: int
     reason: str
-    """As the tombstone gives it."""
+    """Reason in the tombstone."""
 
 
 Change = CreateTopic | ExpandTopic | ConfigureTopic | DeleteTopic
@@ -157,11 +157,11 @@ class GateWord(StrEnum):
     HELD = "held"
     """Needs an approval that names it."""
     SKIPPED = "skipped"
-    """Not in this run: the change is over a limit, or the cluster is in no state for it."""
+    """The change does not run now: it is over a limit, or the cluster's state does not allow it."""
 
 
 def before_and_after(change: Change) -> tuple[dict[str, object] | None, dict[str, object] | None]:
-    """The values before and after a change, as JSON; ``assignment`` maps partition ids, as text, to replica lists."""
+    """Return the values before and after a change, as JSON; ``assignment`` maps partition ids to replica lists."""
     match change:
         case CreateTopic():
             return None, {

@@ -26,9 +26,9 @@ class DesiredRow(NamedTuple):
     assignment_digest: str | None
     """None unless the spec gives the replicas by hand."""
     configs: str
-    """Canonical JSON of the overrides that the spec asks for."""
+    """Canonical JSON of the overrides in the spec."""
     owner: str = ""
-    """As the spec names it; not compared."""
+    """Owner in the spec; not compared."""
 
 
 class LiveRow(NamedTuple):
@@ -51,9 +51,9 @@ class TopicClass(StrEnum):
     SAME = "same"
     DIFFERENT = "different"
     TOMBSTONED = "tombstoned"
-    """Must be absent, but is live."""
+    """Topic that must be absent, but is live."""
     RETIRED = "retired"
-    """Must be absent, and is."""
+    """Topic that must be absent, and is."""
     PAUSED = "paused"
     UNMANAGED = "unmanaged"
     """Live, and no spec of this environment names it."""
@@ -76,7 +76,7 @@ class Delta:
     """All that differs, by topic name, and how many topics are in each class."""
 
     topics: tuple[TopicDelta, ...]
-    """Sorted by topic; without those of class ``same`` and ``retired``."""
+    """Differences sorted by topic; without topics of class ``same`` and ``retired``."""
     counts: Mapping[TopicClass, int]
     """Every class has a count; they add up to the distinct topics, desired or live."""
 
@@ -94,7 +94,7 @@ def desired_row(topic: DesiredTopic) -> DesiredRow:
 
 
 def live_row(topic: LiveTopic) -> LiveRow:
-    """The comparable row of a live topic; during a reassignment its target counts as its replicas."""
+    """Return the comparable row of a live topic; during a reassignment its target counts as its replicas."""
     target = topic.target_assignment
     sizes = topic.replication_factors or frozenset({0})
     return LiveRow(
@@ -108,7 +108,7 @@ def live_row(topic: LiveTopic) -> LiveRow:
 
 
 def class_of(lifecycle: str | None, *, is_live: bool, differs: bool) -> TopicClass:
-    """The class of a topic; ``lifecycle`` None means that no spec names it."""
+    """Return the class of a topic; ``lifecycle`` None means that no spec names it."""
     if lifecycle is None:
         return TopicClass.UNMANAGED
     if lifecycle == Lifecycle.ABSENT:

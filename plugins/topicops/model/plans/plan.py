@@ -32,9 +32,9 @@ class Loss:
     """Partitions that are well while the rack is there."""
 
     offline: int
-    """Without a leader then."""
+    """Partitions without a leader after the loss."""
     below_min_isr: int
-    """With a leader then that refuses records with ``acks=all``."""
+    """Partitions whose leader then refuses records with ``acks=all``."""
     moved_leaders: int
     """Led by another broker then."""
 
@@ -54,13 +54,15 @@ class RackLossTable:
     """Empty of racks where the loss of one leaves no broker: none is named, or all brokers are on the same."""
 
     racks: tuple[RackLossRow, ...] = ()
-    """By name."""
+    """Rows by name of the rack."""
     only_rack: str | None = None
     """The rack of all brokers."""
     brokers_without_rack: tuple[int, ...] = ()
     """They stay, whichever rack is lost."""
     knows_broker_defaults: bool = True
-    """False: a topic without ``min.insync.replicas`` of its own was taken to have Kafka's default, 1."""
+    """Whether the brokers' defaults are known; else topics without ``min.insync.replicas`` are taken to have 1,
+    Kafka's.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,9 +99,9 @@ class LoadTable:
     """Empty when a plan places nothing."""
 
     brokers: tuple[BrokerLoad, ...] = ()
-    """By id."""
+    """Loads by broker id."""
     racks: tuple[RackLoad, ...] = ()
-    """By name; brokers without a rack are in none."""
+    """Loads by name of the rack; brokers without a rack are in none."""
 
 
 FORMAT_VERSION = "1.0"
@@ -113,18 +115,18 @@ class Blocked:
     topic: str
     owner: str = ""
     codes: tuple[Code, ...]
-    """Of all reasons, sorted."""
+    """Codes of all reasons, sorted."""
     reasons: tuple[str, ...]
     """One sentence for each code, in the same order."""
     way_out: str
-    """What a person can do next."""
+    """Next step for a person."""
     location: Location
     reassignment: str | None = None
     """JSON for Kafka's own reassignment tool, where that is the way out."""
     wanted: tuple[str, ...] = ()
-    """What the spec asks for: ``partitions 4 -> 8``; since 1.5."""
+    """Values of the spec: ``partitions 4 -> 8``; since 1.5."""
     spec: Location | None = None
-    """The topic's own file, also where the value that is blocked stands in another one; since 1.5."""
+    """Place of the topic's own file, even if the blocked value comes from another one; since 1.5."""
 
     @property
     def address(self) -> str:
@@ -159,9 +161,9 @@ class PlanSource:
     commit: str | None
     desired_digest: str
     topics: int
-    """How many topics the specs of this environment describe."""
+    """Number of topics that the specs of this environment describe."""
     only: str | None = None
-    """The glob of ``--only``; empty: of the topics of its changes alone; None: of all topics."""
+    """The glob of ``--only``; empty: of the topics of its changes alone; None means of all topics."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,25 +173,25 @@ class ClusterState:
     live_brokers: int
     has_controller: bool
     offline_partitions: int | None
-    """None: states were not read."""
+    """Number of partitions without a leader; None means that states were not read."""
     live_topics: int
     managed_topics: int
     """Live topics that a spec of this environment names."""
     planned_deletes: int = 0
-    """Of the whole plan, also with ``--only``."""
+    """Number of deletes in the whole plan, also with ``--only``."""
 
 
 NO_RECORD = -1
-"""What Kafka answers as the time of the newest record of a partition that holds none."""
+"""Kafka's answer for the time of the newest record, if a partition has none."""
 
 
 class GroupUse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How a group uses a topic."""
 
     state: str
-    """As Kafka names it, such as ``Stable`` or ``Empty``; empty text: not known."""
+    """State in Kafka's words, such as ``Stable`` or ``Empty``; empty text means not known."""
     lag: int | None
-    """Records behind its commits, summed over the partitions that it committed; None: it committed none.
+    """Records behind its commits, summed over the partitions that it committed; None means that it committed none.
 
     For a share group, records behind its start offsets.
     """
@@ -204,13 +206,13 @@ class TopicActivity:
     """Traffic on a topic that will be deleted; in the plan's fingerprint, in no change's digest."""
 
     end_offsets: Mapping[int, int] | None
-    """By partition; None: could not be read."""
+    """End offsets by partition; None means that they could not be read."""
     groups: tuple[str, ...] | None
-    """Groups with members or commits, and those that could not be read; None: not even a list of groups was read."""
+    """Groups with members or commits, and those that could not be read; None means that no list of them was read."""
     last_record_ms: int | None = None
-    """Newest timestamp of any record, in ms since 1970; ``NO_RECORD``: brokers give none; None: not known."""
+    """Newest timestamp of any record, in ms since 1970; ``NO_RECORD``: brokers give none; None means not known."""
     group_uses: Mapping[str, GroupUse] = field(default_factory=dict)
-    """By group."""
+    """Uses by group."""
     emptied: tuple[int, ...] = ()
     """Partitions that had records and now have no time of one: ``last_record_ms`` does not count their last one."""
     kept_ms: int | None = None
@@ -223,7 +225,7 @@ class TopicActivity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActivityOfHiddenGroups(TopicActivity):
-    """From brokers that do not tell whether the reader sees every group; ``groups`` is None for that reason alone."""
+    """Activity from brokers that do not say whether the reader sees every group; so ``groups`` is None."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,11 +243,11 @@ class ChangeSet:
     paused: tuple[Paused, ...] = ()
     activity: Mapping[str, TopicActivity] = field(default_factory=dict)
     load: LoadTable = field(default_factory=LoadTable)
-    """As if every change ran, whatever the gate decides; in no digest."""
+    """Load as if every change ran, whatever the gate decides; in no digest."""
     rack_losses: RackLossTable | None = None
-    """As if every change ran; in no digest. None: nothing changes, states were not read, or too many partitions."""
+    """Losses as if every change ran; in no digest. None: no change, states not read, or too many partitions."""
     warnings: tuple[str, ...] = ()
-    """What could not be read; sentences."""
+    """Sentences about what could not be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,9 +258,9 @@ class GatedChange:
     digest: str
     gate: GateWord
     reasons: tuple[str, ...] = ()
-    """Why it is held or skipped, with both numbers and the place of the limit; empty when it runs."""
+    """Reasons why it is held or skipped, with both numbers and the place of the limit; empty when it runs."""
     approvable: bool = False
-    """True: it is held, and an approval that names it lets it run."""
+    """Whether it is held, and an approval that names it lets it run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -268,7 +270,7 @@ class Plan:
     change_set: ChangeSet
     changes: tuple[GatedChange, ...]
     command_approves: Risk | None = Risk.DESTRUCTIVE
-    """The highest risk that ``--approve`` lets run, by the policy; None: it counts for nothing. In no digest."""
+    """The highest risk that ``--approve`` lets run, by the policy; None means that it lets none. In no digest."""
 
     @property
     def target(self) -> Target:
@@ -295,7 +297,7 @@ class Plan:
         return tuple(gated for gated in self.changes if gated.gate is word)
 
     def held_for(self, *, command: bool) -> tuple[GatedChange, ...]:
-        """The held changes that an approval lets run: those for which ``--approve`` counts, or those of the others."""
+        """Return the held changes that an approval lets run: for a command those of ``--approve``, else the others."""
         limit = self.command_approves
         return tuple(
             gated
@@ -314,13 +316,13 @@ class Plan:
 
 
 def _shown(activity: TopicActivity) -> Mapping[str, object]:
-    """Without the fields that came with 1.7 where they say nothing: older plans keep their fingerprints."""
+    """Leave out the fields of 1.7 that say nothing: older plans keep their fingerprints."""
     fields = msgspec.to_builtins(activity, str_keys=True)
     return {name: value for name, value in fields.items() if value or name not in ("emptied", "kept_ms")}
 
 
 def _beside_digest(change: Change) -> Mapping[str, object]:
-    """What a plan shows of a change and its digest leaves out."""
+    """Return what a plan shows of a change and its digest leaves out."""
     match change:
         case CreateTopic() | ExpandTopic():
             return {"assignment": {str(p): list(row) for p, row in change.assignment.items()}}
@@ -339,17 +341,17 @@ class Approval:
     digests: frozenset[str]
     way: ApprovalWay
     approver: str | None
-    """Airflow's user name, the account that runs the command, or the reviewer's login; None: not known."""
+    """Airflow's user name, the account that runs the command, or the reviewer's login; None means not known."""
     signature: str
     """The approver as the audit log names him: ``admin (id 1)``, ``carol (by parameter)``, or a review."""
     given_at: datetime
     authors: frozenset[str] = frozenset()
-    """Who started the runs that found these changes or asked about them, or who wrote the pull request."""
+    """Users who started the runs that found these changes or asked about them, or who wrote the pull request."""
     comment: str = ""
-    """What the approver wrote beside it."""
+    """Comment of the approver."""
 
 
 def may_run(gated: GatedChange, approvals: Sequence[Approval]) -> bool:
-    """Whether the gate may let the change run: only an approval can soften the gate's first word."""
+    """Return whether the gate may let the change run: only an approval can soften the gate's first word."""
     is_named = any(gated.digest in approval.digests for approval in approvals)
     return gated.gate is GateWord.RUN or (gated.approvable and is_named)

@@ -182,7 +182,7 @@ SomeFile = TypeVar("SomeFile", bound=AnyPlanFile)
 
 
 def changes_to_json(change_set: ChangeSet) -> str:
-    """The text of ``changes.json``."""
+    """Return the text of ``changes.json``."""
     entries = [_change_json(change, digest_of(change, change_set.target)) for change in change_set.changes]
     return _encoded({"format_version": FORMAT_VERSION, **_document_json(change_set, entries)})
 
@@ -199,7 +199,7 @@ def changes_from_json(text: str) -> ChangeSet:
 
 
 def plan_to_json(plan: Plan) -> str:
-    """The text of ``plan.json``."""
+    """Return the text of ``plan.json``."""
     entries = [_gated_json(gated) for gated in plan.changes]
     head: Json = {
         "format_version": FORMAT_VERSION,
@@ -284,7 +284,7 @@ def _change_json(change: Change, digest: str) -> Json:
 
 
 def _extra_fields(change: Change) -> Json:
-    """What only one kind of change has."""
+    """Return what only one kind of change has."""
     match change:
         case DeleteTopic():
             return {"reason": change.reason}
@@ -310,7 +310,7 @@ def _summary(plan: Plan) -> Json:
 
 
 def _encoded(document: Json) -> str:
-    """The file's text with its checksum: one line for each key and each list entry, so that a diff shows the change."""
+    """Write the text with its checksum: one line for each key and list entry, so that a diff shows the change."""
     complete = {**document, "checksum": sha256_of(document)}
     return "{\n" + ",\n".join(f"  {json.dumps(key)}: {_lines(value)}" for key, value in complete.items()) + "\n}\n"
 
@@ -322,7 +322,7 @@ def _lines(value: object) -> str:
 
 
 def _decoded(text: str, kind: type[SomeFile]) -> tuple[SomeFile, Json]:
-    """The file, and its JSON; the error is the first of version, checksum and fields that is wrong."""
+    """Return the file, and its JSON; the error is the first of version, checksum and fields that is wrong."""
     try:
         with json_errors():
             raw = msgspec.json.decode(text, type=dict[str, object])
@@ -351,7 +351,7 @@ def _check_version(version: object) -> None:
 
 
 def change_set_of(document: AnyPlanFile, changes: Sequence[Change]) -> ChangeSet:
-    """What the file says beside its changes, with these changes."""
+    """Return what the file says beside its changes, with these changes."""
     return ChangeSet(
         target=document.target,
         source=document.source,

@@ -35,7 +35,7 @@ class AuditLine:
     commit: str | None
     """Commit of the plan's files; None means that it is not known."""
     approver: str | None
-    """Who approved this change; None means that nobody had to, or that it is not known."""
+    """User who approved this change; None means that no approval was needed, or that it is not known."""
     principal: str
     """Identity that the brokers saw: ``User:<sasl user>``, ``by certificate <file>``, ``User:ANONYMOUS``."""
     action: Action
@@ -58,7 +58,7 @@ class AuditLine:
     topic_id_after: str | None
     """Id of the topic after, in the same form."""
     comment: str | UnsetType = UNSET
-    """What the approver wrote beside it; only where there is a comment."""
+    """Comment of the approver; only if there is one."""
     started_by: str | UnsetType = UNSET
     """Airflow user who started the run, or ``schedule``; not there for a command of the shell."""
 
@@ -68,7 +68,7 @@ class AuditLine:
         return self.approver or (self.started_by if isinstance(self.started_by, str) else f"{self.principal} (Kafka)")
 
     def is_of_run(self, run: str) -> bool:
-        """Whether it is of this run: ``<group>/<run id>``, or the run id alone."""
+        """Return whether it is of this run: ``<group>/<run id>``, or the run id alone."""
         return run in (self.run, self.run.partition("/")[2])
 
 
@@ -92,7 +92,7 @@ class AuditEntry:
 
     hash: str
     line: AuditLine | None
-    """None: it cannot be read."""
+    """Line of the log; None means that it cannot be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,12 +101,12 @@ class AuditFile:
 
     environment: str
     path: str
-    """Of the newest file."""
+    """Path of the newest file."""
     entries: tuple[AuditEntry, ...]
     torn: bool
     """There are bytes after the last line that are no line."""
     head: AuditHead | None
-    """None: there is no head file, or it cannot be read."""
+    """Head file; None means that there is none, or that it cannot be read."""
 
     @property
     def lines(self) -> tuple[AuditLine, ...]:
@@ -134,7 +134,7 @@ def are_whole(files: Iterable[AuditFile]) -> bool:
 
 
 def hash_of(text: bytes) -> str:
-    """The hash that the next line repeats; ``text`` is without its line feed."""
+    """Return the hash that the next line repeats; ``text`` is without its line feed."""
     return hashlib.sha256(text).hexdigest()
 
 
@@ -185,7 +185,7 @@ def _link_problems(entries: Sequence[AuditEntry], missing: int) -> Iterator[str]
 
 
 def _head_problems(file: AuditFile, head: AuditHead, name: str) -> Iterator[str]:
-    """A log may be longer than its head: after a crash between the two writes, or after ``noted`` was taken."""
+    """Yield problems. A log may be longer than its head: after a crash between both writes, or after ``noted``."""
     last = file.missing + len(file.entries)
     if head.count > last:
         yield f"it ends with line {last}, and {name} says {head.count}: the end is missing"

@@ -18,7 +18,7 @@ from topicops.model.plans.delta import TopicClass
 from topicops.model.specs.topic_config import min_insync_replicas, needed_in_sync
 
 FactsWhen = Literal["before", "after"]
-"""Of the run's first snapshot, or of the one after the changes."""
+"""Snapshot that facts come from: the run's first one, or the one after the changes."""
 
 CAUSES: Mapping[str, str] = {
     Code.Q11: "without a live leader",
@@ -28,9 +28,9 @@ CAUSES: Mapping[str, str] = {
     Code.Q12: "with a replica outside the ISR",
     Code.Q15: "on fewer racks than possible",
 }
-"""Why a partition is unhealthy, by the quality rule that it breaks; the gravest first."""
+"""Words for unhealthy partitions by the quality rule that they break; the gravest first."""
 DRIFT_CLASSES = (TopicClass.MISSING, TopicClass.DIFFERENT, TopicClass.TOMBSTONED)
-"""Topics of these classes are not as their files want them."""
+"""Classes of topics that differ from their files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class OwnedTopics:
     """How many topics of one owner and domain are in one class."""
 
     owner: str | None
-    """None: no file names the topics."""
+    """Owner of the topics; None means that no file names them."""
     domain: str | None
     """The folder of the files; None as for the owner."""
     topic_class: TopicClass
@@ -50,7 +50,7 @@ class Load:
     """What one broker, or one rack, holds. While a reassignment runs, its target counts."""
 
     broker: int | None
-    """None: all live brokers of the rack together."""
+    """Broker id; None means all live brokers of the rack together."""
     rack: str | None
     is_live: bool
     """A broker that is not registered can still be named by an assignment."""
@@ -60,7 +60,7 @@ class Load:
     preferred_leaders: int
     """Partitions whose first replica is here."""
     leaders: int | None
-    """Partitions whose state names a leader here; None: states were not read."""
+    """Partitions whose state names a leader here; None means that states were not read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +68,7 @@ class UnhealthyPartitions:
     """How many partitions one broker makes unhealthy, for one cause. Topics that are being deleted do not count."""
 
     broker: int | None
-    """None: no single broker is the cause."""
+    """Broker that is the cause; None means that no single broker is."""
     rack: str | None
     rule: str
     """The quality rule that they break, a key of ``CAUSES``."""
@@ -80,11 +80,11 @@ class Facts:
     """All facts of one snapshot: ``facts-before.json`` or ``facts-after.json``."""
 
     classes: tuple[OwnedTopics, ...] = ()
-    """By owner, domain and class; empty where files and cluster were not compared."""
+    """Topics by owner, domain and class; empty if files and cluster were not compared."""
     load: tuple[Load, ...]
     """Racks by name, then brokers by id."""
     unhealthy: tuple[UnhealthyPartitions, ...]
-    """By broker, then in the order of ``CAUSES``."""
+    """Unhealthy partitions by broker, then in the order of ``CAUSES``."""
     has_states: bool
     """Whether partition states were read; without them leaders and unhealthy partitions are not known."""
     format_version: FormatVersion = "1.0"
@@ -95,18 +95,18 @@ class PartitionCounts:
     """What is counted over all partitions."""
 
     replicas: Mapping[int, int]
-    """By broker."""
+    """Replicas by broker."""
     preferred: Mapping[int, int]
     leaders: Mapping[int, int] | None = None
-    """By broker; None, as the other two, where partition states were not read."""
+    """Leaders by broker; None, as in the other two, means that partition states were not read."""
     rack_partitions: Mapping[str, int] | None = None
     """Partitions with a replica on a live broker of the rack."""
     unhealthy: Mapping[tuple[str, int | None], int] | None = None
-    """By rule and broker."""
+    """Unhealthy partitions by rule and broker."""
 
 
 def facts_file(when: FactsWhen) -> str:
-    """The artifact's name in a run's folder."""
+    """Return the artifact's name in a run's folder."""
     return f"facts-{when}.json"
 
 
@@ -131,7 +131,7 @@ class Reading:
     home: str
     """Token of the home."""
     brokers_run: str | None = None
-    """Releases of the brokers; None means that nobody asked, or no broker answered."""
+    """Releases of the brokers; None means that no one asked, or no broker answered."""
 
 
 class PartitionRow(NamedTuple):
@@ -140,7 +140,7 @@ class PartitionRow(NamedTuple):
     topic: str
     partition: int
     leader: int
-    """-1: none."""
+    """Id of the leader; -1 means none."""
     leader_is_live: bool
     replicas: tuple[int, ...]
     isr: tuple[int, ...]
@@ -149,7 +149,7 @@ class PartitionRow(NamedTuple):
     dead_replicas: tuple[int, ...]
     """Replicas on brokers that are not registered."""
     min_isr: int
-    """What the leader enforces: never more than the number of replicas."""
+    """Number that the leader enforces: never more than the number of replicas."""
     racks_used: int
     racks_possible: int
     """Over how many racks these replicas could be spread; 0 where a broker's rack is not known."""

@@ -20,7 +20,7 @@ class HeldSet:
     found_by: str = ""
     """Run whose gate held them, ``<dag id>/<run id>``."""
     author: str | None = None
-    """User who started the run that found them first; None means that nobody did, as on a schedule."""
+    """User who started the run that found them first; None means that no user did, as on a schedule."""
 
     @property
     def digests(self) -> tuple[str, ...]:
@@ -35,7 +35,7 @@ class HeldSet:
         return set(digests) <= set(self.addresses)
 
     def without_topics(self, glob: str) -> HeldSet:
-        """The part that a run with ``--only glob`` has not seen."""
+        """Return the part that a run with ``--only glob`` has not seen."""
         kept = {
             d: address
             for d, address in self.addresses.items()
@@ -44,7 +44,7 @@ class HeldSet:
         return replace(self, addresses=kept)
 
     def after(self, earlier: HeldSet) -> HeldSet:
-        """The set, with the author of the earlier one if that held the same changes."""
+        """Return the set, with the author of the earlier one if that held the same changes."""
         is_known = earlier.author is not None and earlier.covers(self.digests)
         return replace(self, author=earlier.author) if is_known else self
 
@@ -97,7 +97,7 @@ class VerifiedCommit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stop:
-    """The newest stop that somebody asked for."""
+    """The newest stop that a person asked for."""
 
     word: str
     by: str

@@ -1,4 +1,4 @@
-"""Results of a run: outcomes of apply, checks of verify, results of quality rules, reviews, and what CI is told."""
+"""Results of a run: outcomes of apply, checks of verify, results of quality rules, reviews, and the result for CI."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class OutcomeStatus(StrEnum):
     UNKNOWN = "unknown"
     """A request was sent, and no later reading showed whether it took effect."""
     NOT_SENT = "not sent"
-    """Something before it stopped the run."""
+    """The run stopped before this change was sent."""
 
 
 REPLACED = "the set was replaced by that of"
-"""How the message begins of a change that was approved after a newer set of held changes had come."""
+"""Beginning of the message of a change that was approved after a newer set of held changes had come."""
 NO_FILE, PAUSED_NOW = "no file of environment", "its file pauses the topic"
 NO_TOMBSTONE, OTHER_VALUES = "its tombstone was removed or postponed", "its file asks for something else than the plan"
 UNASKED = (NO_FILE, PAUSED_NOW, NO_TOMBSTONE, OTHER_VALUES)
-"""How the message begins of a change that was refused only because the files do not ask for it any more."""
+"""Beginning of the message when a change was refused only because the files do not contain it any more."""
 
 IN_PLACE = (OutcomeStatus.DONE, OutcomeStatus.ALREADY_SO)
 """The live topic is as the change would make it."""
@@ -50,7 +50,7 @@ class Outcome:
     digest: str
     status: OutcomeStatus
     message: str = ""
-    """Why, and what next; old and new value field by field when refused. Empty when done."""
+    """Reason and next step; old and new value of each field when refused. Empty when done."""
     sent: bool = False
     """Whether a mutating request was sent for it."""
 
@@ -74,12 +74,12 @@ class Mutation:
     change: Change
     digest: str
     requests: int
-    """How many were sent: more than one after a quota error or an election."""
+    """Number of requests that were sent: more than one after a quota error or an election."""
     answer: str
     """The last one: ``accepted``, or ``NAME (code): message``."""
     status: OutcomeStatus
     id_before: str | None
-    """Topic id, or ``czxid:<n>``; None: there was no topic."""
+    """Topic id, or ``czxid:<n>``; None means that there was no topic."""
     id_after: str | None
 
 
@@ -102,7 +102,7 @@ class Check:
     id: Code
     """``V01`` to ``V17``: the rule."""
     topic: str
-    """Empty for a rule about the whole cluster."""
+    """Topic; empty for a rule about the whole cluster."""
     verdict: Verdict
     message: str = ""
     """Names partition and broker; empty when healthy."""
@@ -127,7 +127,7 @@ class FailingRow:
     row: Mapping[str, object]
     """``topic``, and ``partition`` where it has one, come first; then what is wrong with it."""
     was_so_before: bool | None = None
-    """Whether the same row broke the same rule in the snapshot before the changes; None: not known."""
+    """Whether the same row broke the same rule in the snapshot before the changes; None means not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,7 +196,7 @@ class QualityReport:
 
 
 def quality_file(suite: QualitySuite) -> str:
-    """The artifact's name in a run's folder."""
+    """Return the artifact's name in a run's folder."""
     return f"quality-{suite}.json"
 
 
@@ -243,12 +243,12 @@ class ReviewApprovals:
 RESULT_KEY = "result"
 """Names the XCom of the task ``report``."""
 MOST_CHANGES = 500
-"""How many changes the result lists."""
+"""Most changes that the result lists."""
 MOST_NOTES = 50
 LONGEST_TEXT = 300
 """Characters of the headline, of a message and of a note."""
 QUIET_FILE = "quiet.json"
-"""Holds a ``Quiet``; only quiet runs have it."""
+"""File with a ``Quiet``; only quiet runs have it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,9 +257,9 @@ class ChangeResult:
     action: Action
     digest: str
     status: str
-    """Of its outcome, such as ``done`` or ``refused``; ``held`` or ``skipped`` where it was not to be sent."""
+    """Status of its outcome, such as ``done`` or ``refused``; ``held`` or ``skipped`` if it was not sent."""
     message: str = ""
-    """Why it is not done; at most ``LONGEST_TEXT`` characters."""
+    """Reason why it is not done; at most ``LONGEST_TEXT`` characters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,9 +273,10 @@ class RunResult:
     changes: tuple[ChangeResult, ...]
     """Gravest first; at most ``MOST_CHANGES``."""
     left_out: int = 0
-    """How many changes are not listed."""
+    """Number of changes that are not listed."""
     notes: tuple[str, ...] = ()
-    """Such as why an approval does not count; at most ``MOST_NOTES``, each of at most ``LONGEST_TEXT`` characters."""
+    """Such sentences as why an approval does not count; at most ``MOST_NOTES`` of at most ``LONGEST_TEXT`` characters.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

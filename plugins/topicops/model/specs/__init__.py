@@ -1,1 +1,1 @@
-"""What people write: topics, profiles, environments; where each value stands, and what is wrong there."""
+"""Files that people write: topics, profiles, environments; where each value is, and what is wrong there."""

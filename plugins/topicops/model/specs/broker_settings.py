@@ -15,7 +15,7 @@ TIMESTAMP_DIFFERENCE = "message.timestamp.difference.max.ms"
 MESSAGE_FORMAT = "message.format.version"
 PROTOCOL = "inter.broker.protocol.version"
 SETTINGS_OF_TOPICS = (*dict.fromkeys(s for c in TOPIC_CONFIGS.values() for s in c.broker_synonyms), PROTOCOL)
-"""By the broker's own names."""
+"""Settings by the broker's own names."""
 
 
 def topic_defaults(broker_settings: Mapping[str, str]) -> dict[str, str]:
@@ -36,7 +36,7 @@ def topic_defaults(broker_settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def setting_in_force(config: str, broker_settings: Mapping[str, str]) -> str | None:
-    """The name of the broker's setting that a topic without this config follows; None: Kafka's own default."""
+    """Return the broker's setting that a topic without this config follows; None means Kafka's own default."""
     return next((name for name in TOPIC_CONFIGS[config].broker_synonyms if name in broker_settings), None)
 
 
@@ -48,7 +48,7 @@ def _default(name: str, broker_settings: Mapping[str, str]) -> str:
 
 
 def _ignores_message_format(broker_settings: Mapping[str, str]) -> bool:
-    """Whether brokers ignore the setting and write one format; under KRaft they may have no protocol setting."""
+    """Return whether brokers ignore the setting and write one format; under KRaft they may have no protocol setting."""
     protocol = Release.parse(broker_settings.get(PROTOCOL, ""))
     return protocol is None or protocol >= ONE_MESSAGE_FORMAT
 

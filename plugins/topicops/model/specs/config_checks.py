@@ -23,12 +23,12 @@ from topicops.model.specs.topic_config import (
 )
 
 _VALUES_KEPT = 4096
-"""How many values are remembered as judged: many topics share one."""
+"""Number of judged values that are remembered: many topics share one."""
 
 
 @lru_cache(_VALUES_KEPT)
 def config_problem(name: str, text: str, release: Release) -> str:
-    """Why brokers of this release would refuse the value; empty when they take it."""
+    """Return why brokers of this release would refuse the value; empty when they take it."""
     config = configs_of(release).get(name)
     if config is None:
         return no_such_config(name, release)
@@ -40,23 +40,23 @@ def config_problem(name: str, text: str, release: Release) -> str:
 
 
 def value_problem(name: str, text: str, release: Release) -> str:
-    """As ``config_problem``; empty for a config that this release lacks, which is a problem of the name."""
+    """Judge as ``config_problem``; empty for a config that this release lacks, which is a problem of the name."""
     return config_problem(name, text, release) if name in configs_of(release) else ""
 
 
 def later_problem(name: str, text: str, release: Release) -> str:
-    """Why brokers of the next release that refuses this value will refuse it; empty: none that is known does."""
+    """Return why brokers of the next release that refuses this value will refuse it; empty: none that is known does."""
     later = sorted(each for each in FIRST_REQUESTS if each > release)
     return next((problem for each in later if (problem := config_problem(name, text, each))), "")
 
 
 def check_written(config: TopicConfig, text: str) -> None:
-    """As ``canonical_written``; raises ``ConfigValueError`` too if brokers of the config's release refuse the value."""
+    """Check as ``canonical_written``; raises ``ConfigValueError`` too if brokers of the release refuse the value."""
     require_taken(config, typed_written(config, text))
 
 
 def ranges_by_release(config: TopicConfig) -> dict[Release, str]:
-    """What is valid, as Kafka prints it, by the first release of those that take the same; the oldest first."""
+    """Return what is valid, as Kafka prints it, by the first release of those that take the same; the oldest first."""
     found: dict[Release, str] = {}
     for form in config.forms:
         if form.valid not in list(found.values())[-1:]:
@@ -65,7 +65,7 @@ def ranges_by_release(config: TopicConfig) -> dict[Release, str]:
 
 
 def no_such_config(name: str, release: Release) -> str:
-    """Why brokers of this release do not have the config, where they do not."""
+    """Return why brokers of this release do not have the config, where they do not."""
     config = TOPIC_CONFIGS.get(name)
     if config is None:
         return f"Kafka has no topic config {name}"
@@ -93,7 +93,7 @@ def require_taken(config: TopicConfig, value: ConfigValue) -> None:
 
 
 def is_release_name(config: TopicConfig, text: str) -> bool:
-    """Whether brokers of the config's release know the name; patch numbers behind it are ignored.
+    """Return whether brokers of the config's release know the name; patch numbers behind it are ignored.
 
     Source: kafka.api.ApiVersion#apply, org.apache.kafka.server.common.MetadataVersion#fromVersionString.
     """

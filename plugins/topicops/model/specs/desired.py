@@ -34,11 +34,11 @@ class DesiredTopic:
     labels: Mapping[str, str] = field(default_factory=dict)
     lifecycle: Lifecycle = Lifecycle.PRESENT
     reason: str = ""
-    """Why the topic is to be deleted, or is paused; empty while present."""
+    """Reason why the topic is deleted or paused; empty while present."""
     not_before: datetime | None = None
     """A tombstone's earliest time of deletion, UTC."""
     until: datetime | None = None
-    """When a pause ends, UTC."""
+    """Time when a pause ends, UTC."""
     topic_id: str | None = None
     """The topic id that a tombstone names for this environment."""
     partitions: int = 0
@@ -52,7 +52,7 @@ class DesiredTopic:
     configs: Mapping[str, str | None] = field(default_factory=dict)
     """Overrides in canonical text; None means that no override may be live."""
     locations: Mapping[str, Location] = field(default_factory=dict)
-    """Where each value was written: ``partitions``, ``replicationFactor``, ``configs.<key>``."""
+    """Places where each value was written: ``partitions``, ``replicationFactor``, ``configs.<key>``."""
 
     @property
     def domain(self) -> str:
@@ -69,9 +69,9 @@ class Desired:
 
     environment: str
     topics: Mapping[str, DesiredTopic]
-    """By name; only topics of this environment."""
+    """Topics of this environment by name."""
     files: int
-    """How many files were read."""
+    """Number of files that were read."""
     warnings: tuple[Diagnostic, ...] = ()
     commit: str | None = None
     """The git commit of the files; None outside a work tree or when they differ from it."""

@@ -36,7 +36,7 @@ class Note:
     end_line: int
     end_column: int
     text: str
-    """What stands there, a few words."""
+    """Few words on what is written there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +52,9 @@ class Diagnostic:
     end_line: int
     end_column: int
     summary: str
-    """What is wrong, one sentence without a full stop."""
+    """Problem, in one sentence without a full stop."""
     help: str = ""
-    """What to do about it; empty when the summary already says so."""
+    """Advice; empty when the summary already contains it."""
     note: Note | None = None
     """The other of the two places that do not go together."""
 

@@ -65,7 +65,7 @@ class Fields(msgspec.Struct, frozen=True, gc=False):
 
 Node = Text | Items | Fields
 Entry = tuple[Text, Node]
-"""A key and what it stands for."""
+"""Key and value."""
 
 
 class Document(msgspec.Struct, frozen=True, gc=False, kw_only=True):
@@ -74,11 +74,11 @@ class Document(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     file: str
     """Relative to the working folder, with ``/``."""
     kind: FileKind
-    """By the file's folder."""
+    """Kind, by the file's folder."""
     stem: str
     """The file's name without extension; ``metadata.name`` must be the same."""
     root: Node | None
-    """None: the file could not be read; the tree's problems say why."""
+    """Root node; None means that the file could not be read, and the tree's problems say why."""
 
     def location(self, span: Span) -> Location:
         return Location(self.file, span.line, span.column)
@@ -90,6 +90,6 @@ class Tree:
 
     documents: tuple[Document, ...]
     problems: tuple[Diagnostic, ...] = ()
-    """What kept files from being read."""
+    """Reasons why files could not be read."""
     files: int = 0
-    """How many files there are, unreadable ones included."""
+    """Number of files, unreadable ones included."""

@@ -297,7 +297,7 @@ class EnvironmentSpec(Written):
 
     @property
     def command_approves(self) -> Risk | None:
-        """The highest risk that ``--approve`` lets run, whose giver is the author; None: it counts for nothing."""
+        """The highest risk that ``--approve`` lets run, whose giver is the author; None means none."""
         return self.author_approves if "parameter" in self.approvals else None
 
     @property
@@ -317,10 +317,10 @@ class Environment:
     spec: EnvironmentSpec
     file: str
     locations: Mapping[str, Location] = field(default_factory=dict)
-    """By dotted path below ``spec``, as written: ``limits.deletesPerRun``; only values that are in the file."""
+    """Places by dotted path below ``spec``, as written: ``limits.deletesPerRun``; only values that are in the file."""
 
     def place_of(self, path: str) -> str:
-        """``limits.deletesPerRun, topics/environments/prod-eu.yaml:18``, for the reasons that the gate gives."""
+        """Return ``limits.deletesPerRun, topics/environments/prod-eu.yaml:18``, for the reasons that the gate gives."""
         location = self.locations.get(path)
         return f"{path}, {location}" if location else f"{path}, by default"
 
@@ -329,5 +329,5 @@ class Environment:
         return (*BUILT_IN_PROTECTED_TOPICS, *self.spec.policy.protected_topics)
 
     def protecting_pattern(self, topic: str) -> str | None:
-        """The first pattern that protects this topic from changes; None: it is not protected."""
+        """Return the first pattern that protects this topic from changes; None means that it is not protected."""
         return next((pattern for pattern in self.protected_topics if fnmatchcase(topic, pattern)), None)

@@ -158,9 +158,9 @@ class ExceptionsFile(WrittenFile):
 @dataclass(frozen=True, slots=True)
 class TextKind:
     longest: int | None = None
-    """In characters."""
+    """Most characters."""
     pattern: str | None = None
-    """What the whole text must match."""
+    """Pattern that the whole text must match."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +233,7 @@ class FieldKind(NamedTuple):
 
 
 def fields_of(model: type[Written]) -> dict[str, FieldKind]:
-    """The fields of ``model`` by their names in the file, in the model's order.
+    """Return the fields of ``model`` by their names in the file, in the model's order.
 
     Raises ``TypeError``: an annotation has no kind.
     """
@@ -244,7 +244,7 @@ def fields_of(model: type[Written]) -> dict[str, FieldKind]:
 
 
 def _kind_of(annotation: object, limits: Sequence[object] = ()) -> Kind:
-    """``limits`` are what the model says beside the type; null is left out of the kind."""
+    """Return the kind; ``limits`` are what the model says besides the type; null is left out of the kind."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if any(isinstance(limit, AsWritten) for limit in limits):
         return AsWrittenKind()

@@ -1,4 +1,4 @@
-"""What an environment tells Airflow: when a DAG runs, and who owns it; light, as DAG files are parsed all the time.
+"""Schedule and owner of an environment's DAGs; light, because Airflow parses DAG files all the time.
 
 A schedule is one of Airflow's words, a cron of five fields, ``every 5m``, or ``none``. ``every 5m`` starts at an offset
 that comes from the environment's name, so that twenty environments do not all start in the same minute.
@@ -17,7 +17,7 @@ FORMS = "write `every 5m`, `every 6h` or `every 1d`, a cron of five fields, a wo
 
 _EVERY = re.compile(r"every ([1-9][0-9]{0,3})([mhd])")
 AN_HOUR, A_DAY = 60, 1440
-"""In minutes."""
+"""Minutes in each."""
 _MINUTES: Mapping[str, int] = {"m": 1, "h": AN_HOUR, "d": A_DAY}
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
@@ -28,12 +28,12 @@ _FIELDS: Sequence[tuple[str, int, int, Sequence[str]]] = (
     ("month", 1, 12, _MONTHS),
     ("day of the week", 0, 7, _WEEKDAYS),
 )
-"""Name, lowest and highest number, and words that stand for the numbers from the lowest."""
+"""Name, lowest and highest number, and words for the numbers from the lowest."""
 _PART = re.compile(r"(?P<first>\*|\w+)(-(?P<last>\w+))?(/(?P<step>[1-9][0-9]?))?", re.ASCII)
 
 
 def schedule_problem(written: str) -> str | None:
-    """What is wrong with it; None: it is a schedule."""
+    """Return what is wrong with it; None means that it is a schedule."""
     if written == NONE or written in AIRFLOW_WORDS:
         return None
     if every := _EVERY.fullmatch(written):
@@ -45,7 +45,7 @@ def schedule_problem(written: str) -> str | None:
 
 
 def cron_of(written: str, environment: str) -> str | None:
-    """What Airflow is given: None is no schedule.
+    """Return what Airflow is given: None is no schedule.
 
     Args:
         written: In one of the forms above.
@@ -62,7 +62,7 @@ def cron_of(written: str, environment: str) -> str | None:
 
 
 def _spread(minutes: int, environment: str) -> str:
-    """A cron that fires every so many minutes, at an offset of this environment's own."""
+    """Return a cron that fires every so many minutes, at an offset of this environment's own."""
     offset = int.from_bytes(hashlib.sha256(environment.encode()).digest()[:8]) % minutes
     hour, minute = divmod(offset, AN_HOUR)
     if minutes == 1:
@@ -75,7 +75,7 @@ def _spread(minutes: int, environment: str) -> str:
 
 
 def _every_problem(minutes: int) -> str | None:
-    """A cron can count only what divides the hour or the day."""
+    """Say why not: a cron can count only what divides the hour or the day."""
     if AN_HOUR % minutes == 0 or (minutes % AN_HOUR == 0 and A_DAY % minutes == 0):
         return None
     return "every: the time must divide an hour or a day without rest"
@@ -104,12 +104,12 @@ _LINK = re.compile(r"https?://[^\s/?#]\S*|mailto:[^\s?#]\S*")
 
 
 def owner_problem(written: str) -> str | None:
-    """What is wrong with a name; None: nothing is. Airflow joins the owners of a DAG's tasks with commas."""
+    """Return what is wrong with a name, or None. Airflow joins the owners of a DAG's tasks with commas."""
     if "," not in written and written.isprintable() and written == written.strip() and 0 < len(written) <= LONGEST:
         return None
     return f"{written[:LONGEST]!r} is no owner: write one name without a comma, of at most {LONGEST} characters"
 
 
 def owner_link_problem(written: str) -> str | None:
-    """What is wrong with a link; None: Airflow takes it."""
+    """Return what is wrong with a link; None means that Airflow takes it."""
     return None if _LINK.fullmatch(written) else f"{written[:LONGEST]!r} is no link: write https://… or mailto:…"

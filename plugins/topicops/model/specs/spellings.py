@@ -1,4 +1,4 @@
-"""The only value that a refused spelling can stand for, and plain numbers in larger units.
+"""The only value that a refused spelling can mean, and plain numbers in larger units.
 
 A function returns None where a person must decide: ``5GB`` may be GB or GiB, ``30`` may be seconds or minutes.
 """
@@ -33,11 +33,11 @@ _UNIT_WORDS: Mapping[Unit, Mapping[str, str]] = {
     },
     "bytes": {"b": "B", "byte": "B", "bytes": "B", "kib": "KiB", "mib": "MiB", "gib": "GiB", "tib": "TiB"},
 }  # fmt: skip
-"""In lower case; KB, MB, GB and TB are not here: some mean 1,000 by the K and some 1,024."""
+"""Words for units in lower case; KB, MB, GB and TB are not here: some people mean 1,000 by the K and some 1,024."""
 
 
 def plain_number(text: str) -> str | None:
-    """``10`` for ``010``, ``1000`` for ``1_000``; a unit after the number stays."""
+    """Return ``10`` for ``010``, ``1000`` for ``1_000``; a unit after the number stays."""
     found = _DECIMAL.fullmatch(text.strip())
     if found is None:
         return None
@@ -46,12 +46,12 @@ def plain_number(text: str) -> str | None:
 
 
 def boolean_word(text: str) -> str | None:
-    """``true`` or ``false`` for the words of YAML 1.1."""
+    """Return ``true`` or ``false`` for the words of YAML 1.1."""
     return _TRUTH.get(text.strip().lower())
 
 
 def known_unit(text: str, unit: Unit) -> str | None:
-    """``7 days`` as ``7d``."""
+    """Return ``7 days`` as ``7d``."""
     found = _NUMBER_AND_UNIT.fullmatch(text)
     if found is None:
         return None
@@ -62,7 +62,7 @@ def known_unit(text: str, unit: Unit) -> str | None:
 
 
 def utc_time(text: str) -> str | None:
-    """A time with an offset, as RFC 3339 in UTC."""
+    """Return a time with an offset, as RFC 3339 in UTC."""
     if not _LOCAL_TIME.fullmatch(text):
         return None
     try:
@@ -73,19 +73,19 @@ def utc_time(text: str) -> str | None:
 
 
 def exact_word(text: str, words: tuple[str, ...]) -> str | None:
-    """The one of ``words`` that differs from ``text`` by case or blanks only; in a list, for each item."""
+    """Return the one of ``words`` that differs from ``text`` by case or blanks only; in a list, for each item."""
     by_lower_case = {word.lower(): word for word in words}
     meant = [by_lower_case.get(item.strip().lower()) for item in text.split(",")]
     return ",".join(word for word in meant if word is not None) if all(meant) else None
 
 
 def config_name_of_broker_setting(name: str) -> str | None:
-    """``retention.ms`` for ``log.retention.hours``: the topic config that stands for a broker's setting."""
+    """Return ``retention.ms`` for ``log.retention.hours``: the topic config that stands for a broker's setting."""
     return next((config.name for config in TOPIC_CONFIGS.values() if name in config.broker_synonyms), None)
 
 
 def human_unit(config: TopicConfig, canonical: str) -> str | None:
-    """``7d`` for 604800000 ms, ``1GiB`` for 1073741824 bytes; None where the number itself is clearest."""
+    """Return ``7d`` for 604800000 ms, ``1GiB`` for 1073741824 bytes; None where the number itself is clearest."""
     if config.unit is None or not config.is_whole_number:
         return None
     number = int(canonical)
@@ -96,7 +96,7 @@ def human_unit(config: TopicConfig, canonical: str) -> str | None:
 
 
 def largest_unit(number: int, unit: Unit) -> tuple[int, str]:
-    """``(7, "d")`` for 604800000 ms: the number in the largest unit that divides it; for 0, in the smallest."""
+    """Return ``(7, "d")`` for 604800000 ms: the number in the largest unit that divides it; for 0, in the smallest."""
     smallest_first = sorted((size, name) for name, size in UNITS[unit].items())
     size, name = max((each for each in smallest_first if number and number % each[0] == 0), default=smallest_first[0])
     return number // size, name

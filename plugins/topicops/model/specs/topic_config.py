@@ -32,7 +32,7 @@ UNITS: Mapping[Unit, Mapping[str, int]] = {
     "ms": {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000},
     "bytes": {"B": 1, "KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30, "TiB": 1 << 40},
 }
-"""What people may write after a whole number, by the unit of the config; the smallest comes first."""
+"""Suffixes that people may write after a whole number, by the unit of the config; the smallest comes first."""
 SMALLEST_UNITS: Mapping[Unit, str] = {unit: next(iter(words)) for unit, words in UNITS.items()}
 
 AS_TOTAL = -2
@@ -41,7 +41,7 @@ AS_TOTAL = -2
 MIN_ISR = "min.insync.replicas"
 LARGEST_INT = 2**31 - 1
 _VALUES_KEPT = 4096
-"""How many values are remembered as read: many topics share one."""
+"""Number of values whose reading is remembered: many topics share one."""
 THROTTLE_LISTS = frozenset({"leader.replication.throttled.replicas", "follower.replication.throttled.replicas"})
 """Owned by Kafka's reassignment tools while a reassignment runs."""
 
@@ -70,9 +70,9 @@ class Constraint:
     """Allowed outside the range."""
     values: tuple[str, ...] = ()
     items: tuple[str, ...] = ()
-    """What a list may hold; empty: see ``pattern``."""
+    """Allowed items of a list; empty: see ``pattern``."""
     pattern: str | None = None
-    """What each item of a list must match."""
+    """Pattern that each item of a list must match."""
     or_exactly: str | None = None
     """A list of this one item is fine too."""
 
@@ -107,9 +107,9 @@ class TopicConfig:
     names: Mapping[str, Release]
     """The names that ``message.format.version`` may have, each with the first release that knows it."""
     forms: tuple[Form, ...]
-    """Of all releases, the oldest first."""
+    """Forms of all releases, the oldest first."""
     release: Release
-    """The one whose brokers have ``form``."""
+    """Release whose brokers have ``form``."""
     form: Form
 
     @property
@@ -174,7 +174,7 @@ class _ConfigRow(msgspec.Struct):
 
 
 def _read_configs() -> ConfigTable:
-    """Every config, as the newest release has it, or had it last."""
+    """Return every config, as the newest release has it, or had it last."""
     text = resources.files("topicops.model.specs").joinpath("topic_configs.json").read_bytes()
     return MappingProxyType({row.name: _config(row) for row in msgspec.json.decode(text, type=list[_ConfigRow])})
 
@@ -218,7 +218,7 @@ TOPIC_CONFIGS: ConfigTable = _read_configs()
 
 @cache
 def configs_of(release: Release) -> ConfigTable:
-    """The configs that brokers of this release have.
+    """Return the configs that brokers of this release have.
 
     Args:
         release: One newer than ``NEWEST`` is taken for that, and one older than ``OLDEST`` for that.
@@ -234,7 +234,7 @@ def configs_of(release: Release) -> ConfigTable:
 
 
 def parse(name: str, text: str) -> ConfigValue:
-    """The value of ``text`` as a broker reads it: bool, int, float, str, or a tuple for a list.
+    """Return the value of ``text`` as a broker reads it: bool, int, float, str, or a tuple for a list.
 
     A value of the right type; ``config_checks.py`` asks whether brokers take it.
 
@@ -247,7 +247,7 @@ def parse(name: str, text: str) -> ConfigValue:
 
 
 def typed(config: TopicConfig, text: str) -> ConfigValue:
-    """As ``parse``, of this config."""
+    """Parse as ``parse``, for this config."""
     text = _java_trim(text)
     match config.type:
         case "BOOLEAN":
@@ -263,12 +263,12 @@ def typed(config: TopicConfig, text: str) -> ConfigValue:
 
 
 def typed_written(config: TopicConfig, text: str) -> ConfigValue:
-    """As ``typed``, of what people write; raises as ``canonical_written``."""
+    """Parse as ``typed``, what people write; raises as ``canonical_written``."""
     return typed(config, _without_unit(config, _java_trim(text)) if config.is_whole_number else text)
 
 
 def canonical(name: str, text: str) -> str:
-    """The one spelling of the value of ``text``: equal exactly when a broker treats two values alike.
+    """Return the one spelling of the value of ``text``: equal exactly when a broker treats two values alike.
 
     Raises: ConfigValueError, as ``parse``.
     """
@@ -276,7 +276,7 @@ def canonical(name: str, text: str) -> str:
 
 
 def canonical_written(name: str, text: str) -> str:
-    """As ``canonical``, for what people write: with units, and without spellings that readers disagree about.
+    """Spell as ``canonical``, what people write: with units, and without spellings that readers disagree about.
 
     Raises:
         AmbiguousNumberError: ``010``, ``1_000``, ``0x10``, ``1e3``, ``1:30`` for a whole number.
@@ -290,7 +290,7 @@ def canonical_written(name: str, text: str) -> str:
 
 
 def canonical_overrides(overrides: Mapping[str, str]) -> dict[str, str]:
-    """``canonical_values`` of what a topic sets itself.
+    """Return ``canonical_values`` of what a topic sets itself.
 
     An empty list of throttled replicas, which Kafka's tools leave behind, throttles nothing: it is no override.
     """
@@ -298,17 +298,17 @@ def canonical_overrides(overrides: Mapping[str, str]) -> dict[str, str]:
 
 
 def canonical_values(configs: Mapping[str, str]) -> dict[str, str]:
-    """``configs`` with canonical values; a name that no release has, or text that is not of its type, stays."""
+    """Return ``configs`` with canonical values; a name that no release has, or text that is not of its type, stays."""
     return {name: _canonical_or_raw(name, text) for name, text in configs.items()}
 
 
 def min_insync_replicas(
     overrides: Mapping[str, str], broker_defaults: BrokerDefaults | None, brokers: Collection[int] | None = None
 ) -> int:
-    """The topic's own value as brokers read it, else the largest default of a broker, else Kafka's, which is 1.
+    """Return the topic's own value as brokers read it, else the largest default of a broker, else Kafka's, which is 1.
 
     Args:
-        brokers: Those whose defaults count; None: all.
+        brokers: Those whose defaults count; None means all.
 
     Source: kafka.cluster.Partition#effectiveMinIsr (3.9): the leader's own default counts.
     """
@@ -325,7 +325,7 @@ def min_insync_replicas(
 
 
 def needed_in_sync(least: int, replicas: int, releases: Releases | None) -> int:
-    """How many replicas of a partition must be in sync, so that brokers take records with ``acks=all``.
+    """Return how many replicas of a partition must be in sync, so that brokers take records with ``acks=all``.
 
     Args:
         least: The topic's ``min.insync.replicas``.
@@ -337,12 +337,12 @@ def needed_in_sync(least: int, replicas: int, releases: Releases | None) -> int:
 
 
 def caps_min_isr(releases: Releases | None) -> bool:
-    """Whether all brokers take ``min.insync.replicas`` for no more than the number of replicas."""
+    """Return whether all brokers take ``min.insync.replicas`` for no more than the number of replicas."""
     return releases is not None and releases.oldest >= CAPPED_MIN_ISR
 
 
 def own_min_insync_replicas(configs: Mapping[str, str]) -> int | None:
-    """The value among these configs as brokers read it, at most Kafka's largest ``int``; None: there is none."""
+    """Return the value among these configs as brokers read it, at most Kafka's largest ``int``; None without one."""
     text = _canonical_or_raw(MIN_ISR, configs[MIN_ISR]) if MIN_ISR in configs else ""
     return min(int(text), LARGEST_INT) if text.isdecimal() and len(text) <= LONGEST_NUMBER else None
 
@@ -372,11 +372,11 @@ _JAVA_DOUBLE = re.compile(
 _LIST_BLANKS = " \t\n\x0b\f\r"
 _BITS: Mapping[str, int] = {"INT": 32, "LONG": 64}
 LONGEST_NUMBER = 100
-"""How many characters a number may have, so that no text is long to read. Kafka takes more, which nobody writes."""
+"""Most characters of a number, so that no text is slow to read. Kafka allows more, which people do not write."""
 
 
 def _java_trim(text: str) -> str:
-    """As ``String.trim``: everything up to U+0020 goes, other blanks stay."""
+    """Trim as ``String.trim``: everything up to U+0020 goes, other blanks stay."""
     return text.strip("".join(map(chr, range(0x21))))
 
 
@@ -447,7 +447,7 @@ def _canonical_or_raw(name: str, text: str) -> str:
 
 
 def _without_unit(config: TopicConfig, text: str) -> str:
-    """``text`` as a plain number: ``7d`` becomes ``604800000``. What is no number at all stays as it is."""
+    """Return ``text`` as a plain number: ``7d`` becomes ``604800000``. What is no number at all stays as it is."""
     _require_number_length(text)
     if AMBIGUOUS_NUMBER.fullmatch(text):
         raise AmbiguousNumberError("readers of YAML disagree about this number")
@@ -458,7 +458,7 @@ def _without_unit(config: TopicConfig, text: str) -> str:
 
 
 def times_unit(found: re.Match[str], units: Mapping[str, int]) -> int:
-    """The whole number of a match of number and unit; see ``read_duration_ms`` for durations outside configs."""
+    """Return the whole number of a match of number and unit; see ``read_duration_ms`` for durations outside configs."""
     unit = found["unit"]
     if unit not in units or found["blank"]:
         raise UnknownUnitError(f"known units: {' '.join(units)}, right behind a whole number")
@@ -468,7 +468,7 @@ def times_unit(found: re.Match[str], units: Mapping[str, int]) -> int:
 
 
 def local_retention(local: int, total: int) -> int:
-    """What stays on the broker's own disk of a tiered topic: -2 there means as much as is kept in all.
+    """Return what stays on the broker's own disk of a tiered topic: -2 there means as much as is kept in all.
 
     Source: org.apache.kafka.storage.internals.log.LogConfig#localRetentionMs, #localRetentionBytes (3.9).
     """
@@ -476,7 +476,7 @@ def local_retention(local: int, total: int) -> int:
 
 
 def read_duration_ms(text: str) -> int:
-    """Milliseconds of ``30s``, ``2m`` and the like, which must have a unit.
+    """Return milliseconds of ``30s``, ``2m`` and the like, which must have a unit.
 
     Raises: AmbiguousNumberError, UnknownUnitError, ConfigValueError.
     """

@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 
 
 def dags_of(topics: Path) -> dict[str, DAG]:
-    """The DAGs by id: one set for each file in ``<topics>/environments/``, and one DAG for all.
+    """Return the DAGs by id: one set for each file in ``<topics>/environments/``, and one DAG for all.
 
     In the process of a task these are only the DAGs of its own environment. An environment whose DAGs cannot be made
     is left out, and the others keep theirs; then the DAG ``topic_problems`` fails each hour and says why. So it does
@@ -72,7 +72,7 @@ def _dags_or_none(environment: str, topics: Path, problems: list[str]) -> Iterat
 
 
 def problems_dag(problems: Sequence[str]) -> DAG:
-    """``topic_problems``: there while something keeps runs from coming; it fails each hour with the reason."""
+    """Return ``topic_problems``: there while something keeps runs from coming; it fails each hour with the reason."""
     with DAG(
         dag_id=PROBLEMS_ID,
         dag_display_name="all environments: problems",
@@ -103,7 +103,7 @@ def say(problems: Sequence[str], run_id: str) -> None:
 
 
 def count_ages(environments: Collection[str]) -> None:
-    """The gauge ``topicops.<environment>.last_good_run_age_s`` of each environment.
+    """Set the gauge ``topicops.<environment>.last_good_run_age_s`` of each environment.
 
     Without metrics nothing is imported for it: a DAG file is parsed every half minute.
     """

@@ -74,10 +74,10 @@ holds; Reject, or no answer in time, sends nothing. `{pipeline}` starts it, once
 _ALL_BUT_BACKFILL = frozenset(set(DagRunType) - {DagRunType.BACKFILL})
 """A backfill would send the same changes once for each day of a range."""
 LOOKING_BACK = frozenset(("verify", "quality_after", "report"))
-"""Steps after the changes, which run whatever happened: tried again once, so that a failure is told soon."""
+"""Steps after the changes, which run whatever happened: tried again once, so that a failure is reported soon."""
 ENVIRONMENT_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
 ENVIRONMENT_NAME_RULE = "an environment's name has only letters, digits, underscore and dash, at most 100"
-"""As in `validate`; the length is what Airflow allows for a tag."""
+"""Rule for names, as in `validate`; the length is Airflow's limit for a tag."""
 TASK_DOCS: Mapping[str, str] = {
     "validate": "Reads the files and writes the topics that they describe, or logs every problem of every file and "
     "fails. A run that is pinned to a commit first waits until the folder of the files is at it.",
@@ -101,7 +101,7 @@ TASK_DOCS: Mapping[str, str] = {
     "The XCom result has the same for CI, also when the run fails.",
     "drift": "One log line for each difference between cluster and files, and counts. A difference fails nothing.",
 }
-"""What Airflow shows of each task."""
+"""Text that Airflow shows of each task."""
 
 
 def environments(topics: Path) -> tuple[str, ...]:
@@ -119,7 +119,7 @@ def misnamed(topics: Path) -> tuple[str, ...]:
 
 
 def _file_names(topics: Path) -> list[str]:
-    """Without exceptions and other parts of an environment."""
+    """Return the names without exceptions and other parts of an environment."""
     return [path.stem for path in sorted((topics / "environments").glob("*.yaml")) if "." not in path.stem]
 
 
@@ -143,7 +143,7 @@ def environment_dags(
     access_control: Mapping[str, Mapping[str, Sequence[str]]] | None = None,
     fail_on: Collection[str] = (),
 ) -> EnvironmentDags:
-    """The DAGs of one environment. What is left out comes from the environment's file, or else the settings.
+    """Return the DAGs of one environment. What is left out comes from the environment's file, or else the settings.
 
     Args:
         environment: The name of its file in ``<topics>/environments/``, without ``.yaml``.
@@ -180,7 +180,7 @@ def environment_dags(
 
 
 def pipeline_dag(site: Site) -> DAG:
-    """``topic_pipeline_<environment>``: from the files to a verified cluster; never waits for a person."""
+    """Return ``topic_pipeline_<environment>``: from the files to a verified cluster; never waits for a person."""
     with DAG(
         dag_id=site.pipeline_id,
         schedule=site.options.schedule,
@@ -207,7 +207,7 @@ def pipeline_dag(site: Site) -> DAG:
 
 
 def approval_dag(site: Site) -> DAG:
-    """``topic_approval_<environment>``: asks about one held set and sends what is approved."""
+    """Return ``topic_approval_<environment>``: asks about one held set and sends what is approved."""
     with DAG(
         dag_id=site.approval_id,
         dag_display_name=f"{site.environment}: approval",
@@ -245,7 +245,7 @@ def approval_dag(site: Site) -> DAG:
 
 
 def drift_dag(site: Site) -> DAG:
-    """``topic_drift_<environment>``: the pipeline up to the plan, then a list of the differences."""
+    """Return ``topic_drift_<environment>``: the pipeline up to the plan, then a list of the differences."""
     with DAG(
         dag_id=site.drift_id,
         schedule=site.options.drift_schedule,

@@ -27,7 +27,7 @@ log = logging.getLogger(__name__)
 
 _TO_THE_CHANGES = ("quality_before", "diff", "plan", "gate", "ask", *ACTIONS)
 STEPS = frozenset((*_TO_THE_CHANGES, "verify", "announce", "quality_after", "report", "drift"))
-"""Steps that a quiet run skips; a task that somebody else put below them follows its own trigger rule."""
+"""Steps that a quiet run skips; a task that a user adds below them follows its own trigger rule."""
 
 
 class _TabLink(BaseOperatorLink):
@@ -130,10 +130,10 @@ class AskPerson(ApprovalOperator):
     Airflow keeps the text of a task's first question when the task is cleared. The person would read an old text then,
     so the task fails unless Airflow shows exactly this question.
 
-    While nobody answers, it wakes up now and then: a question whose set was replaced is withdrawn, and the task is
-    skipped; of one that waits for long the notifiers are told again. Airflow's scheduler wakes it by the time limit
-    with which it waits, and a worker looks, so no triggerer is needed. An answer that comes while the worker looks is
-    kept: Airflow gives it to the task as soon as the task waits again.
+    Without an answer it wakes up from time to time. If the set was replaced, it withdraws the question and skips the
+    task. If the question waits for long, it reminds the notifiers. Airflow's scheduler wakes it by the time limit with
+    which it waits, and a worker looks, so no triggerer is needed. An answer that comes while the worker looks is kept:
+    Airflow gives it to the task as soon as the task waits again.
     """
 
     def __init__(self, *, site: Site, patience: Patience, **kwargs: Any) -> None:
@@ -186,7 +186,7 @@ class AskPerson(ApprovalOperator):
         )
 
     def validate_params_input(self, params_input: Mapping[str, Any]) -> None:
-        """Nothing: ``given_approval`` judges the recorded choices, and what it does not understand approves nothing."""
+        """Do nothing: ``given_approval`` judges the recorded choices, and unknown ones approve nothing."""
 
     def _address(self, context: Context) -> str:
         """Give the address of the question; empty where Airflow does not know its own address."""

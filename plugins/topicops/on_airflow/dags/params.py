@@ -32,7 +32,7 @@ REVIEW_FIELDS: Mapping[str, object] = {
 
 
 def pipeline_params(mode: str) -> dict[str, Param]:
-    """The pipeline's params; ``mode`` is the default of the one with that name."""
+    """Return the pipeline's params; ``mode`` is the default of the one with that name."""
     # Airflow marks a field as a must unless its type takes null.
     return {
         "mode": Param(
@@ -90,5 +90,5 @@ def reviews_param() -> Param:
 
 
 def _object(fields: Mapping[str, object]) -> dict[str, object]:
-    """The schema of an object that has all these fields and no other."""
+    """Return the schema of an object that has all these fields and no other."""
     return {"type": "object", "properties": dict(fields), "required": list(fields), "additionalProperties": False}

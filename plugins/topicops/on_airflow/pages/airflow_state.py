@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 GOES_ON = frozenset(("queued", "running"))
 FETCHED_WITHIN = timedelta(minutes=20)
-"""Airflow fetches a bundle every five minutes where nobody says otherwise."""
+"""Time within which Airflow surely fetches a bundle; it does so every five minutes by default."""
 PIPELINE = "topic_pipeline_"
 
 
@@ -47,7 +47,7 @@ class AirflowDag:
     dag_id: str
     is_paused: bool = False
     is_gone: bool = False
-    """Whether its file makes it no more, or cannot be read."""
+    """Whether its file makes it no longer, or cannot be read."""
     next_run_at: datetime | None = None
     has_schedule: bool = True
     files_fetched_at: datetime | None = None

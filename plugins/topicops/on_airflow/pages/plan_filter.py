@@ -11,7 +11,7 @@ from topicops.on_airflow.pages.parts import chip, chips, filters, with_query
 from topicops.steps.reporting.markup import Html
 
 MOST_WORDS = 12
-"""How many words of one kind have a link; the search field finds the others."""
+"""Most words of one kind that have a link; the search field finds the others."""
 FEW = 5
 """A plan of so few changes needs no filter."""
 

@@ -57,7 +57,7 @@ _NEXT: Mapping[OutcomeStatus, str] = {
     OutcomeStatus.REFUSED: "see to this reason",
     OutcomeStatus.NOT_SENT: "see to this reason",
 }
-"""What to do about changes that are not in place, before a new run plans again."""
+"""Next step for changes that are not in place, before a new run plans again."""
 _EVERYTHING = Filter()
 
 

@@ -49,11 +49,11 @@ TONES: dict[str, str] = {
 _RISK_TONES = {Risk.SAFE: "calm", Risk.NOTICE: "calm", Risk.RISKY: "warn", Risk.DESTRUCTIVE: "bad"}
 _ROWS_SHOWN = 256
 _DIGITS = 12
-"""Of a digest, in a row and in its id."""
+"""Number of digits of a digest, in a row and in its id."""
 
 
 def state_of(model: PlanModel, gated: GatedChange) -> str:
-    """What came of the change, what a person said of it, or the gate's word; a key of ``TONES``."""
+    """Return what came of the change, what a person said of it, or the gate's word; a key of ``TONES``."""
     answer = model.question.answer if model.question else None
     if outcome := model.outcomes.get(gated.digest):
         return outcome.status.value
@@ -65,7 +65,7 @@ def state_of(model: PlanModel, gated: GatedChange) -> str:
 
 
 def change_row(model: PlanModel, plan: Plan, gated: GatedChange) -> Html:
-    """A table row that a link can name: ``#change-4084ab12cd34``."""
+    """Return a table row that a link can name: ``#change-4084ab12cd34``."""
     anchor = f"change-{gated.digest[:_DIGITS]}"
     cells = (_subject(gated, anchor), together(*_what(plan, gated)), _risk(gated), _state(model, gated))
     return tag("tr", *(tag("td", cell) for cell in cells), id=anchor)
@@ -171,10 +171,10 @@ class Difference:
     before: str = ""
     after: str = ""
     exact: str = ""
-    """Both values as the broker has them, where they read differently: ``2592000000 -> 259200000``."""
+    """Both values as the broker has them, if they are shown differently: ``2592000000 -> 259200000``."""
 
     def __str__(self) -> str:
-        """``retention.ms 30d -> 3d``."""
+        """Return ``retention.ms 30d -> 3d``."""
         return f"{self.name} {' -> '.join(filter(None, (self.before, self.after)))}"
 
 

@@ -54,7 +54,7 @@ class Answered:
     approved: frozenset[str] = frozenset()
     rejected: frozenset[str] = frozenset()
     objection: str = ""
-    """Why the answer decided nothing."""
+    """Reason why the answer decided nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,13 +63,13 @@ class Question:
 
     dag_id: str
     run_id: str | None
-    """The newest run that asked; None: nobody was asked."""
+    """Newest run that asked; None means that no run did."""
     replaced_by: str = ""
     """The run whose held set replaced it; empty while the newest set still contains all of it."""
     digests: tuple[str, ...] = ()
     """The changes that it is about."""
     answer: Answered | None = None
-    """None: nobody has answered, or the record is not there."""
+    """Answer; None means that there is none, or that its record is missing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,26 +79,27 @@ class PlanModel:
     run: RunOf
     plan: Plan | None = None
     question: Question | None = None
-    """None: nothing is held that an approval could let run."""
+    """Question; None means that no held change could run with an approval."""
     facts: Facts | None = None
-    """Of the run's first snapshot."""
+    """Facts of the run's first snapshot."""
     outcomes: Mapping[str, Outcome] = field(default_factory=dict)
-    """By digest; only of changes that a task has processed, of this run or of the one that asked about them."""
+    """Outcomes by digest; only of changes that a task has processed, of this run or of the one that asked about them.
+    """
     rejections: Mapping[str, Rejection] = field(default_factory=dict)
-    """Of held changes that somebody rejected, by digest."""
+    """Rejected held changes, by digest."""
     diagnostics: tuple[Diagnostic, ...] = ()
-    """What the task validate found wrong, if it ended there."""
+    """Problems that the task validate found, if it ended there."""
     commit: str = ""
-    """Of the files, for a run without a plan; empty: not known."""
+    """Commit of the files, for a run without a plan; empty means not known."""
     commit_address: str = ""
-    """Where the forge shows the commit; empty: not known."""
+    """Address of the commit at the forge; empty means not known."""
     quiet: str = ""
-    """Why the run ended after its snapshot, if it did; one sentence."""
+    """Reason why the run ended after its snapshot, if it did; one sentence."""
     problems: tuple[str, ...] = ()
 
 
 def read_plan(home: Path, run: RunOf) -> PlanModel:
-    """The plan with the gate's words, the outcome of each change, and the state of the approval."""
+    """Return the plan with the gate's words, the outcome of each change, and the state of the approval."""
     if run.environment is None:
         return PlanModel(run=run)
     reading = RunReading(opened(home, run.dag_id, run.run_id))
@@ -138,7 +139,7 @@ def without_persons(model: PlanModel) -> PlanModel:
 
 
 def opened(home: Path, dag_id: str, run_id: str) -> Run:
-    """A run's folder; nothing is created."""
+    """Return a run's folder; nothing is created."""
     return open_run(environment="", topics=Path(), group=dag_id, run_id=run_id, home=home)
 
 
@@ -225,7 +226,7 @@ def _question(home: Path, run: RunOf, plan: Plan) -> Question | None:
 
 
 def _newest_question(home: Path, approval_dag: str, held: HeldSet) -> str | None:
-    """The newest approval run of that set, by its own record; it has a folder as soon as its first task ran."""
+    """Return the newest approval run of that set, by its own record; it has a folder as soon as its first task ran."""
     name = question_name(held.digest, len(held.digests))
     folders = opened(home, approval_dag, name).store.folder.parent.glob(f"{name}.*")
     numbers = sorted((int(f.suffix[1:]) for f in folders if f.suffix[1:].isdecimal()), reverse=True)

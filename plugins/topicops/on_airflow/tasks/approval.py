@@ -1,9 +1,9 @@
 """Ask a person about held changes, and send exactly what was approved.
 
 A run asks about one set, which its first ``load`` fixes. Question and answer are records of ``flow.runs.questions``;
-XCom carries them only for people to read. When a change is sent, four things must be true: the answer to this very
-question is Approve, the policy counts it, the set is still part of the newest held set, and the files and the cluster
-of now ask for the change. Each task checks the first and the third here, ``flow.apply`` the others.
+XCom carries them only for people to read. When a change is sent, four things must be true: the answer to exactly this
+question is Approve, the policy counts it, the set is still part of the newest held set, and the present files and
+cluster need the change. Each task checks the first and the third here, ``flow.apply`` the others.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ NOBODY_IS_ASKED = {
     False: "nothing is held that an approval could let run",
     True: "all that is held was rejected before; it rests until it changes",
 }
-"""Reasons to ask nobody, by whether something held rests."""
+"""Reasons to ask no one, by whether a held change rests."""
 
 
 # ---- the task ``ask`` of the pipeline ----
@@ -231,15 +231,15 @@ class Reply:
     word: Word = "none"
     approval: Approval | None = None
     why: str = ""
-    """Why there is no approval; empty with one."""
+    """Reason why there is no approval; empty with one."""
     decision: Decision = field(default_factory=Decision)
-    """What a person said about each change."""
+    """Decision of the person about each change."""
     comment: str = ""
     signature: str | None = None
-    """Name of the person; None means that nobody has answered."""
+    """Name of the person; None means that there is no answer."""
 
     def verdict(self, kind: str, plan: Plan, digests: Collection[str]) -> str:
-        """``rejected by admin (id 1): still read: delete clicks``."""
+        """Return ``rejected by admin (id 1): still read: delete clicks``."""
         said = f": {self.comment}" if self.comment else ""
         return f"{kind} by {self.signature}{said}: {listed_titles(plan, digests)}"
 

@@ -49,17 +49,18 @@ from topicops.steps.reporting.run_result import gauges_of, run_result, unhealthy
 log = logging.getLogger(__name__)
 
 LEASE_PATIENCE_S = 1800.0
-"""How long a task waits for another's lease; below the tasks' own time limit."""
+"""Seconds that a task waits for another's lease; below the tasks' own time limit."""
 ASKED_EVERY_S = 0.05
 """Airflow's answer takes some milliseconds; the loops of a wait ask many times in a second."""
 NEW_ASSETS_PER_S = 2.0
-"""How many events Airflow surely stores while a task waits for its answer. Airflow 3.3 makes each new asset with an
-insert of its own: on a busy machine with SQLite, 18 took 8 s, and the worker had given up after 5 s."""
+"""Number of events that Airflow surely stores while a task waits for its answer. Airflow 3.3 makes each new asset with
+an insert of its own: on a busy machine with SQLite, 18 took 8 s, and the worker had given up after 5 s.
+"""
 COPIED = (
     "run.json", "plan.json", "quality-before.json", "quality-after.json", "report.txt", "report.md", "report.json",
 )  # fmt: skip
 RESULT = "result.json"
-"""File with what CI is told, as in the XCom ``result``."""
+"""File with the result for CI, as in the XCom ``result``."""
 ON_DISK = ("", "file", "local")
 """Protocols of stores that have folders."""
 

@@ -31,7 +31,7 @@ from topicops.on_airflow.site import MODES, NO_RETRY, Site
 log = logging.getLogger(__name__)
 
 XComValue = dict[str, object]
-"""What a task returns: paths, digests and counts."""
+"""Value that a task returns: paths, digests and counts."""
 FIRST_TASKS = ("validate", "load")
 """First tasks of the pipeline and the drift check, and of the approval."""
 HOME_KEY = "home"

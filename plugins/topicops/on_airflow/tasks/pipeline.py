@@ -103,7 +103,7 @@ def snapshot(site: Site, context: Context) -> XComValue:
 
 
 def full_because(context: Context) -> str:
-    """Say why somebody wants a full run; empty means that nobody does."""
+    """Say why a full run is wanted; empty means that it is not."""
     if context["dag_run"].clear_number:
         return "it was cleared"
     given = [name for name in ("approved", "reviews", "commit", "only") if context["params"].get(name)]
@@ -111,7 +111,7 @@ def full_because(context: Context) -> str:
 
 
 def note_plan_of(run: EnvironmentRun, context: Context) -> None:
-    """No older run that is cleared may send anything from now on."""
+    """Note the plan, so that no older run that is cleared may send anything from now on."""
     note_plan(run.home, run.environment, LatestPlan(run=run.name, run_after=context["dag_run"].run_after))
 
 

@@ -17,9 +17,9 @@ from topicops.steps.reporting.document import Cell, Line, Said, Section, markdow
 from topicops.steps.reporting.plan_wording import some, traffic_text, why_final
 
 MOST_ROWS = 200
-"""How many changes the question lists; the Plan page has all of them."""
+"""Most changes that the question lists; the Plan page has all of them."""
 _DIGITS = 8
-"""Of a digest, beside the topic: a column of its own makes the table too wide for Airflow's panel."""
+"""Number of digits of a digest, next to the topic: its own column makes the table too wide for Airflow's panel."""
 
 
 def question_markdown(
@@ -62,7 +62,7 @@ def question_markdown(
 
 
 def form_params(plan: Plan, fields: Mapping[str, str], rejections: Mapping[str, Rejection]) -> dict[str, Param]:
-    """The fields beside the buttons, as Airflow draws them: one for each change or one for all, and the comment."""
+    """Return the fields beside the buttons, as Airflow draws them: one for each change or for all, and the comment."""
     by_title = {title_of(gated.change): gated for gated in plan.changes}
     params = {name: _field(name, value, by_title.get(name), rejections) for name, value in fields.items()}
     comment = Param(
@@ -118,7 +118,7 @@ def _unlisted(changes: Sequence[GatedChange]) -> Iterator[str]:
 
 
 def _deletes(plan: Plan, changes: Sequence[GatedChange]) -> Iterator[Line]:
-    """What is known of each topic that goes: why, and who still uses it."""
+    """Yield what is known of each topic that goes: why, and who still uses it."""
     for change in (gated.change for gated in changes):
         if isinstance(change, DeleteTopic):
             traffic = traffic_text(plan.change_set.activity.get(change.topic))
@@ -127,7 +127,7 @@ def _deletes(plan: Plan, changes: Sequence[GatedChange]) -> Iterator[Line]:
 
 
 def _reasons(changes: Sequence[GatedChange]) -> Iterator[Line]:
-    """Each reason once, with the changes that it holds."""
+    """Yield each reason once, with the changes that it holds."""
     held: dict[str, list[str]] = {}
     for gated in changes:
         for reason in gated.reasons:
@@ -138,7 +138,7 @@ def _reasons(changes: Sequence[GatedChange]) -> Iterator[Line]:
 
 
 def _notes(changes: Sequence[GatedChange]) -> Iterator[Line]:
-    """What only a reviewer can judge: why a change cannot be undone, and the notes of the plan; each once."""
+    """Yield what only a reviewer can judge: why a change cannot be undone, and the notes of the plan; each once."""
     finals: dict[str, list[str]] = {}
     for gated in changes:
         if why := why_final(gated.change):
@@ -148,5 +148,5 @@ def _notes(changes: Sequence[GatedChange]) -> Iterator[Line]:
 
 
 def listed_titles(plan: Plan, digests: Collection[str]) -> str:
-    """``delete legacy.orders-v1, expand shop.carts``: the changes of these digests, as many as fit on a line."""
+    """Return ``delete legacy.orders-v1, expand shop.carts``: the changes of these digests, as many as fit on a line."""
     return some(title_of(gated.change) for gated in plan.changes if gated.digest in digests)

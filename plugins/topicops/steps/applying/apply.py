@@ -104,7 +104,7 @@ def _fits(batch: Sequence[GatedChange], gated: GatedChange, environment: Environ
 
 
 MOST_S = 60.0
-"""How long a dry run without an answer is asked for again; one that times out takes so long by itself."""
+"""Seconds for which a dry run without an answer is repeated; one that times out takes so long by itself."""
 
 
 def fail_rejected(batch: Sequence[GatedChange], sender: Sender) -> None:
@@ -120,7 +120,7 @@ def fail_rejected(batch: Sequence[GatedChange], sender: Sender) -> None:
 
 
 def _final_answers(batch: Sequence[GatedChange], sender: Sender) -> list[Answer]:
-    """Answers to the dry run; it changes nothing, so that an answer which may pass is asked for again."""
+    """Return final answers to the dry run: it changes nothing, so an answer that may pass is asked for again."""
     until = sender.clock.now() + MOST_S
     answers = _answers(batch, sender)
     for wait in RETRY_WAITS_S:

@@ -1,4 +1,4 @@
-"""Judge the changes of a plan again, by the files, the policy and the cluster of now.
+"""Judge the changes of a plan again, by the present files, policy and cluster.
 
 A plan gives the changes, where their replicas go, and what was seen. Everything else in it may be old or edited, so
 risk, limits and the gate's word come from a plan that was made just now.
@@ -35,7 +35,7 @@ from topicops.steps.before_deletes import failed_by_broker, named
 from topicops.steps.planning.gate import gate, strictest_of, with_approval
 
 Verdict = tuple[OutcomeStatus, str]
-"""What a change came to without being sent, and why."""
+"""Result of a change that was not sent, and the reason."""
 IN_EFFECT: Verdict = (OutcomeStatus.ALREADY_SO, "")
 NOBODY: Mapping[str, str] = MappingProxyType({})
 """Approved anything."""
@@ -46,14 +46,14 @@ class Judged:
     """A plan after its changes were judged again."""
 
     plan: Plan
-    """With the risk and the cluster's state of now, and the stricter word of both gates on each change."""
+    """Plan with the present risk and state of the cluster, and the stricter word of both gates on each change."""
     decided: Mapping[str, Verdict]
     """The changes that were to run and are not sent, by digest."""
     approved: Mapping[str, str] = field(default_factory=dict)
-    """Who approved each change whose approval counts, by digest."""
+    """Approver of each change whose approval counts, by digest."""
 
     def outcomes(self, actions: Collection[Action]) -> tuple[Outcome, ...]:
-        """Of the changes of these actions that are not sent. No delete runs beside a refused change."""
+        """Return outcomes of the changes of these actions that are not sent. No delete runs beside a refused change."""
         entries = [gated for gated in self.plan.changes if gated.change.action in actions]
         found = [Outcome.of(g, *self.decided[g.digest]) for g in entries if g.digest in self.decided]
         refused = [o for o in found if o.status is OutcomeStatus.REFUSED and o.action != "delete"]
@@ -65,7 +65,7 @@ class Judged:
         return (*found, *(Outcome.of(gated, OutcomeStatus.NOT_SENT, rule) for gated in deletes))
 
     def without(self, outcomes: Collection[Outcome]) -> Plan:
-        """The plan to send: what has an outcome already is skipped."""
+        """Return the plan to send: what has an outcome already is skipped."""
         out = {outcome.digest for outcome in outcomes} | self.decided.keys()
         entries = (replace(g, gate=GateWord.SKIPPED) if g.digest in out else g for g in self.plan.changes)
         return replace(self.plan, changes=tuple(entries))
@@ -81,7 +81,7 @@ def judge_again(
     approved: Mapping[str, str] = NOBODY,
     waits: Sequence[str] = (),
 ) -> Judged:
-    """Keep what a plan of now asks for as well; decide all others without sending them.
+    """Keep changes that a present plan has too; decide all others without sending them.
 
     Args:
         anew: The changes that files, policy and cluster ask for now, at least of the plan's topics.
@@ -112,7 +112,7 @@ def judge_again(
 def _held_against(
     anew: ChangeSet, plan: Plan, desired: Desired, live: ClusterSnapshot
 ) -> tuple[tuple[Change, ...], dict[str, Verdict]]:
-    """The changes that the gate of now counts, as they are wanted now, and those that are not wanted, by digest."""
+    """Return the changes that the present gate counts, as now wanted, and the unwanted ones, by digest."""
     twins = {digest_of(change, anew.target): change for change in anew.changes}
     blocked = {entry.topic: entry for entry in anew.blocked}
     racks, failed = live.racks, failed_by_broker(live.log_directories or {})
@@ -132,7 +132,7 @@ def _held_against(
 
 
 def with_risk_of_now(plan: Plan, anew: ChangeSet) -> list[GatedChange]:
-    """The plan's changes, each as a plan of now has it; those that it has not stay as they are."""
+    """Return the plan's changes, each as a plan made now has it. Changes that such a plan lacks stay as they are."""
     twins = {digest_of(change, anew.target): change for change in anew.changes}
     return [replace(gated, change=twins.get(gated.digest, gated.change)) for gated in plan.changes]
 
@@ -140,7 +140,7 @@ def with_risk_of_now(plan: Plan, anew: ChangeSet) -> list[GatedChange]:
 def _gated_again(
     plan: Plan, anew: ChangeSet, environment: Environment, approved: Collection[str], waits: Sequence[str]
 ) -> Mapping[str, GatedChange]:
-    """The gate of now over the changes that are still wanted, by digest; the plan's own word counts where stricter."""
+    """Gate the still wanted changes now, by digest; the plan's own word counts if stricter."""
     again = gate(anew, environment, approved=approved, waits=waits)
     digests = {entry.digest for entry in again.changes}
     before = replace(plan, changes=tuple(entry for entry in plan.changes if entry.digest in digests))
@@ -148,7 +148,7 @@ def _gated_again(
 
 
 def _not_wanted(change: Change, live: ClusterSnapshot, desired: Desired, obstacle: Blocked | None) -> Verdict:
-    """Why no plan of now has this change: it is done, the topic changed, it is blocked, or no file asks for it."""
+    """Say why no present plan has this change: it is done, the topic changed, it is blocked, or no file has it."""
     comparison = compare(change, live.traces(change.topic))
     match comparison.match:
         case Match.AFTER:
@@ -177,7 +177,7 @@ def _why_unasked(change: Change, desired: Desired) -> str:
 
 
 def _problems(planned: Change, twin: Change, desired: Desired, racks: Mapping[int, str | None]) -> Iterator[str]:
-    """What no digest covers: the rows of new partitions, and the brokers' defaults behind an override."""
+    """Yield what no digest covers: the rows of new partitions, and the brokers' defaults behind an override."""
     topic = desired.topics.get(planned.topic)
     match planned, twin:
         case CreateTopic(), CreateTopic():
@@ -192,7 +192,7 @@ def _problems(planned: Change, twin: Change, desired: Desired, racks: Mapping[in
 
 
 def _disk_problems(planned: Change, failed: Mapping[int, Sequence[str]]) -> Iterator[str]:
-    """A plan of now gives such a broker no replica."""
+    """Yield each planned broker with a failed disk: a present plan gives it no replica."""
     if isinstance(planned, CreateTopic | ExpandTopic):
         for broker in sorted({broker for row in planned.assignment.values() for broker in row} & failed.keys()):
             yield f"the plan places replicas on broker {broker}, whose log directory {named(failed[broker])} has failed"
@@ -210,7 +210,7 @@ def _row_problems(change: CreateTopic | ExpandTopic, partitions: range, replicas
 def _placement_problems(
     planned: Assignment, wanted: Assignment, topic: DesiredTopic | None, racks: Mapping[int, str | None]
 ) -> Iterator[str]:
-    """A reason if the file gives other rows, or if the replicas of a partition are on fewer racks than they can be.
+    """Yield a reason if the file gives other rows, or if a partition's replicas are on fewer racks than possible.
 
     Args:
         wanted: The rows that a plan of now gives.
@@ -226,12 +226,12 @@ def _placement_problems(
 
 
 def _racks(row: Sequence[int], racks: Mapping[int, str | None]) -> int:
-    """On how many racks the replicas are. A broker that is not live counts: another rule refuses it."""
+    """Count the racks of the replicas. A broker that is not live counts: another rule refuses it."""
     return len({racks.get(broker) or broker for broker in row})
 
 
 def _default_problems(planned: ConfigureTopic, now: ConfigureTopic) -> Iterator[str]:
-    """The risk was judged by the brokers' defaults, so these must be as they were, on each broker."""
+    """Yield each default of the brokers that has changed: the risk was judged by them."""
     for name in (*planned.broker_defaults, *planned.differing_defaults):
         was, found = planned.default(name), now.default(name)
         if was != found:
@@ -240,7 +240,7 @@ def _default_problems(planned: ConfigureTopic, now: ConfigureTopic) -> Iterator[
 
 
 def _as_shown(twin: Change, planned: Change) -> Change:
-    """The change of now with the plan's own placement and defaults, because these were shown and approved."""
+    """Return the change of now with the plan's own placement and defaults, because these were shown and approved."""
     if isinstance(twin, CreateTopic | ExpandTopic) and isinstance(planned, CreateTopic | ExpandTopic):
         return replace(twin, assignment=planned.assignment)
     if isinstance(twin, ConfigureTopic) and isinstance(planned, ConfigureTopic):

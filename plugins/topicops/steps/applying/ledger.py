@@ -1,4 +1,4 @@
-"""What each change came to, in the audit log and in the journal."""
+"""The outcome of each change, in the audit log and in the journal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from topicops.model.runs.results import Mutation, Outcome, OutcomeStatus
 logger = logging.getLogger(__name__)
 
 NOT_READ = "not read"
-"""Stands for a topic id that could not be read back."""
+"""Placeholder for a topic id that could not be read back."""
 
 
 @dataclass(slots=True)
@@ -41,11 +41,11 @@ class Ledger:
     ports: ApplyPorts
     progress: Callable[[Outcome], None]
     outcomes: dict[str, Outcome] = field(default_factory=dict)
-    """By digest."""
+    """Outcomes by digest."""
     sent: dict[str, SentChange] = field(default_factory=dict)
-    """By digest."""
+    """Sent changes by digest."""
     problem: str = ""
-    """Why outcomes can no longer be written or said: they are still counted, nothing more is sent."""
+    """Reason why outcomes can no longer be written or shown: they are still counted, nothing more is sent."""
     _unwritten: list[tuple[Change, Outcome]] = field(default_factory=list)
     """Decided, and not in the journal yet."""
 
@@ -53,7 +53,7 @@ class Ledger:
         return [gated for gated in gated_changes if gated.digest not in self.outcomes]
 
     def was_sent(self, gated: GatedChange) -> bool:
-        """Whether a request for it left this process, whatever its effect."""
+        """Return whether a request for it left this process, whatever its effect."""
         return gated.digest in self.sent and self.sent[gated.digest].requests > 0
 
     def decide(self, gated: GatedChange, status: OutcomeStatus, message: str = "") -> None:
@@ -104,7 +104,7 @@ class Ledger:
         ]
 
     def _identities_after(self, changes: Sequence[Change]) -> Mapping[str, str | None]:
-        """By topic; the id of a new topic is in no answer and must be read."""
+        """Return ids by topic; the id of a new topic is in no answer and must be read."""
         if not changes:
             return {}
         try:

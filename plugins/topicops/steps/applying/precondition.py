@@ -23,7 +23,7 @@ from topicops.steps.before_deletes import CHECK_BY_HAND, HIDDEN_GROUPS, STOP_CLI
 from topicops.steps.clocks import passed_by_both, rest_objection
 
 ROWS_SHOWN = 10
-"""Of an assignment that changed; a topic may have thousands of partitions."""
+"""Most rows of an assignment that are shown; a topic may have thousands of partitions."""
 
 
 class Match(StrEnum):
@@ -32,7 +32,7 @@ class Match(StrEnum):
     AFTER = "after"
     """The live topic is as the change would make it."""
     CHANGED = "changed"
-    """Neither; another program changed it."""
+    """The topic is in neither state; another program changed it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Comparison:
 
     match: Match
     differences: tuple[str, ...] = ()
-    """Only when changed: one ``field: planned x, live y`` for each field that is not as the plan saw it."""
+    """Differences of a changed topic: one ``field: planned x, live y`` for each field that is not as planned."""
 
     @property
     def refusal(self) -> str:
@@ -212,27 +212,27 @@ CHECK_THE_READER = (
     f"check that the brokers answer in time ({BROKER_PATIENCE} gives them more) and which rights the reader has "
     "(topicops doctor), then plan again"
 )
-"""Not the advice to delete a topic that is in use: it is not known whether it is."""
+"""Advice if it is not known whether a topic is in use; the advice to delete a used topic would be wrong."""
 OLD_BROKERS = (
     f"brokers before {NEWEST_RECORDS} do not give it: there, policy.restsFor: 0s compares the end offsets alone"
 )
 ANSWER_IS_NEW_S = 0.5
-"""How old an answer about a topic's activity may be when its delete is sent."""
+"""Age that an answer about a topic's activity may have when its delete is sent."""
 
 
 @dataclass(slots=True, kw_only=True)
 class TopicsInUse:
-    """What the brokers answered last about the activity on topics that are to be deleted."""
+    """The brokers' last answers about the activity on topics that are to be deleted."""
 
     plan: Plan
     questions: ClusterQuestions | None
-    """None: the brokers cannot be asked."""
+    """Questions to the brokers; None means that they cannot be asked."""
     environment: EnvironmentSpec
     clock: Clock
     server_time: ServerTime | None
-    """None: no server of the cluster tells its time."""
+    """Time of a server; None means that no server of the cluster sends its time."""
     _answers: dict[str, tuple[float, TopicActivity | None]] = field(default_factory=dict)
-    """When the brokers were asked, by ``clock``, and their answer; by topic."""
+    """Times of the questions, by ``clock``, and the answers, by topic."""
 
     def refresh(self, gated_changes: Sequence[GatedChange]) -> None:
         """Ask again about those topics to be deleted of which the answer is old."""
@@ -248,7 +248,7 @@ class TopicsInUse:
             self._answers[topic] = (asked_at if is_read else self.clock.now(), found)
 
     def reason(self, change: DeleteTopic) -> str | None:
-        """Why the topic may not be deleted, and what to do; None when it may."""
+        """Return why the topic may not be deleted, and what to do; None when it may."""
         if self._may_be_deleted:
             return None
         _, now = self._answers.get(change.topic, (-inf, None))
@@ -278,7 +278,7 @@ def activity_reason(
     at: datetime,
     clock_problem: str | None = None,
 ) -> str | None:
-    """Why a topic counts as in use, and what to do; None when it is surely not used.
+    """Return why a topic counts as in use, and what to do; None when it is surely not used.
 
     What cannot be read counts as in use.
 

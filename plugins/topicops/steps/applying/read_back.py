@@ -18,13 +18,13 @@ from topicops.steps.applying.precondition import Comparison, Match, compare
 logger = logging.getLogger(__name__)
 
 UNCLEAR_S = 60.0
-"""How long an unclear answer is read back before its outcome is unknown; Kafka's own request timeout."""
+"""Seconds that an unclear answer is read back before its outcome is unknown; Kafka's own request timeout."""
 ELECTION_S = 10.0
-"""How long a request to a former controller is read back before it may be sent to the new one."""
+"""Seconds that a request to a former controller is read back before it may be sent to the new one."""
 READ_BACK_S: Mapping[AnswerKind, float] = {AnswerKind.CONTROLLER_MOVED: ELECTION_S, AnswerKind.UNCLEAR: UNCLEAR_S}
-"""How long the effect of a request is waited for, by the answer to it; after a refusal, as long as readings lag."""
+"""Seconds that the effect of a request is waited for, by the answer to it; after a refusal, as long as readings lag."""
 EXISTS = "TOPIC_ALREADY_EXISTS"
-"""What brokers answer to a second copy of a create."""
+"""Error of brokers that get a create a second time."""
 FIRST_WAIT_S = 0.2
 LONGEST_WAIT_S = 2.0
 
@@ -56,7 +56,7 @@ def read_back(
 
 
 def may_have_worked(refusal: Answer, comparison: Comparison | None) -> bool:
-    """Whether it may be the answer to a second copy of a request that worked, although the change is not in effect.
+    """Return whether it may answer a second copy of a request that worked, although the change is not in effect.
 
     The client may repeat a request by itself. What its first copy created, somebody may have deleted or changed since.
     """
@@ -64,7 +64,7 @@ def may_have_worked(refusal: Answer, comparison: Comparison | None) -> bool:
 
 
 def no_effect_message(answer: Answer, comparison: Comparison | None, waited_s: float) -> str:
-    """The answer, and what reading the topic again has shown, where the change is not in effect."""
+    """Return the answer, and what reading the topic again has shown, where the change is not in effect."""
     if answer.kind is AnswerKind.FAILED and may_have_worked(answer, comparison):
         there = "; ".join(comparison.differences) or "there is no such topic" if comparison else "it is not at rest"
         copy = f"an earlier copy of the request may have worked ({Code.OUTCOME_UNKNOWN})"
@@ -81,7 +81,7 @@ def no_effect_message(answer: Answer, comparison: Comparison | None, waited_s: f
 
 
 def growing_waits(first_s: float, *, growth: float = 1.5) -> Iterator[float]:
-    """Seconds to wait between two reads, growing, without end."""
+    """Yield seconds to wait between two reads, growing, without end."""
     wait = first_s
     while True:
         yield wait
@@ -110,9 +110,9 @@ class RecoveredIntent:
 
     outcome: Outcome
     mutation: Mutation
-    """For the audit log."""
+    """Mutation for the audit log."""
     sentence: str
-    """For the report and the terminal."""
+    """Sentence for the report and the terminal."""
 
 
 def recover_intents(

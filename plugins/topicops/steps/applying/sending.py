@@ -27,16 +27,16 @@ from topicops.steps.before_deletes import ASK_AGAIN, delete_doubts, delete_obsta
 
 @dataclass(slots=True, kw_only=True)
 class Disks:
-    """What the brokers answered last about their log directories, and about logs of topics that are to be deleted."""
+    """The brokers' last answers about their log directories, and about logs of topics to delete."""
 
     questions: ClusterQuestions | None
-    """None: the brokers cannot be asked, so nothing is known."""
+    """Questions to the brokers; None means that they cannot be asked, so nothing is known."""
     clock: Clock
     _told: DirectoriesByBroker = field(default_factory=dict)
     _topics: frozenset[str] = frozenset()
-    """Which the brokers were asked about."""
+    """Topics that the brokers were asked about."""
     _asked_at: float = -inf
-    """By ``clock``."""
+    """Time of the question, by ``clock``."""
 
     def refresh(self, gated_changes: Sequence[GatedChange]) -> None:
         """Ask again before deletes, if the answer is old or about other topics."""
@@ -50,7 +50,7 @@ class Disks:
         self._asked_at = self.clock.now()
 
     def reason(self, change: DeleteTopic, traces: TopicTraces, brokers: Collection[int]) -> str | None:
-        """Why its deletion might never end, and what to do; None: every live broker can delete its replicas."""
+        """Return why its deletion might never end, and what to do; None if all live brokers can delete its replicas."""
         rows = traces.live.assignment if traces.live else {}
         doubts = ((doubt, ASK_AGAIN) for doubt in delete_doubts(rows, self._told, brokers))
         obstacle = next(chain(delete_obstacles(change.topic, rows, self._told), doubts), None)
@@ -60,10 +60,10 @@ class Disks:
 RETRY_WAITS_S = (0.5, 1.0, 2.0, 4.0, 8.0)
 """Waits before a request that surely did nothing is sent again: time for an election or for a quota to fill up."""
 QUOTA_PATIENCE_S = 900.0
-"""How long a quota may delay one request in all, beside the waits above."""
+"""Seconds for which a quota may delay one request in all, besides the waits above."""
 
 NO_ANSWER = Answer(AnswerKind.UNCLEAR, "no answer")
-"""Of a request whose answer is not known yet."""
+"""Answer to a request whose real answer is not known yet."""
 
 _C = TypeVar("_C", CreateTopic, ExpandTopic, ConfigureTopic, DeleteTopic)
 
@@ -74,7 +74,7 @@ class StopError(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class Sender:
-    """Sends changes through the ports of one apply, and enters what they came to in the ledger."""
+    """Sends changes through the ports of one apply, and enters their outcomes in the ledger."""
 
     ports: ApplyPorts
     clock: Clock
@@ -83,9 +83,9 @@ class Sender:
     in_use: TopicsInUse
     disks: Disks
     _identities: dict[str, str | None] = field(default_factory=dict)
-    """Of each topic as last read, by digest; None: absent."""
+    """Identity of each topic as last read, by digest; None means absent."""
     _resume_at: float = 0.0
-    """When the brokers' quota lets the next request through, by ``clock``."""
+    """Time when the brokers' quota lets the next request through, by ``clock``."""
 
     def send_until_decided(self, batch: Sequence[GatedChange]) -> None:
         """Send the batch as one request, and again what must wait: as long as a quota asks, and a few times more."""
@@ -253,7 +253,7 @@ def _of_kind(kind: type[_C], changes: Sequence[Change]) -> list[_C]:
 
 
 def _dead_brokers(change: Change, traces: TopicTraces, brokers: Mapping[int, Broker]) -> list[int]:
-    """Brokers that the change needs and that are not registered; Kafka would take the change all the same."""
+    """Return brokers that the change needs and that are not registered; Kafka would take the change all the same."""
     rows: Iterable[Sequence[int]] = ()
     match change:
         case CreateTopic() | ExpandTopic():

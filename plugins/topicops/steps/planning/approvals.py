@@ -19,9 +19,9 @@ class Counted:
     """The part of the approvals that counts."""
 
     signatures: Mapping[str, str] = field(default_factory=dict)
-    """Who approved each change, as the audit log names him; by the digest of the change."""
+    """Approver of each change, as the audit log names him; by the digest of the change."""
     objections: tuple[str, ...] = ()
-    """Why the rest does not count: one sentence for each reason, with the place of the rule."""
+    """Reasons why the rest does not count: a sentence each, with the place of the rule."""
 
     @property
     def digests(self) -> frozenset[str]:
@@ -36,7 +36,7 @@ def counted(
     now: datetime,
     clocks: str = "",
 ) -> Counted:
-    """Which of the changes the approvals let run, as far as the policy goes; the gate may still hold them.
+    """Say which changes the approvals let run by the policy; the gate may still hold them.
 
     One approval that counts is enough; of several the first one is named. ``clocks`` says that two clocks differ.
     """
@@ -60,7 +60,7 @@ def counted(
 def _uncounted(
     approval: Approval, named: Sequence[GatedChange], environment: Environment, *, now: datetime, clocks: str
 ) -> tuple[Sequence[GatedChange], str]:
-    """Those of the named changes that the approval does not let run, and why."""
+    """Return those of the named changes that the approval does not let run, and why."""
     if objection := next(objections(approval, environment, now=now, clocks=clocks), ""):
         return named, objection
     own = [gated for gated in named if is_own_and_too_risky(approval, gated.change.risk, environment)]
@@ -89,7 +89,7 @@ def objections(approval: Approval, environment: Environment, *, now: datetime, c
 
 
 def is_own_and_too_risky(approval: Approval, risk: Risk, environment: Environment) -> bool:
-    """Whether the approver is the author, or may be, and the risk is above what an author approves alone."""
+    """Return whether the approver is the author, or may be, and the risk is above what an author approves alone."""
     # An author whom a commit's text names may be spelled in other letters than the account.
     authors = {author.casefold() for author in approval.authors}
     is_author = approval.approver is None or approval.approver.casefold() in authors
@@ -97,7 +97,7 @@ def is_own_and_too_risky(approval: Approval, risk: Risk, environment: Environmen
 
 
 AS_THE_BUTTON, REJECTED = "as the button says", "reject"
-"""What the field of one change takes."""
+"""Values of the field of one change."""
 REJECT_FIELD = "reject"
 """The one field of a long question: names or patterns of topics."""
 COMMENT = "comment"
@@ -106,12 +106,12 @@ MOST_FIELDS = 10
 
 
 def title_of(change: Change) -> str:
-    """``delete legacy.orders-v1``: the name of its field."""
+    """Return ``delete legacy.orders-v1``: the name of its field."""
     return f"{change.action} {change.topic}"
 
 
 def fields_of(titles: Mapping[str, str], rejected_before: Collection[str]) -> dict[str, str]:
-    """The fields of the form without the comment, and what each holds at first.
+    """Return the fields of the form without the comment, and what each holds at first.
 
     Args:
         titles: By digest of the change.
@@ -125,7 +125,7 @@ def fields_of(titles: Mapping[str, str], rejected_before: Collection[str]) -> di
 
 
 def marked(titles: Mapping[str, str], fields: Mapping[str, str], given: Mapping[str, str]) -> frozenset[str] | str:
-    """The digests of the changes that the form marks as rejected, or why the answer is not understood.
+    """Return the digests of the changes that the form marks as rejected, or why the answer is not understood.
 
     Args:
         fields: As ``fields_of`` gives them; a field that is not given keeps what it held.

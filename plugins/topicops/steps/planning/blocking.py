@@ -58,7 +58,7 @@ class ConfigEdits:
     """Sorted by name throughout."""
 
     before: Mapping[str, str | None]
-    """Canonical value of each override that changes; None: not set."""
+    """Canonical value of each override that changes; None means not set."""
     after: Mapping[str, str | None]
     """Same keys; None removes the override."""
     unlisted: Mapping[str, str]
@@ -104,7 +104,7 @@ class Finding(NamedTuple):
     reason: str
     way_out: str
     field: str = ""
-    """The spec's field that asks for the change; empty: the topic as a whole."""
+    """Field of the spec that the change comes from; empty means the topic as a whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,14 +113,14 @@ class Situation:
 
     desired: DesiredTopic
     topic: LiveTopic | None
-    """None: not live."""
+    """Live topic; None means not live."""
     live: ClusterSnapshot
     environment: Environment
     now: datetime
     names_by_folded: Mapping[str, Sequence[str]]
     """Live topics by ``folded`` name."""
     activity: TopicActivity | None = None
-    """Of a topic that is to be deleted; None: not asked."""
+    """Activity of a topic that the plan would delete; None means not asked."""
 
     @property
     def grows(self) -> bool:
@@ -143,7 +143,7 @@ class Situation:
         return config_edits(self.desired.configs, overrides, self.environment.spec.policy)
 
     def default_of(self, config: str) -> Default:
-        """What brokers use for a config that the topic does not set: all that may ever hold a replica of it."""
+        """Return what brokers use for a config that the topic does not set: all that may ever hold a replica of it."""
         rows = self.topic.assignment.values() if self.topic else ()
         return self.live.default_of(config, {broker for row in rows for broker in row})
 
@@ -153,7 +153,7 @@ class Situation:
         return self.without(SINGLE_OVERRIDES) is not None
 
     def without(self, ability: Ability) -> str | None:
-        """A sentence about the brokers that do not offer this; None where none is known."""
+        """Return a sentence about the brokers that do not offer this; None where none is known."""
         brokers = self.live.missing_requests.get(str(ability), ())
         return f"{_brokers(brokers)} no {ability}" if brokers else None
 
@@ -188,7 +188,7 @@ def _found(rules: tuple[Rule, ...], situation: Situation) -> Iterator[Finding]:
 
 
 def being_deleted(situation: Situation) -> Finding | None:
-    """The only finding of such a topic: nothing else matters once it is deleted."""
+    """Return the only finding of such a topic: nothing else matters once it is deleted."""
     if situation.desired.name not in situation.live.deleting:
         return None
     reason = "the topic is marked for deletion but still exists"
@@ -301,13 +301,13 @@ def _assignment(situation: Situation) -> Finding | None:
 
 
 def _way_to_move(situation: Situation) -> str:
-    """What a person does to move the replicas."""
+    """Return what a person does to move the replicas."""
     needed = needed_before_moving(situation)
     return f"{needed or RUN_REASSIGNMENT}, then plan again"
 
 
 def needed_before_moving(situation: Situation) -> str | None:
-    """What must be done before Kafka's tool accepts a reassignment of this topic; None: nothing."""
+    """Return what must be done before Kafka's tool accepts a reassignment of this topic; None: nothing."""
     desired, live = situation.desired, set(situation.live.whole_racks)
     if situation.is_reassigning:
         return "wait until the reassignment that is running has ended"
@@ -355,7 +355,7 @@ def _failed_disks_by_hand(situation: Situation) -> Finding | None:
 
 
 def _with_failed_disk(situation: Situation, brokers: Iterable[int]) -> str:
-    """Those of the brokers with a failed log directory; empty: none of them has one."""
+    """Return those of the brokers with a failed log directory; empty: none of them has one."""
     failed = failed_by_broker(situation.live.log_directories or {})
     return ", ".join(
         f"broker {b}, whose log directory {named_directories(failed[b])} has failed"
@@ -364,7 +364,7 @@ def _with_failed_disk(situation: Situation, brokers: Iterable[int]) -> str:
 
 
 def _beside_failed(situation: Situation) -> str:
-    """The brokers that get no new replicas although they are live."""
+    """Return the brokers that get no new replicas although they are live."""
     failed = _with_failed_disk(situation, situation.live.brokers)
     return f", beside {failed}" if failed else ""
 
@@ -430,7 +430,7 @@ def estimated_znode_bytes(situation: Situation) -> int:
 
 
 def _digits_up_to(number: int) -> int:
-    """How many digits the numbers from 0 to ``number - 1`` have in all, without a loop over them."""
+    """Return how many digits the numbers from 0 to ``number - 1`` have in all, without a loop over them."""
     digits, bound = number, 10
     while bound < number:
         digits += number - bound
@@ -453,7 +453,7 @@ def _min_isr(situation: Situation) -> Finding | None:
 
 
 def raised_min_isr(situation: Situation) -> int | None:
-    """The new minimum if it rises on a broker, or may rise: the partitions' ISRs must be checked then. Else None.
+    """Return the new minimum if it rises on a broker, or may: then the partitions' ISRs must be checked. Else None.
 
     A default that is not known may be as large as a partition has replicas: brokers take a larger one as that.
     """
@@ -566,7 +566,7 @@ def _recent_record(situation: Situation) -> Finding | None:
 
 
 def _are_before(situation: Situation, release: Release) -> bool:
-    """Whether brokers are known to be older."""
+    """Return whether brokers are known to be older."""
     releases = situation.live.releases
     return releases is not None and releases.oldest < release
 

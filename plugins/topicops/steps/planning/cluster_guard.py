@@ -43,7 +43,7 @@ def require_not_shrunken(topics_now: int, topics_last: int | None, shrink_percen
 
 
 def release_warnings(environment: Environment, releases: Releases | None) -> Iterator[str]:
-    """A sentence if the environment names another release than the brokers run; none where that is not known."""
+    """Yield a sentence if the environment names another release than the brokers run; none where that is not known."""
     written = environment.spec.cluster.release
     if releases is None or releases.oldest.may_be(written):
         return

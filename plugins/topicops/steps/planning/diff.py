@@ -49,7 +49,7 @@ def diff(desired: Iterable[DesiredRow], live: Iterable[LiveRow]) -> Delta:
 
 
 def compare(desired: DesiredRow | None, live: LiveRow | None) -> TopicDelta:
-    """One topic's class, and the fields that differ."""
+    """Return one topic's class, and the fields that differ."""
     row = desired or live
     if row is None:
         raise DiffError("a topic that is neither desired nor live was to be compared")
@@ -66,7 +66,7 @@ def compare(desired: DesiredRow | None, live: LiveRow | None) -> TopicDelta:
 
 
 def changed_fields(desired: DesiredRow, live: LiveRow) -> frozenset[Field]:
-    """Empty for a topic that is paused or must be absent: it is not compared."""
+    """Return no field for a topic that is paused or must be absent: it is not compared."""
     if desired.lifecycle != Lifecycle.PRESENT:
         return frozenset()
     live_factors = {live.replication_factor_min, live.replication_factor_max}
@@ -80,7 +80,7 @@ def changed_fields(desired: DesiredRow, live: LiveRow) -> frozenset[Field]:
 
 
 def delta_of(rows: Iterable[TopicDelta]) -> Delta:
-    """The delta of one row for each topic, in any order; rows of ``UNTOUCHED`` classes are only counted."""
+    """Return the delta of one row for each topic, in any order; rows of ``UNTOUCHED`` classes are only counted."""
     every = sorted(rows, key=lambda row: row.topic)
     found = Counter(row.topic_class for row in every)
     return Delta(
@@ -120,7 +120,7 @@ def _by_topic(rows: Iterable[Row], *, name: str) -> dict[str, Row]:
 
 
 _COMPARED = (TopicClass.DIFFERENT, TopicClass.MISSING, TopicClass.TOMBSTONED)
-"""Classes of whose topics more than the name is needed."""
+"""Classes that need more than the topic's name."""
 
 
 class DriftKind(StrEnum):
@@ -152,7 +152,7 @@ class DriftEntry:
     file: str | None = None
     line: int | None = None
     seen: LastSeen | None = None
-    """Where an earlier snapshot had a missing topic that topicops did not delete."""
+    """Earlier snapshot with a missing topic that topicops did not delete."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -176,7 +176,7 @@ def drift(
     only: str | None = None,
     delta: Delta | None = None,
 ) -> DriftReport:
-    """All differences; a paused topic has none.
+    """Return all differences; a paused topic has none.
 
     Args:
         only: A glob; topics that do not match it are left out.
@@ -251,7 +251,7 @@ def _assignment(desired: DesiredTopic, live: LiveTopic) -> Iterator[DriftEntry]:
 
 
 def _rows(assignment: Mapping[int, tuple[int, ...]]) -> str:
-    """Kafka's text form."""
+    """Return Kafka's text form."""
     return ",".join(":".join(map(str, assignment[p])) for p in sorted(assignment))
 
 
@@ -272,7 +272,7 @@ def _changed(desired: DesiredTopic, field: str, wanted: str | None, live: str | 
 
 
 def lost_topics(missing: Mapping[str, LastSeen], desired: Desired, *, deleted: Collection[str]) -> dict[str, LastSeen]:
-    """Those of the missing topics that files still ask for and that topicops did not delete, by name.
+    """Return those of the missing topics that files still ask for and that topicops did not delete, by name.
 
     Args:
         missing: Topics of earlier snapshots that are not live.
@@ -288,14 +288,14 @@ def lost_topics(missing: Mapping[str, LastSeen], desired: Desired, *, deleted: C
 
 
 def deleted_note(past: PastDelete) -> str:
-    """What a reviewer must know before the topic is created again, as after the revert of a tombstone."""
+    """Return what a reviewer must know before the topic is created again, as after the revert of a tombstone."""
     return (
         f"the run {past.run} deleted a topic of this name on {past.at}: it comes back empty, without offsets of groups"
     )
 
 
 def lost_note(seen: LastSeen) -> str:
-    """What a reviewer must know before the topic is created again."""
+    """Return what a reviewer must know before the topic is created again."""
     return (
         f"the topic lived at an earlier snapshot (id {seen.identity}, seen at {seen.at}), and was deleted outside git; "
         "its records are gone"
@@ -303,14 +303,14 @@ def lost_note(seen: LastSeen) -> str:
 
 
 def drift_lines(entries: Sequence[DriftEntry]) -> Iterator[str]:
-    """One line for each difference."""
+    """Yield one line for each difference."""
     for entry in entries:
         place = f" ({entry.file}:{entry.line})" if entry.file else ""
         yield printable(f"{entry.topic}: {_difference(entry)}{place}")
 
 
 def drift_summary(report: DriftReport) -> str:
-    """How many topics there are of each kind; where nothing was compared, that is no good news."""
+    """Return how many topics there are of each kind; where nothing was compared, that is no good news."""
     numbers = [f"{number} {kind}" for kind, number in counted(report.drift).items() if number]
     if numbers:
         return f"Drift, in topics: {', '.join(numbers)}."

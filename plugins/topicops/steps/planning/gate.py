@@ -61,7 +61,7 @@ def gate(
 
 
 def strictest_of(first: Plan, second: Plan, *, approved: Collection[str] = NO_APPROVALS) -> Plan:
-    """The second plan, with the stricter word of both gates on each change; equally strict ones keep all reasons.
+    """Return the second plan with the stricter word of both gates on each change; equal words keep all reasons.
 
     Args:
         first: As it was gated before, without approvals; a change that is approvable there runs once it is approved.
@@ -76,14 +76,14 @@ def strictest_of(first: Plan, second: Plan, *, approved: Collection[str] = NO_AP
 
 
 def with_approval(entry: GatedChange, approved: Collection[str]) -> GatedChange:
-    """The entry as it is once these digests are approved."""
+    """Return the entry as it is once these digests are approved."""
     if not entry.approvable or entry.digest not in approved:
         return entry
     return GatedChange(change=entry.change, digest=entry.digest, gate=GateWord.RUN)
 
 
 def _create_limit_reasons(change_set: ChangeSet, environment: Environment) -> Iterator[str]:
-    """One reason when the plan creates more topics than one run may: the files may be meant for another cluster."""
+    """Yield a reason when the plan creates more topics than one run may: the files may be for another cluster."""
     creates = sum(isinstance(change, CreateTopic) for change in change_set.changes)
     allowed, managed = environment.spec.limits.creates_per_run, change_set.cluster.managed_topics
     if creates > allowed:
@@ -93,14 +93,14 @@ def _create_limit_reasons(change_set: ChangeSet, environment: Environment) -> It
 
 
 def delete_limit_reasons(change_set: ChangeSet, environment: Environment) -> Iterator[str]:
-    """One reason when the plan holds more deletes than one run may do."""
+    """Yield a reason when the plan holds more deletes than one run may do."""
     deletes, allowed = _deletes(change_set), environment.spec.limits.deletes_per_run
     if deletes > allowed:
         yield f"{plural(deletes, 'delete')}, {allowed} allowed ({environment.place_of('limits.deletesPerRun')})"
 
 
 def delete_percent_reasons(change_set: ChangeSet, environment: Environment) -> Iterator[str]:
-    """One reason when the deletes are too large a share of the managed topics; no approval lifts it.
+    """Yield a reason when the deletes are too large a share of the managed topics; no approval lifts it.
 
     All deletes of the whole plan count, so that ``--only`` cannot avoid the limit.
     """
@@ -118,7 +118,7 @@ def _deletes(change_set: ChangeSet) -> int:
 
 
 def _protection_reasons(change: Change, environment: Environment) -> Iterator[str]:
-    """The topic may have become protected after the plan."""
+    """Yield a reason if the topic has become protected after the plan."""
     pattern = environment.protecting_pattern(change.topic)
     if pattern is not None:
         is_built_in = pattern in BUILT_IN_PROTECTED_TOPICS
@@ -177,7 +177,7 @@ def _risk_reasons(change: Change, environment: Environment) -> Iterator[str]:
 def _gated(
     change: Change, digest: str, *, skipping: Collection[str], final: Collection[str], holding: Collection[str]
 ) -> GatedChange:
-    """An approval lifts the reasons in ``holding``; nothing lifts those in ``final``."""
+    """Gate one change: an approval lifts the reasons in ``holding``, and nothing lifts those in ``final``."""
     if skipping:
         return GatedChange(change=change, digest=digest, gate=GateWord.SKIPPED, reasons=tuple(skipping))
     reasons = (*final, *holding)

@@ -1,4 +1,4 @@
-"""The part of a plan that ``--only`` asks for, with a warning that says what is left out."""
+"""The part of a plan that ``--only`` selects, with a warning that says what is left out."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ Only = str | Collection[str]
 
 
 def keep_only(change_set: ChangeSet, live: ClusterSnapshot, described: Collection[str], only: Only) -> ChangeSet:
-    """The changes and all other entries of topics that match ``only``.
+    """Return the changes and all other entries of topics that match ``only``.
 
     The cluster's state stays that of the whole plan, so that the limits on deletes count all of them.
 
@@ -57,12 +57,12 @@ def keep_only(change_set: ChangeSet, live: ClusterSnapshot, described: Collectio
 
 
 def needs_of(only: Only | None) -> Callable[[str], bool] | None:
-    """Whose files must be valid for a plan of the topics that match; None: everybody's."""
+    """Say whose files must be valid for a plan of the topics that match; None means all."""
     return None if only is None else lambda name: _matches(name, only)
 
 
 def needs_again(plan: Plan) -> Callable[[str], bool] | None:
-    """Whose files must be valid to judge the plan again: those that the plan needed, and those of all its changes."""
+    """Say whose files must be valid to judge the plan again: those that it needed, and those of its changes."""
     if (only := plan.change_set.source.only) is None:
         return None
     planned = {gated.change.topic for gated in plan.changes}

@@ -37,7 +37,7 @@ from topicops.steps.planning.planned_changes import changes_of
 
 NO_ACTIVITY: Mapping[str, TopicActivity] = MappingProxyType({})
 REASSIGNABLE = frozenset({Code.REPLICATION_FACTOR, Code.MIXED_REPLICATION_FACTOR, Code.ASSIGNMENT_DIFFERS})
-"""Codes whose way out is a reassignment."""
+"""Codes that a reassignment resolves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ def plan(
     activity: Mapping[str, TopicActivity] = NO_ACTIVITY,
     warnings: Sequence[str] = (),
 ) -> ChangeSet:
-    """All changes that apply may send, and all topics that are blocked. Equal inputs give an equal result.
+    """Return all changes that apply may send, and all topics that are blocked. Equal inputs give an equal result.
 
     Args:
         live: With partition states of the topics that ``topics_with_rising_min_isr`` names.
@@ -103,7 +103,7 @@ def plan(
 def topics_with_rising_min_isr(
     desired: Desired, live: ClusterSnapshot, delta: Delta, environment: Environment, *, now: datetime
 ) -> tuple[str, ...]:
-    """Topics whose partition states the plan needs, to see whether an ISR is too small."""
+    """Return topics whose partition states the plan needs, to see whether an ISR is too small."""
     found = situations_of(desired, live, delta, environment, now=now)
     return tuple(s.desired.name for s in found if s.topic is not None and raised_min_isr(s) is not None)
 
@@ -117,7 +117,7 @@ def situations_of(
     now: datetime,
     activity: Mapping[str, TopicActivity] = NO_ACTIVITY,
 ) -> list[Situation]:
-    """Each described topic that needs a decision, by name: it differs, or is marked for deletion."""
+    """Return each described topic that needs a decision, by name: it differs, or is marked for deletion."""
     differing = {row.topic for row in delta.topics if row.topic_class is not TopicClass.UNMANAGED}
     if strange := sorted(differing - desired.topics.keys()):
         raise DiffError(f"the comparison names {strange[0]}, which no spec describes; the delta is of other inputs")
@@ -138,7 +138,7 @@ def situations_of(
 
 
 def decide(situation: Situation) -> Decision:
-    """What is to become of one topic; neither actions nor obstacles: nothing."""
+    """Return what is to become of one topic; neither actions nor obstacles: nothing."""
     desired = situation.desired
     if desired.lifecycle is Lifecycle.PAUSED and _is_left_alone(desired, now=situation.now):
         return Decision(situation=situation)
@@ -182,7 +182,7 @@ def _decide_present(situation: Situation) -> Decision:
 
 
 def _differs(situation: Situation, topic: LiveTopic) -> bool:
-    """Whether the topic needs a change; a live override that is only reported does not count."""
+    """Return whether the topic needs a change; a live override that is only reported does not count."""
     desired = situation.desired
     rows = {p: tuple(row) for p, row in (desired.assignment or topic.target_assignment).items()}
     return (
@@ -211,7 +211,7 @@ def _blocked(decision: Decision, load: Load) -> Blocked:
 
 
 def _wanted(situation: Situation) -> Iterator[str]:
-    """What the spec of a blocked topic asks for."""
+    """Yield what the spec of a blocked topic asks for."""
     desired, topic = situation.desired, situation.topic
     if desired.lifecycle is Lifecycle.ABSENT:
         yield "delete the topic"
@@ -240,7 +240,7 @@ def _reassignment(decision: Decision, load: Load) -> str | None:
 
 
 def _wanted_rows(desired: DesiredTopic, topic: LiveTopic, live: ClusterSnapshot, load: Load) -> Assignment | None:
-    """Rows of the partitions that are live; only those that move."""
+    """Return rows of the partitions that are live; only those that move."""
     target = topic.target_assignment
     if desired.assignment is not None:
         wanted: Assignment | None = {p: tuple(row) for p, row in desired.assignment.items() if p in target}
@@ -278,7 +278,7 @@ def _paused(desired: Desired, delta: Delta, *, now: datetime) -> Iterator[Paused
 
 
 def reassignment_json(topic: str, rows: Assignment) -> str:
-    """What ``kafka-reassign-partitions --reassignment-json-file`` reads."""
+    """Return what ``kafka-reassign-partitions --reassignment-json-file`` reads."""
     partitions = [{"topic": topic, "partition": p, "replicas": list(rows[p])} for p in sorted(rows)]
     return canonical_json({"version": 1, "partitions": partitions})
 
@@ -286,7 +286,7 @@ def reassignment_json(topic: str, rows: Assignment) -> str:
 def resized(
     rows: Assignment, replication_factor: int, racks: Mapping[int, str | None], *, load: Load
 ) -> Assignment | None:
-    """The rows with another replication factor, with the fewest moves: replicas on live brokers stay where possible.
+    """Return the rows with another replication factor and the fewest moves: live replicas stay if possible.
 
     Leaders stay too, unless the topic's leaders become less even. A row that has its replicas on live brokers stays.
 
@@ -314,7 +314,7 @@ def _rack_of(racks: Mapping[int, str | None]) -> dict[int, str]:
 
 
 def _with_leaders(changed: Assignment, rows: Assignment) -> Assignment:
-    """The changed rows, each with a leader. Other topics do not count: they would make more leaders move.
+    """Return the changed rows, each with a leader. Other topics do not count: they would make more leaders move.
 
     Rows that lost their leader choose first. The others choose anew only if that makes the topic more even still.
     """

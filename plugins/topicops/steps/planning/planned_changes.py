@@ -36,7 +36,7 @@ from topicops.steps.planning.risk import config_risk, worst
 
 
 def changes_of(planned: Sequence[tuple[Situation, Sequence[Action]]], load: Load) -> tuple[Change, ...]:
-    """All changes of the topics that are not blocked, in the order in which apply sends them.
+    """Return all changes of the topics that are not blocked, in the order in which apply sends them.
 
     Each placement counts the replicas of those before it.
     """
@@ -133,7 +133,7 @@ EXPANSION_NOTES: Mapping[Code, str] = {
 
 
 def _cleanup_policies(situation: Situation, topic: LiveTopic) -> Default:
-    """The policy in force on each broker: the topic's own on all of them, else their defaults."""
+    """Return the policy in force on each broker: the topic's own on all of them, else their defaults."""
     own = canonical_overrides(topic.overrides).get("cleanup.policy")
     return situation.default_of("cleanup.policy") if own is None else (DefaultOnBrokers(own, ()),)
 
@@ -256,7 +256,7 @@ def _placed(situation: Situation, load: Load) -> Assignment:
 
 
 _WORD = re.compile(r"[^._-]+")
-"""Of a topic's name."""
+"""Pattern of a word in a topic's name."""
 _COMMON = 50
 _CARRIED = "no record and no group's offset is carried over"
 
@@ -271,7 +271,7 @@ class _Sketch(NamedTuple):
 
 
 def rename_notes(changes: Sequence[Change]) -> Mapping[str, str]:
-    """A sentence by topic, for both topics of each pair that looks like a rename.
+    """Return a sentence by topic, for both topics of each pair that looks like a rename.
 
     A deleted topic is paired with the created one that shares most words of its name, if that is at least half of the
     shorter name, or if both have the same folder and the same number of partitions. One pair too many is
@@ -287,7 +287,7 @@ def rename_notes(changes: Sequence[Change]) -> Mapping[str, str]:
 def with_notes_of_lost_files(
     changes: Sequence[Change], lost: Mapping[str, str], partitions: Mapping[str, int]
 ) -> tuple[Change, ...]:
-    """The changes with a note on each created topic that looks like a live one whose file was renamed or removed.
+    """Add a note to each created topic that looks like a live one whose file was renamed or removed.
 
     Args:
         lost: The folder of the file that each of these live topics had; no file names them now.
@@ -302,7 +302,7 @@ def with_notes_of_lost_files(
 
 
 def _twins(gone: Iterable[_Sketch], changes: Sequence[Change]) -> Iterator[tuple[str, str]]:
-    """Each topic that goes, with the created topic that looks most like it, where one does."""
+    """Yield each topic that goes, with the created topic that looks most like it, where one does."""
     similar = _index(_sketch(change) for change in changes if isinstance(change, CreateTopic))
     for old in gone:
         candidates = {sketch.topic: sketch for sign in (*old.words, old.place) for sketch in similar.get(sign, ())}
@@ -335,6 +335,6 @@ def _is_alike(deleted: _Sketch, created: _Sketch) -> bool:
 
 
 def _likeness(deleted: _Sketch, created: _Sketch) -> tuple[float, bool]:
-    """The part of the shorter name's words that both share, 0 to 1, and whether they have one place."""
+    """Return the part of the shorter name's words that both share, 0 to 1, and whether they have one place."""
     shared = len(deleted.words & created.words) / max(1, min(len(deleted.words), len(created.words)))
     return shared, deleted.place == created.place

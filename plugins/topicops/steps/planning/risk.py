@@ -27,9 +27,9 @@ class Ordered:
     up: Risk
     down: Risk
     far_up: Risk | None = None
-    """From ``FAR_UP`` times the old value on, or to no limit."""
+    """Risk from ``FAR_UP`` times the old value on, or without a limit."""
     far_down: Risk | None = None
-    """Below one part in ``FAR_DOWN`` of the old value."""
+    """Risk below one part in ``FAR_DOWN`` of the old value."""
     code_down: Code | None = None
     unlimited: bool = False
     """Negative values mean no limit, which is larger than any number."""
@@ -114,11 +114,11 @@ RISKS: Mapping[str, Row] = {
     "unclean.leader.election.enable": Switch(to_true=Risk.DESTRUCTIVE, to_false=Risk.NOTICE),
 }
 UNKNOWN_CONFIG = _RISKY
-"""For an override that no known release has: a newer one or a person set it."""
+"""Risk of an override that no known release has: a newer one or a person set it."""
 
 
 def config_risk(name: str, before: str | None, after: str | None, default: str | None) -> Rating:
-    """The risk of changing one override from ``before`` to ``after``.
+    """Return the risk of changing one override from ``before`` to ``after``.
 
     Args:
         before: Canonical; None: no override is live, so the broker's default applies.
@@ -142,14 +142,14 @@ def config_risk(name: str, before: str | None, after: str | None, default: str |
 
 
 def worst(ratings: Iterable[Rating]) -> Rating:
-    """The highest risk, and the codes of all, sorted."""
+    """Return the highest risk, and the codes of all, sorted."""
     every = tuple(ratings)
     risk = max((risk for risk, _ in every), key=lambda r: r.rank, default=Risk.NOTICE)
     return risk, tuple(sorted({code for _, codes in every for code in codes}))
 
 
 def _value(name: str, text: str | None, default: str | None) -> ConfigValue | None:
-    """The effective value; None: unknown, or text that no broker reads."""
+    """Return the effective value; None means unknown, or text that no broker reads."""
     effective = default if text is None else text
     if effective is None:
         return None

@@ -16,7 +16,7 @@ from topicops.model.specs.diagnostics import Diagnostic, Note, Severity
 _WIDEST_LINE = 160
 
 SourceLines = Callable[[Path], Sequence[str]]
-"""Gives the lines of a file; none where it cannot be read."""
+"""Function that gives the lines of a file; none if it cannot be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,7 +29,7 @@ class Diagnostics:
 
 
 def diagnostics_text(diagnostics: Sequence[Diagnostic], source_lines: SourceLines) -> str:
-    """Each problem with its source line, a caret below the characters, a related place if it has one, and the help."""
+    """Show each problem with its source line, a caret below the characters, a related place, and the help."""
     remembered = lru_cache(maxsize=2)(source_lines)  # the file of the problems and that of their notes
     return "\n".join(line for diagnostic in diagnostics for line in _lines(diagnostic, remembered))
 
@@ -39,13 +39,13 @@ def diagnostics_json(diagnostics: Sequence[Diagnostic], *, files: int) -> str:
 
 
 def in_printable(found: Diagnostic) -> Diagnostic:
-    """The same in words that are safe to print."""
+    """Return the same in words that are safe to print."""
     note = replace(found.note, text=printable(found.note.text)) if found.note else None
     return replace(found, summary=printable(found.summary), help=printable(found.help), note=note)
 
 
 def annotation(diagnostic: Diagnostic) -> str:
-    """A workflow command of GitHub Actions.
+    """Return a workflow command of GitHub Actions.
 
     Source: docs.github.com, "Workflow commands for GitHub Actions"; escapes as @actions/core writes them.
     """
@@ -66,7 +66,7 @@ def annotation(diagnostic: Diagnostic) -> str:
 
 
 def counts_line(diagnostics: Sequence[Diagnostic], *, files: int, took_s: float) -> str:
-    """``12 files: 1 error, 0 warnings in 0.1 s``; of no file that nothing was checked."""
+    """Return ``12 files: 1 error, 0 warnings in 0.1 s``; of no file that nothing was checked."""
     if not files:
         return "0 files: nothing was checked"
     errors = sum(diagnostic.is_error for diagnostic in diagnostics)
@@ -88,7 +88,7 @@ def _lines(diagnostic: Diagnostic, source_lines: SourceLines) -> Iterator[str]:
 
 
 def _marked_line(place: Diagnostic | Note, source_lines: SourceLines) -> Iterator[str]:
-    """The source line and carets below it; nothing where the line is empty or too long to show."""
+    """Yield the source line and carets below it; nothing where the line is empty or too long to show."""
     lines = source_lines(Path(place.file))
     line = lines[place.line - 1] if place.line <= len(lines) else ""
     if not line or len(line) > _WIDEST_LINE:

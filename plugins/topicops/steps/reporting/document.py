@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from topicops.model.printable import bold, markdown, printable
 
 MARKDOWN_LIMIT = 60_000
-"""Characters; GitHub refuses comments above 65,536."""
+"""Most characters; GitHub refuses comments above 65,536."""
 _LONGEST_WORDS = 300
 """The most characters of one text of a spec in Markdown."""
 _LONGEST_CODE = 500
@@ -89,7 +89,7 @@ Document = Iterable[Section]
 
 
 def as_text(document: Document) -> str:
-    """Lines for a terminal or a log, all printable, with an empty line between sections."""
+    """Return lines for a terminal or a log, all printable, with an empty line between sections."""
     parts = ["\n".join(map(printable, _text_lines(section))) for section in document if section.rows]
     return "\n\n".join(parts) + "\n"
 
@@ -137,7 +137,7 @@ def _below(cell: Cell) -> Iterator[str]:
 
 
 def as_markdown(document: Document, *, limit: int = MARKDOWN_LIMIT, whole: str = "the plan file") -> str:
-    """At most ``limit`` characters: the first sections get the room, and each counts the rows that it leaves out.
+    """Write at most ``limit`` characters: the first sections get the room, each counts the rows that it leaves out.
 
     Args:
         whole: What has all rows.
@@ -154,7 +154,7 @@ def as_markdown(document: Document, *, limit: int = MARKDOWN_LIMIT, whole: str =
 def markdown_lines(
     section: Section, *, room: int | None = None, most: int | None = None, whole: str = "the plan file"
 ) -> list[str]:
-    """The section with as many of its first rows as fit; one without a title is always whole.
+    """Return the section with as many of its first rows as fit; one without a title is always whole.
 
     Args:
         room: Characters; None means any number.
@@ -180,7 +180,7 @@ def markdown_lines(
 
 
 def markdown_table(section: Section) -> str:
-    """The table alone, whole and without a heading; empty where it has no rows."""
+    """Return the table alone, whole and without a heading; empty where it has no rows."""
     rows = [markdown_row(row, section.head) for row in section.rows]
     return "\n".join([*table_head(section), *rows]) if rows else ""
 
@@ -196,7 +196,7 @@ def table_head(section: Section) -> list[str]:
 
 
 def markdown_row(row: Row, head: Sequence[str] | None = None) -> str:
-    """A row of Markdown; without a head, even an empty one, a paragraph."""
+    """Return a row of Markdown; without a head, even an empty one, a paragraph."""
     match row:
         case tuple() | Entry():
             return _cells(map(_in_cell, row.cells if isinstance(row, Entry) else row))
@@ -210,7 +210,7 @@ def markdown_row(row: Row, head: Sequence[str] | None = None) -> str:
 
 
 def least_size(document: Document) -> int:
-    """The number of characters where every section leaves out all its rows."""
+    """Return the number of characters where every section leaves out all its rows."""
     return sum(
         size(
             [*section_head(section), _left_out(section, len(section.rows), " " * 20), "", "</details>", ""]
@@ -223,7 +223,7 @@ def least_size(document: Document) -> int:
 
 
 def size(lines: Iterable[str]) -> int:
-    """The number of characters, line feeds included."""
+    """Return the number of characters, line feeds included."""
     return sum(len(line) + 1 for line in lines)
 
 

@@ -17,7 +17,7 @@ _SHOWN = 10
 
 
 def owner_lines(facts: Facts) -> list[str]:
-    """``team-billing (billing): 3 missing, 1 different``; none when all topics are as their files want them."""
+    """Return ``team-billing (billing): 3 missing, 1 different``; none when all topics are as their files want them."""
     lines = [
         f"{found.owner}{f' ({found.domain})' if found.domain else ''}: {_class_words(found)}"
         for found in owners_with_drift(facts)
@@ -26,7 +26,7 @@ def owner_lines(facts: Facts) -> list[str]:
 
 
 def unhealthy_by_broker(facts: Facts) -> list[tuple[str, Sequence[UnhealthyPartitions]]]:
-    """Each broker that makes partitions unhealthy, and how; those with the most partitions of one cause first."""
+    """Return each broker that makes partitions unhealthy, and how; those with the most of one cause first."""
     dead = {load.broker for load in facts.load if not load.is_live}
     groups = [list(group) for _, group in groupby(facts.unhealthy, key=lambda found: found.broker)]
     groups.sort(key=lambda group: -max(found.partitions for found in group))
@@ -44,7 +44,7 @@ def unhealthy_lines(facts: Facts) -> list[str]:
 
 
 def load_rows(facts: Facts) -> Iterator[tuple[str, ...]]:
-    """One row a rack, then one a broker, in the columns of ``LOAD_HEAD``; racks only where one has several brokers."""
+    """Yield a row for each rack, then for each broker, as in ``LOAD_HEAD``; racks only if one has several brokers."""
     brokers = [load for load in facts.load if load.broker is not None]
     racks = [load for load in facts.load if load.broker is None]
     has_racks = len([load for load in brokers if load.rack is not None]) > len(racks)
@@ -86,14 +86,14 @@ MOST = 4
 
 
 def why_command(topic: str, environment: str) -> str:
-    """``topicops why payments.orders --environment prod``."""
+    """Return ``topicops why payments.orders --environment prod``."""
     if topic.startswith("-"):  # else it would be read as an option
         return f"topicops why --environment {environment} -- {shlex.quote(topic)}"
     return f"topicops why {shlex.quote(topic)} --environment {environment}"
 
 
 def why_commands(topics: Iterable[str], environment: str) -> list[str]:
-    """One line for each of the first topics, and how many more there are."""
+    """Return a line for each of the first topics, and how many more there are."""
     named = list(dict.fromkeys(topics))
     more = len(named) - MOST
     shown = [why_command(topic, environment) for topic in named[:MOST]]

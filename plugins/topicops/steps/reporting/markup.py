@@ -24,7 +24,7 @@ class Html:
 
 
 def tag(name: str, /, *content: Html | str | None, **attributes: str | int | None) -> Html:
-    """One element. A text is escaped, None left out.
+    """Write one element. A text is escaped, None left out.
 
     Args:
         attributes: Python's words with ``_`` for ``-``; ``cls`` is ``class``. None leaves the attribute out.
@@ -48,14 +48,14 @@ def together(*content: Html | str | None) -> Html:
 
 
 def lines(texts: Iterable[Html | str], *, cls: str | None = None) -> Html:
-    """Each text on a line of its own."""
+    """Return each text on a line of its own."""
     return together(*(tag("div", text, cls=cls) for text in texts))
 
 
 def table(
     head: Iterable[Html | str], rows: Iterable[Html | Iterable[Html | str | None]], *, cls: str | None = None
 ) -> Html:
-    """A table that scrolls by itself when the window is narrow.
+    """Return a table that scrolls by itself when the window is narrow.
 
     Args:
         rows: Each as its cells, which are escaped as any text, or as a finished ``tr``.
@@ -66,7 +66,7 @@ def table(
 
 
 def section(found: Section, *, most: int) -> Html | None:
-    """A heading, and a list or a table of at most this many rows; None where there are no rows."""
+    """Return a heading, and a list or a table of at most this many rows; None where there are no rows."""
     if not found.rows:
         return None
     shown = found.rows[:most]
@@ -97,12 +97,12 @@ def number(count: int) -> Html:
 
 
 def pill(word: str, tone: str) -> Html:
-    """A word on a colour: ``good``, ``warn``, ``bad`` or ``calm``."""
+    """Return a word on a colour: ``good``, ``warn``, ``bad`` or ``calm``."""
     return tag("span", word, cls=f"pill {tone}")
 
 
 def document(title: str, *content: Html | None, static: str) -> Html:
-    """The whole page.
+    """Return the whole page.
 
     Args:
         static: What leads from the page to the folder of the stylesheet and the script.
@@ -128,5 +128,5 @@ def _text_of(piece: Html | str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """As text and as a quoted attribute; what a browser would not show, or show in another place, is spelled out."""
+    """Escape as text and quoted attribute; characters that a browser hides or moves are spelled out."""
     return escape(printable(text), quote=True)

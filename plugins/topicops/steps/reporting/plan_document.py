@@ -52,7 +52,7 @@ _ROWS_IN_TABLE, _ROWS_IN_TEXT = 12, 256
 
 
 def plan_text(plan: Plan, facts: Facts | None = None) -> str:
-    """The most important lines are last, where a terminal stops."""
+    """Write the most important lines last, where a terminal stops."""
     changes = (change_entry(plan, gated, most_rows=_ROWS_IN_TEXT) for gated in plan.changes)
     *beside, also = _beside(plan, facts)
     return as_text(
@@ -94,7 +94,7 @@ def _summary(plan: Plan) -> list[str]:
 
 
 def _beside(plan: Plan, facts: Facts | None) -> tuple[Section, Section, Section, Section]:
-    """What is no change, the most important last: JSON to copy, the load, whose topics differ, and single lines."""
+    """Return the rest, most important last: JSON to copy, the load, the owners with differences, and single lines."""
     moves = [Code(found.topic, found.reassignment) for found in plan.change_set.blocked if found.reassignment]
     loads = Section(
         title="Load of brokers and racks",
@@ -108,7 +108,7 @@ def _beside(plan: Plan, facts: Facts | None) -> tuple[Section, Section, Section,
 
 
 def owners_section(facts: Facts | None) -> Section:
-    """Whose topics differ, those with most first; no rows where one owner has them all, whom the changes name."""
+    """Show whose topics differ, most first; no rows if one owner has them all, because the changes name him."""
     found = owners_with_drift(facts) if facts else []
     rows = [(each.owner, each.domain, *map(str, each.counts)) for each in found]
     return Section(title=OWNERS_TITLE, head=OWNERS_HEAD, rows=rows if len(rows) > 1 else (), noun="owners", most=10)
@@ -124,7 +124,7 @@ def also_section(plan: Plan) -> Section:
 def change_entry(
     plan: Plan, gated: GatedChange, *, most_rows: int = _ROWS_IN_TABLE, more: Iterable[Line] = ()
 ) -> Entry:
-    """All that the plan says of a change, in the columns of ``CHANGES_HEAD``; ``more`` is below the gate's reasons."""
+    """Return all of a change, in the columns of ``CHANGES_HEAD``; ``more`` is below the gate's reasons."""
     change = gated.change
     what: list[Line] = [
         *effect_lines(change, most_rows=most_rows),
@@ -146,19 +146,19 @@ def change_entry(
 
 
 def brief_entry(gated: GatedChange, *, more: Iterable[Line] = ()) -> Entry:
-    """In the columns of ``BRIEF_HEAD``; ``more`` is below the gate's word."""
+    """Return the columns of ``BRIEF_HEAD``; ``more`` is below the gate's word."""
     change = gated.change
     owner = clipped(change.owner, _LONGEST_OWNER)
     return Entry("", (change_name(gated), owner, risk_text(change), (gated.gate, *more)))
 
 
 def change_name(gated: GatedChange) -> Said:
-    """``**configure** orders``. Signs would break it: after ``**`` GitHub takes a tilde for its own markup."""
+    """Return ``**configure** orders``. Signs would break it: after ``**`` GitHub takes a tilde for its own markup."""
     return Said(gated.change.topic, bold=gated.change.action)
 
 
 def blocked_entry(blocked: Blocked) -> Entry:
-    """In the columns of ``BLOCKED_HEAD``."""
+    """Return the columns of ``BLOCKED_HEAD``."""
     place = origin(blocked.location, blocked.owner)
     why = tuple(f"{code}: {reason}" for code, reason in zip(blocked.codes, blocked.reasons, strict=False))
     sentence = f"! {blocked.address} is blocked  ({place})"
@@ -166,7 +166,7 @@ def blocked_entry(blocked: Blocked) -> Entry:
 
 
 def _grave(plan: Plan, grave: Sequence[GatedChange], room: int) -> Section:
-    """All risky changes, with as much detail as fits."""
+    """Return all risky changes, with as much detail as fits."""
     full = Section(title=GRAVE, head=CHANGES_HEAD, rows=[change_entry(plan, g) for g in grave], noun="changes")
     brief = Section(title=GRAVE, head=BRIEF_HEAD, rows=list(map(brief_entry, grave)), noun="changes")
     for section in (full, brief):
@@ -184,7 +184,7 @@ def _grave(plan: Plan, grave: Sequence[GatedChange], room: int) -> Section:
 
 
 def _names(names: Sequence[str], room: int) -> Said:
-    """The counts hold even where the names do not fit."""
+    """Name them; the counts hold even if the names do not fit."""
     shown = [clipped(name, _LONGEST_NAME) for name in names]
     kept = 0
     while kept < len(shown) and room >= len(markdown(shown[kept])) + 2:

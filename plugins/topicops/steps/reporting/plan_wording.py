@@ -31,16 +31,16 @@ _LONGEST_INTEGER = 19
 _LONGEST_COUNT = 9_999
 """A larger count in another unit is no easier to read than the number itself."""
 _WITHOUT_END = frozenset({"retention.ms", "retention.bytes"})
-"""For these configs -1 means no limit."""
+"""Configs for which -1 means no limit."""
 
 
 def config_text(name: str, value: str) -> str:
-    """``retention.ms: 604800000 (7d)``, or ``retention.ms: 7 (7ms)``."""
+    """Return ``retention.ms: 604800000 (7d)``, or ``retention.ms: 7 (7ms)``."""
     return f"{name}: {_shown(name, value)}"
 
 
 def config_change_text(name: str, before: str | None, after: str | None, default: Default) -> str:
-    """``retention.ms: 604800000 (7d, broker default) -> 86400000 (1d, override)``.
+    """Return ``retention.ms: 604800000 (7d, broker default) -> 86400000 (1d, override)``.
 
     Args:
         before: Canonical; None: no override, so that the brokers' default is in force.
@@ -53,7 +53,7 @@ def config_change_text(name: str, before: str | None, after: str | None, default
 
 
 def default_in_units(name: str, default: Default) -> str:
-    """``7d``, or ``7d (broker 1), 1h (brokers 2, 3)`` where brokers differ; empty: not known."""
+    """Return ``7d``, or ``7d (broker 1), 1h (brokers 2, 3)`` where brokers differ; empty: not known."""
     return ", ".join(
         f"{'not known' if row.value is None else in_units(name, row.value)}{f' ({row.whose})' if row.whose else ''}"
         for row in default
@@ -61,12 +61,12 @@ def default_in_units(name: str, default: Default) -> str:
 
 
 def in_units(name: str, value: str) -> str:
-    """``7d``, ``7ms``, ``no limit``; a value without a unit as it is, and ``""`` for an empty one."""
+    """Return ``7d``, ``7ms``, ``no limit``; a value without a unit as it is, and ``""`` for an empty one."""
     return _with_unit(name, value) or value or '""'
 
 
 def _side(name: str, value: str | None, default: Default, *, alone: bool) -> str:
-    """One value; ``alone``: both values are overrides, so the word is left out."""
+    """Write one value; ``alone``: both values are overrides, so the word is left out."""
     if value is not None:
         return _shown(name, value, "" if alone else "override")
     return ", ".join(_default_side(name, row) for row in default) or "(broker default, not known)"
@@ -80,14 +80,14 @@ def _default_side(name: str, row: DefaultOnBrokers) -> str:
 
 
 def _shown(name: str, value: str, *remarks: str) -> str:
-    """The value as Kafka has it, and in brackets the same with its unit."""
+    """Return the value as Kafka has it, and in brackets the same with its unit."""
     said = ", ".join(remark for remark in (_with_unit(name, value), *remarks) if remark)
     shown = value or '""'
     return f"{shown} ({said})" if said else shown
 
 
 def _with_unit(name: str, value: str) -> str:
-    """The number in the largest unit that divides it, or in its own; empty for a config without a unit."""
+    """Return the number in the largest unit that divides it, or in its own; empty for a config without a unit."""
     if value == "-1" and name in _WITHOUT_END:
         return "no limit"
     unit_of_config = TOPIC_CONFIGS[name].unit if name in TOPIC_CONFIGS else None
@@ -118,7 +118,7 @@ def title(plan: Plan) -> str:
 
 
 def summary_line(plan: Plan) -> str:
-    """``Plan: 3 to create, 1 to expand …; 1 blocked, 2 unmanaged``; ``No changes.`` when nothing differs."""
+    """Return ``Plan: 3 to create, 1 to expand …; 1 blocked, 2 unmanaged``; ``No changes.`` when nothing differs."""
     unmanaged = len(plan.change_set.unmanaged)
     if plan.is_empty and not plan.change_set.source.topics:
         return f"Nothing was planned: no file describes a topic of this environment. {unmanaged} unmanaged."
@@ -132,7 +132,7 @@ def summary_line(plan: Plan) -> str:
 
 
 def final_line(plan: Plan) -> str:
-    """``Cannot be undone: expand a; delete b, c.``; empty when all changes can be undone."""
+    """Return ``Cannot be undone: expand a; delete b, c.``; empty when all changes can be undone."""
     final: dict[Action, list[str]] = {}
     for gated in plan.changes:
         if not gated.change.reversible:
@@ -169,7 +169,7 @@ def effect_lines(change: Change, *, most_rows: int) -> Iterator[str]:
 
 
 def why_final(change: Change) -> str:
-    """Why no later change can undo this one; empty when the change can be undone."""
+    """Return why no later change can undo this one; empty when the change can be undone."""
     return "" if change.reversible else _WHY_FINAL[change.action]
 
 
@@ -182,23 +182,23 @@ _WHY_FINAL: Mapping[Action, str] = {
 
 
 def risk_text(change: Change) -> str:
-    """``risky, TOP403 expanding a keyed topic``."""
+    """Return ``risky, TOP403 expanding a keyed topic``."""
     codes = [f"{code} {code.meaning}" for code in change.codes]
     return printable(", ".join((change.risk, *codes)))
 
 
 def is_grave(gated: GatedChange) -> bool:
-    """Whether a reviewer must look at it before all others."""
+    """Return whether a reviewer must look at it before all others."""
     return gated.change.risk.rank >= Risk.RISKY.rank
 
 
 def origin(location: Location, owner: str) -> str:
-    """``topics/shop/orders.yaml:4, team-shop``."""
+    """Return ``topics/shop/orders.yaml:4, team-shop``."""
     return f"{location}, {owner}" if owner else str(location)
 
 
 def traffic_text(activity: TopicActivity | None) -> str:
-    """What the brokers report about a topic that is to be deleted."""
+    """Return what the brokers report about a topic that is to be deleted."""
     if activity is None or activity.end_offsets is None:
         return "traffic: could not be read"
     groups = (
@@ -228,7 +228,7 @@ def paused_line(paused: Paused) -> str:
 
 
 def other_lines(plan: Plan) -> list[str]:
-    """All that is not a change: drift, paused topics, warnings, unmanaged topics."""
+    """Return all that is not a change: drift, paused topics, warnings, unmanaged topics."""
     found = plan.change_set
     lines = [drift_line(drift) for drift in found.drift]
     lines += [paused_line(paused) for paused in found.paused]
@@ -240,7 +240,7 @@ def other_lines(plan: Plan) -> list[str]:
 
 
 def missing_line(plan: Plan) -> str:
-    """How many described topics the cluster lacks, where it lacks more of them than it has; empty elsewhere.
+    """Return how many described topics the cluster lacks, where it lacks more of them than it has; empty elsewhere.
 
     So a cluster shows for which these files were not written.
     """
@@ -256,12 +256,12 @@ def missing_line(plan: Plan) -> str:
 
 
 def approval_lines(plan: Plan) -> list[str]:
-    """How to let the held changes run, and which no approval lets run; empty when none is held."""
+    """Say how to let the held changes run, and which no approval lets run; empty when none is held."""
     return [line for line in (*command_lines(plan), final_hold_line(plan)) if line]
 
 
 def command_lines(plan: Plan) -> list[str]:
-    """How to approve held changes by the command, and for which of them that does not count."""
+    """Say how to approve held changes by the command, and for which of them that does not count."""
     lines = []
     if here := len(plan.held_for(command=True)):
         lines.append(f"{here} held: to run them too, apply with --approve {plan.fingerprint}")
@@ -274,13 +274,13 @@ def command_lines(plan: Plan) -> list[str]:
 
 
 def final_hold_line(plan: Plan) -> str:
-    """How many changes are held by a limit that no approval lifts."""
+    """Return how many changes are held by a limit that no approval lifts."""
     final = sum(not gated.approvable for gated in plan.with_gate(GateWord.HELD))
     return f"{final} held by a limit that no approval lifts: merge another limit, or fewer deletes" if final else ""
 
 
 def load_rows(plan: Plan) -> list[tuple[str, str, str]]:
-    """Who holds how many replicas and leaders, ``120 -> 126 (+6)``; racks only where a rack has several brokers."""
+    """Show who holds how many replicas and leaders, ``120 -> 126 (+6)``; racks only if one has several brokers."""
     load = plan.change_set.load
     rows = [
         (f"broker {row.broker}" + (f", rack {row.rack}" if row.rack is not None else ""), row.before, row.after)
@@ -292,7 +292,7 @@ def load_rows(plan: Plan) -> list[tuple[str, str, str]]:
 
 
 def some(names: Iterable[str]) -> str:
-    """The first names in order, as many as fit on a line, and how many more there are."""
+    """Return the first names in order, as many as fit on a line, and how many more there are."""
     listed = sorted(names)
     room, shown = _NAMES_WIDTH, listed[:1]
     for name in listed[1:]:
@@ -305,14 +305,14 @@ def some(names: Iterable[str]) -> str:
 
 
 def growth_texts(before: Share, after: Share) -> tuple[str, str]:
-    """For replicas and for leaders: ``120 -> 126 (+6)``, or only the number when it does not change."""
+    """Show replicas and leaders: ``120 -> 126 (+6)``, or only the number when it does not change."""
     pairs = ((before.replicas, after.replicas), (before.leaders, after.leaders))
     replicas, leaders = (f"{old} -> {new} ({new - old:+d})" if new != old else f"{old}" for old, new in pairs)
     return replicas, leaders
 
 
 def _replica_lines(assignment: Assignment, most_rows: int) -> Iterator[str]:
-    """``replicas: 0: 1,2,3  1: 2,3,1``, wrapped; the preferred leader stands first."""
+    """Yield ``replicas: 0: 1,2,3 1: 2,3,1``, wrapped; the preferred leader stands first."""
     rows = [f"{partition}: {','.join(map(str, assignment[partition]))}" for partition in sorted(assignment)]
     shown = rows[:most_rows]
     yield from _wrapped("replicas:", shown)
@@ -321,7 +321,7 @@ def _replica_lines(assignment: Assignment, most_rows: int) -> Iterator[str]:
 
 
 def _wrapped(label: str, rows: Sequence[str]) -> Iterator[str]:
-    """The rows in columns, with the label before the first line."""
+    """Yield the rows in columns, with the label before the first line."""
     width = max(map(len, rows), default=0)
     per_line = max(1, _REPLICAS_WIDTH // (width + 2))
     for first in range(0, len(rows), per_line):
@@ -336,7 +336,7 @@ LONGEST_RACK = 60
 
 
 def loss_row(row: RackLossRow) -> str:
-    """``with rack r2 gone: 0 offline, 4 below min ISR``; where they are others, the counts of now too."""
+    """Return ``with rack r2 gone: 0 offline, 4 below min ISR``; where they are others, the counts of now too."""
     before, after = row.before, row.after
     line = f"with rack {_short(row.rack)} gone: {after.offline} offline, {after.below_min_isr} below min ISR"
     if (before.offline, before.below_min_isr) == (after.offline, after.below_min_isr):
@@ -345,14 +345,14 @@ def loss_row(row: RackLossRow) -> str:
 
 
 def worst_losses(table: RackLossTable, most: int) -> Sequence[RackLossRow]:
-    """All racks by name, if there are no more than these; else the worst, those first that cost most."""
+    """Return all racks by name, if there are no more than these; else the worst, those first that cost most."""
     if len(table.racks) <= most:
         return table.racks
     return sorted(table.racks, key=lambda row: (-row.after.offline, -row.after.below_min_isr, row.rack))[:most]
 
 
 def loss_remarks(table: RackLossTable) -> Iterator[str]:
-    """What a reader of the counts must know, or why there are none."""
+    """Yield what a reader of the counts must know, or why there are none."""
     rackless = table.brokers_without_rack
     if not table.racks and table.only_rack is None:
         yield "No broker names its rack, so what the loss of one costs is not known: set broker.rack."

@@ -39,7 +39,7 @@ from topicops.steps.reporting.facts_wording import (
 from topicops.steps.reporting.plan_wording import PARTICIPLES, command_lines, final_hold_line, summary_line
 
 _WHOLE_NAME = re.compile(r"[\w.-]+")
-"""What may be a topic's name, with a full stop that may follow it."""
+"""Pattern of a possible topic name, with a full stop that may follow it."""
 _ORDER = (OutcomeStatus.UNKNOWN, OutcomeStatus.FAILED, OutcomeStatus.REFUSED, OutcomeStatus.NOT_SENT)
 
 
@@ -49,7 +49,7 @@ class Reason:
 
     status: OutcomeStatus
     message: str
-    """Without the topic's name, where it is in it."""
+    """Message without the topic's name, if it is in it."""
     outcomes: tuple[Outcome, ...]
 
     def __str__(self) -> str:
@@ -58,7 +58,7 @@ class Reason:
 
 
 def reasons_of(outcomes: Iterable[Outcome]) -> list[Reason]:
-    """The gravest first, and of these the one with most changes."""
+    """Return the gravest first, and of these the one with most changes."""
     groups: dict[tuple[OutcomeStatus, str], list[Outcome]] = defaultdict(list)
     for outcome in outcomes:
         if outcome.status not in IN_PLACE:
@@ -68,7 +68,7 @@ def reasons_of(outcomes: Iterable[Outcome]) -> list[Reason]:
 
 
 def _without_name(outcome: Outcome) -> str:
-    """Only the whole name is replaced: ``test`` is a part of other words and of other names."""
+    """Replace only the whole name: ``test`` is a part of other words and of other names."""
 
     def replaced(found: re.Match[str]) -> str:
         name = found[0].rstrip(".")
@@ -84,11 +84,11 @@ ADVICE: Mapping[OutcomeStatus, str] = {
     OutcomeStatus.REFUSED: "refused: the reason stands beside each.",
     OutcomeStatus.NOT_SENT: "not sent: the reason stands beside each.",
 }
-"""What to do about changes that are not in place; then plan again: the same plan could end the same way."""
+"""Advice for changes that are not in place; then plan again: the same plan could end the same way."""
 
 _WHY_TITLE = "Why a topic is not healthy, and what ends it"
 EXAMPLES = 10
-"""How many checks of one kind a report shows in full."""
+"""Most checks of one kind that a report shows in full."""
 
 COMPARED_VIEWS: Mapping[Source, tuple[str, str]] = {
     "zookeeper": ("ZooKeeper", "the brokers' metadata"),
@@ -103,9 +103,9 @@ class RunReport:
 
     environment: str
     run: str = ""
-    """Its name, as ``topicops undo`` takes it."""
+    """Name of the run, as ``topicops undo`` takes it."""
     plan: Plan | None = None
-    """None: the run ended before it had a plan."""
+    """Plan; None means that the run ended before it had one."""
     outcomes: tuple[Outcome, ...] = ()
     checks: tuple[Check, ...] = ()
     quality_before: tuple[QualityResult, ...] = ()
@@ -115,20 +115,20 @@ class RunReport:
     failed_tasks: tuple[str, ...] = ()
     """Airflow's names of tasks that failed upstream."""
     problem: str = ""
-    """Why the run ended early, one sentence."""
+    """Reason why the run ended early, one sentence."""
     interrupted: bool = False
     topics: frozenset[str] = frozenset()
-    """Those that the files describe; empty: not known."""
+    """Topics that the files describe; empty means not known."""
     source: Source = "zookeeper"
-    """Where the live state was read; this decides which two views verify compares."""
+    """Source of the live state; this decides which two views verify compares."""
     notes: tuple[str, ...] = ()
     """Sentences: which lease the run held, and what it recovered of earlier runs."""
     diagnostics: tuple[Diagnostic, ...] = ()
-    """What validate found wrong, if the run ended there."""
+    """Problems that validate found, if the run ended there."""
     rejected: frozenset[str] = frozenset()
-    """Digests of the changes that a person left out of his approval; nothing is to be done about them."""
+    """Digests of the changes that a person left out of his approval; no step is needed for them."""
     is_answer: bool = False
-    """Whether a person was asked in this run: what the files did not ask for any more by then is no failure."""
+    """Whether a person was asked in this run: a change that the files had dropped by then is no failure."""
 
     @property
     def summary(self) -> RunSummary:
@@ -165,7 +165,7 @@ class RunReport:
 
 
 def carried_out(plan: Plan, outcomes: Sequence[Outcome]) -> Plan:
-    """The plan as a report shows it beside its outcomes: a change that has one was let run, by gate or approval."""
+    """Return the plan as a report shows it beside its outcomes: a change with an outcome was let run."""
     digests = {outcome.digest for outcome in outcomes}
     return replace(
         plan,
@@ -177,7 +177,7 @@ def carried_out(plan: Plan, outcomes: Sequence[Outcome]) -> Plan:
 
 
 def headline(report: RunReport) -> str:
-    """One sentence: how the run ended, and what of it needs a look: ``Applied and verified: 1 done; 2 blocked.``"""
+    """Say how the run ended, and what needs attention: ``Applied and verified: 1 done; 2 blocked.``"""
     return f"{_ending(report)}{_remarks(report)}."
 
 
@@ -223,7 +223,7 @@ def report_markdown(report: RunReport) -> str:
 
 
 def _parts(report: RunReport) -> list[Section]:
-    """What is to be done, what went wrong, what went well, and at the end the load, which a terminal does not show."""
+    """Return what is to be done, what went wrong, what went well, and the load, which a terminal does not show."""
     owners = owner_lines(report.facts_before) if report.facts_before else []
     loads = list(load_rows(report.newest_facts)) if report.newest_facts else []
     why = [Said(line, is_whole=True) for line in why_commands(_unhealthy_topics(report), report.environment)]
@@ -276,14 +276,14 @@ class ReportFile:
     verdicts: Mapping[Verdict, int]
     """Counts of all checks."""
     checks: Sequence[Check]
-    """Those that found something."""
+    """Checks that found something."""
     sides: Sequence[str]
     quality_before: Sequence[QualityResult]
     quality_after: Sequence[QualityResult]
     owners: Sequence[OwnersDrift]
-    """Whose topics differed in the first snapshot."""
+    """Owners of topics that differed in the first snapshot."""
     unhealthy: Sequence[UnhealthyPartitions]
-    """Of the newest snapshot, as ``load``."""
+    """Unhealthy partitions of the newest snapshot, as ``load``."""
     load: Sequence[Load]
     notes: Sequence[str]
     next: Sequence[str]
@@ -347,7 +347,7 @@ def next_steps(report: RunReport) -> Iterator[str]:
 
 
 def first_problem(report: RunReport) -> str:
-    """The first error of the files, with its place; empty: validate found none."""
+    """Return the first error of the files, with its place; empty: validate found none."""
     errors = [found for found in report.diagnostics if found.severity is Severity.ERROR]
     if not errors:
         return ""
@@ -356,7 +356,7 @@ def first_problem(report: RunReport) -> str:
 
 
 def _held_lines(report: RunReport, left: Plan) -> list[str]:
-    """How what is held can run; nothing about what a person rejected."""
+    """Say how held changes can run; nothing about what a person rejected."""
     if not report.summary.held or report.plan is None:
         return []
     if not report.dag:
@@ -371,13 +371,13 @@ def _counts(report: RunReport) -> str:
 
 
 def _one_reason(report: RunReport) -> str:
-    """Where one reason explains all that is not in place."""
+    """Return, in brackets, the one reason for all that is not in place; empty if there are several."""
     reasons = reasons_of(report.outcomes)
     return f" ({reasons[0].message})" if len(reasons) == 1 and reasons[0].message else ""
 
 
 def _verified(report: RunReport) -> str:
-    """The headline of a run that changed nothing: it verified the whole cluster, or the topics of a plan."""
+    """Return the headline of a run that changed nothing: it verified the whole cluster, or the topics of a plan."""
     subject = "What the plan names" if report.plan else "The cluster"
     if not any(check.topic for check in report.checks) and not report.summary.unhealthy:
         return "Nothing was checked: " + ("the plan names no topic" if report.plan else "no topic is live")
@@ -390,7 +390,7 @@ def _verified(report: RunReport) -> str:
 
 
 def _remarks(report: RunReport) -> str:
-    """What else the body shows that a reader of the headline alone must know; after a semicolon."""
+    """Say what else of the body a reader of the headline must know; after a semicolon."""
     summary, old = report.summary, _old_troubles(report)
     counts = ((summary.held, "held"), (summary.skipped, "skipped"), (summary.blocked, "blocked"))
     failed = [rule for rule in report.quality_after or report.quality_before if not rule.success]
@@ -409,7 +409,7 @@ def _remarks(report: RunReport) -> str:
 
 
 def _health_remark(report: RunReport) -> str:
-    """Whose topics they are; the facts count partitions and know no topics, the rules about them name some."""
+    """Say whose topics they are; the facts count partitions, and only the rules name some topics."""
     rules = [rule for rule in report.quality_after or report.quality_before if rule.rule in CAUSES]
     rows = [row.row for rule in rules for row in rule.examples]
     if ours := {str(row["topic"]) for row in rows if row.get("topic")} & report.topics:
@@ -426,14 +426,14 @@ def _not_checked(checks: Sequence[Check]) -> list[Check]:
 
 
 def _unhealthy_topics(report: RunReport) -> list[str]:
-    """By name; those that were not healthy before the run either come last."""
+    """Return them by name; those that were not healthy before the run either come last."""
     found = {check.topic for check in report.summary.unhealthy if check.topic}
     before = {check.topic for check in _old_troubles(report) if check.topic} - found
     return [*sorted(found), *sorted(before)]
 
 
 def _unhealthy_text(report: RunReport) -> str:
-    """``no controller is elected, 2 topics not healthy``."""
+    """Return ``no controller is elected, 2 topics not healthy``."""
     unhealthy = report.summary.unhealthy
     parts = [check.message for check in unhealthy if not check.topic]
     if any(check.topic for check in unhealthy):
@@ -490,7 +490,7 @@ def _check_lines(checks: Sequence[Check], source: Source) -> list[str]:
 
 
 def _grouped(checks: Sequence[Check]) -> Iterator[str]:
-    """A line for each check; of many that one rule found about the same brokers, the first and how many more."""
+    """Yield a line for each check; of many that one rule found about the same brokers, the first and how many more."""
     groups: dict[tuple[Verdict, str, tuple[int, ...]], list[Check]] = {}
     for check in checks:
         groups.setdefault((check.verdict, check.id, check.brokers), []).append(check)
@@ -505,7 +505,7 @@ def _grouped(checks: Sequence[Check]) -> Iterator[str]:
 
 
 def _not_checked_lines(checks: Sequence[Check]) -> Iterator[str]:
-    """A line for each reason, with the number of its topics."""
+    """Yield a line for each reason, with the number of its topics."""
     by_reason = groupby(sorted(_not_checked(checks), key=lambda check: check.message), key=lambda check: check.message)
     yield from (f"not checked: {message}: {_topics(list(found))}" for message, found in by_reason)
 
@@ -539,12 +539,12 @@ def _quality_lines(when: str, rules: Sequence[QualityResult]) -> Iterator[str]:
 
 
 def _unhealthy(report: RunReport) -> list[str]:
-    """Of the newest snapshot."""
+    """Return the unhealthy partitions of the newest snapshot."""
     return unhealthy_lines(report.newest_facts) if report.newest_facts else []
 
 
 def is_verified_whole(report: RunReport) -> bool:
-    """A plan of all topics, of which every change is in place and none is blocked; an empty one counts too.
+    """Return whether all topics were planned, every change is in place and none is blocked; an empty plan counts.
 
     Paused topics and differences that the policy only reports do not count: no change is planned for them.
     """

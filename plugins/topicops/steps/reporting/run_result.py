@@ -53,7 +53,7 @@ def run_result(report: RunReport, *, remarks: Sequence[str] = (), headline: str 
 
 
 def _changes(report: RunReport) -> Iterator[ChangeResult]:
-    """Every change of the plan, and every outcome, once."""
+    """Yield every change of the plan, and every outcome, once."""
     outcomes = {outcome.digest: outcome for outcome in report.outcomes}
     for gated in report.plan.changes if report.plan else ():
         outcome = outcomes.pop(gated.digest, None)
@@ -73,7 +73,7 @@ def _of_outcome(outcome: Outcome) -> ChangeResult:
 
 
 def _of_change(gated: GatedChange) -> ChangeResult:
-    """Of a change without an outcome: it was held or skipped, or the run ended before it."""
+    """Report a change without an outcome: it was held or skipped, or the run ended before it."""
     is_left = gated.gate is GateWord.RUN
     return ChangeResult(
         topic=gated.change.topic,
@@ -85,7 +85,7 @@ def _of_change(gated: GatedChange) -> ChangeResult:
 
 
 def _problems(report: RunReport) -> Iterator[str]:
-    """Sentences about what no change has."""
+    """Yield sentences about what no change has."""
     if report.problem:
         yield report.problem
     yield from map(failed_task_text, report.failed_tasks)
@@ -143,7 +143,7 @@ def _partial_status(summary: RunSummary) -> ExitStatus:
 
 
 def unhealthy_verdict(report: RunReport) -> str:
-    """What is not healthy, in a sentence; empty: nothing is, as far as the run looked."""
+    """Return what is not healthy, in a sentence; empty: nothing is, as far as the run looked."""
     facts = report.newest_facts
     lines = unhealthy_lines(facts) if facts else []
     said = "\n".join(lines)
@@ -158,7 +158,7 @@ def failing_rules(report: RunReport) -> list[QualityResult]:
 
 
 def _rule_words(rule: QualityResult) -> str:
-    """``Every topic of the files is in the cluster (Q16): not so for shop.orders, 3 more``."""
+    """Return ``Every topic of the files is in the cluster (Q16): not so for shop.orders, 3 more``."""
     topics = list(dict.fromkeys(str(row.row["topic"]) for row in rule.examples if row.row.get("topic")))
     more = max(0, rule.rows_failed - 1)
     named = f" for {topics[0]}{f', {more} more' if more else ''}" if topics else f", {rule.rows_failed} times"
@@ -166,12 +166,12 @@ def _rule_words(rule: QualityResult) -> str:
 
 
 def most_of_a_broker(facts: Facts | None) -> int:
-    """Partitions that one broker makes unhealthy for one cause: a partition may be counted by several."""
+    """Return partitions that one broker makes unhealthy for one cause: a partition may be counted by several."""
     return max((found.partitions for found in facts.unhealthy), default=0) if facts else 0
 
 
 def gauges_of(report: RunReport) -> Mapping[str, float]:
-    """What metrics show of a whole run."""
+    """Return what metrics show of a whole run."""
     summary, plan = report.summary, report.plan
     return {
         "changes": float(len(plan.changes)) if plan else 0.0,

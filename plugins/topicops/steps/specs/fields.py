@@ -64,19 +64,19 @@ class Section(msgspec.Struct, frozen=True, gc=False):
 
     file: str
     first: Span = START
-    """Where a missing field is reported."""
+    """Place where a missing field is reported."""
     values: Mapping[str, Value] = {}
 
     def __contains__(self, name: str) -> bool:
         return name in self.values
 
     def get(self, name: str, kind: type[T]) -> T | None:
-        """The value; None if it is missing or unreadable."""
+        """Return the value; None if it is missing or unreadable."""
         found = self.values.get(name)
         return found.value if found is not None and isinstance(found.value, kind) else None
 
     def get_or(self, name: str, default: T) -> T:
-        """The value; ``default`` if it is missing or unreadable."""
+        """Return the value; ``default`` if it is missing or unreadable."""
         found = self.get(name, type(default))
         return default if found is None else found
 
@@ -85,7 +85,7 @@ class Section(msgspec.Struct, frozen=True, gc=False):
         return found is not None and isinstance(found.value, Unreadable)
 
     def section(self, name: str) -> Section:
-        """The mapping below ``name``; empty if there is none."""
+        """Return the mapping below ``name``; empty if there is none."""
         return self.get(name, Section) or Section(self.file)
 
     def items(self, name: str) -> tuple[Value, ...]:
@@ -97,7 +97,7 @@ class Section(msgspec.Struct, frozen=True, gc=False):
     def finding(
         self, code: Code, name: str, summary: str, remedy: str = "", topic: str | None = None, *, warns: bool = False
     ) -> Finding:
-        """A problem of the value of this field."""
+        """Return a problem of the value of this field."""
         return Finding(code, self.file, self.values[name].span, summary, remedy, topic, warns)
 
     def location(self, name: str) -> Location:
@@ -109,7 +109,7 @@ Reader = Callable[[Node, FileFindings], object]
 
 
 def read_section(root: Node, model: type[Written], file: str) -> tuple[Section, list[Finding]]:
-    """Every value of ``root`` that ``model`` allows, and a finding for everything else."""
+    """Return every value of ``root`` that ``model`` allows, and a finding for everything else."""
     findings = FileFindings(file)
     read = _file_reader(model)(root, findings)
     return (read if isinstance(read, Section) else Section(file)), findings.found
@@ -179,7 +179,7 @@ def _add_unknown(unknown: Sequence[Entry], names: Sequence[str], findings: FileF
 
 
 _MOST_GUESSED = 100
-"""For how many unknown fields of a mapping the likeliest known one is searched, which takes long."""
+"""Most unknown fields of a mapping for which a similar known one is searched, which takes long."""
 
 
 class _ReadEntry(msgspec.Struct, frozen=True, gc=False):
@@ -325,13 +325,13 @@ def _integer_reader(kind: IntegerKind) -> Reader:
 _LARGEST_INTEGER = 2**31 - 1
 WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
 _SMALL_NUMBERS: Mapping[str, int] = {str(number): number for number in range(1000)}
-"""What is written most, by its one plain spelling."""
+"""Numbers that people write most, by their one plain spelling."""
 
 
 def read_integer(
     node: Node, findings: FileFindings, *, lowest: int, highest: int = _LARGEST_INTEGER
 ) -> int | Unreadable:
-    """The whole number of a node; it must be spelled so that every reader of YAML gets the same number."""
+    """Return the whole number of a node; it must be spelled so that every reader of YAML gets the same number."""
     if not isinstance(node, Text):
         return findings.add(Code.WRONG_TYPE, node.span, "a whole number is needed here")
     text = node.text
@@ -406,7 +406,7 @@ def _read_duration(node: Node, findings: FileFindings) -> object:
 
 
 def read_assignment(node: Node, file: str) -> tuple[Assignment | None, tuple[Finding, ...]]:
-    """The assignment, or everything that is wrong with it."""
+    """Return the assignment, or everything that is wrong with it."""
     reading = _AssignmentReader(file)
     match node:
         case Text():
@@ -463,7 +463,7 @@ class _AssignmentReader:
             self.findings.add(Code.OUT_OF_RANGE, span, f"{len(row)} replicas here, {size} in the first row")
 
     def text_form(self, node: Text) -> dict[int, tuple[int, ...]]:
-        """Kafka's own form. Source: TopicCommand#parseReplicaAssignment (3.9)."""
+        """Return Kafka's own form. Source: TopicCommand#parseReplicaAssignment (3.9)."""
         rows = [row.split(":") for row in node.text.split(",")]
         if not all(WHOLE_NUMBER.fullmatch(broker.strip()) and len(broker) < 12 for row in rows for broker in row):
             self.findings.add(

@@ -27,7 +27,7 @@ class Finding(NamedTuple):
     """The owner whose topics have the problem together."""
 
     def diagnostic(self, *, lifted: bool = False) -> Diagnostic:
-        """``lifted``: an exception turns the error into a warning."""
+        """Return ``lifted``: an exception turns the error into a warning."""
         is_warning = lifted or self.warns or self.code in WARNINGS
         return Diagnostic(
             code=self.code,
@@ -50,7 +50,7 @@ def note_at(file: str, span: Span, text: str) -> Note:
 
 
 class Unreadable:
-    """Stands for a value that is in the file and could not be read."""
+    """Placeholder for a value that is in the file and could not be read."""
 
 
 UNREADABLE = Unreadable()

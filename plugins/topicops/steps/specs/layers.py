@@ -56,7 +56,7 @@ class TopicSource(ReadFile):
         self.label = self.name or document.stem
         """The name, or the file's where the name cannot be read."""
         self.environments = _environments_of(self.metadata)
-        """None: all."""
+        """Environments; None means all."""
         self.lifecycle = body.section("lifecycle")
         self.state = self.lifecycle.get("state", str)
         """``absent``, ``paused``, or None for a topic that simply is."""
@@ -70,7 +70,7 @@ class TopicSource(ReadFile):
         return self.state != "absent" and lifecycle_is_clear and self.body.get("spec", Section) is not None
 
     def layer(self, release: Release) -> Layer:
-        """What the topic itself gives, the same in all environments of one release."""
+        """Return what the topic itself gives, the same in all environments of one release."""
         found = self._layers.get(release)
         if found is None:
             found = self._layers[release] = layer_of(self.spec, release)
@@ -115,7 +115,7 @@ class Setting(msgspec.Struct, frozen=True, gc=False):
     def finding(
         self, code: Code, summary: str, remedy: str = "", *, topic: str, against: Setting | None = None, why: str = ""
     ) -> Finding:
-        """A problem of this value; ``against`` is the value that it does not go with, and ``why`` says what that is."""
+        """Report a problem of this value; ``against`` is the value that it does not fit, and ``why`` describes that."""
         return Finding(code, self.file, self.span, summary, remedy, topic, note=against.note(why) if against else None)
 
     def note(self, text: str) -> Note:
@@ -123,7 +123,7 @@ class Setting(msgspec.Struct, frozen=True, gc=False):
 
 
 class Layer(msgspec.Struct, frozen=True, gc=False):
-    """What one of the places gives where a topic's numbers and configs may stand, or several laid over each other."""
+    """Numbers and configs of a topic from one of their places, or from several laid over each other."""
 
     settings: Mapping[str, Setting]
     configs: Mapping[str, Setting]
@@ -135,7 +135,7 @@ class Layer(msgspec.Struct, frozen=True, gc=False):
 
 
 def layer_of(spec: Section, release: Release, *, complete: bool = True) -> Layer:
-    """What ``spec`` itself gives; a value that brokers of this release refuse is unreadable."""
+    """Return what ``spec`` itself gives; a value that brokers of this release refuse is unreadable."""
     file, values = spec.file, spec.values
     configs = spec.section("configs")
     return Layer(
@@ -160,7 +160,7 @@ class MergedTopic(msgspec.Struct, frozen=True, gc=False):
     configs: Mapping[str, Setting]
     assignment: Assignment | None = None
     complete: bool = True
-    """False: a layer could not be read, so a missing value may be in that layer."""
+    """Whether every layer could be read; else a missing value may be in the unread one."""
 
     @property
     def label(self) -> str:
@@ -175,7 +175,7 @@ class MergedTopic(msgspec.Struct, frozen=True, gc=False):
         return setting.number if setting else None
 
     def config(self, name: str) -> str | None:
-        """The canonical text of an override that shall be live and could be read."""
+        """Return the canonical text of an override that shall be live and could be read."""
         setting = self.configs.get(name)
         return setting.text if setting else None
 
@@ -186,7 +186,7 @@ class MergedTopic(msgspec.Struct, frozen=True, gc=False):
     def conflict(
         self, name: str, code: Code, summary: str, remedy: str, *, against: str | Setting, why: str
     ) -> Finding:
-        """A config that does not go with another one, or another setting; ``why`` says what that is."""
+        """Return a config that does not go with another one, or another setting; ``why`` says what that is."""
         other = self.configs[against] if isinstance(against, str) else against
         return self.configs[name].finding(code, summary, remedy, topic=self.label, against=other, why=why)
 
@@ -202,7 +202,7 @@ class ConfigsPlace(NamedTuple):
 
     section: Section
     topic: TopicSource | None
-    """None: the block is not in a topic's file."""
+    """Topic of the block; None means that it is not in a topic's file."""
 
     @property
     def label(self) -> str | None:
@@ -230,7 +230,7 @@ class EnvironmentView:
 
     topics: tuple[TopicSource, ...]
     profiles: Mapping[str, ReadFile | None]
-    """By name; None: the file is there and cannot be read."""
+    """Profiles by name; None means that the file exists and cannot be read."""
     environment: ReadFile | None
     exceptions: ReadFile | None
     """The environment's file of exceptions."""
@@ -241,9 +241,9 @@ class EnvironmentView:
     environments: tuple[ReadFile, ...] = ()
     """The files of all environments and of their exceptions."""
     environment_names: frozenset[str] = field(default_factory=frozenset)
-    """Also of environments whose file cannot be read."""
+    """Names of environments, also of those with unreadable files."""
     owners: ReadFile | None = None
-    """The file of owners; None: there is none, or it cannot be read."""
+    """The file of owners; None means that there is none, or it cannot be read."""
     shared_configs: PlacesByConfig = field(default_factory=dict)
     """The configs in profiles and topics."""
 
@@ -275,7 +275,7 @@ class EnvironmentView:
         return tuple(item.value for item in items if isinstance(item.value, Section))
 
     def giving(self, config: str) -> Sequence[MergedTopic]:
-        """Those of ``complete`` for which a layer gives this config."""
+        """Return those of ``complete`` for which a layer gives this config."""
         return self._complete_by_config.get(config, ())
 
     @cached_property
@@ -324,7 +324,7 @@ class EnvironmentView:
         return (*BUILT_IN_PROTECTED_TOPICS, *self.environment_spec.section("policy").texts("protectedTopics"))
 
     def written_configs(self) -> Iterator[tuple[str, object, Sequence[ConfigsPlace]]]:
-        """Each name and value that stands below a ``configs``, once, with all its places, used here or not."""
+        """Yield each name and value that stands below a ``configs``, once, with all its places, used here or not."""
         for configs in (self._environment_configs, self.shared_configs):
             for (name, value), places in configs.items():
                 yield name, value, places
@@ -349,7 +349,7 @@ class EnvironmentView:
 
     @cached_property
     def _lower(self) -> Mapping[str | None, Layer]:
-        """What lies below a topic, by its profile; None: the defaults alone."""
+        """What lies below a topic, by its profile; None means the defaults alone."""
         defaults = layer_of(self.environment_spec.section("defaults"), self.release)
         lower: dict[str | None, Layer] = {None: defaults}
         for name, profile in self.profiles.items():
@@ -397,7 +397,7 @@ def _assignment_of(topic: TopicSource) -> Assignment | None:
 
 
 def _settings_of_assignment(topic: TopicSource, assignment: Assignment | None) -> dict[str, Setting]:
-    """What an assignment says about the numbers; it stands above every other layer."""
+    """Return what an assignment says about the numbers; it stands above every other layer."""
     found = topic.spec.values.get("assignment")
     if found is None:
         return {}

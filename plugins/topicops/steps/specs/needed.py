@@ -18,11 +18,11 @@ from topicops.model.specs.document import Document, Tree
 from topicops.steps.specs.layers import EnvironmentView, TopicSource
 
 Needs = Callable[[str], bool]
-"""Whether a command needs the topic of this name, so that its file must be valid."""
+"""Function that says whether a command needs the topic of this name, so that its file must be valid."""
 
 
 def no_topic(_: str) -> bool:
-    """What a command needs that judges the environment alone, or all topics whose files are valid."""
+    """Need no topic: for a command that judges the environment alone, or all topics with valid files."""
     return False
 
 
@@ -31,7 +31,7 @@ class Problem(NamedTuple):
 
     diagnostic: Diagnostic
     topic: str | None = None
-    """The topic that has the problem; None: the whole file has it."""
+    """The topic that has the problem; None means that the whole file has it."""
     owner: str | None = None
     """The owner whose topics have it together."""
 
@@ -43,14 +43,14 @@ class LeftOut:
     topics: frozenset[str] = frozenset()
     """Names, also by the names of their files."""
     files: frozenset[str] = frozenset()
-    """That have errors."""
+    """Files with errors."""
 
 
 NOTHING_LEFT_OUT = LeftOut()
 
 
 def left_out_line(left_out: LeftOut) -> str:
-    """One sentence about the files with errors that a command leaves out; empty if there are none."""
+    """Say which files with errors a command leaves out, in one sentence; empty if there are none."""
     count = len(left_out.files)
     if not count:
         return ""
@@ -61,7 +61,7 @@ def left_out_line(left_out: LeftOut) -> str:
 def sort_problems(
     problems: Sequence[Problem], tree: Tree, view: EnvironmentView, needs: Needs
 ) -> tuple[list[Problem], LeftOut]:
-    """The problems of what is needed, and what the errors of all else leave out."""
+    """Return the problems of what is needed, and what the errors of all else leave out."""
     sorter = _Sorter(tree, view, needs)
     left_out = sorter.left_out(problems)
     return [
@@ -81,7 +81,7 @@ class _Sorter:
         self._needs = needs
 
     def left_out(self, problems: Iterable[Problem]) -> LeftOut:
-        """What the errors leave out that do not stop the command."""
+        """Return what the errors leave out that do not stop the command."""
         others = [problem for problem in problems if problem.diagnostic.is_error and not self.stops(problem)]
         files = {problem.diagnostic.file for problem in others if problem.topic is None}
         whole = {file for file in files if file in self._documents}
@@ -100,7 +100,7 @@ class _Sorter:
         )
 
     def stops(self, problem: Problem) -> bool:
-        """Whether the problem is one of a needed topic, or of what needed topics or the environment share."""
+        """Return whether the problem is one of a needed topic, or of what needed topics or the environment share."""
         if problem.topic is not None:
             return self._needs(problem.topic) or self._is_needed_file(problem.diagnostic.file)
         if problem.owner is not None:
@@ -131,7 +131,7 @@ class _Sorter:
         return file in self._needed_files
 
     def _is_needed_place(self, file: str) -> bool:
-        """Of a file in no proper place or without ``.yaml``: what it is meant to describe, its name says."""
+        """Judge a file in no proper place or without ``.yaml`` by its name, which says what it would describe."""
         path = PurePosixPath(file)
         is_shared = path.parent.name == "environments" or path.stem == "owners"
         return self._needs(path.stem) or self._needs(path.name) or (is_shared and bool(self._needed))

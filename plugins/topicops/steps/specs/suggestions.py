@@ -36,7 +36,7 @@ _WORDS_OF_OTHERS: Mapping[str, tuple[str, ...]] = {
     "clusters": ("environments",),
     "version": ("apiVersion",),
 }
-"""What other tools call a field: without dots, dashes and underscores, in lower case."""
+"""Names of our fields in other tools: without dots, dashes and underscores, in lower case."""
 _CONFIGS_BY_BARE_NAME: Mapping[str, str] = {name.replace(".", ""): name for name in TOPIC_CONFIGS}
 
 _BLOCK_OF_FIELD: Mapping[str, str] = {
@@ -48,7 +48,7 @@ _BLOCK_OF_FIELD: Mapping[str, str] = {
 
 
 def hint_for_field(key: str, fields: Sequence[str]) -> str:
-    """What to do about a field that is not one of ``fields``."""
+    """Return what to do about a field that is not one of ``fields``."""
     for guess in _similar_fields(key, fields):
         return f"did you mean {guess}?"
     if key in TOPIC_CONFIGS:
@@ -64,7 +64,7 @@ def hint_for_field(key: str, fields: Sequence[str]) -> str:
 
 
 def _similar_fields(key: str, fields: Sequence[str]) -> Iterator[str]:
-    """Those of ``fields`` that ``key`` may stand for, the likeliest first."""
+    """Yield those of ``fields`` that ``key`` may stand for, the likeliest first."""
     bare = _bare(key)
     yield from (name for name in _WORDS_OF_OTHERS.get(bare, ()) if name in fields)
     yield from (name for name in fields if name.lower() == bare)
@@ -90,7 +90,7 @@ def folded_letters(name: str) -> str:
 
 
 def similar_word(text: str, words: Iterable[str], *, cutoff: float = 0.6) -> str | None:
-    """The one of ``words`` that is most like ``text``; None if none is like it."""
+    """Return the one of ``words`` that is most like ``text``; None if none is like it."""
     return _similar_word(text, tuple(words), cutoff)
 
 

@@ -83,21 +83,21 @@ class Validated:
     """The result of validating a folder of files."""
 
     diagnostics: tuple[Diagnostic, ...]
-    """By file, line, column and code."""
+    """Diagnostics by file, line, column and code."""
     files: int
     environment: Environment | None = None
     """None means that no environment was asked for, or that there are errors."""
     desired: Desired | None = None
     """None as above."""
     left_out: LeftOut = NOTHING_LEFT_OUT
-    """What has errors, and was not needed."""
+    """Parts with errors that were not needed."""
 
     @property
     def has_errors(self) -> bool:
         return any(diagnostic.is_error for diagnostic in self.diagnostics)
 
     def require(self) -> tuple[Environment, Desired]:
-        """Both halves of a good answer. Raises ``SpecError``: with all diagnostics."""
+        """Return both halves of a good answer. Raises ``SpecError``: with all diagnostics."""
         if self.environment is None or self.desired is None:
             raise SpecError(self.diagnostics)
         return self.environment, self.desired
@@ -113,7 +113,7 @@ def validate(
     rules: Sequence[Rule] = RULES,
     needs: Needs | None = None,
 ) -> Validated:
-    """Check every file, and the topics as ``environment`` has them; None: as each environment has them.
+    """Check every file, and the topics as ``environment`` has them; None means as each environment has them.
 
     With an ``environment``, errors in the files of other environments are warnings: they stop those alone.
 
@@ -135,7 +135,7 @@ def validate(
 def validate_each(
     tree: Tree, environments: Iterable[str], *, now: datetime, needs: Needs | None = None
 ) -> Iterator[Validated]:
-    """As ``validate`` for one environment after the other; what they share is read and judged once.
+    """Do as ``validate`` for one environment after the other; what they share is read and judged once.
 
     Raises ``UsageError``: there is no such environment.
     """
@@ -161,7 +161,7 @@ class _ReadTree:
     rules: Sequence[Rule]
     no_environment: EnvironmentView
     found: Sequence[Problem]
-    """What is wrong with files and their fields."""
+    """Problems of files and their fields."""
     found_everywhere: Mapping[Rule, Sequence[Finding]]
     lifted_anywhere: Lifted
 
@@ -180,7 +180,7 @@ def _read(tree: Tree, now: datetime, rules: Sequence[Rule]) -> _ReadTree:
 
 
 def _judged(read: _ReadTree, environment: str | None, commit: str | None, needs: Needs | None) -> Validated:
-    """The views are made here, and gone afterwards: each holds all topics as one environment has them."""
+    """Make the views here, so that they go afterwards: each holds all topics as one environment has them."""
     tree, names = read.tree, environment_names(read.tree) if environment is None else [environment]
     views = [_in_environment(read.no_environment, name) for name in names] or [read.no_environment]
     problems = list(read.found)
@@ -211,7 +211,7 @@ def _of_others_warn(problems: Iterable[Problem], environment: str | None) -> Ite
 
 
 def environment_names(tree: Tree) -> list[str]:
-    """The environments that have a file, also one that cannot be read."""
+    """Return the environments that have a file, also one that cannot be read."""
     return [document.stem for document in tree.documents if document.kind == "Environment"]
 
 
@@ -228,7 +228,7 @@ def check_environments(tree: Tree, environments: Iterable[str]) -> None:
 
 
 def read_files(tree: Tree) -> tuple[dict[str, ReadFile], list[Finding]]:
-    """Files whose fields could be read, by path, and what is wrong with their fields."""
+    """Return files whose fields could be read, by path, and what is wrong with their fields."""
     files: dict[str, ReadFile] = {}
     found: list[Finding] = []
     for document in tree.documents:
@@ -243,7 +243,7 @@ def read_files(tree: Tree) -> tuple[dict[str, ReadFile], list[Finding]]:
 
 
 def _foreign(body: Section, kind: FileKind) -> list[Finding]:
-    """Findings for a file of another kind than its folder holds; then nothing else in it is checked."""
+    """Return findings for a file of another kind than its folder holds; then nothing else in it is checked."""
     return [
         body.finding(
             Code.UNKNOWN_KIND, name, f"{name} {given!r} is not known here", f"this folder holds: {name}: {wanted}"
@@ -254,12 +254,12 @@ def _foreign(body: Section, kind: FileKind) -> list[Finding]:
 
 
 def view_of(tree: Tree, environment: str, now: datetime) -> EnvironmentView:
-    """The files as ``environment`` has them; what cannot be read is left out, and nothing is judged."""
+    """Return the files as ``environment`` has them; what cannot be read is left out, and nothing is judged."""
     return _in_environment(_in_none(tree, read_files(tree)[0], now), environment)
 
 
 def _in_none(tree: Tree, files: Mapping[str, ReadFile], now: datetime) -> EnvironmentView:
-    """The files as they are in no environment."""
+    """Return the files as they are in no environment."""
     topics = tuple(source for source in files.values() if isinstance(source, TopicSource))
     profiles = {d.stem: files.get(d.file) for d in tree.documents if d.kind == "Profile"}
     common = (ConfigsPlace(file.spec.section("configs"), None) for file in profiles.values() if file is not None)
@@ -327,7 +327,7 @@ def _lifted(view: EnvironmentView) -> Lifted:
 
 
 def is_liftable(code: str) -> bool:
-    """Whether an exception can make a warning of it."""
+    """Return whether an exception can make a warning of it."""
     return code.startswith("TOP3") and code not in NOT_LIFTABLE
 
 
@@ -340,11 +340,11 @@ def _lifted_for(view: EnvironmentView, anywhere: Lifted) -> Lifted:
 
 
 _SEVERAL_AT_A_PLACE = frozenset({Code.MISSING_FIELD, Code.OVER_BUDGET})
-"""One for each missing field, and for each environment in which a budget is exceeded."""
+"""Codes that may appear once for each missing field, or for each environment in which a budget is exceeded."""
 
 
 def _once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
-    """In order, one of a code at each place: topics that share a bad value share its diagnostic, errors first."""
+    """Sort, and keep one of a code at each place: topics that share a bad value share its diagnostic, errors first."""
     kept: dict[tuple[object, ...], Diagnostic] = {}
     for diagnostic in diagnostics:
         which = diagnostic.summary if diagnostic.code in _SEVERAL_AT_A_PLACE else ""
@@ -417,7 +417,7 @@ def _desired(
 
 
 def _topic(source: TopicSource, merged: MergedTopic | None, environment: str) -> DesiredTopic:
-    """One topic; ``merged`` is None for a tombstone."""
+    """Return one topic; ``merged`` is None for a tombstone."""
     lifecycle, spec, metadata = source.body.section("lifecycle"), source.spec, source.metadata
     return DesiredTopic(
         name=source.label,
@@ -452,7 +452,7 @@ def _topic_locations(source: TopicSource, merged: MergedTopic | None) -> dict[st
 
 
 def _digested(topic: DesiredTopic) -> dict[str, object]:
-    """What the digest of ``Desired`` covers: the topic's values without their places."""
+    """Return what the digest of ``Desired`` covers: the topic's values without their places."""
     return {
         **{name: getattr(topic, name) for name in _VALUES},
         "not_before": topic.not_before.isoformat() if topic.not_before else None,
@@ -465,7 +465,7 @@ _VALUES = tuple(field.name for field in fields(DesiredTopic) if not field.name.s
 
 
 def with_folder_named(validated: Validated, *, read: str, named: str) -> Validated:
-    """The same answer, with every place that a plan may hold in folder ``named`` instead of ``read``.
+    """Return the same answer, with every place that a plan may hold in folder ``named`` instead of ``read``.
 
     Both end in ``/``, or are empty. So a plan is the same wherever it is made; diagnostics keep the names by which a
     person finds the files.

@@ -13,7 +13,7 @@ from topicops.model.specs.topic_config import canonical_overrides
 from topicops.steps.verifying.observation import Finding, Observation, partition_names
 
 SOURCE_NAMES: Mapping[Source, str] = {"zookeeper": "ZooKeeper", "kafka": "the controller's metadata"}
-"""What a broker's own view is compared with, for a sentence."""
+"""Name of the source in a sentence that compares it with a broker's own view."""
 
 
 def cluster_id(observation: Observation) -> Iterator[Finding]:
@@ -117,7 +117,7 @@ def _unseen_disks(observation: Observation, check: Code) -> Iterator[Finding]:
 
 
 def _disks_of(observation: Observation) -> set[int]:
-    """The brokers that hold the topic's replicas; all that were asked about a topic that is gone."""
+    """Return the brokers that hold the topic's replicas; all that were asked about a topic that is gone."""
     if observation.live is None:
         return set(observation.logs)
     return {broker for row in observation.live.assignment.values() for broker in row}
@@ -165,6 +165,6 @@ def _partition_difference(found: PartitionState, seen: PartitionView | None, sou
 def _of_broker(
     check: Code, verdict: Verdict, broker: int, message: str, code: Code, subject: str | None = None
 ) -> Finding:
-    """A finding about something of a broker; None means about the broker itself."""
+    """Return a finding about something of a broker; None means about the broker itself."""
     subjects = frozenset({f"{subject} on broker {broker}" if subject else f"broker {broker}"})
     return Finding(check, verdict, message, code, subjects=subjects, brokers=(broker,))

@@ -24,7 +24,7 @@ FEW_ELECTIONS = 3
 
 
 def findings(observation: Observation) -> tuple[Finding, ...]:
-    """All findings of the topic, in the order of the rules."""
+    """Return all findings of the topic, in the order of the rules."""
     if observation.expected.absent:
         return tuple(finding for rule in ABSENCE_RULES.values() for finding in rule(observation))
     if observation.live is None:
@@ -33,13 +33,13 @@ def findings(observation: Observation) -> tuple[Finding, ...]:
 
 
 def checked_ids(expected: Expectation, parts: Collection[str]) -> tuple[Code, ...]:
-    """Ids of the rules that can find something for such a topic once these parts of an observation were read."""
+    """Return the ids of the rules that can find something for such a topic after these parts were read."""
     rules = ABSENCE_RULES if expected.absent else RULES
     return tuple(dict.fromkeys(check for check, part in rules if part in parts))
 
 
 def checks_of(expected: Expectation, found: Sequence[Finding], parts: Collection[str]) -> Iterator[Check]:
-    """One check for each finding, and a healthy one for each rule that was applied and found nothing; sorted by id."""
+    """Yield a check for each finding, and a healthy one for each applied rule without findings; sorted by id."""
     topic, broken = expected.topic, {finding.check for finding in found}
     unbroken = (check for check in checked_ids(expected, parts) if check not in broken)
     healthy = [Check(id=check, topic=topic, verdict=Verdict.HEALTHY) for check in unbroken]
@@ -239,18 +239,18 @@ RULES: Mapping[tuple[Code, str], Rule] = {
     (Code.V16, "logs"): broker_checks.log_directories,
     (Code.V16, "offsets"): broker_checks.end_offsets,
 }
-"""By id and by the part of an observation that the rule needs, for a topic that must exist."""
+"""Rules by id and by the part of an observation that they need, for a topic that must exist."""
 ABSENCE_RULES: Mapping[tuple[Code, str], Rule] = {
     **CLUSTER_RULES,
     (Code.V17, "source"): absence,
     (Code.V17, "views"): broker_checks.absence,
     (Code.V17, "logs"): broker_checks.leftover_logs,
 }
-"""For a topic that must not exist."""
+"""Rules for a topic that must not exist."""
 
 
 def _never_returns(observation: Observation) -> bool:
-    """Whether a topic that is missing from the source is gone for good; a broker's metadata may only be late."""
+    """Return whether a topic that is missing from the source is gone for good; a broker's metadata may only be late."""
     return observation.source == "zookeeper"
 
 
@@ -329,13 +329,13 @@ def _missing_brokers(observation: Observation) -> list[int]:
 
 
 def _lost(observation: Observation, partition: int, replicas: Iterable[int]) -> str:
-    """The brokers and disks that keep these replicas of a partition away; empty: none that is known."""
+    """Return the brokers and disks that keep these replicas of a partition away; empty: none that is known."""
     dead = _dead(observation, replicas)
     return (f"; {broker_names(dead)} not live" if dead else "") + observation.failed_disks([partition])
 
 
 def _lost_brokers(observation: Observation, partition: int, replicas: Iterable[int]) -> tuple[int, ...]:
-    """The same brokers."""
+    """Return the same brokers."""
     return _in_order(_dead(observation, replicas), observation.brokers_with_failed_disks([partition]))
 
 

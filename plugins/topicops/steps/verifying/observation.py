@@ -27,16 +27,16 @@ class Expectation:
     is_new: bool = False
     """The run created it."""
     identity: str | None = None
-    """Of a topic to delete: the identity that it had."""
+    """Identity that a topic to delete had."""
     partitions: int | None = None
-    """Of a topic to delete: how many it had."""
+    """Number of partitions that a topic to delete had."""
     assignment: Assignment = field(default_factory=dict)
     """Rows that the run wrote."""
     earlier_partitions: int = 0
     earlier_digest: str | None = None
     """Digest of the rows before the expansion."""
     configs: Mapping[str, str | None] = field(default_factory=dict)
-    """Canonical; None: no override."""
+    """Canonical values; None means no override."""
     configs_are_all: bool = False
     """The topic must have no other override."""
 
@@ -55,22 +55,22 @@ class Observation:
     controller_epoch: int | None
     has_controller: bool = True
     cluster_id: str | None = None
-    """As the source has it; None: not known."""
+    """Cluster id in the source; None means not known."""
     broker_defaults: BrokerDefaults | None = None
-    """Effective default of each topic config; None: not known."""
+    """Effective default of each topic config; None means not known."""
     releases: Releases | None = None
-    """Of the brokers; None: not known."""
+    """Releases of the brokers; None means not known."""
     source: Source = "zookeeper"
     states_before: Mapping[int, PartitionState] = field(default_factory=dict)
     """The same topic's states in the observation before; empty in the first one."""
     views: Mapping[int, BrokerView | str] = field(default_factory=dict)
-    """Of the brokers that were asked; empty while the topic is not healthy in the source."""
+    """Views of the brokers that were asked; empty while the topic is not healthy in the source."""
     logs: Mapping[int, BrokerLogs | str] = field(default_factory=dict)
-    """Of the brokers whose disks were asked about; empty until all else is healthy."""
+    """Logs of the brokers whose disks were asked about; empty until all else is healthy."""
     directories: Mapping[int, BrokerLogs | str] = field(default_factory=dict)
-    """Of the brokers with replicas, asked where something has been wrong for a while; the reason may be a disk."""
+    """Log directories of the brokers with replicas, asked after a topic was long unhealthy: a disk may be why."""
     broker_overrides: Mapping[str, str] | str | None = None
-    """As the brokers have them; a sentence where they did not answer; None: not asked."""
+    """Overrides at the brokers; a sentence if they did not answer; None means not asked."""
 
     @property
     def live(self) -> LiveTopic | None:
@@ -91,13 +91,13 @@ class Observation:
         """``; the log directory /data/2 of broker 2 has failed`` where replicas of these partitions are on such disks.
 
         Args:
-            partitions: None: of all.
+            partitions: None means of all.
         """
         failed, found = failed_by_broker(self._directories), self.brokers_with_failed_disks(partitions)
         return "".join(f"; the log directory {named(failed[b])} of broker {b} has failed" for b in found)
 
     def brokers_with_failed_disks(self, partitions: Collection[int] | None = None) -> tuple[int, ...]:
-        """Brokers whose failed disks have replicas of these partitions; None means of all."""
+        """Return brokers whose failed disks have replicas of these partitions; None means of all."""
         rows = self.live.assignment if self.live else {}
         wanted = {p: row for p, row in rows.items() if partitions is None or p in partitions}
         return tuple(replicas_on_failed(self.expected.topic, wanted, self._directories))
@@ -122,7 +122,7 @@ class Observation:
         return health_of(self.present, partition, self.brokers, min_isr=min_isr)
 
     def led_partitions(self) -> Iterator[tuple[int, PartitionState]]:
-        """Partitions of the topic that have a state, in order."""
+        """Yield partitions of the topic that have a state, in order."""
         yield from sorted((p, found) for p, found in self.states.items() if p in self.present.assignment)
 
 
@@ -151,7 +151,7 @@ FindingKey = tuple[str, str, str]
 
 
 def expectation_of(topic: str, changes: Iterable[Change]) -> Expectation:
-    """What the topic must be once all these changes of it are in place."""
+    """Return what the topic must be once all these changes of it are in place."""
     found = Expectation(topic=topic)
     for change in changes:
         found = _with_change(found, change)
@@ -163,7 +163,7 @@ def broker_names(brokers: Iterable[int]) -> str:
 
 
 def partition_names(partitions: Iterable[int], *, most: int = 5) -> str:
-    """``partition 0`` or ``partitions 0, 3, 4``, the first few of many."""
+    """Return ``partition 0`` or ``partitions 0, 3, 4``, the first few of many."""
     ids = sorted(partitions)
     more = f" and {len(ids) - most} more" if len(ids) > most else ""
     return f"partition{'s' if len(ids) > 1 else ''} {', '.join(map(str, ids[:most]))}{more}"
@@ -200,7 +200,7 @@ MOST_BROKERS_ASKED = 32
 
 
 def chosen_brokers(brokers: Iterable[int], *, most: int = MOST_BROKERS_ASKED) -> tuple[int, ...]:
-    """At most ``most`` of the brokers, evenly spread over their ids."""
+    """Return at most ``most`` of the brokers, evenly spread over their ids."""
     ids = sorted(brokers)
     if len(ids) <= most:
         return tuple(ids)
@@ -208,7 +208,7 @@ def chosen_brokers(brokers: Iterable[int], *, most: int = MOST_BROKERS_ASKED) ->
 
 
 def log_questions(observation: Observation) -> Mapping[int, LogQuestions]:
-    """What each live broker is asked about its logs of this topic; by broker."""
+    """Return what each live broker is asked about its logs of this topic; by broker."""
     expected = observation.expected
     if not expected.absent:
         asked = replica_questions(observation)
@@ -220,14 +220,14 @@ def log_questions(observation: Observation) -> Mapping[int, LogQuestions]:
 
 
 def replica_questions(observation: Observation) -> Mapping[int, LogQuestions]:
-    """What each live broker is asked about the replicas that it should have; by broker."""
+    """Return what each live broker is asked about the replicas that it should have; by broker."""
     rows, topic = observation.present.assignment, observation.expected.topic
     holders = {broker for row in rows.values() for broker in row} & set(observation.brokers)
     return {b: LogQuestions(held={topic: [p for p, row in rows.items() if b in row]}) for b in sorted(holders)}
 
 
 def merged(questions: Iterable[Mapping[int, LogQuestions]]) -> Mapping[int, LogQuestions]:
-    """One set of questions for each broker, about all topics."""
+    """Merge the questions for each broker, about all topics."""
     found: dict[int, LogQuestions] = {}
     for asked in questions:
         for broker, more in asked.items():
@@ -237,7 +237,7 @@ def merged(questions: Iterable[Mapping[int, LogQuestions]]) -> Mapping[int, LogQ
 
 
 def _led_by(broker: int, observation: Observation) -> dict[str, dict[int, int | None]]:
-    """Partitions whose end offset is asked for, with their leader epochs: those that the run made, else all."""
+    """Return partitions whose end offset is asked for, with their leader epochs: those that the run made, else all."""
     wanted = observation.expected.assignment.keys() or observation.present.assignment.keys()
     led = {p: found.leader_epoch for p, found in observation.led_partitions() if found.leader == broker and p in wanted}
     return {observation.expected.topic: led} if led else {}

@@ -97,7 +97,7 @@ def settled(
 
 
 def expectations(plan: Plan, outcomes: Iterable[Outcome]) -> tuple[Expectation, ...]:
-    """What each changed topic must be, by topic name."""
+    """Return what each changed topic must be, by topic name."""
     touched = {outcome.digest for outcome in outcomes if outcome.status in TOUCHED}
     changes = sorted((g.change for g in plan.changes if g.digest in touched), key=lambda change: change.topic)
     return tuple(
@@ -131,7 +131,7 @@ def verify_cluster(
 def findings_before_run(
     snapshot: ClusterSnapshot, metadata: BrokerMetadata, *, topics: Collection[str]
 ) -> frozenset[FindingKey]:
-    """Keys of what is wrong with these topics now, so that ``verify`` does not blame the run for it.
+    """Return keys of what is wrong with these topics now, so that ``verify`` does not blame the run for it.
 
     A topic whose partition states were not read is left out.
     """
@@ -148,7 +148,7 @@ def findings_before_run(
 def _observations(
     snapshot: ClusterSnapshot, metadata: BrokerMetadata, views: Mapping[int, BrokerView | str]
 ) -> list[Observation]:
-    """One observation of each topic of a snapshot, with the brokers' views and logs."""
+    """Return one observation of each topic of a snapshot, with the brokers' views and logs."""
     names = sorted(snapshot.topics.keys() | snapshot.deleting.keys())
     observed = [_observation(snapshot, name, views) for name in names]
     present = [seen for seen in observed if seen.live]
@@ -181,7 +181,7 @@ def _topics_of_brokers_alone(
     views: Mapping[int, BrokerView | str],
     confirmed: Callable[[Collection[str]], Collection[str]],
 ) -> Iterator[Check]:
-    """A failed check for each topic that only brokers know: its znodes were removed by hand."""
+    """Yield a failed check for each topic that only brokers know: its znodes were removed by hand."""
     known = snapshot.topics.keys() | snapshot.deleting.keys()
     holders: dict[str, list[int]] = {}
     for broker, view in sorted(views.items()):

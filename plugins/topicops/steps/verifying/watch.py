@@ -34,7 +34,7 @@ NOT_BLOCKING = (Verdict.HEALTHY, Verdict.NOT_CHECKED, Verdict.PRE_EXISTING)
 """Verdicts that verify does not wait for."""
 
 ASK_FOR_DISKS_AFTER_S = 5.0
-"""What takes longer than this may have a failed log directory as its reason."""
+"""Seconds after which a failed log directory is a possible reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,9 +53,9 @@ class WatchedTopic:
 
     expected: Expectation
     findings: tuple[Finding, ...] = ()
-    """Of the last observation."""
+    """Findings of the last observation."""
     parts_read: frozenset[str] = frozenset()
-    """Which parts the last observation could read."""
+    """Parts that the last observation could read."""
     signature: object = None
     """Identity, leaders, epochs and ISRs of the last observation if it was healthy, else None."""
     before: LiveTopic | None = None
@@ -64,7 +64,7 @@ class WatchedTopic:
     """Healthy twice in a row, with the same signature."""
     is_given_up: bool = False
     first_seen: dict[str, float] = field(default_factory=dict)
-    """When each kind of finding first appeared; a kind that comes and goes keeps its first time."""
+    """Time when each kind of finding first appeared; a kind that comes and goes keeps its first time."""
 
     @property
     def is_open(self) -> bool:
@@ -76,7 +76,7 @@ class WatchedTopic:
         return self.is_open or (self.is_confirmed and self.expected.absent)
 
     def states_before(self, live: LiveTopic | None) -> Mapping[int, PartitionState]:
-        """The states of the last observation, if it saw the same topic."""
+        """Return the states of the last observation, if it saw the same topic."""
         if live is None or self.before is None or self.before.identity != live.identity:
             return {}
         return self.before.states or {}
@@ -186,7 +186,7 @@ class Watch:
         observed.update({name: replace(observed[name], views=views) for name in healthy})
 
     def _ask_for_logs_and_configs(self, observed: dict[str, Observation]) -> None:
-        """Only of topics that may be confirmed now, so that each is normally asked for once."""
+        """Ask only about topics that may be confirmed now, so that each is normally asked for once."""
         names = self._repeated(observed)
         if not names:
             return
@@ -196,7 +196,7 @@ class Watch:
             observed[name] = replace(observed[name], logs=logs, broker_overrides=overrides.get(name))
 
     def _ask_for_directories(self, observed: dict[str, Observation]) -> None:
-        """Of topics that have been unhealthy for a while: a failed disk never comes right by itself."""
+        """Ask about topics that have been unhealthy for a while: a failed disk never recovers by itself."""
         since = self.clock.now() - ASK_FOR_DISKS_AFTER_S
         open_topics = {name: seen for name, seen in observed.items() if self.topics[name].is_open and seen.live}
         late = [name for name in open_topics if any(at <= since for at in self.topics[name].first_seen.values())]
@@ -206,7 +206,7 @@ class Watch:
             observed.update({name: replace(observed[name], directories=directories) for name in wrong})
 
     def _broker_overrides(self, names: Sequence[str]) -> Mapping[str, Mapping[str, str] | str]:
-        """Empty where the source is the brokers: it holds their overrides already."""
+        """Return nothing if the source is the brokers: it holds their overrides already."""
         return self.metadata.overrides(names) if names and self.source == "zookeeper" else {}
 
     def _read_signatures(self, names: Sequence[str]) -> Mapping[str, object]:
@@ -227,7 +227,7 @@ class Watch:
         return self.topics[name].signature == _signature(observation.live)
 
     def _findings(self, observation: Observation) -> tuple[Finding, ...]:
-        """The findings of an observation; those known from before the run become pre-existing."""
+        """Return the findings of an observation; those known from before the run become pre-existing."""
         return tuple(
             replace(finding, verdict=Verdict.PRE_EXISTING, message=f"{finding.message} (so before the run)")
             if self._is_known(observation.expected.topic, finding)
@@ -261,7 +261,7 @@ class Watch:
         topic.findings, topic.signature = found, signature
 
     def _is_out_of_time(self, topic: WatchedTopic, blocking: Sequence[Finding]) -> bool:
-        """Whether one finding is final or past the deadline of its kind; the topic cannot become healthy then."""
+        """Return whether a finding is final or past the deadline of its kind: then the topic cannot become healthy."""
         now = self.clock.now()
         for finding in blocking:
             topic.first_seen.setdefault(_kind(finding), now)
@@ -286,7 +286,7 @@ def _kind(finding: Finding) -> str:
 
 
 def _blocking(found: Iterable[Finding]) -> list[Finding]:
-    """The findings that verify waits for: neither remarks nor pre-existing ones."""
+    """Return the findings that verify waits for: neither remarks nor pre-existing ones."""
     return [finding for finding in found if finding.verdict not in NOT_BLOCKING]
 
 

@@ -68,7 +68,7 @@ def healthy_topic(name: str = "orders") -> LiveTopic:
 
 
 def topic(**fields: Any) -> LiveTopic:
-    """``orders`` with something changed; healthy otherwise."""
+    """Return ``orders`` with something changed; healthy otherwise."""
     return replace(healthy_topic(), **fields)
 
 

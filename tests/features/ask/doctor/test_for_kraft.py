@@ -68,7 +68,7 @@ def healthy_topic(name: str = "orders", **fields: Any) -> LiveTopic:
 
 
 def ready(**parts: Any) -> DoctorFacts:
-    """A cluster in whose way nothing stands, with some parts of it changed."""
+    """Return a cluster in whose way nothing stands, with some parts of it changed."""
     whole: dict[str, Any] = {
         "environment": environment(),
         "snapshot": snapshot(healthy_topic()),

@@ -25,14 +25,14 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def answer(query: str, **known: object) -> Any:
-    """What the example gives that begins with this word."""
+    """Return what the example gives that begins with this word."""
     [text] = re.findall(rf"```python\n({query}.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL)
     exec(text, known)
     return known["found"]
 
 
 def opened() -> dict[str, int]:
-    """How often each topic began to differ."""
+    """Return how often each topic began to differ."""
     known = spans_of(planted(1)[0])
     topics = [span.what.topic for span in (*known.ended, *known.open.values())]  # type: ignore[union-attr]
     return {topic: topics.count(topic) for topic in topics}

@@ -30,7 +30,7 @@ COMPARED = dict.fromkeys(TopicClass, 0)
 
 
 def run(number: int, **values: object) -> HistoryLine:
-    """A run of the drift DAG, an hour after the one before; it compared all topics."""
+    """Return a run of the drift DAG, an hour after the one before; it compared all topics."""
     at = AT + timedelta(hours=number)
     line = HistoryLine(
         environment="prod", run=f"dag/{number}", mode="drift", recorded_at=at + timedelta(seconds=30), read_at=at,

@@ -22,7 +22,7 @@ MIN_ISR = "min.insync.replicas"
 
 
 def one(*isr: int, leader: int | None = None, min_isr: int = 1, adding: tuple[int, ...] = ()) -> LiveTopic:
-    """``orders`` with one partition on brokers 1 and 2, and on those that are being added."""
+    """Return ``orders`` with one partition on brokers 1 and 2, and on those that are being added."""
     return live_topic(
         "orders",
         assignment={0: (1, 2, *adding)},

@@ -44,7 +44,7 @@ ONE_OWNER = TopicOwners(otherwise="team-platform")
 
 
 def adopted(files: Mapping[str, str], live: ClusterSnapshot, owners: TopicOwners = ONE_OWNER) -> Adopted:
-    """The texts to write, and the result."""
+    """Return the texts to write, and the result."""
     tree = tree_of(files)
     environment, desired = validate(tree, environment="local", now=NOW).require()
     before = ImportInputs(

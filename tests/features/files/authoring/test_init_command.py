@@ -24,7 +24,7 @@ PROD = ("--bootstrap-servers", "b1:9092", "--name", "prod")
 
 @pytest.fixture
 def seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Start]:
-    """What a person said, instead of a look at a cluster; the working folder is empty."""
+    """Return what a person said, instead of a look at a cluster; the working folder is empty."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TOPICOPS_HOME", str(tmp_path / "home"))
     starts: list[Start] = []

@@ -12,7 +12,7 @@ from topicops.model.errors import SpecError, SpecFileError
 
 
 def names(folder: Path) -> list[str]:
-    """Every file below, hidden ones too."""
+    """Return every file below, hidden ones too."""
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if not path.is_dir())
 
 

@@ -162,7 +162,7 @@ def test_a_config_takes_what_brokers_of_any_release_take_typed_or_quoted(name: s
 
 
 def typed(text: str) -> object:
-    """A number or a truth value where YAML 1.2 has one, which is where JSON has one."""
+    """Return a number or a truth value where YAML 1.2 has one, which is where JSON has one."""
     try:
         return json.loads(text, parse_constant=str)
     except json.JSONDecodeError:

@@ -18,14 +18,14 @@ from topicops.edges.kafka.clients.settings import PATIENCE_S, REFUSALS, confluen
 from topicops.model.errors import ClusterError, ClusterUnreachableError, LoginRefusedError
 
 ERRORS_KEPT = 3
-"""How many of the client's own errors a message repeats."""
+"""Number of the client's own errors that a message repeats."""
 
 _AFTER = re.compile(r" \(after \d+ms in state [^()]*\)$")
 """A part of librdkafka's error texts that differs each time."""
 
 
 class _Reports:
-    """What a client reported by itself. It does not know the client, which so ends as soon as nobody holds it."""
+    """Reports of a client. The object does not hold the client, so that the client can end."""
 
     def __init__(self, properties: Mapping[str, str]) -> None:
         self._properties = properties
@@ -61,7 +61,7 @@ class Confluent:
         self._reports = _Reports(self.properties)
 
     def client(self) -> AdminClient:
-        """The client. Raises ``UsageError`` for a property that librdkafka does not take."""
+        """Return the client. Raises ``UsageError`` for a property that librdkafka does not take."""
         if self._client is None:
             self._reports.clear()
             self._client = self._new_client()
@@ -72,24 +72,24 @@ class Confluent:
         self._client = None
 
     def throttle_left_s(self) -> float:
-        """How long a quota still delays the next request; 0 without one."""
+        """Return how long a quota still delays the next request; 0 without one."""
         if self._client is not None:
             self._client.poll(0)
         return max(0.0, self._reports.throttled_until - time.monotonic())
 
     def recent_errors(self) -> str:
-        """The errors that the client itself reported, for the end of a message; empty without any."""
+        """Return the errors that the client itself reported, for the end of a message; empty without any."""
         if self._client is not None:
             self._client.poll(0)  # error callbacks run only in here
         return "; ".join(dict.fromkeys(self._reports.recent_errors))
 
     def is_refused(self) -> bool:
-        """Whether a login or a certificate was refused: then no answer will come."""
+        """Return whether a login or a certificate was refused: then no answer will come."""
         self.recent_errors()
         return bool(self._reports.error_codes & REFUSALS.keys())
 
     def failure(self, text: str) -> ClusterError:
-        """The error for a call of this client that failed for good, of the fitting class; ``text`` begins its message.
+        """Return the error for a call that failed for good, of the fitting class; ``text`` begins its message.
 
         It connects to each bootstrap server to find the reason, which can take some seconds.
         """

@@ -41,17 +41,17 @@ from topicops.model.printable import address, printable
 
 SASL_HANDSHAKE = 17
 NOT_A_SASL_PORT = 34
-"""ILLEGAL_SASL_STATE: the answer of a listener without SASL to a handshake."""
+"""Error of a listener without SASL that gets a handshake: ILLEGAL_SASL_STATE."""
 _MAX_ANSWER_BYTES = 4096
 ADVERTISED_S = 8.0
-"""How long the addresses are tried, all at the same time; resolving a name has no time limit of its own."""
+"""Seconds that the addresses are tried, all at once; resolving a name has no time limit of its own."""
 SHOWN = 3
-"""How many brokers a message names."""
+"""Number of brokers that a message names."""
 WAY_OUT = "Name a listener whose addresses are reachable from here, or run inside that network"
 
 
 def diagnosis(properties: Mapping[str, str]) -> list[PortProblem]:
-    """One problem for each bootstrap server that has one; those that can be fixed here come first.
+    """List a problem for each bootstrap server that has one; those that can be fixed here come first.
 
     A wrong password is not found: only the client itself logs in.
     """
@@ -88,7 +88,7 @@ def _examine(host: str, port: int, properties: Mapping[str, str]) -> PortProblem
 
 
 def _not_kafka(host: str, port: int, error: OSError) -> PortProblem:
-    """The problem of a port that takes connections, and gives no answer of Kafka's."""
+    """Return the problem of a port that takes connections, and gives no answer of Kafka's."""
     if other := other_server(host, port):
         text = f"{other} answers here, not a Kafka broker; name a broker's port, by default 9092"
         return PortProblem(ConnectionSecurityError, f"{address(host, port)}: {text}")
@@ -98,7 +98,7 @@ def _not_kafka(host: str, port: int, error: OSError) -> PortProblem:
 
 
 def _distrusted(host: str, port: int, properties: Mapping[str, str]) -> PortProblem | None:
-    """The problem of the broker's certificate, from Python: librdkafka has one sentence for all problems."""
+    """Return the problem of the broker's certificate, from Python: librdkafka has one sentence for all problems."""
     try:
         opened(host, port, trusting(properties)).close()
     except ssl.SSLCertVerificationError as error:
@@ -135,7 +135,7 @@ def _protocol(properties: Mapping[str, str]) -> str:
 
 
 def _mechanisms(host: str, port: int, context: ssl.SSLContext | None) -> tuple[str, ...] | None:
-    """SASL mechanisms that the port takes, none where it takes no login; None: not known. Raises ``OSError``.
+    """SASL mechanisms that the port takes, none where it takes no login; None means not known. Raises ``OSError``.
 
     The question carries no secret. Source: SaslHandshakeRequest.json and SaslHandshakeResponse.json, version 1.
     """
@@ -176,7 +176,7 @@ class Unreachable(NamedTuple):
 
 
 def address_problem(addresses: Mapping[int, str], *, works: str = "; the bootstrap address works") -> str:
-    """Why no request can be relied on: a name is not known here, or no address answers; empty where neither is so.
+    """Say why no request can be relied on: a name is not known here, or no address answers; else empty.
 
     Some brokers that take no connection are a normal fault, which only their own partitions feel.
     """
@@ -202,7 +202,7 @@ def require_reachable(connections: Sequence[Mapping[str, str]]) -> None:
 
 
 def reachable_brokers(connections: BrokerConnections, properties: Mapping[str, str]) -> dict[int, str]:
-    """``host:port`` of each broker by id, of which a request can be relied on. Raises ``ClusterError``."""
+    """Return ``host:port`` of each broker by id, of which a request can be relied on. Raises ``ClusterError``."""
     addresses = answering_brokers(connections, properties)
     if problem := address_problem(addresses):
         raise ClusterUnreachableError(problem)
@@ -210,7 +210,7 @@ def reachable_brokers(connections: BrokerConnections, properties: Mapping[str, s
 
 
 def answering_brokers(connections: BrokerConnections, properties: Mapping[str, str]) -> dict[int, str]:
-    """``host:port`` of each broker by id. Raises ``ClusterError`` with the cause at each bootstrap server."""
+    """Return ``host:port`` of each broker by id. Raises ``ClusterError`` with the cause at each bootstrap server."""
     try:
         return connections.brokers()
     except ClusterError as error:

@@ -33,7 +33,7 @@ _EXPECTED = re.compile(r"expected (\d+)")
 
 
 def other_identity(answers: Sequence[Any], cluster_id: str | None) -> str:
-    """Who answers instead of the broker that was asked, by ``cluster_id``; empty: itself, or it does not say.
+    """Return who answers instead of the broker that was asked, by ``cluster_id``; empty: itself, or it does not say.
 
     The answers are about its settings and its cluster; None for one that did not come. A reader that lacks
     DescribeConfigs gets no number, so that its brokers' addresses are believed.
@@ -53,16 +53,16 @@ def other_identity(answers: Sequence[Any], cluster_id: str | None) -> str:
 MOST_IN_FLIGHT = 100
 """Requests without an answer to one broker, before kafka-python refuses more: questions to a slow broker add up."""
 FIRST_ANSWER_S = 6.0
-"""How long the first answer may take, with a connection and a login, while it is not known how far the brokers are."""
+"""Seconds for the first answer, with connection and login, while the distance to the brokers is not known."""
 TRIPS_A_REQUEST = 12
-"""So many answers, one after another, are the most for one request over a new connection, with TLS and a login."""
+"""Most answers, one after another, for one request over a new connection, with TLS and a login."""
 TRIPS_A_QUESTION = 40
-"""So many are the most for a question of many requests, such as who uses a topic."""
+"""Most answers for a question of many requests, such as which groups use a topic."""
 LONGEST_PATIENCE_S = 60.0
 POLL_S = 0.001
-"""How often connections are checked for answers; most come within a few of these."""
+"""Seconds between two checks of the connections; most answers come within a few of these."""
 GRACE_S = 1.0
-"""How much longer than its deadline a question may take, because of kafka-python's own work."""
+"""Seconds that a question may take beyond its deadline, because of kafka-python's own work."""
 LATE = "gave no answer in time"
 
 
@@ -94,18 +94,18 @@ class BrokerConnections:
             raise unusable(properties, " ".join(names)) from None  # the cause contains values
         self._manager: Any = self._net_client._manager  # noqa: SLF001 - see the module
         self._answer_s: float | None = None
-        """How long one answer over an open connection took; None: not measured."""
+        """Seconds that one answer over an open connection took; None means not measured."""
         self._offered: dict[Any, Mapping[int, int]] = {}
         """The last version of each request by API key, as each broker said when its connection began."""
         self._identified: dict[int, Any] = {}
-        """The connections of which it was asked who answers, by broker."""
+        """Connections whose broker was asked for its identity, by broker."""
         self._cluster_id: str | None = None
         self._net_client._net.start()  # noqa: SLF001
         # A loop that is told to end before its thread has begun runs on, and whoever ended it waits for ever (3.0.12).
         self._manager.run(_nothing)
 
     def brokers(self) -> dict[int, str]:
-        """``host:port`` of each broker by id, as the first broker that answers gives them.
+        """Return ``host:port`` of each broker by id, as the first broker that answers gives them.
 
         Raises ``ConnectionSecurityError``, as far as kafka-python says so, or ``ClusterUnreachableError``.
         """
@@ -126,30 +126,30 @@ class BrokerConnections:
         return {broker.node_id: address(broker.host, broker.port) for broker in answer.brokers}
 
     def answer_s(self) -> float:
-        """How long one answer takes. Raises ``ClusterError`` where no broker gives one."""
+        """Return how long one answer takes. Raises ``ClusterError`` where no broker gives one."""
         if self._answer_s is None:
             self.brokers()
         return self._answer_s or 0.0
 
     def patience_s(self, least_s: float, *, round_trips: int = TRIPS_A_REQUEST) -> float:
-        """How long to wait for so many answers, one after another: ``least_s``, or longer where the brokers are far."""
+        """Say how long to wait for so many answers in a row: ``least_s``, or longer if the brokers are far."""
         return max(least_s, min(round_trips * (self._answer_s or 0.0), LONGEST_PATIENCE_S))
 
     def controller(self) -> int:
-        """Id of the controller, as the brokers know it. Raises ``ClusterUnreachableError``."""
+        """Return the id of the controller, as the brokers know it. Raises ``ClusterUnreachableError``."""
         controller = self.controller_or_none()
         if controller is None:
             raise ClusterUnreachableError("the brokers know no controller; wait for its election and try again")
         return controller
 
     def controller_or_none(self) -> int | None:
-        """As ``controller``; None while the brokers know none. Raises ``ClusterUnreachableError``."""
+        """Do as ``controller``; None while the brokers know none. Raises ``ClusterUnreachableError``."""
         self.brokers()
         controller = self._manager.cluster.controller
         return None if controller is None else int(controller.node_id)
 
     def known(self) -> list[int]:
-        """Ids of the brokers whose addresses an earlier answer had."""
+        """Return the ids of the brokers whose addresses an earlier answer had."""
         return [broker.node_id for broker in self._manager.cluster.brokers()]
 
     def ask(
@@ -174,7 +174,7 @@ class BrokerConnections:
         return answers.result() if answers.done() else dict.fromkeys(requests, LATE)
 
     def offers(self, broker: int, request: Any, version: int = 0) -> bool:
-        """Whether a broker takes this version of a request or a later one, by its own ApiVersions answer.
+        """Return whether a broker takes this version of a request or a later one, by its own ApiVersions answer.
 
         Raises ``ClusterUnreachableError`` where it gives no such answer, so that nothing is known.
         """
@@ -184,7 +184,7 @@ class BrokerConnections:
         return offered.get(int(request.API_KEY), -1) >= version
 
     def offered(self, brokers: Iterable[int], *, timeout_s: float | None = None) -> dict[int, Mapping[int, int] | str]:
-        """The last version of each request that a broker takes, by API key; a sentence where it does not answer."""
+        """Return the last version of each request that a broker takes, by API key; a sentence if it does not answer."""
         # Version 0, because brokers before 2.0 answer a later one with an error and no list.
         asked = {broker: ApiVersionsRequest(version=0) for broker in brokers if broker not in self._offered}
         answers = self.ask(asked, timeout_s=timeout_s) if asked else {}
@@ -222,7 +222,7 @@ class BrokerConnections:
         return [self._send(broker, request, deadline) for request in requests]
 
     def _other_identity(self, broker: int, proof: Sequence[Any]) -> str:
-        """A sentence if another broker answers at its address; empty: itself, or nobody."""
+        """Return a sentence if another broker answers at its address; empty: itself, or nobody."""
         succeeded = [not isinstance(future, Exception) and future.is_done and future.succeeded() for future in proof]
         answers = [future.value if good else None for future, good in zip(proof, succeeded, strict=True)]
         if other := other_identity(answers, self._cluster_id):
@@ -267,7 +267,7 @@ class Reconnecting:
 
 
 def _may_stop_waiting(futures: Any, enough: int) -> bool:
-    """Whether there are enough answers, or no request is open."""
+    """Return whether there are enough answers, or no request is open."""
     done = [future for future in futures if isinstance(future, Exception) or future.is_done]
     answered = sum(not isinstance(future, Exception) and future.succeeded() for future in done)
     return answered >= enough or len(done) == len(futures)
@@ -288,7 +288,7 @@ def _answer_or_problem(future: Any, request: Any) -> Any:
 
 
 def _in_words(error: BaseException) -> str:
-    """The error's class and text. Kafka-python puts the class, and a number that says nothing, into the text too."""
+    """Return the error's class and text. Kafka-python puts the class, and a useless number, into the text too."""
     name = type(error).__name__
     text = re.sub(r"^\[Error \d+\] ", "", str(error)).removeprefix(name).lstrip(": ")
     return f"{name}: {text}" if text and not text.isdecimal() else name

@@ -15,24 +15,24 @@ from topicops.model.cluster.snapshot import LogDirectories
 from topicops.model.ports import Unoffered
 
 NOT_TOLD = (-1, ConfigSource.UNKNOWN_CONFIG.value)
-"""What clients read as the source of a config from brokers before Kafka 1.1, which do not tell it (KIP-226)."""
+"""Sources of a config as clients read them from brokers before Kafka 1.1, which send none (KIP-226)."""
 NOT_SERVED = -1
 """``offset_lag`` of a log for which the broker has no replica. Source: DescribeLogDirsResponse#INVALID_OFFSET_LAG."""
 
 
 def metadata_request(topics: Sequence[str] | None) -> Any:
-    """What asks for these topics, or for all of them if ``topics`` is None, and creates none."""
+    """Return what asks for these topics, or for all of them if ``topics`` is None, and creates none."""
     asked = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=topic) for topic in topics]
     return MetadataRequest(topics=asked, allow_auto_topic_creation=False)
 
 
 def settings_request(broker: int, names: Collection[str] | None) -> Any:
-    """What asks a broker for these settings; for all of them if ``names`` is None."""
+    """Return what asks a broker for these settings; for all of them if ``names`` is None."""
     return _configs_request(ResourceType.BROKER, [str(broker)], names)
 
 
 def topic_configs_request(topics: Sequence[str], names: Sequence[str] | None = None) -> Any:
-    """What asks a broker for these configs of topics; for all of them if ``names`` is None."""
+    """Return what asks a broker for these configs of topics; for all of them if ``names`` is None."""
     return _configs_request(ResourceType.TOPIC, topics, names)
 
 
@@ -47,14 +47,14 @@ def _configs_request(kind: ResourceType, resources: Sequence[str], names: Collec
 
 
 def settings_of(answer: Any) -> dict[str, str | None]:
-    """Values by name in an answer, None for one that is not set; empty where the broker gives none."""
+    """Return values by name in an answer, None for one that is not set; empty where the broker gives none."""
     if isinstance(answer, str) or answer.results[0].error_code != KafkaError.NO_ERROR:
         return {}
     return {setting.name: setting.value for setting in answer.results[0].configs}
 
 
 def is_override(source: int, *, is_default: bool) -> bool:
-    """Whether a value is set on its topic; brokers before Kafka 1.1 only tell whether it is a default.
+    """Return whether a value is set on its topic; brokers before Kafka 1.1 only tell whether it is a default.
 
     Source: DescribeConfigsResponse.ConfigSource and DescribeConfigsResponse.json (3.9).
     """
@@ -62,12 +62,12 @@ def is_override(source: int, *, is_default: bool) -> bool:
 
 
 def is_written(source: int) -> bool:
-    """Whether somebody wrote a broker's setting; False too where the broker does not tell."""
+    """Return whether a person wrote a broker's setting; False also if the broker does not say."""
     return source not in (*NOT_TOLD, ConfigSource.DEFAULT_CONFIG.value)
 
 
 def directories_request(partitions: Mapping[str, Collection[int]]) -> Any:
-    """About these partitions, by topic; the answer names every log directory, also without one."""
+    """Ask about these partitions, by topic; the answer names every log directory, also without one."""
     topics = [
         DescribeLogDirsRequest.DescribableLogDirTopic(topic=topic, partitions=sorted(ids))
         for topic, ids in partitions.items()
@@ -76,7 +76,7 @@ def directories_request(partitions: Mapping[str, Collection[int]]) -> Any:
 
 
 def directories_of(broker: int, reply: Any) -> LogDirectories | str:
-    """What the answer shows; a sentence where it shows nothing. A reply that is a sentence names the broker.
+    """Return what the answer shows; a sentence where it shows nothing. A reply that is a sentence names the broker.
 
     Source: kafka.server.ReplicaManager#describeLogDirs (3.9): KAFKA_STORAGE_ERROR for a directory that is offline.
     """
@@ -92,14 +92,14 @@ def directories_of(broker: int, reply: Any) -> LogDirectories | str:
 
 
 def told_directories(broker: int, reply: Any) -> LogDirectories | str | None:
-    """As ``directories_of``, where a reply that is a sentence does not name the broker; None: it offers no answer."""
+    """Do as ``directories_of`` for a sentence that does not name the broker; None if it has no such request."""
     if isinstance(reply, Unoffered):
         return None
     return directories_of(broker, f"broker {broker} {reply}" if isinstance(reply, str) else reply)
 
 
 def partitions_of(reply: Any, *, served: bool) -> dict[str, frozenset[int]]:
-    """Partitions with a log on a disk that works, by topic; without copies that are still being made."""
+    """Return partitions with a log on a disk that works, by topic; without copies that are still being made."""
     found: dict[str, set[int]] = {}
     for topic in (topic for directory in reply.results if not directory.error_code for topic in directory.topics):
         for log in topic.partitions:

@@ -25,7 +25,7 @@ from topicops.model.specs.topic_config import LONGEST_NUMBER
 CLIENT_ID = "topicops"
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 MIN_RECONNECT_BACKOFF_MS = 100
-"""Without a pause a client connects to a dead broker hundreds of thousands of times a minute."""
+"""Pause without which a client connects to a dead broker hundreds of thousands of times a minute."""
 PATIENCE_S = 3.0
 REFUSALS: Mapping[int, type[ClusterError]] = {
     KafkaError._AUTHENTICATION: LoginRefusedError,  # noqa: SLF001 - librdkafka's own codes are written so
@@ -33,11 +33,11 @@ REFUSALS: Mapping[int, type[ClusterError]] = {
 }
 """Errors that librdkafka gives to its error callback only: the call itself ends with a timeout."""
 LIMIT = "; has it reached a limit of connections of one address (max.connections.per.ip)?"
-"""What a connection may mean that the broker closes at once."""
+"""Question that a message adds when the broker closes a connection at once."""
 
 
 def confluent_settings(properties: Mapping[str, str], *, patience_s: float = PATIENCE_S) -> dict[str, Any]:
-    """Librdkafka's settings: those of the connection, and those that this tool needs."""
+    """Return librdkafka's settings: those of the connection, and those that this tool needs."""
     backoff_ms = max(MIN_RECONNECT_BACKOFF_MS, whole_number(properties, "reconnect.backoff.ms"))
     return {
         # Librdkafka starts with a random broker, and a stopped process still accepts connections.
@@ -76,12 +76,12 @@ _WHY: Mapping[str, str] = {
 
 
 _SHORTEST_SECRET = 6
-"""In characters. A shorter value may be a part of many words of a message, and would make it unreadable."""
+"""Characters of the shortest secret that is hidden. A shorter one may be part of many words of a message."""
 _SHOWN = frozenset({*MECHANISMS, *PROTOCOLS})
 
 
 def without_values(text: str, properties: Mapping[str, str]) -> str:
-    """An error of the client without values of properties; addresses stay.
+    """Return an error of the client without values of properties; addresses stay.
 
     Librdkafka repeats the end of ``sasl.oauthbearer.config`` from where it no longer understands it.
     """
@@ -96,7 +96,7 @@ def without_values(text: str, properties: Mapping[str, str]) -> str:
 
 
 def unusable(properties: Mapping[str, str], reason: str) -> UsageError:
-    """The error for a client's refusal of a connection: the properties that ``reason`` names, and no value of one."""
+    """Return the error for a client's refusal of a connection: the properties in ``reason``, without values."""
     named = sorted(properties.keys() & {word.strip(".") for word in _WORD.findall(reason)})
     why = next((why for words, why in _WHY.items() if words in reason), "the client refuses it")
     which = f"{', '.join(named)}: {why}" if named else "the client refuses its properties, and names none of them"
@@ -124,7 +124,7 @@ def wait_all(futures: Sequence[Future[Any]], timeout_s: float) -> bool:
 
 
 def error_text(error: BaseException) -> str:
-    """``NAME (code): message`` for an error of Kafka's."""
+    """Return ``NAME (code): message`` for an error of Kafka's."""
     if isinstance(error, KafkaException) and isinstance(error.args[0], KafkaError):
         reason = error.args[0]
         return f"{named(reason.code())}: {reason.str()}"
@@ -132,7 +132,7 @@ def error_text(error: BaseException) -> str:
 
 
 def named(code: int) -> str:
-    """``NAME (code)``."""
+    """Return ``NAME (code)``."""
     return f"{KafkaError(code).name()} ({code})"
 
 
@@ -191,7 +191,7 @@ def trusting(properties: Mapping[str, str]) -> ssl.SSLContext:
 
 @contextmanager
 def _file_of(part: str, properties: Mapping[str, str]) -> Iterator[str | None]:
-    """The file that is named, or one for the text, which only this user can read and which is gone afterwards.
+    """Give the named file, or one for the text, which only this user can read and which is gone afterwards.
 
     Python reads certificate and key from files only.
     """

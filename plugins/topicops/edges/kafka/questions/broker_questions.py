@@ -45,21 +45,21 @@ Answer = TypeVar("Answer")
 TOO_LATE = "the brokers did not answer all questions within %.2g s (one answer takes %.1g s); %s gives them more time"
 LATEST: OffsetSpec = OffsetSpec.latest()  # type: ignore[no-untyped-call]  # nor are its methods typed
 EARLIEST: OffsetSpec = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
-"""Where the log begins, in remote storage too."""
+"""Position where the log begins, in remote storage too."""
 NEWEST: OffsetSpec = OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
 """The record with the newest timestamp; brokers before 3.0 do not know this question (KIP-734)."""
 Offsets = Mapping[str, Mapping[int, Any]]
 """Confluent-kafka's ``ListOffsetsResultInfo`` by topic and partition."""
 
 SILENT_S = 30.0
-"""How long brokers of which none answered are not asked again: each question would wait for all of them."""
+"""Seconds without questions after none of the brokers answered: each question would wait for all of them."""
 RETENTION = ["cleanup.policy", "retention.ms", "retention.bytes"]
 NO_TIME_LIMIT = "-1"
 AUTHORIZER = "authorizer.class.name"
 
 
 class HiddenGroupsError(Exception):
-    """The brokers have an authorizer, and do not tell whether the reader sees every group."""
+    """The brokers have an authorizer, and do not say whether the reader sees every group."""
 
 
 class BrokerQuestions:
@@ -77,12 +77,12 @@ class BrokerQuestions:
         self._offered: Mapping[int, Mapping[int, int]] = {}
         """The requests of the brokers that answered, asked for once."""
         self._answer_s = 0.0
-        """How long one answer takes."""
+        """Seconds that one answer takes."""
         self._silent_until = 0.0
-        """Until when no broker is asked, because none has answered, by the monotonic clock."""
+        """Monotonic time until which no broker is asked, because none has answered."""
 
     def broker_defaults(self) -> BrokerDefaults:
-        """What each broker uses for a config that a topic does not set; empty where no broker answers."""
+        """Return what each broker uses for a config that a topic does not set; empty where no broker answers."""
 
         def ask(connections: BrokerConnections, _: Deadline) -> BrokerDefaults:
             asked = {broker: settings_request(broker, SETTINGS_OF_TOPICS) for broker in connections.brokers()}
@@ -91,14 +91,14 @@ class BrokerQuestions:
         return self._asked("broker defaults", ask) or {}
 
     def releases(self) -> Releases | None:
-        """Of the brokers that answer in time; None if none did. Raises ``OldBrokersError`` for one below ``OLDEST``."""
+        """Return releases of the brokers that answer in time, or None. Raises ``OldBrokersError`` below ``OLDEST``."""
         offered = self._requests()
         by_broker = self._asked("releases", lambda found, deadline: ask_releases(found, deadline, offered))
         found = Releases.of((by_broker or {}).values())
         return found and supported(found)
 
     def missing_requests(self) -> MissingRequests:
-        """What brokers do not offer, as far as they answer in time."""
+        """Return what brokers do not offer, as far as they answer in time."""
         return missing_requests({broker: lacking(offered) for broker, offered in self._requests().items()})
 
     def activity(self, topics: Sequence[str]) -> Mapping[str, TopicActivity]:
@@ -142,7 +142,7 @@ class BrokerQuestions:
         }
 
     def log_directories(self, topics: Mapping[str, Collection[int]]) -> DirectoriesByBroker:
-        """The log directories of each broker that the brokers know, and its logs of these partitions, by topic."""
+        """Return the log directories of each broker that the brokers know, and its logs of these partitions."""
 
         def ask(connections: BrokerConnections, deadline: Deadline) -> DirectoriesByBroker:
             asked = {broker: directories_request(topics) for broker in sorted(connections.brokers())}
@@ -161,7 +161,7 @@ class BrokerQuestions:
         return self._offered
 
     def _asked(self, question: str, ask: Callable[[BrokerConnections, Deadline], Answer | None]) -> Answer | None:
-        """The answer over the connections to all brokers; None where it cannot be had."""
+        """Return the answer over the connections to all brokers; None where it cannot be had."""
         try:
             with waiting_for(f"the brokers' {question}", limit_s=FIRST_ANSWER_S):
                 deadline = self._deadline()
@@ -172,7 +172,7 @@ class BrokerQuestions:
             return None
 
     def _deadline(self) -> Deadline:
-        """For one question, from now on. Raises ``ClusterError`` or ``UsageError`` where no broker can be asked."""
+        """Start the deadline of one question. Raises ``ClusterError`` or ``UsageError`` if no broker can be asked."""
         connections = self._connections()
         if time.monotonic() < self._silent_until:
             raise ClusterUnreachableError("no broker has answered the question before")
@@ -184,7 +184,7 @@ class BrokerQuestions:
         return Deadline(connections.patience_s(self._timeout_s, round_trips=TRIPS_A_QUESTION))
 
     def _offsets(self, partitions: Mapping[str, Sequence[int]], spec: OffsetSpec, deadline: Deadline) -> Offsets:
-        """The answers to ``spec``; a topic with an unreadable partition is left out."""
+        """Return the answers to ``spec``; a topic with an unreadable partition is left out."""
         wanted = {TopicPartition(t, p): spec for t, ids in partitions.items() for p in ids}
         found: dict[str, dict[int, Any]] = {}
         if wanted:
@@ -196,7 +196,7 @@ class BrokerQuestions:
     def _told(
         self, question: str, deadline: Deadline, ask: Callable[[AdminClient, float], Mapping[Any, Future[Any]]]
     ) -> dict[Any, Any]:
-        """The answers of librdkafka that came."""
+        """Return the answers of librdkafka that came."""
         try:
             futures = ask(self._confluent.client(), deadline.left_s)
         except KafkaException as error:
@@ -206,7 +206,7 @@ class BrokerQuestions:
         return {key: f.result() for key, f in futures.items() if f.done() and f.exception() is None}
 
     def _kept_ms(self, topics: Sequence[str], deadline: Deadline) -> dict[str, int]:
-        """How long brokers keep the records of these topics at least; without topics of which a broker does not tell.
+        """Return how long brokers keep these topics' records at least; without topics if a broker does not say.
 
         Each broker is asked: a topic without an override has the default of the broker that leads it.
         """
@@ -223,7 +223,7 @@ class BrokerQuestions:
         return {topic: min(kept[topic] for kept in by_broker) for topic in topics if all(topic in k for k in by_broker)}
 
     def _groups(self, topics: Sequence[str], deadline: Deadline) -> GroupsByTopic | None:
-        """Groups with members or commits, or that could not be read; None when not every group is known."""
+        """Return groups with members or commits, or that could not be read; None when not every group is known."""
         try:
             self._require_right_to_all_groups(deadline)
             return ConsumerGroups(self._connections(), deadline).on(topics)
@@ -248,7 +248,7 @@ class BrokerQuestions:
             raise PermissionError("the reader lacks Describe on the cluster, and may not see every group")
 
     def _require_no_authorizer(self, deadline: Deadline) -> None:
-        """Of any broker; without one, everybody sees every group. Brokers below ``OWN_RIGHTS`` tell no rights."""
+        """Require it of each broker: without one, all see every group. Before ``OWN_RIGHTS`` no rights are sent."""
         connections = self._connections()
         asked = {broker: settings_request(broker, [AUTHORIZER]) for broker in connections.brokers()}
         for broker, answer in connections.ask(asked, timeout_s=deadline.left_s).items():
@@ -280,7 +280,7 @@ def _activity(
 
 
 def _without_time(ends: Mapping[int, Any], newest: Mapping[int, Any]) -> tuple[int, ...]:
-    """Partitions that had records, and of which the broker gives no newest time.
+    """Return partitions that had records, and of which the broker gives no newest time.
 
     Their records are gone; or they are in remote storage alone, where the broker does not look for the newest time; or
     they have no time, as those of clients before 0.10. Only the first start where they end.
@@ -295,7 +295,7 @@ def _without_time(ends: Mapping[int, Any], newest: Mapping[int, Any]) -> tuple[i
 
 
 def _kept_by_topic(answer: Any) -> dict[str, int]:
-    """Of the topics whose records only their age can have taken.
+    """Return the topics whose records only their age can have removed.
 
     By size, retention empties a partition only at ``retention.bytes=0``; compaction never does.
     """

@@ -23,7 +23,7 @@ from topicops.model.errors import ClusterError, UsageError
 from topicops.model.ports import BrokerLogs, BrokerView, LogQuestions, PartitionView, Unoffered
 
 BROKERS_ASKED = 3
-"""How many brokers are asked for topic configs, one after another until one answers."""
+"""Number of brokers that are asked for topic configs, one after another until one answers."""
 TOPICS_A_REQUEST = 200
 UNREADY_CODES = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.LEADER_NOT_AVAILABLE)
 """The topic is unknown, or has no leader yet: both belong to a view. Any other error does not."""
@@ -42,19 +42,19 @@ class BrokerViews:
         self._known: Mapping[int, str] = {}
 
     def views(self, brokers: Sequence[int], topics: Sequence[str] | None) -> Mapping[int, BrokerView | str]:
-        """Each broker's own view; a sentence instead of a view where it gave none within its deadline."""
+        """Return each broker's own view; a sentence instead of a view where it gave none within its deadline."""
         replies = self._replies({broker: metadata_request(topics) for broker in brokers})
         return {broker: _view_or_problem(broker, reply) for broker, reply in replies.items()}
 
     def logs(self, questions: Mapping[int, LogQuestions]) -> Mapping[int, BrokerLogs | str]:
-        """Each broker's own logs; a sentence instead where it gave no complete answer."""
+        """Return each broker's own logs; a sentence instead where it gave no complete answer."""
         on_disk = self._replies({broker: directories_request(asked.held) for broker, asked in questions.items()})
         leaders = {broker: asked for broker, asked in questions.items() if asked.led}
         read = self._replies({broker: _end_offsets_request(asked) for broker, asked in leaders.items()})
         return {broker: _logs_or_problem(broker, reply, read.get(broker)) for broker, reply in on_disk.items()}
 
     def overrides(self, topics: Sequence[str]) -> Mapping[str, Mapping[str, str] | str]:
-        """What is set on each topic itself; a sentence instead where no broker answered."""
+        """Return what is set on each topic itself; a sentence instead where no broker answered."""
         found: dict[str, Mapping[str, str] | str] = {}
         for start in range(0, len(topics), TOPICS_A_REQUEST):
             found |= self._overrides(topics[start : start + TOPICS_A_REQUEST])
@@ -65,7 +65,7 @@ class BrokerViews:
         self._known = {}
 
     def _overrides(self, topics: Sequence[str]) -> dict[str, Mapping[str, str] | str]:
-        """From the first broker that answers: each has the configs from ZooKeeper, or from its own log of metadata."""
+        """Ask brokers until one answers: each has the configs from ZooKeeper, or from its own log of metadata."""
         reply: Any = "no broker gives the configs"
         for broker in sorted(self._known)[:BROKERS_ASKED]:
             reply = self._replies({broker: topic_configs_request(topics)})[broker]
@@ -74,7 +74,7 @@ class BrokerViews:
         return dict.fromkeys(topics, reply)
 
     def _replies(self, requests: Mapping[int, Any]) -> dict[int, Any]:
-        """Each broker's answer; a sentence that names the broker where there is none."""
+        """Return each broker's answer; a sentence that names the broker where there is none."""
         try:
             connections = self._connections()
             if not requests.keys() <= self._known.keys():
@@ -116,7 +116,7 @@ def _partition_view(seen: Any) -> PartitionView:
 
 
 def _end_offsets_request(asked: LogQuestions) -> Any:
-    """With the leader epoch, so that a leader which missed the last election answers with an error."""
+    """Ask with the leader epoch, so that a leader which missed the last election answers with an error."""
     of_topic = ListOffsetsRequest.ListOffsetsTopic
     of_partition = of_topic.ListOffsetsPartition
     topics = [
@@ -135,7 +135,7 @@ def _end_offsets_request(asked: LogQuestions) -> Any:
 
 
 def _logs_or_problem(broker: int, on_disk: Any, read: Any) -> BrokerLogs | str:
-    """``read``: the reply about end offsets; None where the broker leads none of the partitions."""
+    """Judge ``read``, the reply about end offsets; None if the broker leads none of the partitions."""
     directories = None if isinstance(on_disk, Unoffered) else directories_of(broker, on_disk)
     if isinstance(directories, str):
         return directories

@@ -1,6 +1,6 @@
 """What the brokers are: which release each runs, and what controls them, a KRaft quorum or ZooKeeper. Never writes.
 
-Brokers never say their release: the requests that they answer tell it.
+Brokers never say their release: the requests that they answer show it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from topicops.model.specs.spellings import time_of_ms
 METADATA_TOPIC = "__cluster_metadata"
 """The log that a quorum keeps; it has one partition."""
 ANSWER_S = 2.0
-"""How long brokers are waited for: those that answer do so at once, and a silent one must not hold up each plan."""
+"""Seconds that brokers are waited for: working ones answer at once, and a silent one must not delay each plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,19 +34,20 @@ class Quorum:
     leader: int
     """-1 while there is none."""
     epoch: int
-    """Of the leader; each election raises it."""
+    """Epoch of the leader; each election raises it."""
     time: ServerTime | None = None
-    """By the leader's clock; None: there is no leader, or its release does not tell it (before 3.3)."""
+    """Time by the leader's clock; None means that there is no leader, or a release before 3.3, which sends no time."""
 
 
 def quorum_of(properties: Mapping[str, str], *, timeout_s: float = 3.0) -> Quorum | None:
-    """What ``ask_quorum`` gives, over connections of its own, to the brokers of librdkafka's ``properties``."""
+    """Return what ``ask_quorum`` gives, over connections of its own, to the brokers of librdkafka's ``properties``."""
     with closing(BrokerConnections(properties, request_timeout_s=timeout_s)) as connections:
         return ask_quorum(connections)
 
 
 def ask_quorum(connections: BrokerConnections) -> Quorum | None:
-    """The quorum as the brokers describe it; None: ZooKeeper controls them, or a migration to KRaft is not over.
+    """Return the quorum as the brokers describe it; None means: ZooKeeper controls them, or a migration to KRaft is not
+    over.
 
     Raises ``ClusterUnreachableError`` where no broker answers, ``ClusterError`` where they refuse. Source: a broker
     offers DescribeQuorum exactly when it runs with KRaft (DescribeQuorumRequest.json, 3.9).
@@ -66,7 +67,7 @@ def _request() -> Any:
 
 
 def _answered(connections: BrokerConnections, request: Callable[[], Any], brokers: Iterable[int]) -> dict[int, Any]:
-    """The answers until the first has come. Raises ``ClusterUnreachableError`` when there is none."""
+    """Return the answers until the first has come. Raises ``ClusterUnreachableError`` when there is none."""
     replies = connections.ask({broker: request() for broker in brokers}, enough=1)
     answers = {broker: reply for broker, reply in replies.items() if not isinstance(reply, str)}
     if not answers:
@@ -92,7 +93,7 @@ def _decoded(answers: Mapping[int, Any], asked_at: float, answered_at: float) ->
 
 
 def ask_offered(connections: BrokerConnections, deadline: Deadline) -> dict[int, Mapping[int, int]]:
-    """The requests that each broker takes, of those that answer within ``ANSWER_S`` and before the deadline.
+    """Return the requests that each broker takes, of those that answer within ``ANSWER_S`` and before the deadline.
 
     Raises ``ClusterUnreachableError`` where no broker gives the list of brokers.
     """
@@ -104,7 +105,7 @@ def ask_offered(connections: BrokerConnections, deadline: Deadline) -> dict[int,
 def ask_releases(
     connections: BrokerConnections, deadline: Deadline, offered: Mapping[int, Mapping[int, int]]
 ) -> dict[int, Release]:
-    """The release of each broker, by the requests that it takes."""
+    """Return the release of each broker, by the requests that it takes."""
     found = {broker: release_of(requests) for broker, requests in offered.items()}
     unclear = {b: settings_request(b, [SETTING_OF_3_4]) for b, release in found.items() if release == LIKE_3_4}
     if not unclear:

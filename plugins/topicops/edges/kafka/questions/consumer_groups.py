@@ -33,25 +33,25 @@ from topicops.model.errors import ClusterError, ClusterUnreachableError
 
 WITHOUT_MEMBERS = ("Empty", "Dead")
 CHANGING = ("PreparingRebalance", "CompletingRebalance", "Dead")
-"""Of a described classic group: its members tell no topics. ``Dead``: it has gone since it was listed, or brokers that
-list no types have another type of that name."""
+"""States of a described classic group whose members give no topics. ``Dead``: it has gone since it was listed, or
+brokers that list no types have another type of that name."""
 STATES = (*WITHOUT_MEMBERS, *CHANGING, "Stable", "NotReady", "Assigning", "Reconciling", "")
-"""Source: org.apache.kafka.common.GroupState (4.4); empty: brokers before 2.6 list no state."""
+"""States of groups. Source: org.apache.kafka.common.GroupState (4.4); empty: brokers before 2.6 list none."""
 CLASSIC = ("classic", "")
-"""Empty: brokers before 3.8 list no type, and have classic groups, or consumer groups in a preview."""
+"""Types of classic groups. Empty: brokers before 3.8 list none, and may have consumer groups in a preview."""
 SHARE = "share"
 STREAMS = "streams"
-"""Such a group names the topics of its topology, also while it has no members."""
+"""Type of a group that names the topics of its topology, also while it has no members."""
 CLASSIC_CONSUMERS = ("consumer", "")
-"""Protocol types of classic groups whose members name topics; empty: the group has only committed offsets."""
+"""Protocol types of classic groups whose members name topics; empty means that the group has only committed offsets."""
 NO_READERS = ("connect", "sr")
-"""Protocol types of classic groups whose members share out work, and read no topic as members: workers of Kafka
+"""Protocol types of classic groups whose members share work, and read no topic as members: workers of Kafka
 Connect, and schema registries. If such a group has committed offsets, these count."""
 
 COMPARED = re.compile(r"(?:(?:[\w.-]|\\[.wd-]|\[[\w.-]+\])[*+?]?|[()|^$])*", re.ASCII)
 """Patterns that mean the same to Python as to the brokers' RE2/J; others are not compared."""
 MOST_REPEATS = 3
-"""In a pattern that is compared: each more multiplies the time that Python may take by the length of a topic's name."""
+"""Most repeats in a pattern that is compared: each multiplies Python's time by the length of a topic's name."""
 
 
 class UnreadGroupError(Exception):
@@ -95,7 +95,7 @@ class ListedGroup:
 
 
 Offsets = Iterator[tuple[str, int, int]]
-"""Topic, partition and offset; -1: the group has not begun the partition."""
+"""Offsets by topic and partition; -1 means that the group has not begun the partition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ class GroupType:
     describe: Callable[[list[str]], Any]
     """The request that describes groups."""
     topics_of: Callable[[Any, Collection[str]], Iterable[str]]
-    """Topics that a described group uses; of those in the second argument all."""
+    """Function that gives the topics of a described group, out of those in the second argument."""
     offsets_of: Callable[[Any], Offsets]
 
 
@@ -137,7 +137,7 @@ def _of_share(group: Any, _topics: Collection[str]) -> Iterable[str]:
 
 
 def _of_streams(group: Any, _topics: Collection[str]) -> Iterable[str]:
-    """All topics of its topology, which the tasks of its members are parts of."""
+    """Return all topics of its topology, which the tasks of its members are parts of."""
     if group.topology is None or group.topology.subtopologies is None:
         if group.members:
             raise UnreadGroupError("its topology is not known")
@@ -179,14 +179,14 @@ TYPES: Mapping[str, GroupType] = {
     SHARE: GroupType(_described_by(ShareGroupDescribeRequest), _of_share, _started),
     STREAMS: GroupType(_described_by(StreamsGroupDescribeRequest), _of_streams, _committed),
 }
-"""By name, as ListGroups gives it. Source: org.apache.kafka.coordinator.group.Group.GroupType (4.4)."""
+"""Types by name, as ListGroups gives it. Source: org.apache.kafka.coordinator.group.Group.GroupType (4.4)."""
 
 
 GROUPS_A_REQUEST = 500
 MANY_GROUPS = 8
 """The version of OffsetFetch since which one request may name many groups (Kafka 3.0, KIP-709)."""
 PAUSE_S = 0.1
-"""Before groups that are in the middle of a change are read again."""
+"""Seconds before groups in the middle of a change are read again."""
 OFFSETS = "__consumer_offsets"
 """The leader of each partition coordinates a part of the groups, of all types."""
 COORDINATOR_IS_MOVING = (
@@ -195,23 +195,23 @@ COORDINATOR_IS_MOVING = (
     KafkaError.NOT_COORDINATOR,
 )
 NO_SUCH_GROUP = KafkaError.GROUP_ID_NOT_FOUND
-"""Of a group that was listed: it has gone since, or has become one of another type."""
+"""Error for a listed group that is gone since, or has become one of another type."""
 
 
 @dataclass(slots=True)
 class GroupOnTopic:
     state: str
-    """As Kafka names it: ``Stable``, ``Empty``; empty text for a group without members, from brokers before 2.6."""
+    """State in Kafka's words: ``Stable``, ``Empty``; empty text without members, from brokers before 2.6."""
     committed: dict[int, int] = field(default_factory=dict)
     """Committed offset by partition, or start offset of a share group; empty for a group that only has members."""
     type: str = ""
-    """As ``ListedGroup.shown_type``."""
+    """Type, as ``ListedGroup.shown_type``."""
     unread: str = ""
-    """Why the group could not be read, so that it counts as a user of every topic; empty text: it was read."""
+    """Reason why the group could not be read, so that it counts as a user of every topic; empty if it was read."""
 
 
 GroupsByTopic = Mapping[str, Mapping[str, GroupOnTopic]]
-"""By topic and group."""
+"""Groups by topic and name."""
 
 
 class _NotYetError(Exception):
@@ -240,13 +240,13 @@ class _Found:
 
 @dataclass(slots=True)
 class ConsumerGroups:
-    """Reads the groups of a cluster, of all types. Whoever asks must be allowed to see all groups."""
+    """Reads the groups of a cluster, of all types. The reader must be allowed to see all groups."""
 
     connections: BrokerConnections
     deadline: Deadline
 
     def on(self, topics: Collection[str]) -> GroupsByTopic:
-        """The groups of each topic; a group that cannot be read is on each of them.
+        """Return the groups of each topic; a group that cannot be read is on each of them.
 
         Raises ``ClusterError`` where a broker could not be read, since any group may use any topic then, and
         ``TimeoutError`` where the coordinator of a group was moving until the deadline.
@@ -326,7 +326,7 @@ class ConsumerGroups:
             yield from self._answers(described, of_type.describe)
 
     def _offsets(self, groups: Iterable[ListedGroup]) -> Iterator[tuple[ListedGroup, Any]]:
-        """The answer about committed offsets, or about start offsets of a share group."""
+        """Yield the answer about committed offsets, or about start offsets of a share group."""
         shared = [group for group in groups if group.type == SHARE]
         committing = [group for group in groups if group.type != SHARE]
         yield from self._answers(shared, _share_offsets)
@@ -339,7 +339,7 @@ class ConsumerGroups:
     def _answers(
         self, groups: Iterable[ListedGroup], request_of: Callable[[list[str]], Any], *, size: int = GROUPS_A_REQUEST
     ) -> Iterator[tuple[ListedGroup, Any]]:
-        """The answer about each group, None where there is none; one part of each broker's groups at a time."""
+        """Yield the answer about each group, None where there is none; one part of each broker's groups at a time."""
         parts: dict[int, list[list[ListedGroup]]] = {}
         for group in groups:
             of_broker = parts.setdefault(group.broker, [[]])
@@ -385,7 +385,7 @@ def _share_offsets(groups: list[str]) -> Any:
 
 
 def _readable(group: ListedGroup, answer: Any) -> Any:
-    """The answer about a group, if it is one.
+    """Return the answer about a group, if it is one.
 
     Raises ``UnreadGroupError`` where there is none, ``ChangingGroupError`` where the group has gone or has another type
     now, and ``_NotYetError`` where it has another coordinator now.

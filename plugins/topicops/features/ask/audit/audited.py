@@ -152,7 +152,7 @@ def _parts(line: AuditLine) -> list[str]:
 
 
 def _changed(line: AuditLine) -> Iterator[str]:
-    """``retention.ms: 2592000000 (30d) -> 1209600000 (14d)``: what was asked for, and of a delete why."""
+    """Yield ``retention.ms: 2592000000 (30d) -> 1209600000 (14d)``: what was asked for, and of a delete why."""
     before, after = (_values(line.request.get(side)) for side in ("before", "after"))
     if line.action in ("create", "expand"):
         known = f"{before['partitions']} -> " if "partitions" in before else ""

@@ -1,1 +1,1 @@
-"""``doctor``: what is wrong with a cluster, and what stands in the way of a migration to KRaft, by rules over facts."""
+"""``doctor``: problems of a cluster, and obstacles to a migration to KRaft, by rules over facts."""

@@ -35,7 +35,7 @@ class Finding:
 
     severity: Severity
     message: str
-    """Where and what, with a few of the places."""
+    """Place and problem, with a few of the places."""
     fix: str
     code: Code | None = None
     places: tuple[str, ...] = ()
@@ -66,7 +66,7 @@ class DoctorReport:
 
 
 NAMED = 3
-"""How many places a sentence names; it counts the rest."""
+"""Number of places that a sentence names; it counts the rest."""
 
 
 def found(
@@ -78,14 +78,14 @@ def found(
 
 
 def listed(places: Iterable[object]) -> str:
-    """``a, b, c and 4 more``."""
+    """Return ``a, b, c and 4 more``."""
     found = tuple(map(str, places))
     more = f" and {len(found) - NAMED} more" if len(found) > NAMED else ""
     return ", ".join(map(printable, found[:NAMED])) + more
 
 
 def with_why(fix: str, topic: str, environment: str) -> str:
-    """The fix, and the command that says why this topic, the first of those that are named, is as it is."""
+    """Return the fix, and the command that says why this topic, the first of those that are named, is as it is."""
     return f"{fix}; to see all causes: {why_command(topic, environment)}"
 
 

@@ -26,7 +26,7 @@ Unread = dict[Area, TopicopsError]
 
 
 def doctor(run: EnvironmentRun, *, spark_starts_slowly: bool = False) -> DoctorReport:
-    """What can be read of the environment's cluster, and what is wrong with it."""
+    """Return what can be read of the environment's cluster, and what is wrong with it."""
     environment, desired = read_needed_specs(run.files, no_topic, run.progress).require()
     access, unread = run.access(environment), Unread()
     facts = _read_source(access, unread)
@@ -50,7 +50,7 @@ def doctor(run: EnvironmentRun, *, spark_starts_slowly: bool = False) -> DoctorR
 
 
 def doctor_for_kraft(run: EnvironmentRun) -> DoctorReport:
-    """What stands in the way of a migration of the environment's cluster from ZooKeeper to KRaft."""
+    """Return what stands in the way of a migration of the environment's cluster from ZooKeeper to KRaft."""
     from topicops.edges.kafka.questions.cluster import quorum_of
 
     environment, _ = read_needed_specs(run.files, no_topic, run.progress).require()
@@ -76,7 +76,7 @@ def _tried(unread: Unread, area: Area, read: Callable[[], T]) -> T | None:
 
 
 def _read_source(access: Access, unread: Unread, *, for_migration: bool = False) -> DoctorFacts:
-    """The environment's own cluster with states, what ZooKeeper says, and the id of another cluster that answered."""
+    """Read the environment's cluster with states, ZooKeeper's facts, and the id of another cluster that answered."""
     area: Area = "zookeeper" if access.environment.spec.cluster.source == "zookeeper" else "snapshot"
     facts = _tried(unread, area, lambda: _facts_of_source(access, unread, for_migration=for_migration))
     return facts or DoctorFacts(environment=access.environment, unread=unread)

@@ -72,7 +72,7 @@ class ZooKeeperFacts:
     read_at_ms: int
     """Time by this host's clock, after the last znode was read."""
     topics_without_config: tuple[str, ...] = ()
-    """Topics that have no config znode; brokers create one with each topic."""
+    """Topics without a config znode; brokers create one with each topic."""
     undecodable: tuple[str, ...] = ()
     """``path: problem; remedy`` of each znode that prevents a snapshot; empty if there is a snapshot."""
 
@@ -82,7 +82,7 @@ class MigrationFacts:
     """What only a migration to KRaft needs of ZooKeeper, beside the topics."""
 
     kraft_controller: int | None = None
-    """Node id of a KRaft controller that holds ``/controller``; None means a broker, or nobody."""
+    """Node id of a KRaft controller that holds ``/controller``; None means a broker, or no controller."""
     broken_quotas: tuple[str, ...] = ()
     """``path: problem`` of each znode of a user, client or IP address whose values a migration cannot copy."""
     scram_users: tuple[str, ...] = ()
@@ -108,7 +108,7 @@ class BrokerFacts:
     """Requests that it does not offer, as its own list of them says."""
     settings: Mapping[str, str] = field(default_factory=dict)
     written: frozenset[str] = frozenset()
-    """Settings that somebody wrote, secrets among them; the others are Kafka's defaults."""
+    """Settings that a person wrote, secrets among them; the others are Kafka's defaults."""
     problem: str = ""
     """Reason why something is missing above."""
     log_directories: LogDirectories | str | None = None
@@ -122,11 +122,11 @@ class KafkaFacts:
     principals: Mapping[KafkaRole, str]
     """Identity of each role, as far as its own settings show it; no secret."""
     operations: Mapping[KafkaRole, frozenset[str] | None]
-    """What each role may do to the cluster, in Kafka's words: ``CREATE``; None means not known."""
+    """Operations that each role may do to the cluster, in Kafka's words: ``CREATE``; None means not known."""
     readable_passwords: tuple[KafkaRole, ...] = ()
     """Roles whose login sends its password without TLS."""
     topic_operations: Mapping[KafkaRole, Mapping[str, frozenset[str]]] = field(default_factory=dict)
-    """What a role may do to topics that it would have to change; topics with unknown rights are left out."""
+    """Operations of each role on topics that it would have to change; topics with unknown rights are left out."""
 
     @property
     def by_id(self) -> Sequence[tuple[int, BrokerFacts]]:
@@ -138,7 +138,7 @@ class KafkaFacts:
         return {b: broker.release for b, broker in self.by_id if broker.release is not None}
 
     def where(self, setting: str, value: str) -> list[str]:
-        """``broker 1`` for each that has this value, in upper or lower case."""
+        """Return ``broker 1`` for each that has this value, in upper or lower case."""
         return [f"broker {b}" for b, broker in self.by_id if broker.settings.get(setting, "").lower() == value.lower()]
 
 
@@ -152,7 +152,7 @@ class DoctorFacts:
     zookeeper: ZooKeeperFacts | None = None
     kafka: KafkaFacts | None = None
     migration: MigrationFacts | None = None
-    """None also means that nobody asked for it."""
+    """Facts for a migration; None also means that no one asked for them."""
     unread: Mapping[Area, TopicopsError] = field(default_factory=dict)
     other_cluster_id: str | None = None
     """Id of the cluster that answered, if it is not the environment's; its topics are not read."""
@@ -161,4 +161,4 @@ class DoctorFacts:
     spark_starts_slowly: bool = False
     """Spark runs on this machine, and has no class archive."""
     clock_difference: str = ""
-    """How far this host's clock is from a server's that tells its time; empty means that they agree, or none does."""
+    """Difference between the clocks of this host and a server; empty means that they agree, or none sends its time."""

@@ -137,7 +137,7 @@ class HistoryLine(Moves):
     cluster_id: str | None = None
     """Id of the cluster."""
     source: str | None = None
-    """What was read: ``zookeeper`` or ``kafka``."""
+    """Source that was read: ``zookeeper`` or ``kafka``."""
     topics: int | None = None
     partitions: int | None = None
     """Number of live partitions."""

@@ -106,10 +106,10 @@ class Sight:
     troubles: Sequence[Trouble]
     has_compared: bool
     not_compared: frozenset[str]
-    """Topics that it left out: their files have errors, or pause them."""
+    """Topics that the run left out: their files have errors, or pause them."""
     rules: frozenset[str]
     whole_rules: frozenset[str]
-    """Those of them that name each of their failed rows."""
+    """Rules that name each of their failed rows."""
 
     def has_looked_for(self, trouble: Trouble) -> bool:
         """Say whether the trouble is over if the run did not see it."""

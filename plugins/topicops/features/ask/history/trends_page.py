@@ -59,7 +59,7 @@ def _lines(runs: Sequence[HistoryLine]) -> Iterator[Html]:
 
 
 def _line(runs: Sequence[HistoryLine], name: str, values: Sequence[float | None], *, is_of_cluster: bool) -> Html:
-    """The last value stands beside the time of the run that has it.
+    """Draw a line; the last value is next to the time of the run that has it.
 
     Args:
         is_of_cluster: The values are of the cluster before the changes of their run.
@@ -91,7 +91,7 @@ def _line(runs: Sequence[HistoryLine], name: str, values: Sequence[float | None]
 
 
 def _heat_map(runs: Sequence[HistoryLine]) -> Iterator[Html]:
-    """A row for each rule that failed in one of the runs; dark: more rows failed."""
+    """Yield a row for each rule that failed in one of the runs; dark: more rows failed."""
     yield tag("h2", "Quality rules, run by run")
     failing = sorted({rule for run in runs for rule, failed in run.rules.items() if failed})
     if not failing:

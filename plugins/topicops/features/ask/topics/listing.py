@@ -32,7 +32,7 @@ FILTERS: Mapping[str, Callable[[PartitionHealth], bool]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchingPartition:
-    """One partition as the brokers tell clients of it."""
+    """One partition as the brokers show it to clients."""
 
     partition: int
     leader: int | None

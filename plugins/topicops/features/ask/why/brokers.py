@@ -1,7 +1,7 @@
-"""Causes above the topic, and what brokers know of it: its metadata, its id, its logs and its configs.
+"""Causes above the topic, and the brokers' view of it: metadata, id, logs and configs.
 
-Each broker answers its clients from what the controller told it, and reads a config znode only when
-``/config/changes`` names it.
+Each broker answers its clients from the controller's requests, and reads a config znode only when ``/config/changes``
+names it.
 """
 
 from __future__ import annotations
@@ -181,7 +181,7 @@ def no_broker_answers(facts: WhyFacts) -> Iterator[Cause]:
 
 
 def _is_absent(facts: WhyFacts) -> bool:
-    """Whether the source has no topic of that name; brokers may serve it all the same."""
+    """Return whether the source has no topic of that name; brokers may serve it all the same."""
     return facts.traces is not None and facts.live is None and not facts.is_deleting
 
 
@@ -252,7 +252,7 @@ def min_isr_cannot_be_met(facts: WhyFacts) -> Iterator[Cause]:
 
 
 def _set_again(facts: WhyFacts, overrides: Mapping[str, str]) -> tuple[str, ...]:
-    """The requests that leave these overrides as they are, and notify the brokers."""
+    """Return the requests that leave these overrides as they are, and notify the brokers."""
     if not overrides:
         there = facts.configure("--add-config", f"{UNUSED_CONFIG}={ITS_DEFAULT}")
         return there, facts.configure("--delete-config", UNUSED_CONFIG)
@@ -261,7 +261,7 @@ def _set_again(facts: WhyFacts, overrides: Mapping[str, str]) -> tuple[str, ...]
 
 
 def _invalid(facts: WhyFacts) -> dict[str, str]:
-    """The values that the brokers of this release cannot read, with the problem."""
+    """Return the values that the brokers of this release cannot read, with the problem."""
     overrides = facts.live.overrides if facts.live else {}
     found = {name: config_problem(name, value, facts.release) for name, value in sorted(overrides.items())}
     return {name: problem for name, problem in found.items() if problem}

@@ -50,11 +50,11 @@ RULES = (
     Rule("silent-broker", brokers.silent_brokers),
     Rule("not-preferred", leaders.not_preferred),
 )
-"""In the order in which a person would fix them."""
+"""Rules in the order in which a person would fix them."""
 
 
 def causes(facts: WhyFacts) -> tuple[Cause, ...]:
-    """What is wrong with the topic, in the order of ``RULES``; empty means that nothing is."""
+    """Return what is wrong with the topic, in the order of ``RULES``; empty means that nothing is."""
     return tuple(replace(cause, id=rule.id) for rule in RULES for cause in rule.check(facts))
 
 

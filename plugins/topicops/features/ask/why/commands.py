@@ -32,7 +32,7 @@ def why_command(
 
 
 def why_text(found: Why) -> str:
-    """A part for each cause: what is so, what ends it, what to type, and where it was read."""
+    """Return a part for each cause: what is so, what ends it, what to type, and where it was read."""
     name = printable(f"{found.topic} in {found.environment}:")
     if not found.causes:
         return f"{name} nothing is wrong with it, neither in its metadata nor on its brokers."

@@ -92,12 +92,12 @@ def below_min_isr(facts: WhyFacts) -> Iterator[Cause]:
 
 
 def lost_replicas(facts: WhyFacts) -> Mapping[int, list[int]]:
-    """Partitions of the topic by broker: their replica is on a log directory that failed."""
+    """Return partitions of the topic by broker: their replica is on a log directory that failed."""
     return replicas_on_failed(facts.topic, facts.live.assignment if facts.live else {}, facts.logs)
 
 
 def able_brokers(facts: WhyFacts, partition: int) -> frozenset[int]:
-    """The registered brokers whose replica of this partition is not known to be on such a directory."""
+    """Return the registered brokers whose replica of this partition is not known to be on such a directory."""
     return facts.brokers - {broker for broker, lost in lost_replicas(facts).items() if partition in lost}
 
 
@@ -193,7 +193,7 @@ def _price(facts: WhyFacts, partitions: Sequence[int], leaders: Sequence[int]) -
 
 
 def _unclean_election(facts: WhyFacts, partitions: Sequence[int]) -> tuple[str, ...]:
-    """Before 2.4 a new controller does it, where the topic's config allows it.
+    """Return commands of an unclean election; before 2.4 a new controller does it, if the topic's config allows it.
 
     Source: kafka.controller.KafkaController#onControllerFailover, PartitionStateMachine#startup (1.0 to 2.3).
     """
@@ -206,7 +206,7 @@ def _unclean_election(facts: WhyFacts, partitions: Sequence[int]) -> tuple[str, 
 
 
 def _election(facts: WhyFacts, kind: str, partitions: Sequence[int]) -> tuple[str, ...]:
-    """Its option for a login is another than that of Kafka's other tools. Source: LeaderElectionCommand (2.8, 3.9)."""
+    """Return the commands; the first tool has an own option for logins. Source: LeaderElectionCommand (2.8, 3.9)."""
     tool, words, name = "kafka-leader-election", ("--election-type", kind), f"elect-{facts.topic}.json"
     file, by_file = facts.partitions_file(name, {p: {} for p in partitions}), ("--path-to-json-file", name)
     if facts.release < ELECTS_BY_TOOL:

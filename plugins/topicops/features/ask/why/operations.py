@@ -88,7 +88,7 @@ def deletion_runs(facts: WhyFacts) -> Iterator[Cause]:
 
 
 def _by_hand(facts: WhyFacts) -> tuple[str, ...]:
-    """The znodes in the order in which the controller would remove them, then the controller's own."""
+    """Return the znodes in the order in which the controller would remove them, then the controller's own."""
     if not facts.has_zookeeper:
         return ()
     topic_and_config = (facts.remove_all(path) for path in (facts.topic_path, facts.config_path))
@@ -123,7 +123,7 @@ def move_runs(facts: WhyFacts) -> Iterator[Cause]:
 
 
 def _targets(facts: WhyFacts) -> Mapping[int, tuple[int, ...]]:
-    """Where partitions of the topic move, by id."""
+    """Return where partitions of the topic move, by id."""
     if facts.live is None:
         return {}
     live, asked = facts.live, facts.times.targets if facts.times else {}
@@ -133,7 +133,7 @@ def _targets(facts: WhyFacts) -> Mapping[int, tuple[int, ...]]:
 
 
 def _awaited(facts: WhyFacts) -> Mapping[int, list[int]]:
-    """Brokers of the target that are not in sync yet, by partition that moves."""
+    """Return brokers of the target that are not in sync yet, by partition that moves."""
     return {
         p: [broker for broker in target if p not in facts.states or broker not in facts.states[p].isr]
         for p, target in _targets(facts).items()
@@ -164,7 +164,7 @@ def _price(facts: WhyFacts) -> str:
 
 
 def _origin(facts: WhyFacts, p: int) -> tuple[int, ...]:
-    """The replicas of before the move.
+    """Return the replicas of before the move.
 
     Before 2.4 the znode does not tell: the topic has the replicas of both sides. Those that are not in the target were
     there before; then, up to as many as the target has, those in sync. A replica that never was in sync was not.

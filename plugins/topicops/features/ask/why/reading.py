@@ -54,7 +54,7 @@ def why(run: EnvironmentRun, topic: str) -> Why:
 
 
 def _read(read: Callable[[], _T], unreadable: dict[str, UndecodableZnodeError]) -> _T | None:
-    """What was read; None, and an entry in ``unreadable``, where Kafka cannot read it either."""
+    """Return what was read; None, and an entry in ``unreadable``, where Kafka cannot read it either."""
     try:
         return read()
     except UndecodableZnodeError as error:
@@ -63,7 +63,7 @@ def _read(read: Callable[[], _T], unreadable: dict[str, UndecodableZnodeError]) 
 
 
 def _with_brokers(access: Access, facts: WhyFacts) -> WhyFacts:
-    """With the answers of all registered brokers; of one that does not answer, a sentence."""
+    """Add the answers of all registered brokers; a sentence for one that does not answer."""
     try:
         properties = access.kafka("reader")
     except TopicopsError as error:
@@ -85,7 +85,7 @@ def _with_brokers(access: Access, facts: WhyFacts) -> WhyFacts:
 
 
 def _log_questions(facts: WhyFacts, views: Mapping[int, BrokerView]) -> Mapping[int, LogQuestions]:
-    """About the replicas that each broker that answers should have, and the logs that it leads."""
+    """Ask about the replicas that each answering broker should have, and the logs that it leads."""
     rows, asked = facts.live.assignment if facts.live else {}, {}
     for broker in sorted(facts.brokers):
         held = [p for p, row in rows.items() if broker in row]

@@ -1,4 +1,4 @@
-"""When the znodes of one topic were written, and whether brokers were told of its configs. Reads only."""
+"""Times of the znodes of one topic, and whether brokers got notice of its configs. Reads only."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Change(msgspec.Struct):
 
 
 def topic_times(reader: LiveReader, topic: str) -> TopicTimes | None:
-    """None means another source. Raises ``UndecodableZnodeError`` for what Kafka cannot read either."""
+    """Return None for another source. Raises ``UndecodableZnodeError`` for what Kafka cannot read either."""
     if not isinstance(reader, ZooKeeperReader):
         return None
     return reader.connected(lambda: _topic_times(reader.session, topic))
@@ -57,7 +57,7 @@ def _topic_times(session: ZooKeeperSession, topic: str) -> TopicTimes:
 def is_told(
     topic: str, config: Znode | None, znode: Znode | None, notices: Sequence[Znode], *, now: int
 ) -> bool | None:
-    """Return whether brokers heard of the newest config of the topic; None: a notice of it may have been removed.
+    """Return whether brokers heard of the topic's newest config; None means that a notice of it may be gone.
 
     Args:
         config: The topic's config, and ``znode`` the topic itself; None means that there is none.

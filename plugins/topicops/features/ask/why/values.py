@@ -22,7 +22,7 @@ from topicops.model.specs.spellings import time_of_ms
 CLIENT_PROPERTIES = "client.properties"
 """The file with a login, which the person who types a command has."""
 ZNODES = 5
-"""How many znodes of a kind one cause names."""
+"""Number of znodes of a kind that one cause names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,9 +35,9 @@ class TopicTimes:
     states: Mapping[int, int] = field(default_factory=dict)
     """Times by partition."""
     is_config_told: bool | None = None
-    """Whether the brokers were told of the newest config. None means not known: they remove old notices."""
+    """Whether the brokers got notice of the newest config. None means not known: they remove old notices."""
     targets: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
-    """Where ``/admin/reassign_partitions`` moves partitions of the topic."""
+    """Targets of the topic's partitions in ``/admin/reassign_partitions``."""
     controller: int | None = None
     """The broker that ``/controller`` names, which may not be registered."""
     now: int | None = None
@@ -117,7 +117,7 @@ class WhyFacts:
         return f"/config/topics/{self.topic}"
 
     def state_paths(self, partitions: Iterable[int]) -> list[str]:
-        """Paths of the first states, as many as one cause names."""
+        """Return paths of the first states, as many as one cause names."""
         return [f"{self.topic_path}/partitions/{p}/state" for p in [*partitions][:ZNODES]]
 
     def read_from(self, *paths: str) -> tuple[str, ...]:
@@ -125,7 +125,7 @@ class WhyFacts:
         return paths if self.has_zookeeper else ("the brokers' metadata",)
 
     def row(self, partition: int) -> tuple[int, ...]:
-        """The replicas of a partition."""
+        """Return the replicas of a partition."""
         return self.live.assignment.get(partition, ()) if self.live else ()
 
     def since(self, partitions: Iterable[int]) -> str:
@@ -155,7 +155,7 @@ class WhyFacts:
         return (self.zookeeper_shell("delete", "/controller"),) if self.has_zookeeper else ()
 
     def kafka_tool(self, name: str, *words: str, since: Release | None = None, login: str = "--command-config") -> str:
-        """One of Kafka's scripts; before ``since`` it asks ZooKeeper. ``login`` is its option for client properties."""
+        """Name a script of Kafka; before ``since`` it asks ZooKeeper. ``login`` is its option for client properties."""
         place = ["--bootstrap-server", self.bootstrap_servers]
         if since is not None and self.release < since:
             place = ["--zookeeper", self.zookeeper_hosts]
@@ -164,7 +164,7 @@ class WhyFacts:
         return shlex.join([f"{name}.sh", *place, *words])
 
     def configure(self, *words: str) -> str:
-        """``kafka-configs`` for the topic, with ``--add-config`` or ``--delete-config``."""
+        """Return ``kafka-configs`` for the topic, with ``--add-config`` or ``--delete-config``."""
         words = ("--alter", "--entity-type", "topics", "--entity-name", self.topic, *words)
         return self.kafka_tool("kafka-configs", *words, since=CONFIGURES_TOPICS_BY_BROKERS)
 
@@ -176,11 +176,11 @@ class WhyFacts:
 
 class CauseKind(StrEnum):
     STUCK = "stuck"
-    """Somebody has to do something."""
+    """The topic stays so until a person does something."""
     WAITS = "waits"
-    """It ends by itself once something else has happened."""
+    """The cause ends by itself once something else has happened."""
     NOTE = "note"
-    """It stops nothing."""
+    """The cause stops nothing."""
 
 
 STUCK, WAITS, NOTE = CauseKind.STUCK, CauseKind.WAITS, CauseKind.NOTE
@@ -194,15 +194,15 @@ class Cause:
     message: str
     """Sentence that says what is so, and where."""
     way_out: str
-    """What ends it, and costs nothing."""
+    """Way to end it that costs nothing."""
     read_from: tuple[str, ...]
     """Znodes, and answers of brokers."""
     commands: tuple[str, ...] = ()
-    """Lines for a shell, in their order: those of the last resort, where there is one."""
+    """Lines for a shell, in order: those of the last resort, if there is one."""
     caution: str = ""
-    """What the commands cost."""
+    """Cost of the commands."""
     last_resort: str = ""
-    """What ends it where the way out cannot be."""
+    """Way to end it if ``way_out`` is not possible."""
     id: str = ""
     """Id of the rule."""
 
@@ -222,7 +222,7 @@ K = TypeVar("K", int, tuple[int, ...], tuple[tuple[int, ...], tuple[int, ...]])
 
 
 def grouped(partitions: Iterable[tuple[K, int]]) -> list[tuple[K, list[int]]]:
-    """The partitions of each key, sorted by the keys."""
+    """Return the partitions of each key, sorted by the keys."""
     found: defaultdict[K, list[int]] = defaultdict(list)
     for key, partition in partitions:
         found[key].append(partition)
@@ -230,7 +230,7 @@ def grouped(partitions: Iterable[tuple[K, int]]) -> list[tuple[K, list[int]]]:
 
 
 def when(word: str, ms: int | None) -> str:
-    """`` at 2024-05-01 12:00 UTC``; empty where it is not known."""
+    """Return `` at 2024-05-01 12:00 UTC``; empty where it is not known."""
     if not ms:
         return ""
     at = time_of_ms(ms)
@@ -246,7 +246,7 @@ def metadata_of(brokers: Iterable[int]) -> tuple[str, ...]:
 
 
 def topic_znode(topic_id: str | None, rows: Assignment, adding: Assignment, removing: Assignment) -> str:
-    """The data of a topic's znode: with an id as Kafka writes it since 2.8, else as 1.0 does, which all read."""
+    """Return the data of a topic's znode: with an id as Kafka writes it since 2.8, else as 1.0 does, which all read."""
     written = ({str(p): list(row) for p, row in sorted(by.items())} for by in (rows, adding, removing))
     names = ("partitions", "adding_replicas", "removing_replicas")
     value: dict[str, object] = {"version": 3, "topic_id": topic_id, **dict(zip(names, written, strict=True))}

@@ -19,11 +19,11 @@ REPOSITORY = "topicops/topicops"
 FIRST_FILES = "features/files/authoring/first_files/"
 DAG_FILE = "topicops_dags.py"
 SCHEMAS = ".schemas"
-"""Folder beside the folder of specs, in which `topicops init` writes the JSON Schemas."""
+"""Folder next to the folder of specs, in which `topicops init` writes the JSON Schemas."""
 SCHEMA_KINDS = ("topic", "profile", "environment", "exceptions")
 DEFAULT_REPLICATION_FACTOR = 3
 FIRST_TOPICS = ("first-topic", *(f"first-topic-{number}" for number in range(2, 21)))
-"""Names to suggest, in order: on a cluster for experiments somebody may have made the first of them."""
+"""Names to suggest, in order: a cluster for experiments may have the first of them already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -58,7 +58,7 @@ class TopicOwners:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportInputs:
-    """The existing files, which are valid, and the live cluster; and what the command line asks for."""
+    """Valid existing files, the live cluster, and the options of the command line."""
 
     topics: Path
     tree: Tree
@@ -72,7 +72,7 @@ class ImportInputs:
     domain: str | None = None
     """Folder of every new topic file; None means the first dotted part of the topic's name."""
     only: str | None = None
-    """Glob; other topics are left alone."""
+    """Glob of topics to import; None means all."""
 
     @property
     def release(self) -> Release:

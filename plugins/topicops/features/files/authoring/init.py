@@ -50,7 +50,7 @@ _FORGE_FILES: Mapping[ForgeKind, Mapping[str, str]] = {
 }
 """The packaged file of each path."""
 _JOBS: Mapping[ForgeKind, Sequence[str]] = {"github": ("/.github/",), "gitlab": ("/.gitlab/", "/.gitlab-ci.yml")}
-"""What CODEOWNERS must protect besides policy: the jobs that get the secrets, and CODEOWNERS itself."""
+"""Paths that CODEOWNERS must protect besides policy: the jobs that get the secrets, and CODEOWNERS itself."""
 SETUP_PAGE = f"https://github.com/{REPOSITORY}/blob/v{__version__}/docs/how-to/review-in-pull-requests.md"
 """Address of the page that lists the secrets, variables and environments of both forges."""
 _NEEDED: Mapping[ForgeKind, str] = {

@@ -106,7 +106,7 @@ def new_profiles(
 
 
 def _free_name(profile: Values, named: Mapping[str, Values], taken: Iterable[str]) -> str:
-    """Its usual name; where another profile has that, the name tells how the two differ; else it has a number."""
+    """Return its usual name; if another profile has that, add how the two differ; else add a number."""
     words = list(_words_of(profile))
     others = {name.lower(): other for name, other in named.items()}
     used = {*others, *(name.lower() for name in taken)}

@@ -37,7 +37,7 @@ _FOLDER = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
 _OPTIONS = {"partitions": "--partitions", "replicationFactor": "--replication-factor"}
 """Option of each field."""
 _REPLACED = ("spec", "lifecycle")
-"""Blocks of a file in whose place a tombstone has its lifecycle."""
+"""Blocks of a file that the lifecycle of a tombstone replaces."""
 _DIGITS = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
 _NOT_TEXT: Mapping[str, Content] = {"true": True, "false": False, "null": None}
 
@@ -101,7 +101,7 @@ def _require_sound(before: Tree, changed: Document) -> None:
 
 
 def _problem(found: Diagnostic) -> tuple[str, str, str, bool]:
-    """Without its place, which an edit before it moves."""
+    """Return the problem without its place, which an edit before it moves."""
     return found.file, found.code, found.summary, found.is_error
 
 

@@ -30,7 +30,7 @@ class Given:
     """One value, as one layer gives it."""
 
     written: str
-    """Text that stands in the file."""
+    """Text in the file."""
     layer: str
     """``environment defaults``, ``profile durable``, ``topic``, ``assignment``, ``built in`` and so on."""
     file: str | None = None
@@ -54,7 +54,7 @@ class Explained(Given):
     human: str | None = None
     """``7d`` for 604800000; None means that no larger unit fits."""
     later: str | None = None
-    """Why brokers of a later release refuse the value: ``Kafka 4.1 takes 1048576 or more``; None means that none do."""
+    """Reason why brokers of a later release refuse it: ``Kafka 4.1 takes 1048576 or more``; None means that none do."""
     overrode: tuple[Given, ...]
     """Values of lower layers, the nearest first."""
 
@@ -99,7 +99,7 @@ def explain(topics: Path, topic: str, environment: str) -> Explanation:
 
 
 def _source_of(tree: Tree, topic: str, environment: str, now: datetime) -> tuple[TopicSource, EnvironmentView]:
-    """The topic's file, and a view without any other topic."""
+    """Return the topic's file, and a view without any other topic."""
     names = [document.stem for document in tree.documents if document.kind == "Topic"]
     if topic not in names:
         close = similar_word(topic, names)
@@ -152,7 +152,7 @@ def _configs(topic: MergedTopic, view: EnvironmentView) -> Iterator[Explained]:
 
 
 def _layers(topic: MergedTopic, view: EnvironmentView) -> list[tuple[str, Section]]:
-    """By rank, the lowest first."""
+    """Return the layers by rank, the lowest first."""
     environment, spec = view.environment_spec, topic.source.spec
     name = spec.get("profile", str) or ""
     profile = view.profiles.get(name)
@@ -214,7 +214,7 @@ def explain_text(explanation: Explanation) -> str:
 
 
 def _value(value: Explained) -> str:
-    """``2592000000 (30d)``; also the written form where it differs from both."""
+    """Return ``2592000000 (30d)``; also the written form where it differs from both."""
     if value.value is None:
         return "no override (null)"
     written = "" if value.written in (value.value, value.human) else f"written {_cut(value.written)}"

@@ -31,7 +31,7 @@ class ConfigKind:
 
 
 Place = Kind | ConfigKind | None
-"""What a place in a file may hold. None means that it is left as it is written."""
+"""Kind of value that a place in a file may hold. None means that it is left as it is written."""
 PLACES: Mapping[FileKind, Place] = {kind: ModelKind(model) for kind, model in MODELS.items()}
 
 CanonicalValue = str | int | None | list["CanonicalValue"] | dict[str, "CanonicalValue"]
@@ -39,7 +39,7 @@ CanonicalValue = str | int | None | list["CanonicalValue"] | dict[str, "Canonica
 
 @cache
 def _ordered(model: type[Written]) -> Mapping[str, Kind]:
-    """The profile stands above the values that it gives, and configs, which are many, stand last."""
+    """Return the fields in order: the profile above the values that it gives, and configs, which are many, last."""
     places = {"profile": -1, "configs": 1}
     found = fields_of(model)
     return {name: found[name].kind for name in sorted(found, key=lambda name: places.get(name, 0))}

@@ -21,7 +21,7 @@ class FormatResult:
     """What formatting changes."""
 
     changed: list[str]
-    """Files whose text is not in its standard form."""
+    """Files that are not in the standard form."""
     left_alone: dict[str, Diagnostic]
     """First error of each file that has one."""
     files: int

@@ -24,11 +24,11 @@ VALUES_BY_ACTION: Mapping[Action, tuple[Sequence[str] | None, Sequence[str] | No
     "configure": (("configs",), ("configs",)),
     "delete": (("topic_id", "partitions"), None),
 }
-"""Fields that ``before`` and ``after`` of each action must have; None: they are null."""
+"""Fields that ``before`` and ``after`` of each action must have; None means that they are null."""
 
 _PARTITIONS: Schema = {"pattern": "^(0|[1-9][0-9]*)$"}
 _CODE: Schema = {"type": "string", "pattern": "^(TOP[1-8][0-9]{2}|[VQ][0-9]{2})$"}
-"""Codes are not listed: a program that reads them must take those of later versions too."""
+"""Schema of a code. It lists none: a program that reads codes must accept those of later versions too."""
 
 
 def schema_of_output(name: str, kind: type) -> Schema:
@@ -65,13 +65,13 @@ def _with_words(schema: Schema, kind: type) -> Schema:
 
 
 def _components(kind: type) -> tuple[Schema, dict[str, Schema]]:
-    """What msgspec says of a type, and of each class in it by name."""
+    """Return what msgspec says of a type, and of each class in it by name."""
     (root,), parts = msgspec.json.schema_components([kind], schema_hook=_of_object)
     return root, parts | ({Code.__name__: _CODE} if Code.__name__ in parts else {})
 
 
 def _of_object(kind: type) -> Schema:
-    """The schema of ``object``, the one type that msgspec does not know and that is dumped."""
+    """Return the schema of ``object``, the one type that msgspec does not know and that is dumped."""
     if kind is not object:
         raise NotImplementedError(kind)
     return {"description": "Any value."}
@@ -82,7 +82,7 @@ def _fields(schema: Schema) -> dict[str, Schema]:
 
 
 def _with_all_required(schema: Schema) -> Schema:
-    """A field with a default is always written too."""
+    """Require fields with a default too: they are always written."""
     if "properties" not in schema:
         return schema
     fields = _fields(schema)

@@ -41,7 +41,7 @@ KINDS: Mapping[str, type[Written]] = {
     "exceptions": ExceptionsFile,
     "owners": OwnersFile,
 }
-"""By the name of the schema's file, ``topic.v1.json``."""
+"""Kinds of files by the name of their schema, ``topic.v1.json``."""
 
 _WHOLE = "(0|[1-9][0-9]*)"
 _WHOLE_NUMBER = rf"^\s*[+-]?{_WHOLE}\s*$"
@@ -122,7 +122,7 @@ def sentences_of(kind: type) -> dict[str, str]:
 
 
 def _or_null(schema: Schema) -> Schema:
-    """Nothing behind the colon means that the field is not given."""
+    """Allow nothing behind the colon: then the field is not given."""
     if "$ref" in schema:
         return {"anyOf": [schema, {"type": "null"}]}
     nulls: Schema = {"enum": None, "anyOf": {"type": "null"}, "type": "null"}
@@ -144,7 +144,7 @@ def _as_json(default: object) -> object:
 
 
 def _schema(value: Kind, definitions: dict[str, Schema], kind: str) -> Schema:
-    """The schema of one kind of value, without null; models and configs are added to ``definitions``."""
+    """Return the schema of one kind of value, without null; models and configs are added to ``definitions``."""
     match value:
         case kinds.TextKind():
             return {"type": list(_ANY_SCALAR)} | ({"maxLength": value.longest} if value.longest else {})
@@ -194,7 +194,7 @@ def _assignment() -> Schema:
 
 
 def _config(config: TopicConfig) -> Schema:
-    """What one config may be; the keywords that begin with x- are for people who read the schema."""
+    """Return what one config may be; the keywords that begin with x- are for people who read the schema."""
     schema = _config_value(config)
     schema["description"] = " ".join([config.words, *_words_on_releases(config)])
     default = parse(config.name, config.default)
@@ -212,7 +212,7 @@ def _config(config: TopicConfig) -> Schema:
 
 
 def _words_on_releases(config: TopicConfig) -> Iterator[str]:
-    """Which releases have the config, and which take what, where not all take the same."""
+    """Yield which releases have the config, and which take what, if not all take the same."""
     if config.since > OLDEST:
         yield f"Since Kafka {config.since}."
     if config.removed_in:
@@ -244,7 +244,7 @@ def _config_value(config: TopicConfig) -> Schema:
 
 
 def _bounds_of(config: TopicConfig) -> Schema:
-    """The widest range of any release: a schema knows no cluster."""
+    """Return the widest range of any release: a schema knows no cluster."""
     least = min(form.constraint.min for form in config.forms)
     most = max(form.constraint.max for form in config.forms)
     bounds: Schema = {"minimum": least} if least > -_LARGEST_EXACT else {}

@@ -30,14 +30,14 @@ _ENTRY = re.compile(rb"([0-7]{6}) (blob|tree|commit) ([0-9a-f]{40,64}) +([0-9]+|
 _LINK, _SUBMODULE = b"120000", b"160000"
 _NOT_A_NAME = frozenset({"", ".", "..", ".git"})
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./-]*")
-"""A branch, tag or commit id that may stand in a command to copy."""
+"""Pattern of a branch, tag or commit id that may be in a command to copy."""
 _TRUST = re.compile(r"^\s*(git config --global --add safe\.directory .+)$", re.MULTILINE)
 """The command in git's answer where the repository belongs to another account."""
 _VERSION = re.compile(r"git version ([0-9]{1,4})\.([0-9]{1,4})")
 _MERGES_TREES = (2, 38)
 """The first git whose ``merge-tree`` has ``--write-tree``."""
 _NO_FILE = "not-followed"
-"""Where a link of the branch leads in our copy; what reads specs follows no link, and says so."""
+"""Target of the branch's links in our copy; the readers of specs follow no link, and say so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +225,7 @@ def _command(repository: Path, *arguments: str) -> list[str]:
 
 
 def _surroundings() -> Mapping[str, str]:
-    """Nobody is asked for a password, and git's sentences are English."""
+    """Keep git from asking for a password, and its sentences in English."""
     return {**own_surroundings(), "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 
 

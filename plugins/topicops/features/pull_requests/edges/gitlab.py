@@ -36,7 +36,7 @@ _WORDS = {
     "approved this merge request": ReviewVerdict.APPROVED,
     "unapproved this merge request": ReviewVerdict.DISMISSED,
 }
-"""What GitLab's own notes say. Before 18.5 they alone have the time of an approval."""
+"""Words of GitLab's own notes. Before 18.5 only they have the time of an approval."""
 _WANTS_CHANGES = "requested changes"
 _PUSHED = re.compile(r"added \d+ commits?\b")
 _QUICK_ACTION = re.compile(r"^([ \t]*)/(?=\w)", re.MULTILINE)

@@ -35,7 +35,7 @@ _ADVICE = {
 
 
 def utc(moment: datetime) -> datetime:
-    """The same time in UTC. Raises ``ForgeError`` for one that no review or comment has."""
+    """Return the same time in UTC. Raises ``ForgeError`` for one that no review or comment has."""
     try:
         return in_utc(moment)
     except ValueError as error:

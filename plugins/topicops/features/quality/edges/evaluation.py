@@ -38,7 +38,7 @@ Frames = Mapping[RowKind, DataFrame]
 
 
 def spec_frames(tables: RunTables) -> Frames:
-    """The kinds ``spec`` and ``spec_config``, from the table ``desired``."""
+    """Return the kinds ``spec`` and ``spec_config``, from the table ``desired``."""
     desired = tables.frame("desired")
     times = F.count(F.lit(1)).over(Window.partitionBy("topic"))
     return {
@@ -48,7 +48,7 @@ def spec_frames(tables: RunTables) -> Frames:
 
 
 def listed_frames(tables: RunTables) -> Frames:
-    """The kinds ``listed`` and ``live_config``, from the tables ``topics`` and ``partitions``."""
+    """Return the kinds ``listed`` and ``live_config``, from the tables ``topics`` and ``partitions``."""
     topics = tables.frame("topics")
     offline = (
         tables.frame("partitions")
@@ -68,7 +68,7 @@ def listed_frames(tables: RunTables) -> Frames:
 
 
 def partition_frames(tables: RunTables) -> Frames:
-    """The kinds ``partition`` and ``broker``: health, from the tables ``partitions`` and ``topics``."""
+    """Return the kinds ``partition`` and ``broker``: health, from the tables ``partitions`` and ``topics``."""
     staying = tables.assigned_partitions().filter(~F.col("is_deleting"))
     partition = with_health(tables, staying).select(*PartitionRow._fields)
     first = F.col("replicas")[0]
@@ -83,7 +83,7 @@ def partition_frames(tables: RunTables) -> Frames:
 
 
 def topic_frames(tables: RunTables, known: Afterwards) -> Frames:
-    """The kinds ``topic`` and ``config_znode``, from the table ``topics``."""
+    """Return the kinds ``topic`` and ``config_znode``, from the table ``topics``."""
     topics, spark = tables.frame("topics"), tables.spark
     without_id = F.concat(F.lit("czxid:"), F.coalesce(F.col("czxid").cast("string"), F.lit("None")))
     identity = F.coalesce("topic_id", without_id)
@@ -116,7 +116,7 @@ def topic_frames(tables: RunTables, known: Afterwards) -> Frames:
 
 
 def rows_frame(spark: SparkSession, kind: RowKind, rows: Sequence[tuple[object, ...]]) -> DataFrame:
-    """A few rows of one kind that Python knows, in the columns of their row type."""
+    """Return a few rows of one kind that Python knows, in the columns of their row type."""
     hints = get_type_hints(LAYOUTS[kind].row)
     columns = zip(*rows, strict=True) if rows else ((),) * len(hints)
     arrays = [pa.array(list(column), type=_TYPES[hint]) for column, hint in zip(columns, hints.values(), strict=True)]
@@ -146,12 +146,12 @@ def check_quality(
     expected: Mapping[RowKind, int],
     earlier: Callable[[], Frames] | None = None,
 ) -> tuple[QualityResult, ...]:
-    """One result for each rule of the suite, in the order of ``RULES``. A rule without rows holds.
+    """Return a result for each rule of the suite, in the order of ``RULES``. A rule without rows holds.
 
     Args:
         frames: The rows, by kind; a kind that is left out has none.
         expected: How many rows of a kind Spark must have looked at, where Python knows it.
-        earlier: Gives the rows before the changes; called only when a rule fails. None: they are not known.
+        earlier: Gives the rows before the changes; called only when a rule fails. None means that they are not known.
 
     Raises ``TopicopsError`` where Spark or Great Expectations failed.
     """
@@ -176,12 +176,12 @@ def check_quality(
 
 
 def one_frame(kinds: Iterable[DataFrame]) -> DataFrame:
-    """All rows of a suite: each kind fills its own columns and the columns that it shares with other kinds."""
+    """Return all rows of a suite: each kind fills its own columns and the columns that it shares with other kinds."""
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), kinds)
 
 
 def made_now(rows: DataFrame, kinds: Iterable[RowKind]) -> tuple[DataFrame, Frames]:
-    """The rows as ``one_frame`` gives them, and by kind; Spark makes them now, once for all jobs.
+    """Return the rows as ``one_frame`` gives them, and by kind; Spark makes them now, once for all jobs.
 
     With few rows, to plan how they are made is most of a job's time.
     """
@@ -191,13 +191,13 @@ def made_now(rows: DataFrame, kinds: Iterable[RowKind]) -> tuple[DataFrame, Fram
 
 class FailingRows(NamedTuple):
     old: int
-    """How many of them failed before the changes too."""
+    """Number of them that failed before the changes too."""
     examples: Sequence[Row]
     """``key``, ``shown``: JSON objects; ``so_before``: whether the row failed before too."""
 
 
 def name_rows(frames: Frames, rules: Sequence[Rule], earlier: Frames) -> Mapping[str, FailingRows]:
-    """The failing rows by rule; rows that did not fail in ``earlier`` come first. Two jobs for all rules."""
+    """Return the failing rows by rule; rows that did not fail in ``earlier`` come first. Two jobs for all rules."""
     failing = {rule: _failing(frames[rule.kind], rule, earlier.get(rule.kind)) for rule in rules}
     examples = reduce(DataFrame.union, [_examples(frame, rule) for rule, frame in failing.items()]).collect()
     failed_before = [
@@ -214,7 +214,7 @@ def name_rows(frames: Frames, rules: Sequence[Rule], earlier: Frames) -> Mapping
 
 
 def _failing(frame: DataFrame, rule: Rule, earlier: DataFrame | None) -> DataFrame:
-    """The rows that fail the rule, and whether a row of the same key failed it earlier: ``so_before``."""
+    """Return the rows that fail the rule, and whether a row of the same key failed it earlier: ``so_before``."""
     failing, key = frame.filter(~is_true(rule.holds)), LAYOUTS[rule.kind].key
     if earlier is None:
         return failing.withColumn(SO_BEFORE, F.lit(False))
@@ -226,7 +226,7 @@ def _failing(frame: DataFrame, rule: Rule, earlier: DataFrame | None) -> DataFra
 
 
 def _examples(failing: DataFrame, rule: Rule) -> DataFrame:
-    """The first rows in the order of their keys; only of these the shown columns are made."""
+    """Return the first rows in the order of their keys; only of these the shown columns are made."""
     key = LAYOUTS[rule.kind].key
     first = failing.orderBy(SO_BEFORE, *key).limit(MOST_EXAMPLES)
     return first.select(

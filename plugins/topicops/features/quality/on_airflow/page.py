@@ -54,7 +54,7 @@ def _rules(model: QualityModel, reports: Sequence[QualityReport]) -> list[Html |
 
 
 def _verdict(run: RunOf, reports: Sequence[QualityReport]) -> Html:
-    """The overall result in one line, with environment, cluster and time."""
+    """Return the overall result in one line, with environment, cluster and time."""
     results = [result for report in reports for result in report.results]
     newest = max(reports, key=lambda report: report.checked_at)
     rows = sum(result.rows_checked for result in results)
@@ -65,7 +65,7 @@ def _verdict(run: RunOf, reports: Sequence[QualityReport]) -> Html:
 
 
 def _missing(run: RunOf, reports: Iterable[QualityReport | None]) -> str:
-    """``after the changes``: which rules of the run have no result; empty: each has one."""
+    """Return ``after the changes``: which rules of the run have no result; empty: each has one."""
     found = {report.suite for report in reports if report}
     return " and ".join(f"{suite} the changes" for suite in suites_of(run) if suite not in found)
 
@@ -118,7 +118,7 @@ def _card(result: QualityResult, environment: str | None) -> Html:
 
 
 def _why(result: QualityResult, environment: str) -> Html | None:
-    """For the first topics: the way to the topic's page, and the command that asks the cluster."""
+    """Link the pages of the first topics, and give the command that asks the cluster."""
     topics = dict.fromkeys(str(example.row["topic"]) for example in result.examples if example.row.get("topic"))
     ways = [
         tag("li", topic_link(topic, "why"), ": ", tag("code", why_command(topic, environment)))
@@ -144,7 +144,7 @@ def _history(result: QualityResult) -> str:
 
 
 def _failing_rows(examples: Sequence[FailingRow]) -> Html:
-    """One column for each name that any of the rows has, in order of first appearance."""
+    """Draw a column for each name that any of the rows has, in order of first appearance."""
     names = list(dict.fromkeys(name for example in examples for name in example.row))
     rows = [[*(_value(example.row.get(name)) for name in names), _since(example)] for example in examples]
     return table([*(name.replace("_", " ") for name in names), "since"], rows, cls="rows")
@@ -163,7 +163,7 @@ def _since(example: FailingRow) -> Html | str:
 
 
 def _facts(model: QualityModel) -> list[Html | None]:
-    """Which brokers have unhealthy partitions, and who holds what; nothing of the first when all are healthy."""
+    """Show which brokers have unhealthy partitions (nothing when all are healthy), and who holds what."""
     facts = model.facts
     if facts is None:
         return []
@@ -177,7 +177,7 @@ def _facts(model: QualityModel) -> list[Html | None]:
 
 
 def _read_when(model: QualityModel) -> str:
-    """``before the changes, as the rules of 2026-11-25 17:05:37 UTC saw it``."""
+    """Return ``before the changes, as the rules of 2026-11-25 17:05:37 UTC saw it``."""
     report = model.after if model.facts_when == "after" else model.before
     seen = f", as the rules of {_moment(report.checked_at)} saw it" if report else ""
     return f"{model.facts_when} the changes of this run{seen}"
@@ -224,7 +224,7 @@ def _sign(tone: str) -> Html:
 
 
 def _tone(results: Iterable[QualityResult], missing: str = "") -> str:
-    """The tone of the worst result; never that of a success while results are missing."""
+    """Return the tone of the worst result; never that of a success while results are missing."""
     found = list(results)
     if any(result.is_critical_failure for result in found):
         return "bad"
@@ -238,5 +238,5 @@ def _moment(at: datetime) -> str:
 
 
 def _number(count: int | None) -> Html:
-    """A number in digits of equal width; empty where it is not known."""
+    """Return a number in digits of equal width; empty where it is not known."""
     return tag("span", "" if count is None else f"{count:,}", cls="number")

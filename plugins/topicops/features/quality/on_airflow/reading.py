@@ -19,27 +19,27 @@ class QualityModel:
     before: QualityReport | None = None
     after: QualityReport | None = None
     facts: Facts | None = None
-    """Of the newest snapshot."""
+    """Facts of the newest snapshot."""
     facts_when: FactsWhen = "before"
-    """Which of the run's snapshots that is."""
+    """Snapshot of the run that the facts come from."""
     history: tuple[RunQuality, ...] = ()
     """The last runs of the DAG that evaluated a rule, newest first."""
     without_rules: int = 0
-    """How many of its runs evaluated none."""
+    """Number of its runs that evaluated no rules."""
     quiet: str = ""
-    """Why the run ended after its snapshot, if it did; one sentence."""
+    """Reason why the run ended after its snapshot, if it did; one sentence."""
     problems: tuple[str, ...] = ()
     """Files that exist and cannot be read."""
 
 
 def suites_of(run: RunOf) -> tuple[QualitySuite, ...]:
-    """The suites of rules that a run of this DAG evaluates: an approval only sends, a drift run only looks."""
+    """Return the suites of rules that a run of this DAG evaluates: an approval only sends, a drift run only looks."""
     one: Mapping[str, tuple[QualitySuite, ...]] = {"approval": ("after",), "drift": ("before",)}
     return one.get(kind_of(run.dag_id) or "", ("before", "after"))
 
 
 def read_quality(home: Path, run: RunOf) -> QualityModel:
-    """Each file is read on its own, so a damaged file does not hide the others."""
+    """Read each file on its own, so a damaged file does not hide the others."""
     if run.environment is None:
         return QualityModel(run=run)
     reading = RunReading(opened(home, run.dag_id, run.run_id))

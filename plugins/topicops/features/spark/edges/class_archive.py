@@ -22,7 +22,7 @@ _TRAINING_TIMEOUT_S = 300.0
 
 
 def lacks_archive() -> bool:
-    """Whether Spark runs on this machine, and starts without an archive."""
+    """Return whether Spark runs on this machine, and starts without an archive."""
     if not (os.environ.get(SETTING) or DEFAULT).startswith("local"):
         return False
     try:
@@ -32,7 +32,7 @@ def lacks_archive() -> bool:
 
 
 def train_archive() -> Path | None:
-    """The archive for this Java and this Spark, created if it is missing; None when that fails."""
+    """Return the archive for this Java and this Spark, created if it is missing; None when that fails."""
     return created_archive("Spark", lambda: archive_path(driver_java()), _train)
 
 

@@ -24,7 +24,7 @@ _COUNTED_ONLY = (TopicClass.SAME, TopicClass.RETIRED)
 
 
 def spark_diff(desired: DataFrame, live: DataFrame) -> tuple[Delta, list[OwnedTopics]]:
-    """How desired and live topics differ, and how many of each owner and domain are in each class, in one action.
+    """Compare desired and live topics, and count the classes by owner and domain, in one action.
 
     The frames have the columns of ``DesiredRow`` with ``domain``, and of ``LiveRow``. Raises ``TopicopsError``.
     """
@@ -74,12 +74,12 @@ def by_class(compared: DataFrame, *, beside: Sequence[str] = ()) -> DataFrame:
 
 
 def _named(frame: DataFrame, side: str, fields: Sequence[str], *beside: str) -> DataFrame:
-    """The topic under a name of this side, the row as a struct that is named as the side is, and others."""
+    """Return the topic under a name of this side, the row as a struct that is named as the side is, and others."""
     return frame.select(F.col("topic").alias(f"{side}_topic"), F.struct(*fields).alias(side), *beside)
 
 
 def _changed() -> Column:
-    """Only topics that are present in both can differ in a field."""
+    """Compare fields only of topics that are present in both."""
     factor = F.col("desired.replication_factor")
     differs: Mapping[str, Column] = {
         "partitions": F.col("desired.partitions") != F.col("live.partitions"),
@@ -94,7 +94,7 @@ def _changed() -> Column:
 
 
 def _topic_class() -> Column:
-    """The same table as ``model.delta.class_of``."""
+    """Return the same table as ``model.delta.class_of``."""
     lifecycle = F.col("desired.lifecycle")
     is_live = F.col("presence") != "desired"
     is_gone = F.when(is_live, F.lit(TopicClass.TOMBSTONED.value)).otherwise(F.lit(TopicClass.RETIRED.value))
@@ -129,7 +129,7 @@ def _delta(classes: Iterable[Mapping[str, Any]]) -> Delta:
 
 
 def count_partitions(tables: RunTables) -> PartitionCounts:
-    """What is counted over all partitions, in one action; the same as ``steps.facts.partition_counts``.
+    """Return what is counted over all partitions, in one action; the same as ``steps.facts.partition_counts``.
 
     The snapshot must have partition states. Raises ``TopicopsError`` where Spark failed.
     """
@@ -152,7 +152,7 @@ def counted(tables: RunTables) -> DataFrame:
 
 
 def _held(tables: RunTables) -> Column:
-    """An item for each broker and rack that holds something of the partition."""
+    """Return an item for each broker and rack that holds something of the partition."""
     racks = F.array_compact(F.array_distinct(F.transform("replicas", tables.rack_of)))
     leader = F.filter(F.array("leader"), lambda broker: broker >= 0)
     return F.concat(
@@ -164,12 +164,12 @@ def _held(tables: RunTables) -> Column:
 
 
 def _unhealthy() -> Column:
-    """An item for each rule that the partition breaks, and each broker that makes it break the rule."""
+    """Return an item for each rule that the partition breaks, and each broker that makes it break the rule."""
     return F.flatten(F.array(*map(_items_of, CAUSES)))
 
 
 def _items_of(rule: str) -> Column:
-    """An item for each broker that makes the partition break the rule, or one without a broker; none if it holds."""
+    """Make an item for each broker that makes the partition break the rule, or one without broker; none if it holds."""
     brokers, holds = BROKERS_AT_FAULT[rule], F.coalesce(F.expr(HOLDS[rule]), F.lit(False))
     broken = F.expr(f"IF(size({brokers}) = 0, array(CAST(NULL AS int)), {brokers})")
     at_fault = F.when(holds, F.array().cast("array<int>")).otherwise(broken)

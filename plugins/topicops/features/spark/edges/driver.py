@@ -74,7 +74,7 @@ _kept: set[Path] = set()
 
 
 def local_driver(*, memory: str | None = None) -> SparkDriver:
-    """The driver on this machine, started at the first call; it ends with this process. Its heap is 1 GB by default.
+    """Return this machine's driver, started at the first call; it ends with this process. Its heap is 1 GB by default.
 
     Raises ``TopicopsError`` where there is no suitable Java, or the driver could not be started.
     """
@@ -84,7 +84,7 @@ def local_driver(*, memory: str | None = None) -> SparkDriver:
 
 
 def has_ended(*, wait_s: float = 0.0) -> bool:
-    """Whether Spark's Java process has ended, or ends within ``wait_s``: a new one needs a new Python process."""
+    """Return whether Spark's Java process has ended, or ends within ``wait_s``: a new one needs a new Python."""
     for driver in _started:
         with suppress(subprocess.TimeoutExpired):
             driver.gateway.proc.wait(wait_s)
@@ -93,14 +93,14 @@ def has_ended(*, wait_s: float = 0.0) -> bool:
 
 
 def training_driver(archive: Path) -> SparkDriver:
-    """The driver of this process, which will write ``archive`` when it ends."""
+    """Return the driver of this process, which will write ``archive`` when it ends."""
     options = (*local_options(folder := _own_folder()), f"-XX:ArchiveClassesAtExit={archive}")
     _started.append(_start_local(driver_java(), folder, DEFAULT_MEMORY, options))
     return _started[0]
 
 
 def cluster_driver(settings: Mapping[str, str]) -> SparkDriver:
-    """A driver for a cluster manager, started at the first call; it reads ``spark-defaults.conf`` and the like.
+    """Return a driver for a cluster manager, started at the first call; it reads ``spark-defaults.conf`` and the like.
 
     The settings go by a file that only this user can read, because every user sees a process's arguments.
     """
@@ -118,7 +118,7 @@ def cluster_driver(settings: Mapping[str, str]) -> SparkDriver:
 
 
 def kept_log() -> Path | None:
-    """The log of this process's driver, which then stays when this process ends; None: it says nothing."""
+    """Return the log of this process's driver, which then stays when it ends; None means that it says nothing."""
     for driver in _started:
         if driver.log.is_file() and driver.log.stat().st_size:
             _kept.add(driver.log)
@@ -150,7 +150,7 @@ def log4j2_flag() -> str:
 
 
 def archive_path(java: Path) -> Path:
-    """The path of the class-data archive for this Java, these jars and this warm-up, whether it exists or not."""
+    """Return the path of the class-data archive for this Java, these jars and this warm-up, also if it is missing."""
     jars = sorted(pyspark_jars().glob("*.jar"))
     # The archive has the classes that the warm-up loaded: one of an older warm-up lacks some.
     warm_up = sha256(_WARM_UP.read_bytes()).hexdigest()
@@ -257,7 +257,7 @@ def _is_not_of_py4j(record: logging.LogRecord) -> bool:
 
 
 def driver_java() -> Path:
-    """The Java for a driver. Raises ``TopicopsError`` where none fits, and for a uid without a name.
+    """Return the Java for a driver. Raises ``TopicopsError`` where none fits, and for a uid without a name.
 
     OpenShift gives such a uid to each container. Source: com.sun.security.auth.module.UnixLoginModule, by which Hadoop
     logs in; it takes no user without a name.
@@ -276,7 +276,7 @@ def driver_java() -> Path:
 
 
 def _java_first(java: Path) -> dict[str, str | None]:
-    """The environment in which Spark's scripts take this Java, even where it is a script without a home."""
+    """Return the environment in which Spark's scripts take this Java, even where it is a script without a home."""
     return {"JAVA_HOME": None, "PATH": f"{java.parent}{os.pathsep}{os.environ.get('PATH', '')}"}
 
 

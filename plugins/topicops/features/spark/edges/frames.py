@@ -27,9 +27,9 @@ _AS_PATTERNS = "__globPaths__"
 """An option of Spark's own reader (``DataSource.GLOB_PATHS_KEY``): whether ``[``, ``*`` match other names."""
 
 _SIGNS = frozenset("[]{}*?\\")
-"""Of Hadoop's patterns of file names."""
+"""Special characters of Hadoop's patterns of file names."""
 _REFUSALS = (AnalysisException, IllegalArgumentException, UnknownException, Py4JJavaError)
-"""Of a Spark that answers."""
+"""Errors of a Spark that answers."""
 _log = logging.getLogger(__name__)
 
 
@@ -40,7 +40,7 @@ class RunTables:
     spark: SparkSession
     folder: TableFolder
     head: ClusterSnapshot
-    """Its topics are not looked at."""
+    """Snapshot without its topics, which are not read."""
     _frames: dict[str, DataFrame] = field(default_factory=dict, init=False)
 
     def frame(self, name: str) -> DataFrame:
@@ -49,7 +49,7 @@ class RunTables:
         return self._frames[name]
 
     def assigned_partitions(self) -> DataFrame:
-        """The partitions that have replicas; while a reassignment runs, its target counts.
+        """Return the partitions that have replicas; while a reassignment runs, its target counts.
 
         Beside the table's columns: ``in_place`` (the replicas without those that are being added), ``least`` (the
         topic's ``min.insync.replicas``) and ``is_deleting``.
@@ -65,7 +65,7 @@ class RunTables:
         return assigned.withColumns({"replicas": replicas, "in_place": in_place}).join(topics, on="topic")
 
     def rack_of(self, broker: Column) -> Column:
-        """The broker's rack; null if it has none or is not registered."""
+        """Return the broker's rack; null if it has none or is not registered."""
         known = [F.lit(text) for pair in sorted(self.head.racks.items()) if pair[1] is not None for text in pair]
         return F.try_element_at(F.create_map(*known), broker) if known else F.lit(None)
 
@@ -106,12 +106,12 @@ def _racks_possible(tables: RunTables) -> Column:
 
 
 def least_in_sync(tables: RunTables) -> Column:
-    """The topic's own value, else the brokers' default."""
+    """Return the topic's own value, else the brokers' default."""
     return F.coalesce("min_insync_replicas", F.lit(min_insync_replicas({}, tables.head.broker_defaults)))
 
 
 def table_frame(spark: SparkSession, tables: TableFolder, name: str) -> DataFrame:
-    """One table. Spark reads the file itself, unless it runs elsewhere and does not find it: then the rows are sent.
+    """Return one table. Spark reads the file itself, unless it runs elsewhere without it: then the rows are sent.
 
     A Spark on this host reads a copy of a table that is in a store, so it needs neither the store's driver nor a key;
     and a copy where a Connect server would take the path for a pattern, since it does not get the option for that.
@@ -130,7 +130,7 @@ def table_frame(spark: SparkSession, tables: TableFolder, name: str) -> DataFram
 
 
 def _file_frame(spark: SparkSession, tables: TableFolder, name: str) -> DataFrame:
-    """The table, read by Spark itself, whatever characters the file's name has.
+    """Return the table, read by Spark itself, whatever characters the file's name has.
 
     Its columns are known, so that Spark need not look into the file to plan a query.
     """

@@ -35,7 +35,7 @@ from topicops.model.errors import TopicopsError, UsageError
 from topicops.model.ports import ConnectionSource
 
 START_S = 120.0
-"""How long Spark may take to start, or to take an application on; a cluster may have a queue."""
+"""Seconds that Spark may take to start, or to accept an application; a cluster may have a queue."""
 CLUSTER_START_S = 300.0
 CONNECT_S = 10.0
 _HERE = frozenset({LOOPBACK, "localhost", "::1"})
@@ -51,7 +51,7 @@ _OWN_DRIVER = {
 _ON_LOOPBACK = {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
 _ENDED = "Spark's Java process has ended"
 _ENDS_S = 1.0
-"""How long after its connections a Java process that was killed may end."""
+"""Seconds until a killed Java process ends, after its connections have ended."""
 # One row for each topic is little data: few tasks, and no planning between stages.
 _SMALL = {"spark.sql.shuffle.partitions": "2", "spark.sql.adaptive.enabled": "false"}
 
@@ -60,9 +60,9 @@ _INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.fact
 
 _MOST_CHARACTERS = 500
 _PACKAGE = re.compile(r"^(?:[a-z]\w*\.)+(?=[A-Z])")
-"""Of the class of a Java error."""
+"""Pattern of the package of a Java error."""
 _RPC_DETAILS = re.compile(r'details = "(.+)"')
-"""In the text of an error of gRPC, which takes many lines."""
+"""Pattern of the details in an error of gRPC, whose text has many lines."""
 _MOST_CAUSES = 20
 
 
@@ -86,14 +86,14 @@ class _Application:
 
 
 _applications: list[_Application] = []
-"""That of the block that runs now; pyspark allows one."""
+"""Application of the current block; pyspark allows one."""
 
 
 @contextmanager
 def spark_session(
     setting: str | None = None, *, connections: ConnectionSource = from_environment
 ) -> Iterator[SparkSession]:
-    """A session on ``setting``, which has one of the forms of ``TOPICOPS_SPARK``; None means that variable.
+    """Open a session on ``setting``, which has a form of ``TOPICOPS_SPARK``; None means that variable.
 
     An active session of this process is reused and left running, that of ``spark_application`` too. A new session is
     stopped at the end; its Java process is kept for the next session, until this process ends.
@@ -119,7 +119,7 @@ def spark_session(
 
 @contextmanager
 def spark_application(*, connections: ConnectionSource = from_environment) -> Iterator[None]:
-    """One application for all of a block: each ``spark_session`` in it has the same session.
+    """Keep one application for all of a block: each ``spark_session`` in it has the same session.
 
     A Spark of this machine starts beside the block's other work, and the first session waits for it. Elsewhere an
     application takes resources, so it starts when it is needed. Raises ``UsageError`` for a setting.
@@ -139,7 +139,7 @@ def spark_application(*, connections: ConnectionSource = from_environment) -> It
 
 
 def _running() -> SparkSession | None:
-    """The active session of this process. Raises ``TopicopsError`` when its Java process has ended."""
+    """Return the active session of this process. Raises ``TopicopsError`` when its Java process has ended."""
     # A process that was just killed refuses connections a moment before it has ended.
     with suppress(PySparkException, Py4JError, OSError):
         if not has_ended():
@@ -148,7 +148,7 @@ def _running() -> SparkSession | None:
 
 
 def reads_files_here(spark: SparkSession) -> bool:
-    """Whether all processes of this Spark run on this machine, so that each reads the files of its disk."""
+    """Return whether all processes of this Spark run on this machine, so that each reads the files of its disk."""
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         return spark.client.host.strip("[]") in _HERE
     master = str(spark.sparkContext.master)
@@ -159,13 +159,13 @@ def reads_files_here(spark: SparkSession) -> bool:
 
 
 def are_few(rows: int) -> bool:
-    """Whether planning a query over so many rows takes longer than its work; 0: the number is not known."""
+    """Return whether planning a query over so many rows takes longer than its work; 0: the number is not known."""
     return 0 < rows <= _FEW_ROWS
 
 
 @contextmanager
 def planned_for(spark: SparkSession, rows: int) -> Iterator[None]:
-    """Inside, Spark interprets a query over few rows: compiling one takes seconds, and reading so few does not."""
+    """Make Spark interpret a query over few rows: compiling one takes seconds, and reading so few does not."""
     if not are_few(rows):
         yield
         return
@@ -184,7 +184,7 @@ def _set(spark: SparkSession, conf: Mapping[str, str | None]) -> None:
 
 
 def arrow_rows(frame: DataFrame) -> pa.Table:
-    """All rows of the frame.
+    """Return all rows of the frame.
 
     ``toArrow`` of Spark Connect first asks for the schema (PySpark 4.3), so that the server plans the query twice.
     """
@@ -193,7 +193,7 @@ def arrow_rows(frame: DataFrame) -> pa.Table:
 
 
 def arrow_frame(spark: SparkSession, table: pa.Table) -> DataFrame:
-    """The table as a frame. The schema is given because Spark Connect needs it for an empty table."""
+    """Return the table as a frame. The schema is given because Spark Connect needs it for an empty table."""
     return spark.createDataFrame(table, schema=from_arrow_schema(table.schema))
 
 
@@ -213,7 +213,7 @@ def spark_errors(doing: str) -> Iterator[None]:
 
 
 def reason_of(error: Exception) -> str:
-    """What Spark says, and the deepest cause of it if that says something else; no traceback."""
+    """Return what Spark says, and the deepest cause of it if that says something else; no traceback."""
     first, *deeper = map(_first_line, _chain(error))
     if problem := noexec_problem(" ".join((first, *deeper))):
         return problem
@@ -225,7 +225,7 @@ def reason_of(error: Exception) -> str:
 
 
 def _chain(error: Exception) -> Iterator[str]:
-    """The texts of the error and of its causes, in Java or on the Connect server, the deepest last."""
+    """Yield the texts of the error and of its causes, in Java or on the Connect server, the deepest last."""
     if isinstance(error, Py4JJavaError):
         yield str(error)
         yield from _java_causes(error.java_exception)
@@ -241,7 +241,7 @@ def _chain(error: Exception) -> Iterator[str]:
 
 
 def _java_causes(throwable: JavaObject) -> Iterator[str]:
-    """Nothing more once the Java process has ended."""
+    """Yield the causes; nothing more once the Java process has ended."""
     for _ in range(_MOST_CAUSES):
         if throwable is None:
             return
@@ -287,7 +287,7 @@ def _port_problem(server: tuple[str, int]) -> str | None:
 
 
 def _connect(place: SparkPlace) -> SparkSession:
-    """A new session of a Connect server, which answers within seconds or is an error."""
+    """Return a new session of a Connect server, which answers within seconds or is an error."""
     import grpc  # type: ignore[import-untyped]
     from pyspark.errors.exceptions.connect import SparkConnectException
     from pyspark.sql.connect.client import DefaultChannelBuilder
@@ -317,7 +317,7 @@ def _connect(place: SparkPlace) -> SparkSession:
 
 
 def _context(place: SparkPlace) -> SparkContext:
-    """A context, with all settings of the place over those with which the driver was started."""
+    """Return a context, with all settings of the place over those with which the driver was started."""
     given = {**place.conf, **_EVERYWHERE, "spark.master": place.address}
     if place.kind == "local":
         driver = local_driver(memory=place.memory)

@@ -35,7 +35,7 @@ def warm_up(spark: SparkSession) -> None:
 
 
 def _tiny_tables(folder: Path) -> tuple[TableFolder, ClusterSnapshot]:
-    """One topic that differs from its spec, and whose only partition is offline."""
+    """Write one topic that differs from its spec, and whose only partition is offline."""
     wanted = DesiredTopic(name="topic", owner="", location=Location("topic.yaml", 1, 1), partitions=2)
     live = LiveTopic(name="topic", topic_id=None, assignment={0: (1,)}, states={}, overrides={"retention.ms": "1"})
     tables = TableFolder.at(folder)

@@ -15,7 +15,7 @@ from topicops.on_airflow.pages.parts import bar, empty, muted, with_query
 from topicops.steps.reporting.markup import Html, number, pill, table, tag, together
 
 Shares = Mapping[int, BrokerShare]
-"""What each broker has of all topics, by its id; also of brokers that are not registered."""
+"""Shares of all topics by broker id, also of brokers that are not registered."""
 NO_RACK = "no rack"
 
 

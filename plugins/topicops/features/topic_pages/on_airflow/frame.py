@@ -100,7 +100,7 @@ class News(NamedTuple):
     tone: str
     """``bad`` or ``warn``."""
     words: str
-    """For a list of environments: a few words."""
+    """Few words for a list of environments."""
     sentence: Html
 
 
@@ -149,7 +149,7 @@ def _keeps_away(pipeline: AirflowDag | None) -> Iterator[News]:
 
 
 def _is_newer(run: AirflowRun, indexed: Indexed) -> bool:
-    """Whether it may know more than the facts: it read them and is not over well, or it came after them."""
+    """Return whether it may know more than the facts: it read them and is not over well, or it came after them."""
     head = indexed.head
     if head is None or run.name == head.run:
         return True
@@ -176,12 +176,12 @@ def _sent(later: LaterRun, below: str) -> Html:
 
 
 def moment(at: datetime) -> str:
-    """With its age, because a time alone must be compared with the clock first."""
+    """Show a time with its age, so that people need not compare it with the clock."""
     return f"{at:%Y-%m-%d %H:%M:%S} UTC ({age(at)})"
 
 
 def age(at: datetime) -> str:
-    """``now``, ``12 min ago``, ``3 h ago``, ``5 days ago``; of a time to come ``in 12 min``."""
+    """Return ``now``, ``12 min ago``, ``3 h ago``, ``5 days ago``; of a time to come ``in 12 min``."""
     seconds = (now() - at).total_seconds()
     count = abs(seconds)
     if count < 60:

@@ -15,7 +15,7 @@ from topicops.on_airflow.names import KINDS
 from topicops.on_airflow.pages.airflow_state import AirflowDag
 
 DagsOf = Callable[[Collection[str]], Mapping[str, AirflowDag]]
-"""What Airflow knows of these DAGs, by id."""
+"""State of these DAGs in Airflow, by id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,15 +27,15 @@ class Indexed:
     head: IndexHead | None = None
     """None means that there is no index, or that it is damaged."""
     problem: str = ""
-    """Why there is none."""
+    """Reason why there is no index."""
     is_unreadable: bool = False
-    """Whether there is one, and nobody can read it."""
+    """Whether there is an index that cannot be read."""
     later: tuple[LaterRun, ...] = ()
-    """What was sent to the cluster after it was read."""
+    """Runs that sent something to the cluster after the index was read."""
     later_problem: str = ""
-    """Why nobody can say what was sent."""
+    """Reason why such runs are not known."""
     dags: Mapping[str, AirflowDag] = field(default_factory=dict)
-    """What Airflow knows of the environment's DAGs, by their ids."""
+    """State of the environment's DAGs in Airflow, by id."""
 
     @property
     def index(self) -> TopicIndex:

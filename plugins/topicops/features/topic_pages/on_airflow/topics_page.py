@@ -27,7 +27,7 @@ _ORDER_OF: Mapping[str, Order] = {
     "topic": "name", "state": "trouble", "partitions": "partitions",
     "owner and file": "owner", "last change": "changed",
 }  # fmt: skip
-"""What a click on a column's title sorts by."""
+"""Order by which a click on a column's title sorts."""
 _EVERYTHING = TopicsWanted()
 _CELL, _HEIGHT = 9, 16
 
@@ -57,7 +57,7 @@ def _parts(head: IndexHead, wanted: TopicsWanted, page: TopicsPage) -> Iterator[
 
 
 def _asked(wanted: TopicsWanted) -> dict[str, str]:
-    """The words of the address, without the place in the list."""
+    """Return the words of the address, without the place in the list."""
     found = {
         "q": wanted.q,
         "owner": wanted.owner,

@@ -17,7 +17,7 @@ PLACING: Mapping[str, PlacementFunction] = {"balanced": place_balanced, "kafka":
 
 
 def place(placement: str, request: PlacementRequest) -> Assignment:
-    """One row for each new partition: distinct live brokers, preferred leader first.
+    """Return a row for each new partition: distinct live brokers, preferred leader first.
 
     Rows that the spec gives (``request.manual``) take the place of the placement.
 

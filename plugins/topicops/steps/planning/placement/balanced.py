@@ -24,14 +24,14 @@ def place_balanced(request: PlacementRequest) -> Assignment:
 
 
 def _racks(request: PlacementRequest) -> dict[int, str]:
-    """A rack for each live broker; where racks do not count, as for single replicas, each broker has its own."""
+    """Return a rack for each live broker; where racks do not count, as for single replicas, each broker has its own."""
     known = known_racks(request.racks) if request.rack_aware else None
     racks = known if request.replication_factor > 1 else None
     return dict(racks) if racks else {broker: str(broker) for broker in request.racks}
 
 
 def spread_leaders(rows: Assignment, *, topic: Load, cluster: Load) -> Assignment:
-    """The rows in the order that spreads first replicas most evenly; every row keeps its brokers.
+    """Return the rows in the order that spreads first replicas most evenly; every row keeps its brokers.
 
     Even for the topic first, then for the cluster. A leader stays if no chain of exchanges makes it more even.
 
@@ -95,12 +95,12 @@ class _Ballot:
         return False
 
     def _is_lighter(self, taker: int, giver: int) -> bool:
-        """Whether moving one leader from ``giver`` to ``taker`` is more even."""
+        """Return whether moving one leader from ``giver`` to ``taker`` is more even."""
         to, of = self._leads[taker], self._leads[giver]
         return (to.of_topic, to.of_cluster) < (of.of_topic - 1, of.of_cluster - 1)
 
     def _reachable(self, giver: int) -> dict[int, int | None]:
-        """Brokers that a chain of exchanges can reach, with the partition that each would get; None: the giver."""
+        """Return brokers that a chain of exchanges can reach, with the partition of each; None means the giver."""
         handed: dict[int, int | None] = {giver: None}
         queue = deque([giver])
         while queue:
@@ -112,7 +112,7 @@ class _Ballot:
         return handed
 
     def _chain(self, handed: Mapping[int, int | None], taker: int) -> Iterable[tuple[int, int]]:
-        """Each partition of the chain and its next leader, from the taker back."""
+        """Return each partition of the chain and its next leader, from the taker back."""
         chain: list[tuple[int, int]] = []
         broker = taker
         while (partition := handed[broker]) is not None:

@@ -32,7 +32,7 @@ def start_and_shift(topic: str, brokers: int) -> tuple[int, int]:
 
 
 def expansion_as_broker(racks: Mapping[int, str | None], existing: Assignment, partitions: int) -> Assignment:
-    """The rows that a broker would add itself; racks count whenever brokers have them, whatever a spec says.
+    """Return the rows that a broker would add itself; racks count whenever brokers have them, whatever a spec says.
 
     Raises:
         BadPartitionCountError: Partition 0 is missing, or ``partitions`` is not above what exists.
@@ -98,7 +98,7 @@ def assign_replicas(
 def _row(
     order: Sequence[int], replication_factor: int, *, leader: int, shift: int, racks: Mapping[int, str] | None
 ) -> tuple[int, ...]:
-    """One partition's brokers: each next try one further, skipping a used rack or broker while another is unused."""
+    """Choose one partition's brokers: each try one further, skipping a used rack or broker while another is unused."""
     row = [order[leader]]
     tries = 0
     while len(row) < replication_factor:
@@ -117,7 +117,7 @@ def _rack_is_free(broker: int, row: Sequence[int], racks: Mapping[int, str] | No
 
 
 def rack_alternated(racks: Mapping[int, str]) -> tuple[int, ...]:
-    """All brokers, one from each rack in turn; racks in text order, brokers by id inside a rack.
+    """Return all brokers, one from each rack in turn; racks in text order, brokers by id inside a rack.
 
     Source: org.apache.kafka.admin.AdminUtils#getRackAlternatedBrokerList (3.9).
     """

@@ -15,7 +15,7 @@ class Tally:
     """The counts for one topic, on live brokers with their racks."""
 
     def __init__(self, racks: Mapping[int, str], *, topic: Load, cluster: Load) -> None:
-        """``cluster`` holds ``topic``; a broker that is not live may be in both."""
+        """Count a ``cluster`` that holds ``topic``; a broker that is not live may be in both."""
         self._racks = racks
         self._rack_sizes = Counter(racks.values())
         self._cluster = Counter(cluster.replicas)
@@ -26,7 +26,7 @@ class Tally:
             self._topic_by_rack[racks[broker]] += self._topic[broker]
 
     def grown(self, row: Sequence[int], size: int) -> tuple[int, ...]:
-        """The row filled up to ``size``, from unused racks while there are any, with the brokers that hold least.
+        """Fill the row up to ``size``, from unused racks while there are any, with the brokers that hold least.
 
         The first broker of a row counts as its leader.
         """
@@ -39,7 +39,7 @@ class Tally:
         return tuple(found)
 
     def shrunk(self, row: Sequence[int], size: int) -> tuple[int, ...]:
-        """The row cut down to ``size``: first brokers that share a rack go, then those with the most replicas.
+        """Return the row cut down to ``size``: first brokers that share a rack go, then those with the most replicas.
 
         The leader goes last among equals.
         """
@@ -51,7 +51,7 @@ class Tally:
         return tuple(found)
 
     def evened(self, rows: Assignment, before: Assignment) -> Assignment:
-        """The rows after every exchange of a broker for one with fewer replicas that costs nothing.
+        """Return the rows after every exchange of a broker for one with fewer replicas that costs nothing.
 
         An existing replica replaces an existing one, a new one a new one, and a row stays on as many racks. Rows are
         filled one after the other, so the first ones cannot know what the later ones take.
@@ -74,7 +74,7 @@ class Tally:
                         yield partition, taken, given
 
     def _is_lighter(self, given: int, taken: int) -> bool:
-        """Whether moving one replica from ``taken`` to ``given`` is more even."""
+        """Return whether moving one replica from ``taken`` to ``given`` is more even."""
         lighter = (self._topic[given], self._cluster[given])
         return lighter < (self._topic[taken] - 1, self._cluster[taken] - 1)
 
@@ -135,7 +135,7 @@ def load_table(live: ClusterSnapshot, changes: Sequence[Change], before: Load | 
 
 
 def live_load(live: ClusterSnapshot) -> Load:
-    """Of all live topics, as it will be when running reassignments have ended."""
+    """Count all live topics, as they will be after running reassignments."""
     if live.totals:
         return Load(replicas=live.totals.replicas, leaders=live.totals.first_replicas)
     return Load.of(topic.target_assignment for topic in live.topics.values())

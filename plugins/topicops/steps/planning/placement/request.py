@@ -28,7 +28,7 @@ class MixedRacksError(PlacementError):
 
 
 class BadAssignmentError(PlacementError):
-    """Replicas given by hand are not what Kafka asks for (Kafka's error 39)."""
+    """Replicas given by hand break Kafka's rules (Kafka's error 39)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +108,7 @@ def check_numbers(brokers: Sequence[int], partitions: int, replication_factor: i
 
 
 def place_by_hand(request: PlacementRequest) -> Assignment:
-    """The rows of the new partitions, as given.
+    """Return the rows of the new partitions, as given.
 
     Raises:
         BadAssignmentError: With every problem of the rows.
@@ -123,7 +123,7 @@ def place_by_hand(request: PlacementRequest) -> Assignment:
 
 
 def assignment_problems(rows: Assignment, request: PlacementRequest) -> Iterator[str]:
-    """One sentence for each rule that the rows break. On a create, Kafka itself checks only some of them."""
+    """Yield a sentence for each rule that the rows break. On a create, Kafka itself checks only some of them."""
     if not rows:
         yield "there is no row"
     elif sorted(rows) != list(range(request.partitions)):

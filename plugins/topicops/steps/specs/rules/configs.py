@@ -76,7 +76,7 @@ def small_numbers_have_a_unit(view: EnvironmentView) -> Iterator[Finding]:
 
 
 def _is_small(text: str, unit: Unit) -> bool:
-    """Whether it is a plain number below the first larger unit: below 1,000 ms, below 1,024 bytes."""
+    """Return whether it is a plain number below the first larger unit: below 1,000 ms, below 1,024 bytes."""
     _, larger, *_ = UNITS[unit].values()
     return text.isascii() and text.isdecimal() and 0 < int(text[:_LONGEST]) < larger
 
@@ -97,7 +97,7 @@ def _refused_value(config: TopicConfig, text: str, refusal: ConfigValueError, pl
 
 
 def _certain_value(config: TopicConfig, text: str, error: ConfigValueError) -> str | None:
-    """The only value that ``text`` can stand for, if a broker takes it."""
+    """Return the only value that ``text`` can stand for, if a broker takes it."""
     match error:
         case AmbiguousNumberError():
             suggestion = plain_number(text)
@@ -109,7 +109,7 @@ def _certain_value(config: TopicConfig, text: str, error: ConfigValueError) -> s
 
 
 def _refusal(config: TopicConfig, text: str) -> ConfigValueError | None:
-    """Why brokers refuse ``text`` for this config; None: they take it."""
+    """Return why brokers refuse ``text`` for this config; None means that they take it."""
     try:
         check_written(config, text)
     except ConfigValueError as error:
@@ -139,7 +139,7 @@ def _why_unusable(name: str, value: object, view: EnvironmentView) -> tuple[Code
 
 
 def _release_problem(name: str, view: EnvironmentView) -> str | None:
-    """Why a config of Kafka is not one of the environment's release, or does nothing there."""
+    """Return why a config of Kafka is not one of the environment's release, or does nothing there."""
     if name not in view.topic_configs:
         by_default = "" if "kafkaVersion" in view.environment_spec.section("cluster") else ", by default"
         return f"{no_such_config(name, view.release)}; cluster.kafkaVersion is {view.release}{by_default}"
@@ -234,7 +234,7 @@ def _is_longer(local: int, total: int) -> bool:
 
 
 def _was_longer(local: int, total: int) -> bool:
-    """As before ``TIERED_STORAGE``, where any number is above a total of -1."""
+    """Compare as before ``TIERED_STORAGE``, where any number is above a total of -1."""
     return local != AS_TOTAL and (local > total or local == UNLIMITED != total)
 
 

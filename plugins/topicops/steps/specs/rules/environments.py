@@ -54,7 +54,7 @@ def releases_are_supported(view: EnvironmentView) -> Iterator[Finding]:
 
 
 def _release_problem(written: str, release: Release | None, *, is_zookeeper: bool) -> tuple[Code, str, str] | None:
-    """A code, what is wrong, and what to do."""
+    """Return a code, what is wrong, and what to do."""
     if release is None:
         return Code.OUT_OF_RANGE, f"{written!r} is no Kafka version", f"write it like {USUAL}"
     if release < OLDEST:
@@ -123,7 +123,7 @@ def exceptions_are_current(view: EnvironmentView) -> Iterator[Finding]:
 
 
 def written_exceptions(view: EnvironmentView) -> Iterator[Section]:
-    """The entries of the environment file and of its file of exceptions."""
+    """Yield the entries of the environment file and of its file of exceptions."""
     lists = [view.environment_spec.section("policy").items("exceptions")]
     if view.exceptions is not None:
         lists.append(view.exceptions.spec.items("exceptions"))
@@ -153,7 +153,7 @@ def environments_come_after_others(view: EnvironmentView) -> Iterator[Finding]:
 
 
 def _way(start: str, end: str, after: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-    """The names from ``start`` to ``end``, each after the next one; empty: there is no way."""
+    """Return the names from ``start`` to ``end``, each after the next one; empty: there is no way."""
     ways: list[tuple[str, ...]] = [(start,)]
     seen = {start}
     while ways:

@@ -33,7 +33,7 @@ def name_problem(name: str) -> tuple[Code, str] | None:
 
 
 def folded(name: str) -> str:
-    """A name as Kafka's metrics spell it; two topics may not share it. Source: Topic#unifyCollisionChars."""
+    """Return a name as Kafka's metrics spell it; two topics may not share it. Source: Topic#unifyCollisionChars."""
     return name.replace(".", "_")
 
 
@@ -132,7 +132,7 @@ def other_names_differ_by_more_than_case(view: EnvironmentView) -> Iterator[Find
 
 
 def _look_alikes(topics: Iterable[TopicSource]) -> Iterator[list[TopicSource]]:
-    """Groups of names with one skeleton; any two names that clash have the same one."""
+    """Yield groups of names with one skeleton; any two names that clash have the same one."""
     groups: defaultdict[str, list[TopicSource]] = defaultdict(list)
     for topic in topics:
         if topic.name is not None:

@@ -23,7 +23,7 @@ from topicops.steps.specs.suggestions import meant
 
 @lru_cache(maxsize=64)
 def whole_match(pattern: str) -> Callable[[str], bool]:
-    """Whether a whole text matches ``pattern``, in the syntax of Rust's regex crate, which pydantic brings.
+    """Return whether a whole text matches ``pattern``, in the syntax of Rust's regex crate, which pydantic brings.
 
     Raises ``ValueError``: It is no such expression; the text says why, in one line.
     """
@@ -150,7 +150,7 @@ def _allowed_owners(view: EnvironmentView) -> Sequence[str] | None:
 
 
 def _that_shall_exist(view: EnvironmentView) -> Iterator[TopicSource]:
-    """A topic that is to be deleted may have any name, labels and owner."""
+    """Yield topics that are not to be deleted: a deleted one may have any name, labels and owner."""
     return (topic for topic in view.here if topic.shall_exist)
 
 

@@ -24,7 +24,7 @@ def numbers_are_given(view: EnvironmentView) -> Iterator[Finding]:
 
 
 def not_given(name: str) -> str:
-    """What is wrong where no layer has this field."""
+    """Return what is wrong where no layer has this field."""
     return f"no layer gives {name}"
 
 
@@ -56,7 +56,7 @@ def replication_is_high_enough(view: EnvironmentView) -> Iterator[Finding]:
 
 
 def _limit(view: EnvironmentView, block: str, name: str) -> Setting | None:
-    """The limit in the environment file; None where the file leaves it to the default."""
+    """Return the limit in the environment file; None where the file leaves it to the default."""
     section = view.environment_spec.section(block)
     found = section.values.get(name)
     return Setting(found.value, section.file, found.span, found.key) if found else None

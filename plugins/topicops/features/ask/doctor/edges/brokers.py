@@ -44,7 +44,7 @@ SETTINGS = (
     SETTING_OF_3_4,
     *SETTINGS_OF_TOPICS,
 )
-"""What a broker is asked for."""
+"""Settings that a broker is asked for."""
 SETTINGS_OF_MIGRATION = (
     *SETTINGS,
     "broker.id",
@@ -57,7 +57,7 @@ SETTINGS_OF_MIGRATION = (
     "zookeeper.metadata.migration.enable",
     *GONE_SETTINGS,
 )
-"""What a broker is asked for before a migration to KRaft."""
+"""Settings that a broker is asked for before a migration to KRaft."""
 
 
 def kafka_facts(
@@ -161,7 +161,7 @@ def _topic_operations(
 
 
 def _rights(future: Future[Any]) -> frozenset[str] | None:
-    """The operations allowed on one topic, none where it may not be described; None: not known."""
+    """Return the operations allowed on one topic, none where it may not be described; None means not known."""
     if not future.done():
         return None
     error = future.exception()
@@ -172,7 +172,7 @@ def _rights(future: Future[Any]) -> frozenset[str] | None:
 
 
 def _principal(properties: Mapping[str, str]) -> str:
-    """The SASL user, ``anonymous``, or how the identity logs in."""
+    """Return the SASL user, ``anonymous``, or how the identity logs in."""
     user = properties.get("sasl.username")
     if user:
         return f"User:{printable(user)}"

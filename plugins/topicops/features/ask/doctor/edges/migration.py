@@ -22,14 +22,14 @@ from topicops.model.printable import printable
 T = TypeVar("T")
 CONFIG = "/config"
 COPIED_CONFIGS = [f"{CONFIG}/{kind}" for kind in ("brokers", "changes", "clients", "ips", "topics", "users")]
-"""Below ``/config``: those that a migration reads, and the notifications, which need no copy."""
+"""Znodes below ``/config`` that a migration reads, and the notifications, which need no copy."""
 ELECTION = "/admin/preferred_replica_election"
 TOKENS = "/delegation_token/tokens"
 SCRAM = frozenset({"SCRAM-SHA-256", "SCRAM-SHA-512"})
 ENCRYPTED = ("sasl.jaas.config", ".password", "ssl.keystore.key", "ssl.keystore.certificate.chain", "certificates")
-"""How names of settings end that a broker encrypts. Source: kafka.server.DynamicBrokerConfig#isPasswordConfig."""
+"""Endings of settings that a broker encrypts. Source: kafka.server.DynamicBrokerConfig#isPasswordConfig."""
 WINDOW = 500
-"""How many requests are in flight."""
+"""Number of requests in flight."""
 
 
 def migration_facts(reader: ZooKeeperReader) -> MigrationFacts:
@@ -100,7 +100,7 @@ class _Reading:
 
 
 def _not_numbers(quotas: Mapping[str, Mapping[str, str]]) -> Iterator[str]:
-    """Source: kafka.server.ZkAdminManager#clientQuotaPropsToDoubleMap, which raises for them."""
+    """Yield bad quotas. Source: kafka.server.ZkAdminManager#clientQuotaPropsToDoubleMap, which raises for them."""
     for path, found in quotas.items():
         for name in sorted(found.keys() - SCRAM):
             try:

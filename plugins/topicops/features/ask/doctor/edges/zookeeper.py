@@ -32,7 +32,7 @@ FEATURE = "/feature"
 KNOWS_IDENTITIES = (3, 7)
 """The first release of ZooKeeper that answers ``WhoAmI``."""
 PATIENCE_S = 4.0
-"""How long one server may take for ``srvr``."""
+"""Seconds that one server may take for ``srvr``."""
 MOST_ANSWER_BYTES = 1 << 16
 _VERSION = re.compile(r"^Zookeeper version: ([0-9][^-, ]*)", re.MULTILINE)
 _MODE = re.compile(r"^Mode: (\S+)", re.MULTILINE)
@@ -131,7 +131,7 @@ def undecodable_znodes(reader: ZooKeeperReader) -> tuple[str, ...]:
 def _tried(
     reader: ZooKeeperReader, paths: Sequence[str], decode: Callable[[str, bytes | None], T]
 ) -> tuple[dict[str, T], list[str]]:
-    """The decoded znodes by path, and the problems of the others."""
+    """Return the decoded znodes by path, and the problems of the others."""
     read = read_batched if reader.knows_multi_read else read_pipelined
     decoded, problems = {}, []
     for path, znode in zip(paths, read(reader.session, paths), strict=True):
@@ -165,7 +165,7 @@ def _migration(session: ZooKeeperSession) -> Migration:
 
 
 def identities_of(session: ZooKeeperSession, *, request: type[WhoAmI] = WhoAmI) -> tuple[str, ...] | None:
-    """The identities that the server gives this session, ``scheme:id`` each; None if it does not know the request."""
+    """Return the identities of this session at the server, ``scheme:id`` each; None if it lacks the request."""
     pending = session.client.handler.async_result()
     session.client._call(request(), pending)  # noqa: SLF001 - kazoo has no public way to add a request
     try:
@@ -179,7 +179,7 @@ def identities_of(session: ZooKeeperSession, *, request: type[WhoAmI] = WhoAmI) 
 
 
 def _may_create(session: ZooKeeperSession, path: str, identities: Sequence[str] | None) -> bool | None:
-    """Whether the ACL of ``path`` lets one of ``identities`` create a znode below it; None: not known."""
+    """Return whether the ACL of ``path`` lets one of ``identities`` create a znode below it; None means not known."""
     try:
         found = session.wait_for(path, session.client.get_acls_async(path))
     except ClusterError:

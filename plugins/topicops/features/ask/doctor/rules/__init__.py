@@ -41,7 +41,7 @@ def examine(facts: DoctorFacts) -> DoctorReport:
 
 
 def examine_for_kraft(facts: DoctorFacts) -> DoctorReport:
-    """What stands in the way of a migration from ZooKeeper to KRaft; nothing once it has begun."""
+    """Return what stands in the way of a migration from ZooKeeper to KRaft; nothing once it has begun."""
     if migration.is_migrating(facts):
         return kraft_report(
             facts.environment.name,
@@ -58,7 +58,7 @@ def examine_for_kraft(facts: DoctorFacts) -> DoctorReport:
 
 
 def kraft_report(environment: str, sentence: str) -> DoctorReport:
-    """The report on a cluster that needs no rule, because KRaft rules it."""
+    """Return the report on a cluster that needs no rule, because KRaft rules it."""
     return DoctorReport(environment=environment, facts={"mode": sentence}, verdict="Nothing to examine")
 
 
@@ -139,7 +139,7 @@ def _rights(kafka: KafkaFacts) -> str:
 
 
 def _by_text(found: Mapping[KafkaRole, str]) -> str:
-    """``reader, applier: anonymous; deleter: User:ops``."""
+    """Return ``reader, applier: anonymous; deleter: User:ops``."""
     return "; ".join(f"{_joined(roles)}: {text}" for text, roles in _grouped(found).items())
 
 

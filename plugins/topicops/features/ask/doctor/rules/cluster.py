@@ -18,7 +18,7 @@ NEEDED_OPERATIONS: Mapping[KafkaRole, frozenset[str]] = {
     "applier": frozenset({"DESCRIBE", "CREATE"}),
     "deleter": frozenset({"DESCRIBE"}),
 }
-"""On the cluster; CREATE may be given for a prefix of names instead."""
+"""Operations on the cluster by role; CREATE may be given for a prefix of names instead."""
 CHANGING_OPERATIONS = frozenset({"ALTER", "ALTER_CONFIGS", "CLUSTER_ACTION", "CREATE", "DELETE"})
 NEEDED_TOPIC_OPERATIONS: Mapping[KafkaRole, frozenset[str]] = {
     "reader": frozenset({"DESCRIBE"}),
@@ -27,7 +27,7 @@ NEEDED_TOPIC_OPERATIONS: Mapping[KafkaRole, frozenset[str]] = {
 }
 PROTOCOL = "inter.broker.protocol.version"
 CLOCK_TOLERANCE_MS = 10_000
-"""On a busy machine, seconds may pass between a time stamp and the write that carries it."""
+"""Tolerance for the clock: on a busy machine, seconds may pass between a time stamp and the write that carries it."""
 FIX_BY_AREA: Mapping[Area, str] = {
     "zookeeper": "correct cluster.zookeeper in the environment, or the connection",
     "snapshot": "do what the message says; without a snapshot there is no plan",
@@ -304,7 +304,7 @@ class SettingsRules(Rules):
 
 
 def _setting_text(config: str, row: DefaultOnBrokers, settings: Mapping[int, Mapping[str, str]]) -> str:
-    """``log.retention.hours=168 on broker 1``; where a broker has no such setting, Kafka's own default."""
+    """Return ``log.retention.hours=168 on broker 1``; where a broker has no such setting, Kafka's own default."""
     by_name = settings[row.brokers[0]]
     name = setting_in_force(config, by_name)
     return f"{f'{name}={by_name[name]}' if name else row.text} on {brokers_text(row.brokers)}"

@@ -188,12 +188,12 @@ def _topic_bytes(topic: LiveTopic) -> int:
 
 
 def _staying(live: ClusterSnapshot) -> Iterator[LiveTopic]:
-    """Topics without a deletion marker: those that are being deleted have lost their leaders on purpose."""
+    """Yield topics without a deletion marker: those that are being deleted have lost their leaders on purpose."""
     return (topic for name, topic in sorted(live.topics.items()) if name not in live.deleting)
 
 
 def _led(live: ClusterSnapshot) -> Iterator[tuple[LiveTopic, int, PartitionHealth]]:
-    """Each partition that has a state."""
+    """Yield each partition that has a state."""
     return (
         (topic, p, health_of(topic, p, live.brokers)) for topic in _staying(live) for p in sorted(topic.states or ())
     )

@@ -34,14 +34,14 @@ STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 
 def is_migrating(facts: DoctorFacts) -> bool:
-    """Whether a KRaft controller rules, and brokers are in migration mode."""
+    """Return whether a KRaft controller rules, and brokers are in migration mode."""
     if facts.migration is None or facts.migration.kraft_controller is None or facts.kafka is None:
         return False
     return any(broker.settings.get(MIGRATION_SWITCH) == "true" for broker in facts.kafka.brokers.values())
 
 
 def is_left_over(facts: DoctorFacts) -> bool:
-    """Whether ZooKeeper has the marks of a migration that brokers know nothing of, or that no controller leads."""
+    """Return whether ZooKeeper has marks of a migration that brokers do not know, or that no controller leads."""
     if facts.zookeeper is None or facts.migration is None or facts.kafka is None or is_migrating(facts):
         return False
     return facts.zookeeper.migration == "begun" or facts.migration.kraft_controller is not None
