@@ -20,11 +20,11 @@ from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.model.cluster.snapshot import LogDirectories
 from topicops_local.cluster import LocalCluster
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.soak
 KINDS = [
     pytest.param("", id="ZooKeeper"),
-    pytest.param("3.9", id="KRaft 3.9", marks=pytest.mark.soak),
-    pytest.param("4.4", id="KRaft 4.4", marks=pytest.mark.soak),
+    pytest.param("3.9", id="KRaft 3.9"),
+    pytest.param("4.4", id="KRaft 4.4"),
 ]
 BROKER = 1
 
@@ -133,7 +133,6 @@ def test_a_failed_disk_of_a_live_broker(half_dead: HalfDead) -> None:
     assert "orders" in new_admin(half_dead.cluster.bootstrap_servers).list_topics(timeout=10).topics
 
 
-@pytest.mark.soak
 def test_a_delete_that_somebody_else_sent_waits_for_the_disk_and_ends_with_a_new_one(
     cluster_home: Path, workspace: Workspace
 ) -> None:

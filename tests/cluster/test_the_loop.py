@@ -185,19 +185,19 @@ def test_a_paused_broker_that_is_still_registered_is_not_healthy(live: Workspace
 def test_a_broker_killed_in_the_middle_leaves_a_report_and_running_again_ends_verified(
     live: Workspace, cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for n in range(60):
+    for n in range(12):
         live.topic(f"many-{n:02}", partitions=3)
     live.verify = {"leaders": "10s", "isr": "10s", "metadata": "10s"}
     live.plan()
     seen: list[str] = []
 
-    def kill_at_twenty(line: str) -> None:
+    def kill_at_four(line: str) -> None:
         if line.endswith(": done"):
             seen.append(line)
-            if len(seen) == 20:
+            if len(seen) == 4:
                 cluster.kill(2)
 
-    monkeypatch.setattr("topicops.cli.runs.progress", kill_at_twenty)
+    monkeypatch.setattr("topicops.cli.runs.progress", kill_at_four)
     broken = live.apply()
     cluster.start_broker(2)
     live.plan()

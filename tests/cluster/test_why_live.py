@@ -1,6 +1,6 @@
 """Troubles, planted on a real cluster: `why` names each, and what it prints to type cures it.
 
-`make test` plants two that take a second or two; `make soak` plants all, also on old releases with the tools of those.
+`make test` plants one that takes a second or two; `make soak` plants all, also on old releases with the tools of those.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from confluent_kafka.admin import ConfigResource, NewTopic
 
 from fixtures.admin import new_admin
 from fixtures.kafka_tool import FLAGS
-from fixtures.live import cluster_spec, look, until, zookeeper
+from fixtures.live import cluster_spec, look, remove_topics, until, zookeeper
 from fixtures.workspace import Workspace
 from topicops.edges.kafka.questions.broker_views import BrokerViews
 from topicops.features.shared.java import find_java
@@ -55,10 +55,10 @@ MAINS: Mapping[str, Mapping[str, str]] = {
     },
 }
 """What Kafka's scripts start, by release; the newest one stands for a tool that the page says to take from there."""
-ON_OLD = [pytest.param("", id="usual"), *(pytest.param(v, id=v, marks=pytest.mark.soak) for v in (ELECTS_BY_TOOL, OLD))]
+RELEASES = [pytest.param("", id="usual"), *(pytest.param(v, id=v) for v in (ELECTS_BY_TOOL, OLD))]
 
 
-@pytest.fixture(scope="module", params=ON_OLD)
+@pytest.fixture(scope="module", params=RELEASES)
 def kafka(request: pytest.FixtureRequest) -> str:
     """The version of the cluster; empty for the usual one."""
     return str(request.param)
@@ -342,7 +342,18 @@ def test_8_a_value_that_brokers_cannot_read_is_taken_out(asked: Asked) -> None:
     assert dict(look(asked.cluster).topics["spoilt"].overrides) == {"max.message.bytes": "2000000"}
 
 
+def test_without_a_controller_a_new_topic_waits(local_cluster: LocalCluster, workspace: Workspace) -> None:
+    workspace.cluster = cluster_spec(local_cluster)
+    without_a_controller(Asked(workspace, local_cluster))
+    remove_topics(local_cluster, ["waiting"])
+
+
+@pytest.mark.soak
 def test_9_without_a_controller_a_new_topic_waits_until_one_is_elected(asked: Asked) -> None:
+    without_a_controller(asked)
+
+
+def without_a_controller(asked: Asked) -> None:
     with zookeeper(asked.cluster) as client:
         old = client.get("/controller")[0]
         while True:  # a broker may be faster

@@ -103,7 +103,7 @@ def test_a_port_of_zookeeper_is_named_where_a_broker_was_meant(
     assert f"{place}: ZooKeeper answers here, not a Kafka broker" in init(capsys, "--bootstrap-servers", place)
 
 
-@pytest.mark.usefixtures("live")
+@pytest.mark.usefixtures("live", "impatient")
 def test_a_port_of_a_broker_is_named_where_zookeeper_was_meant(
     cluster: LocalCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:

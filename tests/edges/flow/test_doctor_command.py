@@ -43,6 +43,7 @@ def test_silent_brokers_leave_the_rest_to_be_looked_at(workspace: Workspace, chr
     assert "auto-create" in json.loads(ended.out)["rules_not_applied"]
 
 
+@pytest.mark.usefixtures("impatient")
 def test_an_unreachable_zookeeper_is_a_finding_with_its_address(workspace: Workspace) -> None:
     aim(workspace, "127.0.0.1:1/kafka")
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from kazoo.client import KazooClient
 
+from fixtures.live import tree_of
 from fixtures.workspace import Ended, Workspace
 from fixtures.znode_tree import BASE, CLUSTER_ID, lay
-from fixtures.zookeeper import Chroot, ZooKeeperServer
+from fixtures.zookeeper import Chroot
 
 NO_BROKERS = {path: data for path, data in BASE.items() if not path.startswith("/brokers/ids/")} | {"/brokers/ids": ""}
 
@@ -21,15 +21,6 @@ def aim(workspace: Workspace, hosts: str, *, cluster_id: str = CLUSTER_ID) -> No
     """Point the workspace's environment at a ZooKeeper, and describe a topic that it does not have."""
     workspace.cluster = {**workspace.cluster, "id": cluster_id, "zookeeper": {"hosts": hosts}}
     workspace.topic("orders")
-
-
-def tree_of(client: KazooClient, path: str = "/") -> Mapping[str, tuple[bytes | None, int]]:
-    """Every znode below, with its data and version."""
-    data, stat = client.get(path)
-    found = {path: (data, stat.version)}
-    for child in client.get_children(path):
-        found |= tree_of(client, f"{path.rstrip('/')}/{child}")
-    return found
 
 
 def assert_one_sentence(ended: Ended, status: int, *words: str) -> None:
@@ -62,7 +53,8 @@ def test_a_wrong_chroot_is_no_empty_cluster(workspace: Workspace, chroot: Chroot
     assert tree_of(chroot.client) == before
 
 
-def test_a_zookeeper_that_is_down_is_named(workspace: Workspace, zookeeper: ZooKeeperServer) -> None:
+@pytest.mark.usefixtures("impatient")
+def test_a_zookeeper_that_is_down_is_named(workspace: Workspace) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{taken.getsockname()[1]}"
@@ -133,9 +125,7 @@ def test_bad_specs_are_all_told_and_no_connection_is_opened(workspace: Workspace
     assert "Traceback" not in ended.err
 
 
-@pytest.mark.parametrize(
-    "arguments", [("plan",), ("plan", "--environment", "nowhere"), ("apply", "missing.json"), ("fly",)]
-)
+@pytest.mark.parametrize("arguments", [("plan", "--environment", "nowhere"), ("apply", "missing.json"), ("fly",)])
 def test_bad_usage_is_one_clear_line(workspace: Workspace, arguments: tuple[str, ...]) -> None:
     ended = workspace.run(*arguments)
 
