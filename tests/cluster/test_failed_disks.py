@@ -14,7 +14,7 @@ from confluent_kafka import TopicCollection
 from confluent_kafka.admin import NewTopic
 
 from fixtures.admin import new_admin
-from fixtures.live import cluster_spec, look, until
+from fixtures.live import cluster_spec, look, spec_by_brokers, until
 from fixtures.workspace import Ended, Workspace
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.model.cluster.snapshot import LogDirectories
@@ -88,11 +88,7 @@ def half_dead(cluster_home: Path, workspace: Workspace, request: pytest.FixtureR
     settings = {"log.dirs": "data,spare", "replica.lag.time.max.ms": "3000", "num.partitions": "1"}
     kafka = str(request.param)
     cluster = LocalCluster.up(cluster_home, broker_properties=settings, kraft=bool(kafka), kafka=kafka or None)
-    if kafka:
-        kraft = {"id": cluster.cluster_id, "kafkaVersion": kafka, "source": "kafka", "lease": "file"}
-        workspace.cluster = {"class": "sandbox", **kraft, "kafka": {"bootstrapServers": cluster.bootstrap_servers}}
-    else:
-        workspace.cluster = cluster_spec(cluster)
+    workspace.cluster = {**spec_by_brokers(cluster), "kafkaVersion": kafka} if kafka else cluster_spec(cluster)
     return HalfDead(cluster, workspace)
 
 

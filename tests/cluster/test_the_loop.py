@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from fixtures.admin import new_admin
+from fixtures.cluster import running
 from fixtures.live import cluster_spec, create_topics, look, remove_topics, until
 from fixtures.workspace import Workspace
 from topicops.model.cluster.snapshot import LiveTopic
@@ -23,9 +24,8 @@ KINDS = {"growing": 20, "drifting": 20, "going": 10}
 @pytest.fixture(scope="module")
 def cluster(fast_folder: Path) -> Iterator[LocalCluster]:
     """A cluster of this module's own: its tests count all topics."""
-    cluster = LocalCluster.up(fast_folder / "loop-cluster")
-    yield cluster
-    cluster.down(now=True)
+    with running(fast_folder / "loop-cluster") as cluster:
+        yield cluster
 
 
 @pytest.fixture
@@ -43,11 +43,6 @@ def live(cluster: LocalCluster, workspace: Workspace) -> Iterator[Workspace]:
 
 def topics_of(cluster: LocalCluster) -> Mapping[str, LiveTopic]:
     return look(cluster).topics
-
-
-def wait_for(futures: Mapping[object, object]) -> None:
-    for future in futures.values():
-        future.result(60)  # type: ignore[attr-defined]
 
 
 def by_hand(
@@ -155,7 +150,7 @@ def test_a_topic_that_moved_since_the_plan_is_refused_with_old_and_new_value(
     for name in others:
         live.topic(name)
     live.plan()
-    wait_for(admin.create_partitions([NewPartitions("moving", 3)]))
+    admin.create_partitions([NewPartitions("moving", 3)])["moving"].result(60)
 
     applied = live.apply()
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.cluster import running
 from fixtures.live import cluster_spec, zookeeper
 from fixtures.workspace import Workspace
 from topicops import cli
@@ -39,11 +40,8 @@ def cluster(fast_folder: Path, client_port: int) -> Iterator[LocalCluster]:
         "inter.broker.listener.name": "PLAINTEXT",
     }
     home = fast_folder / "advertised-cluster"
-    try:
-        yield LocalCluster.up(home, brokers=1, broker_ports=[port], broker_properties=properties)
-    finally:
-        if found := LocalCluster.find(home):
-            found.down(now=True)
+    with running(home, brokers=1, broker_ports=[port], broker_properties=properties) as cluster:
+        yield cluster
 
 
 @pytest.fixture
