@@ -31,7 +31,8 @@ def cluster(kraft_cluster: LocalCluster) -> Iterator[LocalCluster]:
     create_topics(kraft_cluster.bootstrap_servers, *new)
     yield kraft_cluster
     kraft_cluster.start_broker(STOPPED)
-    for deleted in new_admin(kraft_cluster.bootstrap_servers).delete_topics(list(ROWS)).values():
+    admin = new_admin(kraft_cluster.bootstrap_servers)
+    for deleted in admin.delete_topics(list(ROWS)).values():
         deleted.result(60)
 
 
