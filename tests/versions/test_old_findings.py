@@ -55,12 +55,9 @@ def test_groups_are_not_read_where_old_brokers_have_an_authorizer(workspace: Wor
 def test_doctor_looks_at_a_zookeeper_of_3_4_as_often_as_it_is_asked(
     workspace: Workspace, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    cluster = LocalCluster.up(tmp_path_factory.mktemp("zk34"), brokers=1, kafka="1.1.1")
-    try:
+    with running(tmp_path_factory.mktemp("zk34"), brokers=1, kafka="1.1.1") as cluster:
         workspace.cluster = {**cluster_spec(cluster), "kafkaVersion": "1.1"}
         ended = [workspace.run("doctor", "--environment", "local") for _ in range(RUNS)]
-    finally:
-        cluster.down(now=True)
 
     assert [end.out + end.err for end in ended if end.status] == []
     assert all("run 1.1" in end.out for end in ended)

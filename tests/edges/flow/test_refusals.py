@@ -17,12 +17,6 @@ from fixtures.zookeeper import Chroot
 NO_BROKERS = {path: data for path, data in BASE.items() if not path.startswith("/brokers/ids/")} | {"/brokers/ids": ""}
 
 
-def aim(workspace: Workspace, hosts: str, *, cluster_id: str = CLUSTER_ID) -> None:
-    """Point the workspace's environment at a ZooKeeper, and describe a topic that it does not have."""
-    workspace.cluster = {**workspace.cluster, "id": cluster_id, "zookeeper": {"hosts": hosts}}
-    workspace.topic("orders")
-
-
 def assert_one_sentence(ended: Ended, status: int, *words: str) -> None:
     said = [line for line in ended.err.splitlines() if line.startswith("topicops: ")]
     assert (ended.status, len(said)) == (status, 1), ended.err
@@ -33,7 +27,8 @@ def assert_one_sentence(ended: Ended, status: int, *words: str) -> None:
 
 def test_another_cluster_id_is_refused_with_both_ids(workspace: Workspace, chroot: Chroot) -> None:
     lay(chroot.client, BASE)
-    aim(workspace, chroot.hosts, cluster_id="x9ZkQ0mVTh2c7nUeYw1aBg")
+    workspace.aim(chroot.hosts, cluster_id="x9ZkQ0mVTh2c7nUeYw1aBg")
+    workspace.topic("orders")
     before = tree_of(chroot.client)
 
     ended = workspace.plan()
@@ -44,7 +39,8 @@ def test_another_cluster_id_is_refused_with_both_ids(workspace: Workspace, chroo
 
 def test_a_wrong_chroot_is_no_empty_cluster(workspace: Workspace, chroot: Chroot) -> None:
     lay(chroot.client, BASE)
-    aim(workspace, f"{chroot.hosts}/kafak")
+    workspace.aim(f"{chroot.hosts}/kafak")
+    workspace.topic("orders")
     before = tree_of(chroot.client)
 
     ended = workspace.plan()
@@ -58,7 +54,8 @@ def test_a_zookeeper_that_is_down_is_named(workspace: Workspace) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        aim(workspace, f"{address}/kafka")
+        workspace.aim(f"{address}/kafka")
+        workspace.topic("orders")
 
         ended = workspace.plan()
 
@@ -67,7 +64,8 @@ def test_a_zookeeper_that_is_down_is_named(workspace: Workspace) -> None:
 
 def test_a_cluster_without_a_broker_is_not_planned_on(workspace: Workspace, chroot: Chroot) -> None:
     lay(chroot.client, NO_BROKERS)
-    aim(workspace, chroot.hosts)
+    workspace.aim(chroot.hosts)
+    workspace.topic("orders")
     before = tree_of(chroot.client)
 
     ended = workspace.plan()
