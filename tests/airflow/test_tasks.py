@@ -937,26 +937,20 @@ class ShowsAnEarlierQuestion(operators.AskPerson):
         return Shown(subject=subject, body="the text of then", params={})
 
 
-def test_nobody_is_asked_by_an_earlier_text(flow: ScriptedFlow) -> None:
-    task = answered(flow, "Approve")
-    ask_again = ShowsAnEarlierQuestion(task_id="approve", site=site(flow), subject="Send to local?", patience=PATIENCE)
-    with pytest.raises(AirflowFailException, match="still shows an earlier question of this run"):
-        ask_again.execute(context(task))
-    with pytest.raises(AirflowSkipException, match="no recorded answer"):
-        approval.approved_change("delete")(site(flow), context(task))
-
-
 class ShowsAnEarlierForm(operators.AskPerson):
     def _shown(self, context: Context) -> Shown:
         params = {**self.serialized_params, "delete old-clicks": {}}
         return Shown(subject=self.subject, body=self.body, params=params)
 
 
-def test_nobody_is_asked_by_an_earlier_form(flow: ScriptedFlow) -> None:
+@pytest.mark.parametrize("shows", [ShowsAnEarlierQuestion, ShowsAnEarlierForm])
+def test_nobody_is_asked_by_an_earlier_text_or_form(flow: ScriptedFlow, shows: type[operators.AskPerson]) -> None:
     task = answered(flow, "Approve")
-    ask_again = ShowsAnEarlierForm(task_id="approve", site=site(flow), subject="Send to local?", patience=PATIENCE)
+    ask_again = shows(task_id="approve", site=site(flow), subject="Send to local?", patience=PATIENCE)
     with pytest.raises(AirflowFailException, match="still shows an earlier question of this run"):
         ask_again.execute(context(task))
+    with pytest.raises(AirflowSkipException, match="no recorded answer"):
+        approval.approved_change("delete")(site(flow), context(task))
 
 
 def test_without_a_question_nobody_is_asked(flow: ScriptedFlow) -> None:

@@ -12,6 +12,7 @@ from airflow.sdk import BaseNotifier, Context
 from confluent_kafka import ElectionType
 
 from fixtures.admin import new_admin
+from fixtures.cluster import running
 from fixtures.live import look, until
 from fixtures.topic_project import TOPIC, Project
 from topicops.on_airflow.dags.environment import pipeline_dag
@@ -49,9 +50,8 @@ def cluster(fast_folder: Path) -> Iterator[LocalCluster]:
         "replica.fetch.wait.max.ms": "200",
         "auto.leader.rebalance.enable": "false",
     }
-    cluster = LocalCluster.up(fast_folder / "told-cluster", broker_properties=properties)
-    yield cluster
-    cluster.down(now=True)
+    with running(fast_folder / "told-cluster", broker_properties=properties) as cluster:
+        yield cluster
 
 
 def in_sync(cluster: LocalCluster) -> set[int]:

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.edges
 TABLE = Path(os.environ.get("TOPICOPS_PLAN_CASES") or Path(__file__).parents[1] / "data" / "plan-cases.json")
 CORPUS = json.loads(TABLE.read_text(encoding="utf-8"))
 CASES: list[dict[str, Any]] = CORPUS["cases"]
-PLAN_SCHEMA = schema_of_output("plan", PlanFile)
+PLAN_SCHEMA = Draft202012Validator(schema_of_output("plan", PlanFile))
 IN_A_PROCESS_OF_THEIR_OWN = CASES[:: max(1, len(CASES) // 6)][:6]
 ARGUMENTS = ["plan", "--environment", "local", "--format", "json", "--engine", "python"]
 HOSTS_IN_THE_TABLE = "127.0.0.1:2181/kafka"
@@ -123,7 +123,7 @@ def check(world: EnvironmentView, ended: Ended) -> None:
         return
     assert plan_to_json(plan_from_json(ended.out)).strip() == ended.out.strip()
     plan = json.loads(ended.out)
-    assert [error.message for error in Draft202012Validator(PLAN_SCHEMA).iter_errors(plan)] == []
+    assert [error.message for error in PLAN_SCHEMA.iter_errors(plan)] == []
     assert in_the_tables_words(plan, world.expect) == tables_words(world.expect)
     for wanted in world.expect["changes"]:
         if wanted["action"] in ("create", "expand"):
@@ -248,6 +248,7 @@ def view_of(case: Json, folder: Path, chroot: Chroot) -> EnvironmentView:
     return EnvironmentView(case, znodes)
 
 
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("case", [pytest.param(case, id=case["id"]) for case in CASES])
 def test_a_case_of_the_table_is_planned_as_expected(
     case: Json, chroot: Chroot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
@@ -14,8 +13,9 @@ from confluent_kafka import KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
 
 from fixtures.admin import new_admin
-from fixtures.live import cluster_spec, create_topics, until
-from fixtures.workspace import Ended, Workspace
+from fixtures.cluster import running
+from fixtures.live import cluster_spec, create_topics, spec_by_brokers, until
+from fixtures.workspace import Workspace
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.edges.kafka.reader import KafkaReader
 from topicops.edges.zookeeper.lease import ZooKeeperLease
@@ -57,13 +57,7 @@ def live(workspace: Workspace, request: pytest.FixtureRequest) -> Iterator[Works
     cluster: LocalCluster = request.getfixturevalue(
         "local_cluster" if request.param == "zookeeper" else "kraft_cluster"
     )
-    without_zookeeper = {
-        "class": "sandbox",
-        "source": "kafka",
-        "kafka": {"bootstrapServers": cluster.bootstrap_servers},
-        "lease": "file",
-    }
-    workspace.cluster = without_zookeeper if request.param == "kraft" else cluster_spec(cluster)
+    workspace.cluster = spec_by_brokers(cluster) if request.param == "kraft" else cluster_spec(cluster)
     make(cluster, "clocks.busy")
     workspace.tombstone("clocks.busy")
     workspace.policy = {"restsFor": "0s"}
@@ -99,15 +93,10 @@ def remove(cluster: LocalCluster, name: str) -> None:
         until(lambda: name not in admin.list_topics(timeout=30).topics, timeout_s=30)
 
 
-def approve(workspace: Workspace) -> Ended:
-    fingerprint = json.loads((workspace.folder / "plan.json").read_text())["fingerprint"]
-    return workspace.apply("--approve", fingerprint)
-
-
 def test_a_clock_three_days_ahead_lets_no_topic_rest(live: Workspace, shift: Shift) -> None:
     shift(timedelta(days=3))
 
-    applied = approve(live)
+    applied = live.approve()
 
     assert applied.status == 4, applied.out + applied.err
     assert " ahead of that of " in applied.out + applied.err
@@ -119,7 +108,7 @@ def test_a_clock_three_days_behind_is_named_when_a_topic_is_to_be_deleted(live: 
     time.sleep(1.0)
     shift(timedelta(days=-3))
 
-    applied = approve(live)
+    applied = live.approve()
 
     assert applied.status == 4, applied.out + applied.err
     assert " behind that of " in applied.out + applied.err
@@ -130,7 +119,7 @@ def test_an_approval_lasts_no_longer_by_a_clock_that_is_wrong(live: Workspace, s
     live.policy = {"restsFor": "24h", "approvalLasts": "24h"}
     shift(timedelta(days=3))
 
-    applied = approve(live)
+    applied = live.approve()
 
     assert applied.status != 0
     assert "an approval lasts 24 h" in applied.out + applied.err
@@ -141,7 +130,7 @@ def test_clocks_that_agree_disturb_nothing(live: Workspace) -> None:
     live.policy = {**LATER, "restsFor": "1s"}
     time.sleep(1.2)
 
-    applied = approve(live)
+    applied = live.approve()
 
     assert applied.status == 0, applied.out + applied.err
     assert "TOP807" not in applied.out + applied.err
@@ -197,9 +186,9 @@ def test_production_deletes_no_topic_with_records_where_no_server_tells_its_time
     workspace.tombstone("clocks.old")
 
     planned = workspace.plan()
-    refused = approve(workspace)
+    refused = workspace.approve()
     workspace.policy = {**ALONE, "restsFor": "0s"}
-    applied = approve(workspace)
+    applied = workspace.approve()
 
     assert "no server tells its time" in planned.out
     assert (refused.status, applied.status) == (4, 0), refused.out + applied.out + applied.err
@@ -210,9 +199,8 @@ def test_production_deletes_no_topic_with_records_where_no_server_tells_its_time
 @pytest.fixture(scope="module")
 def hasty(fast_folder: Path) -> Iterator[LocalCluster]:
     """One broker that looks for what retention may take several times a second."""
-    cluster = LocalCluster.up(fast_folder / "hasty", brokers=1, broker_properties=OFTEN)
-    yield cluster
-    cluster.down(now=True)
+    with running(fast_folder / "hasty", brokers=1, broker_properties=OFTEN) as cluster:
+        yield cluster
 
 
 def activity(cluster: LocalCluster, topic: str) -> TopicActivity:
@@ -245,7 +233,7 @@ def test_an_emptied_topic_counts_as_in_use_while_its_last_record_may_be_young(
     workspace.plan()
     workspace.policy = {**ALONE, "restsFor": "24h"}
 
-    applied = approve(workspace)
+    applied = workspace.approve()
     planned = workspace.plan()
 
     found = activity(hasty, name)
@@ -265,7 +253,7 @@ def test_a_topic_emptied_by_a_retention_that_is_long_enough_rests(workspace: Wor
     workspace.policy = {"restsFor": "2s"}
     workspace.plan()
 
-    applied = approve(workspace)
+    applied = workspace.approve()
 
     assert applied.status == 0, applied.out + applied.err
 

@@ -10,8 +10,9 @@ import pytest
 import yaml
 from confluent_kafka.admin import NewTopic
 
+from fixtures.cluster import running
 from fixtures.live import cluster_spec, create_topics, look, remove_topics
-from fixtures.workspace import Ended, Workspace
+from fixtures.workspace import Workspace
 from topicops import cli
 from topicops_local.cluster import LocalCluster
 from topicops_local.processes import free_port
@@ -56,11 +57,6 @@ def connect(
     workspace.cluster = {**workspace.cluster, "kafka": {**kafka, role: role}}
 
 
-def approve(workspace: Workspace) -> Ended:
-    fingerprint = json.loads((workspace.folder / "plan.json").read_text())["fingerprint"]
-    return workspace.apply("--approve", fingerprint)
-
-
 def test_the_connection_that_consumers_use_serves_the_whole_loop(
     live: Workspace, local_cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -70,7 +66,7 @@ def test_the_connection_that_consumers_use_serves_the_whole_loop(
     live.tombstone("conn.orders")
     live.policy = {"restsFor": "0s"}
     live.plan()
-    deleted = approve(live)
+    deleted = live.approve()
 
     assert planned.status == 0, planned.err
     assert created.status == 0, created.out + created.err
@@ -107,7 +103,7 @@ def test_nothing_is_sent_where_one_connection_of_the_plan_cannot_be_used(
     before = look(local_cluster).topics.keys()
     connect(monkeypatch, live, role, local_cluster, extra)
 
-    applied = approve(live)
+    applied = live.approve()
 
     assert planned.status == 0, planned.out + planned.err
     assert applied.status == 1, applied.out + applied.err
@@ -144,12 +140,8 @@ def test_init_takes_the_listeners_without_tls_and_login_whatever_they_are_called
     }
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("TOPICOPS_HOME", raising=False)
-    try:
-        cluster = LocalCluster.up(home, brokers=1, broker_ports=[port], broker_properties=listeners)
+    with running(home, brokers=1, broker_ports=[port], broker_properties=listeners) as cluster:
         status = cli.run(["init", "--zookeeper", str(cluster.zookeeper_hosts), "--name", "prod", "--owner", "me"])
-    finally:
-        if found := LocalCluster.find(home):
-            found.down(now=True)
 
     assert status == 0, capsys.readouterr().err
     written = yaml.safe_load((tmp_path / "topics/environments/prod.yaml").read_text(encoding="utf-8"))

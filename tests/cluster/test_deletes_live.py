@@ -14,9 +14,10 @@ from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, Produc
 from confluent_kafka.admin import NewTopic
 
 from fixtures.admin import new_admin
+from fixtures.cluster import running
 from fixtures.group_members import consumer
 from fixtures.live import cluster_spec, create_topics, look, remove_topics, until
-from fixtures.workspace import Ended, Workspace
+from fixtures.workspace import Workspace
 from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections
 from topicops.edges.kafka.clients.settings import Deadline
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
@@ -40,9 +41,8 @@ def live(workspace: Workspace, local_cluster: LocalCluster) -> Iterator[Workspac
 @pytest.fixture(scope="module")
 def broker_without_ids(fast_folder: Path) -> Iterator[LocalCluster]:
     """One broker that gives topics no ids, and compacts by default."""
-    cluster = LocalCluster.up(fast_folder / "without-ids", brokers=1, broker_properties={**OLD_PROTOCOL, **COMPACTS})
-    yield cluster
-    cluster.down(now=True)
+    with running(fast_folder / "without-ids", brokers=1, broker_properties={**OLD_PROTOCOL, **COMPACTS}) as cluster:
+        yield cluster
 
 
 @pytest.fixture
@@ -80,11 +80,6 @@ def commit(cluster: LocalCluster, group: str, topic: str, offset: int) -> None:
     until(is_committed)
 
 
-def approve(workspace: Workspace) -> Ended:
-    fingerprint = json.loads((workspace.folder / "plan.json").read_text())["fingerprint"]
-    return workspace.apply("--approve", fingerprint)
-
-
 def test_a_topic_that_its_producer_wrote_to_seconds_ago_is_not_deleted_though_nothing_moves_meanwhile(
     live: Workspace, local_cluster: LocalCluster
 ) -> None:
@@ -97,7 +92,7 @@ def test_a_topic_that_its_producer_wrote_to_seconds_ago_is_not_deleted_though_no
     live.plan()
     live.policy = {"restsFor": "24h"}
 
-    applied = approve(live)
+    applied = live.approve()
     planned = live.plan()
 
     assert applied.status == 6, applied.out + applied.err
@@ -212,14 +207,14 @@ def test_a_topic_without_an_id_is_deleted_by_name_only_where_the_policy_allows_i
     without_ids.policy = {"deleteByName": "allow"}
     noted = without_ids.plan()
     without_ids.policy = {"deleteByName": "refuse"}
-    stopped = approve(without_ids)
+    stopped = without_ids.approve()
     there = sorted(look(broker_without_ids).topics)
     without_ids.policy = {"deleteByName": "allow"}
     by_brokers = {**without_ids.cluster, "source": "kafka", "lease": "none"}
     without_ids.cluster, by_zookeeper = by_brokers, without_ids.cluster
     unread = without_ids.plan()
     without_ids.cluster = by_zookeeper
-    deleted = approve(without_ids)
+    deleted = without_ids.approve()
 
     assert unread.status == 1
     assert "(TOP809): raise inter.broker.protocol.version to 2.8, or set source: zookeeper" in unread.err

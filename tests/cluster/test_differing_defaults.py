@@ -14,7 +14,7 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 
 from fixtures.admin import new_admin
 from fixtures.edited_plans import edit_plan
-from fixtures.live import cluster_spec, create_topics, until
+from fixtures.live import cluster_spec, create_topics, spec_by_brokers, until
 from fixtures.workspace import Workspace
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.model.plans.changes import GateWord
@@ -97,14 +97,8 @@ def low_watermarks(cluster: LocalCluster, topic: str) -> list[int]:
 
 
 def without_override(cluster: LocalCluster, workspace: Workspace, topic: str) -> Workspace:
-    """Return the workspace whose file of the topic no longer has the override, which ``unlistedConfigs`` removes."""
-    if not cluster.status().kraft:
-        workspace.cluster = cluster_spec(cluster)
-    else:
-        kafka = {"bootstrapServers": cluster.bootstrap_servers}
-        workspace.cluster = {
-            "class": "sandbox", "id": cluster.cluster_id, "source": "kafka", "lease": "file", "kafka": kafka
-        }  # fmt: skip
+    """The workspace whose file of the topic no longer has the override, which ``unlistedConfigs`` removes."""
+    workspace.cluster = spec_by_brokers(cluster) if cluster.status().kraft else cluster_spec(cluster)
     workspace.policy |= {"unlistedConfigs": "remove", "unattended": "risky"}
     workspace.topic(topic, partitions=len(PARTITIONS))
     return workspace

@@ -21,6 +21,7 @@ from kazoo.client import KazooClient
 from kazoo.security import make_acl
 
 from fixtures.admin import new_admin
+from fixtures.cluster import running
 from fixtures.live import cluster_spec, create_topics, look, tree_of, until, zookeeper
 from fixtures.workspace import Ended, Workspace
 from topicops_local.cluster import LocalCluster
@@ -40,13 +41,10 @@ LONG_LIST = ",".join(f"{p}:1" for p in range(120_000))
 
 @pytest.fixture(scope="module")
 def cluster(fast_folder: Path) -> Iterator[LocalCluster]:
-    """Yield a cluster of this module's own, with one healthy topic."""
-    cluster = LocalCluster.up(fast_folder / "doctor-cluster")
-    try:
+    """A cluster of this module's own, with one healthy topic."""
+    with running(fast_folder / "doctor-cluster") as cluster:
         create_topics(cluster.bootstrap_servers, NewTopic("healthy", 3, 3))
         yield cluster
-    finally:
-        cluster.down(now=True)
 
 
 @pytest.fixture

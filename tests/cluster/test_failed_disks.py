@@ -14,17 +14,17 @@ from confluent_kafka import TopicCollection
 from confluent_kafka.admin import NewTopic
 
 from fixtures.admin import new_admin
-from fixtures.live import cluster_spec, look, until
+from fixtures.live import cluster_spec, look, spec_by_brokers, until
 from fixtures.workspace import Ended, Workspace
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.model.cluster.snapshot import LogDirectories
 from topicops_local.cluster import LocalCluster
 
-pytestmark = pytest.mark.cluster
+pytestmark = pytest.mark.soak
 KINDS = [
     pytest.param("", id="ZooKeeper"),
-    pytest.param("3.9", id="KRaft 3.9", marks=pytest.mark.soak),
-    pytest.param("4.4", id="KRaft 4.4", marks=pytest.mark.soak),
+    pytest.param("3.9", id="KRaft 3.9"),
+    pytest.param("4.4", id="KRaft 4.4"),
 ]
 BROKER = 1
 
@@ -88,11 +88,7 @@ def half_dead(cluster_home: Path, workspace: Workspace, request: pytest.FixtureR
     settings = {"log.dirs": "data,spare", "replica.lag.time.max.ms": "3000", "num.partitions": "1"}
     kafka = str(request.param)
     cluster = LocalCluster.up(cluster_home, broker_properties=settings, kraft=bool(kafka), kafka=kafka or None)
-    if kafka:
-        kraft = {"id": cluster.cluster_id, "kafkaVersion": kafka, "source": "kafka", "lease": "file"}
-        workspace.cluster = {"class": "sandbox", **kraft, "kafka": {"bootstrapServers": cluster.bootstrap_servers}}
-    else:
-        workspace.cluster = cluster_spec(cluster)
+    workspace.cluster = {**spec_by_brokers(cluster), "kafkaVersion": kafka} if kafka else cluster_spec(cluster)
     return HalfDead(cluster, workspace)
 
 
@@ -133,7 +129,6 @@ def test_a_failed_disk_of_a_live_broker(half_dead: HalfDead) -> None:
     assert "orders" in new_admin(half_dead.cluster.bootstrap_servers).list_topics(timeout=10).topics
 
 
-@pytest.mark.soak
 def test_a_delete_that_somebody_else_sent_waits_for_the_disk_and_ends_with_a_new_one(
     cluster_home: Path, workspace: Workspace
 ) -> None:

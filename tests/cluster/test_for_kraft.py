@@ -12,7 +12,8 @@ from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource
 from kazoo.client import KazooClient
 
 from fixtures.admin import new_admin
-from fixtures.live import cluster_spec, look, until, zookeeper
+from fixtures.cluster import running
+from fixtures.live import cluster_spec, create_topics, look, until, zookeeper
 from fixtures.workspace import Ended, Workspace
 from topicops_local.cluster import LocalCluster
 
@@ -48,33 +49,17 @@ PLANTED = {
     "zookeeper-authorizer": "AclAuthorizer reads ZooKeeper",
 }
 """What each finding must name."""
-NOT_BEGUN = {
-    "version": 0,
-    "kraft_controller_id": -1,
-    "kraft_controller_epoch": -1,
-    "kraft_metadata_offset": -1,
-    "kraft_metadata_epoch": -1,
-}
-ENDED = {
-    "version": 0,
-    "kraft_controller_id": 3000,
-    "kraft_controller_epoch": 5,
-    "kraft_metadata_offset": 109,
-    "kraft_metadata_epoch": 5,
-}
+MIGRATION = ("kraft_controller_id", "kraft_controller_epoch", "kraft_metadata_offset", "kraft_metadata_epoch")
+NOT_BEGUN = {"version": 0, **dict.fromkeys(MIGRATION, -1)}
+ENDED = {"version": 0, **dict(zip(MIGRATION, (3000, 5, 109, 5), strict=True))}
 
 
 @pytest.fixture(scope="module")
 def cluster(fast_folder: Path) -> Iterator[LocalCluster]:
     """One broker, with a topic whose overrides later releases refuse."""
-    cluster = LocalCluster.up(fast_folder / "for-kraft-cluster", brokers=1)
-    try:
-        admin = new_admin(cluster.bootstrap_servers)
-        [created] = admin.create_topics([NewTopic("old", 1, 1, config=OLD_CONFIGS)]).values()
-        created.result(60)
+    with running(fast_folder / "for-kraft-cluster", brokers=1) as cluster:
+        create_topics(cluster.bootstrap_servers, NewTopic("old", 1, 1, config=OLD_CONFIGS))
         yield cluster
-    finally:
-        cluster.down(now=True)
 
 
 @pytest.fixture

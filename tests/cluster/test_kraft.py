@@ -11,7 +11,7 @@ from confluent_kafka.admin import NewTopic
 from typer.testing import CliRunner
 
 from fixtures.admin import new_admin
-from fixtures.live import until
+from fixtures.live import spec_by_brokers, until
 from fixtures.workspace import Workspace
 from topicops.edges.kafka.questions.broker_views import BrokerViews
 from topicops.edges.kafka.reader import KafkaReader
@@ -30,14 +30,8 @@ def cluster(kraft_cluster: LocalCluster) -> LocalCluster:
 
 @pytest.fixture
 def live(cluster: LocalCluster, workspace: Workspace) -> Iterator[Workspace]:
-    """Yield the workspace of an empty cluster; whatever is on it after the test is removed."""
-    workspace.cluster = {
-        "class": "sandbox",
-        "id": cluster.cluster_id,
-        "source": "kafka",
-        "kafka": {"bootstrapServers": cluster.bootstrap_servers},
-        "lease": "file",
-    }
+    """The workspace of an empty cluster; whatever is on it after the test is removed."""
+    workspace.cluster = spec_by_brokers(cluster)
     yield workspace
     topics = sorted(topics_of(cluster))
     if topics:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-import time
-from collections.abc import Iterator, Mapping
-from concurrent.futures import Future
+from collections.abc import Iterator
 
 import pytest
 from confluent_kafka.admin import NewTopic
 
 from fixtures.admin import new_admin
 from fixtures.kafka_tool import described_topics
-from fixtures.live import create_topics
+from fixtures.live import create_topics, spec_by_brokers, until
 from fixtures.workspace import Workspace
 from topicops_local.cluster import LocalCluster
 
@@ -34,23 +32,13 @@ def cluster(kraft_cluster: LocalCluster) -> Iterator[LocalCluster]:
     yield kraft_cluster
     kraft_cluster.start_broker(STOPPED)
     admin = new_admin(kraft_cluster.bootstrap_servers)
-    wait_for(admin.delete_topics(list(ROWS)))
-
-
-def wait_for(answers: Mapping[str, Future[None]]) -> None:
-    for answer in answers.values():
-        answer.result(60)
+    for deleted in admin.delete_topics(list(ROWS)).values():
+        deleted.result(60)
 
 
 @pytest.fixture
 def live(cluster: LocalCluster, workspace: Workspace) -> Workspace:
-    workspace.cluster = {
-        "class": "sandbox",
-        "id": cluster.cluster_id,
-        "source": "kafka",
-        "lease": "file",
-        "kafka": {"bootstrapServers": cluster.bootstrap_servers},
-    }
+    workspace.cluster = spec_by_brokers(cluster)
     return workspace
 
 
@@ -80,9 +68,7 @@ def test_there_is_nothing_to_migrate_whatever_the_environment_says(live: Workspa
 @pytest.fixture(scope="module")
 def stopped(cluster: LocalCluster) -> LocalCluster:
     cluster.stop_broker(STOPPED)
-    deadline = time.monotonic() + 60
-    while not described_topics(cluster, "--unavailable-partitions"):
-        assert time.monotonic() < deadline, "not in time"
+    until(lambda: bool(described_topics(cluster, "--unavailable-partitions")))
     return cluster
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.cluster import running
 from fixtures.migration import ready_brokers, start_controller, wait_for_hand_over
 from fixtures.workspace import Workspace
 from topicops_local.cluster import LocalCluster
@@ -17,17 +18,13 @@ from topicops_local.processes import free_port, stop
 def migrating(fast_folder: Path) -> Iterator[LocalCluster]:
     """One broker that is ready to migrate, and a KRaft controller that has taken it over."""
     port, folder = free_port(), fast_folder / "migrating-cluster"
-    try:
-        cluster = LocalCluster.up(folder, brokers=1, broker_properties=ready_brokers(port))
+    with running(folder, brokers=1, broker_properties=ready_brokers(port)) as cluster:
         controller = start_controller(folder / "controller", cluster, port)
         try:
             wait_for_hand_over(cluster)
             yield cluster
         finally:
             stop([controller], grace_s=0)
-    finally:
-        if found := LocalCluster.find(folder):
-            found.down(now=True)
 
 
 @pytest.fixture

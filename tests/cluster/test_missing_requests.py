@@ -10,7 +10,7 @@ import pytest
 from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType
 
 from fixtures.admin import new_admin
-from fixtures.live import cluster_spec, create_topics, look, remove_topics
+from fixtures.live import cluster_spec, create_topics, look, remove_topics, spec_by_brokers
 from fixtures.proxy import BrokerProxies, Fate
 from fixtures.workspace import Workspace
 from topicops_local.cluster import LocalCluster
@@ -201,13 +201,8 @@ def test_brokers_that_cannot_be_the_source_are_told_so_without_advice_that_nobod
     ports = sorted(kraft_cluster.broker_ports.values())
     try:
         with BrokerProxies(ports, lacking=lambda _: lacking) as proxies:
-            workspace.cluster = {
-                "class": "sandbox",
-                "id": kraft_cluster.cluster_id,
-                "source": "kafka",
-                "kafka": {"bootstrapServers": proxies.bootstrap_servers},
-                "lease": "file",
-            }
+            kafka = {"bootstrapServers": proxies.bootstrap_servers}
+            workspace.cluster = {**spec_by_brokers(kraft_cluster), "kafka": kafka}
             planned, found = workspace.plan(), findings(workspace)
     finally:
         admin = new_admin(kraft_cluster.bootstrap_servers)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -86,12 +86,11 @@ def test_kafka_placement_expands_a_topic_as_the_broker_would(live: Workspace, lo
 
 
 @pytest.fixture
-def own_cluster(request: pytest.FixtureRequest, cluster_home: Path) -> Iterator[LocalCluster]:
+def own_cluster(request: pytest.FixtureRequest, cluster_home: Path) -> LocalCluster:
     """With the racks that the test names."""
     cluster = LocalCluster.up(cluster_home, brokers=len(request.param), racks=request.param)
     assert tuple(look(cluster).racks[broker] for broker in sorted(look(cluster).brokers)) == request.param
-    yield cluster
-    cluster.down(now=True)
+    return cluster
 
 
 @pytest.mark.soak

@@ -14,7 +14,7 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from fixtures.admin import new_admin
 from fixtures.edited_plans import edit_plan, resealed
 from fixtures.live import cluster_spec, create_topics, look, remove_topics
-from fixtures.workspace import Ended, Workspace
+from fixtures.workspace import Workspace
 from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.plans.changes import ConfigureTopic, CreateTopic, GateWord
 from topicops.model.plans.plan import GatedChange, Plan
@@ -39,11 +39,6 @@ def live(local_cluster: LocalCluster, workspace: Workspace) -> Iterator[Workspac
     remove_topics(local_cluster, look(local_cluster).topics.keys() - before)
 
 
-def wait_for(futures: Mapping[object, object]) -> None:
-    for future in futures.values():
-        future.result(60)  # type: ignore[attr-defined]
-
-
 def by_hand(cluster: LocalCluster, *names: str, partitions: int = 1, **configs: str) -> None:
     new = [NewTopic(name, partitions, 3, config=configs) for name in names]
     create_topics(cluster.bootstrap_servers, *new)
@@ -58,10 +53,6 @@ def planned(live: Workspace) -> Plan:
     ended = live.plan()
     assert ended.status == 0, ended.err
     return edit_plan(live.folder / "plan.json", lambda plan: plan)
-
-
-def approved(live: Workspace) -> Ended:
-    return live.apply("--approve", str(plan_file(live)["fingerprint"]))
 
 
 def run_as_safe(gated: GatedChange) -> GatedChange:
@@ -101,7 +92,7 @@ def test_facts_that_were_edited_lift_no_limit_of_deletes(live: Workspace, local_
 
     edit_plan(live.folder / "plan.json", with_many_topics)
 
-    ended = approved(live)
+    ended = live.approve()
 
     assert ended.status == 3, ended.err
     assert set(names) <= look(local_cluster).topics.keys()
@@ -205,7 +196,7 @@ def test_a_delete_that_the_files_of_now_exclude_is_refused(
     as_tombstone(live, "ja-doomed", **lifecycle)
     live.policy |= policy
 
-    ended = approved(live)
+    ended = live.approve()
 
     assert ended.status in (1, 4), ended.err
     assert reason in ended.err
@@ -220,7 +211,7 @@ def test_a_default_of_the_brokers_that_moved_stops_what_was_judged_by_it(
     planned(live)
 
     with broker_default(admin, "log.retention.ms", "3600000"):
-        ended = approved(live)
+        ended = live.approve()
 
     assert ended.status == 4, ended.err
     was = f"the brokers' default of retention.ms was {WEEK_MS} when the plan was made, and is 3600000 now (TOP501)"
@@ -241,7 +232,7 @@ def broker_default(admin: AdminClient, name: str, value: str) -> Iterator[None]:
 def alter_brokers(admin: AdminClient, entry: ConfigEntry) -> None:
     for broker in ("1", "2", "3"):  # the client takes one in a call
         resource = ConfigResource(ResourceType.BROKER, broker, incremental_configs=[entry])
-        wait_for(admin.incremental_alter_configs([resource]))
+        admin.incremental_alter_configs([resource])[resource].result(60)
 
 
 def test_a_plan_without_files_is_refused_unless_the_policy_allows_it(
@@ -260,6 +251,6 @@ def test_a_plan_without_files_is_refused_unless_the_policy_allows_it(
     assert held.status == 3, held.err
     assert "ja-carried" not in look(local_cluster).topics
 
-    ended = approved(live)
+    ended = live.approve()
     assert ended.status == 0, ended.err
     assert "ja-carried" in look(local_cluster).topics

@@ -11,7 +11,8 @@ import pytest
 
 from fakes.builders import partition_state
 from fakes.changes import configure_topic, create_topic, delete_topic, expand_topic
-from fixtures.live import look, remove_topics, until, zookeeper
+from fixtures.cluster import running
+from fixtures.live import cluster_spec, look, lose, remove_topics, until
 from fixtures.workspace import Workspace
 from topicops.edges.kafka.admin import KafkaAdmin
 from topicops.features.rehearse.played import Effect, Rehearsal, rehearse
@@ -22,9 +23,7 @@ from topicops_local.cluster import LocalCluster
 
 pytestmark = pytest.mark.cluster
 BROKERS = (1, 2, 3)
-QUICK = (1, 2)
-"""Seeds of ``make test``; ``make soak`` runs all."""
-SEEDS = [pytest.param(seed, marks=[] if seed in QUICK else [pytest.mark.soak]) for seed in range(1, 21)]
+SEEDS = [1, *(pytest.param(seed, marks=pytest.mark.soak) for seed in range(2, 21))]
 SESSION_MS = "18000"
 Seen = dict[str, dict[int, tuple[int | None, frozenset[int]]]]
 """Leader and ISR, by topic and partition; of brokers that live."""
@@ -33,13 +32,9 @@ Seen = dict[str, dict[int, tuple[int | None, frozenset[int]]]]
 @pytest.fixture(scope="module")
 def cluster(fast_folder: Path) -> Iterator[LocalCluster]:
     """One of its own, since brokers of it are killed."""
-    home = fast_folder / "rehearsed"
     settings = {"zookeeper.session.timeout.ms": SESSION_MS, "auto.leader.rebalance.enable": "false"}
-    try:
-        yield LocalCluster.up(home, broker_properties=settings)
-    finally:
-        if found := LocalCluster.find(home):
-            found.down(now=True)
+    with running(fast_folder / "rehearsed", broker_properties=settings) as cluster:
+        yield cluster
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -118,14 +113,6 @@ def send(admin: KafkaAdmin, change: Change) -> Answer:
             return admin.delete(change)
 
 
-def lose(cluster: LocalCluster, broker: int) -> None:
-    """Kill it, and end its session as if the time for that were over."""
-    cluster.kill(broker)
-    with zookeeper(cluster) as client:
-        client.delete(f"/brokers/ids/{broker}")
-    until(lambda: broker not in look(cluster).brokers)
-
-
 def is_at_rest(live: ClusterSnapshot, brokers: Sequence[int] | set[int]) -> bool:
     """Return whether every state names only live brokers as far as it can, and all live replicas are in sync."""
     if set(live.brokers) != set(brokers):
@@ -190,12 +177,7 @@ def untouched(before: ClusterSnapshot, changes: Sequence[Change], lost: int) -> 
 
 
 def test_the_command_reads_the_live_cluster(cluster: LocalCluster, workspace: Workspace) -> None:
-    workspace.cluster = {
-        "class": "sandbox",
-        "id": cluster.cluster_id,
-        "zookeeper": {"hosts": cluster.zookeeper_hosts},
-        "kafka": {"bootstrapServers": cluster.bootstrap_servers},
-    }
+    workspace.cluster = cluster_spec(cluster)
     workspace.topic("rehearsed.new", partitions=3, replicationFactor=2)
     workspace.plan()
 

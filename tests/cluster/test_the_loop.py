@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from fixtures.admin import new_admin
+from fixtures.cluster import running
 from fixtures.live import cluster_spec, create_topics, look, remove_topics, until
 from fixtures.workspace import Workspace
 from topicops.model.cluster.snapshot import LiveTopic
@@ -22,10 +23,9 @@ KINDS = {"growing": 20, "drifting": 20, "going": 10}
 
 @pytest.fixture(scope="module")
 def cluster(fast_folder: Path) -> Iterator[LocalCluster]:
-    """Yield a cluster of this module's own: its tests count all topics."""
-    cluster = LocalCluster.up(fast_folder / "loop-cluster")
-    yield cluster
-    cluster.down(now=True)
+    """A cluster of this module's own: its tests count all topics."""
+    with running(fast_folder / "loop-cluster") as cluster:
+        yield cluster
 
 
 @pytest.fixture
@@ -43,11 +43,6 @@ def live(cluster: LocalCluster, workspace: Workspace) -> Iterator[Workspace]:
 
 def topics_of(cluster: LocalCluster) -> Mapping[str, LiveTopic]:
     return look(cluster).topics
-
-
-def wait_for(futures: Mapping[object, object]) -> None:
-    for future in futures.values():
-        future.result(60)  # type: ignore[attr-defined]
 
 
 def by_hand(
@@ -155,7 +150,7 @@ def test_a_topic_that_moved_since_the_plan_is_refused_with_old_and_new_value(
     for name in others:
         live.topic(name)
     live.plan()
-    wait_for(admin.create_partitions([NewPartitions("moving", 3)]))
+    admin.create_partitions([NewPartitions("moving", 3)])["moving"].result(60)
 
     applied = live.apply()
 
@@ -185,19 +180,19 @@ def test_a_paused_broker_that_is_still_registered_is_not_healthy(live: Workspace
 def test_a_broker_killed_in_the_middle_leaves_a_report_and_running_again_ends_verified(
     live: Workspace, cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for n in range(60):
+    for n in range(12):
         live.topic(f"many-{n:02}", partitions=3)
     live.verify = {"leaders": "10s", "isr": "10s", "metadata": "10s"}
     live.plan()
     seen: list[str] = []
 
-    def kill_at_twenty(line: str) -> None:
+    def kill_at_four(line: str) -> None:
         if line.endswith(": done"):
             seen.append(line)
-            if len(seen) == 20:
+            if len(seen) == 4:
                 cluster.kill(2)
 
-    monkeypatch.setattr("topicops.cli.runs.progress", kill_at_twenty)
+    monkeypatch.setattr("topicops.cli.runs.progress", kill_at_four)
     broken = live.apply()
     cluster.start_broker(2)
     live.plan()

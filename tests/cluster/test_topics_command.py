@@ -8,10 +8,9 @@ from collections.abc import Iterator
 
 import pytest
 from confluent_kafka.admin import NewTopic
-from kazoo.client import KazooClient
 
 from fixtures.kafka_tool import described_topics
-from fixtures.live import cluster_spec, create_topics, look, remove_topics, until
+from fixtures.live import cluster_spec, create_topics, look, remove_topics, until, zookeeper
 from fixtures.workspace import Workspace
 from topicops_local.cluster import LocalCluster
 
@@ -69,13 +68,8 @@ def leader_of(cluster: LocalCluster, topic: str) -> int:
 def move(cluster: LocalCluster, topic: str, replicas: list[int]) -> None:
     """By the znode, which Kafka takes without asking whether the brokers live."""
     wish = {"version": 1, "partitions": [{"topic": topic, "partition": 0, "replicas": replicas}]}
-    client = KazooClient(hosts=cluster.zookeeper_hosts)
-    client.start(timeout=10)
-    try:
+    with zookeeper(cluster) as client:
         client.create("/admin/reassign_partitions", json.dumps(wish).encode())
-    finally:
-        client.stop()
-        client.close()
 
 
 def without_leader_candidates(line: str) -> str:

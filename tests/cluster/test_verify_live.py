@@ -20,6 +20,7 @@ from kazoo.protocol.states import ZnodeStat
 
 from fakes.changes import configure_topic, plan_of
 from fixtures.admin import new_admin
+from fixtures.cluster import running
 from fixtures.live import cluster_spec, create_topics, look, until, zookeeper
 from fixtures.workspace import Workspace
 from topicops.edges.kafka.admin import KafkaAdmin
@@ -47,10 +48,9 @@ def cluster(fast_folder: Path) -> Iterator[LocalCluster]:
         "replica.fetch.wait.max.ms": "200",
         "auto.create.topics.enable": "true",
     }
-    cluster = LocalCluster.up(fast_folder / "verify-cluster", broker_properties=hasty)
-    make(cluster, TOUCHED_BY_HAND, [1, 2, 3], [2, 3, 1], [3, 1, 2])
-    yield cluster
-    cluster.down(now=True)
+    with running(fast_folder / "verify-cluster", broker_properties=hasty) as cluster:
+        make(cluster, TOUCHED_BY_HAND, [1, 2, 3], [2, 3, 1], [3, 1, 2])
+        yield cluster
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.cluster import running
 from fixtures.live import cluster_spec, zookeeper
 from fixtures.workspace import Workspace
 from topicops import cli
@@ -39,11 +40,8 @@ def cluster(fast_folder: Path, client_port: int) -> Iterator[LocalCluster]:
         "inter.broker.listener.name": "PLAINTEXT",
     }
     home = fast_folder / "advertised-cluster"
-    try:
-        yield LocalCluster.up(home, brokers=1, broker_ports=[port], broker_properties=properties)
-    finally:
-        if found := LocalCluster.find(home):
-            found.down(now=True)
+    with running(home, brokers=1, broker_ports=[port], broker_properties=properties) as cluster:
+        yield cluster
 
 
 @pytest.fixture
@@ -103,7 +101,7 @@ def test_a_port_of_zookeeper_is_named_where_a_broker_was_meant(
     assert f"{place}: ZooKeeper answers here, not a Kafka broker" in init(capsys, "--bootstrap-servers", place)
 
 
-@pytest.mark.usefixtures("live")
+@pytest.mark.usefixtures("live", "impatient")
 def test_a_port_of_a_broker_is_named_where_zookeeper_was_meant(
     cluster: LocalCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:

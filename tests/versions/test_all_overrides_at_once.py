@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from fixtures.cluster import running
 from fixtures.live import cluster_spec, look, remove_topics, zookeeper
-from fixtures.workspace import Ended, Workspace
+from fixtures.workspace import Workspace
 from topicops_local.cluster import LocalCluster
 
 pytestmark = [pytest.mark.cluster, pytest.mark.soak]
@@ -24,9 +25,8 @@ def release(request: pytest.FixtureRequest) -> str:
 @pytest.fixture(scope="module")
 def old(release: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     """One broker."""
-    cluster = LocalCluster.up(tmp_path_factory.mktemp("old"), brokers=1, kafka=release)
-    yield cluster
-    cluster.down(now=True)
+    with running(tmp_path_factory.mktemp("old"), brokers=1, kafka=release) as cluster:
+        yield cluster
 
 
 @pytest.fixture
@@ -38,11 +38,6 @@ def workspace_there(workspace: Workspace, old: LocalCluster, release: str) -> It
     assert created.status == 0, created.out + created.err
     yield workspace
     remove_topics(old, ["bills"])
-
-
-def approve(workspace: Workspace) -> Ended:
-    fingerprint = json.loads((workspace.folder / "plan.json").read_text())["fingerprint"]
-    return workspace.apply("--approve", fingerprint)
 
 
 def change(workspace: Workspace) -> None:
@@ -64,7 +59,7 @@ def test_what_a_file_does_not_name_stays(workspace_there: Workspace, old: LocalC
     change(workspace_there)
 
     planned = workspace_there.plan()
-    applied = approve(workspace_there)
+    applied = workspace_there.approve()
 
     assert "all overrides of the topic are sent: the request also names the flush.ms of now" in planned.out
     assert applied.status == 0, applied.out + applied.err
@@ -77,7 +72,7 @@ def test_an_override_that_came_after_the_plan_is_not_lost(workspace_there: Works
     workspace_there.plan()
     set_by_hand(old, "flush.ms", "9000")
 
-    applied = approve(workspace_there)
+    applied = workspace_there.approve()
 
     assert applied.status != 0
     assert "flush.ms: planned not set, live 9000" in applied.out + applied.err
@@ -91,7 +86,7 @@ def test_an_override_that_the_brokers_would_refuse_blocks_the_plan(
     change(workspace_there)
 
     planned = workspace_there.plan()
-    applied = approve(workspace_there)
+    applied = workspace_there.approve()
 
     assert "would refuse no.such.config=1: Kafka has no topic config no.such.config" in planned.out
     assert applied.status == 3, "nothing may run"

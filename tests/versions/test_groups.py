@@ -15,9 +15,9 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic
 
 from fixtures.admin import new_admin
+from fixtures.cluster import running
 from fixtures.group_members import console_share_consumer, consumer, join_streams_group, share_consumer
-from fixtures.kafka_releases import spec_by_brokers
-from fixtures.live import create_topics, until
+from fixtures.live import create_topics, spec_by_brokers, until
 from fixtures.workspace import Ended, Workspace
 from topicops.edges.kafka.clients import kafka_python_inside
 from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections
@@ -41,11 +41,10 @@ PREVIEW = {
 def cluster(request: pytest.FixtureRequest, fast_folder: Path) -> Iterator[LocalCluster]:
     kafka: str = request.param
     properties = {**ONE_BROKER, **(PREVIEW if kafka == OLDER else {})}
-    cluster = LocalCluster.up(
+    with running(
         fast_folder / f"groups-{kafka}", brokers=1, kafka=kafka, kraft=True, broker_properties=properties
-    )
-    yield cluster
-    cluster.down(now=True)
+    ) as cluster:
+        yield cluster
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.live import cluster_spec
+from fixtures.live import cluster_spec, spec_by_brokers
 from fixtures.migration import (
     broker_without_zookeeper,
     controller_settings,
@@ -122,14 +122,7 @@ def test_the_same_specs_plan_to_nothing_before_and_after_kraft_and_on_the_newest
         begun = time.monotonic()
         servers.migrate()
         seconds["ZooKeeper to KRaft"] = time.monotonic() - begun
-        workspace.cluster = {
-            "class": "sandbox",
-            "id": cluster.cluster_id,
-            "source": "kafka",
-            "lease": "file",
-            "kafka": {"bootstrapServers": cluster.bootstrap_servers},
-            "kafkaVersion": usual_version(),
-        }
+        workspace.cluster = {**spec_by_brokers(cluster), "kafkaVersion": usual_version()}
         under_kraft = workspace.plan()
 
         begun = time.monotonic()

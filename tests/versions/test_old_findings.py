@@ -11,6 +11,7 @@ from kazoo.exceptions import NodeExistsError
 
 from fakes.changes import delete_topic
 from fakes.scenarios import MOVES, ClusterUnderTest
+from fixtures.cluster import running
 from fixtures.live import cluster_spec, create_topics, until, zookeeper
 from fixtures.real_scenarios import under_test
 from fixtures.workspace import Workspace
@@ -29,11 +30,8 @@ RUNS = 20
 @pytest.fixture(scope="module")
 def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     """One broker of 2.2, which asks its authorizer."""
-    cluster = LocalCluster.up(
-        tmp_path_factory.mktemp("guarded"), brokers=1, kafka="2.2.2", broker_properties=AUTHORIZER
-    )
-    yield cluster
-    cluster.down(now=True)
+    with running(tmp_path_factory.mktemp("guarded"), brokers=1, kafka="2.2.2", broker_properties=AUTHORIZER) as cluster:
+        yield cluster
 
 
 def test_groups_are_not_read_where_old_brokers_have_an_authorizer(workspace: Workspace, guarded: LocalCluster) -> None:
@@ -57,12 +55,9 @@ def test_groups_are_not_read_where_old_brokers_have_an_authorizer(workspace: Wor
 def test_doctor_looks_at_a_zookeeper_of_3_4_as_often_as_it_is_asked(
     workspace: Workspace, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    cluster = LocalCluster.up(tmp_path_factory.mktemp("zk34"), brokers=1, kafka="1.1.1")
-    try:
+    with running(tmp_path_factory.mktemp("zk34"), brokers=1, kafka="1.1.1") as cluster:
         workspace.cluster = {**cluster_spec(cluster), "kafkaVersion": "1.1"}
         ended = [workspace.run("doctor", "--environment", "local") for _ in range(RUNS)]
-    finally:
-        cluster.down(now=True)
 
     assert [end.out + end.err for end in ended if end.status] == []
     assert all("run 1.1" in end.out for end in ended)
@@ -72,9 +67,8 @@ def test_doctor_looks_at_a_zookeeper_of_3_4_as_often_as_it_is_asked(
 @pytest.fixture(scope="module")
 def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalCluster]:
     """Brokers of 2.3, the last that keep all moves in one znode."""
-    cluster = LocalCluster.up(tmp_path_factory.mktemp("three"), kafka="2.3.1")
-    yield cluster
-    cluster.down(now=True)
+    with running(tmp_path_factory.mktemp("three"), kafka="2.3.1") as cluster:
+        yield cluster
 
 
 @pytest.fixture

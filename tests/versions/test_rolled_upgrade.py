@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from fixtures.cluster import running
 from fixtures.endless_loop import EndlessLoop
 from fixtures.live import cluster_spec, look
 from fixtures.summaries import UPGRADE
@@ -28,12 +29,8 @@ NAMES = re.compile(r"loop-\d+|127\.0\.0\.1:\d+|\b\d+\b")
 
 @pytest.fixture
 def cluster(fast_folder: Path) -> Iterator[LocalCluster]:
-    home = fast_folder / "rolled-cluster"
-    try:
-        yield LocalCluster.up(home, kafka=RELEASES[0])
-    finally:
-        if found := LocalCluster.find(home):
-            found.down(now=True)
+    with running(fast_folder / "rolled-cluster", kafka=RELEASES[0]) as cluster:
+        yield cluster
 
 
 def release(version: str) -> str:

@@ -1,7 +1,8 @@
-"""What each broker offers, by its own ApiVersions answer."""
+"""What each broker offers, by its own ApiVersions answer, and which release it so shows."""
 
 from __future__ import annotations
 
+import time
 from contextlib import closing
 
 import pytest
@@ -10,7 +11,9 @@ from kafka.protocol.metadata import MetadataRequest
 
 from fixtures.proxy import BrokerProxies
 from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections
+from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.model.errors import ClusterUnreachableError
+from topicops.model.release import USUAL
 from topicops_local.cluster import LocalCluster
 
 LACKING = {1: {35: -1, 1: 12, 2: 6}, 2: {3: 8}}
@@ -47,3 +50,18 @@ def test_what_a_silent_broker_offers_is_not_known(local_cluster: LocalCluster) -
                 connections.offers(3, MetadataRequest)
     finally:
         local_cluster.resume(3)
+
+
+def test_a_silent_broker_delays_the_answer_of_the_others_by_two_seconds_a_question(local_cluster: LocalCluster) -> None:
+    properties = {"bootstrap.servers": local_cluster.bootstrap_servers}
+    local_cluster.pause(3)
+    try:
+        with closing(BrokerQuestions(properties, timeout_s=30.0)) as questions:
+            started = time.monotonic()
+            releases = questions.releases()
+            seconds = time.monotonic() - started
+    finally:
+        local_cluster.resume(3)
+
+    assert releases == (USUAL, USUAL)
+    assert seconds < 8, f"{seconds:.1f} s"

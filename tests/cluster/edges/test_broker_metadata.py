@@ -1,8 +1,7 @@
 """What three real brokers say of themselves, with one of them paused, and what nobody creates by asking."""
 
-import time
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
@@ -14,7 +13,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re
 
 from fakes.changes import create_topic
 from fixtures.admin import new_admin
-from fixtures.live import look
+from fixtures.live import look, until
 from fixtures.proxy import BrokerProxies
 from topicops.edges.kafka.admin import KafkaAdmin
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
@@ -39,7 +38,7 @@ def topic(properties: dict[str, str]) -> Iterator[str]:
     admin, client = KafkaAdmin(properties), new_admin(properties["bootstrap.servers"])
     admin.create([create_topic(name, (1, 2), (2, 3))])
     views = BrokerViews(properties)
-    wait_for(lambda: all(_knows(view, name) for view in views.views(EVERYONE, [name]).values()))
+    until(lambda: all(_knows(view, name) for view in views.views(EVERYONE, [name]).values()))
     yield name
     views.close()
     admin.close()
@@ -55,7 +54,7 @@ def paused_broker(local_cluster: LocalCluster, properties: dict[str, str]) -> It
     finally:
         local_cluster.resume(2)
         views = BrokerViews(properties)
-        wait_for(lambda: all(_sees(view, EVERYONE) for view in views.views(EVERYONE, []).values()))
+        until(lambda: all(_sees(view, EVERYONE) for view in views.views(EVERYONE, []).values()))
         views.close()
 
 
@@ -173,7 +172,7 @@ def test_broker_that_was_paused_is_heard_again_over_the_same_connections(
         during = views.views(EVERYONE, [topic])
     finally:
         local_cluster.resume(3)
-        wait_for(lambda: all(_sees(view, EVERYONE) for view in views.views(EVERYONE, [topic]).values()))
+        until(lambda: all(_sees(view, EVERYONE) for view in views.views(EVERYONE, [topic]).values()))
     views.close()
 
     assert [_knows(view, topic) for view in before.values()] == [True] * 3
@@ -273,7 +272,7 @@ def test_member_without_a_commit_counts_as_a_consumer(properties: dict[str, str]
     group = f"k-reader.member.{uuid.uuid4().hex[:8]}"
     consumer = Consumer(properties | {"group.id": group, "enable.auto.commit": False})
     consumer.subscribe([topic])
-    wait_for(lambda: consumer.poll(0.1) is None and bool(consumer.assignment()))
+    until(lambda: consumer.poll(0.1) is None and bool(consumer.assignment()))
 
     found = BrokerQuestions(properties, timeout_s=20.0).activity([topic])
     consumer.close()
@@ -281,13 +280,6 @@ def test_member_without_a_commit_counts_as_a_consumer(properties: dict[str, str]
     assert found[topic].groups == (group,)
     assert found[topic].group_uses == {group: GroupUse(state="Stable", lag=None)}
     assert found[topic].last_record_ms == NO_RECORD
-
-
-def wait_for(condition: Callable[[], bool], timeout_s: float = 60.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come about"
-        time.sleep(0.1)
 
 
 def _commit(properties: dict[str, str], topic: str) -> str:

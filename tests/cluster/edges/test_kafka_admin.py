@@ -19,7 +19,7 @@ from fakes.changes import (
     sandbox,
 )
 from fakes.fake_ports import FakeAuditLog, FakeJournal, FakeLease
-from fixtures.live import remove_topics
+from fixtures.live import remove_topics, until
 from topicops.edges.kafka.admin import STOP_S, KafkaAdmin
 from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections
 from topicops.edges.kafka.clients.settings import CLIENT_ID
@@ -68,7 +68,7 @@ class Workbench:
         return self.live(topic)
 
     def wait_until_gone(self, topic: str) -> None:
-        wait_for(lambda: self.reader.traces([topic])[topic].is_gone)
+        until(lambda: self.reader.traces([topic])[topic].is_gone)
 
 
 @pytest.fixture
@@ -384,13 +384,6 @@ def mutation_quota(cluster: LocalCluster, *, per_second: float) -> Iterator[None
 def assert_accepted(answers: object) -> None:
     assert isinstance(answers, list)
     assert answers == [Answer(AnswerKind.ACCEPTED)] * len(answers)
-
-
-def wait_for(condition: Callable[[], bool], timeout_s: float = 30.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "it did not come about"
-        time.sleep(0.05)
 
 
 def _absent() -> LiveTopic:

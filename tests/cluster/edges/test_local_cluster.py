@@ -12,6 +12,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from fixtures.live import zookeeper
 from topicops.features.shared.java import find_java
 from topicops.model.errors import LocalClusterError, UsageError
 from topicops_local import server_files
@@ -53,16 +54,9 @@ def test_every_brokers_own_port_answers_and_knows_every_broker_and_the_controlle
 
 
 def test_the_brokers_stand_on_three_racks_under_the_chroot(local_cluster: LocalCluster) -> None:
-    from kazoo.client import KazooClient
-
-    client = KazooClient(hosts=local_cluster.zookeeper_hosts)
-    client.start(timeout=10)
-    try:
+    with zookeeper(local_cluster) as client:
         racks = {broker: json.loads(client.get(f"/brokers/ids/{broker}")[0])["rack"] for broker in ALL}
         cluster_id = json.loads(client.get("/cluster/id")[0])["id"]
-    finally:
-        client.stop()
-        client.close()
     assert local_cluster.zookeeper_hosts.endswith("/kafka")
     assert racks == {1: "r1", 2: "r2", 3: "r3"}
     assert local_cluster.cluster_id == cluster_id

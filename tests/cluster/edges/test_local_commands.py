@@ -3,6 +3,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from topicops_local import local as cli
@@ -23,6 +24,7 @@ def test_the_status_command_shows_processes_ports_brokers_and_controller(local_c
     assert shown["controller"] in (1, 2, 3)
 
 
+@pytest.mark.soak
 def test_the_commands_leave_the_cluster_running_between_them_and_keep_its_data(cluster_home: Path) -> None:
     script = "import sys; from topicops_local.local import app; app(sys.argv[1:])"
 

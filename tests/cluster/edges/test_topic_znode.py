@@ -2,12 +2,10 @@
 
 import uuid
 
-from kazoo.client import KazooClient
-
 from fakes.builders import NOW, desired_topic, environment, round_robin, snapshot
 from fakes.changes import create_topic, expand_topic
 from fixtures.admin import new_admin
-from fixtures.live import look
+from fixtures.live import look, zookeeper
 from topicops.edges.kafka.admin import KafkaAdmin
 from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.ports import AnswerKind
@@ -46,13 +44,8 @@ def estimate(topic: str, live: LiveTopic | None, partitions: int) -> int:
 
 
 def znode_bytes(cluster: LocalCluster, topic: str) -> int:
-    client = KazooClient(hosts=cluster.zookeeper_hosts)
-    client.start(10)
-    try:
+    with zookeeper(cluster) as client:
         return len(client.get(f"/brokers/topics/{topic}")[0])
-    finally:
-        client.stop()
-        client.close()
 
 
 def assert_close(estimated: int, written: int) -> None:

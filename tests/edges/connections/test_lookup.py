@@ -73,6 +73,11 @@ def environment(**cluster: object) -> Environment:
             "z1:2181/a/b",
             id="URI, extra as JSON",
         ),
+        pytest.param("zookeeper://z1:2181/kafka", "z1:2181/kafka", id="path of a URI"),
+        pytest.param("zookeeper://z1:2181/a%2Fb", "z1:2181/a/b", id="path of two parts, as Airflow writes it"),
+        pytest.param("zookeeper://z1:2181/", "z1:2181", id="root as the path of a URI"),
+        pytest.param("zookeeper://z1:2181/kafka?chroot=/kafka", "z1:2181/kafka", id="twice the same"),
+        pytest.param('{"host": "z1:2181", "schema": "kafka"}', "z1:2181/kafka", id="schema in JSON"),
     ],
 )
 def test_zookeeper_hosts_come_from_a_connection(monkeypatch: pytest.MonkeyPatch, text: str, hosts: str) -> None:
@@ -226,7 +231,9 @@ def test_zookeeper_that_is_nowhere_is_told_with_its_place(cluster: dict[str, obj
     ("fields", "said"),
     [
         pytest.param({"host": ""}, "has no host", id="no host"),
-        pytest.param({"host": "z/a", "extra": {"chroot": "/b"}}, "keep one", id="two chroots"),
+        pytest.param({"host": "z/a", "extra": {"chroot": "/b"}}, "different chroots in .*keep one", id="two chroots"),
+        pytest.param({"host": "z", "schema": "a", "extra": {"chroot": "/b"}}, "different chroots in", id="of schema"),
+        pytest.param({"host": "z/a", "schema": "b"}, "different chroots in", id="host and schema"),
     ],
 )
 def test_zookeeper_connection_that_says_too_little_or_too_much(fields: dict[str, object], said: str) -> None:

@@ -198,28 +198,6 @@ def test_a_foreign_value_is_a_sentence(text: str, said: str, monkeypatch: pytest
 
 
 @pytest.mark.parametrize(
-    ("text", "hosts"),
-    [
-        pytest.param("zookeeper://zk1:2181/kafka", "zk1:2181/kafka", id="path of a URI"),
-        pytest.param("zookeeper://zk1:2181/a%2Fb", "zk1:2181/a/b", id="path of two parts, as Airflow writes it"),
-        pytest.param("zookeeper://zk1:2181/", "zk1:2181", id="the root"),
-        pytest.param("zookeeper://zk1:2181/kafka?chroot=/kafka", "zk1:2181/kafka", id="twice the same"),
-        pytest.param('{"host": "zk1:2181", "schema": "kafka"}', "zk1:2181/kafka", id="schema in JSON"),
-        pytest.param("zookeeper://zk1:2181/kafka?chroot=/other", None, id="two"),
-        pytest.param('{"host": "zk1:2181/a", "schema": "b"}', None, id="host and schema"),
-    ],
-)
-def test_the_path_of_a_uri_is_the_chroot(text: str, hosts: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AIRFLOW_CONN_MARKED", text)
-    asked = environment(zookeeper={"connection": "marked"})
-
-    if hosts is None:
-        assert "has different chroots in" in everything_said(lambda: zookeeper_address(asked))
-    else:
-        assert zookeeper_address(asked).hosts == hosts
-
-
-@pytest.mark.parametrize(
     "cluster", [{"zookeeper": {"hosts": "u:p@zk1:2181"}}, {"kafka": {"bootstrapServers": "u:p@b1:9092"}}]
 )
 def test_a_login_among_the_addresses_of_a_file_is_refused(cluster: dict[str, object]) -> None:

@@ -19,10 +19,6 @@ WHOLE = {
 }
 
 
-def aim(workspace: Workspace, hosts: str, *, cluster_id: str = CLUSTER_ID) -> None:
-    workspace.cluster = {**workspace.cluster, "id": cluster_id, "zookeeper": {"hosts": hosts}}
-
-
 def examined(workspace: Workspace) -> tuple[Ended, dict[str, Any]]:
     """How the command ended, and its findings by id; the brokers of this world answer nobody."""
     ended = workspace.run("doctor", "--environment", "local", "--format", "json")
@@ -34,7 +30,7 @@ def examined(workspace: Workspace) -> tuple[Ended, dict[str, Any]]:
 
 def test_silent_brokers_leave_the_rest_to_be_looked_at(workspace: Workspace, chroot: Chroot) -> None:
     lay(chroot.client, WHOLE)
-    aim(workspace, chroot.hosts)
+    workspace.aim(chroot.hosts)
 
     ended, findings = examined(workspace)
 
@@ -43,8 +39,9 @@ def test_silent_brokers_leave_the_rest_to_be_looked_at(workspace: Workspace, chr
     assert "auto-create" in json.loads(ended.out)["rules_not_applied"]
 
 
+@pytest.mark.usefixtures("impatient")
 def test_an_unreachable_zookeeper_is_a_finding_with_its_address(workspace: Workspace) -> None:
-    aim(workspace, "127.0.0.1:1/kafka")
+    workspace.aim("127.0.0.1:1/kafka")
 
     ended, findings = examined(workspace)
 
@@ -74,7 +71,7 @@ def test_a_wrong_target_is_a_finding_with_its_code(
     words: str,
 ) -> None:
     lay(chroot.client, {**WHOLE, **znodes})
-    aim(workspace, f"{chroot.hosts}{hosts_behind}", cluster_id=cluster_id)
+    workspace.aim(f"{chroot.hosts}{hosts_behind}", cluster_id=cluster_id)
 
     ended, findings = examined(workspace)
 
@@ -84,7 +81,7 @@ def test_a_wrong_target_is_a_finding_with_its_code(
 
 def test_topics_of_another_cluster_are_not_looked_at_and_its_id_is_named(workspace: Workspace, chroot: Chroot) -> None:
     lay(chroot.client, WHOLE)
-    aim(workspace, chroot.hosts, cluster_id="another")
+    workspace.aim(chroot.hosts, cluster_id="another")
 
     shown = workspace.run("doctor", "--environment", "local").out
 
@@ -95,7 +92,7 @@ def test_topics_of_another_cluster_are_not_looked_at_and_its_id_is_named(workspa
 
 def test_znodes_that_stop_every_snapshot_are_all_named(workspace: Workspace, chroot: Chroot) -> None:
     lay(chroot.client, {**WHOLE, "/brokers/topics/one": "", "/brokers/topics/two": "[]"})
-    aim(workspace, chroot.hosts)
+    workspace.aim(chroot.hosts)
 
     ended, findings = examined(workspace)
 
@@ -109,7 +106,7 @@ def test_znodes_that_stop_every_snapshot_are_all_named(workspace: Workspace, chr
 
 def test_text_holds_no_control_character_of_a_znodes_name(workspace: Workspace, chroot: Chroot) -> None:
     lay(chroot.client, {**WHOLE, "/config/topics/gh\u202eost": config()})
-    aim(workspace, chroot.hosts)
+    workspace.aim(chroot.hosts)
 
     out = workspace.run("doctor", "--environment", "local").out
 

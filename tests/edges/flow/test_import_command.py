@@ -12,7 +12,7 @@ import pytest
 
 import fixtures.odd_cluster as odd_cluster
 from fixtures.workspace import Workspace
-from fixtures.znode_tree import BASE, CLUSTER_ID, config, lay, topic
+from fixtures.znode_tree import BASE, config, lay, topic
 from fixtures.zookeeper import Chroot
 
 ROWS = {0: [1, 2, 3]}
@@ -20,8 +20,8 @@ ROWS = {0: [1, 2, 3]}
 
 @pytest.fixture
 def adopter(workspace: Workspace, chroot: Chroot) -> Workspace:
-    """Return a folder with one environment and no topic, for the cluster of ``chroot``."""
-    workspace.cluster = {**workspace.cluster, "id": CLUSTER_ID, "zookeeper": {"hosts": chroot.hosts}}
+    """A folder with one environment and no topic, for the cluster of ``chroot``."""
+    workspace.aim(chroot.hosts)
     workspace.policy = {"minReplicationFactor": 2, "protectedTopics": ["connect-*"]}
     return workspace
 

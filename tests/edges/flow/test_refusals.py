@@ -4,32 +4,17 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from kazoo.client import KazooClient
 
+from fixtures.live import tree_of
 from fixtures.workspace import Ended, Workspace
 from fixtures.znode_tree import BASE, CLUSTER_ID, lay
-from fixtures.zookeeper import Chroot, ZooKeeperServer
+from fixtures.zookeeper import Chroot
 
 NO_BROKERS = {path: data for path, data in BASE.items() if not path.startswith("/brokers/ids/")} | {"/brokers/ids": ""}
-
-
-def aim(workspace: Workspace, hosts: str, *, cluster_id: str = CLUSTER_ID) -> None:
-    """Point the workspace's environment at a ZooKeeper, and describe a topic that it does not have."""
-    workspace.cluster = {**workspace.cluster, "id": cluster_id, "zookeeper": {"hosts": hosts}}
-    workspace.topic("orders")
-
-
-def tree_of(client: KazooClient, path: str = "/") -> Mapping[str, tuple[bytes | None, int]]:
-    """Return every znode below, with its data and version."""
-    data, stat = client.get(path)
-    found = {path: (data, stat.version)}
-    for child in client.get_children(path):
-        found |= tree_of(client, f"{path.rstrip('/')}/{child}")
-    return found
 
 
 def assert_one_sentence(ended: Ended, status: int, *words: str) -> None:
@@ -42,7 +27,8 @@ def assert_one_sentence(ended: Ended, status: int, *words: str) -> None:
 
 def test_another_cluster_id_is_refused_with_both_ids(workspace: Workspace, chroot: Chroot) -> None:
     lay(chroot.client, BASE)
-    aim(workspace, chroot.hosts, cluster_id="x9ZkQ0mVTh2c7nUeYw1aBg")
+    workspace.aim(chroot.hosts, cluster_id="x9ZkQ0mVTh2c7nUeYw1aBg")
+    workspace.topic("orders")
     before = tree_of(chroot.client)
 
     ended = workspace.plan()
@@ -53,7 +39,8 @@ def test_another_cluster_id_is_refused_with_both_ids(workspace: Workspace, chroo
 
 def test_a_wrong_chroot_is_no_empty_cluster(workspace: Workspace, chroot: Chroot) -> None:
     lay(chroot.client, BASE)
-    aim(workspace, f"{chroot.hosts}/kafak")
+    workspace.aim(f"{chroot.hosts}/kafak")
+    workspace.topic("orders")
     before = tree_of(chroot.client)
 
     ended = workspace.plan()
@@ -62,11 +49,13 @@ def test_a_wrong_chroot_is_no_empty_cluster(workspace: Workspace, chroot: Chroot
     assert tree_of(chroot.client) == before
 
 
-def test_a_zookeeper_that_is_down_is_named(workspace: Workspace, zookeeper: ZooKeeperServer) -> None:
+@pytest.mark.usefixtures("impatient")
+def test_a_zookeeper_that_is_down_is_named(workspace: Workspace) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{taken.getsockname()[1]}"
-        aim(workspace, f"{address}/kafka")
+        workspace.aim(f"{address}/kafka")
+        workspace.topic("orders")
 
         ended = workspace.plan()
 
@@ -75,7 +64,8 @@ def test_a_zookeeper_that_is_down_is_named(workspace: Workspace, zookeeper: ZooK
 
 def test_a_cluster_without_a_broker_is_not_planned_on(workspace: Workspace, chroot: Chroot) -> None:
     lay(chroot.client, NO_BROKERS)
-    aim(workspace, chroot.hosts)
+    workspace.aim(chroot.hosts)
+    workspace.topic("orders")
     before = tree_of(chroot.client)
 
     ended = workspace.plan()
@@ -133,9 +123,7 @@ def test_bad_specs_are_all_told_and_no_connection_is_opened(workspace: Workspace
     assert "Traceback" not in ended.err
 
 
-@pytest.mark.parametrize(
-    "arguments", [("plan",), ("plan", "--environment", "nowhere"), ("apply", "missing.json"), ("fly",)]
-)
+@pytest.mark.parametrize("arguments", [("plan", "--environment", "nowhere"), ("apply", "missing.json"), ("fly",)])
 def test_bad_usage_is_one_clear_line(workspace: Workspace, arguments: tuple[str, ...]) -> None:
     ended = workspace.run(*arguments)
 

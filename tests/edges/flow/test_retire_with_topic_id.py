@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from fixtures.workspace import Workspace
-from fixtures.znode_tree import BASE, CLUSTER_ID, TOPIC_ID, lay, topic
+from fixtures.znode_tree import BASE, TOPIC_ID, lay, topic
 from fixtures.zookeeper import Chroot
 
 
 @pytest.fixture
 def retiring(workspace: Workspace, chroot: Chroot) -> Workspace:
-    workspace.cluster = {**workspace.cluster, "id": CLUSTER_ID, "zookeeper": {"hosts": chroot.hosts}}
+    workspace.aim(chroot.hosts)
     workspace.topic("orders")
     lay(chroot.client, BASE)
     return workspace

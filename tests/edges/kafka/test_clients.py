@@ -5,15 +5,18 @@ import ssl
 import threading
 import time
 import weakref
+from concurrent.futures import Future
 from contextlib import closing
 from importlib.metadata import version
-from typing import NoReturn
+from types import SimpleNamespace
+from typing import Any, NoReturn
 
 import pytest
 from confluent_kafka import KafkaError
 from kafka import errors
 from kafka.net.selector import NetworkSelector
 
+from topicops.edges.kafka.admin import cluster_id_of
 from topicops.edges.kafka.answers import (
     CONTROLLER_CODES,
     FAILED_CODES,
@@ -22,7 +25,7 @@ from topicops.edges.kafka.answers import (
     answer_kind,
 )
 from topicops.edges.kafka.clients.confluent import Confluent, require_clients
-from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections, _answer_or_problem
+from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections, _answer_or_problem, other_identity
 from topicops.edges.kafka.clients.requests import metadata_request
 from topicops.edges.kafka.clients.settings import confluent_settings, kafka_python_settings
 from topicops.model.errors import ClusterUnreachableError, UsageError
@@ -288,3 +291,42 @@ def test_an_error_of_a_request_names_its_class_once(error: Exception, said: str)
 def test_the_inner_parts_of_kafka_python_were_checked_in_its_installed_release() -> None:
     """After an upgrade: read `KafkaNetClient` and its manager anew, run `make test-cluster`, name the release here."""
     assert version("kafka-python") == "3.0.12"
+
+
+INVALID, REFUSED = KafkaError.INVALID_REQUEST, KafkaError.CLUSTER_AUTHORIZATION_FAILED
+OWN_ID = "Unexpected broker id, expected 1 or empty string, but received 2"
+
+
+def settings(error_code: int = 0, error_message: str = "") -> Any:
+    return SimpleNamespace(results=[SimpleNamespace(error_code=error_code, error_message=error_message)])
+
+
+def metadata(cluster_id: str | None) -> Any:
+    return SimpleNamespace(cluster_id=cluster_id)
+
+
+@pytest.mark.parametrize(
+    ("answers", "other"),
+    [
+        pytest.param((settings(), metadata("ours")), "", id="itself"),
+        pytest.param((settings(INVALID, OWN_ID), metadata("ours")), "broker 1", id="another broker"),
+        pytest.param((settings(INVALID), metadata("ours")), "another broker", id="another broker without a number"),
+        pytest.param((settings(), metadata("theirs")), "a broker of cluster theirs", id="the same id elsewhere"),
+        pytest.param((settings(REFUSED), metadata("ours")), "", id="it does not tell this reader"),
+        pytest.param((None, None), "", id="no answer"),
+        pytest.param((settings(), metadata(None)), "", id="a cluster without an id"),
+    ],
+)
+def test_another_broker_or_cluster_that_answers_is_named(answers: tuple[Any, Any], other: str) -> None:
+    assert other_identity(answers, "ours") == other
+
+
+def test_a_client_without_a_question_for_the_cluster_id_describes_the_cluster() -> None:
+    described: Future[SimpleNamespace] = Future()
+    described.set_result(SimpleNamespace(cluster_id="of the description"))
+    asked = []
+    old = SimpleNamespace(describe_cluster=lambda **options: asked.append(options) or described)
+    new = SimpleNamespace(cluster_id=lambda timeout: f"asked within {timeout} s")
+    assert cluster_id_of(old, timeout_s=1.0) == "of the description"
+    assert asked == [{"request_timeout": 1.0}]
+    assert cluster_id_of(new, timeout_s=1.0) == "asked within 1.0 s"

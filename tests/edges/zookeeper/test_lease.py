@@ -25,18 +25,6 @@ from topicops.model.errors import (
 )
 
 
-@pytest.fixture
-def hosts(chroot: Chroot) -> str:
-    znode_tree.lay(chroot.client, znode_tree.BASE)
-    return chroot.hosts
-
-
-@pytest.fixture
-def cluster(hosts: str, chroot: Chroot) -> KazooClient:
-    """Return a client that plays Kafka: it changes the tree."""
-    return chroot.client
-
-
 def lease(hosts: str, *, run: str = "cli/1", timeout_s: float = 10, lock_timeout_s: float = 0) -> ZooKeeperLease:
     return ZooKeeperLease(
         hosts, run=run, operation="apply plan 3f9c", timeout_s=timeout_s, lock_timeout_s=lock_timeout_s

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from kazoo.security import make_acl
 
-from fixtures.znode_tree import BASE, config, lay
+from fixtures.znode_tree import config, lay
 from fixtures.zookeeper import Chroot
 from topicops.edges.zookeeper.reader import ZooKeeperReader
 from topicops.features.ask.doctor.edges.migration import migration_facts
@@ -18,12 +18,6 @@ SCRAM = '{"version":1,"config":{"SCRAM-SHA-512":"salt=x,stored_key=y,server_key=
 def facts(chroot: Chroot) -> MigrationFacts:
     with ZooKeeperReader(chroot.hosts) as reader:
         return migration_facts(reader)
-
-
-@pytest.fixture
-def laid(chroot: Chroot) -> Chroot:
-    lay(chroot.client, BASE)
-    return chroot
 
 
 def test_a_usual_cluster_has_nothing_that_a_migration_needs_to_know(laid: Chroot) -> None:

@@ -10,7 +10,7 @@ import pytest
 from kazoo.security import ACL, make_acl
 
 from fixtures.secured_zookeeper import PASSWORD, USER, SecuredZooKeeper
-from fixtures.znode_tree import BASE, config, lay, state, topic
+from fixtures.znode_tree import config, lay, state, topic
 from fixtures.zookeeper import Chroot, ZooKeeperServer
 from topicops.edges.connections.lookup import Tls, ZooKeeperAddress
 from topicops.edges.zookeeper.diagnosis import tls_context
@@ -30,12 +30,6 @@ OTHER_USER = "digest", "other:x"
 def facts(chroot: Chroot, *, hosts: str | None = None) -> ZooKeeperFacts:
     with ZooKeeperReader(hosts or chroot.hosts) as reader:
         return zookeeper_facts(reader)
-
-
-@pytest.fixture
-def laid(chroot: Chroot) -> Chroot:
-    lay(chroot.client, BASE)
-    return chroot
 
 
 def test_a_server_tells_version_mode_and_as_whom_it_sees_us(laid: Chroot, zookeeper: ZooKeeperServer) -> None:

@@ -4,7 +4,7 @@ import json
 import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from itertools import chain, repeat
+from itertools import repeat
 
 import pytest
 from kazoo.client import KazooClient
@@ -13,9 +13,10 @@ from kazoo.security import make_digest_acl
 
 from fakes.fake_ports import FakeLease
 from fixtures import znode_tree
+from fixtures.live import tree_of
 from fixtures.proxy import Fate, Relay, Strike, Strikes, zookeeper_proxy
 from fixtures.single_reader import SingleReader
-from fixtures.zookeeper import Chroot, ZooKeeperServer
+from fixtures.zookeeper import ZooKeeperServer
 from topicops.edges.connections.lookup import zookeeper_address
 from topicops.edges.zookeeper.multi_read import (
     FIRST_BATCH,
@@ -31,7 +32,7 @@ from topicops.edges.zookeeper.multi_read import (
 )
 from topicops.edges.zookeeper.reader import MOST_READINGS, MOST_RESTARTS, TopicReading, ZooKeeperReader
 from topicops.edges.zookeeper.session import Znode, ZooKeeperSession
-from topicops.model.cluster.snapshot import Broker, PartitionState
+from topicops.model.cluster.snapshot import Assignment, Broker, PartitionState
 from topicops.model.errors import (
     ClusterError,
     ClusterUnreachableError,
@@ -47,19 +48,9 @@ ORDERS = {
     "/config/topics/orders": znode_tree.config(retention_ms="1000"),
     "/brokers/topics/orders/partitions/0/state": znode_tree.state(1, [1, 2], leader_epoch=4),
 }
+ROWS: Assignment = {0: (1, 2), 1: (2, 3, 1)}
+"""Of orders."""
 STOCK = {"/brokers/topics/stock": znode_tree.topic({0: [3]})}
-
-
-@pytest.fixture
-def hosts(chroot: Chroot) -> str:
-    znode_tree.lay(chroot.client, znode_tree.BASE)
-    return chroot.hosts
-
-
-@pytest.fixture
-def cluster(hosts: str, chroot: Chroot) -> KazooClient:
-    """Return a client that plays Kafka: it changes the tree."""
-    return chroot.client
 
 
 class InterruptedReader(ZooKeeperReader):
@@ -103,7 +94,7 @@ def test_a_snapshot_holds_brokers_controller_topics_and_overrides(hosts: str, cl
     assert sorted(live.topics) == ["orders", "stock"]
     orders = live.topics["orders"]
     assert (orders.topic_id, orders.czxid, orders.mzxid) == (znode_tree.TOPIC_ID, stat.czxid, stat.mzxid)
-    assert orders.assignment == {0: (1, 2), 1: (2, 3, 1)}
+    assert orders.assignment == ROWS
     assert orders.removing == {1: (1,)}
     assert orders.overrides == {"retention.ms": "1000"}
     assert live.topics["stock"].overrides == {}
@@ -402,21 +393,20 @@ def test_a_topic_and_its_config_that_change_together_are_never_half_old(hosts: s
     assert reader.looked_at == ["orders", "orders"]
 
 
-def test_a_topic_that_changes_during_a_look_is_read_again(hosts: str, cluster: KazooClient) -> None:
+@pytest.mark.parametrize(
+    ("path", "data", "rows", "retention_ms"),
+    [
+        pytest.param("/brokers/topics/orders", znode_tree.topic({0: [3]}), {0: (3,)}, "1000", id="topic"),
+        pytest.param("/config/topics/orders", znode_tree.config(retention_ms="2"), ROWS, "2", id="config"),
+    ],
+)
+def test_a_znode_that_changes_during_a_look_is_read_again(
+    hosts: str, cluster: KazooClient, path: str, data: str, rows: Assignment, retention_ms: str
+) -> None:
     znode_tree.lay(cluster, ORDERS | STOCK)
-    expand = lambda: cluster.set("/brokers/topics/stock", znode_tree.topic({0: [3], 1: [1]}).encode())  # noqa: E731
-    with InterruptedReader(hosts, iter([expand])) as reader:
-        stock = reader.snapshot(states=True).topics["stock"]
-    assert stock.assignment == {0: (3,), 1: (1,)}
-    assert not stock.unstable
-
-
-def test_a_config_that_changes_during_a_look_is_read_again(hosts: str, cluster: KazooClient) -> None:
-    znode_tree.lay(cluster, ORDERS)
-    change = lambda: cluster.set("/config/topics/orders", znode_tree.config(retention_ms="2").encode())  # noqa: E731
-    with InterruptedReader(hosts, iter([change])) as reader:
-        orders = reader.snapshot().topics["orders"]
-    assert (orders.overrides, orders.unstable) == ({"retention.ms": "2"}, False)
+    with InterruptedReader(hosts, iter([lambda: cluster.set(path, data.encode())])) as reader:
+        orders = reader.snapshot(states=True).topics["orders"]
+    assert (orders.assignment, orders.overrides, orders.unstable) == (rows, {"retention.ms": retention_ms}, False)
 
 
 def test_a_topic_that_never_rests_is_marked_unstable_and_the_others_are_not(hosts: str, cluster: KazooClient) -> None:
@@ -632,15 +622,8 @@ def test_batches_are_bounded_by_the_bytes_of_their_reply(entries: int, reply_byt
 
 def test_reading_writes_nothing(hosts: str, cluster: KazooClient) -> None:
     znode_tree.lay(cluster, ORDERS)
-    before = everything_below(cluster, "/")
+    before = tree_of(cluster)
     with ZooKeeperReader(hosts) as reader:
         reader.snapshot(states=True)
         reader.traces(["orders", "nothing"])
-    assert everything_below(cluster, "/") == before
-
-
-def everything_below(client: KazooClient, path: str) -> dict[str, tuple[bytes, int, int]]:
-    data, stat = client.get(path)
-    children = (f"{path.rstrip('/')}/{name}" for name in sorted(client.get_children(path)))
-    below = chain.from_iterable(everything_below(client, child).items() for child in children)
-    return {path: (data, stat.mzxid, stat.pzxid), **dict(below)}
+    assert tree_of(cluster) == before

@@ -8,7 +8,6 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from fixtures import znode_tree
 from fixtures.proxy import Fate, FrameProxy, Relay, Strike, Strikes, zookeeper_proxy
 from fixtures.zookeeper import Chroot, ZooKeeperServer
 from topicops.edges.zookeeper.lease import ZooKeeperLease
@@ -30,12 +29,6 @@ def said(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     lines: list[str] = []
     with told_waits(lines.append):
         yield lines
-
-
-@pytest.fixture
-def hosts(chroot: Chroot) -> str:
-    znode_tree.lay(chroot.client, znode_tree.BASE)
-    return chroot.hosts
 
 
 def lease(hosts: str, *, run: str = "cli/1", timeout_s: float = 2, lock_timeout_s: float = 0) -> ZooKeeperLease:

@@ -47,8 +47,8 @@ class Tally:
 @pytest.mark.parametrize(
     ("reader_kind", "snapshots"),
     [
-        pytest.param(ZooKeeperReader, 50, id="in bulk"),
-        pytest.param(SingleReader, 25, id="one by one"),
+        pytest.param(ZooKeeperReader, 20, id="in bulk"),
+        pytest.param(SingleReader, 10, id="one by one"),
         pytest.param(ZooKeeperReader, 10_000, id="in bulk, many", marks=pytest.mark.soak),
         pytest.param(SingleReader, 1_500, id="one by one, many", marks=pytest.mark.soak),
     ],
