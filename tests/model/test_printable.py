@@ -1,5 +1,8 @@
 """No control character and no markup of a spec reaches an output."""
 
+from __future__ import annotations
+
+import errno
 import re
 
 import pytest
@@ -8,6 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from topicops.model.errors import sentence
 from topicops.model.printable import bold, markdown, printable, printable_lines
 
 
@@ -159,3 +163,22 @@ def test_no_address_becomes_a_link(text: str) -> None:
 )
 def test_ordinary_words_stay_as_they_are_in_markdown(text: str) -> None:
     assert markdown(text) == text
+
+
+# ---- Errors that no code expects, as a sentence that says what to do ----
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (OSError(errno.ENAMETOOLONG, "too long", "x" * 300), f"{'x' * 60}...: this name is too long"),
+        (OSError(errno.ENAMETOOLONG, "too long"), "this name is too long"),
+        (UnicodeEncodeError("utf-8", "a/b\udcff.yaml", 3, 4, "surrogates"), "a/b\\udcff.yaml: this name or text"),
+        (OSError(errno.EMFILE, "Too many open files"), "raise ulimit -n"),
+        (MemoryError(), "no memory"),
+        (KeyError("x"), "internal error: KeyError: 'x'"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_an_error_with_a_known_cause_says_it(error: Exception, words: str) -> None:
+    assert words in sentence(error)
