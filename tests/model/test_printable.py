@@ -71,12 +71,6 @@ ZERO_WIDTH_SPACE = "\u200b"
 GITHUB = MarkdownIt("gfm-like")
 
 
-def cells(row: str) -> list[Token]:
-    """What a table makes of one row."""
-    tokens = GITHUB.parse(f"| what | next |\n| --- | --- |\n{row}\n")
-    return [token for token in tokens if token.type == "inline"][2:]
-
-
 def assert_only_words(inline: Token, words: str) -> None:
     assert inline.children is not None
     assert {child.type for child in inline.children} <= {"text"}
@@ -84,28 +78,23 @@ def assert_only_words(inline: Token, words: str) -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_words_are_only_words_in_a_table_cell(text: str) -> None:
-    first, second = cells(f"| {markdown(text)} | next |")
+def test_hostile_words_are_only_words_in_a_cell_a_list_and_a_heading(text: str) -> None:
+    assert_only_words_in_a_cell(text)
+    listed = GITHUB.parse(f"- {markdown(text)}\n- next\n")
+    opened = [token.type for token in listed if token.nesting == 1]
+    assert opened == ["bullet_list_open", *["list_item_open", "paragraph_open"] * 2]
+    assert_only_words(next(token for token in listed if token.type == "inline"), printable(text).strip())
+    first, inline, last = GITHUB.parse(f"### {markdown(text)}\n")
+    assert (first.tag, last.tag) == ("h3", "h3")
+    assert_only_words(inline, printable(text).strip())
 
+
+def assert_only_words_in_a_cell(text: str) -> None:
+    """A table makes one cell of it, and the next one is another."""
+    tokens = GITHUB.parse(f"| what | next |\n| --- | --- |\n| {markdown(text)} | next |\n")
+    first, second = [token for token in tokens if token.type == "inline"][2:]
     assert_only_words(first, printable(text).strip())
     assert second.content == "next"
-
-
-@pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_words_are_only_words_in_a_list(text: str) -> None:
-    tokens = GITHUB.parse(f"- {markdown(text)}\n- next\n")
-
-    opened = [token.type for token in tokens if token.nesting == 1]
-    assert opened == ["bullet_list_open", *["list_item_open", "paragraph_open"] * 2]
-    assert_only_words(next(token for token in tokens if token.type == "inline"), printable(text).strip())
-
-
-@pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_words_are_only_words_in_a_heading(text: str) -> None:
-    opened, inline, closed = GITHUB.parse(f"### {markdown(text)}\n")
-
-    assert (opened.tag, closed.tag) == ("h3", "h3")
-    assert_only_words(inline, printable(text).strip())
 
 
 @pytest.mark.parametrize("text", ["prod", "*", "a_", "~", "<b>", "1.", "", "  "])
@@ -119,10 +108,7 @@ def test_what_is_bold_is_bold_and_nothing_else_and_no_text_leaves_no_asterisk(te
 
 @given(st.text(alphabet="\\`*_[]()#|~@<>&;!:/-+.1aGHw \n$", max_size=30))
 def test_no_mixture_of_marks_leaves_its_cell_or_becomes_markup(text: str) -> None:
-    first, second = cells(f"| {markdown(text)} | next |")
-
-    assert_only_words(first, printable(text).strip())
-    assert second.content == "next"
+    assert_only_words_in_a_cell(text)
 
 
 @pytest.mark.parametrize(
