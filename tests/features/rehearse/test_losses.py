@@ -1,4 +1,4 @@
-"""The rules of a loss, and of a rehearsal, end as the played controller does."""
+"""The rules of a loss, of a rehearsal and of a plan end as the played controller does."""
 
 from __future__ import annotations
 
@@ -6,15 +6,22 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from random import Random
 
-from fakes.builders import live_topic, partition_state, snapshot
+from fakes.builders import NOW, healthy_states, live_topic, partition_state, snapshot
 from fakes.changes import configure_topic, create_topic, delete_topic, expand_topic
 from fakes.controller.context import ControllerSettings
 from fakes.controller.played_cluster import PlayedCluster
 from fakes.controller.znodes import TopicPartition, Znodes
-from topicops.features.rehearse.played import RehearsedChange, rehearse
+from fixtures.random_worlds import World
+from topicops.features.rehearse.losses import RackLosses, without_each_rack
+from topicops.features.rehearse.played import RehearsedChange, after_plan, rehearse
 from topicops.model.cluster.health import NO_STATE, UNCLEAN_ELECTION, after_loss
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
+from topicops.model.plans.delta import desired_row, live_row
+from topicops.model.plans.plan import Loss
+from topicops.steps.planning.diff import diff
+from topicops.steps.planning.plan import plan
+from topicops.steps.rack_losses import planned_losses
 
 BROKERS = range(1, 7)
 
@@ -144,3 +151,38 @@ def _send(cluster: PlayedCluster, change: Change, *, is_kraft: bool) -> None:
             cluster.remove(change.topic)
         case DeleteTopic():
             cluster.delete(change.topic)
+
+
+# ---- The losses that a plan shows are those that the model of the controller finds ----
+
+
+def counts(found: RackLosses) -> list[tuple[str, Loss]]:
+    return [
+        (row.rack, Loss(offline=row.offline, below_min_isr=row.below_min_isr, moved_leaders=row.moved_leaders))
+        for row in found.racks
+    ]
+
+
+def test_before_and_after_are_what_rehearse_says_of_each_rack() -> None:
+    assert [seed for seed in range(60) if not has_the_losses_of_rehearse(World(seed))] == []
+
+
+def has_the_losses_of_rehearse(world: World) -> bool:
+    racks = {broker: replace(found, rack=f"r{broker % 3}") for broker, found in world.live.brokers.items()}
+    topics = {
+        name: topic if topic.states else replace(topic, states=healthy_states(topic.assignment))
+        for name, topic in world.live.topics.items()
+    }
+    live = replace(world.live, brokers=racks, topics=topics)
+    delta = diff(map(desired_row, world.desired.topics.values()), map(live_row, live.topics.values()))
+    changes = plan(world.desired, live, delta, world.environment, now=NOW).changes
+
+    found = planned_losses(live, changes)
+
+    if len({broker.rack for broker in racks.values()}) < 2:
+        return found.racks == ()
+    before, after = (counts(without_each_rack(there, environment="e")) for there in (live, after_plan(live, changes)))
+    return ([(row.rack, row.before) for row in found.racks], [(row.rack, row.after) for row in found.racks]) == (
+        before,
+        after,
+    )
