@@ -210,7 +210,7 @@ def mark(cluster: RestingCluster) -> None:
         pytest.param(deleted, lambda c: c.add_rows("t", (2, 1)), "partitions: planned 1, live 2", id="delete: grown"),
     ],
 )
-def test_a_topic_that_moved_is_refused_with_old_and_new_value_and_nothing_is_sent(
+def test_a_topic_that_moved_is_refused_and_nothing_is_sent(
     world: World,
     planned: Callable[[RestingCluster], Change],
     move: Callable[[RestingCluster], object],
