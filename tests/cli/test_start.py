@@ -74,7 +74,7 @@ def test_the_folder_of_a_run_is_named_from_here_or_from_the_root(
 PROGRAM = [sys.executable, "-m", "topicops"]
 
 
-@pytest.mark.parametrize("words", [["code"], ["--help"], ["plan", "--help"]], ids=" ".join)
+@pytest.mark.parametrize("words", [["code"], ["--help"]], ids=" ".join)
 def test_a_reader_that_goes_away_is_no_error(words: list[str]) -> None:
     with subprocess.Popen([*PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as started:
         assert started.stdout is not None

@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -76,52 +76,50 @@ def without_extras(program: str, *arguments: str, folder: Path) -> list[str]:
     return done.stdout.splitlines()
 
 
-def answers(*commands: Sequence[str], folder: Path) -> list[tuple[int, str]]:
+NEEDS_AN_EXTRA = {
+    ("plan", "--environment", "local", "--engine", "spark"): SPARK,
+    ("spark", "archive"): SPARK,
+    ("demo", "--kafka", "2.5"): LOCAL,
+    ("local",): LOCAL,
+    ("local", "up", "--fresh"): LOCAL,
+    ("init", "--local"): LOCAL,
+}
+NEEDS_NONE = (
+    ("--version",),
+    ("validate",),
+    ("explain", "payments.orders", "--environment", "local"),
+    ("dags",),
+    ("plan", "--environment", "local", "--engine", "python"),
+    ("drift", "--environment", "local", "--since", "1d"),
+)
+Answers = Mapping[tuple[str, ...], tuple[int, str]]
+
+
+@pytest.fixture(scope="module")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
+    """Exit status and output of all commands, which one process runs."""
+    folder = tmp_path_factory.mktemp("without-extras")
+    shutil.copytree(REPOSITORY / "topics", folder / "topics")
+    commands = [*NEEDS_AN_EXTRA, ("--help",), *NEEDS_NONE]
     lines = without_extras(RUN, json.dumps(commands), folder=folder)
-    return [(status, text) for status, text in map(json.loads, lines)]
+    return {words: (status, text) for words, (status, text) in zip(commands, map(json.loads, lines), strict=True)}
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    shutil.copytree(REPOSITORY / "topics", tmp_path / "topics")
-    return tmp_path
+def test_what_needs_an_extra_says_in_one_sentence_which_one(answers: Answers) -> None:
+    found = {words: (answers[words][0], answers[words][1].splitlines()[-1]) for words in NEEDS_AN_EXTRA}
+    assert found == {words: (1, sentence) for words, sentence in NEEDS_AN_EXTRA.items()}
 
 
-def test_what_needs_an_extra_says_in_one_sentence_which_one(folder: Path) -> None:
-    commands = {
-        ("plan", "--environment", "local", "--engine", "spark"): SPARK,
-        ("spark", "archive"): SPARK,
-        ("demo", "--kafka", "2.5"): LOCAL,
-        ("local",): LOCAL,
-        ("local", "up", "--fresh"): LOCAL,
-        ("init", "--local"): LOCAL,
-    }
-    for (words, sentence), (status, shown) in zip(commands.items(), answers(*commands, folder=folder), strict=True):
-        assert (status, shown.splitlines()[-1]) == (1, sentence), words
-
-
-def test_commands_of_an_extra_that_is_missing_are_listed_with_what_installs_them(folder: Path) -> None:
-    [(status, shown)] = answers(["--help"], folder=folder)
+def test_commands_of_an_extra_that_is_missing_are_listed_with_what_installs_them(answers: Answers) -> None:
+    status, shown = answers["--help",]
     assert status == 0
-    for name in ("local", "demo"):
-        assert re.search(
-            rf"^\W*{name} +The local cluster is not installed: run pip install\W+'topicops\[local\]'",
-            shown,
-            re.MULTILINE,
-        )
+    missing = r" +The local cluster is not installed: run pip install\W+'topicops\[local\]'"
+    assert set(re.findall(rf"^\W*(\w+){missing}", shown, re.MULTILINE)) == {"local", "demo"}
 
 
-def test_without_extras_files_are_checked_and_a_plan_gets_as_far_as_the_connection(folder: Path) -> None:
-    (version, validated, explained, written, planned, asked) = answers(
-        ["--version"],
-        ["validate"],
-        ["explain", "payments.orders", "--environment", "local"],
-        ["dags"],
-        ["plan", "--environment", "local", "--engine", "python"],
-        ["drift", "--environment", "local", "--since", "1d"],
-        folder=folder,
-    )
-    assert [status for status, _ in (version, validated, explained, written)] == [0, 0, 0, 0]
+def test_without_extras_files_are_checked_and_a_plan_gets_as_far_as_the_connection(answers: Answers) -> None:
+    *done, planned, asked = (answers[words] for words in NEEDS_NONE)
+    assert [status for status, _ in done] == [0, 0, 0, 0]
     assert planned[0] == 1
     assert "AIRFLOW_CONN_KAFKA_LOCAL" in planned[1], "it lacks an address, and nothing else"
     assert asked[0] == 1

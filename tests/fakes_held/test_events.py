@@ -1,8 +1,11 @@
-"""Events that no script plays on real brokers: requests for elections, failed disks, and what an ISR change writes."""
+"""Events that no script plays on real brokers, and every pair of states as each release answers it."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from itertools import product
+from pathlib import Path
 
 import pytest
 
@@ -23,10 +26,16 @@ from fakes.controller.messages import (
     UncleanElectionAllowed,
 )
 from fakes.controller.played_cluster import PlayedCluster
+from fakes.controller.states import (
+    PartitionStatus,
+    ReplicaStatus,
+    partition_may_become,
+    replica_may_become,
+)
 from fakes.controller.znodes import ReplicaAssignment, TopicPartition, TopicZnode, Znodes
 from topicops.model.cluster.health import UNCLEAN_ELECTION
 from topicops.model.cluster.snapshot import PartitionState
-from topicops.model.release import Release
+from topicops.model.release import NO_ZOOKEEPER, OLDEST, Release
 
 TP = TopicPartition("t", 0)
 NEW = Release(3, 9)
@@ -242,3 +251,64 @@ def test_a_failed_disk_takes_the_replica_out_of_the_isr_and_lets_a_deletion_wait
     assert told_to_delete(controller) == [1]
     controller.handle(ReplicasDeleted(1, (TP,)))
     assert (found.topics, found.markers) == ({}, {})
+
+
+# ---- What the played cluster does beside what the scenarios and Kafka's own tests hold it to ----
+
+
+@pytest.mark.parametrize(
+    ("release", "leader"),
+    [
+        pytest.param(Release(2, 0), -1, id="2.0 waits for the next election"),
+        pytest.param(Release(2, 1), 3, id="2.1 elects at once"),
+    ],
+)
+def test_a_topic_that_allows_unclean_elections_is_led_by_a_replica_outside_of_its_isr(
+    release: Release, leader: int
+) -> None:
+    cluster = PlayedCluster(
+        Znodes(brokers=dict.fromkeys((1, 2, 3), 1), controller=1), settings=ControllerSettings(release=release)
+    )
+    cluster.create("orders", {0: (2, 3)}, {})
+    cluster.stop([3])
+    cluster.slow.add(3)
+    cluster.start(3, epoch=2)
+    cluster.stop([2])
+
+    cluster.configure("orders", {UNCLEAN_ELECTION: "true"})
+
+    assert cluster.znodes.states[TopicPartition("orders", 0)].leader == leader
+
+
+# ---- Every pair of states, as the classes of every release with ZooKeeper answer it ----
+
+
+TABLE = Path(__file__).parents[1] / "data" / "controller-states.json"
+VALID_BEFORE = {
+    release: group["valid_before"]
+    for group in json.loads(TABLE.read_text(encoding="utf-8"))["groups"]
+    for name in group["releases"]
+    if (release := Release.parse(name))
+}
+
+
+@pytest.mark.parametrize("release", VALID_BEFORE, ids=str)
+def test_all_16_pairs_of_partition_states_are_valid_or_not_as_in_each_release(release: Release) -> None:
+    pairs = list(product(PartitionStatus, repeat=2))
+    ours = {(now, then): partition_may_become(now, then) for now, then in pairs}
+    assert ours == {(now, then): now in VALID_BEFORE[release][then] for now, then in pairs}
+    assert len(pairs) == 16
+
+
+@pytest.mark.parametrize("release", VALID_BEFORE, ids=str)
+def test_all_49_pairs_of_replica_states_are_valid_or_not_as_in_each_release(release: Release) -> None:
+    pairs = list(product(ReplicaStatus, repeat=2))
+    ours = {(now, then): replica_may_become(now, then, release) for now, then in pairs}
+    assert ours == {(now, then): now in VALID_BEFORE[release][then] for now, then in pairs}
+    assert len(pairs) == 49
+
+
+def test_the_table_has_each_release_with_zookeeper() -> None:
+    assert min(VALID_BEFORE) == OLDEST
+    assert len(VALID_BEFORE) == 21
+    assert max(VALID_BEFORE) < NO_ZOOKEEPER

@@ -80,15 +80,15 @@ def test_the_judge_names_what_no_plan_of_now_runs(stage: Stage) -> None:
 def test_some_single_edits_send_nothing_that_no_plan_of_now_would_run(stage: Stage, story: str) -> None:
     cases = list(each_edit(stage, story))
     assert len(cases) > 2000
-    assert problems(stage, Random(f"some {story}").sample(cases, 25)) == []
+    assert problems(stage, Random(f"some {story}").sample(cases, 15)) == []
 
 
 def test_some_edits_at_once_with_other_files_and_clusters_send_nothing_else_either(stage: Stage) -> None:
-    assert problems(stage, islice(at_random(stage, Random("some"), "mixed strict"), 25)) == []
+    assert problems(stage, islice(at_random(stage, Random("some"), "mixed strict"), 15)) == []
 
 
 def test_what_happens_between_plan_and_apply_counts(stage: Stage) -> None:
-    assert problems(stage, Random("moments").sample(list(each_moment("mixed strict")), 12)) == []
+    assert problems(stage, Random("moments").sample(list(each_moment("mixed strict")), 8)) == []
 
 
 @pytest.mark.soak

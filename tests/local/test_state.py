@@ -5,10 +5,14 @@ from __future__ import annotations
 import base64
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn, cast
 
 import pytest
+from kazoo.client import KazooClient
+from kazoo.exceptions import SessionExpiredError
 
 from topicops.model.errors import UsageError
+from topicops_local.cluster import LocalCluster
 from topicops_local.jars import usual_version, version_of
 from topicops_local.server_files import kraft_properties, log_settings, properties_text
 from topicops_local.state import (
@@ -193,3 +197,21 @@ def test_a_kafka_that_does_not_run_here_is_refused(text: str, said: str) -> None
     with pytest.raises(UsageError) as refused:
         version_of(text)
     assert said in str(refused.value)
+
+
+# ---- The start of a local cluster on a machine that is busy ----
+
+
+class Expired:
+    """A client whose session has just ended."""
+
+    def get_children(self, _: str) -> NoReturn:
+        raise SessionExpiredError
+
+
+def test_a_session_that_ends_while_brokers_start_is_waited_for_like_all_else() -> None:
+    cluster = object.__new__(LocalCluster)
+
+    missing = cluster._not_ready(cast("KazooClient", Expired()), {1})
+
+    assert missing == "the session with ZooKeeper has ended; a new one begins"

@@ -1,5 +1,8 @@
 """No control character and no markup of a spec reaches an output."""
 
+from __future__ import annotations
+
+import errno
 import re
 
 import pytest
@@ -8,6 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
+from topicops.model.errors import sentence
 from topicops.model.printable import bold, markdown, printable, printable_lines
 
 
@@ -67,12 +71,6 @@ ZERO_WIDTH_SPACE = "\u200b"
 GITHUB = MarkdownIt("gfm-like")
 
 
-def cells(row: str) -> list[Token]:
-    """What a table makes of one row."""
-    tokens = GITHUB.parse(f"| what | next |\n| --- | --- |\n{row}\n")
-    return [token for token in tokens if token.type == "inline"][2:]
-
-
 def assert_only_words(inline: Token, words: str) -> None:
     assert inline.children is not None
     assert {child.type for child in inline.children} <= {"text"}
@@ -80,28 +78,23 @@ def assert_only_words(inline: Token, words: str) -> None:
 
 
 @pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_words_are_only_words_in_a_table_cell(text: str) -> None:
-    first, second = cells(f"| {markdown(text)} | next |")
+def test_hostile_words_are_only_words_in_a_cell_a_list_and_a_heading(text: str) -> None:
+    assert_only_words_in_a_cell(text)
+    listed = GITHUB.parse(f"- {markdown(text)}\n- next\n")
+    opened = [token.type for token in listed if token.nesting == 1]
+    assert opened == ["bullet_list_open", *["list_item_open", "paragraph_open"] * 2]
+    assert_only_words(next(token for token in listed if token.type == "inline"), printable(text).strip())
+    first, inline, last = GITHUB.parse(f"### {markdown(text)}\n")
+    assert (first.tag, last.tag) == ("h3", "h3")
+    assert_only_words(inline, printable(text).strip())
 
+
+def assert_only_words_in_a_cell(text: str) -> None:
+    """A table makes one cell of it, and the next one is another."""
+    tokens = GITHUB.parse(f"| what | next |\n| --- | --- |\n| {markdown(text)} | next |\n")
+    first, second = [token for token in tokens if token.type == "inline"][2:]
     assert_only_words(first, printable(text).strip())
     assert second.content == "next"
-
-
-@pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_words_are_only_words_in_a_list(text: str) -> None:
-    tokens = GITHUB.parse(f"- {markdown(text)}\n- next\n")
-
-    opened = [token.type for token in tokens if token.nesting == 1]
-    assert opened == ["bullet_list_open", *["list_item_open", "paragraph_open"] * 2]
-    assert_only_words(next(token for token in tokens if token.type == "inline"), printable(text).strip())
-
-
-@pytest.mark.parametrize("text", HOSTILE)
-def test_hostile_words_are_only_words_in_a_heading(text: str) -> None:
-    opened, inline, closed = GITHUB.parse(f"### {markdown(text)}\n")
-
-    assert (opened.tag, closed.tag) == ("h3", "h3")
-    assert_only_words(inline, printable(text).strip())
 
 
 @pytest.mark.parametrize("text", ["prod", "*", "a_", "~", "<b>", "1.", "", "  "])
@@ -115,10 +108,7 @@ def test_what_is_bold_is_bold_and_nothing_else_and_no_text_leaves_no_asterisk(te
 
 @given(st.text(alphabet="\\`*_[]()#|~@<>&;!:/-+.1aGHw \n$", max_size=30))
 def test_no_mixture_of_marks_leaves_its_cell_or_becomes_markup(text: str) -> None:
-    first, second = cells(f"| {markdown(text)} | next |")
-
-    assert_only_words(first, printable(text).strip())
-    assert second.content == "next"
+    assert_only_words_in_a_cell(text)
 
 
 @pytest.mark.parametrize(
@@ -159,3 +149,22 @@ def test_no_address_becomes_a_link(text: str) -> None:
 )
 def test_ordinary_words_stay_as_they_are_in_markdown(text: str) -> None:
     assert markdown(text) == text
+
+
+# ---- Errors that no code expects, as a sentence that says what to do ----
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (OSError(errno.ENAMETOOLONG, "too long", "x" * 300), f"{'x' * 60}...: this name is too long"),
+        (OSError(errno.ENAMETOOLONG, "too long"), "this name is too long"),
+        (UnicodeEncodeError("utf-8", "a/b\udcff.yaml", 3, 4, "surrogates"), "a/b\\udcff.yaml: this name or text"),
+        (OSError(errno.EMFILE, "Too many open files"), "raise ulimit -n"),
+        (MemoryError(), "no memory"),
+        (KeyError("x"), "internal error: KeyError: 'x'"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_an_error_with_a_known_cause_says_it(error: Exception, words: str) -> None:
+    assert words in sentence(error)

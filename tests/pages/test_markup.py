@@ -1,9 +1,15 @@
+"""Parts of pages: markup, and pages without those of topics."""
+
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
 from fixtures.html_seen import Seen
 from fixtures.run_pages import HOSTILE
+from topicops.on_airflow import plugged_at_start as topic_pages
+from topicops.on_airflow.plugged import Page
 from topicops.steps.reporting.markup import document, table, tag, together
 
 
@@ -38,3 +44,22 @@ def test_a_document_names_its_files_beside_it() -> None:
     seen = Seen(document(HOSTILE, static="static/").text)
     assert seen.all("script") == [{"src": "static/pages.js", "defer": "defer"}]
     assert seen.text.strip() == HOSTILE
+
+
+# ---- Without pages of topics, a name is no link, and the page of another feature has a head of its own ----
+
+
+@pytest.fixture(autouse=True)
+def none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(topic_pages, "TOPIC_PAGES", ())
+
+
+def test_a_name_leads_nowhere() -> None:
+    assert topic_pages.topic_link("a<b", "why").text == "a&lt;b"
+
+
+def test_a_page_names_itself_and_its_environment(tmp_path: Path) -> None:
+    page = Page("loads", "Loads", lambda home, environment: [tag("p", f"of {environment}, {home.name}")])
+    text = Seen(topic_pages.framed(page, tmp_path, "prod")).text
+    assert "Loads: prod" in text
+    assert f"of prod, {tmp_path.name}" in text

@@ -1,11 +1,9 @@
-"""The benchmarks, as far as they can be held true without running one."""
+"""The benchmarks and the counter of lines, as far as they can be held true without running one."""
 
 from __future__ import annotations
 
 import json
-import os
 import platform
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -30,6 +28,7 @@ from benchmarks.harness import (
     timed,
 )
 from benchmarks.process_tree import Usage, run_measured
+from benchmarks.size import Size, crowded, passed, rooms, size_of, sums
 from benchmarks.verify import require_healthy
 
 from fakes.changes import create_topic
@@ -235,17 +234,10 @@ def test_every_module_that_has_a_benchmark_is_listed_under_its_own_name() -> Non
     }
 
 
-def test_the_command_of_make_bench_names_them_all() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks", "--help"],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": f"tests{os.pathsep}{os.environ.get('PYTHONPATH', '')}"},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    assert "{" + ",".join(listed.name for listed in BENCHMARKS) + "}" in done.stdout
+def test_the_command_of_make_bench_names_them_all(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["--help"])
+    assert "{" + ",".join(listed.name for listed in BENCHMARKS) + "}" in capsys.readouterr().out
     assert "PYTHONPATH=tests $(BIN)/python -m benchmarks $(ONLY)" in (ROOT / "Makefile").read_text(encoding="utf-8")
 
 
@@ -282,3 +274,47 @@ def test_the_machine_is_described_and_not_named() -> None:
     assert {"cores", "memory_gib", "python", "java", "pyspark"} <= described.keys()
     assert platform.node() not in map(str, described.values())
     assert not [value for value in map(str, described.values()) if value.startswith(("/", "~")) or "\\" in value]
+
+
+# ---- The counter of the code's size ----
+
+
+MODULE = '''"""A text."""
+
+import json  # at the top
+
+
+class Point:
+    x: int
+    """Number of steps to the right."""
+
+
+def of(text):
+    import ast
+
+    return json, ast
+'''
+
+
+def test_a_module_is_counted_by_kind_of_line() -> None:
+    assert size_of(MODULE) == Size(files=1, lines=14, code=4, docs=2, late_imports=1)
+
+
+def test_rooms_are_two_levels_deep_and_the_loop_is_a_part_of_the_package(tmp_path: Path) -> None:
+    for name in ("model/a.py", "steps/planning/deep/b.py", "cli/c.py"):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True)
+        path.write_text("x = 1\n", encoding="utf-8")
+    found = rooms(tmp_path)
+    assert {room: size.lines for room, size in found.items()} == {"cli": 1, "model": 1, "steps/planning": 1}
+    assert {name: size.lines for name, size in sums(found).items()} == {"package": 3, "loop": 2}
+
+
+def test_a_limit_that_is_passed_is_named(tmp_path: Path) -> None:
+    for number in range(15):
+        (tmp_path / f"m{number}.py").touch()
+    totals = {"package": Size(lines=55_001), "loop": Size(lines=31_000)}
+    assert list(passed(totals, crowded(tmp_path))) == [
+        "package: 55001 lines, more than 55000",
+        ".: 15 siblings, more than 14",
+    ]

@@ -1,8 +1,9 @@
-"""docker-compose.yml, as far as it can be held true without a container engine."""
+"""docker-compose.yml, Dockerfile and the Helm values, as far as they can be held true without running them."""
 
 from __future__ import annotations
 
 import base64
+import inspect
 import json
 import os
 import re
@@ -51,35 +52,20 @@ def test_it_has_zookeeper_three_brokers_postgres_and_airflows_services() -> None
 
 
 @pytest.mark.parametrize("service", SERVICES)
-def test_every_service_tells_whether_it_is_healthy_or_ends_by_itself(service: str) -> None:
-    assert ("healthcheck" in SERVICES[service]) != (service in ENDS_BY_ITSELF)
-
-
-@pytest.mark.parametrize("service", SERVICES)
-def test_every_image_names_its_version(service: str) -> None:
-    assert re.fullmatch(r"[a-z0-9/-]+:[0-9]+\.[0-9]+(\.[0-9]+)?(@sha256:[0-9a-f]{64})?", SERVICES[service]["image"])
-
-
-@pytest.mark.parametrize("image", sorted(IMAGES))
-def test_every_image_has_the_digest_that_is_known(image: str) -> None:
-    assert re.search(r"@sha256:[0-9a-f]{64}$", image) or image in WITHOUT_DIGEST
-
-
-@pytest.mark.parametrize("service", SERVICES)
-def test_ports_are_published_on_the_loopback_interface_only(service: str) -> None:
-    assert all(port.startswith("127.0.0.1:") for port in SERVICES[service].get("ports", []))
-
-
-@pytest.mark.parametrize("service", SERVICES)
-def test_every_mount_exists_in_the_repository_or_is_a_declared_volume(service: str) -> None:
-    for mount in SERVICES[service].get("volumes", []):
-        source = mount.split(":")[0]
+def test_every_service_has_a_check_a_version_its_mounts_and_what_it_waits_for(service: str) -> None:
+    """Ports are published on the loopback interface only."""
+    described = SERVICES[service]
+    assert ("healthcheck" in described) != (service in ENDS_BY_ITSELF)
+    assert re.fullmatch(r"[a-z0-9/-]+:[0-9]+\.[0-9]+(\.[0-9]+)?(@sha256:[0-9a-f]{64})?", described["image"])
+    assert all(port.startswith("127.0.0.1:") for port in described.get("ports", []))
+    for source in (mount.split(":")[0] for mount in described.get("volumes", [])):
         assert (ROOT / source).exists() if source.startswith(".") else source in COMPOSE["volumes"]
+    assert set(described.get("depends_on", {})) <= set(SERVICES)
 
 
-@pytest.mark.parametrize("service", SERVICES)
-def test_nothing_waits_for_a_service_that_does_not_exist(service: str) -> None:
-    assert set(SERVICES[service].get("depends_on", {})) <= set(SERVICES)
+def test_every_image_has_the_digest_that_is_known() -> None:
+    without = {image for image in IMAGES if not re.search(r"@sha256:[0-9a-f]{64}$", image)}
+    assert without <= WITHOUT_DIGEST
 
 
 def test_the_pipeline_uses_the_spark_service() -> None:
@@ -276,3 +262,111 @@ def test_make_fails_where_it_finds_no_image_to_pin(folder: Path) -> None:
 
     assert made.returncode != 0
     assert "no image was found" in made.stderr
+
+
+# ---- Dockerfile, as far as it can be held true without a container engine ----
+
+
+STAGES = dict(re.findall(r"^FROM \S+ AS (\w+)\n(.*?)(?=^FROM |\Z)", DOCKERFILE, re.DOTALL | re.MULTILINE))
+"""Instructions by target, in order."""
+
+
+def test_without_a_target_the_image_with_airflow_is_built_and_docker_compose_names_none() -> None:
+    assert list(STAGES) == ["cli", "airflow"]
+    services = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))["services"]
+    assert {service["build"] for service in services.values() if "build" in service} == {"."}
+
+
+def test_airflow_is_the_slim_image_of_the_release_that_is_locked() -> None:
+    lock = (ROOT / "requirements-image.lock").read_text(encoding="utf-8")
+    (release,) = re.findall(r"^apache-airflow==(\S+)", lock, re.MULTILINE)
+    assert f"\nFROM apache/airflow:slim-{release}-python3.11 AS airflow\n" in DOCKERFILE
+    installed = re.findall(r"-r /opt/topicops/(\S+)", STAGES["airflow"])
+    assert installed == ["requirements-uv.txt", "requirements-image.lock"]
+
+
+def test_java_is_that_of_the_images_own_distribution() -> None:
+    assert "default-jre-headless" in STAGES["airflow"]
+    assert not re.search(r"openjdk-\d|temurin", DOCKERFILE, re.IGNORECASE)
+
+
+def test_the_engine_is_sent_each_file_that_an_image_copies() -> None:
+    ignored, *sent = [
+        line
+        for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+        if line and not line.startswith("#")
+    ]
+    assert ignored == "*"
+    assert set(copied_files()) == {line.removeprefix("!") for line in sent if line.startswith("!")}
+
+
+def test_the_slim_image_has_the_base_install_alone_and_runs_it_as_a_user() -> None:
+    installed = re.findall(r"-r /opt/topicops/(\S+)", STAGES["cli"])
+    assert installed == ["requirements-uv.txt", "requirements-cli.lock"]
+    assert not re.search(r"jre|java|spark|airflow", STAGES["cli"])
+    assert STAGES["cli"].index("USER topicops") < STAGES["cli"].index('ENTRYPOINT ["topicops"]')
+
+
+def test_each_file_that_an_image_copies_is_there() -> None:
+    names = copied_files()
+    assert "requirements-cli.lock" in names
+    assert [name for name in names if not (ROOT / name).exists()] == []
+
+
+def copied_files() -> list[str]:
+    copied = [line.split()[1:-1] for line in DOCKERFILE.splitlines() if line.startswith("COPY ")]
+    return [name for words in copied for name in words if not name.startswith("--")]
+
+
+# ---- deploy/helm/values.yaml, as far as it can be held true without a Kubernetes and the chart ----
+
+
+VALUES = yaml.safe_load((ROOT / "deploy/helm/values.yaml").read_text(encoding="utf-8"))
+
+HOW_TO = (ROOT / "docs/how-to/run-in-airflow.md").read_text(encoding="utf-8")
+
+
+def test_it_runs_the_image_of_the_dockerfile_and_says_the_release_of_its_airflow() -> None:
+    assert VALUES["defaultAirflowRepository"].endswith("/topicops-airflow")
+    assert f"apache/airflow:slim-{VALUES['airflowVersion']}-python3.11" in DOCKERFILE
+
+
+def test_one_volume_for_all_services_holds_the_home() -> None:
+    (volume,), (mount,) = VALUES["volumes"], VALUES["volumeMounts"]
+    variables = {variable["name"]: variable["value"] for variable in VALUES["env"]}
+    assert volume["name"] == mount["name"]
+    assert volume["persistentVolumeClaim"]["claimName"] == "topicops-home"
+    assert variables["TOPICOPS_HOME"].startswith(f"{mount['mountPath']}/")
+    assert f"mkdir -m 0700 {mount['mountPath']}" in DOCKERFILE
+
+
+def test_each_value_of_a_variable_is_a_text_as_kubernetes_wants_it() -> None:
+    assert all(isinstance(variable["value"], str) for variable in VALUES["env"])
+
+
+def test_no_secret_is_in_the_file() -> None:
+    assert all(set(entry) == {"envName", "secretName", "secretKey"} for entry in VALUES["secret"])
+    assert VALUES["data"] == {"metadataSecretName": "airflow-metadata"}
+    assert not VALUES.keys() & {"fernetKey", "apiSecretKey", "jwtSecret", "webserverSecretKey"}
+
+
+def test_the_page_names_each_secret_and_each_claim_that_must_be_there() -> None:
+    names = {VALUES["volumes"][0]["persistentVolumeClaim"]["claimName"], *VALUES["data"].values()}
+    names |= {entry["secretName"] for entry in VALUES["secret"]}
+    names |= {VALUES[name] for name in ("fernetKeySecretName", "apiSecretKeySecretName", "jwtSecretName")}
+    assert {name for name in names if name not in HOW_TO} == set()
+
+
+@pytest.mark.airflow
+def test_dags_and_topics_come_from_a_bundle_that_takes_these_arguments_and_its_connection_is_a_secret() -> None:
+    from airflow.providers.git.bundles.git import GitDagBundle
+
+    (bundle,) = VALUES["dagProcessor"]["dagBundleConfigList"]
+    known = {*inspect.signature(GitDagBundle.__init__).parameters, "refresh_interval"}
+    assert bundle["classpath"] == f"{GitDagBundle.__module__}.{GitDagBundle.__name__}"
+    assert set(bundle["kwargs"]) <= known
+    assert f"AIRFLOW_CONN_{bundle['kwargs']['git_conn_id'].upper()}" in {e["envName"] for e in VALUES["secret"]}
+
+
+def test_all_that_must_be_filled_in_is_in_angle_brackets() -> None:
+    assert re.findall(r"<(\w+)>", yaml.safe_dump(VALUES)) == ["registry"]

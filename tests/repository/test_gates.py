@@ -210,7 +210,8 @@ def pytest_of(tests: str, folder: Path, *options: str) -> subprocess.CompletedPr
     shutil.copy(ROOT / "pyproject.toml", folder)
     (folder / "tests").mkdir()
     (folder / "tests/test_it.py").write_text(tests, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options]
+    quick = ["-p", "no:cacheprovider", "-p", "no:hypothesispytest", "-p", "no:anyio"]
+    command = [sys.executable, "-m", "pytest", *quick, *options]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
 
 

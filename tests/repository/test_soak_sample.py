@@ -1,7 +1,9 @@
-"""The sample of long tests that every change is tried with."""
+"""The sample of long tests that every change is tried with, and how files are shared out among the workers."""
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -11,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.soak_sample import BUDGET_S, UNKNOWN_S, Durations, choose, file_of, known_durations
+from fixtures.workers import SECONDS, UNITS, LongestFirst
 
 ROOT = Path(__file__).parents[2]
 SEEDS = [f"{number:07x}" for number in range(1000)]
@@ -64,25 +67,74 @@ def name_of(test: str) -> str:
     return test.partition("::")[2].partition("[")[0]
 
 
-def test_an_empty_seed_is_refused_and_does_not_take_all_long_tests() -> None:
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--collect-only", "-q", "--soak-sample="]
-    ended = subprocess.run(
-        [*command, "tests/steps/planning"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=120
-    )
+def test_pytest_takes_soak_tests_alone_and_names_them_with_the_seed(tmp_path: Path) -> None:
+    count = int(BUDGET_S / UNKNOWN_S)
+    long = "import pytest\n" + "".join(f"@pytest.mark.soak\ndef test_{n}(): ...\n" for n in range(2 * count))
+    (tmp_path / "test_long.py").write_text(f"{long}def test_short(): ...\n", encoding="utf-8")
+
+    ended = collected_in(tmp_path, "--soak-sample=a930888")
+
+    lines = ended.stdout.splitlines()
+    collected = [line for line in lines if line.startswith("test_long.py::")]
+    chosen = choose([f"test_long.py::test_{n}" for n in range(2 * count)], Durations({}, {}), seed="a930888")
+    assert sorted(collected) == sorted(chosen)
+    assert len(chosen) == count
+    assert [line.removeprefix("chosen: ") for line in lines if line.startswith("chosen: ")] == collected
+    assert any("the same again: make soak-sample SEED=a930888" in line for line in lines)
+
+
+def test_an_empty_seed_is_refused_and_does_not_take_all_long_tests(tmp_path: Path) -> None:
+    ended = collected_in(tmp_path, "--soak-sample=")
     assert ended.returncode == pytest.ExitCode.USAGE_ERROR
     assert "--soak-sample needs a seed" in ended.stderr
 
 
-def test_pytest_takes_soak_tests_alone_and_names_them_with_the_seed() -> None:
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--collect-only", "-q"]
-    folders = ["tests/cluster/faults", "tests/steps/planning"]
-    ended = subprocess.run(
-        [*command, "--soak-sample=a930888", *folders], cwd=ROOT, capture_output=True, text=True, check=True, timeout=120
+def collected_in(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Let pytest list the tests of a folder, with the settings and the samples of this project."""
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "fixtures.soak_sample", "--collect-only"]
+    path = os.pathsep.join([str(ROOT / "tests"), *sys.path])
+    return subprocess.run(
+        [*command, "-q", *options, "."],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
     )
 
-    lines = ended.stdout.splitlines()
-    collected = [line for line in lines if line.startswith("tests/")]
-    assert len(collected) > 1
-    assert {*collected} < {*TESTS}
-    assert [line.removeprefix("chosen: ") for line in lines if line.startswith("chosen: ")] == collected
-    assert any("the same again: make soak-sample SEED=a930888" in line for line in lines)
+
+# ---- How the files of tests are shared out among the workers of ``make test`` ----
+
+
+class Planned(LongestFirst):
+    """Shares nothing out: it has no workers."""
+
+    def __init__(self) -> None:
+        pass
+
+    def unit_of(self, test: str) -> str:
+        return self._split_scope(test)
+
+
+@pytest.mark.parametrize("file", sorted(SECONDS.keys() - UNITS.keys()))
+def test_a_long_file_exists_and_is_a_unit_of_its_own(file: str) -> None:
+    assert (ROOT / "tests" / file).is_file()
+    assert Planned().unit_of(f"tests/{file}::test_it[a::b]") == f"tests/{file}"
+
+
+@pytest.mark.parametrize(
+    ("file", "unit"),
+    [
+        ("cluster/test_scenarios.py", "three brokers"),
+        pytest.param("cluster/faults/test_killed_tool.py", "three brokers", id="three brokers, by another fixture"),
+        ("cluster/test_rights.py", "guarded broker"),
+        pytest.param("airflow/test_real_runs.py", "three brokers", id="three brokers, Spark and Airflow's database"),
+        ("edges/spark/test_diff.py", "Spark"),
+        ("airflow/test_dag_runs.py", "Airflow"),
+        ("cluster/test_kraft.py", "KRaft"),
+    ],
+)
+def test_files_that_share_a_server_are_one_unit(file: str, unit: str) -> None:
+    assert Planned().unit_of(f"tests/{file}::test_it") == unit

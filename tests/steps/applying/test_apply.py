@@ -154,93 +154,70 @@ def test_only_the_actions_asked_for_are_sent(world: World) -> None:
 # --- topics that moved ----------------------------------------------------------------------------------------------
 
 
-def test_a_topic_expanded_by_hand_is_refused_with_old_and_new_value(world: World) -> None:
-    live = world.cluster.put_topic("grown", (1, 2), (1, 2), (1, 2))
-    plan = world.plan(expand_topic(live, (2, 1)))
-    world.cluster.add_rows("grown", (1, 2), (1, 2), (1, 2))
-
-    (outcome,) = world.apply(plan)
-
-    assert outcome.status is REFUSED
-    assert "partitions: planned 3, live 6" in outcome.message
-    assert world.requests() == []
-    assert not outcome.sent
+def expanded(cluster: RestingCluster) -> Change:
+    return expand_topic(cluster.put_topic("t", (1, 2)), (2, 1))
 
 
-def moved_create(world: World) -> Change:
-    world.cluster.put_topic("t", (1, 2), (1, 2))
-    return create_topic("t", (2, 1))
+def configured(cluster: RestingCluster) -> Change:
+    return configure_topic(cluster.put_topic("t", (1, 2)), {"retention.ms": "2000"})
 
 
-def moved_create_to_a_marker(world: World) -> Change:
-    world.cluster.put_topic("t", (1, 2))
-    world.cluster.pause_broker(2)
-    world.cluster.delete(delete_topic(world.cluster.live("t")))
-    return create_topic("t", (1, 2))
+def deleted(cluster: RestingCluster) -> Change:
+    return delete_topic(cluster.put_topic("t", (1, 2)))
 
 
-def moved_expand_by_rows(world: World) -> Change:
-    change = expand_topic(world.cluster.put_topic("t", (1, 2)), (2, 1))
-    world.cluster.add_rows("t", (1, 2))
-    return change
+def make_again(cluster: RestingCluster) -> None:
+    cluster.remove_topic("t")
+    cluster.put_topic("t", (1, 2))
 
 
-def moved_expand_by_identity(world: World) -> Change:
-    change = expand_topic(world.cluster.put_topic("t", (1, 2)), (2, 1))
-    world.cluster.remove_topic("t")
-    world.cluster.put_topic("t", (1, 2))
-    return change
-
-
-def moved_expand_by_reassignment(world: World) -> Change:
-    change = expand_topic(world.cluster.put_topic("t", (1, 2)), (2, 1))
-    world.cluster.start_reassignment("t", 0, adding=[3], removing=[2])
-    return change
-
-
-def moved_configure(world: World) -> Change:
-    change = configure_topic(world.cluster.put_topic("t", (1, 2)), {"retention.ms": "2000"})
-    world.cluster.set_configs("t", {"retention.ms": "3000"})
-    return change
-
-
-def moved_configure_absent(world: World) -> Change:
-    change = configure_topic(world.cluster.put_topic("t", (1, 2)), {"retention.ms": "2000"})
-    world.cluster.remove_topic("t")
-    return change
-
-
-def moved_delete_by_identity(world: World) -> Change:
-    change = delete_topic(world.cluster.put_topic("t", (1, 2)))
-    world.cluster.remove_topic("t")
-    world.cluster.put_topic("t", (1, 2))
-    return change
-
-
-def moved_delete_by_partitions(world: World) -> Change:
-    change = delete_topic(world.cluster.put_topic("t", (1, 2)))
-    world.cluster.add_rows("t", (2, 1))
-    return change
+def mark(cluster: RestingCluster) -> None:
+    live = cluster.put_topic("t", (1, 2))
+    cluster.pause_broker(2)
+    cluster.delete(delete_topic(live))
 
 
 @pytest.mark.parametrize(
-    ("moved", "difference"),
+    ("planned", "move", "difference"),
     [
-        pytest.param(moved_create, "partitions: planned 1, live 2", id="create: another one is there"),
-        pytest.param(moved_create_to_a_marker, "live marked for deletion", id="create: being deleted"),
-        pytest.param(moved_expand_by_rows, "partitions: planned 1, live 2", id="expand: by hand, other replicas"),
-        pytest.param(moved_expand_by_identity, "identity: planned", id="expand: deleted and made again"),
-        pytest.param(moved_expand_by_reassignment, "reassignment: planned none, live running", id="expand: reassigned"),
-        pytest.param(moved_configure, "retention.ms: planned not set, live 3000", id="configure: another value"),
-        pytest.param(moved_configure_absent, "topic: planned present, live absent", id="configure: gone"),
-        pytest.param(moved_delete_by_identity, "identity: planned", id="delete: deleted and made again"),
-        pytest.param(moved_delete_by_partitions, "partitions: planned 1, live 2", id="delete: grown"),
+        pytest.param(
+            lambda _: create_topic("t", (2, 1)),
+            lambda c: c.put_topic("t", (1, 2), (1, 2)),
+            "partitions: planned 1, live 2",
+            id="create: another one is there",
+        ),
+        pytest.param(lambda _: create_topic("t", (1, 2)), mark, "live marked for deletion", id="create: being deleted"),
+        pytest.param(
+            expanded, lambda c: c.add_rows("t", (1, 2)), "partitions: planned 1, live 2", id="expand: by hand"
+        ),
+        pytest.param(expanded, make_again, "identity: planned", id="expand: deleted and made again"),
+        pytest.param(
+            expanded,
+            lambda c: c.start_reassignment("t", 0, adding=[3], removing=[2]),
+            "reassignment: planned none, live running",
+            id="expand: reassigned",
+        ),
+        pytest.param(
+            configured,
+            lambda c: c.set_configs("t", {"retention.ms": "3000"}),
+            "retention.ms: planned not set, live 3000",
+            id="configure: another value",
+        ),
+        pytest.param(
+            configured, lambda c: c.remove_topic("t"), "topic: planned present, live absent", id="configure: gone"
+        ),
+        pytest.param(deleted, make_again, "identity: planned", id="delete: deleted and made again"),
+        pytest.param(deleted, lambda c: c.add_rows("t", (2, 1)), "partitions: planned 1, live 2", id="delete: grown"),
     ],
 )
 def test_a_topic_that_moved_is_refused_and_nothing_is_sent(
-    world: World, moved: Callable[[World], Change], difference: str
+    world: World,
+    planned: Callable[[RestingCluster], Change],
+    move: Callable[[RestingCluster], object],
+    difference: str,
 ) -> None:
-    change = moved(world)
+    change = planned(world.cluster)
+    move(world.cluster)
     world.cluster.requests.clear()
 
     (outcome,) = world.apply(world.plan(change))
@@ -264,14 +241,8 @@ def test_a_value_spelled_otherwise_counts_as_the_same(world: World) -> None:
 
 
 def test_a_topic_made_again_between_the_check_and_the_request_is_not_deleted(world: World) -> None:
-    change = delete_topic(world.cluster.put_topic("t", (1, 2)))
-
-    def replace_topic() -> None:
-        world.cluster.remove_topic("t")
-        world.cluster.put_topic("t", (1, 2))
-
-    plan = world.plan(change)
-    world.cluster.before_next_request(replace_topic)
+    plan = world.plan(deleted(world.cluster))
+    world.cluster.before_next_request(lambda: make_again(world.cluster))
     (outcome,) = world.apply(plan)
 
     assert outcome.status is FAILED
@@ -332,20 +303,27 @@ def test_a_refusal_is_not_believed_while_the_topic_cannot_be_read_at_rest(world:
     assert "an earlier copy of the request may have worked" in outcome.message
 
 
-def test_a_request_that_takes_effect_after_its_timeout_is_done(world: World) -> None:
-    world.cluster.script("new", UNCLEAR_AND_NOT_DONE)
-    world.clock.at(5.0, lambda: world.cluster.put_topic("new", (1, 2)))
+@pytest.mark.parametrize(
+    ("fault", "after_s"),
+    [
+        pytest.param(UNCLEAR_AND_NOT_DONE, 5.0, id="after its timeout"),
+        pytest.param(replace(CONNECTION_LOST, takes_effect=False), 5.0, id="after the client lost its connection"),
+        pytest.param(CONTROLLER_DIED, 4.0, id="a former controller began it and another ended it"),
+        pytest.param(CONTROLLER_DIED, ELECTION_S + 0.4, id="after all looks for it"),
+        pytest.param(CONTROLLER_DIED_AFTER, None, id="a former controller did it, which is seen at once"),
+    ],
+)
+def test_a_request_that_takes_effect_late_is_done_and_sent_once(
+    world: World, fault: Fault, after_s: float | None
+) -> None:
+    world.cluster.script("new", fault)
+    if after_s:
+        world.clock.at(after_s, lambda: world.cluster.put_topic("new", (1, 2)))
 
-    assert world.statuses(create_topic("new", (1, 2))) == [DONE]
-    assert world.requests() == [("create", ("new",))]
+    (outcome,) = world.apply(world.plan(create_topic("new", (1, 2))))
 
-
-def test_a_request_that_takes_effect_after_the_client_lost_its_connection_is_done_and_sent_once(world: World) -> None:
-    world.cluster.script("new", replace(CONNECTION_LOST, takes_effect=False))
-    world.clock.at(5.0, lambda: world.cluster.put_topic("new", (1, 2)))
-
-    assert world.statuses(create_topic("new", (1, 2))) == [DONE]
-    assert world.requests() == [("create", ("new",))]
+    assert (outcome.status, outcome.sent, world.requests()) == (DONE, True, [("create", ("new",))])
+    assert world.clock.now > 0 if after_s else world.clock.now == 0
 
 
 def test_an_unclear_answer_that_no_reading_settles_is_unknown_and_sent_once(world: World) -> None:
@@ -460,30 +438,6 @@ def test_what_never_left_counts_as_not_sent_and_leaves_no_line_in_the_audit_log(
 
     assert (outcome.status, outcome.sent, world.audit.mutations) == (FAILED, False, [])
     assert outcome.message.startswith("sent 0 times")
-
-
-def test_what_a_former_controller_began_and_another_ended_is_done_and_sent_once(world: World) -> None:
-    world.cluster.script("new", CONTROLLER_DIED)
-    world.clock.at(4.0, lambda: world.cluster.put_topic("new", (1, 2)))
-
-    assert world.statuses(create_topic("new", (1, 2))) == [DONE]
-    assert len(world.cluster.requests) == 1
-
-
-def test_a_request_that_takes_effect_after_all_looks_for_it_is_done_and_not_sent_again(world: World) -> None:
-    world.cluster.script("new", CONTROLLER_DIED)
-    world.clock.at(ELECTION_S + 0.4, lambda: world.cluster.put_topic("new", (1, 2)))
-
-    (outcome,) = world.apply(world.plan(create_topic("new", (1, 2))))
-
-    assert (outcome.status, outcome.sent, len(world.cluster.requests)) == (DONE, True, 1)
-
-
-def test_what_a_former_controller_did_is_seen_at_once(world: World) -> None:
-    world.cluster.script("new", CONTROLLER_DIED_AFTER)
-
-    assert world.statuses(create_topic("new", (1, 2))) == [DONE]
-    assert (world.requests(), world.clock.now) == ([("create", ("new",))], 0)
 
 
 def test_what_a_former_controller_left_undone_goes_to_the_next_one(world: World) -> None:
@@ -685,17 +639,6 @@ def test_brokers_that_let_a_delete_wait_for_nothing_are_asked_once(
     assert (refused.status, len(asked)) == (REFUSED, 1)
 
 
-def test_a_delete_that_does_not_end_keeps_the_next_from_being_sent(world: World) -> None:
-    first, second = world.cluster.put_topic("a", (1, 2)), world.cluster.put_topic("b", (1, 2))
-    plan = world.plan(delete_topic(first), delete_topic(second))
-    world.cluster.before_next_request(lambda: world.cluster.pause_broker(2))
-
-    hanging, unsent = world.apply(plan)
-
-    assert (hanging.status, unsent.status) == (DONE, NOT_SENT)
-    assert "the delete of a has not ended after 120 s" in unsent.message
-
-
 def test_a_refused_delete_does_not_stop_the_next(world: World) -> None:
     first, second = world.cluster.put_topic("a", (1, 2)), world.cluster.put_topic("b", (1, 2))
     plan = world.plan(delete_topic(first), delete_topic(second))
@@ -720,17 +663,15 @@ def test_a_delete_told_to_wait_is_given_up_in_the_end(world: World) -> None:
     assert len(world.cluster.requests) == len(RETRY_WAITS_S) + 1
 
 
-def written(cluster: RestingCluster) -> None:
-    cluster.end_offsets["old"][0] = 7
-
-
-def read(cluster: RestingCluster) -> None:
-    cluster.groups["old"] = ("readers",)
-
-
-@pytest.mark.parametrize("spoil", [written, read])
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        pytest.param(lambda c: c.end_offsets["old"].update({0: 7}), id="written"),
+        pytest.param(lambda c: c.groups.update(old=("readers",)), id="read"),
+    ],
+)
 def test_a_topic_in_use_is_deleted_only_where_the_policy_allows_it(
-    world: World, spoil: Callable[[RestingCluster], None]
+    world: World, spoil: Callable[[RestingCluster], object]
 ) -> None:
     plan = world.plan(delete_topic(world.cluster.put_topic("old", (1, 2))))
     spoil(world.cluster)
@@ -742,33 +683,27 @@ def test_a_topic_in_use_is_deleted_only_where_the_policy_allows_it(
     assert [outcome.status for outcome in world.apply(plan)] == [DONE]
 
 
-def all_silent(cluster: RestingCluster) -> None:
-    cluster.questions_answered = False
-
-
-def one_silent(cluster: RestingCluster) -> None:
-    cluster.pause_broker(2)
-
-
-def disks_untold(cluster: RestingCluster) -> None:
-    cluster.silent_disks = {2}
-
-
-def disk_failed(cluster: RestingCluster) -> None:
-    cluster.fail_disk(2)
-
-
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [
-        pytest.param(disk_failed, "on broker 2 is on a failed log directory (/disks/2)", id="failed"),
-        pytest.param(all_silent, "whether a log directory of broker 1 has failed is not known", id="no answers"),
-        pytest.param(one_silent, "of broker 2 has failed is not known: broker 2 gave no answer", id="paused"),
-        pytest.param(disks_untold, "of broker 2 has failed is not known: broker 2 does not describe", id="no right"),
+        pytest.param(lambda c: c.fail_disk(2), "on broker 2 is on a failed log directory (/disks/2)", id="failed"),
+        pytest.param(
+            lambda c: setattr(c, "questions_answered", False),
+            "whether a log directory of broker 1 has failed is not known",
+            id="no answers",
+        ),
+        pytest.param(
+            lambda c: c.pause_broker(2), "of broker 2 has failed is not known: broker 2 gave no answer", id="paused"
+        ),
+        pytest.param(
+            lambda c: setattr(c, "silent_disks", {2}),
+            "of broker 2 has failed is not known: broker 2 does not describe",
+            id="no right",
+        ),
     ],
 )
 def test_a_topic_is_deleted_only_if_every_broker_can_delete_its_replicas(
-    world: World, spoil: Callable[[RestingCluster], None], reason: str
+    world: World, spoil: Callable[[RestingCluster], object], reason: str
 ) -> None:
     world.environment = with_settings(policy={"deleteActive": "allow"})
     plan = world.plan(delete_topic(world.cluster.put_topic("old", (1, 2))))
@@ -807,9 +742,7 @@ def test_a_disk_that_holds_nothing_of_the_topic_keeps_no_delete_back(world: Worl
     assert [outcome.status for outcome in world.apply(plan)] == [DONE]
 
 
-def test_a_topic_with_a_record_of_the_last_hours_is_not_deleted(
-    world: World,
-) -> None:
+def test_a_topic_with_a_record_of_the_last_hours_is_not_deleted(world: World) -> None:
     plan = world.plan(delete_topic(world.cluster.put_topic("old", (1, 2))))
     world.environment = with_settings(policy={"restsFor": timedelta(hours=24)})
     world.cluster.last_records["old"] = int((time.time() - 15) * 1000)
@@ -879,14 +812,8 @@ def test_a_request_that_the_client_refuses_whole_goes_out_one_by_one_each_with_t
 
 
 def test_a_topic_made_again_while_its_delete_waits_for_a_controller_stays(world: World) -> None:
-    live = world.cluster.put_topic("t", (1, 2))
-    plan = world.plan(delete_topic(live))
-
-    def make_again() -> None:
-        world.cluster.remove_topic("t")
-        world.cluster.put_topic("t", (1, 2))
-
-    world.cluster.while_waiting_for_controller(make_again)
+    plan = world.plan(deleted(world.cluster))
+    world.cluster.while_waiting_for_controller(lambda: make_again(world.cluster))
 
     assert [outcome.status for outcome in world.apply(plan)] == [REFUSED]
     assert world.requests() == []

@@ -28,11 +28,12 @@ BEGIN = {
     "a refusal is believed": 72,
     "open intents of earlier runs are forgotten": 15,
     "verify believes ZooKeeper alone": 29,
-    "verify looks at leaders, and not at ISRs": 17,
-    "a group that cannot be read is taken for none": 144,
+    "verify looks at leaders, and not at ISRs": 34,
+    "a group that cannot be read is taken for none": 186,
     "this host's clock alone is believed": 30,
+    "brokers are not asked for failed log directories": 60,
 }
-"""The first seed that finds a bug, where it is not one of the first few: the search begins there."""
+"""A seed that finds a bug soon and with a short story, where none of the first few does: the search begins there."""
 LONGEST_STORY = 10
 
 
@@ -59,10 +60,11 @@ def test_the_seeds_have_every_kind_of_happening() -> None:
 
 
 @pytest.mark.parametrize("planning", Planning)
-def test_every_point_at_which_the_process_can_die_is_survived(planning: Planning) -> None:
+@pytest.mark.parametrize("step", [pytest.param(3, id="each third"), pytest.param(1, id="all", marks=pytest.mark.soak)])
+def test_every_point_at_which_the_process_can_die_is_survived(planning: Planning, step: int) -> None:
     scripts = list(every_crash_point(CHANGES, planning))
     assert len(scripts) > 50
-    assert {str(script): found for script in scripts if (found := play(script).violations)} == {}
+    assert {str(script): found for script in scripts[::step] if (found := play(script).violations)} == {}
 
 
 def test_the_death_of_the_controller_between_config_and_topic_znode_is_survived() -> None:

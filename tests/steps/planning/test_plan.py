@@ -617,11 +617,6 @@ def test_a_paused_topic_is_listed_and_left_alone() -> None:
     assert [(entry.topic, entry.until) for entry in found.paused] == [("a", "2024-05-02T12:00:00Z")]
 
 
-def test_a_topic_of_too_many_bytes_is_blocked() -> None:
-    found = planned(desired_topic("a", 60_000), live=snapshot())
-    assert codes_of(found) == {"a": ("TOP428",)}
-
-
 def znode_text(rows: Assignment) -> str:
     """As Kafka writes it: keys in this order, no blanks.
 
@@ -637,17 +632,19 @@ def znode_text(rows: Assignment) -> str:
     return json.dumps(znode, separators=(",", ":"))
 
 
-@pytest.mark.parametrize("existing", [0, 1, 9, 10, 650])
 @pytest.mark.parametrize("brokers", [(1, 2, 3), (101, 102, 103), (8, 9, 10), (1000000001, 1000000002, 2147483647)])
-@pytest.mark.parametrize("partitions", [11, 700, 12_345])
-def test_the_estimate_of_a_znode_is_not_below_its_size(
-    partitions: int, brokers: tuple[int, ...], existing: int
-) -> None:
-    kept = min(existing, partitions - 1)
-    rows = round_robin(partitions, 3, over=brokers)
-    topic = live_topic("a", assignment={p: rows[p] for p in range(kept)}) if kept else None
-    size = len(znode_text(rows))
-    assert size <= estimated_znode_bytes(growing_to(partitions, topic, brokers)) <= size * 1.3 + 20
+def test_the_estimate_of_a_znode_is_not_below_its_size(brokers: tuple[int, ...]) -> None:
+    wrong = []
+    for partitions in (11, 700, 12_345):
+        rows = round_robin(partitions, 3, over=brokers)
+        size = len(znode_text(rows))
+        for existing in (0, 1, 9, 10, 650):
+            kept = range(min(existing, partitions - 1))
+            topic = live_topic("a", assignment={p: rows[p] for p in kept}) if kept else None
+            estimated = estimated_znode_bytes(growing_to(partitions, topic, brokers))
+            if not size <= estimated <= size * 1.3 + 20:
+                wrong.append((partitions, existing, size, estimated))
+    assert wrong == []
 
 
 def growing_to(partitions: int, topic: LiveTopic | None = None, brokers: Sequence[int] = (1, 2, 3)) -> Situation:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Callable
-from itertools import cycle, product, zip_longest
+from itertools import count, cycle, product, zip_longest
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fixtures.any_plan import any_plans
+from fakes import builders
+from fixtures.any_plan import any_plans, with_words
 from fixtures.github_markdown import OURS, rendered
 from fixtures.quality import quality_report
 from fixtures.rich_plan import rich_plan
@@ -24,8 +25,10 @@ from topicops.model.plans.plan import Plan
 from topicops.model.printable import bold
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, QualityReport, Verdict
 from topicops.on_airflow.tasks.pipeline import quality_markdown
-from topicops.on_airflow.tasks.question import question_markdown
-from topicops.steps.reporting.plan_document import plan_markdown
+from topicops.on_airflow.tasks.question import MOST_ROWS, question_markdown
+from topicops.steps.planning.gate import gate
+from topicops.steps.reporting.document import MARKDOWN_LIMIT
+from topicops.steps.reporting.plan_document import plan_markdown, plan_text
 from topicops.steps.reporting.run_report import RunReport, outcome_table, report_markdown, verdict_table
 
 Document = tuple[Callable[[Any], str], Any]
@@ -83,44 +86,19 @@ DOCUMENTS: dict[str, Document] = {
 }
 """Every Markdown that we make."""
 
-HOSTILE = [
-    pytest.param("**bold**", id="bold"),
-    pytest.param("**", id="the end of what is bold"),
-    pytest.param("_it_ __it__", id="emphasis"),
-    pytest.param("~", id="a lone tilde"),
-    pytest.param("~ x ~", id="a tilde at each end"),
-    pytest.param("~~x~~ ~~~", id="strikethrough"),
-    pytest.param("|", id="a cell"),
-    pytest.param("a\\|b\\\\|", id="an escaped cell"),
-    pytest.param("\n| x |\n\n# t\n", id="a row, and the end of the table"),
-    pytest.param("<script>alert(1)</script>", id="a script"),
-    pytest.param("<img src=https://x.org/i.png>", id="an image in HTML"),
-    pytest.param("<!-- --> <!--", id="comments"),
-    pytest.param("<!-- topicops:comment environment=prod kind=plan -->", id="a marker"),
-    pytest.param("</details></summary></td></table><br>", id="HTML that closes what is open"),
-    pytest.param("@team @org/team a@b.org", id="mentions"),
-    pytest.param("#1 GH-12 o/r#12", id="issues"),
-    pytest.param(":tada: :+1:", id="emoji"),
-    pytest.param("`c` ``` ``", id="backticks"),
-    pytest.param("$(x) $x$ $$y$$", id="formulas"),
-    pytest.param("[x](javascript:1) ![i](https://x.org/i.png)", id="a link and an image"),
-    pytest.param("[x]: https://x.org", id="a reference"),
-    pytest.param("[^1] [^1]: note", id="a footnote"),
-    pytest.param("https://x.org www.x.org ftp://x.org", id="addresses"),
-    pytest.param("# t", id="a heading"),
-    pytest.param("- [ ] x", id="a task"),
-    pytest.param("> q", id="a quotation"),
-    pytest.param("> [!NOTE]", id="an alert"),
-    pytest.param("1. x", id="a list"),
-    pytest.param("---", id="a rule"),
-    pytest.param("===", id="a heading by its underline"),
-    pytest.param("&lt;b&gt; &#124; &amp", id="entities"),
-    pytest.param("\\", id="a backslash"),
-    pytest.param("\x1b[2J\x00\r", id="terminal codes"),
-    pytest.param("\u202eabc\u200b\u2066", id="marks of direction"),
-    pytest.param("x" * 5_000, id="much"),
-    pytest.param("*|`" * 40, id="much markup"),
-]
+HOSTILE = (
+    *("**bold**", "**", "_it_ __it__", "~", "~ x ~", "~~x~~ ~~~", "~~~", "*|`" * 40, "| ` * _ " * 20),
+    *("|", "a | b", "a\\|b\\\\|", "\n| x |\n\n# t\n", "|\n| x |\n\n# t"),
+    *("<script>alert(1)</script>", "<img src=https://x.org/i.png>", "<!-- --> <!--", "<!--"),
+    *("<!-- topicops:comment environment=prod kind=plan -->", "</details></summary></td></table><br>"),
+    *("<details><table></td></tr></table>", "&lt;b&gt; &#124; &amp"),
+    *("@team @org/team a@b.org", "@everyone", "#1 GH-12 o/r#12", ":tada: :+1:", "$(x) $x$ $$y$$"),
+    *("`c` ``` ``", "```", "\n```\n", "    x", "\\"),
+    *("[x](javascript:1) ![i](https://x.org/i.png)", "[x]: https://x.org", "[^1] [^1]: note"),
+    *("https://x.org www.x.org ftp://x.org", "# t", "- [ ] x", "> q", "> [!NOTE]", "1. x", "---", "==="),
+    *("\x1b[2J\x07\x00\r\x9b1m", "\u202eabc\u200b\u2066", "\u2028\u2029\u0085\u00a0", "x" * 5_000, " "),
+)
+"""What is markup at some place, closes what is open, notifies people, moves the cursor, or does not show."""
 
 
 def assert_shown_as_said(render: Callable[[Any], str], value: Any) -> None:
@@ -175,7 +153,7 @@ def test_what_we_write_is_rendered_and_nothing_is_left_as_markup(document: Docum
 @pytest.mark.parametrize("document", DOCUMENTS.values(), ids=DOCUMENTS)
 def test_hostile_words_in_every_field_are_shown_as_the_words_that_they_are(document: Document) -> None:
     render, value = document
-    for text in (str(hostile.values[0]) for hostile in HOSTILE):
+    for text in HOSTILE:
         one_line = " ".join(text.splitlines()) if render is fleet_markdown else text
         assert_shown_as_said(render, in_words(value, lambda number, word=one_line: f"{word}{number}{word}"))
 
@@ -190,16 +168,61 @@ def test_a_bold_text_is_bold_whatever_signs_are_at_its_ends() -> None:
 ANY_TEXT = st.text(max_size=30) | st.text(alphabet="|`*_<>[]()!@#\\~&;:$\n\r\x1b -aG1", max_size=12)
 
 
-@pytest.mark.parametrize("render", [plan_markdown, question_markdown])
 @given(plan=any_plans(ANY_TEXT))
 @settings(max_examples=10)
-def test_any_plan_is_shown_as_it_says(render: Callable[[Plan], str], plan: Plan) -> None:
-    assert_shown_as_said(render, plan)
+def test_any_plan_is_shown_as_it_says(plan: Plan) -> None:
+    assert_every_form_is_as_said(plan)
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("render", [plan_markdown, question_markdown])
 @given(plan=any_plans(ANY_TEXT))
 @settings(max_examples=1_000, suppress_health_check=[HealthCheck.too_slow])
-def test_any_of_many_plans_is_shown_as_it_says(render: Callable[[Plan], str], plan: Plan) -> None:
-    assert_shown_as_said(render, plan)
+def test_any_of_many_plans_is_shown_as_it_says(plan: Plan) -> None:
+    assert_every_form_is_as_said(plan)
+
+
+def assert_every_form_is_as_said(plan: Plan) -> None:
+    assert_shown_as_said(plan_markdown, plan)
+    assert_shown_as_said(question_markdown, plan)
+    assert all(line.isprintable() for line in (plan_text(plan) + plan_markdown(plan)).split("\n"))
+    assert len(plan_markdown(plan)) <= MARKDOWN_LIMIT
+
+
+def test_hostile_words_in_every_field_draw_no_line_of_their_own_on_a_terminal() -> None:
+    """The margin of each line, four characters, is ours: indentation, and the sign of a change."""
+    expected = margins(hostile("word"))
+    for text in HOSTILE:
+        assert all(line.isprintable() for line in plan_text(hostile(text)).split("\n")), text
+        assert margins(hostile(text)) == expected, text
+
+
+def hostile(text: str) -> Plan:
+    """The rich plan with these words in every text field, each made unique by a number so that keys stay keys."""
+    numbers = count()
+    return with_words(rich_plan(), lambda _: f"{text}{next(numbers)}{text}")
+
+
+def margins(plan: Plan) -> list[str]:
+    return [line[:4] for line in plan_text(plan).split("\n")]
+
+
+# ---- the question to whoever approves ----
+
+
+def test_a_question_about_very_many_changes_lists_the_riskiest_and_counts_the_rest() -> None:
+    safe = [builders.create_change(f"new-{n}") for n in range(3 * MOST_ROWS)]
+    plan = gate(builders.change_set([*safe, builders.delete_change("old")]), builders.environment())
+    question = question_markdown(plan)
+    rows = [line for line in question.splitlines() if line.startswith(("| **create** ", "| **delete** "))]
+    assert (len(rows), rows[0].startswith("| **delete** old<br>")) == (MOST_ROWS, True)
+    assert f"{2 * MOST_ROWS + 1} more changes, asked about as well**: {2 * MOST_ROWS + 1} create (safe)" in question
+
+
+def test_who_approves_a_delete_reads_its_traffic_its_groups_its_owner_and_the_reason_of_its_tombstone() -> None:
+    question = question_markdown(rich_plan())
+
+    (row,) = [line for line in question.splitlines() if line.startswith("| **delete** ")]
+    (goes,) = [line for line in question.splitlines() if line.startswith("- **payments.orders-v1** reason: ")]
+    assert "| team-shop |" in row
+    assert "reason: Replaced by payments.orders-v2; the last reader moved in March." in goes
+    assert "last record of 2023-11-14T22:13:20Z; end offsets add up to 48210; groups: billing (Stable, lag 12)" in goes

@@ -52,10 +52,11 @@ def test_a_crash_at_each_step_of_an_append_loses_no_line_and_leaves_no_damage(tm
             return
 
 
-def test_four_writers_with_kills_lose_no_run_and_agree_on_what_is_open(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lines", [24, pytest.param(200, marks=pytest.mark.soak)])
+def test_four_writers_with_kills_lose_no_run_and_agree_on_what_is_open(tmp_path: Path, lines: int) -> None:
     def writer(first: int) -> None:
         chance = random.Random(first)
-        for number in range(first, 60, 4):
+        for number in range(first, lines, 4):
             # A killed try is tried again, as Airflow does it.
             while ends(lambda number=number: add(tmp_path, number), chance.choice((0, 0, 1, 2, 3)), "half"):  # type: ignore[misc]
                 pass
@@ -74,7 +75,7 @@ def test_four_writers_with_kills_lose_no_run_and_agree_on_what_is_open(tmp_path:
     assert [os.waitpid(child, 0)[1] for child in writers] == [0, 0, 0, 0]
 
     found, left_out = read_history(tmp_path, "prod")
-    assert ({line.run for line in found}, left_out) == ({f"dag/{number}" for number in range(60)}, [])
+    assert ({line.run for line in found}, left_out) == ({f"dag/{number}" for number in range(lines)}, [])
     for place, line in enumerate(found):
         is_open = {span.what for span in spans_of(found[:place]).open.values()}
         assert not is_open.intersection(line.opened)
