@@ -34,15 +34,13 @@ QUALITY = """
 from fixtures.spark_rows import check_rows
 from topicops.features.spark.edges.session import spark_session
 from topicops.features.quality.rules import DeletionRow
-from topicops.model.runs.partition_rows import PartitionRow
-from topicops.features.quality.rows import DeletionRow
 from topicops.model.runs.facts import PartitionRow
 
 healthy = PartitionRow("orders", 0, 1, True, (1, 2, 3), (1, 2, 3), (), (), 2, 3, 3)
 rows = {"partition": [healthy, PartitionRow("orders", 1, -1, False, (1, 2, 3), (), (1, 2, 3), (), 2, 3, 3)]}
 with spark_session() as spark:
     results = check_rows(spark, "after", {**rows, "deletion": [DeletionRow("old", 0, 0)]}, earlier=lambda: rows)
-    print([(r.rule, [*r.examples[0].row.values()][:2], r.rows_failed_before) for r in results if not r.success])
+    print([(str(r.rule), [*r.examples[0].row.values()][:2], r.rows_failed_before) for r in results if not r.success])
 """
 
 REFUSED = """
