@@ -19,7 +19,7 @@ from topicops.on_airflow.tasks.opening import XComValue
 A_DAY = timedelta(days=1)
 YESTERDAY = ScriptedTask(run_id="scheduled__1")
 TODAY = ScriptedTask(run_id="scheduled__2", dag_run=ScriptedRun(run_after=ScriptedRun.run_after + A_DAY))
-VALIDATED = {"path": "desired.json", "topics": 3, "warnings": 0, "commit": None, "digest": ""}
+VALIDATED = {"path": "desired.json", "topics": 3}
 """What the scripted flow gives for its files."""
 CLEARED = ScriptedTask(run_id="scheduled__1", dag_run=ScriptedRun(clear_number=1))
 
