@@ -122,7 +122,8 @@ class Code(StrEnum):
         "Write it like 2030-01-31T12:00:00Z.", "`until: tomorrow`.")
     DEFINED_TWICE = ("TOP301", "topic defined twice", "Two files have one name.", "Keep one.",
         "`topics/shop/orders.yaml` and `topics/web/orders.yaml`.")
-    NAMES_COLLIDE = ("TOP302", "`.`/`_` collision", "`a.b` and `a_b` share their metrics; Kafka refuses the second.",
+    NAMES_COLLIDE = ("TOP302", "names that differ in dots and underscores alone",
+        "`a.b` and `a_b` share their metrics; Kafka refuses the second.",
         "Rename one.", "`web.clicks` and `web_clicks`.")
     DIFFERS_BY_CASE = ("TOP303", "differs only by case", "`Orders` and `orders`.", "Rename one.",
         "`Orders` and `orders`.")
