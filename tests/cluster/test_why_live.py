@@ -372,7 +372,9 @@ def test_10_a_topic_whose_znode_was_removed_by_hand_is_served_until_its_brokers_
     cause = asked.why("ghost", "znode-removed")["znode-removed"]
 
     assert cause["message"].startswith("brokers 1, 2, 3 still tell clients of it, and /brokers/topics/ghost does not")
-    for broker in (1, 2, 3):
+    others = asked.not_controller()
+    # The controller first: the one of 1.0 gives up on the end of a broker that leads a topic without a znode.
+    for broker in sorted({1, 2, 3}, key=lambda each: each in others):
         asked.cluster.stop_broker(broker)
         asked.cluster.start_broker(broker)
     until(lambda: not brokers_with(asked.cluster, "ghost"))
