@@ -17,7 +17,7 @@ MORE ?=
 unexport PYTHONDONTWRITEBYTECODE
 SEED ?= $(or $(shell git rev-parse --short=7 HEAD 2>/dev/null),none)
 
-.PHONY: help setup demo test test-fast test-edges test-airflow test-cluster test-versions test-cases soak soak-sample simulate pages releases-table mutations check format bench lock site compose-secrets pin-images clean java
+.PHONY: help setup demo test test-fast test-edges test-ci test-airflow test-cluster test-versions test-cases soak soak-sample simulate pages releases-table mutations check format bench lock site compose-secrets pin-images clean java
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -27,11 +27,14 @@ setup: java $(INSTALLED) $(ARCHIVES)  ## Create .venv and install what is locked
 demo: setup  ## Run the main job on an embedded three-broker cluster, through Airflow (KAFKA=2.5.1: of that Kafka)
 	@$(BIN)/topicops demo $(if $(KAFKA),--kafka $(KAFKA))
 
-test: setup  ## Run all tests but the long ones, four at a time (MORE="-k name" takes some, WORKERS=1 one at a time)
-	$(PYTEST) $(IN_PARALLEL) -m "not soak" $(MORE)
+test: setup  ## Run the tests, five minutes on two processors (MORE="-k name" takes some, WORKERS=1 one at a time)
+	$(PYTEST) $(IN_PARALLEL) -m "not (ci or soak)" $(MORE)
 
-test-fast: setup  ## Run what needs no server: three minutes on two processors
-	$(PYTEST) $(IN_PARALLEL) -m "not (edges or airflow or cluster or versions or soak)" $(MORE)
+test-ci: setup  ## Run what CI runs for each change beside `make test`: more clusters, releases and faults
+	$(PYTEST) $(IN_PARALLEL) -m "ci and not soak" $(MORE)
+
+test-fast: setup  ## Run what needs no server and no other program: half a minute on two processors
+	$(PYTEST) -n 2 --dist loadfile -m "not (edges or airflow or cluster or versions or slow or ci or soak)" $(MORE)
 
 test-edges: setup  ## Run what needs ZooKeeper or Spark
 	$(PYTEST) $(IN_PARALLEL) -m "edges and not soak" $(MORE)

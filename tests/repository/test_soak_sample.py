@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.soak_sample import BUDGET_S, UNKNOWN_S, Durations, choose, file_of, known_durations
-from fixtures.workers import SECONDS, UNITS, LongestFirst
+from fixtures.workers import SECONDS, LongestFirst
 
 ROOT = Path(__file__).parents[2]
 SEEDS = [f"{number:07x}" for number in range(1000)]
@@ -118,10 +118,20 @@ class Planned(LongestFirst):
         return self._split_scope(test)
 
 
-@pytest.mark.parametrize("file", sorted(SECONDS.keys() - UNITS.keys()))
-def test_a_long_file_exists_and_is_a_unit_of_its_own(file: str) -> None:
-    assert (ROOT / "tests" / file).is_file()
-    assert Planned().unit_of(f"tests/{file}::test_it[a::b]") == f"tests/{file}"
+def test_every_long_file_and_test_of_the_list_exists() -> None:
+    parts = [test.partition("::") for test in SECONDS]
+
+    files = [ROOT / "tests" / file for file, _, _ in parts]
+
+    assert [file for file in files if not file.is_file()] == []
+    assert [name for file, (_, _, name) in zip(files, parts, strict=True) if name not in file.read_text("utf-8")] == []
+
+
+def test_a_long_file_without_a_server_is_a_unit_of_its_own() -> None:
+    assert (
+        Planned().unit_of("tests/steps/applying/test_simulated.py::test_it[a::b]")
+        == "tests/steps/applying/test_simulated.py"
+    )
 
 
 @pytest.mark.parametrize(
