@@ -15,7 +15,7 @@ from fixtures.scripted_task import ScriptedTask, context
 from topicops.model.plans.changes import Action
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
 from topicops.on_airflow import topic_asset, topics_alias
-from topicops.on_airflow.dags.environment import approval_dag, pipeline_dag
+from topicops.on_airflow.dags.environment_dags import approval_dag, pipeline_dag
 from topicops.on_airflow.tasks import changes, opening, pipeline
 from topicops.on_airflow.tasks.changes import ready_topics
 

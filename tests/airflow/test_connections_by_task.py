@@ -24,7 +24,7 @@ from topicops.flow.runs.run import EnvironmentRun, open_run
 from topicops.flow.single_steps import Summary
 from topicops.model.ports import ConnectionFields, ConnectionSource
 from topicops.model.runs.results import QualityReport
-from topicops.on_airflow.dags.environment import pipeline_dag
+from topicops.on_airflow.dags.environment_dags import pipeline_dag
 from topicops.on_airflow.plugged import Tools
 from topicops.on_airflow.site import Site
 

@@ -20,7 +20,7 @@ from topicops.model.plans.changes import Change
 from topicops.model.plans.plan_file import plan_from_json
 from topicops.model.runs.memories import HeldSet
 from topicops.model.runs.results import Quiet
-from topicops.on_airflow.dags.environment import approval_dag, drift_dag, pipeline_dag
+from topicops.on_airflow.dags.environment_dags import approval_dag, drift_dag, pipeline_dag
 from topicops.on_airflow.site import Site
 
 pytestmark = pytest.mark.usefixtures("airflow_database")

@@ -22,7 +22,7 @@ from airflow.serialization.serialized_objects import DagSerialization
 from fakes import builders
 from fixtures.reviews import as_param, review_of, signed
 from topicops.features.fleet.on_airflow.dag import fleet_dags
-from topicops.on_airflow.dags.environment import misnamed
+from topicops.on_airflow.dags.environment_dags import misnamed
 from topicops.on_airflow.dags.operators import STEP_OPERATORS, PlanLink, QualityLink
 from topicops.on_airflow.names import PLAN_ROUTE, QUALITY_ROUTE
 from topicops.on_airflow.plugin import TopicopsPlugin

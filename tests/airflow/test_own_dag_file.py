@@ -16,7 +16,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from topicops.model.errors import UsageError
 from topicops.on_airflow import dags_of, environment_dags
 from topicops.on_airflow.dags.dag_file import say
-from topicops.on_airflow.dags.environment import misnamed
+from topicops.on_airflow.dags.environment_dags import misnamed
 from topicops.on_airflow.site import Options, resolved
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/how-to/your-own-dag-file.md"

@@ -18,7 +18,7 @@ from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_from_json
 from topicops.on_airflow import topic_asset
-from topicops.on_airflow.dags.environment import drift_dag, pipeline_dag
+from topicops.on_airflow.dags.environment_dags import drift_dag, pipeline_dag
 from topicops.on_airflow.site import Site
 from topicops_local.cluster import LocalCluster
 

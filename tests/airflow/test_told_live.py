@@ -15,7 +15,7 @@ from fixtures.admin import new_admin
 from fixtures.cluster import running
 from fixtures.live import look, until
 from fixtures.topic_project import TOPIC, Project
-from topicops.on_airflow.dags.environment import pipeline_dag
+from topicops.on_airflow.dags.environment_dags import pipeline_dag
 from topicops.on_airflow.site import Options, Site
 from topicops_local.cluster import LocalCluster
 

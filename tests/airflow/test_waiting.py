@@ -20,7 +20,7 @@ from topicops.flow.runs.questions import read_answer
 from topicops.model.errors import UsageError
 from topicops.model.runs.memories import HeldSet
 from topicops.on_airflow.dags import operators
-from topicops.on_airflow.dags.environment import approval_dag
+from topicops.on_airflow.dags.environment_dags import approval_dag
 from topicops.on_airflow.site import Patience
 from topicops.on_airflow.tasks import approval
 

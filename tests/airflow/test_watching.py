@@ -15,7 +15,7 @@ from topicops.flow.runs.run import open_run
 from topicops.model.runs.results import Quiet
 from topicops.on_airflow import airflow_inside, dags_of
 from topicops.on_airflow.dags.dag_file import count_ages, gone, silent
-from topicops.on_airflow.dags.environment import pipeline_dag, tell_late
+from topicops.on_airflow.dags.environment_dags import pipeline_dag, tell_late
 from topicops.on_airflow.names import place_of
 from topicops.on_airflow.tasks import changes, pipeline
 

@@ -44,8 +44,8 @@ from topicops.model.runs.results import IN_PLACE, Outcome
 from topicops.model.specs.environment import Environment
 from topicops.steps.applying.apply import apply as apply_step
 from topicops.steps.clocks import difference_text
-from topicops.steps.planning.cluster_guard import require_cluster_id
 from topicops.steps.planning.only import needs_again
+from topicops.steps.planning.right_cluster import require_cluster_id
 from topicops.steps.verifying.observation import FindingKey
 
 if TYPE_CHECKING:

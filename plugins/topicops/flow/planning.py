@@ -50,12 +50,12 @@ from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
 from topicops.steps.before_deletes import not_checked
 from topicops.steps.clocks import NO_SERVER_TIME, difference_text, passed_by_both
-from topicops.steps.planning.cluster_guard import release_warnings, require_cluster_id
 from topicops.steps.planning.diff import check_conserved
 from topicops.steps.planning.gate import gate as gate_step
 from topicops.steps.planning.only import Only, keep_only, needs_of
 from topicops.steps.planning.plan import plan as plan_step
 from topicops.steps.planning.plan import topics_with_rising_min_isr
+from topicops.steps.planning.right_cluster import release_warnings, require_cluster_id
 from topicops.steps.rack_losses import planned_losses
 
 if TYPE_CHECKING:

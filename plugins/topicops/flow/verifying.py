@@ -19,7 +19,7 @@ from topicops.model.ports import Clock
 from topicops.model.printable import plural
 from topicops.model.runs.results import Check, Outcome
 from topicops.model.specs.environment import Verify
-from topicops.steps.planning.cluster_guard import require_cluster_id
+from topicops.steps.planning.right_cluster import require_cluster_id
 from topicops.steps.specs.needed import no_topic
 from topicops.steps.verifying.observation import Expectation, FindingKey
 from topicops.steps.verifying.verify import findings_before_run, settled

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from topicops.on_airflow.dags.dag_file import dags_of
-    from topicops.on_airflow.dags.environment import EnvironmentDags, environment_dags
+    from topicops.on_airflow.dags.environment_dags import EnvironmentDags, environment_dags
     from topicops.on_airflow.for_dag_files import KafkaTopicsHook, TopicHealthySensor, topic_asset, topics_alias
 
 _MODULES = {
-    "EnvironmentDags": "dags.environment",
+    "EnvironmentDags": "dags.environment_dags",
     "KafkaTopicsHook": "for_dag_files",
     "TopicHealthySensor": "for_dag_files",
     "dags_of": "dags.dag_file",
-    "environment_dags": "dags.environment",
+    "environment_dags": "dags.environment_dags",
     "topic_asset": "for_dag_files",
     "topics_alias": "for_dag_files",
 }

@@ -43,9 +43,9 @@ from topicops.model.plans.plan import Plan
 from topicops.model.ports import ConnectionSource
 from topicops.model.runs.results import QualityReport
 from topicops.model.specs.diagnostics import Diagnostic
-from topicops.steps.planning.cluster_guard import require_cluster_id
 from topicops.steps.planning.diff import counted, drift_summary
 from topicops.steps.planning.only import needs_of
+from topicops.steps.planning.right_cluster import require_cluster_id
 from topicops.steps.reporting.plan_wording import summary_line
 from topicops.steps.reporting.run_report import headline
 from topicops.steps.specs.needed import Needs, left_out_line, no_topic

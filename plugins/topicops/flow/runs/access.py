@@ -30,7 +30,7 @@ from topicops.model.ports import (
 )
 from topicops.model.specs.environment import Cluster, Environment, EnvironmentSpec, ZooKeeperEndpoint
 from topicops.model.specs.topic_config import read_duration_ms
-from topicops.steps.planning.cluster_guard import require_cluster_id
+from topicops.steps.planning.right_cluster import require_cluster_id
 
 if TYPE_CHECKING:
     from topicops.edges.connections.lookup import ZooKeeperAddress as ZooKeeperAddress

@@ -22,8 +22,8 @@ from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
 from topicops.steps.clocks import difference_text, reached_by_either
 from topicops.steps.planning.approvals import Counted, counted
-from topicops.steps.planning.cluster_guard import require_not_shrunken
 from topicops.steps.planning.diff import lost_topics
+from topicops.steps.planning.right_cluster import require_not_shrunken
 
 if TYPE_CHECKING:
     from topicops.edges.tables.table_folder import TableFolder

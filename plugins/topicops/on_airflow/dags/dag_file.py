@@ -17,7 +17,7 @@ import topicops.features.fleet.on_airflow.dag
 from topicops.model.errors import UsageError
 from topicops.model.printable import printable
 from topicops.on_airflow.airflow_inside import begin_metrics, count, metrics_are_on
-from topicops.on_airflow.dags.environment import TAGS, environment_dags, environments, misnamed
+from topicops.on_airflow.dags.environment_dags import TAGS, environment_dags, environments, misnamed
 from topicops.on_airflow.names import place_of
 from topicops.on_airflow.plugged_at_start import TELLERS
 from topicops.on_airflow.site import duration_of

@@ -18,7 +18,7 @@ from topicops.model.errors import TopicopsError, UsageError
 from topicops.model.ports import Clock
 from topicops.model.specs.desired import Lifecycle
 from topicops.steps.clocks import difference_text
-from topicops.steps.planning.cluster_guard import require_cluster_id
+from topicops.steps.planning.right_cluster import require_cluster_id
 from topicops.steps.specs.needed import no_topic
 
 T = TypeVar("T")

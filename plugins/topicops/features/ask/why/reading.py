@@ -14,7 +14,7 @@ from topicops.flow.runs.run import EnvironmentRun
 from topicops.model.errors import TopicopsError, UndecodableZnodeError, UsageError
 from topicops.model.ports import BrokerView, LogQuestions
 from topicops.model.release import USUAL, Release
-from topicops.steps.planning.cluster_guard import require_cluster_id
+from topicops.steps.planning.right_cluster import require_cluster_id
 from topicops.steps.specs.needed import no_topic
 from topicops.steps.specs.rules.names import name_problem
 

@@ -19,7 +19,7 @@ from topicops.flow.runs.run import EnvironmentRun
 from topicops.model.errors import SpecError, UsageError
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.document import Document, Fields, Tree
-from topicops.steps.planning.cluster_guard import require_cluster_id
+from topicops.steps.planning.right_cluster import require_cluster_id
 from topicops.steps.specs.rules.names import name_problem
 from topicops.steps.specs.rules.values import not_given
 from topicops.steps.specs.suggestions import similar_word

@@ -8,7 +8,7 @@ from pathlib import Path
 from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import DAG, get_current_context
 
-from topicops.on_airflow.dags.environment import DEFAULT_ARGS, TAGS
+from topicops.on_airflow.dags.environment_dags import DEFAULT_ARGS, TAGS
 from topicops.on_airflow.dags.params import only_param
 from topicops.on_airflow.site import schedule_of
 

@@ -14,7 +14,7 @@ from topicops.features.fleet.fleet import Fleet
 from topicops.features.fleet.values import FleetReport, Standing, fleet_markdown, fleet_text
 from topicops.model.errors import TopicopsError
 from topicops.on_airflow.connections import from_airflow
-from topicops.on_airflow.dags.environment import environments
+from topicops.on_airflow.dags.environment_dags import environments
 from topicops.on_airflow.plugged import QUALITY, TASK_ENGINE
 from topicops.on_airflow.site import NO_RETRY
 from topicops.on_airflow.tasks.opening import XComValue, bundle_version, only_of, refuse_unknown_params

@@ -5,7 +5,7 @@ import pytest
 from topicops.model.errors import ShrunkenWorldError, UnsupportedTargetError, WrongTargetError
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Cluster, Environment, EnvironmentSpec
-from topicops.steps.planning.cluster_guard import require_cluster_id, require_not_shrunken
+from topicops.steps.planning.right_cluster import require_cluster_id, require_not_shrunken
 
 FILE = "topics/environments/prod.yaml"
 
