@@ -25,7 +25,8 @@ from topicops.edges.zookeeper.reader import ZooKeeperReader
 from topicops.features.quality.judging import differing_topics
 from topicops.features.quality.rules import Afterwards
 from topicops.flow.runs.kept import snapshot_into
-from topicops.model.ports import BrokerView, Clock, PartitionView
+from topicops.model.ports import BrokerLogs, BrokerView, Clock, LogQuestions, PartitionView
+from topicops.model.release import USUAL
 
 SNAPSHOT, PYTHON, JAVA = "snapshot, Python", "quality, Python", "quality, Java"
 ALLOWED_MIB: Mapping[str, float] = {SNAPSHOT: 260, PYTHON: 350, JAVA: 700}
@@ -54,10 +55,16 @@ class EchoingBrokers:
         identities = {name: live[name].topic_id or "" for name in topics or ()}
         return {broker: BrokerView(topics=found, brokers=self.brokers, topic_ids=identities) for broker in brokers}
 
+    def logs(self, questions: Mapping[int, LogQuestions]) -> Mapping[int, BrokerLogs | str]:
+        return dict.fromkeys(questions, "has no logs")
+
+    def overrides(self, topics: Sequence[str]) -> Mapping[str, Mapping[str, str] | str]:
+        return dict.fromkeys(topics, "tells no overrides")
+
 
 def take_snapshot(zookeeper: str, folder: Path) -> None:
     with ZooKeeperReader(zookeeper, timeout_s=TIMEOUT_S) as reader:
-        snapshot_into(TableFolder.at(folder), reader, states=True)
+        snapshot_into(TableFolder.at(folder), reader, USUAL, states=True)
 
 
 def check_rules(zookeeper: str, folder: Path) -> None:
@@ -66,7 +73,7 @@ def check_rules(zookeeper: str, folder: Path) -> None:
 
     tables = TableFolder.at(folder)
     with ZooKeeperReader(zookeeper, timeout_s=TIMEOUT_S) as reader:
-        live = replace(snapshot_into(tables, reader, states=True), broker_defaults={})
+        live = replace(snapshot_into(tables, reader, USUAL, states=True), broker_defaults={})
         echo = EchoingBrokers(tables, frozenset(live.brokers))
         differences = differing_topics(live, reader=reader, brokers=echo, clock=Clock())
     known = Afterwards(managed=live.topics.keys(), differences=differences)

@@ -18,6 +18,7 @@ from topicops.edges.tables.table_folder import TableFolder
 from topicops.edges.tables.topics import LiveTables
 from topicops.features.quality.rules import AFTER, LAYOUTS, Afterwards
 from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.release import USUAL
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -56,7 +57,7 @@ def write_cluster(folder: Path, topics: int, *, sick: bool = False) -> tuple[Tab
     if sick:
         states[0] = builders.partition_state(assignment[0][:2])
     tables = TableFolder.at(folder)
-    with LiveTables(tables) as sink:
+    with LiveTables(tables, USUAL) as sink:
         sink.begin()
         for first in range(0, topics, AT_ONCE):
             names = [f"bench.topic-{number:06}" for number in range(first, min(first + AT_ONCE, topics))]

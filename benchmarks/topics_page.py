@@ -22,7 +22,7 @@ from topicops.features.topic_pages.file import TopicIndex
 from topicops.features.topic_pages.indexing import indexed_topics
 from topicops.features.topic_pages.values import IndexHead
 from topicops.model.cluster.snapshot import LiveTopic
-from topicops.on_airflow.plugin import PREFIX
+from topicops.on_airflow.names import PREFIX
 from topicops_local.airflow import LocalAirflow, start_airflow
 
 BROKERS, DEAD, FEW = 12, 12, 12
@@ -76,11 +76,11 @@ def write_index(home: Path, environment: str, topics: int) -> None:
 
 
 def a_topic(number: int) -> LiveTopic:
-    assignment: dict[int, Sequence[int]] = {
-        partition: [(number + partition + replica) % BROKERS + 1 for replica in range(REPLICAS)]
+    assignment = {
+        partition: tuple((number + partition + replica) % BROKERS + 1 for replica in range(REPLICAS))
         for partition in range(PARTITIONS)
     }
-    in_sync = {partition: [b for b in replicas if b != DEAD] for partition, replicas in assignment.items()}
+    in_sync = {partition: tuple(b for b in replicas if b != DEAD) for partition, replicas in assignment.items()}
     states = {partition: partition_state(isr) for partition, isr in in_sync.items()}
     return live_topic(f"bench.topic-{number}", assignment=assignment, states=states)
 
