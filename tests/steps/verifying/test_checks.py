@@ -7,17 +7,16 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from fakes.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of
+from fakes.changes import configure_topic, create_topic, delete_topic, expand_topic
 from fakes.fake_ports import FakeClock
 from fakes.resting_cluster import RestingCluster
+from fixtures.verified import troubles, verified
 from topicops.model.cluster.snapshot import PartitionState
-from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic
-from topicops.model.ports import Clock
-from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
-from topicops.model.specs.environment import Verify
+from topicops.model.plans.changes import Change, CreateTopic
+from topicops.model.runs.results import Check, Verdict
 from topicops.steps.reporting.run_report import RunReport, report_json, report_text
 from topicops.steps.verifying.checks import ABSENCE_RULES, RULES
-from topicops.steps.verifying.verify import findings_before_run, verify, verify_cluster
+from topicops.steps.verifying.verify import findings_before_run, verify_cluster
 
 ALL_CHECKS = tuple(dict.fromkeys(check for check, _ in [*RULES, *ABSENCE_RULES]))
 OTHER_ID = "AAAAAAAAAAAAAAAAAAAABA"
@@ -35,10 +34,6 @@ class World:
         assert isinstance(self.change, CreateTopic)
         self.cluster.create([self.change])
 
-    def make_configured(self) -> None:
-        assert isinstance(self.change, ConfigureTopic)
-        self.cluster.configure([self.change])
-
     def alter(self, **fields: object) -> None:
         """Give ``t`` other fields than the controller would."""
         self.cluster.put_as_is(replace(self.cluster.live("t"), **fields))  # type: ignore[arg-type]  # of a test's choice
@@ -49,19 +44,14 @@ class World:
         self.alter(states={0: replace(state, **fields)})  # type: ignore[arg-type]  # of a test's choice
 
     def verify(self) -> tuple[Check, ...]:
-        plan = plan_of(self.change)
-        done = [
-            Outcome(topic=g.change.topic, action=g.change.action, digest=g.digest, status=OutcomeStatus.DONE)
-            for g in plan.changes
-        ]
-        return verify(
-            plan,
-            done,
-            reader=self.cluster,
-            metadata=self.cluster,
-            deadlines=Verify(),
-            clock=Clock(self.clock, self.clock.sleep),
-        )
+        return verified(self.change, cluster=self.cluster, clock=self.clock)
+
+
+def created() -> World:
+    """A world whose run created ``t``."""
+    world = World()
+    world.make()
+    return world
 
 
 def another_cluster(world: World) -> None:
@@ -166,13 +156,7 @@ def moved_by_old_brokers(world: World) -> None:
 
 
 BREAKS: tuple[tuple[str, Callable[[World], None], Verdict, str, str], ...] = (
-    (
-        "V01",
-        another_cluster,
-        Verdict.FAILED,
-        "TOP504",
-        "broker 1 belongs to cluster another, ZooKeeper to",
-    ),
+    ("V01", another_cluster, Verdict.FAILED, "TOP504", "broker 1 belongs to cluster another, ZooKeeper to"),
     ("V02", other_rows, Verdict.FAILED, "TOP604", "replicas of partition 0: planned [1, 2, 3], live [3, 2, 1]"),
     ("V02", no_partitions, Verdict.FAILED, "TOP426", "it has no partitions"),
     ("V03", without_id, Verdict.CONVERGING, "TOP605", "ZooKeeper by none"),
@@ -189,13 +173,7 @@ BREAKS: tuple[tuple[str, Callable[[World], None], Verdict, str, str], ...] = (
     ("V14", a_broker_behind, Verdict.CONVERGING, "TOP605", "broker 3 sees leader 1 of partition 0, ZooKeeper 2"),
     ("V14", a_broker_ahead, Verdict.CONVERGING, "TOP605", "broker 3 sees a partition 1, ZooKeeper does not"),
     ("V15", other_value, Verdict.FAILED, "TOP603", "retention.ms: planned 1000, live 2000"),
-    (
-        "V15",
-        brokers_tell_another_value,
-        Verdict.CONVERGING,
-        "TOP605",
-        "the brokers have 3000, ZooKeeper 1000",
-    ),
+    ("V15", brokers_tell_another_value, Verdict.CONVERGING, "TOP605", "the brokers have 3000, ZooKeeper 1000"),
     ("V15", brokers_tell_no_value, Verdict.DEGRADED, "TOP613", "the brokers do not give its configs: refused"),
     ("V16", without_log, Verdict.CONVERGING, "TOP616", "broker 2 has no log directory for partition 0"),
     ("V16", log_not_served, Verdict.CONVERGING, "TOP616", "broker 2 has a log of partition 0 and does not serve it"),
@@ -209,6 +187,17 @@ BREAKS: tuple[tuple[str, Callable[[World], None], Verdict, str, str], ...] = (
     ("V16", silent_disks, Verdict.DEGRADED, "TOP613", "broker 2 does not describe its log directories: refused"),
 )
 
+AT_FAULT = {
+    another_cluster: (1,),
+    led_from_outside: (9,),
+    follower_behind: (3,),
+    a_broker_behind: (3,),
+    without_log: (2,),
+    silent_disks: (2,),
+    other_value: (),
+}
+"""Brokers that the check carries then."""
+
 
 @pytest.mark.parametrize(
     ("check", "break_it", "verdict", "code", "message"),
@@ -217,37 +206,14 @@ BREAKS: tuple[tuple[str, Callable[[World], None], Verdict, str, str], ...] = (
 def test_each_check_is_healthy_until_what_it_is_for_is_broken(
     check: str, break_it: Callable[[World], None], verdict: Verdict, code: str, message: str
 ) -> None:
-    well, ill = World(), World()
-    well.make()
-    ill.make()
+    well, ill = created(), created()
     break_it(ill)
 
     assert [(c.verdict, c.message) for c in well.verify() if c.id == check] == [(Verdict.HEALTHY, "")]
     found = [c for c in ill.verify() if c.id == check]
     assert any((c.verdict, c.code) == (verdict, code) and message in c.message for c in found), found
-
-
-@pytest.mark.parametrize(
-    ("check", "break_it", "brokers"),
-    [
-        pytest.param("V01", another_cluster, (1,), id="of another cluster"),
-        pytest.param("V07", led_from_outside, (9,), id="a leader that is not live"),
-        pytest.param("V08", follower_behind, (3,), id="behind"),
-        pytest.param("V14", a_broker_behind, (3,), id="with old metadata"),
-        pytest.param("V16", without_log, (2,), id="without a log"),
-        pytest.param("V16", silent_disks, (2,), id="that gave no answer"),
-        pytest.param("V15", other_value, (), id="none"),
-    ],
-)
-def test_a_check_carries_the_brokers_that_are_at_fault(
-    check: str, break_it: Callable[[World], None], brokers: tuple[int, ...]
-) -> None:
-    world = World()
-    world.make()
-    break_it(world)
-
-    found = [each.brokers for each in world.verify() if each.id == check and not each.is_healthy]
-    assert found[0] == brokers
+    if break_it in AT_FAULT:
+        assert found[0].brokers == AT_FAULT[break_it]
 
 
 def test_every_check_is_broken_by_some_test_here_but_the_two_that_deletes_and_remarks_are_for() -> None:
@@ -258,8 +224,7 @@ def test_every_check_is_broken_by_some_test_here_but_the_two_that_deletes_and_re
 
 
 def test_a_leader_that_is_not_the_first_replica_is_noted_and_healthy() -> None:
-    world = World()
-    world.make()
+    world = created()
     world.cluster.stop_broker(1)
     world.cluster.start_broker(1)
 
@@ -274,8 +239,7 @@ def test_a_leader_that_is_not_the_first_replica_is_noted_and_healthy() -> None:
 
 
 def test_many_elections_of_a_new_topic_are_noted() -> None:
-    world = World()
-    world.make()
+    world = created()
     world.state(leader_epoch=7)
 
     assert [c.message for c in world.verify() if c.message] == [
@@ -338,13 +302,8 @@ def test_a_name_is_watched_as_long_as_anything_else_is_waited_for() -> None:
     cluster.hold_back(3)
     clock.at(10.0, lambda: cluster.put_topic("going", (1, 2)))
     clock.at(20.0, lambda: cluster.catch_up(3))
-    plan = plan_of(going, slow)
-    done = [
-        Outcome(topic=g.change.topic, action=g.change.action, digest=g.digest, status=OutcomeStatus.DONE)
-        for g in plan.changes
-    ]
 
-    checks = verify(plan, done, reader=cluster, metadata=cluster, deadlines=Verify(), clock=Clock(clock, clock.sleep))
+    checks = verified(going, slow, cluster=cluster, clock=clock)
 
     assert [(c.topic, c.code) for c in checks if not c.is_healthy] == [("going", "TOP607")]
 
@@ -364,16 +323,14 @@ def test_looks_follow_closely_while_something_moves_and_grow_rare_while_nothing_
 
 
 def test_disks_and_configs_are_asked_about_once_where_all_is_well() -> None:
-    world = World()
-    world.make()
+    world = created()
     world.verify()
 
     assert world.cluster.asked == ["views", "views", "logs", "overrides"]
 
 
 def test_a_topic_whose_state_was_written_between_two_looks_is_not_right_twice_in_a_row() -> None:
-    world = World()
-    world.make()
+    world = created()
 
     def flap() -> None:
         world.cluster.stop_broker(3)
@@ -394,13 +351,13 @@ def test_old_trouble_of_logs_is_old_for_its_replica_alone() -> None:
     live = cluster.put_topic("t", (1, 2, 3), (1, 2, 3))
     cluster.missing_logs.add((2, "t", 0))
     old = findings_before_run(cluster.snapshot(states=True), cluster, topics=["t"])
-    world = World(cluster, FakeClock(), configure_topic(live, {"retention.ms": "5"}))
-    world.make_configured()
+    change = configure_topic(live, {"retention.ms": "5"})
+    cluster.configure([change])
     cluster.missing_logs.add((3, "t", 1))
 
-    assert verdicts_of(world, old) == [
-        (Verdict.PRE_EXISTING, "broker 2 has no log directory for partition 0 (so before the run)"),
-        (Verdict.CONVERGING, "broker 3 has no log directory for partition 1"),
+    assert troubles(verified(change, cluster=cluster, clock=FakeClock(), known_findings=old)) == [
+        ("V16", Verdict.PRE_EXISTING, "broker 2 has no log directory for partition 0 (so before the run)"),
+        ("V16", Verdict.CONVERGING, "broker 3 has no log directory for partition 1"),
     ]
 
 
@@ -412,8 +369,8 @@ def test_a_broker_that_was_silent_before_is_no_excuse_for_what_it_does_not_tell_
     change = expand_topic(live, (3, 1, 2))
     cluster.expand([change])
 
-    assert verdicts_of(World(cluster, FakeClock(), change), old) == [
-        (Verdict.DEGRADED, "broker 3 gave no answer within 2 s")
+    assert troubles(verified(change, cluster=cluster, clock=FakeClock(), known_findings=old)) == [
+        ("V14", Verdict.DEGRADED, "broker 3 gave no answer within 2 s")
     ]
 
 
@@ -460,21 +417,3 @@ def test_logs_and_end_offsets_of_a_whole_cluster_are_looked_at_too() -> None:
     cluster.unread_logs[1, "t", 0] = "NOT_LEADER_FOR_PARTITION (6)"
 
     assert [found[:2] for found in whole(cluster)] == [("t", "V16"), ("t", "V16")]
-
-
-def verdicts_of(world: World, old: frozenset[tuple[str, str, str]]) -> list[tuple[Verdict, str]]:
-    plan = plan_of(world.change)
-    done = [
-        Outcome(topic=g.change.topic, action=g.change.action, digest=g.digest, status=OutcomeStatus.DONE)
-        for g in plan.changes
-    ]
-    checks = verify(
-        plan,
-        done,
-        reader=world.cluster,
-        metadata=world.cluster,
-        deadlines=Verify(),
-        clock=Clock(world.clock, world.clock.sleep),
-        known_findings=old,
-    )
-    return [(check.verdict, check.message) for check in checks if not check.is_healthy]
