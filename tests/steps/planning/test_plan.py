@@ -22,6 +22,7 @@ from fakes.builders import (
     tombstone,
     topic_id,
 )
+from fixtures.planning import plan_of
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
 from topicops.model.errors import DiffError
 from topicops.model.plans.changes import ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
@@ -40,7 +41,7 @@ from topicops.model.release import (
     Releases,
     missing_requests,
 )
-from topicops.model.specs.desired import Desired, DesiredTopic
+from topicops.model.specs.desired import DesiredTopic
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Environment, Policy, Risk
 from topicops.steps.planning.blocking import Situation, create_findings, estimated_znode_bytes
@@ -48,11 +49,6 @@ from topicops.steps.planning.diff import diff
 from topicops.steps.planning.plan import plan, topics_with_rising_min_isr
 
 MIXED_RACKS = {1: "r1", 2: None, 3: "r3"}
-
-
-def plan_of(desired: Desired, live: ClusterSnapshot, where: Environment | None = None) -> ChangeSet:
-    delta = diff(map(desired_row, desired.topics.values()), map(live_row, live.topics.values()))
-    return plan(desired, live, delta, where or environment(), now=NOW)
 
 
 def planned(*topics: DesiredTopic, live: ClusterSnapshot, where: Environment | None = None) -> ChangeSet:
@@ -706,9 +702,8 @@ def deleted_with(
     activity: TopicActivity, policy: Policy, live: LiveTopic | None = None, releases: Releases = USUAL_RELEASES
 ) -> ChangeSet:
     """The plan for the tombstone of ``a``."""
-    desired, there = desired_of(tombstone("a")), snapshot(live or live_topic("a"), releases=releases)
-    delta = diff(map(desired_row, desired.topics.values()), map(live_row, there.topics.values()))
-    return plan(desired, there, delta, environment(policy=policy), now=NOW, activity={"a": activity})
+    there = snapshot(live or live_topic("a"), releases=releases)
+    return plan_of(desired_of(tombstone("a")), there, environment(policy=policy), activity={"a": activity})
 
 
 @pytest.mark.parametrize(

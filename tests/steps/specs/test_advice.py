@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from fakes.builders import live_topic, snapshot
+from fixtures.planning import plan_of
 from fixtures.spec_folder import HEAD, LOCAL, NOW, PROD, topic, validated
-from topicops.model.plans.delta import desired_row, live_row
-from topicops.steps.planning.diff import diff
-from topicops.steps.planning.plan import plan
 
 ORDERS = topic("orders", "spec: {partitions: 6}\n")
 OVERRIDE = LOCAL + "  overrides: {orders: {partitions: 12}}\n"
@@ -47,8 +45,7 @@ def test_top401_the_number_of_one_environment_stands_in_its_file(tmp_path: Path)
         folder = tmp_path / str(is_blocked)
         folder.mkdir()
         environment, desired = validated(folder, {**PROD, "shop/orders.yaml": ORDERS}, local=local).require()
-        delta = diff(map(desired_row, desired.topics.values()), map(live_row, live.topics.values()))
-        blocked = plan(desired, live, delta, environment, now=NOW).blocked
+        blocked = plan_of(desired, live, environment, now=NOW).blocked
         assert [entry.codes for entry in blocked] == ([("TOP401",)] if is_blocked else [])
         if is_blocked:
             assert "/environments/local.yaml; or move the data" in blocked[0].way_out
