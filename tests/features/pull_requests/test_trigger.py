@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from fixtures.fake_forge import BOT, REPOSITORY, TOKEN, FakeForge
-from fixtures.spec_folder import LOCAL, topic
-from fixtures.workflow import git
+from fixtures.spec_folder import LOCAL, PROD, topic, write
+from fixtures.workflow import commit, git
 from topicops.features.pull_requests.comment_markdown import marker
 from topicops.features.pull_requests.edges.github import GitHub
 from topicops.features.pull_requests.reviews import record_line, with_record
@@ -131,14 +131,7 @@ NOT_COUNTED = (
 @pytest.fixture
 def merged(tmp_path: Path) -> Iterator[Merged]:
     topics = tmp_path / "repository/topics"
-    for name, text in {
-        "environments/local.yaml": LOCAL,
-        "environments/prod.yaml": LOCAL.replace("name: local", "name: prod"),
-        "owners.yaml": OWNERS,
-        "web/a.yaml": topic("a"),
-    }.items():
-        (topics / name).parent.mkdir(parents=True, exist_ok=True)
-        (topics / name).write_text(text, encoding="utf-8")
+    write(topics, {**PROD, "owners.yaml": OWNERS, "web/a.yaml": topic("a")})
     root = topics.parent
     git(root, "init", "-q")
     before = commit(root)
@@ -148,12 +141,6 @@ def merged(tmp_path: Path) -> Iterator[Merged]:
         forge.open("e" * 40, ["topics/web/b.yaml"], author="bob")
         forge.merge(1, merge)
         yield Merged(topics, forge, before, merge)
-
-
-def commit(root: Path) -> str:
-    git(root, "add", "--all")
-    git(root, "commit", "-qm", "A commit", "--allow-empty")
-    return git(root, "rev-parse", "HEAD").strip()
 
 
 def reviews_of(airflow: FakeAirflow, dag_id: str = "topic_pipeline_local") -> list[SignedReview]:
