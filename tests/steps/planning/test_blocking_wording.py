@@ -42,7 +42,9 @@ Words = tuple[str, str, str, int]
 
 
 def told(topic: DesiredTopic, live: ClusterSnapshot) -> Words:
-    (blocked,) = plan_of(desired_of(topic), live).blocked
+    found = plan_of(desired_of(topic), live)
+    (blocked,) = found.blocked
+    assert found.changes == ()
     (code,), (reason,) = blocked.codes, blocked.reasons
     return code, reason, blocked.way_out, blocked.location.line
 
