@@ -317,10 +317,16 @@ ROWS: Mapping[Rule, Sequence[Row]] = {
             warns=True,
         ),
         Row(
-            "a field of the other state",
+            "a field of a pause in a tombstone",
             "TOP201",
             "until",
             topic("a", "lifecycle: {state: absent, reason: r, until: 2031-01-01T00:00:00Z}\n"),
+        ),
+        Row(
+            "a field of a tombstone in a pause",
+            "TOP201",
+            "topicIds",
+            topic("a", "spec: {}\nlifecycle: {state: paused, reason: r, until: 2031-01-01T00:00:00Z, topicIds: {}}\n"),
         ),
     ],
     ownership.profiles_exist: [
