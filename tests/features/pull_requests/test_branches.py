@@ -9,22 +9,17 @@ from pathlib import Path
 import pytest
 
 from fakes.builders import desired_of, desired_topic, location, tombstone
-from fixtures.spec_folder import LOCAL, topic, write, write_files
+from fixtures.spec_folder import LOCAL, owners, topic, write, write_files
 from fixtures.workflow import commit, git
 from topicops.features.pull_requests.branches import changed_topics, is_policy, open_branches, validate_change
 from topicops.features.pull_requests.owners import code_owners_of, reviewers_by_owner
 from topicops.model.errors import UsageError
 
-OWNERS = """\
-apiVersion: topicops/v1
-kind: Owners
-metadata: {name: owners}
-spec:
-  owners:
-    - {owner: team-web, topics: ["a*"], reviewers: [alice, "@acme/web"]}
-    - {owner: team-web, environments: [local], reviewers: [erin]}
-    - {owner: team-shop}
-"""
+OWNERS = owners(
+    'owner: team-web, topics: ["a*"], reviewers: [alice, "@acme/web"]',
+    "owner: team-web, environments: [local], reviewers: [erin]",
+    "owner: team-shop",
+)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.spec_folder import LOCAL, topic, write, write_files
+from fixtures.spec_folder import LOCAL, owners, topic, write, write_files
 from fixtures.workflow import commit, git
 from topicops.features.pull_requests.planning import Planning, plan_pull_request
 from topicops.features.pull_requests.values import PlannedPullRequest, PullRequestPlan
@@ -67,15 +67,10 @@ def test_a_base_without_an_environment_says_why_nothing_is_planned(topics: Path)
     assert "The base branch has no environment" in found.remarks[-1]
 
 
-OWNERS = """\
-apiVersion: topicops/v1
-kind: Owners
-metadata: {name: owners}
-spec:
-  owners:
-    - {owner: team-web, topics: ["o*"], reviewers: ["@alice"]}
-    - {owner: team-mallory, topics: ["*"], reviewers: ["@mallorys-friend"]}
-"""
+OWNERS = owners(
+    'owner: team-web, topics: ["o*"], reviewers: ["@alice"]',
+    'owner: team-mallory, topics: ["*"], reviewers: ["@mallorys-friend"]',
+)
 
 
 def test_a_change_of_the_owner_alone_is_told_with_the_reviewers_of_both(topics: Path) -> None:

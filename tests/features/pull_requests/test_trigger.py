@@ -11,7 +11,7 @@ import msgspec
 import pytest
 
 from fixtures.fake_forge import BOT, REPOSITORY, TOKEN, FakeForge
-from fixtures.spec_folder import LOCAL, PROD, topic, write
+from fixtures.spec_folder import LOCAL, PROD, owners, topic, write
 from fixtures.workflow import commit, git
 from topicops.features.pull_requests.comment_markdown import marker
 from topicops.features.pull_requests.edges.github import GitHub
@@ -114,14 +114,7 @@ def about(*, number: int = 1, base_branch: str = "main") -> About:
     return About(repository=REPOSITORY, pull_request=number, base_branch=base_branch, environment="local")
 
 
-OWNERS = """\
-apiVersion: topicops/v1
-kind: Owners
-metadata: {name: owners}
-spec:
-  owners:
-    - {owner: team-web, reviewers: [alice]}
-"""
+OWNERS = owners("owner: team-web, reviewers: [alice]")
 NOT_COUNTED = (
     *("no key", "edited", "of another pull request", "planned for another base branch"),
     *("shown later", "of no owner", "by a stranger", "another text", "put back", "of another commit"),
@@ -276,8 +269,7 @@ def test_no_other_review_does(merged: Merged, case: str) -> None:
 
 def test_the_reviewers_are_those_of_before_the_merge(merged: Merged) -> None:
     """A pull request that makes its author a reviewer does not count for itself."""
-    owners = merged.topics / "owners.yaml"
-    owners.write_text(OWNERS.replace("alice", "mallory"), encoding="utf-8")
+    (merged.topics / "owners.yaml").write_text(OWNERS.replace("alice", "mallory"), encoding="utf-8")
     merged.merge = commit(merged.topics.parent)
     merged.forge.merge(1, merged.merge)
     merged.shows(["ab" * 32], since=merged.forge.now())

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fakes.builders import live_topic, snapshot
 from fixtures.planning import plan_of
-from fixtures.spec_folder import HEAD, LOCAL, NOW, PROD, topic, validated
+from fixtures.spec_folder import HEAD, LOCAL, NOW, PROD, owners, topic, validated
 
 ORDERS = topic("orders", "spec: {partitions: 6}\n")
 OVERRIDE = LOCAL + "  overrides: {orders: {partitions: 12}}\n"
@@ -52,13 +52,12 @@ def test_top401_the_number_of_one_environment_stands_in_its_file(tmp_path: Path)
 
 
 def test_an_owner_is_renamed_in_three_steps_of_which_each_is_good(tmp_path: Path) -> None:
-    def owners(*names: str) -> str:
-        entries = "".join(f'    - {{owner: {name}, topics: ["ord*"]}}\n' for name in names)
-        return HEAD.format(kind="Owners", name="owners") + "  owners:\n" + entries
+    def owned_by(*names: str) -> str:
+        return owners(*(f'owner: {name}, topics: ["ord*"]' for name in names))
 
     renamed = ORDERS.replace("team-web", "team-shop")
-    assert codes(tmp_path / "at-once-half", {"shop/orders.yaml": renamed, "owners.yaml": owners("team-web")}) != []
+    assert codes(tmp_path / "at-once-half", {"shop/orders.yaml": renamed, "owners.yaml": owned_by("team-web")}) != []
     for step, (file, names) in enumerate(
         [(ORDERS, ("team-web", "team-shop")), (renamed, ("team-web", "team-shop")), (renamed, ("team-shop",))]
     ):
-        assert codes(tmp_path / str(step), {"shop/orders.yaml": file, "owners.yaml": owners(*names)}) == []
+        assert codes(tmp_path / str(step), {"shop/orders.yaml": file, "owners.yaml": owned_by(*names)}) == []

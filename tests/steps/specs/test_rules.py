@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.spec_folder import HEAD, LOCAL, PROD, configs, topic, validated, world
+from fixtures.spec_folder import HEAD, LOCAL, PROD, configs, owners, topic, validated, world
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.document import Span
 from topicops.steps.specs.rules import RULES, Rule, environments, names, ownership, values
@@ -49,12 +49,6 @@ def named(name: str) -> str:
 
 def profile(name: str, spec: str) -> str:
     return HEAD.format(kind="Profile", name=name) + f"  {spec}\n"
-
-
-def owners(*entries: str) -> str:
-    return (
-        HEAD.format(kind="Owners", name="owners") + "  owners:\n" + "".join(f"    - {{{each}}}\n" for each in entries)
-    )
 
 
 def policy(text: str) -> str:
