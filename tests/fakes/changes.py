@@ -130,6 +130,12 @@ def plan_of(
     return Plan(change_set=change_set, changes=gated)
 
 
+def plan_to_create(*topics: str, held: Sequence[str] = (), skipped: Sequence[str] = ()) -> Plan:
+    """Return a plan that creates these topics, and the held and skipped ones after them."""
+    gates = dict.fromkeys(held, GateWord.HELD) | dict.fromkeys(skipped, GateWord.SKIPPED)
+    return plan_of(*(create_topic(topic, (1, 2)) for topic in (*topics, *held, *skipped)), gates=gates)
+
+
 def mutation_of(
     change: Change, *, digest: str = "d" * 64, status: OutcomeStatus = OutcomeStatus.DONE, answer: str = "accepted"
 ) -> Mutation:
