@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fakes.builders import NOW, live_topic, snapshot
+from fakes.builders import live_topic, snapshot
+from fixtures.planning import plan_of
 from fixtures.pretended import open_source_with_orders
 from fixtures.spec_folder import LOCAL, topic, write
 from fixtures.workflow import git
@@ -18,11 +19,8 @@ from topicops.flow.runs.access import READERS
 from topicops.flow.runs.files import read_specs
 from topicops.flow.runs.run import open_run
 from topicops.model.choices import SOURCES
-from topicops.model.plans.delta import desired_row, live_row
 from topicops.model.plans.plan_file import plan_to_json
-from topicops.steps.planning.diff import diff
 from topicops.steps.planning.gate import gate
-from topicops.steps.planning.plan import plan
 
 GONE = "lifecycle: {state: absent, reason: Not used any more.}\n"
 FILES = {"shop/a.yaml": topic("a", GONE), "shop/b.yaml": topic("b", GONE)}
@@ -34,8 +32,7 @@ def written_plan(topics: Path, home: Path) -> str:
     run = open_run(environment="local", topics=topics, group="cli", run_id="1", home=home)
     environment, desired = read_specs(run.files).require()
     live = snapshot(live_topic("a"), live_topic("b"))
-    delta = diff(map(desired_row, desired.topics.values()), map(live_row, live.topics.values()))
-    return plan_to_json(gate(plan(desired, live, delta, environment, now=NOW), environment))
+    return plan_to_json(gate(plan_of(desired, live, environment), environment))
 
 
 @pytest.fixture

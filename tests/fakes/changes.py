@@ -19,6 +19,7 @@ from topicops.model.plans.changes import (
     digest_of,
 )
 from topicops.model.plans.plan import Blocked, ChangeSet, ClusterState, GatedChange, Plan, PlanSource, TopicActivity
+from topicops.model.runs.results import Mutation, OutcomeStatus
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Cluster, EnvironmentSpec, Risk
 from topicops.model.specs.topic_config import canonical_overrides
@@ -127,6 +128,21 @@ def plan_of(
         activity=activity or {},
     )
     return Plan(change_set=change_set, changes=gated)
+
+
+def plan_to_create(*topics: str, held: Sequence[str] = (), skipped: Sequence[str] = ()) -> Plan:
+    """Return a plan that creates these topics, and the held and skipped ones after them."""
+    gates = dict.fromkeys(held, GateWord.HELD) | dict.fromkeys(skipped, GateWord.SKIPPED)
+    return plan_of(*(create_topic(topic, (1, 2)) for topic in (*topics, *held, *skipped)), gates=gates)
+
+
+def mutation_of(
+    change: Change, *, digest: str = "d" * 64, status: OutcomeStatus = OutcomeStatus.DONE, answer: str = "accepted"
+) -> Mutation:
+    """Return what the audit log is told of a change for which one request was sent, without ids."""
+    return Mutation(
+        change=change, digest=digest, requests=1, answer=answer, status=status, id_before=None, id_after=None
+    )
 
 
 def sandbox() -> EnvironmentSpec:

@@ -12,6 +12,7 @@ import pytest
 
 from fakes import builders
 from fakes.builders import NOW
+from fakes.changes import mutation_of
 from fakes.fake_ports import FakeAuditLog
 from fixtures.simulated import CLUSTER_ID, Simulated, approval_of_all, outcomes_of
 from topicops.edges.home.audit_files import read_audit_log
@@ -25,7 +26,7 @@ from topicops.model.errors import ArtifactError, ExitStatus, ShrunkenWorldError,
 from topicops.model.plans.changes import ACTIONS, Action, CreateTopic, GateWord
 from topicops.model.plans.plan_file import plan_to_json
 from topicops.model.ports import AuditLog, Lease
-from topicops.model.runs.results import IN_PLACE, Mutation, Outcome, OutcomeStatus
+from topicops.model.runs.results import IN_PLACE, Outcome, OutcomeStatus
 from topicops.model.specs.environment import Risk
 from topicops.steps.planning.gate import gate
 
@@ -273,16 +274,8 @@ def test_the_line_of_a_run_whose_clock_went_back_is_not_written_twice(simulated:
 def audit_create(run: EnvironmentRun, *, at: datetime) -> None:
     """The line for the create of this run, which was written at that time."""
     (created,) = [gated for gated in run.read_plan().changes if gated.change.action == "create"]
-    mutation = Mutation(
-        change=created.change,
-        digest=created.digest,
-        requests=1,
-        answer="accepted",
-        status=DONE,
-        id_before=None,
-        id_after=None,
-    )
-    FileAuditLog(audit_folder(run.home), origin_of(run), now=lambda: at).append([mutation])
+    sent = mutation_of(created.change, digest=created.digest)
+    FileAuditLog(audit_folder(run.home), origin_of(run), now=lambda: at).append([sent])
 
 
 def audited_actions(run: EnvironmentRun) -> list[str]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import subprocess
-
 import pytest
 
 from fixtures.simulated import CLUSTER_ID, Simulated
+from fixtures.workflow import git
 from topicops.flow import planning
 from topicops.model.plans.plan import RackLossTable
 from topicops.steps.planning.only import Only
@@ -76,17 +75,12 @@ def production(simulated: Simulated) -> Simulated:
     return simulated
 
 
-def git(simulated: Simulated, *arguments: str) -> None:
-    who = ("-c", "user.name=tests", "-c", "user.email=tests@localhost")
-    subprocess.run(["git", *who, *arguments], cwd=simulated.workspace.folder, check=True, capture_output=True)
-
-
 def test_changes_of_files_that_are_not_committed_are_noted_until_they_are(production: Simulated) -> None:
     assert len(said(production, "no git")) == 1
 
-    git(production, "init")
-    git(production, "add", "topics")
-    git(production, "commit", "-m", "A topic")
+    git(production.workspace.folder, "init")
+    git(production.workspace.folder, "add", "topics")
+    git(production.workspace.folder, "commit", "-m", "A topic")
     assert said(production, "committed") == []
 
     production.workspace.topic("b")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fakes.changes import create_topic, plan_of
+from fakes.changes import plan_to_create
 from topicops.features.notify.events import (
     Event,
     EventKind,
@@ -16,8 +16,6 @@ from topicops.features.notify.events import (
     recovered,
     told_after,
 )
-from topicops.model.plans.changes import GateWord
-from topicops.model.plans.plan import Plan
 from topicops.model.runs.facts import Facts, UnhealthyPartitions
 from topicops.model.runs.results import Check, FailingRow, Outcome, OutcomeStatus, QualityResult, Verdict
 from topicops.model.specs.diagnostics import Diagnostic, Severity
@@ -29,13 +27,13 @@ RULE = QualityResult(
 HOLDS = replace(RULE, success=True, rows_failed=0)
 
 
-def a_plan(*topics: str, held: tuple[str, ...] = ()) -> Plan:
-    changes = [create_topic(topic, (1, 2)) for topic in (*topics, *held)]
-    return plan_of(*changes, gates=dict.fromkeys(held, GateWord.HELD))
-
-
 def report(**fields: object) -> RunReport:
-    given = {"environment": "local", "run": "topic_pipeline_local/1", "plan": a_plan(), "quality_before": (HOLDS,)}
+    given = {
+        "environment": "local",
+        "run": "topic_pipeline_local/1",
+        "plan": plan_to_create(),
+        "quality_before": (HOLDS,),
+    }
     return RunReport(**{**given, **fields})  # type: ignore[arg-type]  # fields by name
 
 
@@ -57,7 +55,7 @@ def test_nothing_is_told_of_a_run_in_which_all_is_well() -> None:
 
 
 def test_what_was_applied_is_told_with_its_topics() -> None:
-    told = events(report(plan=a_plan("a"), outcomes=(outcome("a", OutcomeStatus.DONE),)))
+    told = events(report(plan=plan_to_create("a"), outcomes=(outcome("a", OutcomeStatus.DONE),)))
     assert told.keys() == {"applied"}
     assert told["applied"].verdict == "Applied, not verified yet: 1 done. create a."
     assert told["applied"].counts == {"changes": 1}
@@ -129,7 +127,7 @@ def test_a_dead_broker_is_one_event_however_many_partitions_it_leaves_behind() -
 
 
 def test_held_changes_are_told_only_if_nobody_is_asked_about_them() -> None:
-    plan = a_plan(held=("a", "b"))
+    plan = plan_to_create(held=("a", "b"))
     first, second = plan.changes
     assert events(report(plan=plan), asked=[first.digest, second.digest]) == {}
     told = events(report(plan=plan), asked=[first.digest])
@@ -138,12 +136,12 @@ def test_held_changes_are_told_only_if_nobody_is_asked_about_them() -> None:
 
 
 def test_in_mode_plan_what_would_be_sent_is_drift() -> None:
-    assert events(report(plan=a_plan("a")), mode="plan").keys() == {"drift"}
-    assert events(report(plan=a_plan("a"))) == {}
+    assert events(report(plan=plan_to_create("a")), mode="plan").keys() == {"drift"}
+    assert events(report(plan=plan_to_create("a"))) == {}
 
 
 def test_the_run_that_asks_tells_only_how_it_ended() -> None:
-    found = report(plan=a_plan("a"), facts_before=dead(3, 2), outcomes=(outcome("a", OutcomeStatus.DONE),))
+    found = report(plan=plan_to_create("a"), facts_before=dead(3, 2), outcomes=(outcome("a", OutcomeStatus.DONE),))
     assert events(found, mode="approval").keys() == {"applied"}
 
 

@@ -9,33 +9,28 @@ from pathlib import Path
 import pytest
 
 from fakes.builders import desired_of, desired_topic, location, tombstone
-from fixtures.spec_folder import LOCAL, topic
-from fixtures.workflow import git
+from fixtures.spec_folder import LOCAL, owners, topic, write, write_files
+from fixtures.workflow import commit, git
 from topicops.features.pull_requests.branches import changed_topics, is_policy, open_branches, validate_change
 from topicops.features.pull_requests.owners import code_owners_of, reviewers_by_owner
 from topicops.model.errors import UsageError
 
-OWNERS = """\
-apiVersion: topicops/v1
-kind: Owners
-metadata: {name: owners}
-spec:
-  owners:
-    - {owner: team-web, topics: ["a*"], reviewers: [alice, "@acme/web"]}
-    - {owner: team-web, environments: [local], reviewers: [erin]}
-    - {owner: team-shop}
-"""
+OWNERS = owners(
+    'owner: team-web, topics: ["a*"], reviewers: [alice, "@acme/web"]',
+    "owner: team-web, environments: [local], reviewers: [erin]",
+    "owner: team-shop",
+)
 
 
 @pytest.fixture
 def topics(tmp_path: Path) -> Path:
     """On main one topic; on the branch a changed one, a new one, another policy and other owners."""
     folder = tmp_path / "repository/kafka/topics"
-    write(folder, {"environments/local.yaml": LOCAL, "owners.yaml": OWNERS, "web/a.yaml": topic("a")})
+    write(folder, {"owners.yaml": OWNERS, "web/a.yaml": topic("a")})
     git(folder.parents[1], "init", "-q")
     commit(folder)
     git(folder.parents[1], "checkout", "-q", "-b", "change")
-    write(
+    write_files(
         folder,
         {
             "environments/local.yaml": LOCAL.replace("partitionsPerTopic: 24", "partitionsPerTopic: 1000"),
@@ -48,17 +43,6 @@ def topics(tmp_path: Path) -> Path:
     )
     commit(folder)
     return folder
-
-
-def write(folder: Path, files: dict[str, str]) -> None:
-    for name, text in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text, encoding="utf-8")
-
-
-def commit(folder: Path) -> None:
-    git(folder, "add", "--all")
-    git(folder, "commit", "-qm", "A commit")
 
 
 def test_policy_is_that_of_the_base_branch_and_topics_are_those_of_the_merge(topics: Path) -> None:
@@ -106,7 +90,7 @@ def test_folders_above_that_are_not_there_either_are_the_same_sentence(topics: P
 
 
 def test_a_branch_may_bring_folders_that_the_work_tree_lacks(topics: Path) -> None:
-    write(topics.parents[1], {"a/b/topics/environments/local.yaml": LOCAL, "a/b/topics/web/a.yaml": topic("a")})
+    write_files(topics.parents[1], {"a/b/topics/environments/local.yaml": LOCAL, "a/b/topics/web/a.yaml": topic("a")})
     commit(topics.parents[1])
     git(topics, "checkout", "-q", "main")
 
@@ -152,9 +136,11 @@ def test_a_branch_may_move_the_topics_one_folder_up(topics: Path) -> None:
 
 def test_a_problem_is_new_if_its_file_was_changed_or_the_base_has_not_its_like(topics: Path) -> None:
     wrong = topic("wrong", "spec: {partitions: 0}\n")
-    write(topics, {"web/wrong.yaml": wrong, "web/also.yaml": topic("also", "spec: {partitions: 0}\n")})
+    write_files(topics, {"web/wrong.yaml": wrong, "web/also.yaml": topic("also", "spec: {partitions: 0}\n")})
     commit(topics)
-    write(topics, {"web/wrong.yaml": f"# moved\n{wrong}", "web/new.yaml": topic("new", "spec: {partitions: 0}\n")})
+    write_files(
+        topics, {"web/wrong.yaml": f"# moved\n{wrong}", "web/new.yaml": topic("new", "spec: {partitions: 0}\n")}
+    )
 
     found = validate_change(topics, since="HEAD")
 
@@ -166,7 +152,7 @@ def test_a_problem_is_new_if_its_file_was_changed_or_the_base_has_not_its_like(t
 def test_topics_at_the_root_of_the_repository_are_refused(
     tmp_path: Path, command: Callable[..., object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write(tmp_path, {"environments/local.yaml": LOCAL, "web/a.yaml": topic("a")})
+    write(tmp_path, {"web/a.yaml": topic("a")})
     git(tmp_path, "init", "-q")
     commit(tmp_path)
     monkeypatch.chdir(tmp_path)

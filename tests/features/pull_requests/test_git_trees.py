@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.workflow import git
+from fixtures.workflow import commit, git
 from topicops.features.pull_requests.edges import git_trees
 from topicops.features.pull_requests.edges.git_trees import (
     commit_id,
@@ -35,12 +35,6 @@ def repository(tmp_path: Path) -> Path:
 def write(folder: Path, name: str, text: str) -> None:
     (folder / name).parent.mkdir(parents=True, exist_ok=True)
     (folder / name).write_text(text, encoding="utf-8")
-
-
-def commit(folder: Path) -> str:
-    git(folder, "add", "--all")
-    git(folder, "commit", "-q", "--allow-empty", "-m", "A change")
-    return git(folder, "rev-parse", "HEAD").strip()
 
 
 def test_the_merge_of_two_branches_is_read_without_a_checkout(repository: Path, tmp_path: Path) -> None:

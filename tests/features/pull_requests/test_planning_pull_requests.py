@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.spec_folder import LOCAL, topic
-from fixtures.workflow import git
+from fixtures.spec_folder import LOCAL, owners, topic, write, write_files
+from fixtures.workflow import commit, git
 from topicops.features.pull_requests.planning import Planning, plan_pull_request
 from topicops.features.pull_requests.values import PlannedPullRequest, PullRequestPlan
 
@@ -16,20 +16,13 @@ from topicops.features.pull_requests.values import PlannedPullRequest, PullReque
 def topics(tmp_path: Path) -> Path:
     """In a repository whose ``main`` has an environment, and whose branch ``change`` adds a topic."""
     repository = tmp_path / "repository"
-    (repository / "topics/environments").mkdir(parents=True)
-    (repository / "topics/environments/local.yaml").write_text(LOCAL, encoding="utf-8")
+    write(repository / "topics", {})
     git(repository, "init", "-q")
     commit(repository, "main")
     git(repository, "checkout", "-qb", "change")
-    (repository / "topics/shop").mkdir()
-    (repository / "topics/shop/orders.yaml").write_text(topic("orders"), encoding="utf-8")
+    write(repository / "topics", {"shop/orders.yaml": topic("orders")})
     commit(repository, "change")
     return repository / "topics"
-
-
-def commit(repository: Path, message: str) -> None:
-    git(repository, "add", "-A")
-    git(repository, "commit", "-qm", message)
 
 
 def planned(topics: Path, base: str, head: str, *, only: tuple[str, ...] = ()) -> PlannedPullRequest:
@@ -65,8 +58,7 @@ def test_a_base_without_an_environment_says_why_nothing_is_planned(topics: Path)
     git(topics.parent, "rm", "-q", "topics/environments/local.yaml")
     commit(topics.parent, "no environment")
     git(topics.parent, "checkout", "-qb", "later")
-    (topics / "shop").mkdir(parents=True)
-    (topics / "shop/orders.yaml").write_text(topic("orders"), encoding="utf-8")
+    write_files(topics, {"shop/orders.yaml": topic("orders")})
     commit(topics.parent, "a topic")
 
     found = summary(topics, "main", "later")
@@ -75,15 +67,10 @@ def test_a_base_without_an_environment_says_why_nothing_is_planned(topics: Path)
     assert "The base branch has no environment" in found.remarks[-1]
 
 
-OWNERS = """\
-apiVersion: topicops/v1
-kind: Owners
-metadata: {name: owners}
-spec:
-  owners:
-    - {owner: team-web, topics: ["o*"], reviewers: ["@alice"]}
-    - {owner: team-mallory, topics: ["*"], reviewers: ["@mallorys-friend"]}
-"""
+OWNERS = owners(
+    'owner: team-web, topics: ["o*"], reviewers: ["@alice"]',
+    'owner: team-mallory, topics: ["*"], reviewers: ["@mallorys-friend"]',
+)
 
 
 def test_a_change_of_the_owner_alone_is_told_with_the_reviewers_of_both(topics: Path) -> None:

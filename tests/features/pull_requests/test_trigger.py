@@ -11,8 +11,8 @@ import msgspec
 import pytest
 
 from fixtures.fake_forge import BOT, REPOSITORY, TOKEN, FakeForge
-from fixtures.spec_folder import LOCAL, topic
-from fixtures.workflow import git
+from fixtures.spec_folder import LOCAL, PROD, owners, topic, write
+from fixtures.workflow import commit, git
 from topicops.features.pull_requests.comment_markdown import marker
 from topicops.features.pull_requests.edges.github import GitHub
 from topicops.features.pull_requests.reviews import record_line, with_record
@@ -114,14 +114,7 @@ def about(*, number: int = 1, base_branch: str = "main") -> About:
     return About(repository=REPOSITORY, pull_request=number, base_branch=base_branch, environment="local")
 
 
-OWNERS = """\
-apiVersion: topicops/v1
-kind: Owners
-metadata: {name: owners}
-spec:
-  owners:
-    - {owner: team-web, reviewers: [alice]}
-"""
+OWNERS = owners("owner: team-web, reviewers: [alice]")
 NOT_COUNTED = (
     *("no key", "edited", "of another pull request", "planned for another base branch"),
     *("shown later", "of no owner", "by a stranger", "another text", "put back", "of another commit"),
@@ -131,14 +124,7 @@ NOT_COUNTED = (
 @pytest.fixture
 def merged(tmp_path: Path) -> Iterator[Merged]:
     topics = tmp_path / "repository/topics"
-    for name, text in {
-        "environments/local.yaml": LOCAL,
-        "environments/prod.yaml": LOCAL.replace("name: local", "name: prod"),
-        "owners.yaml": OWNERS,
-        "web/a.yaml": topic("a"),
-    }.items():
-        (topics / name).parent.mkdir(parents=True, exist_ok=True)
-        (topics / name).write_text(text, encoding="utf-8")
+    write(topics, {**PROD, "owners.yaml": OWNERS, "web/a.yaml": topic("a")})
     root = topics.parent
     git(root, "init", "-q")
     before = commit(root)
@@ -148,12 +134,6 @@ def merged(tmp_path: Path) -> Iterator[Merged]:
         forge.open("e" * 40, ["topics/web/b.yaml"], author="bob")
         forge.merge(1, merge)
         yield Merged(topics, forge, before, merge)
-
-
-def commit(root: Path) -> str:
-    git(root, "add", "--all")
-    git(root, "commit", "-qm", "A commit", "--allow-empty")
-    return git(root, "rev-parse", "HEAD").strip()
 
 
 def reviews_of(airflow: FakeAirflow, dag_id: str = "topic_pipeline_local") -> list[SignedReview]:
@@ -289,8 +269,7 @@ def test_no_other_review_does(merged: Merged, case: str) -> None:
 
 def test_the_reviewers_are_those_of_before_the_merge(merged: Merged) -> None:
     """A pull request that makes its author a reviewer does not count for itself."""
-    owners = merged.topics / "owners.yaml"
-    owners.write_text(OWNERS.replace("alice", "mallory"), encoding="utf-8")
+    (merged.topics / "owners.yaml").write_text(OWNERS.replace("alice", "mallory"), encoding="utf-8")
     merged.merge = commit(merged.topics.parent)
     merged.forge.merge(1, merged.merge)
     merged.shows(["ab" * 32], since=merged.forge.now())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -114,42 +114,10 @@ def memory(runs: WholeRuns) -> MemoryFile[GoodRun]:
     return quiet._memory(runs.simulated.opened("1"))
 
 
-def another_topic(runs: WholeRuns) -> None:
-    runs.simulated.cluster.put_topic("unmanaged", (1, 2, 3))
-
-
-def another_override(runs: WholeRuns) -> None:
-    runs.simulated.cluster.set_configs("orders", {"retention.ms": "60000"})
-
-
-def a_broker_less(runs: WholeRuns) -> None:
-    runs.simulated.cluster.stop_broker(2)
-
-
-def another_description(runs: WholeRuns) -> None:
-    runs.simulated.workspace.topic("orders", configs={"retention.ms": "1d"})
-
-
-def another_limit(runs: WholeRuns) -> None:
-    runs.simulated.workspace.limits["deletesPerRun"] = 7
-
-
-def a_held_change(runs: WholeRuns) -> None:
-    HELD.of(memory(runs).path.parents[1], "local").write(HeldSet(addresses={"d" * 64: "delete topic.old"}))
-
-
 def open_requests(runs: WholeRuns) -> None:
     folder = open_journals_folder(runs.simulated.opened("1").home, "local")
     folder.mkdir(parents=True)
     (folder / "0.json").write_text("{}", encoding="utf-8")
-
-
-def topics_that_nobody_verified(runs: WholeRuns) -> None:
-    unverified_of(runs.simulated.opened("0")).note(["orders"])
-
-
-def a_damaged_record(runs: WholeRuns) -> None:
-    memory(runs).path.write_text("{", encoding="utf-8")
 
 
 def a_record_of_another_format(runs: WholeRuns) -> None:
@@ -157,30 +125,28 @@ def a_record_of_another_format(runs: WholeRuns) -> None:
     path.write_text(path.read_text(encoding="utf-8").replace('"1.0"', '"2.0"'), encoding="utf-8")
 
 
-def another_mode(runs: WholeRuns) -> None:
-    runs.mode = "plan"
+NEWS: Mapping[str, Callable[[WholeRuns], object]] = {
+    "another topic": lambda runs: runs.simulated.cluster.put_topic("unmanaged", (1, 2, 3)),
+    "another override": lambda runs: runs.simulated.cluster.set_configs("orders", {"retention.ms": "60000"}),
+    "a broker less": lambda runs: runs.simulated.cluster.stop_broker(2),
+    "another description": lambda runs: runs.simulated.workspace.topic("orders", configs={"retention.ms": "1d"}),
+    "another limit": lambda runs: runs.simulated.workspace.limits.update(deletesPerRun=7),
+    "a held change": lambda runs: HELD.of(memory(runs).path.parents[1], "local").write(
+        HeldSet(addresses={"d" * 64: "delete topic.old"})
+    ),
+    "open requests": open_requests,
+    "topics that nobody verified": lambda runs: unverified_of(runs.simulated.opened("0")).note(["orders"]),
+    "a damaged record": lambda runs: memory(runs).path.write_text("{", encoding="utf-8"),
+    "a record of another format": a_record_of_another_format,
+    "another mode": lambda runs: setattr(runs, "mode", "plan"),
+}
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        another_topic,
-        another_override,
-        a_broker_less,
-        another_description,
-        another_limit,
-        a_held_change,
-        open_requests,
-        topics_that_nobody_verified,
-        a_damaged_record,
-        a_record_of_another_format,
-        another_mode,
-    ],
-)
-def test_what_a_quiet_run_must_not_hide_makes_a_full_one(runs: WholeRuns, change: Callable[[WholeRuns], None]) -> None:
+@pytest.mark.parametrize("news", NEWS)
+def test_what_a_quiet_run_must_not_hide_makes_a_full_one(runs: WholeRuns, news: str) -> None:
     runs.full()
     assert is_quiet(runs)
-    change(runs)
+    NEWS[news](runs)
     assert not is_quiet(runs)
 
 

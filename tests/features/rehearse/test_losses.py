@@ -6,21 +6,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from random import Random
 
-from fakes.builders import NOW, healthy_states, live_topic, partition_state, snapshot
+from fakes.builders import healthy_states, live_topic, partition_state, snapshot
 from fakes.changes import configure_topic, create_topic, delete_topic, expand_topic
 from fakes.controller.context import ControllerSettings
 from fakes.controller.played_cluster import PlayedCluster
 from fakes.controller.znodes import TopicPartition, Znodes
+from fixtures.planning import plan_of
 from fixtures.random_worlds import World
 from topicops.features.rehearse.losses import RackLosses, without_each_rack
 from topicops.features.rehearse.played import RehearsedChange, after_plan, rehearse
 from topicops.model.cluster.health import NO_STATE, UNCLEAN_ELECTION, after_loss
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
-from topicops.model.plans.delta import desired_row, live_row
 from topicops.model.plans.plan import Loss
-from topicops.steps.planning.diff import diff
-from topicops.steps.planning.plan import plan
 from topicops.steps.rack_losses import planned_losses
 
 BROKERS = range(1, 7)
@@ -174,8 +172,7 @@ def has_the_losses_of_rehearse(world: World) -> bool:
         for name, topic in world.live.topics.items()
     }
     live = replace(world.live, brokers=racks, topics=topics)
-    delta = diff(map(desired_row, world.desired.topics.values()), map(live_row, live.topics.values()))
-    changes = plan(world.desired, live, delta, world.environment, now=NOW).changes
+    changes = plan_of(world.desired, live, world.environment).changes
 
     found = planned_losses(live, changes)
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from fakes import builders
+from fakes.changes import mutation_of
 from fixtures.rich_plan import rich_plan
 from fixtures.topic_index import CHANGE, PLANNED, a_cluster, healthy, the_files
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog
@@ -21,7 +22,7 @@ from topicops.flow.runs.questions import ASKED_SET
 from topicops.flow.runs.run import EnvironmentRun, open_run
 from topicops.model.plans.changes import Change, GateWord
 from topicops.model.plans.plan_file import plan_to_json
-from topicops.model.runs.results import QUIET_FILE, Mutation, Outcome, OutcomeStatus
+from topicops.model.runs.results import QUIET_FILE, Outcome, OutcomeStatus
 from topicops.steps.planning.gate import gate
 from topicops.steps.planning.only import keep_only
 
@@ -101,17 +102,7 @@ def test_the_last_change_comes_from_the_audit_log_and_stays(run: EnvironmentRun,
     origin = AuditOrigin(
         environment="local", run=run.name, plan="p", commit=None, principals={"configure": "User:topicops"}
     )
-    change = builders.configure_change("shop.orders")
-    mutation = Mutation(
-        change=change,
-        digest="d",
-        requests=1,
-        answer="accepted",
-        status=OutcomeStatus.DONE,
-        id_before=None,
-        id_after=None,
-    )
-    FileAuditLog(tmp_path / "audit", origin).append([mutation])
+    FileAuditLog(tmp_path / "audit", origin).append([mutation_of(builders.configure_change("shop.orders"))])
     for _ in range(2):  # the second one reads it from the index before
         index_topics(run)
         (row,) = TopicIndex.of(tmp_path, "local").page(TopicsWanted(q="shop.orders")).rows

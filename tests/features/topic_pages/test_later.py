@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fakes import builders
+from fakes.changes import mutation_of
 from fixtures.topic_index import a_cluster, head_of
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog
 from topicops.edges.home.journal import FileJournal, registered
@@ -18,7 +19,7 @@ from topicops.flow.runs.kept import audit_marks
 from topicops.model.errors import ArtifactError
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import GatedChange
-from topicops.model.runs.results import Mutation, OutcomeStatus
+from topicops.model.runs.results import OutcomeStatus
 
 RUN = "topic_pipeline_local/later"
 
@@ -29,12 +30,9 @@ def origin_of(environment: str, run: str = RUN) -> AuditOrigin:
 
 
 def send(home: Path, topic: str, status: OutcomeStatus = OutcomeStatus.DONE, environment: str = "local") -> None:
-    mutation = Mutation(
-        change=builders.create_change(topic), digest=topic, requests=1, answer="accepted", status=status,
-        id_before=None, id_after=None,
-    )  # fmt: skip
+    sent = mutation_of(builders.create_change(topic), digest=topic, status=status)
     run = RUN if environment == "local" else f"topic_pipeline_{environment}/r"
-    FileAuditLog(home / "audit", origin_of(environment, run)).append([mutation])
+    FileAuditLog(home / "audit", origin_of(environment, run)).append([sent])
 
 
 def head_now(home: Path, environment: str = "local") -> IndexHead:

@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import json
-import subprocess
-from pathlib import Path
 
 import pytest
 
-from fixtures.git_bundle import WHO
 from fixtures.simulated import Simulated, outcomes_of
+from fixtures.workflow import git
 from topicops.model.runs.results import OutcomeStatus
 
 WEEK, DAY = "604800000", "86400000"
 
 
-def git(folder: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(folder), *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout.strip()
-
-
-def commit(simulated: Simulated) -> str:
+def commit(simulated: Simulated) -> None:
     simulated.workspace.write_environment()
     git(simulated.workspace.folder, "add", "topics")
-    git(simulated.workspace.folder, *WHO, "commit", "--quiet", "--message=Topics of a test")
-    return git(simulated.workspace.folder, "rev-parse", "HEAD")
+    git(simulated.workspace.folder, "commit", "--quiet", "--message=Topics of a test")
 
 
 def write_spec(simulated: Simulated, name: str, text: str) -> None:
@@ -173,7 +165,7 @@ def test_a_tombstone_that_was_moved_gets_the_spec_of_before_its_move(applied: Si
     folder = applied.workspace.folder
     (folder / "topics/archive").mkdir()
     git(folder, "mv", "topics/tests/old.yaml", "topics/archive/old.yaml")
-    git(folder, *WHO, "commit", "--quiet", "--message=Move a tombstone")
+    git(folder, "commit", "--quiet", "--message=Move a tombstone")
     ended = applied.workspace.run("undo", "1")
     assert "topics/archive/old.yaml: the spec of commit" in ended.out
     assert "# kept for the shop\n" in (folder / "topics/archive/old.yaml").read_text()

@@ -26,7 +26,7 @@ from topicops.model.plans.changes import ACTIONS, Action, Change, GateWord
 from topicops.model.plans.plan import Plan, TopicActivity
 from topicops.model.ports import Answer, AnswerKind, ApplyPorts, Clock
 from topicops.model.runs.results import Outcome, OutcomeStatus
-from topicops.model.specs.environment import Cluster, EnvironmentSpec
+from topicops.model.specs.environment import EnvironmentSpec
 from topicops.steps.applying.apply import apply
 from topicops.steps.applying.ledger import NOT_READ
 from topicops.steps.applying.read_back import ELECTION_S, UNCLEAR_S
@@ -84,9 +84,7 @@ def world() -> World:
 
 
 def with_settings(**settings: object) -> EnvironmentSpec:
-    return EnvironmentSpec(cluster=Cluster.model_validate({"class": "sandbox"})).model_validate(
-        {"cluster": {"class": "sandbox"}, **settings}
-    )
+    return EnvironmentSpec.model_validate({"cluster": {"class": "sandbox"}, **settings})
 
 
 # --- what happens to the cluster ------------------------------------------------------------------------------------

@@ -188,29 +188,20 @@ def test_what_moved_is_said_field_by_field(change: Change, found: TopicTraces, d
 
 
 WITHOUT_ID = replace(PLANNED, topic_id=None)
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        pytest.param(expand_topic(WITHOUT_ID, (1, 2, 3)), id="expand"),
-        pytest.param(configure_topic(WITHOUT_ID, {"retention.ms": "9"}), id="configure"),
-        pytest.param(delete_topic(WITHOUT_ID), id="delete"),
-    ],
+PLANNED_WITHOUT_ID = (
+    expand_topic(WITHOUT_ID, (1, 2, 3)),
+    configure_topic(WITHOUT_ID, {"retention.ms": "9"}),
+    delete_topic(WITHOUT_ID),
 )
+
+
+@pytest.mark.parametrize("change", PLANNED_WITHOUT_ID, ids=lambda change: change.action)
 def test_without_topic_ids_a_topic_made_again_is_told_by_its_czxid(change: Change) -> None:
     comparison = compare(change, traces(replace(WITHOUT_ID, czxid=200)))
     assert comparison.differences == ("identity: planned czxid:100, live czxid:200",)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        pytest.param(expand_topic(WITHOUT_ID, (1, 2, 3)), id="expand"),
-        pytest.param(configure_topic(WITHOUT_ID, {"retention.ms": "9"}), id="configure"),
-        pytest.param(delete_topic(WITHOUT_ID), id="delete"),
-    ],
-)
+@pytest.mark.parametrize("change", PLANNED_WITHOUT_ID, ids=lambda change: change.action)
 def test_a_topic_that_got_its_id_since_the_plan_is_the_same_topic(change: Change) -> None:
     """Brokers give each topic an id when their protocol is raised; the znode stays, and its czxid."""
     assert compare(change, traces(PLANNED)).match is Match.BEFORE

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from fakes.builders import (
     desired_of,
     desired_topic,
@@ -13,9 +11,8 @@ from fakes.builders import (
     snapshot,
     tombstone,
 )
-from topicops.model.plans.delta import desired_row, live_row
-from topicops.steps.planning.diff import diff, drift, drift_lines, drift_summary
-from topicops.steps.planning.plan import plan
+from fixtures.planning import plan_of
+from topicops.steps.planning.diff import drift, drift_lines, drift_summary
 
 
 def test_a_topic_that_is_being_deleted_has_its_own_word_and_no_other_difference() -> None:
@@ -67,8 +64,7 @@ def test_an_empty_list_of_throttled_replicas_is_no_override() -> None:
         live = snapshot(live_topic("a", overrides={name: text, "retention.ms": "1000"}))
         spec = desired_of(desired_topic("a", configs={"retention.ms": "1000"}))
         assert drift(spec, live, environment()).drift == ()
-        delta = diff(map(desired_row, spec.topics.values()), map(live_row, live.topics.values()))
-        planned = plan(spec, live, delta, environment(), now=datetime(2026, 1, 1, tzinfo=UTC))
+        planned = plan_of(spec, live)
         assert (planned.changes, planned.drift) == ((), ())
     throttled = snapshot(live_topic("a", overrides={name: "*", "retention.ms": "1000"}))
     assert [entry.field for entry in drift(spec, throttled, environment()).drift] == [f"configs.{name}"]

@@ -23,7 +23,7 @@ from topicops.features.fleet.values import EnvironmentResult, FleetReport, Stand
 from topicops.model.plans.changes import ACTIONS, Action
 from topicops.model.plans.plan import Plan
 from topicops.model.printable import bold
-from topicops.model.runs.results import Check, Outcome, OutcomeStatus, QualityReport, Verdict
+from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
 from topicops.on_airflow.tasks.pipeline import quality_markdown
 from topicops.on_airflow.tasks.question import MOST_ROWS, question_markdown
 from topicops.steps.planning.gate import gate
@@ -71,17 +71,13 @@ def a_fleet() -> FleetReport:
     )
 
 
-def a_quality_report() -> QualityReport:
-    return quality_report("after", results("after", failing=("Q11", "Q12")))
-
-
 DOCUMENTS: dict[str, Document] = {
     "plan": (plan_markdown, rich_plan()),
     "question": (question_markdown, rich_plan()),
     "report": (report_markdown, a_report()),
     "outcomes": (outcome_table, a_report().outcomes),
     "verdicts": (verdict_table, a_report().checks),
-    "quality": (quality_markdown, a_quality_report()),
+    "quality": (quality_markdown, quality_report("after", results("after", failing=("Q11", "Q12")))),
     "fleet": (fleet_markdown, a_fleet()),
 }
 """Every Markdown that we make."""

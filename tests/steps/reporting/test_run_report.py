@@ -7,10 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from fakes.changes import create_topic, plan_of
+from fakes.changes import plan_of, plan_to_create
 from topicops.model.json_types import json_text
 from topicops.model.plans.changes import GateWord
-from topicops.model.plans.plan import Plan
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, QualityResult, Verdict
 from topicops.steps.reporting.facts_wording import MOST
 from topicops.steps.reporting.run_report import (
@@ -30,11 +29,6 @@ from topicops.steps.reporting.run_report import (
 DONE, REFUSED, UNKNOWN = OutcomeStatus.DONE, OutcomeStatus.REFUSED, OutcomeStatus.UNKNOWN
 
 
-def a_plan(*topics: str, held: tuple[str, ...] = ()) -> Plan:
-    changes = [create_topic(topic, (1, 2)) for topic in (*topics, *held)]
-    return plan_of(*changes, gates=dict.fromkeys(held, GateWord.HELD))
-
-
 def outcome(topic: str, status: OutcomeStatus, message: str = "") -> Outcome:
     return Outcome(topic=topic, action="create", digest=topic, status=status, message=message, sent=status is DONE)
 
@@ -46,7 +40,7 @@ def check(topic: str, verdict: Verdict, message: str = "") -> Check:
 GOOD = RunReport(
     environment="local",
     run="topics_local/manual__2026-01-31T23:59:59+00:00 (2)",
-    plan=a_plan("a", "b"),
+    plan=plan_to_create("a", "b"),
     outcomes=(outcome("a", DONE), outcome("b", OutcomeStatus.ALREADY_SO, "")),
     checks=(check("a", Verdict.HEALTHY), check("b", Verdict.HEALTHY)),
 )
@@ -55,7 +49,7 @@ RULE = QualityResult(
 )
 PARTIAL = RunReport(
     environment="local",
-    plan=a_plan("a", "b", "c", "d", "e", held=("f",)),
+    plan=plan_to_create("a", "b", "c", "d", "e", held=("f",)),
     outcomes=(
         outcome("a", DONE),
         outcome("b", OutcomeStatus.FAILED, "POLICY_VIOLATION (44)"),
@@ -104,7 +98,7 @@ def test_a_partial_run_says_what_was_done_what_was_not_and_what_next() -> None:
 
 
 def test_after_an_approval_the_report_holds_nothing_that_has_an_outcome() -> None:
-    plan = a_plan("a", held=("b", "c"))
+    plan = plan_to_create("a", held=("b", "c"))
     first, second = (gated for gated in plan.with_gate(GateWord.HELD))
     outcomes = (Outcome.of(first, DONE), Outcome.of(second, REFUSED, "no file asks for it"))
     report = RunReport(environment="local", plan=carried_out(plan, outcomes), outcomes=outcomes)
@@ -136,22 +130,22 @@ def test_every_kind_of_trouble_has_a_next_step() -> None:
     [
         pytest.param(RunReport(environment="e", plan=plan_of()), "No changes.", id="empty plan"),
         pytest.param(
-            RunReport(environment="e", plan=a_plan(held=("a",))), "Nothing was applied; 1 held.", id="all held"
+            RunReport(environment="e", plan=plan_to_create(held=("a",))), "Nothing was applied; 1 held.", id="all held"
         ),
         pytest.param(
-            RunReport(environment="e", plan=a_plan("a"), outcomes=(outcome("a", REFUSED, "moved"),)),
+            RunReport(environment="e", plan=plan_to_create("a"), outcomes=(outcome("a", REFUSED, "moved"),)),
             "Nothing was applied: 1 refused (moved).",
             id="all refused",
         ),
         pytest.param(
-            RunReport(environment="e", plan=a_plan("a"), outcomes=(replace(outcome("a", UNKNOWN), sent=True),)),
+            RunReport(environment="e", plan=plan_to_create("a"), outcomes=(replace(outcome("a", UNKNOWN), sent=True),)),
             "Applied in part: 1 unknown.",
             id="a request left and nobody knows what came of it",
         ),
         pytest.param(
             RunReport(
                 environment="e",
-                plan=a_plan("a"),
+                plan=plan_to_create("a"),
                 outcomes=(outcome("a", DONE),),
                 checks=(check("a", Verdict.CONVERGING, "x"),),
             ),
@@ -159,12 +153,12 @@ def test_every_kind_of_trouble_has_a_next_step() -> None:
             id="not healthy",
         ),
         pytest.param(
-            RunReport(environment="e", plan=a_plan("a"), outcomes=(outcome("a", DONE),)),
+            RunReport(environment="e", plan=plan_to_create("a"), outcomes=(outcome("a", DONE),)),
             "Applied, not verified yet: 1 done.",
             id="verify has not run",
         ),
         pytest.param(
-            RunReport(environment="e", plan=a_plan("a"), outcomes=(outcome("a", DONE),), interrupted=True),
+            RunReport(environment="e", plan=plan_to_create("a"), outcomes=(outcome("a", DONE),), interrupted=True),
             "Interrupted: 1 done.",
             id="interrupted",
         ),
@@ -187,7 +181,7 @@ def test_every_kind_of_trouble_has_a_next_step() -> None:
         ),
         pytest.param(RunReport(environment="e"), "Nothing was checked: no topic is live.", id="an empty cluster"),
         pytest.param(
-            RunReport(environment="e", plan=a_plan("a"), checks=(check("a", Verdict.HEALTHY),)),
+            RunReport(environment="e", plan=plan_to_create("a"), checks=(check("a", Verdict.HEALTHY),)),
             "What the plan names is healthy: 1 topic checked.",
             id="verify of a plan",
         ),
@@ -205,7 +199,7 @@ def test_the_first_line_says_how_it_ended(report: RunReport, sentence: str) -> N
 @pytest.mark.parametrize(
     ("report", "success"),
     [
-        pytest.param(RunReport(environment="e", plan=a_plan(held=("a",))), True, id="held ones fail nothing"),
+        pytest.param(RunReport(environment="e", plan=plan_to_create(held=("a",))), True, id="held ones fail nothing"),
         pytest.param(
             RunReport(environment="e", checks=(check("a", Verdict.PRE_EXISTING, "x"),)), True, id="old trouble"
         ),
@@ -250,7 +244,7 @@ def test_in_markdown_the_next_step_comes_before_what_was_done() -> None:
 def test_no_control_character_reaches_a_report() -> None:
     evil = RunReport(
         environment="local",
-        plan=a_plan("a"),
+        plan=plan_to_create("a"),
         outcomes=(outcome("a", OutcomeStatus.FAILED, "\x1b]0;title\x07\n| x | <img>"),),
         checks=(check("a", Verdict.FAILED, "\u202e\x9b"),),
         problem="bad \x08",
@@ -348,7 +342,7 @@ def test_the_first_line_does_not_contradict_what_follows() -> None:
     assert headline(old) == (
         "The cluster is not worse than before: 2 topics checked; 1 topic not healthy before the run either."
     )
-    applied = replace(old, plan=a_plan("a"), outcomes=(outcome("a", DONE),))
+    applied = replace(old, plan=plan_to_create("a"), outcomes=(outcome("a", DONE),))
     assert headline(applied) == "Applied and verified: 1 done; 1 topic not healthy before the run either."
     failing = replace(GOOD, quality_after=(replace(RULE, success=False, severity="critical"),))
     assert headline(failing) == f"Applied and verified: 1 done, 1 already so; quality rule {RULE.rule} fails."

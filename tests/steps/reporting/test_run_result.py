@@ -8,9 +8,8 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from fakes.changes import create_topic, plan_of
-from topicops.model.plans.changes import GateWord
-from topicops.model.plans.plan import Blocked, GatedChange, Plan
+from fakes.changes import plan_of, plan_to_create
+from topicops.model.plans.plan import Blocked, Plan
 from topicops.model.runs.results import LONGEST_TEXT, MOST_CHANGES, MOST_NOTES, Check, Outcome, OutcomeStatus, Verdict
 from topicops.model.specs.diagnostics import Location
 from topicops.steps.reporting.run_report import RunReport, is_verified_whole
@@ -23,21 +22,12 @@ MOST_BYTES = 1_000_000
 BLOCKED = Blocked(topic="b", codes=("TOP401",), reasons=("no",), way_out="wait", location=Location("b.yaml"))
 
 
-def outcome(gated: GatedChange, status: OutcomeStatus, message: str = "") -> Outcome:
-    return Outcome.of(gated, status, message)
-
-
-def planned(*topics: str, held: tuple[str, ...] = (), skipped: tuple[str, ...] = ()) -> Plan:
-    gates = dict.fromkeys(held, GateWord.HELD) | dict.fromkeys(skipped, GateWord.SKIPPED)
-    return plan_of(*(create_topic(topic, (1, 2)) for topic in (*topics, *held, *skipped)), gates=gates)
-
-
 def test_every_change_is_in_the_result_once_with_its_end_and_the_gravest_comes_first() -> None:
-    plan = planned("done", "failed", "left", held=("held",), skipped=("skipped",))
+    plan = plan_to_create("done", "failed", "left", held=("held",), skipped=("skipped",))
     by_topic = {gated.change.topic: gated for gated in plan.changes}
     outcomes = (
-        outcome(by_topic["done"], OutcomeStatus.DONE, "said on the way"),
-        outcome(by_topic["failed"], OutcomeStatus.FAILED, "POLICY_VIOLATION (44)"),
+        Outcome.of(by_topic["done"], OutcomeStatus.DONE, "said on the way"),
+        Outcome.of(by_topic["failed"], OutcomeStatus.FAILED, "POLICY_VIOLATION (44)"),
     )
     result = run_result(RunReport(environment="local", plan=plan, outcomes=outcomes))
     assert [(change.topic, change.status, change.message) for change in result.changes] == [
@@ -58,12 +48,11 @@ def test_every_status_has_its_place() -> None:
 
 
 def test_the_notes_say_what_no_change_says() -> None:
-    plan = planned("a")
-    plan = replace(plan, change_set=replace(plan.change_set, blocked=(BLOCKED,)))
+    plan = with_blocked(plan_to_create("a"))
     report = RunReport(
         environment="local",
         plan=plan,
-        outcomes=(outcome(plan.changes[0], OutcomeStatus.DONE),),
+        outcomes=(Outcome.of(plan.changes[0], OutcomeStatus.DONE),),
         checks=(Check(id="V07", topic="a", verdict=Verdict.DEGRADED, message="partition 0 lacks broker 3"),),
         failed_tasks=("quality_after",),
         notes=("no lease",),
@@ -79,11 +68,11 @@ def test_the_notes_say_what_no_change_says() -> None:
 
 @pytest.mark.parametrize("message", ["x" * 10_000, "ü\n" * 500])
 def test_a_result_is_small_whatever_the_run_did(message: str) -> None:
-    plan = planned(*(f"{n:04}{'t' * 245}" for n in range(MOST_CHANGES + 7)))
+    plan = plan_to_create(*(f"{n:04}{'t' * 245}" for n in range(MOST_CHANGES + 7)))
     report = RunReport(
         environment="local",
         plan=plan,
-        outcomes=tuple(outcome(gated, OutcomeStatus.REFUSED, message) for gated in plan.changes),
+        outcomes=tuple(Outcome.of(gated, OutcomeStatus.REFUSED, message) for gated in plan.changes),
         notes=(message,) * (MOST_NOTES + 3),
     )
     result = run_result(report)
@@ -100,8 +89,8 @@ def test_a_run_without_a_plan_has_a_result_too() -> None:
 
 
 EMPTY = plan_of()
-ONE = plan_of(create_topic("a", (1, 2)))
-HELD = plan_of(create_topic("a", (1, 2)), gates={"a": GateWord.HELD})
+ONE = plan_to_create("a")
+HELD = plan_to_create(held=["a"])
 HEALTHY = (Check(id="V01", topic="a", verdict=Verdict.HEALTHY),)
 
 

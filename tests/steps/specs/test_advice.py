@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from fakes.builders import live_topic, snapshot
-from fixtures.spec_folder import HEAD, LOCAL, NOW, PROD, topic, validated
-from topicops.model.plans.delta import desired_row, live_row
-from topicops.steps.planning.diff import diff
-from topicops.steps.planning.plan import plan
+from fixtures.planning import plan_of
+from fixtures.spec_folder import HEAD, LOCAL, NOW, PROD, owners, topic, validated
 
 ORDERS = topic("orders", "spec: {partitions: 6}\n")
 OVERRIDE = LOCAL + "  overrides: {orders: {partitions: 12}}\n"
@@ -47,21 +45,19 @@ def test_top401_the_number_of_one_environment_stands_in_its_file(tmp_path: Path)
         folder = tmp_path / str(is_blocked)
         folder.mkdir()
         environment, desired = validated(folder, {**PROD, "shop/orders.yaml": ORDERS}, local=local).require()
-        delta = diff(map(desired_row, desired.topics.values()), map(live_row, live.topics.values()))
-        blocked = plan(desired, live, delta, environment, now=NOW).blocked
+        blocked = plan_of(desired, live, environment, now=NOW).blocked
         assert [entry.codes for entry in blocked] == ([("TOP401",)] if is_blocked else [])
         if is_blocked:
             assert "/environments/local.yaml; or move the data" in blocked[0].way_out
 
 
 def test_an_owner_is_renamed_in_three_steps_of_which_each_is_good(tmp_path: Path) -> None:
-    def owners(*names: str) -> str:
-        entries = "".join(f'    - {{owner: {name}, topics: ["ord*"]}}\n' for name in names)
-        return HEAD.format(kind="Owners", name="owners") + "  owners:\n" + entries
+    def owned_by(*names: str) -> str:
+        return owners(*(f'owner: {name}, topics: ["ord*"]' for name in names))
 
     renamed = ORDERS.replace("team-web", "team-shop")
-    assert codes(tmp_path / "at-once-half", {"shop/orders.yaml": renamed, "owners.yaml": owners("team-web")}) != []
+    assert codes(tmp_path / "at-once-half", {"shop/orders.yaml": renamed, "owners.yaml": owned_by("team-web")}) != []
     for step, (file, names) in enumerate(
         [(ORDERS, ("team-web", "team-shop")), (renamed, ("team-web", "team-shop")), (renamed, ("team-shop",))]
     ):
-        assert codes(tmp_path / str(step), {"shop/orders.yaml": file, "owners.yaml": owners(*names)}) == []
+        assert codes(tmp_path / str(step), {"shop/orders.yaml": file, "owners.yaml": owned_by(*names)}) == []

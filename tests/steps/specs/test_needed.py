@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.spec_folder import HEAD, LOCAL, NOW, topic, write
+from fixtures.spec_folder import HEAD, LOCAL, NOW, owners, topic, write
 from topicops.edges.specs.reader import read_tree
 from topicops.steps.planning.only import needs_of
 from topicops.steps.specs.needed import left_out_line, no_topic
@@ -21,7 +21,7 @@ GOOD = {
     "profiles/q.yaml": HEAD.format(kind="Profile", name="q") + "  partitions: 6\n",
 }
 GARBAGE = "{"
-OWNERS = "apiVersion: topicops/v1\nkind: Owners\nmetadata: {name: owners}\nspec:\n  owners:\n  - {owner: team-web}\n"
+OWNERS = owners("owner: team-web")
 
 
 def judged(folder: Path, files: Mapping[str, str], only: str | None, *, local: str = LOCAL) -> Validated:
@@ -105,9 +105,8 @@ def test_an_error_of_the_owners_stops_no_command_that_needs_no_topic(tmp_path: P
 
 @pytest.mark.parametrize(("owner", "stops"), [("team-web", True), ("team-pay", False)])
 def test_a_budget_stops_the_plan_of_its_own_owner_alone(tmp_path: Path, owner: str, stops: bool) -> None:
-    owners = OWNERS + "  - {owner: team-pay}\n"
-    owners = owners.replace(f"owner: {owner}", f"owner: {owner}, partitions: 2")
-    files = {"pay/pay.b.yaml": topic("pay.b").replace("team-web", "team-pay"), "owners.yaml": owners}
+    both = owners("owner: team-web", "owner: team-pay").replace(f"owner: {owner}", f"owner: {owner}, partitions: 2")
+    files = {"pay/pay.b.yaml": topic("pay.b").replace("team-web", "team-pay"), "owners.yaml": both}
     found = judged(tmp_path, files, "web.*")
     assert (found.desired is None) == stops
     if found.desired is not None:

@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.spec_folder import HEAD, LOCAL, PROD, topic, validated
-
-OWNERS = HEAD.format(kind="Owners", name="owners") + "  owners:\n"
+from fixtures.spec_folder import LOCAL, PROD, owners, topic, validated
 
 
 @pytest.fixture(autouse=True)
@@ -22,12 +20,13 @@ def said(files: dict[str, str], *, environment: str | None = "local", local: str
 
 
 def test_a_budget_counts_all_topics_of_an_owner_in_one_environment_and_names_the_largest() -> None:
-    entry = "    - {owner: team-web, partitions: 10}\n    - {owner: team-shop, partitions: 0}\n"
     files = {
         f"web/{name}.yaml": topic(name, f"spec: {{partitions: {count}}}\n") for name, count in (("a", 8), ("b", 3))
     }
 
-    assert said({**files, "owners.yaml": OWNERS + entry}) == [
+    assert said(
+        {**files, "owners.yaml": owners("owner: team-web, partitions: 10", "owner: team-shop, partitions: 0")}
+    ) == [
         (
             "TOP321",
             "team-web would have 11 partitions in local, 10 allowed",
@@ -40,7 +39,7 @@ def test_each_environment_in_which_a_budget_is_exceeded_is_named() -> None:
     other = LOCAL.replace("name: local", "name: other")
     files = {"web/a.yaml": topic("a"), "environments/other.yaml": other}
 
-    found = said({**files, "owners.yaml": OWNERS + "    - {owner: team-web, partitions: 2}\n"}, environment=None)
+    found = said({**files, "owners.yaml": owners("owner: team-web, partitions: 2")}, environment=None)
 
     assert [summary for _, summary, _ in found] == [
         "team-web would have 3 partitions in local, 2 allowed",
@@ -49,29 +48,30 @@ def test_each_environment_in_which_a_budget_is_exceeded_is_named() -> None:
 
 
 def test_a_budget_of_one_environment_leaves_the_others_alone() -> None:
-    entry = "    - {owner: team-web}\n    - {owner: team-web, environments: [prod], partitions: 2}\n"
+    found = owners("owner: team-web", "owner: team-web, environments: [prod], partitions: 2")
 
-    assert said({**PROD, "web/a.yaml": topic("a"), "owners.yaml": OWNERS + entry}) == []
+    assert said({**PROD, "web/a.yaml": topic("a"), "owners.yaml": found}) == []
 
 
 def test_an_owner_that_is_misspelled_is_told_the_likely_one() -> None:
-    files = {"web/a.yaml": topic("a"), "owners.yaml": OWNERS + "    - {owner: team-wep}\n"}
+    files = {"web/a.yaml": topic("a"), "owners.yaml": owners("owner: team-wep")}
 
     assert said(files) == [("TOP331", "owners.yaml has no owner team-web", "did you mean team-wep?")]
 
 
 def test_a_name_that_two_owners_share_belongs_to_both() -> None:
-    entry = '    - {owner: team-shop, topics: ["a*"]}\n    - {owner: team-web, topics: [a]}\n'
+    both = owners('owner: team-shop, topics: ["a*"]', "owner: team-web, topics: [a]")
 
-    assert said({"web/a.yaml": topic("a"), "owners.yaml": OWNERS + entry}) == []
+    assert said({"web/a.yaml": topic("a"), "owners.yaml": both}) == []
 
 
 def test_a_topic_that_is_to_be_deleted_may_have_any_name_labels_and_owner() -> None:
     policy = '  policy: {namePattern: "b", requiredLabels: [tier], allowedOwners: [team-shop]}\n'
-    entry = '    - {owner: team-shop, topics: ["*"]}\n'
     gone = topic("a", "lifecycle: {state: absent, reason: gone}\n")
 
-    assert said({"web/a.yaml": gone, "owners.yaml": OWNERS + entry}, local=LOCAL + policy) == []
+    assert (
+        said({"web/a.yaml": gone, "owners.yaml": owners('owner: team-shop, topics: ["*"]')}, local=LOCAL + policy) == []
+    )
 
 
 def test_an_exception_lifts_what_the_policy_asks_of_one_topic() -> None:
@@ -100,6 +100,6 @@ def test_the_whole_name_must_match_the_pattern() -> None:
 
 
 def test_the_file_of_owners_is_in_no_folder() -> None:
-    files = {"web/owners.yaml": topic("owners"), "owners.yaml": OWNERS + "    - {owner: team-web}\n"}
+    files = {"web/owners.yaml": topic("owners"), "owners.yaml": owners("owner: team-web")}
 
     assert said(files) == []

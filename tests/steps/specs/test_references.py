@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.spec_folder import HEAD, LOCAL, PROD, topic, validated
+from fixtures.spec_folder import HEAD, LOCAL, PROD, owners, topic, validated
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.environment import Written
 from topicops.model.specs.files import (
@@ -24,7 +24,7 @@ from topicops.steps.specs.validate import MODELS
 
 ID = "A" * 22
 LOCAL_FILE = "environments/local.yaml"
-OWNERS = HEAD.format(kind="Owners", name="owners") + "  owners:\n    - {owner: team-web, environments: [local]}\n"
+OWNERS = owners("owner: team-web, environments: [local]")
 OVERRIDE = "  overrides: {a: {partitions: 3}}\n"
 EXCEPTION = "exceptions: [{topic: a, code: TOP320, reason: r}]"
 EXCEPTIONS = HEAD.format(kind="Exceptions", name="local") + f"  {EXCEPTION}\n"

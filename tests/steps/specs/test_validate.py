@@ -109,15 +109,6 @@ def test_a_pause_warns_before_and_after_its_end_and_stops_nothing(
     assert len(desired(answer).warnings) == len(expected)
 
 
-def test_fields_of_the_other_lifecycle_are_misplaced(tmp_path: Path) -> None:
-    absent = "lifecycle: {state: absent, reason: gone, until: 2031-01-01T00:00:00Z}\n"
-    paused = "spec: {}\nlifecycle: {state: paused, reason: r, until: 2031-01-01T00:00:00Z, topicIds: {}}\n"
-
-    answer = validated(tmp_path, {"web/a.yaml": topic("a", absent), "web/b.yaml": topic("b", paused)})
-
-    assert found(answer) == [("TOP201", "error", "a.yaml", 4), ("TOP201", "error", "b.yaml", 5)]
-
-
 # ---- exceptions ----
 
 WIDE = {"web/wide.yaml": topic("wide", "spec: {partitions: 25}\n")}
@@ -248,10 +239,50 @@ def test_an_environment_knows_where_each_value_stands(tmp_path: Path) -> None:
     assert environment.place_of("limits.deletesPerRun") == "limits.deletesPerRun, by default"
 
 
-def test_a_version_that_is_none_is_out_of_range(tmp_path: Path) -> None:
-    local = LOCAL.replace("class: sandbox", "class: sandbox, kafkaVersion: newest")
+# ---- a bad file of one environment stops that environment, and is a warning for the others ----
 
-    assert found(validated(tmp_path, {}, local=local)) == [("TOP205", "error", "local.yaml", 5)]
+(OTHER,) = PROD.values()
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "code"),
+    [
+        pytest.param("prod.yaml", OTHER + "  limts: {}\n", "TOP201", id="an unknown field"),
+        pytest.param("prod.yaml", "[", "TOP106", id="no YAML"),
+        pytest.param("prod.yaml", OTHER.replace("name: prod", "name: other"), "TOP117", id="another name"),
+        pytest.param("prod eu.yaml", OTHER, "TOP116", id="a name that no file may have"),
+        pytest.param("prod.yml", OTHER, "TOP118", id="another extension"),
+        pytest.param("prod.exceptions.yaml", HEAD.format(kind="Topic", name="prod"), "TOP206", id="of its exceptions"),
+    ],
+)
+def test_a_bad_file_of_another_environment_is_a_warning_that_names_it(
+    file: str, text: str, code: str, tmp_path: Path
+) -> None:
+    files = {**PROD, "web/a.yaml": topic("a"), f"environments/{file}": text}
+    if file == "prod.yml":
+        del files["environments/prod.yaml"]
+
+    for_local = validated(tmp_path, files, environment="local")
+    for_all = validated(tmp_path, files, environment=None)
+
+    found = [problem for problem in for_local.diagnostics if problem.code == code]
+    assert found
+    assert all(not problem.is_error for problem in for_local.diagnostics)
+    assert all(f"environments/{file}" in problem.file and "alone" in problem.summary for problem in found)
+    assert for_local.require()[1].topics.keys() == {"a"}
+    assert for_all.has_errors
+
+
+def test_a_bad_file_stops_its_own_environment(tmp_path: Path) -> None:
+    files = {"environments/prod.yaml": OTHER + "  limts: {}\n", "web/a.yaml": topic("a")}
+
+    assert validated(tmp_path, files, environment="prod").has_errors
+
+
+def test_an_error_of_a_topic_stops_every_environment(tmp_path: Path) -> None:
+    files = {**PROD, "web/a.yaml": topic("a", "spec: {partitions: few}\n")}
+
+    assert validated(tmp_path, files, environment="local").has_errors
 
 
 # ---- the answer ----

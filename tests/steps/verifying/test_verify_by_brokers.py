@@ -6,18 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from fakes.changes import create_topic, delete_topic, plan_of
+from fakes.changes import create_topic, delete_topic
 from fakes.fake_ports import FakeClock
 from fakes.resting_cluster import RestingCluster
+from fixtures.verified import troubles, verified
 from topicops.model.errors import ExitStatus
 from topicops.model.plans.changes import Change
-from topicops.model.ports import Clock
-from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
-from topicops.model.specs.environment import Verify
+from topicops.model.runs.results import Check, Verdict
 from topicops.steps.reporting.run_report import RunReport, report_json, report_text, verdict_table
 from topicops.steps.reporting.run_result import verify_exit_status
 from topicops.steps.verifying.checks import RULES
-from topicops.steps.verifying.verify import verify, verify_cluster
+from topicops.steps.verifying.verify import verify_cluster
 
 ROWS = ((1, 2, 3), (2, 3, 1))
 
@@ -30,28 +29,11 @@ def cluster() -> RestingCluster:
 def created_and_verified(cluster: RestingCluster, clock: FakeClock | None = None) -> tuple[Check, ...]:
     change = create_topic("t", *ROWS)
     cluster.create([change])
-    return verified(cluster, change, clock or FakeClock())
+    return by_brokers(cluster, change, clock or FakeClock())
 
 
-def verified(cluster: RestingCluster, change: Change, clock: FakeClock) -> tuple[Check, ...]:
-    plan = plan_of(change)
-    done = [
-        Outcome(topic=g.change.topic, action=g.change.action, digest=g.digest, status=OutcomeStatus.DONE, sent=True)
-        for g in plan.changes
-    ]
-    return verify(
-        plan,
-        done,
-        reader=cluster,
-        metadata=cluster,
-        deadlines=Verify(),
-        clock=Clock(clock, clock.sleep),
-        source="kafka",
-    )
-
-
-def troubles(checks: tuple[Check, ...]) -> list[tuple[str, Verdict, str]]:
-    return [(check.id, check.verdict, check.message) for check in checks if not check.is_healthy]
+def by_brokers(cluster: RestingCluster, change: Change, clock: FakeClock) -> tuple[Check, ...]:
+    return verified(change, cluster=cluster, clock=clock, source="kafka")
 
 
 def test_what_is_right_in_metadata_and_on_disk_is_healthy_under_every_rule(cluster: RestingCluster) -> None:
@@ -105,7 +87,7 @@ def test_what_is_left_on_disks_that_no_request_shows_is_not_checked(cluster: Res
     delete = delete_topic(cluster.put_topic("t", (1, 2)))
     cluster.delete(delete)
 
-    found = troubles(verified(cluster, delete, FakeClock()))
+    found = troubles(by_brokers(cluster, delete, FakeClock()))
 
     assert found == [("V17", Verdict.NOT_CHECKED, "log directories (broker 2 offers no DescribeLogDirs)")]
 
@@ -135,7 +117,7 @@ def test_sentences_name_the_side_that_was_read(cluster: RestingCluster) -> None:
     cluster.stop_broker(1)
     cluster.start_broker(1)
 
-    messages = [message for _, _, message in troubles(verified(cluster, change, FakeClock()))]
+    messages = [message for _, _, message in troubles(by_brokers(cluster, change, FakeClock()))]
 
     assert messages == ["broker 3 sees leader 1 of partition 0, the controller's metadata 2"]
 
@@ -143,7 +125,7 @@ def test_sentences_name_the_side_that_was_read(cluster: RestingCluster) -> None:
 def test_a_topic_that_stays_after_its_deletion_is_no_znode(cluster: RestingCluster) -> None:
     delete = delete_topic(cluster.put_topic("t", (1, 2)))
 
-    checks = verified(cluster, delete, FakeClock())
+    checks = by_brokers(cluster, delete, FakeClock())
 
     assert troubles(checks)[0][2].startswith("left: the topic")
 

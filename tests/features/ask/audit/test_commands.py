@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from fakes.builders import configure_change, delete_change, expand_change
-from fakes.changes import create_topic
+from fakes.changes import create_topic, mutation_of
 from topicops.cli import run
 from topicops.edges.home.audit_files import read_audit_log
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog
@@ -31,10 +31,7 @@ ORIGIN = AuditOrigin(
 
 
 def mutation(topic: str, *, answer: str = "accepted", status: OutcomeStatus = OutcomeStatus.DONE) -> Mutation:
-    change = create_topic(topic, (1, 2))
-    return Mutation(
-        change=change, digest="d" * 64, requests=1, answer=answer, status=status, id_before=None, id_after="id-1"
-    )
+    return replace(mutation_of(create_topic(topic, (1, 2)), answer=answer, status=status), id_after="id-1")
 
 
 @pytest.fixture

@@ -6,88 +6,41 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
 from fakes.builders import (
-    CLUSTER_ID,
     THREE_BROKERS,
     brokers,
     environment,
     healthy_states,
     live_topic,
     partition_state,
-    round_robin,
     snapshot,
 )
-from topicops.features.ask.doctor.commands import doctor_text
-from topicops.features.ask.doctor.findings import DoctorReport, Severity
-from topicops.features.ask.doctor.rules import RULES, examine
-from topicops.features.ask.doctor.values import (
-    BrokerFacts,
-    DoctorFacts,
-    KafkaFacts,
-    ZooKeeperFacts,
-    ZooKeeperServer,
+from fixtures.doctor_facts import (
+    BROKER,
+    KAFKA,
+    SERVER,
+    SETTINGS,
+    broker_2,
+    healthy,
+    healthy_topic,
+    ids_of,
+    one_row,
+    without,
+    world,
+    zookeeper,
 )
-from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, LogDirectories
-from topicops.model.errors import WrongTargetError
+from topicops.features.ask.doctor.commands import doctor_text
+from topicops.features.ask.doctor.findings import Severity
+from topicops.features.ask.doctor.rules import RULES, examine
+from topicops.features.ask.doctor.values import BrokerFacts, DoctorFacts, ZooKeeperServer
+from topicops.model.cluster.snapshot import ClusterSnapshot, LogDirectories
 from topicops.model.json_types import json_text
 from topicops.model.release import LOG_DIRECTORIES, Release
 
-SETTINGS = {
-    "auto.create.topics.enable": "false",
-    "delete.topic.enable": "true",
-    "inter.broker.protocol.version": "3.9-IV0",
-}
 SECURED = {**SETTINGS, "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer"}
-SERVER = ZooKeeperServer(address="zk1:2181", version="3.8.4", mode="standalone")
-ZOOKEEPER = ZooKeeperFacts(
-    chroot="/kafka",
-    servers=(SERVER,),
-    identities=("ip:10.0.0.1", "sasl:topicops"),
-    knows_multi_read=True,
-    migration="none",
-    has_lease_root=True,
-    may_hold_lease=True,
-    clocks_ahead_ms={1: -20, 2: 0, 3: -9_000},
-    newest_stamp_ms=1_000_000,
-    read_at_ms=1_009_000,
-)
-KAFKA = KafkaFacts(
-    cluster_id=CLUSTER_ID,
-    brokers={broker: BrokerFacts(release=Release(3, 9), settings=SETTINGS) for broker in THREE_BROKERS},
-    principals={"reader": "anonymous", "applier": "User:ops", "deleter": "User:ops"},
-    operations={"reader": frozenset({"DESCRIBE"}), "applier": frozenset({"DESCRIBE", "CREATE"}), "deleter": None},
-)
-
-
-def healthy_topic(name: str = "orders") -> LiveTopic:
-    return live_topic(name, states=healthy_states(round_robin(3)))
-
-
-def topic(**fields: Any) -> LiveTopic:
-    """Return ``orders`` with something changed; healthy otherwise."""
-    return replace(healthy_topic(), **fields)
-
-
-def world(*topics: LiveTopic, **fields: Any) -> DoctorFacts:
-    return healthy(snapshot=snapshot(*topics, healthy_topic("other"), **fields))
-
-
-def healthy(**parts: Any) -> DoctorFacts:
-    whole: dict[str, Any] = {"snapshot": snapshot(healthy_topic()), "zookeeper": ZOOKEEPER, "kafka": KAFKA}
-    return DoctorFacts(**({"environment": environment()} | whole | parts))
-
-
-def zookeeper(**fields: Any) -> DoctorFacts:
-    return healthy(zookeeper=replace(ZOOKEEPER, **fields))
-
-
-def broker_2(**fields: Any) -> DoctorFacts:
-    changed = replace(KAFKA.brokers[2], **fields)
-    return healthy(kafka=replace(KAFKA, brokers={**KAFKA.brokers, 2: changed}))
 
 
 def broker_2_set(**settings: str) -> DoctorFacts:
@@ -95,16 +48,8 @@ def broker_2_set(**settings: str) -> DoctorFacts:
     return broker_2(settings={**SETTINGS, **written})
 
 
-def without(area: str) -> DoctorFacts:
-    return healthy(**{area: None, "unread": {area: WrongTargetError("it does not answer")}})
-
-
 def in_racks(found: Mapping[int, str | None]) -> ClusterSnapshot:
     return replace(snapshot(healthy_topic()), brokers=brokers(found))
-
-
-def one_row(*replicas: int, **fields: Any) -> LiveTopic:
-    return live_topic("orders", assignment={0: replicas}, **{"states": {0: partition_state(replicas)}, **fields})
 
 
 FAULTS: Mapping[str, tuple[DoctorFacts, Severity, str | None, str]] = {
@@ -152,7 +97,7 @@ FAULTS: Mapping[str, tuple[DoctorFacts, Severity, str | None, str]] = {
         healthy(
             kafka=replace(
                 KAFKA,
-                brokers={broker: BrokerFacts(release=Release(3, 9), settings=SECURED) for broker in THREE_BROKERS},
+                brokers=dict.fromkeys(THREE_BROKERS, replace(BROKER, settings=SECURED)),
                 operations={**KAFKA.operations, "reader": frozenset({"DESCRIBE", "CREATE", "ALTER"})},
             )
         ),
@@ -188,7 +133,9 @@ FAULTS: Mapping[str, tuple[DoctorFacts, Severity, str | None, str]] = {
     "topic-deletion": (broker_2_set(delete_topic_enable="false"), Severity.WARNING, "TOP805", "broker 2"),
     "unregistered-broker": (world(one_row(1, 9, states={0: partition_state([1])})), Severity.ERROR, "TOP611",
         "broker 9 (orders)"),
-    "missing-state": (world(topic(states={0: partition_state([1])})), Severity.ERROR, "TOP612", "orders-1, orders-2"),
+    "missing-state": (
+        world(healthy_topic(states={0: partition_state([1])})), Severity.ERROR, "TOP612", "orders-1, orders-2",
+    ),
     "no-leader": (
         world(one_row(1, states={0: partition_state([1], leader=-1)})), Severity.ERROR, "TOP601", "orders-0 (ISR 1)",
     ),
@@ -203,7 +150,7 @@ FAULTS: Mapping[str, tuple[DoctorFacts, Severity, str | None, str]] = {
         world(live_topic("orders", assignment={0: (1,), 5: (2,)}, states=healthy_states({0: (1,), 5: (2,)}))),
         Severity.WARNING, "TOP426", "orders",
     ),
-    "missing-topic-id": (world(topic(topic_id=None)), Severity.WARNING, None, "orders"),
+    "missing-topic-id": (world(healthy_topic(topic_id=None)), Severity.WARNING, None, "orders"),
     "colliding-names": (
         world(healthy_topic("a.b"), healthy_topic("a_b")), Severity.WARNING, "TOP417", "a.b and a_b",
     ),
@@ -212,27 +159,23 @@ FAULTS: Mapping[str, tuple[DoctorFacts, Severity, str | None, str]] = {
     "stuck-deletion": (
         world(healthy_topic(), deleting={"orders": 121_000}), Severity.ERROR, "TOP418", "orders (121 s)",
     ),
-    "reassignment": (world(topic(adding={0: (3,)})), Severity.WARNING, "TOP419", "orders"),
+    "reassignment": (world(healthy_topic(adding={0: (3,)})), Severity.WARNING, "TOP419", "orders"),
     "leftover-throttle": (
-        world(topic(overrides={"leader.replication.throttled.replicas": "*"})), Severity.WARNING, "TOP313",
+        world(healthy_topic(overrides={"leader.replication.throttled.replicas": "*"})), Severity.WARNING, "TOP313",
         "orders (leader.replication.throttled.replicas)",
     ),
     "wide-znode": (
-        world(topic(overrides={"follower.replication.throttled.replicas": " " * 900_000})), Severity.WARNING, "TOP428",
-        "/config/topics/orders (900",
+        world(healthy_topic(overrides={"follower.replication.throttled.replicas": " " * 900_000})), Severity.WARNING,
+        "TOP428", "/config/topics/orders (900",
     ),
     "readable-password": (
         healthy(kafka=replace(KAFKA, readable_passwords=("reader",))), Severity.WARNING, "TOP812", "reader",
     ),
     "spark-archive": (healthy(spark_starts_slowly=True), Severity.NOTICE, None, "Spark has no class archive"),
-    "unstable-topics": (world(topic(unstable=True)), Severity.NOTICE, None, "orders"),
+    "unstable-topics": (world(healthy_topic(unstable=True)), Severity.NOTICE, None, "orders"),
 }  # fmt: skip
 """What each rule is shown, and what it then says; the rules of ``OTHER_FAULTS`` need another environment."""
 OTHER_FAULTS = {"few-brokers", "unset-home"}
-
-
-def ids_of(examination: DoctorReport) -> list[str]:
-    return [finding.id for finding in examination.findings]
 
 
 def test_every_rule_has_a_case_that_it_finds() -> None:
@@ -303,7 +246,7 @@ def test_a_host_that_is_behind_is_found_by_stamps_of_its_future() -> None:
 
 
 def test_rules_that_lack_what_they_need_are_named_and_the_others_look() -> None:
-    fault = world(topic(topic_id=None)).snapshot
+    fault = world(healthy_topic(topic_id=None)).snapshot
 
     examination = examine(DoctorFacts(environment=environment(), snapshot=fault))
 
@@ -360,7 +303,7 @@ def test_a_topic_that_goes_may_have_lost_its_leaders() -> None:
     ],
 )
 def test_a_move_is_cancelled_by_what_the_oldest_broker_has(release: str, way: str) -> None:
-    facts = replace(world(topic(adding={0: (3,)})), kafka=broker_2(release=Release.parse(release)).kafka)
+    facts = replace(world(healthy_topic(adding={0: (3,)})), kafka=broker_2(release=Release.parse(release)).kafka)
 
     [finding] = [f for f in examine(facts).findings if f.id == "reassignment"]
 
@@ -368,14 +311,14 @@ def test_a_move_is_cancelled_by_what_the_oldest_broker_has(release: str, way: st
 
 
 def test_a_throttle_is_in_place_while_replicas_move() -> None:
-    moving = topic(overrides={"leader.replication.throttled.replicas": "0:1"}, adding={0: (3,)})
+    moving = healthy_topic(overrides={"leader.replication.throttled.replicas": "0:1"}, adding={0: (3,)})
 
     assert ids_of(examine(world(moving))) == ["reassignment"]
 
 
 def test_a_brokers_throttle_rate_is_left_over_when_nothing_moves() -> None:
     throttled = broker_2_set(leader_replication_throttled_rate="1000").kafka
-    moving = snapshot(topic(adding={0: (3,)}))
+    moving = snapshot(healthy_topic(adding={0: (3,)}))
 
     [finding] = examine(healthy(kafka=throttled)).findings
 

@@ -9,78 +9,30 @@ from typing import Any
 
 import pytest
 
-from fakes.builders import (
-    CLUSTER_ID,
-    THREE_BROKERS,
-    environment,
-    healthy_states,
-    live_topic,
-    partition_state,
-    round_robin,
-    snapshot,
+from fakes.builders import THREE_BROKERS, partition_state
+from fixtures.doctor_facts import (
+    BROKER,
+    KAFKA,
+    SETTINGS,
+    ZOOKEEPER,
+    broker_2,
+    healthy,
+    healthy_topic,
+    ids_of,
+    one_row,
+    without,
+    world,
+    zookeeper,
 )
 from topicops.features.ask.doctor.commands import doctor_text
-from topicops.features.ask.doctor.findings import DoctorReport, Severity
+from topicops.features.ask.doctor.findings import Severity
 from topicops.features.ask.doctor.rules import MIGRATION_RULES, examine_for_kraft, kraft_report
-from topicops.features.ask.doctor.values import (
-    GONE_SETTINGS,
-    BrokerFacts,
-    DoctorFacts,
-    KafkaFacts,
-    MigrationFacts,
-    ZooKeeperFacts,
-)
-from topicops.model.cluster.snapshot import LiveTopic
-from topicops.model.errors import UnsupportedTargetError, WrongTargetError
+from topicops.features.ask.doctor.values import GONE_SETTINGS, BrokerFacts, DoctorFacts, KafkaFacts, MigrationFacts
+from topicops.model.errors import UnsupportedTargetError
 from topicops.model.json_types import json_text
 from topicops.model.release import BRIDGE, Release
 
-SETTINGS = {
-    "broker.id": "1",
-    "inter.broker.protocol.version": "3.9-IV0",
-    "log.dirs": "/data",
-    "log.segment.bytes": "1073741824",
-}
-BROKER = BrokerFacts(release=BRIDGE, settings=SETTINGS)
-KAFKA = KafkaFacts(
-    cluster_id=CLUSTER_ID,
-    brokers=dict.fromkeys(THREE_BROKERS, BROKER),
-    principals={"reader": "anonymous", "applier": "anonymous", "deleter": "anonymous"},
-    operations={"reader": None, "applier": None, "deleter": None},
-)
-ZOOKEEPER = ZooKeeperFacts(
-    chroot="/kafka",
-    servers=(),
-    identities=(),
-    knows_multi_read=True,
-    migration="none",
-    has_lease_root=True,
-    may_hold_lease=True,
-    clocks_ahead_ms={},
-    newest_stamp_ms=1,
-    read_at_ms=1,
-)
 MIGRATION_MODE = {"zookeeper.metadata.migration.enable": "true"}
-
-
-def healthy_topic(name: str = "orders", **fields: Any) -> LiveTopic:
-    return replace(live_topic(name, states=healthy_states(round_robin(3))), **fields)
-
-
-def ready(**parts: Any) -> DoctorFacts:
-    """Return a cluster in whose way nothing stands, with some parts of it changed."""
-    whole: dict[str, Any] = {
-        "environment": environment(),
-        "snapshot": snapshot(healthy_topic()),
-        "zookeeper": ZOOKEEPER,
-        "kafka": KAFKA,
-        "migration": MigrationFacts(),
-    }
-    return DoctorFacts(**(whole | parts))
-
-
-def world(*topics: LiveTopic, **fields: Any) -> DoctorFacts:
-    return ready(snapshot=snapshot(*topics, healthy_topic("other"), **fields))
 
 
 def with_topic(**fields: Any) -> DoctorFacts:
@@ -89,7 +41,7 @@ def with_topic(**fields: Any) -> DoctorFacts:
 
 def kept(**fields: Any) -> DoctorFacts:
     """With something in ZooKeeper that only a migration looks at."""
-    return ready(migration=MigrationFacts(**fields))
+    return healthy(migration=MigrationFacts(**fields))
 
 
 def all_brokers(*, written: str = "", release: Release = BRIDGE, **settings: str) -> KafkaFacts:
@@ -102,51 +54,39 @@ def all_brokers(*, written: str = "", release: Release = BRIDGE, **settings: str
     return replace(KAFKA, brokers=dict.fromkeys(THREE_BROKERS, broker))
 
 
-def broker_2(**fields: Any) -> DoctorFacts:
-    return ready(kafka=replace(KAFKA, brokers={**KAFKA.brokers, 2: replace(BROKER, **fields)}))
-
-
 def set_to(**settings: str) -> DoctorFacts:
-    return ready(kafka=all_brokers(**settings))
-
-
-def without(area: str) -> DoctorFacts:
-    return ready(**{area: None, "unread": {area: WrongTargetError("it does not answer")}})
-
-
-def one_row(*replicas: int, **fields: Any) -> LiveTopic:
-    return live_topic("orders", assignment={0: replicas}, **{"states": {0: partition_state(replicas)}, **fields})
+    return healthy(kafka=all_brokers(**settings))
 
 
 FAULTS: Mapping[str, tuple[DoctorFacts, Severity, str | None, str]] = {
     "zookeeper": (without("zookeeper"), Severity.ERROR, "TOP504", "it does not answer"),
     "snapshot": (without("snapshot"), Severity.ERROR, "TOP504", "it does not answer"),
     "undecodable-znode": (
-        ready(zookeeper=replace(ZOOKEEPER, undecodable=("/brokers/topics/a: holds no data; repair it",))),
+        zookeeper(undecodable=("/brokers/topics/a: holds no data; repair it",)),
         Severity.ERROR, None, "/brokers/topics/a: holds no data",
     ),
     "brokers": (without("kafka"), Severity.ERROR, "TOP504", "it does not answer"),
-    "wrong-cluster": (ready(kafka=replace(KAFKA, cluster_id="another")), Severity.ERROR, "TOP504", "another"),
+    "wrong-cluster": (healthy(kafka=replace(KAFKA, cluster_id="another")), Severity.ERROR, "TOP504", "another"),
     "silent-broker": (broker_2(problem="hangs"), Severity.WARNING, None, "broker 2 hangs"),
     "hidden-znodes": (
         kept(hidden=("/config/users",)), Severity.WARNING, "TOP804", "may not read these znodes, so they were not",
     ),
     "left-over-migration": (
-        ready(zookeeper=replace(ZOOKEEPER, migration="begun")), Severity.ERROR, "TOP814",
+        zookeeper(migration="begun"), Severity.ERROR, "TOP814",
         "earlier migration: /migration;",
     ),
     "prepared-migration": (
-        ready(zookeeper=replace(ZOOKEEPER, migration="prepared")), Severity.NOTICE, "TOP801", "waits for the brokers",
+        zookeeper(migration="prepared"), Severity.NOTICE, "TOP801", "waits for the brokers",
     ),
     "mixed-releases": (
         broker_2(release=Release(4, 0), settings=SETTINGS | {"inter.broker.protocol.version": "4.0-IV0"}),
         Severity.ERROR, None, "broker 1 3.9, broker 2 4.0",
     ),
     "old-release": (
-        ready(kafka=all_brokers(release=Release(2, 5))), Severity.ERROR, None, "only 3.4 and later can migrate",
+        healthy(kafka=all_brokers(release=Release(2, 5))), Severity.ERROR, None, "only 3.4 and later can migrate",
     ),
     "left-behind": (
-        ready(migration=MigrationFacts(scram_users=("ann",)), kafka=all_brokers(release=Release(3, 4))),
+        healthy(migration=MigrationFacts(scram_users=("ann",)), kafka=all_brokers(release=Release(3, 4))),
         Severity.ERROR, None, "SCRAM users (from 3.5 on)",
     ),
     "old-protocol": (
@@ -193,7 +133,7 @@ FAULTS: Mapping[str, tuple[DoctorFacts, Severity, str | None, str]] = {
         "KRaft brokers cannot use it",
     ),
     "gone-settings": (
-        ready(kafka=all_brokers(written="log.message.format.version")), Severity.WARNING, None,
+        healthy(kafka=all_brokers(written="log.message.format.version")), Severity.WARNING, None,
         "broker 1 (log.message.format.version)",
     ),
     "small-segments": (set_to(log_segment_bytes="1000"), Severity.WARNING, None, "broker 1 (1000: "),
@@ -210,14 +150,6 @@ BOTH_FIND = {"left-behind": "old-release"}
 """A release that leaves something behind is an old one, too."""
 
 
-def ids_of(report: DoctorReport) -> list[str]:
-    return [finding.id for finding in report.findings]
-
-
-def examined(facts: DoctorFacts) -> DoctorReport:
-    return examine_for_kraft(facts)
-
-
 def test_every_rule_has_a_case_that_it_finds() -> None:
     assert list(FAULTS) == [rule.id for rule in MIGRATION_RULES]
 
@@ -226,7 +158,7 @@ def test_every_rule_has_a_case_that_it_finds() -> None:
 def test_what_stands_in_the_way_is_found_by_its_rule_alone(rule: str) -> None:
     facts, severity, code, words = FAULTS[rule]
 
-    [finding] = [finding for finding in examined(facts).findings if finding.id != BOTH_FIND.get(rule)]
+    [finding] = [finding for finding in examine_for_kraft(facts).findings if finding.id != BOTH_FIND.get(rule)]
 
     assert (finding.id, finding.severity, finding.code) == (rule, severity, code)
     assert words in finding.message
@@ -234,7 +166,7 @@ def test_what_stands_in_the_way_is_found_by_its_rule_alone(rule: str) -> None:
 
 
 def test_where_nothing_stands_in_the_way_the_report_says_so_with_the_way_to_go() -> None:
-    report = examined(ready())
+    report = examine_for_kraft(healthy())
 
     assert (report.findings, report.rules_not_applied, report.has_errors) == ((), (), False)
     assert doctor_text(report).splitlines()[-1] == (
@@ -245,14 +177,17 @@ def test_where_nothing_stands_in_the_way_the_report_says_so_with_the_way_to_go()
 
 
 def test_a_notice_does_not_stand_in_the_way_and_a_warning_does() -> None:
-    noticed, warned = examined(FAULTS["zookeeper-authorizer"][0]), examined(FAULTS["control-plane"][0])
+    noticed, warned = (
+        examine_for_kraft(FAULTS["zookeeper-authorizer"][0]),
+        examine_for_kraft(FAULTS["control-plane"][0]),
+    )
 
     assert "Nothing stands in the way of a migration to KRaft, 1 notice; " in doctor_text(noticed)
     assert "Nothing stands" not in doctor_text(warned)
 
 
 def test_what_could_not_be_read_is_said_and_nothing_is_called_clean() -> None:
-    report = examined(without("zookeeper"))
+    report = examine_for_kraft(without("zookeeper"))
 
     assert "hidden-znodes" not in report.rules_not_applied
     assert "left-over-migration" in report.rules_not_applied
@@ -261,7 +196,7 @@ def test_what_could_not_be_read_is_said_and_nothing_is_called_clean() -> None:
 
 
 def test_an_old_cluster_is_led_over_the_last_release_with_zookeeper() -> None:
-    report = examined(ready(kafka=all_brokers(release=Release(2, 5))))
+    report = examine_for_kraft(healthy(kafka=all_brokers(release=Release(2, 5))))
 
     assert report.facts["way"].startswith("upgrade to 3.9, migrate with 3.9, then upgrade to 4.0 or later")
     assert "Java 17" in report.facts["way"]
@@ -271,7 +206,7 @@ def test_an_old_cluster_is_led_over_the_last_release_with_zookeeper() -> None:
 
 
 def test_a_release_that_can_migrate_and_is_not_the_last_one_is_a_warning() -> None:
-    [finding] = examined(ready(kafka=all_brokers(release=Release(3, 7)))).findings
+    [finding] = examine_for_kraft(healthy(kafka=all_brokers(release=Release(3, 7)))).findings
 
     assert (finding.id, finding.severity) == ("old-release", Severity.WARNING)
     assert "3.9 is the release to migrate with" in finding.message
@@ -298,13 +233,15 @@ def test_what_a_release_cannot_take_along_is_named_up_to_the_release_that_can(
     settings = {name.replace(".", "_"): value for name, value in part.items() if "." in name}
     kept_there = {name: value for name, value in part.items() if "." not in name}
 
-    report = examined(ready(kafka=all_brokers(release=parsed, **settings), migration=MigrationFacts(**kept_there)))
+    report = examine_for_kraft(
+        healthy(kafka=all_brokers(release=parsed, **settings), migration=MigrationFacts(**kept_there))
+    )
 
     assert [f.places for f in report.findings if f.id == "left-behind"] == ([(left_behind,)] if left_behind else [])
 
 
 def test_a_migration_that_has_begun_is_one_sentence_and_no_finding() -> None:
-    facts = ready(
+    facts = healthy(
         snapshot=None,
         zookeeper=replace(ZOOKEEPER, migration="begun"),
         migration=MigrationFacts(kraft_controller=3000),
@@ -312,7 +249,7 @@ def test_a_migration_that_has_begun_is_one_sentence_and_no_finding() -> None:
         unread={"snapshot": UnsupportedTargetError("a KRaft controller rules")},
     )
 
-    report = examined(facts)
+    report = examine_for_kraft(facts)
 
     assert (report.findings, report.has_errors) == ((), False)
     assert "the migration has begun" in doctor_text(report)
@@ -320,14 +257,14 @@ def test_a_migration_that_has_begun_is_one_sentence_and_no_finding() -> None:
 
 
 def test_marks_of_a_migration_that_no_broker_knows_of_are_left_over_and_no_reason_to_use_the_brokers() -> None:
-    facts = ready(
+    facts = healthy(
         snapshot=None,
         zookeeper=replace(ZOOKEEPER, migration="begun"),
         migration=MigrationFacts(kraft_controller=3000),
         unread={"snapshot": UnsupportedTargetError("a KRaft controller rules; set source: kafka")},
     )
 
-    [finding] = examined(facts).findings
+    [finding] = examine_for_kraft(facts).findings
 
     assert (finding.id, finding.places) == ("left-over-migration", ("/controller", "/migration"))
     assert "delete /controller and delete /migration" in finding.fix
@@ -343,7 +280,7 @@ def test_under_kraft_the_report_is_one_sentence() -> None:
 
 
 def test_the_old_authorizer_is_a_warning_because_brokers_of_the_bridge_lack_it() -> None:
-    [finding] = examined(set_to(authorizer_class_name="kafka.security.auth.SimpleAclAuthorizer")).findings
+    [finding] = examine_for_kraft(set_to(authorizer_class_name="kafka.security.auth.SimpleAclAuthorizer")).findings
 
     assert (finding.id, finding.severity) == ("zookeeper-authorizer", Severity.WARNING)
     assert "gone since Kafka 3.0" in finding.message
@@ -352,9 +289,9 @@ def test_the_old_authorizer_is_a_warning_because_brokers_of_the_bridge_lack_it()
 @pytest.mark.parametrize("setting", GONE_SETTINGS)
 def test_a_gone_setting_is_found_where_somebody_wrote_it_and_not_as_a_default(setting: str) -> None:
     default = set_to(**{setting.replace(".", "_"): "1"})
-    [finding] = examined(ready(kafka=all_brokers(written=setting))).findings
+    [finding] = examine_for_kraft(healthy(kafka=all_brokers(written=setting))).findings
 
-    assert examined(default).findings == ()
+    assert examine_for_kraft(default).findings == ()
     assert (finding.id, len(finding.places)) == ("gone-settings", 3)
     assert GONE_SETTINGS[setting] in finding.places[0]
 
@@ -362,4 +299,4 @@ def test_a_gone_setting_is_found_where_somebody_wrote_it_and_not_as_a_default(se
 def test_a_topic_that_is_being_deleted_may_lack_states() -> None:
     going = world(healthy_topic(states={}), deleting={"orders": 1_000})
 
-    assert ids_of(examined(going)) == ["pending-deletion"]
+    assert ids_of(examine_for_kraft(going)) == ["pending-deletion"]

@@ -12,17 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fakes.builders import NOW, live_topic, round_robin, snapshot
+from fixtures.planning import plan_of
 from topicops.features.files.authoring.drafts import ImportResult, draft_import
 from topicops.features.files.authoring.importable import ImportInputs, TopicOwners
 from topicops.features.shared.writer import document_of
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
 from topicops.model.errors import SpecError
-from topicops.model.plans.delta import desired_row, live_row
 from topicops.model.plans.plan import ChangeSet
 from topicops.model.specs.document import Tree
 from topicops.model.specs.topic_config import TOPIC_CONFIGS
-from topicops.steps.planning.diff import DriftKind, diff, drift
-from topicops.steps.planning.plan import plan
+from topicops.steps.planning.diff import DriftKind, drift
 from topicops.steps.specs.validate import Validated, validate
 
 READ = partial(document_of, Path("topics"))
@@ -66,8 +65,7 @@ def profiles_of(texts: Mapping[str, str]) -> list[str]:
 
 def planned(validated: Validated, live: ClusterSnapshot) -> ChangeSet:
     environment, desired = validated.require()
-    delta = diff(map(desired_row, desired.topics.values()), map(live_row, live.topics.values()))
-    return plan(desired, live, delta, environment, now=NOW)
+    return plan_of(desired, live, environment)
 
 
 # ---- any cluster ----
