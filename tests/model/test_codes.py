@@ -30,6 +30,7 @@ def test_every_code_says_what_it_means_how_it_comes_about_and_what_to_do() -> No
     incomplete = [code for code in Code if not (code.meaning and code.cause and code.fix)]
 
     assert incomplete == []
+    assert [code.meaning for code in Code if "`" in code.meaning] == []  # pages and comments show it as it is
     assert [code for code in (*OF_FILES, *OF_RUNS) if not code.example] == []
     assert [code for code in Code if not NUMBER.fullmatch(code)] == []
     assert [*OF_FILES, *OF_RUNS] == sorted([*OF_FILES, *OF_RUNS])

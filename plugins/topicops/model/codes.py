@@ -85,12 +85,12 @@ class Code(StrEnum):
         "Name the field.", "`? [a, b]`.")
     UNREADABLE_FILE = ("TOP115", "not a regular readable file", "A link, a pipe, a device, or a missing permission.",
         "Put a regular, readable file there.", "`orders.yaml` is a link to `../shared/orders.yaml`.")
-    MISPLACED_FILE = ("TOP116", "path outside `topics/` or bad name",
+    MISPLACED_FILE = ("TOP116", "path outside topics/ or bad name",
         "Not `topics/<domain>/<name>.yaml`, or odd characters in it.", "Move or rename the file.",
         "`topics/shop/eu/orders.yaml`: one folder too deep.")
     FILE_NAME_DIFFERS = ("TOP117", "file name differs from topic name", "`orders.yaml` with the name `order`.",
         "Make the two equal.", "`topics/shop/orders.yaml` with `name: order`.")
-    WRONG_EXTENSION = ("TOP118", "extension is not `.yaml`", "`orders.yml`: topicops would not find it.", "Rename it.",
+    WRONG_EXTENSION = ("TOP118", "extension is not .yaml", "`orders.yml`: topicops would not find it.", "Rename it.",
         "`topics/shop/orders.yml`.")
     UTF16 = ("TOP119", "UTF-16/32", "Saved by an editor in another encoding.", "Save it as UTF-8.",
         "A file that starts with the bytes FF FE.")
@@ -110,7 +110,7 @@ class Code(StrEnum):
         "Other than letters, digits, dot, underscore, dash.", "Rename the topic.", "`name: orders/eu`.")
     NAME_TOO_LONG = ("TOP208", "topic name too long", "More than 249 characters.", "Shorten it.",
         "A name of 250 characters.")
-    NAME_OF_FOLDER = ("TOP209", "`.` or `..`", "These mean folders on the brokers' disks.", "Choose another name.",
+    NAME_OF_FOLDER = ("TOP209", "name is . or ..", "These mean folders on the brokers' disks.", "Choose another name.",
         "`name: ..`.")
     RESERVED_NAME = ("TOP210", "reserved or protected name", "`__consumer_offsets`, or a pattern of the environment.",
         "Leave it to its owner.", "`name: __consumer_offsets`.")
