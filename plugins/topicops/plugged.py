@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Protocol
 
-import topicops.features.ask.history.asking
+import topicops.features.ask.history.answers
 import topicops.features.ask.history.recording
 import topicops.features.files.formatting.files
 import topicops.features.spark.engine
@@ -35,7 +35,7 @@ AFTER_RUN: tuple[AfterRun, ...] = (
     topicops.features.ask.history.recording.record,
 )  # fmt: skip
 SINCE: tuple[DriftSince, ...] = (
-    topicops.features.ask.history.asking.shown_drift_since,
+    topicops.features.ask.history.answers.shown_drift_since,
 )  # fmt: skip
 """The first is used."""
 

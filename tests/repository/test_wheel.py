@@ -107,6 +107,6 @@ def test_the_wheel_has_the_first_files_and_the_schemas(wheel: Path) -> None:
     names = set(ZipFile(wheel).namelist())
     assert {
         "topicops/features/files/authoring/first_files/topicops_dags.py",
-        "topicops/schema/topic.v1.json",
-        "topicops/schema/outputs/report.v1.json",
+        "topicops/made_schemas/topic.v1.json",
+        "topicops/made_schemas/outputs/report.v1.json",
     } <= names

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import topicops.features.ask.audit.audited
 import topicops.features.ask.doctor.findings
-import topicops.features.ask.history.asking
+import topicops.features.ask.history.answers
 import topicops.features.ask.history.lines
 import topicops.features.ask.topics.listing
 import topicops.features.ask.why.values
@@ -52,7 +52,7 @@ OUTPUTS: Mapping[str, JsonOutput] = {
     "rack-losses": JsonOutput(topicops.features.rehearse.losses.RackLosses, ("rehearse",)),
     "import": JsonOutput(topicops.features.files.authoring.drafts.ImportResult, ("import",)),
     "undo": JsonOutput(topicops.features.undo.values.Undo, ("undo",)),
-    "history": JsonOutput(topicops.features.ask.history.asking.History, ("drift", "history topic", "history quality")),
+    "history": JsonOutput(topicops.features.ask.history.answers.History, ("drift", "history topic", "history quality")),
     "audit-runs": JsonOutput(topicops.features.ask.audit.audited.AuditedRuns, ("audit runs",)),
     "audit-lines": JsonOutput(topicops.features.ask.audit.audited.AuditedLines, ("audit topic", "audit run")),
     "audit-check": JsonOutput(topicops.features.ask.audit.audited.CheckedLogs, ("audit verify",)),

@@ -34,7 +34,7 @@ TEXTS = sorted(
 FIELDS_AND_CONFIGS: list[str] = sorted(
     {
         name
-        for file in resources.files("topicops").joinpath("schema").iterdir()
+        for file in resources.files("topicops").joinpath("made_schemas").iterdir()
         if file.is_file() and file.name != "plan.v1.json"
         for part in json.loads(file.read_text(encoding="utf-8"))["$defs"].values()
         for name in part["properties"]

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from fakes.builders import environment
-from topicops.features.ask.history.asking import History, spans_text, topic_text
+from topicops.features.ask.history.answers import History, spans_text, topic_text
 from topicops.features.ask.history.lines import (
     Difference,
     FailingRule,

@@ -17,13 +17,13 @@ FILES = {**spec_files(), **output_files()}
 @pytest.mark.parametrize("kind", FILES)
 def test_the_schema_of_the_package_is_current(kind: str) -> None:
     """Renew it: topicops schema KIND > FILE, as `topicops schema` names the file."""
-    packaged = resources.files("topicops").joinpath("schema", FILES[kind]).read_text(encoding="utf-8")
+    packaged = resources.files("topicops").joinpath("made_schemas", FILES[kind]).read_text(encoding="utf-8")
 
     assert packaged == rendered(kind) + "\n"
 
 
 def test_the_package_holds_no_other_schema() -> None:
-    folder = Path(str(resources.files("topicops").joinpath("schema")))
+    folder = Path(str(resources.files("topicops").joinpath("made_schemas")))
 
     assert {str(path.relative_to(folder)) for path in folder.rglob("*.json")} == set(FILES.values())
 

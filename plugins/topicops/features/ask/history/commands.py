@@ -25,7 +25,7 @@ def topic_command(
     output: TextOrJsonOption = "text",
 ) -> None:
     """Print all differences of a topic, the quality rules that it broke, and the changes that runs made."""
-    from topicops.features.ask.history.asking import topic_history, topic_text
+    from topicops.features.ask.history.answers import topic_history, topic_text
     from topicops.model.json_types import json_text
 
     found = topic_history(one_environment(environment, topics), name)
@@ -43,7 +43,7 @@ def quality_command(
     output: TextOrJsonOption = "text",
 ) -> None:
     """Print when each quality rule began to fail, and when it held again."""
-    from topicops.features.ask.history.asking import quality_since, spans_text
+    from topicops.features.ask.history.answers import quality_since, spans_text
     from topicops.model.json_types import json_text
 
     found = quality_since(one_environment(environment, topics), since)

@@ -21,7 +21,7 @@ def schema_command(
     if kind is not None:
         print_result(rendered(kind))
         return
-    folder = resources.files("topicops").joinpath("schema")
+    folder = resources.files("topicops").joinpath("made_schemas")
     for title, files in (("Files that people write", spec_files()), ("Outputs for programs", output_files())):
         print_result(f"{title}:")
         for name, file in files.items():
