@@ -10,12 +10,10 @@ from hypothesis import settings
 pytest_plugins = [
     "fixtures.zookeeper",
     "fixtures.secured_zookeeper",
-    "fixtures.old_zookeeper",
     "fixtures.ensemble",
     "fixtures.cluster",
     "fixtures.release_table",
     "fixtures.guarded_broker",
-    "fixtures.secured_broker",
     "fixtures.spark",
     "fixtures.workspace",
     "fixtures.simulated",
