@@ -13,8 +13,7 @@ import pytest
 from confluent_kafka import TopicCollection
 from confluent_kafka.admin import NewTopic
 
-from fixtures.admin import new_admin
-from fixtures.live import cluster_spec, look, spec_by_brokers, until
+from fixtures.live import cluster_spec, look, new_admin, spec_by_brokers, until
 from fixtures.workspace import Ended, Workspace
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.model.cluster.snapshot import LogDirectories

@@ -12,8 +12,7 @@ from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re
 )
 
 from fakes.changes import create_topic
-from fixtures.admin import new_admin
-from fixtures.live import look, until
+from fixtures.live import look, new_admin, until
 from fixtures.proxy import BrokerProxies
 from topicops.edges.kafka.admin import KafkaAdmin
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions

@@ -13,9 +13,9 @@ from confluent_kafka.admin import (
 )
 
 from fakes.changes import create_topic
-from fixtures.admin import new_admin
 from fixtures.certificates import Authority, Identity
 from fixtures.cluster import running
+from fixtures.live import new_admin
 from topicops.edges.kafka.admin import KafkaAdmin
 from topicops.edges.kafka.clients.confluent import require_clients
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
