@@ -283,9 +283,8 @@ def test_the_drift_of_a_fleet_is_that_of_each_environment_and_so_are_its_quality
         run = open_run(environment=environment, topics=folder.topics, group="cli", run_id="looked", part=environment)
         assert run.store.read_value("quality-before.json", QualityReport).results == wanted
         assert run.store.read_text("drift.json") == own.store.read_text("drift.json")
-        assert json.loads(run.store.read_text("drift.json")) == json.loads(
-            json_text(live_drift(unrecorded(folder, environment)))
-        )
+        now = open_run(environment=environment, topics=folder.topics, group="cli", run_id="never-made")
+        assert json.loads(run.store.read_text("drift.json")) == json.loads(json_text(live_drift(now)))
         assert run.store.has("plan.json")
 
 
@@ -382,7 +381,3 @@ def test_verify_checks_each_cluster_as_alone(folder: FleetFolder, capsys: pytest
 
     found = {row["environment"]: row["exit_status"] for row in json.loads(capsys.readouterr().out)["environments"]}
     assert (status, found) == (8, {"one": alone, "nowhere": 8})
-
-
-def unrecorded(folder: FleetFolder, environment: str) -> EnvironmentRun:
-    return open_run(environment=environment, topics=folder.topics, group="cli", run_id="never-made")

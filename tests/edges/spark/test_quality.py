@@ -21,7 +21,7 @@ from fixtures.spark_rows import written
 from topicops.features.quality.edges.evaluation import listed_frames, partition_frames, spec_frames, topic_frames
 from topicops.features.quality.rules import AFTER, BEFORE, LAYOUTS, RULES, Afterwards, RowKind, Rule
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic, PartitionState
-from topicops.model.runs.results import FailingRow, QualityResult
+from topicops.model.runs.results import QualityResult
 from topicops.model.specs.desired import Desired
 
 CheckQuality = Callable[..., tuple[QualityResult, ...]]
@@ -161,10 +161,6 @@ def sick(spark: SparkSession, check_quality: CheckQuality) -> Results:
     return by_rule((*check_quality(spark, "before", before), *after))
 
 
-def key_of(rule: Rule, example: FailingRow) -> Key:
-    return tuple(example.row[column] for column in LAYOUTS[rule.kind].key)
-
-
 def test_every_rule_has_a_planted_fault() -> None:
     assert [rule.id for rule in RULES] == list(FAULTS)
     assert len(BEFORE) + len(AFTER) == len(RULES) == 27
@@ -185,7 +181,8 @@ def test_a_rule_holds_in_a_healthy_world(healthy: Results, rule: Rule) -> None:
 def test_a_rule_fails_on_its_planted_fault_and_names_just_those_rows(sick: Results, rule: Rule) -> None:
     result = sick[rule.id]
     assert not result.success
-    assert [key_of(rule, example) for example in result.examples] == FAULTS[rule.id]
+    keys = [tuple(example.row[column] for column in LAYOUTS[rule.kind].key) for example in result.examples]
+    assert keys == FAULTS[rule.id]
     shown = {column.rpartition(" AS ")[2] for column in rule.shows.split(", ")} - {""}
     assert all(example.row.keys() >= shown for example in result.examples)
 
