@@ -14,8 +14,7 @@ import httpx
 import pytest
 
 from fixtures.browser import NO_CHROMIUM, Browser, is_installed
-from fixtures.rich_plan import rich_plan
-from fixtures.run_pages import write_run
+from fixtures.rich_plan import rich_plan, write_run
 from fixtures.topic_index import write_index
 from topicops.features.topic_pages.on_airflow import VIEW
 from topicops.on_airflow.names import PLAN_ROUTE, PREFIX, QUALITY_ROUTE

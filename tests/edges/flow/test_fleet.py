@@ -28,7 +28,7 @@ from topicops.features.fleet.values import EnvironmentResult, FleetReport, Stand
 from topicops.features.quality import judging
 from topicops.features.spark.engine import SPARK
 from topicops.flow import planning, single_steps
-from topicops.flow.runs.run import EnvironmentRun, open_run
+from topicops.flow.runs.run import open_run
 from topicops.model.errors import TopicopsError
 from topicops.model.json_types import json_text
 from topicops.model.runs.results import QualityReport
