@@ -14,9 +14,8 @@ from airflow.sdk.exceptions import AirflowFailException, AirflowSkipException
 
 from fixtures.answered_run import answer as answer_with
 from fixtures.answered_run import answered, approval_task, ask, run_of
-from fixtures.scripted_flow import DELETE, OTHER_DELETE, ScriptedFlow, digest
+from fixtures.scripted_flow import DELETE, OTHER_DELETE, ScriptedFlow, ScriptedTask, context, digest
 from fixtures.scripted_flow import site as scripted_site
-from fixtures.scripted_task import ScriptedTask, context
 from topicops.edges.home.memories import HELD
 from topicops.features.ask.history.file import read_history
 from topicops.flow import single_steps

@@ -10,8 +10,7 @@ from airflow.sdk import Context
 from airflow.sdk.execution_time.context import OutletEventAccessors
 
 from fakes import builders
-from fixtures.scripted_flow import CREATE, DELETE, ScriptedFlow, site
-from fixtures.scripted_task import ScriptedTask, context
+from fixtures.scripted_flow import CREATE, DELETE, ScriptedFlow, ScriptedTask, context, site
 from topicops.model.plans.changes import Action
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
 from topicops.on_airflow import topic_asset, topics_alias

@@ -3,21 +3,76 @@
 from __future__ import annotations
 
 import shutil
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 from urllib.parse import quote
 
 import httpx
 import pytest
 
 from fixtures.browser import NO_CHROMIUM, Browser, is_installed
-from fixtures.path_proxy import PathProxy
-from fixtures.rich_plan import rich_plan
-from fixtures.run_pages import write_run
+from fixtures.rich_plan import rich_plan, write_run
 from fixtures.topic_index import write_index
 from topicops.features.topic_pages.on_airflow import VIEW
 from topicops.on_airflow.names import PLAN_ROUTE, PREFIX, QUALITY_ROUTE
 from topicops_local.airflow import LocalAirflow, start_airflow, wait_for_dags
 from topicops_local.airflow_client import LocalAirflowClient
+
+_OWN = frozenset({"connection", "content-encoding", "content-length", "host", "transfer-encoding"})
+"""Headers that belong to one connection."""
+
+
+class PathProxy:
+    """Passes what is below ``path``, which has no slash at its end, to ``target``, and answers 404 to the rest."""
+
+    def __init__(self, path: str, target: str = "") -> None:
+        self.path, self.target = path, target
+        self.refused: list[str] = []
+        """The paths that it did not pass."""
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self.url = f"http://127.0.0.1:{self._server.server_port}{path}"
+
+    def __enter__(self) -> Self:
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+    def _handler(self) -> type[BaseHTTPRequestHandler]:
+        proxy = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def _pass(self) -> None:
+                if not self.path.startswith(f"{proxy.path}/"):
+                    proxy.refused.append(self.path)
+                    self.send_error(404)
+                    return
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                headers = [(name, text) for name, text in self.headers.items() if name.lower() not in _OWN]
+                with httpx.Client(trust_env=False, timeout=60.0) as http:
+                    answer = http.request(self.command, f"{proxy.target}{self.path}", headers=headers, content=body)
+                self.send_response(answer.status_code)
+                for name, text in answer.headers.multi_items():
+                    if name.lower() not in _OWN:
+                        self.send_header(name, text)
+                self.send_header("Content-Length", str(len(answer.content)))
+                self.end_headers()
+                self.wfile.write(answer.content)
+
+            do_DELETE = do_GET = do_HEAD = do_PATCH = do_POST = do_PUT = _pass  # noqa: N815  the names of http.server
+
+            def log_message(self, *_: object) -> None:
+                """Nothing: a test says what it sees."""
+
+        return Handler
+
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PIPELINE = "topic_pipeline_local"

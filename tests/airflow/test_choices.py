@@ -11,8 +11,7 @@ from airflow.sdk.exceptions import AirflowSkipException
 
 from fakes import builders
 from fixtures.answered_run import answer, approval_task, ask, run_of
-from fixtures.scripted_flow import DELETE, OTHER_DELETE, ScriptedFlow, digest, site
-from fixtures.scripted_task import ScriptedTask, context
+from fixtures.scripted_flow import DELETE, OTHER_DELETE, ScriptedFlow, ScriptedTask, context, digest, site
 from topicops.edges.home.memories import HELD, REJECTIONS
 from topicops.flow.runs.memory import read_rejections
 from topicops.flow.runs.questions import read_question

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from airflow.sdk.exceptions import AirflowFailException
 
-from fixtures.scripted_flow import CREATE, DELETE, ScriptedFlow, digest, site
-from fixtures.scripted_task import ScriptedRun, ScriptedTask, context
+from fixtures.scripted_flow import CREATE, DELETE, ScriptedFlow, ScriptedRun, ScriptedTask, context, digest, site
 from topicops.flow.runs.memory import read_held
 from topicops.on_airflow.site import Site
 from topicops.on_airflow.tasks import changes, pipeline

@@ -14,8 +14,8 @@ from confluent_kafka.admin import NewPartitions
 
 from fixtures.guarded_broker import GuardedBroker
 from fixtures.live import cluster_spec, look
-from fixtures.scripted_task import ScriptedRun, ScriptedTask, context
-from fixtures.spec_documents import write_environment, write_topic
+from fixtures.scripted_flow import ScriptedRun, ScriptedTask, context
+from fixtures.spec_folder import write_environment, write_topic
 from topicops.flow import single_steps
 from topicops.flow.engines import DiffEngine
 from topicops.flow.runs.run import EnvironmentRun

@@ -16,7 +16,7 @@ from airflow.sdk import get_current_context
 from fixtures.guarded_broker import GuardedBroker
 from fixtures.live import look
 from fixtures.quality import quality_report
-from fixtures.spec_documents import write_environment, write_topic
+from fixtures.spec_folder import write_environment, write_topic
 from topicops.features.quality import judging
 from topicops.flow import single_steps
 from topicops.flow.engines import DiffEngine

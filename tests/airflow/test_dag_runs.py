@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 from airflow.sdk import DAG
 
 from fakes import builders
-from fixtures.person import nothing_happens, person
 from fixtures.scripted_flow import CREATE, DELETE, OTHER_DELETE, ScriptedFlow, digest, failed_rule, report_of, site
 from topicops.edges.home.memories import HELD
 from topicops.flow.runs.memory import question_name, read_held
@@ -22,6 +23,83 @@ from topicops.model.runs.memories import HeldSet
 from topicops.model.runs.results import Quiet
 from topicops.on_airflow.dags.environment_dags import approval_dag, drift_dag, pipeline_dag
 from topicops.on_airflow.site import Site
+
+ADMIN = {"id": "1", "name": "admin"}
+
+
+def nothing_happens() -> None:
+    """Between the question and its answer."""
+
+
+@contextmanager
+def person(
+    dag_id: str,
+    option: str | None,
+    *,
+    filled: Mapping[str, str] | None = None,
+    meanwhile: Callable[[], None] = nothing_happens,
+) -> Iterator[None]:
+    """Answers the next question of that DAG once it waits; None: lets pass each time limit with which it waits.
+
+    Args:
+        filled: The form beside the buttons.
+    """
+    over = Event()
+    thread = Thread(target=_answer, args=(dag_id, option, filled or {}, meanwhile, over))
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _answer(
+    dag_id: str, option: str | None, filled: Mapping[str, str], meanwhile: Callable[[], None], over: Event
+) -> None:
+    while not _is_asked(dag_id):
+        if over.wait(0.1):
+            return
+    meanwhile()
+    while not over.wait(0.1):
+        if _is_asked(dag_id):  # again: what the task itself writes last may take back the first answer's effect
+            _resume(dag_id, option, filled)
+            over.wait(2.0)
+
+
+def _is_asked(dag_id: str) -> bool:
+    from airflow.utils.session import create_session
+
+    with create_session() as session:
+        return session.scalar(_waiting(dag_id)) is not None
+
+
+def _resume(dag_id: str, option: str | None, filled: Mapping[str, str]) -> None:
+    """As the API does with an answer, and the scheduler when there is none in time."""
+    from airflow.models.hitl import HITLDetail
+    from airflow.models.trigger import handle_event_submit
+    from airflow.sdk import timezone
+    from airflow.triggers.base import TriggerEvent
+    from airflow.utils.session import create_session
+
+    with create_session() as session:
+        ti = session.scalar(_waiting(dag_id))
+        if option is None:
+            event = {"error": "The Human-in-the-loop response timeout has passed.", "error_type": "timeout"}
+        else:
+            asked = session.get(HITLDetail, ti.id)
+            asked.responded_by, asked.responded_at, asked.chosen_options = ADMIN, timezone.utcnow(), [option]
+            asked.params_input = dict(filled)
+            event = asked.as_resume_event_payload()
+        handle_event_submit(TriggerEvent(event), task_instance=ti, session=session)
+
+
+def _waiting(dag_id: str):
+    from airflow.models.taskinstance import TaskInstance
+    from sqlalchemy import select
+
+    return select(TaskInstance).where(TaskInstance.dag_id == dag_id, TaskInstance.state == "awaiting_input")
+
 
 pytestmark = pytest.mark.usefixtures("airflow_database")
 

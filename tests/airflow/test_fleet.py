@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from fixtures.scripted_task import ScriptedTask, context
+from fixtures.scripted_flow import ScriptedTask, context
 from topicops.features.fleet.fleet import Fleet
 from topicops.features.fleet.on_airflow.look import look
 from topicops.features.fleet.values import EnvironmentResult, FleetReport, Standing

@@ -12,8 +12,7 @@ import pytest
 from airflow.sdk import Context, ObjectStoragePath
 from airflow.sdk.exceptions import AirflowFailException
 
-from fixtures.scripted_flow import ScriptedFlow, site
-from fixtures.scripted_task import ScriptedTask, context
+from fixtures.scripted_flow import ScriptedFlow, ScriptedTask, context, site
 from topicops.flow import single_steps
 from topicops.flow.runs.run import Run, open_run
 from topicops.model.errors import ArtifactError

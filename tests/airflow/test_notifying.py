@@ -12,7 +12,7 @@ import pytest
 from airflow.sdk import BaseNotifier, Context
 from airflow.sdk.observability import stats
 
-from fixtures.scripted_task import ScriptedTask, context
+from fixtures.scripted_flow import ScriptedTask, context
 from topicops.features.notify.on_airflow import notifiers_of_setting, tell
 from topicops.features.notify.told import Telling, telling_of_answer
 from topicops.flow.runs.run import EnvironmentRun, open_run

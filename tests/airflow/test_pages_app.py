@@ -12,8 +12,7 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 
-from fixtures.rich_plan import rich_plan
-from fixtures.run_pages import NOW, write_run
+from fixtures.rich_plan import NOW, rich_plan, write_run
 from fixtures.topic_index import write_index
 from topicops.model.plans.plan import GateWord
 from topicops.model.runs.memories import Rejection

@@ -17,8 +17,7 @@ import pytest
 from fakes.builders import NOW
 from fixtures.any_plan import with_words
 from fixtures.browser import NO_CHROMIUM, Browser, is_installed
-from fixtures.rich_plan import rich_plan
-from fixtures.run_pages import HOSTILE, write_run
+from fixtures.rich_plan import HOSTILE, rich_plan, write_run
 from fixtures.topic_index import write_index
 from topicops.edges.home.artifacts import ArtifactStore
 from topicops.edges.home.memories import HELD

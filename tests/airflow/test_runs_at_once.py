@@ -3,18 +3,61 @@
 from __future__ import annotations
 
 import logging
+import os
+import pwd
+import shutil
+import subprocess
+import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
 from fixtures.airflow_story import RUN_S, Story, airflow_stories, remove_topics
-from fixtures.postgresql import NO_POSTGRESQL, postgresql
 from fixtures.topic_project import TOPIC
 from topicops.features.shared.airflow_client import AirflowError
 from topicops_local.airflow_client import LocalAirflowClient
 from topicops_local.cluster import LocalCluster
+from topicops_local.processes import free_port
+
+PROGRAMS = max(Path("/usr/lib/postgresql").glob("*/bin"), default=Path("/usr/bin"))
+"""Where Debian puts them, of the newest release; elsewhere on the path."""
+MISSING = "" if (PROGRAMS / "initdb").exists() else "no PostgreSQL on this machine: apt-get install postgresql"
+NO_POSTGRESQL = MISSING or (
+    "" if find_spec("psycopg2") and find_spec("asyncpg") else "Airflow here has no drivers: psycopg2-binary, asyncpg"
+)
+"""Why no test can use it; empty if one can."""
+
+
+@contextmanager
+def postgresql() -> Iterator[str]:
+    """SQLAlchemy's address of an empty database; the server is stopped at the end."""
+    port = free_port()
+    as_user: tuple[str, ...] = ()
+    folder = Path(tempfile.mkdtemp(prefix="topicops-postgresql-"))  # where the server's own user may go too
+    if not os.getuid():  # PostgreSQL refuses to run as root
+        account = pwd.getpwnam("postgres")
+        os.chown(folder, account.pw_uid, account.pw_gid)
+        as_user = ("setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups")
+
+    def run(program: str, *arguments: str) -> None:
+        command = [*as_user, str(PROGRAMS / program), *arguments]
+        subprocess.run(command, cwd=folder, check=True, timeout=120, stdout=subprocess.DEVNULL)
+
+    data, place = f"{folder}/data", f"-h 127.0.0.1 -p {port} -k {folder}"
+    try:
+        run("initdb", "--pgdata", data, "--auth", "trust", "--username", "airflow", "--no-sync")
+        run("pg_ctl", "--pgdata", data, "--log", f"{folder}/log", "--options", place, "-w", "start")
+        run("createdb", "--host", "127.0.0.1", "--port", str(port), "--username", "airflow", "airflow")
+        yield f"postgresql+psycopg2://airflow@127.0.0.1:{port}/airflow"
+    finally:
+        run("pg_ctl", "--pgdata", data, "--mode", "immediate", "-w", "stop")
+        shutil.rmtree(folder, ignore_errors=True)
+
 
 logger = logging.getLogger(__name__)
 

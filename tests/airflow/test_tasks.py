@@ -24,13 +24,15 @@ from fixtures.scripted_flow import (
     DELETE,
     OTHER_DELETE,
     ScriptedFlow,
+    ScriptedRun,
+    ScriptedTask,
+    context,
     digest,
     failed_rule,
     quality_rule,
     report_of,
     site,
 )
-from fixtures.scripted_task import ScriptedRun, ScriptedTask, context
 from topicops.edges.home.journal import FileJournal
 from topicops.edges.home.memories import HELD, MemoryFile
 from topicops.features.ask.history.file import read_history

@@ -11,9 +11,8 @@ import pytest
 from airflow.sdk import BaseNotifier, Context
 from confluent_kafka import ElectionType
 
-from fixtures.admin import new_admin
 from fixtures.cluster import running
-from fixtures.live import look, until
+from fixtures.live import look, new_admin, until
 from fixtures.topic_project import TOPIC, Project
 from topicops.on_airflow.dags.environment_dags import pipeline_dag
 from topicops.on_airflow.site import Options, Site

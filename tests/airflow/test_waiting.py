@@ -13,8 +13,7 @@ from airflow.sdk import BaseNotifier, Context
 from airflow.sdk.exceptions import AirflowSkipException, TaskAwaitingInput
 
 from fixtures.answered_run import answer, answered, run_of
-from fixtures.scripted_flow import DELETE, OTHER_DELETE, ScriptedFlow, digest, site
-from fixtures.scripted_task import ScriptedTask, context
+from fixtures.scripted_flow import DELETE, OTHER_DELETE, ScriptedFlow, ScriptedTask, context, digest, site
 from topicops.edges.home.memories import HELD
 from topicops.flow.runs.questions import read_answer
 from topicops.model.errors import UsageError

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from fakes.builders import NOW
-from fixtures.scripted_flow import ScriptedFlow, report_of, site
-from fixtures.scripted_task import ScriptedTask, context
+from fixtures.scripted_flow import ScriptedFlow, ScriptedTask, context, report_of, site
 from topicops.flow.runs.memory import NEVER_S, age_of_newest_good, note_newest_good
 from topicops.flow.runs.run import open_run
 from topicops.model.runs.results import Quiet

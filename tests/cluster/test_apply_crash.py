@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from fixtures.admin import new_admin
-from fixtures.live import cluster_spec, create_topics, look, remove_topics, until
+from fixtures.live import cluster_spec, create_topics, look, new_admin, remove_topics, until
 from fixtures.workspace import Workspace
 from topicops.flow import planning, single_steps
 from topicops.flow.runs.run import EnvironmentRun, open_run

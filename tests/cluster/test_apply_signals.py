@@ -14,9 +14,8 @@ from pathlib import Path
 import pytest
 
 from fixtures import kill_points
-from fixtures.admin import new_admin
 from fixtures.killable import with_tests_on_path
-from fixtures.live import cluster_spec, is_stopped, look, remove_topics, until
+from fixtures.live import cluster_spec, is_stopped, look, new_admin, remove_topics, until
 from fixtures.workspace import Workspace
 from topicops.edges.home.audit_files import read_audit_log
 from topicops.edges.home.journal import open_intents, read_journal

@@ -13,10 +13,9 @@ import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
 
-from fixtures.admin import new_admin
 from fixtures.cluster import running
 from fixtures.group_members import consumer
-from fixtures.live import cluster_spec, create_topics, look, remove_topics, until
+from fixtures.live import cluster_spec, create_topics, look, new_admin, remove_topics, until
 from fixtures.workspace import Workspace
 from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections
 from topicops.edges.kafka.clients.settings import Deadline

@@ -12,9 +12,8 @@ import pytest
 from confluent_kafka import Producer, TopicPartition
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, OffsetSpec, ResourceType
 
-from fixtures.admin import new_admin
 from fixtures.edited_plans import edit_plan
-from fixtures.live import cluster_spec, create_topics, spec_by_brokers, until
+from fixtures.live import cluster_spec, create_topics, new_admin, spec_by_brokers, until
 from fixtures.workspace import Workspace
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.model.plans.changes import GateWord

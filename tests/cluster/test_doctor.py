@@ -20,9 +20,8 @@ from confluent_kafka.admin import (
 from kazoo.client import KazooClient
 from kazoo.security import make_acl
 
-from fixtures.admin import new_admin
 from fixtures.cluster import running
-from fixtures.live import cluster_spec, create_topics, look, tree_of, until, zookeeper
+from fixtures.live import cluster_spec, create_topics, look, new_admin, tree_of, until, zookeeper
 from fixtures.workspace import Ended, Workspace
 from topicops_local.cluster import LocalCluster
 from topicops_local.state import read_state, write_state

@@ -13,8 +13,7 @@ import pytest
 from confluent_kafka import TopicCollection
 from confluent_kafka.admin import NewTopic
 
-from fixtures.admin import new_admin
-from fixtures.live import cluster_spec, look, spec_by_brokers, until
+from fixtures.live import cluster_spec, look, new_admin, spec_by_brokers, until
 from fixtures.workspace import Ended, Workspace
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.model.cluster.snapshot import LogDirectories
@@ -46,14 +45,11 @@ class HalfDead:
 
         A create is answered before the brokers make the logs; a disk without a log of the topic takes no replica along.
         """
-        until(lambda: all(self.has_log(partition) for partition in range(4)))
+        until(lambda: all(any(self.disk.parent.glob(f"*/orders-{partition}")) for partition in range(4)))
         shutil.move(self.disk, self.disk.with_name("away"))
         self.disk.write_text("")
         self.make("noticed", *[(BROKER,)] * 4)
         until(lambda: self.told().failed == (str(self.disk),))
-
-    def has_log(self, partition: int) -> bool:
-        return any(self.disk.parent.glob(f"*/orders-{partition}"))
 
     def told(self) -> LogDirectories:
         """Return the broker's answer, once it gives one: while a disk fails it may be silent for seconds."""

@@ -11,9 +11,8 @@ import pytest
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 from kazoo.client import KazooClient
 
-from fixtures.admin import new_admin
 from fixtures.cluster import running
-from fixtures.live import cluster_spec, create_topics, look, until, zookeeper
+from fixtures.live import cluster_spec, create_topics, look, new_admin, until, zookeeper
 from fixtures.workspace import Ended, Workspace
 from topicops_local.cluster import LocalCluster
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import pty
 import re
 import shutil
+import subprocess
 import sys
+import termios
+import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -13,9 +19,61 @@ from confluent_kafka.admin import NewTopic
 
 from fixtures.live import create_topics
 from fixtures.page_commands import blocks_of, without_comment
-from fixtures.terminal import Terminal
 from fixtures.wheel import clean_environment, run
 from topicops_local.cluster import LocalCluster
+
+END_OF_INPUT = "\x04"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terminal:
+    """One of eighty columns, and a person who types one line after the other."""
+
+    folder: Path
+    environment: Mapping[str, str]
+    seconds: list[tuple[str, float]] = field(default_factory=list)
+    """What each line took, in order."""
+
+    def type(self, line: str, *, answer: str = "") -> str:
+        """What the line shows on both streams; it must succeed.
+
+        Args:
+            answer: To its only question; empty: Enter alone.
+        """
+        person, program = pty.openpty()
+        _without_echo(program)
+        os.write(person, f"{answer}\n{END_OF_INPUT}".encode())
+        began = time.monotonic()
+        words = ["bash", "-c", line]
+        process = subprocess.Popen(
+            words, cwd=self.folder, env=self.environment, stdin=program, stdout=program, stderr=program
+        )
+        os.close(program)
+        try:
+            shown = b"".join(_parts(person)).decode().replace("\r\n", "\n")
+            status = process.wait()
+        finally:
+            process.kill()
+            os.close(person)
+        self.seconds.append((line, time.monotonic() - began))
+        assert status == 0, f"{line}\n{shown}"
+        return shown
+
+
+def _without_echo(program: int) -> None:
+    settings = termios.tcgetattr(program)
+    settings[3] &= ~termios.ECHO
+    termios.tcsetattr(program, termios.TCSANOW, settings)
+
+
+def _parts(person: int) -> Iterator[bytes]:
+    """What is shown, until the last program that has the terminal ends: Linux then answers with an error."""
+    while True:
+        try:
+            yield os.read(person, 1 << 16)
+        except OSError:
+            return
+
 
 pytestmark = pytest.mark.soak
 

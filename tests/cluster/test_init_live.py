@@ -11,8 +11,7 @@ import pytest
 import yaml
 from confluent_kafka.admin import NewTopic
 
-from fixtures.admin import new_admin
-from fixtures.live import create_topics, remove_topics
+from fixtures.live import create_topics, new_admin, remove_topics
 from topicops import cli
 from topicops.features.files.authoring.first_environment import FIRST_TOPICS
 from topicops_local.cluster import LocalCluster

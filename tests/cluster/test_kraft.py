@@ -10,8 +10,7 @@ import pytest
 from confluent_kafka.admin import NewTopic
 from typer.testing import CliRunner
 
-from fixtures.admin import new_admin
-from fixtures.live import spec_by_brokers, until
+from fixtures.live import new_admin, spec_by_brokers, until
 from fixtures.workspace import Workspace
 from topicops.edges.kafka.questions.broker_views import BrokerViews
 from topicops.edges.kafka.reader import KafkaReader

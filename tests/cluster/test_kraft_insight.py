@@ -9,9 +9,8 @@ from collections.abc import Iterator
 import pytest
 from confluent_kafka.admin import NewTopic
 
-from fixtures.admin import new_admin
 from fixtures.kafka_tool import described_topics
-from fixtures.live import create_topics, spec_by_brokers, until
+from fixtures.live import create_topics, new_admin, spec_by_brokers, until
 from fixtures.workspace import Workspace
 from topicops_local.cluster import LocalCluster
 

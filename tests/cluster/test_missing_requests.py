@@ -9,8 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 import pytest
 from confluent_kafka.admin import ConfigResource, NewTopic, ResourceType
 
-from fixtures.admin import new_admin
-from fixtures.live import cluster_spec, create_topics, look, remove_topics, spec_by_brokers
+from fixtures.live import cluster_spec, create_topics, look, new_admin, remove_topics, spec_by_brokers
 from fixtures.proxy import BrokerProxies, Fate
 from fixtures.workspace import Workspace
 from topicops_local.cluster import LocalCluster

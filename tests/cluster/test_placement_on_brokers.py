@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import NewPartitions, NewTopic
 
-from fixtures.admin import new_admin
 from fixtures.kafka_tool import kafka_reassign_partitions
-from fixtures.live import cluster_spec, create_topics, look, until
+from fixtures.live import cluster_spec, create_topics, look, new_admin, until
 from fixtures.workspace import Workspace
 from topicops.model.cluster.snapshot import Assignment
 from topicops_local.cluster import LocalCluster

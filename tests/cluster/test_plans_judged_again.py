@@ -11,9 +11,8 @@ import pytest
 import yaml
 from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
 
-from fixtures.admin import new_admin
 from fixtures.edited_plans import edit_plan, resealed
-from fixtures.live import cluster_spec, create_topics, look, remove_topics
+from fixtures.live import cluster_spec, create_topics, look, new_admin, remove_topics
 from fixtures.workspace import Workspace
 from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.plans.changes import ConfigureTopic, CreateTopic, GateWord

@@ -6,8 +6,7 @@ import pytest
 from confluent_kafka.admin import NewTopic
 from pyspark.sql import SparkSession
 
-from fixtures.admin import new_admin
-from fixtures.live import cluster_spec, create_topics, look, until
+from fixtures.live import cluster_spec, create_topics, look, new_admin, until
 from fixtures.store import s3_store
 from fixtures.workspace import Workspace
 from topicops.features.quality import judging

@@ -10,9 +10,8 @@ from pathlib import Path
 import pytest
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
-from fixtures.admin import new_admin
 from fixtures.cluster import running
-from fixtures.live import cluster_spec, create_topics, look, remove_topics, until
+from fixtures.live import cluster_spec, create_topics, look, new_admin, remove_topics, until
 from fixtures.workspace import Workspace
 from topicops.model.cluster.snapshot import LiveTopic
 from topicops_local.cluster import LocalCluster

@@ -45,7 +45,7 @@ def cluster(local_cluster: LocalCluster) -> Iterator[LocalCluster]:
     create_topics(local_cluster.bootstrap_servers, *new)
     local_cluster.stop_broker(STOPPED)
     try:
-        until(lambda: leader_of(local_cluster, "health-gone") == -1)
+        until(lambda: (look(local_cluster).topics["health-gone"].states or {})[0].leader == -1)
         move(local_cluster, "health-moving", [1, STOPPED])
         until(lambda: look(local_cluster).topics["health-moving"].is_reassigning)
         yield local_cluster
@@ -59,10 +59,6 @@ def cluster(local_cluster: LocalCluster) -> Iterator[LocalCluster]:
 def live(cluster: LocalCluster, workspace: Workspace) -> Workspace:
     workspace.cluster = cluster_spec(cluster)
     return workspace
-
-
-def leader_of(cluster: LocalCluster, topic: str) -> int:
-    return (look(cluster).topics[topic].states or {})[0].leader
 
 
 def move(cluster: LocalCluster, topic: str, replicas: list[int]) -> None:

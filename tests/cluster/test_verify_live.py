@@ -19,9 +19,8 @@ from kazoo.client import KazooClient
 from kazoo.protocol.states import ZnodeStat
 
 from fakes.changes import configure_topic, plan_of
-from fixtures.admin import new_admin
 from fixtures.cluster import running
-from fixtures.live import cluster_spec, create_topics, look, until, zookeeper
+from fixtures.live import cluster_spec, create_topics, look, new_admin, until, zookeeper
 from fixtures.workspace import Workspace
 from topicops.edges.kafka.admin import KafkaAdmin
 from topicops.edges.kafka.questions.broker_views import BrokerViews

@@ -18,10 +18,9 @@ import pytest
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import ConfigResource, NewTopic
 
-from fixtures.admin import new_admin
 from fixtures.cluster import running
 from fixtures.kafka_tool import FLAGS
-from fixtures.live import cluster_spec, look, lose, remove_topics, until, zookeeper
+from fixtures.live import cluster_spec, look, lose, new_admin, remove_topics, until, zookeeper
 from fixtures.workspace import Workspace
 from topicops.edges.kafka.questions.broker_views import BrokerViews
 from topicops.features.shared.java import find_java

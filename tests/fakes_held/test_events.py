@@ -9,7 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from fakes.controller.context import ControllerSettings
+from fakes.controller.context import (
+    ControllerSettings,
+    PartitionStatus,
+    ReplicaStatus,
+    partition_may_become,
+    replica_may_become,
+)
 from fakes.controller.controller import Controller
 from fakes.controller.elections import Election
 from fakes.controller.messages import (
@@ -26,12 +32,6 @@ from fakes.controller.messages import (
     UncleanElectionAllowed,
 )
 from fakes.controller.played_cluster import PlayedCluster
-from fakes.controller.states import (
-    PartitionStatus,
-    ReplicaStatus,
-    partition_may_become,
-    replica_may_become,
-)
 from fakes.controller.znodes import ReplicaAssignment, TopicPartition, TopicZnode, Znodes
 from topicops.model.cluster.health import UNCLEAN_ELECTION
 from topicops.model.cluster.snapshot import PartitionState

@@ -8,9 +8,8 @@ import pytest
 
 from fakes.builders import live_topic
 from fakes.changes import configure_topic, create_topic, expand_topic
-from fakes.create_request import CreateRequest
 from fakes.mutation_quota import MutationQuota, Taken
-from fakes.request_checks import UNKNOWN_TOPIC, RequestChecks
+from fakes.request_checks import UNKNOWN_TOPIC, CreateRequest, RequestChecks
 from topicops.model.release import Release
 
 ROWS = {0: (1, 2)}

@@ -1,16 +1,25 @@
-"""What the simulated cluster does when brokers stand still, and which seeds are played on it."""
+"""What the simulated cluster does when brokers stand still, and which seeds are played on it.
+
+The cluster of tests behaves as the shared scenarios say; the same ones run against real brokers.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
 import pytest
 
-from fakes.changes import create_topic
+from fakes.changes import create_topic, delete_topic
 from fakes.controller.znodes import TopicPartition
+from fakes.resting_cluster import RestingCluster
+from fakes.scenarios import MOVES, SCENARIOS, ClusterUnderTest
 from fakes.simulation.admin import CLIENT_TIMEOUT_S, LATEST_S, Mishap, SimulatedBrokersApi
 from fakes.simulation.cluster import LAG_S, SimulatedCluster
 from fakes.simulation.world import World
 from fixtures.simulate import main, seeds_of
 from topicops.model.ports import AnswerKind
+from topicops.model.release import Release
 
 TP = TopicPartition("t", 0)
 SHORT_S, LONG_S = 4.0, 10.0
@@ -157,3 +166,41 @@ def test_any_other_text_plays_nothing_and_says_how_to_write_it(text: str) -> Non
 def test_a_second_word_is_refused_and_not_left_out() -> None:
     with pytest.raises(SystemExit, match="SEEDS=1-3 900-905: write how many"):
         main(["1-3", "900-905"])
+
+
+def view_of(cluster: RestingCluster) -> ClusterUnderTest:
+    @contextmanager
+    def moving(topic: str, replicas: Sequence[int]) -> Iterator[None]:
+        before = cluster.live(topic).assignment[0]
+        adding, removing = ([b for b in a if b not in c] for a, c in ((replicas, before), (before, replicas)))
+        cluster.start_reassignment(topic, 0, adding=adding, removing=removing)
+        yield
+        cluster.end_reassignment(topic)
+
+    return ClusterUnderTest(
+        reader=cluster, admin=cluster, brokers=(1, 2, 3), eventually=lambda question: question(), moving=moving
+    )
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.__name__)
+def test_the_cluster_of_tests_does_what_kafka_does(scenario: Callable[[ClusterUnderTest], None]) -> None:
+    scenario(view_of(RestingCluster()))
+
+
+@pytest.mark.parametrize("scenario", MOVES, ids=lambda scenario: scenario.__name__)
+def test_the_cluster_of_tests_moves_replicas_as_old_brokers_do(scenario: Callable[[ClusterUnderTest], None]) -> None:
+    cluster = RestingCluster(release=Release(2, 3))
+
+    scenario(view_of(cluster))
+
+
+def test_a_delete_into_a_move_leaves_its_name_with_old_brokers() -> None:
+    cluster = RestingCluster(release=Release(2, 3))
+    change = delete_topic(cluster.put_topic("t", (1, 2)))
+    cluster.start_reassignment("t", 0, adding=[3], removing=[1])
+
+    cluster.delete(change)
+    cluster.end_reassignment("t")
+
+    assert cluster.traces(["t"])["t"].live is None
+    assert not cluster.traces(["t"])["t"].is_gone

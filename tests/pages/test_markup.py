@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.html_seen import Seen
-from fixtures.run_pages import HOSTILE
+from fixtures.rich_plan import HOSTILE
 from topicops.on_airflow import plugged_at_start as topic_pages
 from topicops.on_airflow.plugged import Page
 from topicops.steps.reporting.markup import document, table, tag, together

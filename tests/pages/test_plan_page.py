@@ -11,8 +11,7 @@ from fakes import builders
 from fakes.builders import NOW
 from fixtures.any_plan import any_plans, with_words
 from fixtures.html_seen import Seen, assert_nothing_runs
-from fixtures.rich_plan import rich_plan
-from fixtures.run_pages import HOSTILE, some_facts, write_run
+from fixtures.rich_plan import HOSTILE, rich_plan, some_facts, write_run
 from topicops.edges.home.memories import HELD
 from topicops.features.quality.on_airflow.page import quality_page
 from topicops.features.quality.on_airflow.reading import read_quality

@@ -14,10 +14,9 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import NewTopic
 
-from fixtures.admin import new_admin
 from fixtures.cluster import running
 from fixtures.group_members import console_share_consumer, consumer, join_streams_group, share_consumer
-from fixtures.live import create_topics, spec_by_brokers, until
+from fixtures.live import create_topics, new_admin, spec_by_brokers, until
 from fixtures.workspace import Ended, Workspace
 from topicops.edges.kafka.clients import kafka_python_inside
 from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections

@@ -11,8 +11,7 @@ import pytest
 from confluent_kafka.admin import NewTopic
 from kafka.protocol.admin import AlterPartitionReassignmentsRequest
 
-from fixtures.admin import new_admin
-from fixtures.live import create_topics, look, until
+from fixtures.live import create_topics, look, new_admin, until
 from fixtures.workspace import Workspace
 from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections
 from topicops.edges.kafka.questions.broker_views import BrokerViews

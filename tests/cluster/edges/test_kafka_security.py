@@ -1,11 +1,21 @@
 """A broker with TLS and SASL: the client comes in, or its error has the reason."""
 
 import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import (
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
 
 from fakes.changes import create_topic
-from fixtures.secured_broker import KEY_PASSWORD, PASSWORD, PROTOCOLS, SecuredBroker
+from fixtures.certificates import Authority, Identity
+from fixtures.cluster import running
+from fixtures.live import new_admin
 from topicops.edges.kafka.admin import KafkaAdmin
 from topicops.edges.kafka.clients.confluent import require_clients
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
@@ -19,7 +29,78 @@ from topicops.model.errors import (
     UsageError,
 )
 from topicops.model.ports import AnswerKind, BrokerView
+from topicops_local.cluster import LocalCluster
 from topicops_local.processes import free_port
+
+USER, PASSWORD = "topicops", "s3cret-pa55"
+KEY_PASSWORD = "s3cret-k3y"
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecuredBroker:
+    """Its certificate is for ``localhost``, not for ``127.0.0.1``; it wants no certificate of clients."""
+
+    cluster: LocalCluster
+    ports: Mapping[str, int]
+    """By security protocol."""
+    ca: Authority
+    other_ca: Authority
+
+    def properties(self, protocol: str, *, at: str = "", **more: str) -> dict[str, str]:
+        """What a connection holds for a client that speaks ``protocol``, to the port of ``at`` where it is given."""
+        given = {
+            "bootstrap.servers": f"localhost:{self.ports[at or protocol]}",
+            "security.protocol": protocol,
+        }
+        if "SSL" in protocol.split("_"):
+            given["ssl.ca.location"] = str(self.ca.certificate)
+        if protocol.startswith("SASL"):
+            given |= {"sasl.mechanism": "SCRAM-SHA-256", "sasl.username": USER, "sasl.password": PASSWORD}
+        return given | {name.replace("_", "."): value for name, value in more.items()}
+
+
+@pytest.fixture(scope="module")
+def secured_broker(fast_folder: Path) -> Iterator[SecuredBroker]:
+    home = fast_folder / "secured-broker"
+    ca, other_ca = Authority.found(home / "ca", "ca"), Authority.found(home / "other-ca", "other-ca")
+    ports: dict[str, int] = {}
+    for protocol in PROTOCOLS:
+        ports[protocol] = free_port(frozenset(ports.values()))
+    own = ca.issue("broker", subject_alt_name="DNS:localhost")
+    with running(
+        home, brokers=1, broker_ports=[ports["PLAINTEXT"]], broker_properties=_properties(ports, own, ca)
+    ) as cluster:
+        _add_user(cluster.bootstrap_servers)
+        yield SecuredBroker(cluster=cluster, ports=ports, ca=ca, other_ca=other_ca)
+
+
+def _properties(ports: Mapping[str, int], own: Identity, ca: Authority) -> dict[str, str]:
+    return {
+        "listeners": ",".join(f"{protocol}://127.0.0.1:{port}" for protocol, port in ports.items()),
+        "advertised.listeners": ",".join(f"{protocol}://localhost:{port}" for protocol, port in ports.items()),
+        "sasl.enabled.mechanisms": "SCRAM-SHA-256",
+        **{
+            f"listener.name.{listener}.scram-sha-256.sasl.jaas.config": (
+                "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+            )
+            for listener in ("sasl_plaintext", "sasl_ssl")
+        },
+        "ssl.keystore.type": "PEM",
+        "ssl.keystore.location": str(own.both),
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(ca.certificate),
+    }
+
+
+def _add_user(bootstrap_servers: str) -> None:
+    info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4096)
+    client = new_admin(bootstrap_servers)
+    [added] = client.alter_user_scram_credentials(
+        [UserScramCredentialUpsertion(USER, info, PASSWORD.encode())]
+    ).values()
+    added.result(timeout=30)
+
 
 WRONG_PASSWORD = "wr0ng-pa55"
 

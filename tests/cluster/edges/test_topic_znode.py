@@ -4,8 +4,7 @@ import uuid
 
 from fakes.builders import NOW, desired_topic, environment, round_robin, snapshot
 from fakes.changes import create_topic, expand_topic
-from fixtures.admin import new_admin
-from fixtures.live import look, zookeeper
+from fixtures.live import look, new_admin, zookeeper
 from topicops.edges.kafka.admin import KafkaAdmin
 from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.ports import AnswerKind

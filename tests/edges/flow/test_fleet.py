@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from kazoo.client import KazooClient
 from pyspark.sql import SparkSession
 
-from fixtures.fleet import KRAFT_CONTROLLER, NOWHERE, FleetFolder
+from fixtures.znode_tree import BASE, config, topic
 from fixtures.zookeeper import Chroot, start_zookeeper
 from topicops import cli
+from topicops.edges.home.memories import keep_topic_count
 from topicops.features.ask.drift.commands import live_drift
 from topicops.features.fleet import fleet as fleet_steps
 from topicops.features.fleet.fleet import Fleet
@@ -23,12 +28,112 @@ from topicops.features.fleet.values import EnvironmentResult, FleetReport, Stand
 from topicops.features.quality import judging
 from topicops.features.spark.engine import SPARK
 from topicops.flow import planning, single_steps
-from topicops.flow.runs.run import EnvironmentRun, open_run
+from topicops.flow.runs.run import open_run
 from topicops.model.errors import TopicopsError
 from topicops.model.json_types import json_text
 from topicops.model.runs.results import QualityReport
 from topicops.plugged import ENGINES
 from topicops_local.processes import stop
+
+ROWS = ({0: [1, 2, 3]}, {0: [1, 2, 3], 1: [2, 3, 1]})
+KRAFT_CONTROLLER = '{"version":2,"brokerid":1,"timestamp":"1700000000000","kraftControllerEpoch":3}'
+NOWHERE = "127.0.0.1:1"
+_A_TRANSACTION = 400
+_IN_FLIGHT = 8
+
+
+@dataclass(frozen=True)
+class FleetFolder:
+    """``topics/`` and a home in one folder, and the servers below whose chroot the clusters are."""
+
+    folder: Path
+    servers: str
+    """With the chroot that all clusters have above their own."""
+    client: KazooClient
+    """On that chroot."""
+
+    @property
+    def topics(self) -> Path:
+        return self.folder / "topics"
+
+    @property
+    def home(self) -> Path:
+        return self.folder / "home"
+
+    def describe(self, topics: int) -> None:
+        """As many topics, the same in each environment; a paused one, and one with a tombstone."""
+        for name in names(topics):
+            self._write(f"shop/{name}", "Topic", name, spec={"keyed": False, "configs": {"retention.ms": "7d"}})
+        pause = {"state": "paused", "reason": "Wait.", "until": "2999-01-01T00:00:00Z"}
+        self._write("shop/paused", "Topic", "paused", lifecycle=pause, spec={"keyed": False})
+        self._write("shop/over", "Topic", "over", lifecycle={"state": "absent", "reason": "Over."})
+
+    def add(self, environment: str, topics: int, *, number: int = 0, hosts: str = "", **laid: str) -> None:
+        """An environment, and its cluster: each number differs from the specs in other topics.
+
+        Args:
+            hosts: Where its file says that the cluster is; by default where it is.
+            laid: Other znodes, by the word before the first ``_``.
+        """
+        cluster = {"class": "sandbox", "zookeeper": {"hosts": hosts or f"{self.servers}/{environment}"}}
+        spec = {"cluster": {**cluster, "kafka": {"bootstrapServers": NOWHERE}}, "limits": {"deletesPercent": 100}}
+        spec["defaults"] = {"partitions": 2, "replicationFactor": 3}
+        self._write(f"environments/{environment}", "Environment", environment, spec=spec)
+        znodes = {**BASE, "/cluster/id": json.dumps({"version": "1", "id": cluster_id(environment)})}
+        znodes |= {f"/{word}": data for word, data in laid.items()}
+        for path, data in znodes.items():
+            self.client.create(f"/{environment}{path}", data.encode(), makepath=True)
+        _create_all(self.client, ((f"/{environment}{path}", data) for path, data in _topics(topics, number)))
+
+    def remember(self, environment: str, topics: int) -> None:
+        """The cluster had as many topics at the last good snapshot."""
+        keep_topic_count(self.home, cluster_id(environment), topics)
+
+    def _write(self, path: str, kind: str, name: str, **rest: Mapping[str, object]) -> None:
+        owner = {"owner": "team-shop"} if kind == "Topic" else {}
+        document = {"apiVersion": "topicops/v1", "kind": kind, "metadata": {"name": name, **owner}, **rest}
+        file = self.topics / f"{path}.yaml"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(yaml.safe_dump(document, sort_keys=False), encoding="utf-8")
+
+
+def names(topics: int) -> Sequence[str]:
+    return [f"shop.topic-{number:05}" for number in range(topics)]
+
+
+def cluster_id(environment: str) -> str:
+    return f"{environment:x<22}"
+
+
+def _topics(topics: int, number: int) -> Iterator[tuple[str, str]]:
+    """The two znodes of each live topic: some are missing, some have other values, some no file describes."""
+    for place, name in enumerate(names(topics)):
+        if (place + number) % 37 == 5:
+            continue
+        yield f"/brokers/topics/{name}", topic(ROWS[(place + number) % 41 != 7])
+        yield f"/config/topics/{name}", config(retention_ms="1" if (place + number) % 43 == 11 else "604800000")
+    for name in ("paused", f"stray-{number}", *(["over"] if number % 2 else [])):
+        yield f"/brokers/topics/{name}", topic(ROWS[1])
+        yield f"/config/topics/{name}", config()
+
+
+def _create_all(client: KazooClient, znodes: Iterator[tuple[str, str]]) -> None:
+    """All in this order, many in a transaction and some transactions on the way."""
+    flying: deque[Any] = deque()
+    while batch := list(islice(znodes, _A_TRANSACTION)):
+        transaction = client.transaction()
+        for path, data in batch:
+            transaction.create(path, data.encode())
+        flying.append(transaction.commit_async())
+        if len(flying) == _IN_FLIGHT:
+            _require_done(flying.popleft())
+    while flying:
+        _require_done(flying.popleft())
+
+
+def _require_done(transaction: Any) -> None:
+    assert not any(isinstance(answer, Exception) for answer in transaction.get(timeout=60))
+
 
 BROKEN = ("nowhere", "kraft", "shrunken", "dead")
 
@@ -178,9 +283,8 @@ def test_the_drift_of_a_fleet_is_that_of_each_environment_and_so_are_its_quality
         run = open_run(environment=environment, topics=folder.topics, group="cli", run_id="looked", part=environment)
         assert run.store.read_value("quality-before.json", QualityReport).results == wanted
         assert run.store.read_text("drift.json") == own.store.read_text("drift.json")
-        assert json.loads(run.store.read_text("drift.json")) == json.loads(
-            json_text(live_drift(unrecorded(folder, environment)))
-        )
+        now = open_run(environment=environment, topics=folder.topics, group="cli", run_id="never-made")
+        assert json.loads(run.store.read_text("drift.json")) == json.loads(json_text(live_drift(now)))
         assert run.store.has("plan.json")
 
 
@@ -277,7 +381,3 @@ def test_verify_checks_each_cluster_as_alone(folder: FleetFolder, capsys: pytest
 
     found = {row["environment"]: row["exit_status"] for row in json.loads(capsys.readouterr().out)["environments"]}
     assert (status, found) == (8, {"one": alone, "nowhere": 8})
-
-
-def unrecorded(folder: FleetFolder, environment: str) -> EnvironmentRun:
-    return open_run(environment=environment, topics=folder.topics, group="cli", run_id="never-made")

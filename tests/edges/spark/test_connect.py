@@ -1,20 +1,9 @@
-import os
-import signal
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from fixtures.killable import with_tests_on_path
-from topicops.features.shared.java import find_java, pyspark_jars
-from topicops.features.spark.edges.driver import archive_path
-from topicops_local.processes import free_port
-
-SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData"
+from fixtures import spark_servers
+from fixtures.spark_servers import SparkServer, printed_by
 
 DIFF = """
 from fixtures.spark_rows import diff_of_rows
@@ -55,64 +44,22 @@ except Exception as error:
 
 
 @pytest.fixture(scope="module")
-def connect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    folder = tmp_path_factory.mktemp("connect")
-    port = free_port()
-    settings = {
-        "spark.connect.grpc.binding.address": "127.0.0.1",
-        "spark.connect.grpc.binding.port": str(port),
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.extraJavaOptions": f"{SMALL_JVM} -XX:SharedArchiveFile={archive_path(find_java())}",
-        "spark.local.dir": str(folder),
-        "spark.sql.shuffle.partitions": "2",
-        "spark.ui.enabled": "false",
-    }
-    command = [
-        pyspark_jars().parent / "bin" / "spark-submit", "--master", "local[2]", "--driver-memory", "1g",
-        "--class", "org.apache.spark.sql.connect.service.SparkConnectServer",
-        *(word for name, value in settings.items() for word in ("--conf", f"{name}={value}")), "spark-internal",
-    ]  # fmt: skip
-    environment = {"JAVA_HOME": str(find_java().resolve().parent.parent), "SPARK_LOCAL_IP": "127.0.0.1"}
-    with (folder / "server.log").open("wb") as log:
-        server = subprocess.Popen(command, stdout=log, stderr=log, cwd=folder, env=os.environ | environment)
-    try:
-        wait_for_port(server, port, folder / "server.log")
-        yield f"sc://127.0.0.1:{port}"
-    finally:
-        server.send_signal(signal.SIGTERM)
-        server.wait(30)
+def connect_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkServer]:
+    with spark_servers.connect_server(tmp_path_factory.mktemp("connect")) as server:
+        yield server
 
 
-def wait_for_port(server: subprocess.Popen[bytes], port: int, log: Path) -> None:
-    deadline = time.monotonic() + 90
-    while server.poll() is None and time.monotonic() < deadline:
-        with socket.socket() as client:
-            if client.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.1)
-    pytest.fail(f"the Connect server did not come up:\n{log.read_text()[-2000:]}")
-
-
-def printed_on(connect_server: str, program: str) -> list[str]:
-    ended = subprocess.run(
-        [sys.executable, "-c", program],
-        env=with_tests_on_path() | {"TOPICOPS_SPARK": connect_server},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert ended.stderr == ""
-    return ended.stdout.splitlines()
+def printed_on(server: SparkServer, program: str) -> list[str]:
+    return printed_by(["-c", program], server).splitlines()
 
 
 @pytest.mark.soak
-def test_the_diff_runs_on_spark_connect_as_it_is(connect_server: str) -> None:
+def test_the_diff_runs_on_spark_connect_as_it_is(connect_server: SparkServer) -> None:
     assert printed_on(connect_server, DIFF) == ["pyspark.sql.connect.session", "True", "True True"]
 
 
 @pytest.mark.soak
-def test_the_quality_rules_run_on_spark_connect_as_they_are(connect_server: str) -> None:
+def test_the_quality_rules_run_on_spark_connect_as_they_are(connect_server: SparkServer) -> None:
     assert printed_on(connect_server, QUALITY) == [
         "[('Q11', ['orders', 1], 1), ('Q12', ['orders', 1], 1), ('Q13', ['orders', 1], 1), ('Q14', ['old', 0], None)]",
     ]
@@ -120,7 +67,7 @@ def test_the_quality_rules_run_on_spark_connect_as_they_are(connect_server: str)
 
 @pytest.mark.soak
 def test_a_setting_that_a_running_server_cannot_take_is_named_with_where_it_comes_from(
-    connect_server: str, monkeypatch: pytest.MonkeyPatch
+    connect_server: SparkServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TOPICOPS_SPARK_CONF", '{"spark.executor.memory": "2g"}')
     [said] = printed_on(connect_server, REFUSED)

@@ -1,4 +1,4 @@
-"""Facts counted by Spark from tables: the same as plain Python counts in the same world."""
+"""Facts counted by Spark from tables, wherever they are: the same as plain Python counts in the same world."""
 
 from __future__ import annotations
 
@@ -8,16 +8,21 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from fakes.builders import desired_topic
 from fixtures.plan_bytes import cluster, planned, quality_of, standing_in, write_topics
 from fixtures.random_worlds import World
 from fixtures.spark_rows import written
 from topicops.edges.tables.schemas import SCHEMAS
+from topicops.edges.tables.table_folder import TableFolder
+from topicops.edges.tables.topics import write_desired_topics
 from topicops.features.quality import judging
 from topicops.features.spark.edges.comparison import count_partitions, spark_diff
+from topicops.features.spark.edges.frames import table_frame
 from topicops.features.spark.edges.session import spark_session
 from topicops.features.spark.engine import SparkEngine
 from topicops.flow.runs.run import Engine
 from topicops.model.plans.delta import desired_row, live_row
+from topicops.model.release import USUAL
 from topicops.steps.facts import classes_by_owner, facts_of, partition_counts
 from topicops.steps.planning.diff import diff
 
@@ -73,3 +78,13 @@ def test_auto_hands_many_topics_to_spark_and_the_plan_has_the_same_bytes(
     assert runs["spark"].tables() is not None
     assert runs["python"].tables() is None
     assert len({run.store.read_text("plan.json") for run in runs.values()}) == 1
+
+
+def test_a_folder_may_have_any_name(spark: SparkSession, tmp_path: Path) -> None:
+    tables = TableFolder.at(tmp_path / "a[1]{b,c}*?" / "d\\e%20 f:g#h" / "i=j")
+    write_desired_topics(tables, {"orders": desired_topic("orders", 1)}, USUAL)
+
+    frame = table_frame(spark, tables, "desired")
+
+    assert [row.topic for row in frame.select("topic").collect()] == ["orders"]
+    assert "i" not in frame.columns

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from topicops.features.shared import java as subject
-from topicops.features.shared.java import last_lines
+from topicops.features.shared.java import default_cache, last_lines
 from topicops.features.spark.edges.session import reason_of
 from topicops.model.errors import LocalClusterError
 from topicops_local import server_files
@@ -132,3 +132,11 @@ def test_servers_unpack_their_libraries_where_tmpdir_says(monkeypatch: pytest.Mo
     command = server_files.zookeeper_command(java, [jar], tmp_path / "zoo.cfg")
 
     assert f"-Djava.io.tmpdir={tmp_path}" in command
+
+
+def test_the_cache_follows_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("TOPICOPS_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert default_cache() == tmp_path / "topicops"
+    monkeypatch.setenv("TOPICOPS_CACHE", str(tmp_path / "own"))
+    assert default_cache() == tmp_path / "own"

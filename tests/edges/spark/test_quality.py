@@ -1,17 +1,27 @@
-"""Every rule in a healthy world, and in one in which the fault of each rule is planted; four validations in all."""
+"""Every rule in a healthy world, and in one in which the fault of each rule is planted; four validations in all.
 
-from collections.abc import Callable, Mapping
+The rows of the rules, made by Spark from tables, are those that plain Python makes of the same world.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from fakes import builders
 from fixtures.quality_rows import rows_after, rows_before
-from topicops.features.quality.rules import AFTER, BEFORE, LAYOUTS, RULES, Afterwards, Rule
+from fixtures.random_worlds import World
+from fixtures.spark_rows import written
+from topicops.features.quality.edges.evaluation import listed_frames, partition_frames, spec_frames, topic_frames
+from topicops.features.quality.rules import AFTER, BEFORE, LAYOUTS, RULES, Afterwards, RowKind, Rule
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic, PartitionState
-from topicops.model.runs.results import FailingRow, QualityResult
+from topicops.model.runs.results import QualityResult
 from topicops.model.specs.desired import Desired
 
 CheckQuality = Callable[..., tuple[QualityResult, ...]]
@@ -151,10 +161,6 @@ def sick(spark: SparkSession, check_quality: CheckQuality) -> Results:
     return by_rule((*check_quality(spark, "before", before), *after))
 
 
-def key_of(rule: Rule, example: FailingRow) -> Key:
-    return tuple(example.row[column] for column in LAYOUTS[rule.kind].key)
-
-
 def test_every_rule_has_a_planted_fault() -> None:
     assert [rule.id for rule in RULES] == list(FAULTS)
     assert len(BEFORE) + len(AFTER) == len(RULES) == 27
@@ -175,7 +181,8 @@ def test_a_rule_holds_in_a_healthy_world(healthy: Results, rule: Rule) -> None:
 def test_a_rule_fails_on_its_planted_fault_and_names_just_those_rows(sick: Results, rule: Rule) -> None:
     result = sick[rule.id]
     assert not result.success
-    assert [key_of(rule, example) for example in result.examples] == FAULTS[rule.id]
+    keys = [tuple(example.row[column] for column in LAYOUTS[rule.kind].key) for example in result.examples]
+    assert keys == FAULTS[rule.id]
     shown = {column.rpartition(" AS ")[2] for column in rule.shows.split(", ")} - {""}
     assert all(example.row.keys() >= shown for example in result.examples)
 
@@ -225,3 +232,43 @@ def test_a_cluster_without_any_topic_passes(spark: SparkSession, check_quality: 
 def test_the_inner_parts_of_great_expectations_were_checked_in_its_installed_release() -> None:
     """After an upgrade: read what `great_expectations_inside` imports anew, run this file, name the release here."""
     assert version("great-expectations") == "1.24.1"
+
+
+WORLDS = [pytest.param(seed, marks=[pytest.mark.soak] if seed > 1 else []) for seed in range(6)]
+
+
+def rows_of(frame: DataFrame, like: Sequence[tuple[object, ...]]) -> Counter[object]:
+    """Return the frame's rows, with its columns in the order of the row type."""
+    fields = like[0]._fields if like else frame.columns  # type: ignore[attr-defined]
+    return Counter(str(tuple(_plain(row[name]) for name in fields)) for row in frame.toArrow().to_pylist())
+
+
+def _plain(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def with_all_states(live: ClusterSnapshot) -> ClusterSnapshot:
+    topics: Iterable[LiveTopic] = live.topics.values()
+    return replace(live, topics={t.name: replace(t, states=t.states or {}) for t in topics})
+
+
+@pytest.mark.parametrize("seed", WORLDS)
+def test_spark_makes_the_rows_that_plain_python_makes(spark: SparkSession, tmp_path: Path, seed: int) -> None:
+    world = World(seed)
+    live = with_all_states(world.live)
+    names = sorted(live.topics)
+    known = Afterwards(
+        managed=world.desired.topics.keys(),
+        known_identities={name: "other" if n % 2 else live.topics[name].identity for n, name in enumerate(names[1:])},
+        own_topic_identities={live.topics[name].identity for name in names[:2]},
+    )
+    tables = written(spark, tmp_path, world, live)
+    before = rows_before(world.desired, live, world.environment, topics_last_good=None)
+    after = rows_after(live, known)
+
+    made = {**spec_frames(tables), **listed_frames(tables), **partition_frames(tables), **topic_frames(tables, known)}
+
+    plain: Mapping[RowKind, Sequence[tuple[object, ...]]] = {**before, **after}
+    assert {kind: rows_of(frame, plain[kind]) for kind, frame in made.items()} == {
+        kind: Counter(str(tuple(row)) for row in plain[kind]) for kind in made
+    }

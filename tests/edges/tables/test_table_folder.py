@@ -1,20 +1,36 @@
-"""Where a run keeps its tables: in its own folder, or below TOPICOPS_TABLES."""
+"""A run's tables: each as its schema, written and read back, in its own folder or below TOPICOPS_TABLES."""
 
 from __future__ import annotations
 
+import json
 import os
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
+from fakes.builders import healthy_states, live_topic, snapshot
+from fakes.changes import create_topic, delete_topic
+from fixtures.random_worlds import World
 from fixtures.simulated import Simulated
 from topicops.edges.home.artifacts import runs_folder
+from topicops.edges.tables.results import write_cluster, write_delta, write_facts, write_quality
+from topicops.edges.tables.schemas import PARTITIONS, SCHEMAS, TOPICS
 from topicops.edges.tables.table_folder import TableFolder
+from topicops.edges.tables.topics import LiveTables
 from topicops.flow import single_steps
 from topicops.flow.runs import run as run_module
 from topicops.flow.runs.run import EnvironmentRun, open_run
-from topicops.model.errors import ArtifactError
+from topicops.model.cluster.snapshot import LiveTopic
+from topicops.model.errors import ArtifactError, FormatVersionError
+from topicops.model.plans.delta import DesiredRow, LiveRow, desired_row, live_row
+from topicops.model.release import USUAL
+from topicops.model.runs.facts import Facts, Load, UnhealthyPartitions
+from topicops.model.runs.results import FailingRow, QualityResult
+from topicops.steps.planning.diff import diff
+from topicops.steps.rack_losses import planned_losses
 
 SETTING = "TOPICOPS_TABLES"
 
@@ -117,3 +133,152 @@ def test_an_address_that_cannot_be_used_is_one_sentence_without_a_secret(uri: st
         TableFolder.at(uri)
     assert "cret" not in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_the_delta_of_a_world_is_in_its_table(tmp_path: Path) -> None:
+    folder = TableFolder.at(tmp_path)
+    for world in map(World, range(40)):
+        delta = diff(map(desired_row, world.desired.topics.values()), map(live_row, world.live.topics.values()))
+        write_delta(folder, delta)
+
+        rows = folder.read("delta").to_pylist()
+
+        assert [(row["topic"], row["topic_class"], frozenset(row["changed"])) for row in rows] == [
+            (found.topic, found.topic_class.value, found.changed) for found in delta.topics
+        ]
+        assert [row["desired"] and DesiredRow(**row["desired"]) for row in rows] == [d.desired for d in delta.topics]
+        assert [row["live"] and LiveRow(**row["live"]) for row in rows] == [d.live for d in delta.topics]
+
+
+def test_the_head_of_the_cluster_is_in_two_tables(tmp_path: Path) -> None:
+    folder = TableFolder.at(tmp_path)
+    live = snapshot(racks={2: "b", 1: None}, deleting={"old": 7}, orphan_configs=frozenset({"left"}))
+    write_cluster(folder, live)
+
+    (cluster,) = folder.read("cluster").to_pylist()
+
+    assert [(row["broker"], row["rack"]) for row in folder.read("brokers").to_pylist()] == [(1, None), (2, "b")]
+    assert cluster["cluster_id"] == live.cluster_id
+    assert (cluster["deleting"], cluster["orphan_configs"], cluster["reassigning"]) == ([("old", 7)], ["left"], [])
+
+
+def test_facts_and_rules_are_in_their_tables(tmp_path: Path) -> None:
+    folder = TableFolder.at(tmp_path)
+    load = Load(broker=1, rack="a", is_live=True, partitions=2, replicas=2, preferred_leaders=1, leaders=None)
+    unhealthy = UnhealthyPartitions(broker=None, rack=None, rule="Q15", partitions=3)
+    write_facts(folder, Facts(load=(load,), unhealthy=(unhealthy,), has_states=False))
+    row = FailingRow(row={"topic": "orders", "partition": 1, "isr": [2]}, was_so_before=True)
+    failed = QualityResult(
+        rule="Q12", title="t", severity="warning", success=False, rows_checked=9, rows_failed=1, examples=(row,)
+    )
+    write_quality(folder, [failed])
+
+    (bad,) = folder.read("bad_rows").to_pylist()
+
+    assert folder.read("load").to_pylist()[0]["leaders"] is None
+    assert folder.read("unhealthy").to_pylist()[0]["cause"] == "on fewer racks than possible"
+    assert folder.read("rule_counts").to_pylist()[0]["rows_checked"] == 9
+    assert (bad["rule"], bad["topic"], bad["partition"], bad["broker"]) == ("Q12", "orders", 1, None)
+    assert json.loads(bad["row"]) == row.row
+    assert not folder.has("classes")  # files and cluster were not compared
+
+
+def test_every_table_has_a_footer_that_says_its_format(tmp_path: Path) -> None:
+    folder = TableFolder.at(tmp_path)
+    write_cluster(folder, snapshot())
+
+    assert folder.read("cluster").schema.names == SCHEMAS["cluster"].names  # reading refuses another format
+
+
+NASTY = ["Ä", "ä", "a\u0308", "tab\t", "😀", "", "nul\0", "ORDERS", "orders"]
+
+
+def written(folder: Path, *parts: list[LiveTopic]) -> LiveTables:
+    tables = LiveTables(TableFolder.at(folder), USUAL)
+    tables.begin()
+    for part in parts:
+        tables.take(part)
+    return tables
+
+
+def test_a_table_read_back_gives_the_same_topics_for_every_world(tmp_path: Path) -> None:
+    for seed in range(80):
+        topics = World(seed).live.topics
+
+        found = written(tmp_path, list(topics.values())).finish()
+
+        assert list(found) == sorted(topics)
+        assert dict(found.read(topics.keys())) == dict(found) == dict(topics)
+
+
+def test_a_topic_is_found_alone_whatever_its_name_is(tmp_path: Path) -> None:
+    topics = [live_topic(name, partitions=n) for n, name in enumerate(NASTY)]
+
+    found = written(tmp_path, topics[:4], [], topics[4:]).finish()
+
+    assert [found[topic.name] for topic in reversed(topics)] == topics[::-1]
+    assert "orders " not in found
+    with pytest.raises(KeyError):
+        found["orders "]
+
+
+def test_what_a_reassignment_says_of_a_partition_that_is_not_there_is_kept(tmp_path: Path) -> None:
+    topic = live_topic("orders", partitions=1, adding={0: (), 7: (3,)}, removing={9: ()})
+
+    assert written(tmp_path, [topic]).finish()["orders"] == topic
+
+
+def test_a_reading_that_begins_again_leaves_what_came_before_out(tmp_path: Path) -> None:
+    tables = written(tmp_path, [live_topic("gone")])
+    tables.begin()
+    tables.take([live_topic("orders")])
+
+    assert list(tables.finish()) == ["orders"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["partitions.parquet", "topics.parquet"]
+
+
+def test_tables_that_were_not_finished_leave_the_old_ones(tmp_path: Path) -> None:
+    old = written(tmp_path, [live_topic("orders")]).finish()
+    with written(tmp_path, [live_topic("new")]):
+        pass
+
+    assert list(old) == list(written(tmp_path / "other", [live_topic("orders")]).finish())
+    assert sorted(path.name for path in tmp_path.glob("*.parquet")) == ["partitions.parquet", "topics.parquet"]
+    assert [*tmp_path.glob(".topicops-*")] == []
+    assert TableFolder.at(tmp_path).read("topics")["topic"].to_pylist() == ["orders"]
+
+
+def test_the_files_have_the_columns_of_the_schemas(tmp_path: Path) -> None:
+    written(tmp_path, [live_topic("orders")]).finish()
+
+    for name, schema in (("topics", TOPICS), ("partitions", PARTITIONS)):
+        assert pq.read_schema(tmp_path / f"{name}.parquet").equals(schema)
+
+
+def test_a_table_that_is_missing_damaged_or_of_another_format_is_one_sentence(tmp_path: Path) -> None:
+    folder = TableFolder.at(tmp_path)
+    with pytest.raises(ArtifactError, match=r"topics\.parquet: missing"):
+        folder.read("topics")
+    written(tmp_path, [live_topic("orders")]).finish()
+    whole = (tmp_path / "topics.parquet").read_bytes()
+    for size in range(0, len(whole), 97):
+        (tmp_path / "topics.parquet").write_bytes(whole[:size])
+        with pytest.raises(ArtifactError, match=r"topics\.parquet: .*run the step that writes it again"):
+            folder.read("topics")
+    pq.write_table(
+        pq.read_table(tmp_path / "partitions.parquet").replace_schema_metadata({}), tmp_path / "topics.parquet"
+    )
+    with pytest.raises(FormatVersionError, match="format none"):
+        folder.read("topics")
+
+
+def test_what_the_loss_of_a_rack_costs_is_the_same_from_tables_and_no_topic_stays_in_memory(tmp_path: Path) -> None:
+    rows = {p: (p % 3 + 1, (p + 1) % 3 + 1) for p in range(6)}
+    topics = [live_topic(f"t{n}", assignment=rows, states=healthy_states(rows)) for n in range(4)]
+    whole = snapshot(*topics, racks={1: "r1", 2: "r2", 3: "r3"})
+    tables = written(tmp_path, topics)
+    found = tables.finish()
+    changes = [create_topic("new", (1,)), delete_topic(topics[0])]
+
+    assert planned_losses(replace(whole, topics=found, totals=tables.totals), changes) == planned_losses(whole, changes)
+    assert not any(found._found.values())

@@ -1,18 +1,47 @@
 """A server from before multiRead hangs up on it, and is read all the same."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from kazoo.exceptions import UnimplementedError
 
 from fixtures import znode_tree
-from fixtures.old_zookeeper import VERSION
-from fixtures.zookeeper import ZooKeeperServer
+from fixtures.zookeeper import ZooKeeperServer, start_zookeeper
 from topicops.edges.zookeeper.lease import ZooKeeperLease
 from topicops.edges.zookeeper.multi_read import PIPELINE_WINDOW, read_batched, read_pipelined
 from topicops.edges.zookeeper.reader import ZooKeeperReader
 from topicops.edges.zookeeper.session import UnknownRequestError, ZooKeeperSession
 from topicops.features.ask.doctor.edges.zookeeper import zookeeper_facts
+from topicops.features.shared.java import pyspark_jars
+from topicops_local.jars import JarSet, jars_of
+from topicops_local.processes import stop
+
+VERSION = "3.5.10"
+_SUMS = {
+    "zookeeper": "6e464f38311feafa64c1759ba70c99a8df7c5fa73015566106472dbeae9f91a2",
+    "zookeeper-jute": "edc31093829ab70f082456d0baecf1eade3f3d6f4dc81c1d3a1e04ed2920086d",
+}
+JARS = JarSet(
+    f"ZooKeeper {VERSION}",
+    {f"org/apache/zookeeper/{name}/{VERSION}/{name}-{VERSION}.jar": digest for name, digest in _SUMS.items()},
+)
+_LOGGING = ("slf4j-api-*", "log4j-slf4j2-impl-*", "log4j-api-*", "log4j-core-*")
+
+
+@pytest.fixture(scope="session")
+def old_zookeeper(fast_folder: Path) -> Iterator[ZooKeeperServer]:
+    logging = [jar for pattern in _LOGGING for jar in sorted(pyspark_jars().glob(f"{pattern}.jar"))]
+    server = start_zookeeper(
+        fast_folder / "old-zookeeper",
+        jars=[*jars_of(JARS), *logging],
+        flags=["-Dzookeeper.jmx.log4j.disable=true"],
+    )
+    try:
+        yield server
+    finally:
+        stop([server.process], grace_s=2.0)
+
 
 TOPICS = {f"topic-{number}": {0: [1, 2], 1: [2, 3]} for number in range(PIPELINE_WINDOW)}
 

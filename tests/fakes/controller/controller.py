@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import assert_never
 
-from fakes.controller.context import ControllerContext, ControllerSettings
+from fakes.controller.context import ControllerContext, ControllerSettings, PartitionStatus, ReplicaStatus
 from fakes.controller.deletion import OFFLINE_REPLICAS, REASSIGNMENT, TopicDeletion
 from fakes.controller.elections import Election, altered_by_leader
 from fakes.controller.messages import (
@@ -34,7 +34,6 @@ from fakes.controller.releases import (
     RESTORES_ROWS,
 )
 from fakes.controller.state_machines import PartitionStateMachine, ReplicaStateMachine
-from fakes.controller.states import PartitionStatus, ReplicaStatus
 from fakes.controller.znodes import Replica, TopicPartition, Znodes
 from topicops.model.release import REASSIGNMENTS_IN_TOPICS, TOPIC_IDS
 

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 
-from fakes.controller.context import ControllerContext
+from fakes.controller.context import ControllerContext, PartitionStatus, ReplicaStatus
 from fakes.controller.state_machines import PartitionStateMachine, ReplicaStateMachine
-from fakes.controller.states import PartitionStatus, ReplicaStatus
 from fakes.controller.znodes import Replica
 
 OFFLINE_REPLICAS = "offline replicas"

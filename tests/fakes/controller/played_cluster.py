@@ -112,7 +112,12 @@ class PlayedCluster:
         if self.controller is None:
             self.fail_over()
         else:
-            self._play(BrokersChanged(), self._topics_on(broker))
+            on_it = [
+                name
+                for name, znode in self.znodes.topics.items()
+                if any(broker in row.replicas for row in znode.assignment.values())
+            ]
+            self._play(BrokersChanged(), on_it)
 
     def fail_over(self, broker: int | None = None) -> None:
         """Elect this broker, or the first live one."""
@@ -202,10 +207,3 @@ class PlayedCluster:
         if broker in self.znodes.states[tp].isr or broker in self.slow:
             return False
         return controller.context.is_online(broker, tp)
-
-    def _topics_on(self, broker: int) -> list[str]:
-        return [
-            name
-            for name, znode in self.znodes.topics.items()
-            if any(broker in row.replicas for row in znode.assignment.values())
-        ]

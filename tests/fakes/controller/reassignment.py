@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from fakes.controller.context import ControllerContext
+from fakes.controller.context import ControllerContext, ReplicaStatus
 from fakes.controller.deletion import REASSIGNMENT, TopicDeletion
 from fakes.controller.elections import Election
 from fakes.controller.state_machines import PartitionStateMachine, ReplicaStateMachine
-from fakes.controller.states import ReplicaStatus
 from fakes.controller.znodes import Replica, ReplicaAssignment, TopicPartition
 from topicops.model.cluster.health import with_leader
 from topicops.model.release import REASSIGNMENTS_IN_TOPICS

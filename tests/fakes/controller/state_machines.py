@@ -10,7 +10,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 
-from fakes.controller.context import ControllerContext
+from fakes.controller.context import (
+    ControllerContext,
+    PartitionStatus,
+    ReplicaStatus,
+    partition_may_become,
+    replica_may_become,
+)
 from fakes.controller.elections import (
     Election,
     controlled_shutdown_election,
@@ -18,7 +24,6 @@ from fakes.controller.elections import (
     reassignment_election,
 )
 from fakes.controller.releases import KEEPS_LAST_IN_ISR, SHRINKS_AT_FAILOVER
-from fakes.controller.states import PartitionStatus, ReplicaStatus, partition_may_become, replica_may_become
 from fakes.controller.znodes import Replica, TopicPartition
 from topicops.model.cluster.health import Elected, first_state, offline_election, with_leader, without_replica
 from topicops.model.release import DELETES_NEVER_LED

@@ -11,8 +11,7 @@ import pytest
 from fakes.builders import NOW
 from fixtures.html_seen import Seen, assert_nothing_runs
 from fixtures.quality import quality_report
-from fixtures.rich_plan import rich_plan
-from fixtures.run_pages import HOSTILE, results, some_facts, write_run
+from fixtures.rich_plan import HOSTILE, results, rich_plan, some_facts, write_run
 from topicops.edges.home.artifacts import ArtifactStore, runs_folder
 from topicops.features.quality.on_airflow.page import quality_page
 from topicops.features.quality.on_airflow.reading import QualityModel, read_quality

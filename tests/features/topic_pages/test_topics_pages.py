@@ -6,7 +6,7 @@ import pytest
 from fakes import builders
 from fakes.builders import live_topic, partition_state
 from fixtures.html_seen import Seen, assert_nothing_runs
-from fixtures.run_pages import HOSTILE
+from fixtures.rich_plan import HOSTILE
 from fixtures.topic_index import a_cluster, head_of, lagging, write_index
 from topicops.features.topic_pages.file import TopicIndex
 from topicops.features.topic_pages.indexing import indexed_topics

@@ -10,9 +10,9 @@ import pytest
 
 from fakes.simulation.cluster import SimulatedCluster
 from fakes.simulation.process import SimulatedProcess
+from fixtures.simulate import broken, every_crash_point, invariant_of, shortest
 from fixtures.simulation.planted_bugs import BUGS
 from fixtures.simulation.scripts import CHANGES, Happening, Planning, Script, What, script_of
-from fixtures.simulation.shrinking import broken, every_crash_point, invariant_of, shortest
 from fixtures.simulation.stage import play
 from topicops.model.errors import ClusterUnreachableError
 

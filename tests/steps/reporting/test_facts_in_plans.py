@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fakes.builders import change_set, create_change, environment
-from fixtures.run_pages import HOSTILE, some_facts
+from fixtures.rich_plan import HOSTILE, some_facts
 from topicops.model.runs.facts import Facts
 from topicops.on_airflow.names import RunOf
 from topicops.on_airflow.pages.plan_page import plan_page

@@ -16,8 +16,7 @@ from fakes import builders
 from fixtures.any_plan import any_plans, with_words
 from fixtures.github_markdown import OURS, rendered
 from fixtures.quality import quality_report
-from fixtures.rich_plan import rich_plan
-from fixtures.run_pages import results, some_facts
+from fixtures.rich_plan import results, rich_plan, some_facts
 from fixtures.stand_ins import StandIns, in_words
 from topicops.features.fleet.values import EnvironmentResult, FleetReport, Standing, fleet_markdown
 from topicops.model.plans.changes import ACTIONS, Action
