@@ -23,7 +23,7 @@ from topicops.model.plans.changes import ACTIONS, Action
 from topicops.model.plans.plan import Plan
 from topicops.model.printable import bold
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
-from topicops.on_airflow.tasks.pipeline import quality_markdown
+from topicops.on_airflow.tasks.planning import quality_markdown
 from topicops.on_airflow.tasks.question import MOST_ROWS, question_markdown
 from topicops.steps.planning.gate import gate
 from topicops.steps.reporting.document import MARKDOWN_LIMIT

@@ -48,7 +48,7 @@ from topicops.on_airflow.tasks.opening import (
     task_states,
     triggered_by,
 )
-from topicops.on_airflow.tasks.pipeline import hand_over, kinds_of, listed, log_changes
+from topicops.on_airflow.tasks.planning import hand_over, kinds_of, listed, log_changes
 from topicops.on_airflow.tasks.question import form_params, listed_titles, question_markdown
 from topicops.plugged import after_task
 from topicops.steps.planning.approvals import COMMENT

@@ -41,7 +41,7 @@ from topicops.on_airflow.tasks.opening import (
     refuse_overtaken,
     triggered_by,
 )
-from topicops.on_airflow.tasks.pipeline import hand_over, note_end, show_quality
+from topicops.on_airflow.tasks.planning import hand_over, note_end, show_quality
 from topicops.plugged import after_task
 from topicops.steps.reporting.run_report import RunReport, outcome_table, verdict_table
 from topicops.steps.reporting.run_result import gauges_of, run_result, unhealthy_verdict

@@ -8,16 +8,16 @@ from airflow.sdk import Context
 
 from topicops.model.plans.changes import ACTIONS
 from topicops.on_airflow.site import Site
-from topicops.on_airflow.tasks import approval, changes, pipeline
+from topicops.on_airflow.tasks import approval, changes, planning
 
 STEPS: Mapping[str, Mapping[str, Callable[[Site, Context], object]]] = {
     "pipeline": {
-        "validate": pipeline.validate,
-        "snapshot": pipeline.snapshot,
-        "quality_before": pipeline.quality_before,
-        "diff": pipeline.diff,
-        "plan": pipeline.plan,
-        "gate": pipeline.gate,
+        "validate": planning.validate,
+        "snapshot": planning.snapshot,
+        "quality_before": planning.quality_before,
+        "diff": planning.diff,
+        "plan": planning.plan,
+        "gate": planning.gate,
         **{action: changes.pipeline_change(action) for action in ACTIONS},
         "verify": changes.verify,
         "quality_after": changes.quality_after,
@@ -31,12 +31,12 @@ STEPS: Mapping[str, Mapping[str, Callable[[Site, Context], object]]] = {
         "report": approval.report,
     },
     "drift": {
-        "validate": pipeline.validate,
-        "snapshot": pipeline.snapshot,
-        "quality_before": pipeline.quality_before,
-        "diff": pipeline.diff,
-        "plan": pipeline.plan_to_look_at,
-        "drift": pipeline.drift,
+        "validate": planning.validate,
+        "snapshot": planning.snapshot,
+        "quality_before": planning.quality_before,
+        "diff": planning.diff,
+        "plan": planning.plan_to_look_at,
+        "drift": planning.drift,
     },
 }
 """Each returns the XCom of its task."""

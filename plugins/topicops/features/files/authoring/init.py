@@ -170,7 +170,10 @@ def _texts(found: FirstEnvironment) -> dict[str, str]:
         f"{topics}/environments/{wanted.name}.yaml": environment_text(found),
         **{name: filled(packaged(FIRST_FILES + file), values) for name, file in templates.items()},
         ".vscode/settings.json": editor_settings(topics),
-        **{f"{schemas_folder(topics)}/{kind}.v1.json": packaged(f"schema/{kind}.v1.json") for kind in SCHEMA_KINDS},
+        **{
+            f"{schemas_folder(topics)}/{kind}.v1.json": packaged(f"made_schemas/{kind}.v1.json")
+            for kind in SCHEMA_KINDS
+        },
     }
 
 
