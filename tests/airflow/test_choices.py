@@ -20,7 +20,7 @@ from topicops.model.runs.memories import HeldSet, Rejection, Rejections
 from topicops.model.runs.results import Outcome, OutcomeStatus, RunResult
 from topicops.model.specs.environment import Risk
 from topicops.on_airflow.dags import operators
-from topicops.on_airflow.tasks import approval, pipeline
+from topicops.on_airflow.tasks import approval, planning
 from topicops.on_airflow.tasks.question import form_params
 from topicops.steps.planning.approvals import AS_THE_BUTTON, COMMENT, MOST_FIELDS, REJECT_FIELD, REJECTED
 
@@ -128,7 +128,7 @@ def test_a_set_of_rejected_changes_alone_is_not_asked_about_and_the_report_says_
     task = ScriptedTask()
     flow.changes = (OTHER_DELETE,)
     with caplog.at_level(logging.INFO):
-        found = pipeline.gate(site(flow), context(task))
+        found = planning.gate(site(flow), context(task))
     assert (found["question"], found["rests"]) == (None, 1)
     said = "delete topic.old-clicks rests until it changes: rejected by admin (id 1), "
     assert said in caplog.text
@@ -144,7 +144,7 @@ def asking(flow: ScriptedFlow) -> operators.AskForApproval:
 
 def test_a_new_change_is_asked_about_together_with_what_was_rejected_before(flow: ScriptedFlow) -> None:
     approved_in_part(flow)
-    found = pipeline.gate(site(flow), context(ScriptedTask()))
+    found = planning.gate(site(flow), context(ScriptedTask()))
     assert found["digests"] == sorted([KEEP, DROP])
     task = approval_task()
     facts = approval.load(site(flow), context(task, digests=found["digests"]))
@@ -159,7 +159,7 @@ def test_a_new_change_is_asked_about_together_with_what_was_rejected_before(flow
 def test_a_changed_change_is_asked_about_again(flow: ScriptedFlow) -> None:
     once = Rejection(by="admin (id 1)", at=builders.NOW, run="p/1")
     REJECTIONS.of(flow.home, "local").write(Rejections(by_digest={"0" * 64: once}))
-    assert pipeline.gate(site(flow), context(ScriptedTask()))["asked"] == 2
+    assert planning.gate(site(flow), context(ScriptedTask()))["asked"] == 2
 
 
 def test_the_report_of_a_part_says_who_left_out_what(flow: ScriptedFlow) -> None:

@@ -12,7 +12,7 @@ from airflow.sdk.exceptions import AirflowFailException
 from fixtures.scripted_flow import CREATE, DELETE, ScriptedFlow, ScriptedRun, ScriptedTask, context, digest, site
 from topicops.flow.runs.memory import read_held
 from topicops.on_airflow.site import Site
-from topicops.on_airflow.tasks import changes, pipeline
+from topicops.on_airflow.tasks import changes, planning
 from topicops.on_airflow.tasks.opening import XComValue
 
 A_DAY = timedelta(days=1)
@@ -26,8 +26,8 @@ CLEARED = ScriptedTask(run_id="scheduled__1", dag_run=ScriptedRun(clear_number=1
 @pytest.mark.parametrize(
     "step",
     [
-        pytest.param(pipeline.validate, id="the whole run"),
-        pytest.param(pipeline.gate, id="from the gate on"),
+        pytest.param(planning.validate, id="the whole run"),
+        pytest.param(planning.gate, id="from the gate on"),
         pytest.param(changes.pipeline_change("create"), id="one kind of changes"),
         pytest.param(changes.pipeline_change("delete"), id="deletes"),
     ],
@@ -35,8 +35,8 @@ CLEARED = ScriptedTask(run_id="scheduled__1", dag_run=ScriptedRun(clear_number=1
 def test_a_cleared_run_that_a_later_one_overtook_sends_nothing_and_names_it(
     tmp_path: Path, step: Callable[[Site, object], XComValue]
 ) -> None:
-    pipeline.gate(site(ScriptedFlow(tmp_path, changes=(CREATE,))), context(YESTERDAY))
-    pipeline.gate(site(ScriptedFlow(tmp_path, changes=(DELETE,))), context(TODAY))
+    planning.gate(site(ScriptedFlow(tmp_path, changes=(CREATE,))), context(YESTERDAY))
+    planning.gate(site(ScriptedFlow(tmp_path, changes=(DELETE,))), context(TODAY))
     stale = ScriptedFlow(tmp_path, changes=(CREATE,))
 
     with pytest.raises(AirflowFailException, match="topic_pipeline_local/scheduled__2 has planned since"):
@@ -48,10 +48,10 @@ def test_a_cleared_run_that_a_later_one_overtook_sends_nothing_and_names_it(
 
 def test_a_cleared_run_that_is_the_newest_runs_again(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE,))
-    pipeline.gate(site(flow), context(YESTERDAY))
+    planning.gate(site(flow), context(YESTERDAY))
 
-    pipeline.validate(site(flow), context(CLEARED))
-    pipeline.gate(site(flow), context(CLEARED))
+    planning.validate(site(flow), context(CLEARED))
+    planning.gate(site(flow), context(CLEARED))
     changes.pipeline_change("create")(site(flow), context(CLEARED))
 
     assert flow.sent == [("create", frozenset())]
@@ -59,19 +59,19 @@ def test_a_cleared_run_that_is_the_newest_runs_again(tmp_path: Path) -> None:
 
 def test_a_cleared_run_may_look_although_a_later_one_has_planned(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE,))
-    pipeline.gate(site(flow), context(TODAY))
+    planning.gate(site(flow), context(TODAY))
 
-    assert pipeline.validate(site(flow), context(CLEARED, mode="plan")) == VALIDATED
-    assert "fingerprint" in pipeline.gate(site(flow), context(CLEARED, mode="plan"))
+    assert planning.validate(site(flow), context(CLEARED, mode="plan")) == VALIDATED
+    assert "fingerprint" in planning.gate(site(flow), context(CLEARED, mode="plan"))
 
 
 def test_a_run_that_nobody_cleared_runs_in_any_order(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE,))
-    pipeline.gate(site(flow), context(TODAY))
+    planning.gate(site(flow), context(TODAY))
 
-    pipeline.gate(site(flow), context(YESTERDAY))  # started late, with a time of the past
+    planning.gate(site(flow), context(YESTERDAY))  # started late, with a time of the past
     changes.pipeline_change("create")(site(flow), context(YESTERDAY))
 
     assert flow.sent == [("create", frozenset())]
     with pytest.raises(AirflowFailException, match="scheduled__2"):
-        pipeline.gate(site(flow), context(CLEARED))
+        planning.gate(site(flow), context(CLEARED))

@@ -22,7 +22,7 @@ from topicops.flow.runs.run import EnvironmentRun
 from topicops.flow.single_steps import Summary
 from topicops.on_airflow.plugged import Tools
 from topicops.on_airflow.site import Site
-from topicops.on_airflow.tasks import changes, pipeline
+from topicops.on_airflow.tasks import changes, planning
 from topicops.on_airflow.tasks.opening import XComValue
 
 FIRST = ScriptedTask()
@@ -47,7 +47,7 @@ class World:
     broker: GuardedBroker
 
     def plan(self, task: ScriptedTask = FIRST) -> None:
-        for step in (pipeline.validate, pipeline.snapshot, pipeline.diff, pipeline.plan, pipeline.gate):
+        for step in (planning.validate, planning.snapshot, planning.diff, planning.plan, planning.gate):
             step(self.site, context(task))
 
     def send(self, action: str, task: ScriptedTask = FIRST) -> XComValue:

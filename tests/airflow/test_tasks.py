@@ -66,7 +66,7 @@ from topicops.on_airflow import plugged
 from topicops.on_airflow.dags import operators
 from topicops.on_airflow.plugged import Tools
 from topicops.on_airflow.site import patience
-from topicops.on_airflow.tasks import approval, changes, opening, pipeline
+from topicops.on_airflow.tasks import approval, changes, opening, planning
 from topicops.on_airflow.tasks.approval import Shown
 
 PATIENCE = patience()
@@ -84,7 +84,7 @@ def test_the_gate_leaves_the_newest_held_set_and_hands_on_its_digest(
     tmp_path: Path, held_file: MemoryFile[HeldSet]
 ) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
-    facts = pipeline.gate(site(flow), context(ScriptedTask()))
+    facts = planning.gate(site(flow), context(ScriptedTask()))
     held = read_held(tmp_path, "local")
     assert held.addresses == {digest(DELETE): "delete topic.tmp-import"}
     assert held.found_by == "topic_pipeline_local/manual__1"
@@ -94,11 +94,11 @@ def test_the_gate_leaves_the_newest_held_set_and_hands_on_its_digest(
 
 def test_the_held_set_keeps_the_user_whose_run_found_it_first(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
-    pipeline.gate(site(flow), context(ScriptedTask(dag_run=ScriptedRun(triggering_user_name="carol"))))
-    pipeline.gate(site(flow), context(ScriptedTask(run_id="scheduled__2")))
+    planning.gate(site(flow), context(ScriptedTask(dag_run=ScriptedRun(triggering_user_name="carol"))))
+    planning.gate(site(flow), context(ScriptedTask(run_id="scheduled__2")))
     assert read_held(tmp_path, "local").author == "carol"
     flow.changes = (OTHER_DELETE,)
-    pipeline.gate(site(flow), context(ScriptedTask(run_id="scheduled__3")))
+    planning.gate(site(flow), context(ScriptedTask(run_id="scheduled__3")))
     assert read_held(tmp_path, "local").author is None
 
 
@@ -106,13 +106,13 @@ def test_a_gate_that_holds_nothing_replaces_the_set_before_and_asks_nothing(
     tmp_path: Path, held_file: MemoryFile[HeldSet]
 ) -> None:
     held_file.write(HeldSet(addresses={digest(DELETE): "delete topic.tmp-import"}))
-    facts = pipeline.gate(site(ScriptedFlow(tmp_path, changes=(CREATE,))), context(ScriptedTask()))
+    facts = planning.gate(site(ScriptedFlow(tmp_path, changes=(CREATE,))), context(ScriptedTask()))
     assert read_held(tmp_path, "local").addresses == {}
     assert facts["question"] is None
 
 
 def test_a_run_that_only_looks_leaves_the_held_set_alone(tmp_path: Path, held_file: MemoryFile[HeldSet]) -> None:
-    facts = pipeline.gate(site(ScriptedFlow(tmp_path, changes=(DELETE,))), context(ScriptedTask(), mode="plan"))
+    facts = planning.gate(site(ScriptedFlow(tmp_path, changes=(DELETE,))), context(ScriptedTask(), mode="plan"))
     assert not held_file.path.exists()
     assert "question" not in facts
 
@@ -122,10 +122,10 @@ def test_looking_for_drift_leaves_the_held_set_alone_and_a_plan_for_its_tab(
 ) -> None:
     task = ScriptedTask(dag_id="topic_drift_local")
     flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
-    pipeline.plan_to_look_at(site(flow), context(task))
+    planning.plan_to_look_at(site(flow), context(task))
     run = flow.open_run(environment="local", topics=Path(), group=task.dag_id, run_id=task.run_id)
     assert [gated.gate.value for gated in run.read_plan().changes] == ["run", "held"]
-    assert pipeline.drift(site(flow), context(task))["changed"] == 1
+    assert planning.drift(site(flow), context(task))["changed"] == 1
     assert not held_file.path.exists()
 
 
@@ -134,7 +134,7 @@ def test_a_narrowed_run_keeps_what_it_has_not_looked_at(tmp_path: Path, held_fil
         HeldSet(addresses={digest(OTHER_DELETE): "delete topic.old-clicks", "0" * 64: "delete topic.tmp-gone"}),
     )
     flow = ScriptedFlow(tmp_path, changes=(DELETE,))
-    pipeline.gate(site(flow), context(ScriptedTask(), only="tmp-*"))
+    planning.gate(site(flow), context(ScriptedTask(), only="tmp-*"))
     assert set(read_held(tmp_path, "local").addresses) == {digest(OTHER_DELETE), digest(DELETE)}
 
 
@@ -150,13 +150,13 @@ QUIET = Quiet(sentence="Nothing differs.", run="r/1", full_check_at=datetime(202
 def test_a_quiet_run_tells_the_pages_that_nothing_differs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[EnvironmentRun] = []
     monkeypatch.setattr(plugged, "AFTER_READING", (told.append,))
-    pipeline.snapshot(site(ScriptedFlow(tmp_path, quiet=QUIET)), context(ScriptedTask()))
+    planning.snapshot(site(ScriptedFlow(tmp_path, quiet=QUIET)), context(ScriptedTask()))
     assert told
 
 
 def test_a_quiet_run_hands_ci_a_result_and_keeps_older_runs_from_sending(tmp_path: Path) -> None:
     flow, task = ScriptedFlow(tmp_path, quiet=QUIET), ScriptedTask()
-    assert pipeline.snapshot(site(flow), context(task))["quiet"] == "Nothing differs."
+    assert planning.snapshot(site(flow), context(task))["quiet"] == "Nothing differs."
     result = msgspec.convert(task.pushed["result"], RunResult)
     assert (result.headline, result.success, result.commit) == ("Nothing differs.", True, "c" * 40)
     assert overtaken_by(tmp_path, "local", datetime(2026, 11, 1, tzinfo=UTC)) == "topic_pipeline_local/manual__1"
@@ -173,39 +173,39 @@ def test_a_quiet_run_hands_ci_a_result_and_keeps_older_runs_from_sending(tmp_pat
 )
 def test_a_run_whose_params_ask_for_something_is_never_quiet(tmp_path: Path, params: Mapping[str, object]) -> None:
     flow = ScriptedFlow(tmp_path, quiet=QUIET)
-    assert "quiet" not in pipeline.snapshot(site(flow), context(ScriptedTask(), **params))
+    assert "quiet" not in planning.snapshot(site(flow), context(ScriptedTask(), **params))
     assert flow.modes == [f"apply its params ask for something of their own: {next(iter(params))}"]
 
 
 def test_a_cleared_run_is_never_quiet(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, quiet=QUIET)
     cleared = ScriptedTask(dag_run=ScriptedRun(clear_number=1))
-    assert "quiet" not in pipeline.snapshot(site(flow), context(cleared))
+    assert "quiet" not in planning.snapshot(site(flow), context(cleared))
     assert flow.modes == ["apply it was cleared"]
 
 
 def test_without_a_short_cut_every_run_is_a_full_one(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, quiet=QUIET, judged="r/1")
     full = replace(site(flow), tools=Tools(flow=flow, short_cuts=(), quality=(flow,)))
-    assert "quiet" not in pipeline.snapshot(full, context(ScriptedTask()))
-    assert "quality_after" not in pipeline.gate(full, context(ScriptedTask()))["skip"]
+    assert "quiet" not in planning.snapshot(full, context(ScriptedTask()))
+    assert "quality_after" not in planning.gate(full, context(ScriptedTask()))["skip"]
 
 
 def test_a_report_notes_a_good_run_and_drift_only_one_without_differences(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path)
     changes.report(site(flow), context(ScriptedTask(), mode="plan"))
     assert flow.noted_good == [()]
-    pipeline.drift(site(flow), context(ScriptedTask(dag_id="topic_drift_local")))
+    planning.drift(site(flow), context(ScriptedTask(dag_id="topic_drift_local")))
     assert flow.noted_good == [(), ("drift",)]
 
 
 def test_a_report_and_a_look_for_drift_are_in_the_history(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE,))
     task, look = ScriptedTask(), ScriptedTask(dag_id="topic_drift_local")
-    pipeline.gate(site(flow), context(task))
+    planning.gate(site(flow), context(task))
     changes.report(site(flow), context(task))
-    pipeline.plan_to_look_at(site(flow), context(look))
-    pipeline.drift(site(flow), context(look))
+    planning.plan_to_look_at(site(flow), context(look))
+    planning.drift(site(flow), context(look))
     lines, _ = read_history(tmp_path, "local")
     assert [line.run for line in lines] == [f"{task.dag_id}/{task.run_id}" for task in (task, look)]
 
@@ -269,7 +269,7 @@ def test_a_change_task_takes_the_signed_reviews_of_the_params_beside_the_digests
 @pytest.mark.usefixtures("review_key")
 def test_a_gate_lets_run_what_a_signed_review_approves(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE, OTHER_DELETE))
-    facts = pipeline.gate(site(flow), context(ScriptedTask(), reviews=as_param(signed(review_of(DELETE)))))
+    facts = planning.gate(site(flow), context(ScriptedTask(), reviews=as_param(signed(review_of(DELETE)))))
     assert facts["digests"] == [digest(OTHER_DELETE)]
 
 
@@ -280,7 +280,7 @@ def test_a_forged_review_leaves_its_change_held_and_log_and_report_say_why(
     flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
     task = ScriptedTask()
     reviews = as_param(signed(review_of(DELETE), "a key that Airflow does not know at all"))
-    facts = pipeline.gate(site(flow), context(task, reviews=reviews))
+    facts = planning.gate(site(flow), context(task, reviews=reviews))
     assert facts["digests"] == [digest(DELETE)]
     changes.report(site(flow), context(task, reviews=reviews))
     (sentence,) = task.pushed["result"]["notes"]  # type: ignore[index]
@@ -364,7 +364,7 @@ def test_the_log_of_verify_ends_with_the_verdict_on_each_topic(
 ) -> None:
     with caplog.at_level(logging.INFO, logger="topicops"):
         flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
-        pipeline.gate(site(flow), context(ScriptedTask()))
+        planning.gate(site(flow), context(ScriptedTask()))
         changes.pipeline_change("create")(site(flow), context(ScriptedTask()))
         changes.verify(site(flow), context(ScriptedTask()))
     (table,) = [message for message in caplog.messages if "| verdict |" in message]
@@ -382,8 +382,8 @@ def test_after_a_failure_what_was_sent_is_looked_at_and_nothing_else(
 ) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE,))
     failed = ScriptedTask(states={"create": "failed"})
-    pipeline.validate(site(flow), context(failed))
-    pipeline.gate(site(flow), context(failed))
+    planning.validate(site(flow), context(failed))
+    planning.gate(site(flow), context(failed))
     with pytest.raises(AirflowSkipException, match="nothing was sent"):
         step(site(flow), context(failed))
     changes.pipeline_change("create")(site(flow), context(failed))
@@ -392,7 +392,7 @@ def test_after_a_failure_what_was_sent_is_looked_at_and_nothing_else(
 
 def test_a_task_that_ended_in_the_middle_has_sent_what_its_journal_says(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE, OTHER_DELETE))
-    pipeline.gate(site(flow), context(ScriptedTask()))
+    planning.gate(site(flow), context(ScriptedTask()))
     run = run_of(flow, ScriptedTask())
     journal = FileJournal(run.store.path("journal-create-1.jsonl"))
     journal.intend([gated for gated in run.read_plan().changes if gated.change.topic == "orders"])
@@ -413,19 +413,19 @@ def test_a_task_that_ended_in_the_middle_has_sent_what_its_journal_says(tmp_path
 )
 def test_a_run_that_a_person_marked_sends_nothing_more(tmp_path: Path, task: ScriptedTask, *, stopped: bool) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE,))
-    pipeline.gate(site(flow), context(task))
+    planning.gate(site(flow), context(task))
     changes.pipeline_change("create")(site(flow), context(task))
     assert flow.was_stopped is stopped
 
 
 def test_a_stop_is_for_runs_that_have_begun_and_for_no_later_one(tmp_path: Path) -> None:
     flow, first, second = ScriptedFlow(tmp_path, changes=(CREATE,)), ScriptedTask(), ScriptedTask(run_id="manual__2")
-    pipeline.validate(site(flow), context(first))
+    planning.validate(site(flow), context(first))
     ask_to_stop(tmp_path, "local", by="carol")
-    pipeline.validate(site(flow), context(second))
+    planning.validate(site(flow), context(second))
     stopped = []
     for task in (first, second):
-        pipeline.gate(site(flow), context(task))
+        planning.gate(site(flow), context(task))
         changes.pipeline_change("create")(site(flow), context(task))
         stopped.append(flow.was_stopped)
     assert stopped == [True, False]
@@ -474,11 +474,11 @@ def test_a_name_that_is_no_param_fails_the_run_before_anything_is_read(tmp_path:
     given = context(ScriptedTask(dag_run=Triggered(conf={"mode": "plan", "Only": "stage.nothing"})))
     given["dag"] = OfParams({"mode": "", "only": "", "commit": ""})
     with pytest.raises(AirflowFailException, match=r"Only is no param of this DAG: did you mean only\?"):
-        pipeline.validate(site(flow), given)
+        planning.validate(site(flow), given)
     assert not flow.validated
 
 
-@pytest.mark.parametrize("step", [pipeline.plan, pipeline.plan_to_look_at])
+@pytest.mark.parametrize("step", [planning.plan, planning.plan_to_look_at])
 def test_a_pattern_that_matches_no_topic_is_no_good_news(
     tmp_path: Path, step: Callable[[object, object], object]
 ) -> None:
@@ -495,22 +495,22 @@ def test_a_run_in_mode_plan_judges_leaders_and_replicas_too_unless_they_were_jud
     tmp_path: Path,
 ) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE,))
-    assert "quality_after" not in pipeline.gate(site(flow), context(ScriptedTask(), mode="plan"))["skip"]
+    assert "quality_after" not in planning.gate(site(flow), context(ScriptedTask(), mode="plan"))["skip"]
     flow.judged = "topic_pipeline_local/before"
-    skipped = pipeline.gate(site(flow), context(ScriptedTask(), mode="plan"))["skip"]
+    skipped = planning.gate(site(flow), context(ScriptedTask(), mode="plan"))["skip"]
     assert "the rules held in this very state" in skipped["quality_after"]
 
 
 @pytest.mark.parametrize("given", [[], None])
 def test_a_form_that_names_no_change_asks_about_all_that_are_held(tmp_path: Path, given: list[str] | None) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
-    pipeline.gate(site(flow), context(ScriptedTask()))
+    planning.gate(site(flow), context(ScriptedTask()))
     assert approval.load(site(flow), context(approval_task(), digests=given))["digests"] == [digest(DELETE)]
 
 
 def test_an_empty_mode_is_plan(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE,))
-    pipeline.gate(site(flow), context(ScriptedTask(), mode=None))
+    planning.gate(site(flow), context(ScriptedTask(), mode=None))
     with pytest.raises(AirflowSkipException, match="mode is plan"):
         changes.pipeline_change("create")(site(flow), context(ScriptedTask(), mode=None))
 
@@ -519,7 +519,7 @@ def test_the_audit_log_is_told_who_started_the_run(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE,))
     for name, said in (("carol", "carol"), (None, "schedule")):
         task = ScriptedTask(dag_run=ScriptedRun(triggering_user_name=name))
-        pipeline.gate(site(flow), context(task))
+        planning.gate(site(flow), context(task))
         changes.pipeline_change("create")(site(flow), context(task))
         assert flow.started_by == said
 
@@ -536,7 +536,7 @@ def test_the_audit_log_is_told_who_started_the_run(tmp_path: Path) -> None:
 )
 def test_only_errors_that_may_pass_are_retried(tmp_path: Path, problem: TopicopsError, retried: bool) -> None:
     with pytest.raises(AirflowException, match=str(problem)) as caught:
-        pipeline.validate(site(ScriptedFlow(tmp_path, problem=problem)), context(ScriptedTask()))
+        planning.validate(site(ScriptedFlow(tmp_path, problem=problem)), context(ScriptedTask()))
     assert isinstance(caught.value, AirflowFailException) is not retried
 
 
@@ -549,7 +549,7 @@ def test_a_pinned_run_hands_its_commit_on_and_waits_for_it_as_long_as_the_variab
 ) -> None:
     monkeypatch.setenv("TOPICOPS_COMMIT_WITHIN", text)
     flow = ScriptedFlow(tmp_path)
-    pipeline.validate(site(flow), context(ScriptedTask(), commit=COMMIT))
+    planning.validate(site(flow), context(ScriptedTask(), commit=COMMIT))
     assert flow.validated == [(None, COMMIT, seconds)]
 
 
@@ -618,13 +618,13 @@ def test_the_log_of_each_task_names_files_as_their_repository_does(
     )  # fmt: skip
     flow = ScriptedFlow(tmp_path, problem=SpecError((found,)))
     with pytest.raises(AirflowFailException):
-        pipeline.validate(replace(site(flow), topics=topics), context(ScriptedTask()))
+        planning.validate(replace(site(flow), topics=topics), context(ScriptedTask()))
     assert "topics/a.yaml:3: TOP101 no owner" in [record.getMessage() for record in caplog.records]
 
 
 def test_a_critical_rule_that_fails_fails_its_task_and_its_table_is_still_handed_on(tmp_path: Path) -> None:
     task, flow = ScriptedTask(), ScriptedFlow(tmp_path, rules_after=(quality_rule("critical", success=False),))
-    pipeline.validate(site(flow), context(task))
+    planning.validate(site(flow), context(task))
     with pytest.raises(AirflowFailException, match="Q04"):
         changes.quality_after(site(flow), context(task))
     assert "orders" in str(task.pushed["quality"])
@@ -633,27 +633,27 @@ def test_a_critical_rule_that_fails_fails_its_task_and_its_table_is_still_handed
 @pytest.mark.parametrize("result", [failed_rule("warning"), quality_rule("critical", success=True)])
 def test_warnings_and_passed_rules_fail_nothing(tmp_path: Path, result: QualityResult) -> None:
     task, flow = ScriptedTask(), ScriptedFlow(tmp_path, rules_before=(result,))
-    pipeline.validate(site(flow), context(task))
-    pipeline.quality_before(site(flow), context(task))
+    planning.validate(site(flow), context(task))
+    planning.quality_before(site(flow), context(task))
     assert "Q04" in str(task.pushed["quality"])
 
 
 def test_the_rules_and_the_comparison_are_one_spark_application_and_the_task_diff_starts_none(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path)
-    pipeline.validate(site(flow), context(ScriptedTask()))
+    planning.validate(site(flow), context(ScriptedTask()))
 
-    pipeline.quality_before(site(flow), context(ScriptedTask()))
-    pipeline.diff(site(flow), context(ScriptedTask()))
+    planning.quality_before(site(flow), context(ScriptedTask()))
+    planning.diff(site(flow), context(ScriptedTask()))
 
     assert flow.in_spark == ["begin", "quality", "diff", "end"]
 
 
 def test_nothing_is_compared_after_a_critical_rule_has_failed(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, rules_before=(failed_rule("critical"),))
-    pipeline.validate(site(flow), context(ScriptedTask()))
+    planning.validate(site(flow), context(ScriptedTask()))
 
     with pytest.raises(AirflowFailException, match="Q04"):
-        pipeline.quality_before(site(flow), context(ScriptedTask()))
+        planning.quality_before(site(flow), context(ScriptedTask()))
 
     assert "diff" not in flow.in_spark
 
@@ -684,7 +684,7 @@ def test_a_check_that_failed_fails_the_run_although_every_task_was_green(tmp_pat
 def test_the_result_of_a_run_is_plain_json_for_ci_also_when_the_run_fails(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
     task = ScriptedTask(states={"verify": "failed"})
-    pipeline.gate(site(flow), context(task))
+    planning.gate(site(flow), context(task))
     changes.pipeline_change("create")(site(flow), context(task))
     with pytest.raises(AirflowFailException, match="verify failed"):
         changes.report(site(flow), context(task))
@@ -833,7 +833,7 @@ def test_a_set_too_large_for_xcom_is_named_by_its_digest_and_asked_about_only_wh
     flow: ScriptedFlow, held_file: MemoryFile[HeldSet]
 ) -> None:
     many = HeldSet(addresses={f"{n:064x}": f"delete topic.t{n}" for n in range(MOST_DIGESTS + 1)})
-    asked = pipeline.asked_about(many, many)
+    asked = planning.asked_about(many, many)
     assert (asked["digests"], asked["held_set"], asked["asked"]) == ([], many.digest, MOST_DIGESTS + 1)
     held_file.write(HeldSet(addresses={digest(DELETE): "delete topic.tmp-import"}))
     with pytest.raises(AirflowSkipException, match="due no more"):

@@ -16,7 +16,7 @@ from topicops.on_airflow import airflow_inside, dags_of
 from topicops.on_airflow.dags.dag_file import count_ages, gone, silent
 from topicops.on_airflow.dags.environment_dags import pipeline_dag, tell_late
 from topicops.on_airflow.names import place_of
-from topicops.on_airflow.tasks import changes, pipeline
+from topicops.on_airflow.tasks import changes, planning
 
 
 @pytest.fixture
@@ -43,7 +43,7 @@ def test_the_age_grows_until_a_run_is_good(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_quiet_run_is_a_good_one(tmp_path: Path) -> None:
     quiet = Quiet(sentence="Nothing differs.", run="r", full_check_at=NOW, commit=None)
-    pipeline.snapshot(site(ScriptedFlow(tmp_path, quiet=quiet)), context(ScriptedTask()))
+    planning.snapshot(site(ScriptedFlow(tmp_path, quiet=quiet)), context(ScriptedTask()))
     assert age_of_newest_good(tmp_path, "local") < 60
 
 

@@ -123,7 +123,7 @@ def test_ci_ends_with_the_status_of_the_step_that_fails_and_names_the_tests_that
     shutil.copy(ROOT / ".ci/run", tmp_path / ".ci")
     stand_ins(tmp_path, "make", "chromium", "chromedriver")
     gate = Gate(folder=tmp_path, command=["bash", ".ci/run"])
-    steps = ["check", "test", "demo", "soak-sample"]
+    steps = ["check", "test", "test-ci", "demo", "soak-sample"]
 
     ended = gate.run()
     assert (ended.status, [call.split()[-1] for call in ended.calls]) == (0, steps), ended.said
