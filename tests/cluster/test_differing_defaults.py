@@ -39,6 +39,7 @@ def cluster(request: pytest.FixtureRequest, topic: str) -> Iterator[LocalCluster
     if topic in admin.list_topics(timeout=10).topics:
         admin.delete_topics([topic])[topic].result(30)
         until(lambda: topic not in admin.list_topics(timeout=10).topics)
+    until(lambda: len(admin.list_topics(timeout=10).brokers) == 3)  # one was started again
 
 
 @pytest.fixture
