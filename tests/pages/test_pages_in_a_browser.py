@@ -138,7 +138,7 @@ def test_in_no_window_do_pills_lie_on_each_other_nor_do_names_break_after_a_few_
     browser.open(page.as_uri())
     for width in (400, 600, 660, 720, 800, 1000, 1400):
         browser.resize(width, 900)
-        until(lambda width=width: browser.run("return window.innerWidth") == width)  # type: ignore[misc]
+        until(lambda width=width: browser.run("return window.innerWidth") == width)
         assert browser.run(OVERLAPS) == [], width
         assert browser.run(NARROW_NAMES) == [], width
         assert browser.run("return document.documentElement.scrollWidth <= window.innerWidth"), width
