@@ -22,6 +22,7 @@ from topicops.features.shared.airflow_client import POLL_S, AirflowError
 from topicops.features.shared.java import last_lines
 from topicops_local.airflow_client import LocalAirflowClient
 from topicops_local.processes import ProcessMark, free_port, kill, members_of_session, spawn, stop, wait_gone
+from topicops_local.readiness import HANGS_S
 
 USER = "admin"
 SERVICES: Mapping[str, tuple[str, ...]] = {
@@ -33,6 +34,8 @@ CONN = "AIRFLOW__DATABASE__SQL_ALCHEMY_CONN"
 DATABASE = "airflow.db"
 WAIT_FOR_WRITER_S = 120
 """Seconds that a service waits for another one that writes to SQLite; with the default of 5 s a busy scheduler dies."""
+_PATIENCE_S = 60.0
+"""Seconds for which a question is asked again: a busy API server answers late, or with 503."""
 PRELOADED = (
     "airflow",
     "airflow.executors.local_executor",
@@ -77,7 +80,7 @@ class LocalAirflow:
 
     def client(self) -> LocalAirflowClient:
         """A client that is signed in."""
-        client = LocalAirflowClient(self.url, self.username, self.password)
+        client = LocalAirflowClient(self.url, self.username, self.password, patience_s=_PATIENCE_S)
         client.sign_in()
         return client
 
@@ -90,7 +93,7 @@ class LocalAirflow:
         for name, log in self.ended().items():
             raise AirflowError(f"Airflow's {name} has ended; the end of {log}:\n{last_lines(log)}")
 
-    def start_again(self, service: str, *, timeout_s: float = 180.0) -> None:
+    def start_again(self, service: str, *, timeout_s: float = HANGS_S) -> None:
         """Start a service that has died, on its old port; its other processes are ended by ``stop``.
 
         Raises:
@@ -114,7 +117,7 @@ def start_airflow(
     environment: Mapping[str, str],
     database: str | None = None,
     port: int | None = None,
-    timeout_s: float = 180.0,
+    timeout_s: float = HANGS_S,
 ) -> LocalAirflow:
     """Start Airflow with its metadata and logs in ``folder`` and the DAG files of ``dags``; it answers requests.
 
@@ -225,7 +228,7 @@ def _wait_healthy(airflow: LocalAirflow, timeout_s: float) -> None:
         time.sleep(POLL_S)
 
 
-def wait_for_dags(client: LocalAirflowClient, dag_ids: Sequence[str], *, timeout_s: float = 120.0) -> None:
+def wait_for_dags(client: LocalAirflowClient, dag_ids: Sequence[str], *, timeout_s: float = HANGS_S) -> None:
     """Wait until Airflow has all these DAGs. Raises ``AirflowError`` with the import error, if there is one."""
     deadline = time.monotonic() + timeout_s
     while missing := [dag_id for dag_id in dag_ids if not client.has_dag(dag_id)]:

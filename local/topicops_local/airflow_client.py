@@ -9,7 +9,14 @@ from datetime import datetime
 import httpx
 import msgspec
 
-from topicops.features.shared.airflow_client import POLL_S, RUN_ENDED, AirflowClient, AirflowError, run_path
+from topicops.features.shared.airflow_client import (
+    POLL_S,
+    RUN_ENDED,
+    AirflowClient,
+    AirflowError,
+    NoSuchInAirflowError,
+    run_path,
+)
 
 
 class _Run(msgspec.Struct):
@@ -67,7 +74,7 @@ class LocalAirflowClient(AirflowClient):
     def healthy(self) -> bool:
         """Whether the API answers, and scheduler and DAG processor have sent a heartbeat lately."""
         try:
-            answer = self.http.get("/api/v2/monitor/health", timeout=5.0)
+            answer = self.http.get("/api/v2/monitor/health")
         except httpx.TransportError:
             return False
         if not answer.is_success:
@@ -76,7 +83,11 @@ class LocalAirflowClient(AirflowClient):
         return all(parts[name].status == "healthy" for name in ("scheduler", "dag_processor", "metadatabase"))
 
     def has_dag(self, dag_id: str) -> bool:
-        return self.http.get(f"/api/v2/dags/{dag_id}").is_success
+        try:
+            self.request("GET", f"/api/v2/dags/{dag_id}")
+        except NoSuchInAirflowError:
+            return False
+        return True
 
     def import_errors(self) -> Mapping[str, str]:
         """Traceback by DAG file."""

@@ -27,13 +27,7 @@ from topicops.model.errors import ClusterError, ClusterUnreachableError, LocalCl
 from topicops_local import server_files
 from topicops_local.jars import Progress, kafka_jars, quiet, sums_of, version_of
 from topicops_local.processes import ProcessMark, kill, pause, send_signal, spawn, stop, wait_port_free
-from topicops_local.readiness import (
-    BROKERS_START_S,
-    ZOOKEEPER_START_S,
-    ask_broker,
-    wait_until_ready,
-    zookeeper_answers,
-)
+from topicops_local.readiness import HANGS_S, ask_broker, wait_until_ready, zookeeper_answers
 from topicops_local.state import (
     ZOOKEEPER,
     ClusterRequest,
@@ -49,10 +43,12 @@ if TYPE_CHECKING:
     from kazoo.client import KazooClient
 
 _POLL_S = 0.05
-_FORMAT_S = 60.0
 _PORT_S = 5.0
+_ANSWER_S = 5.0
+_SESSION_S = 30.0
 _BROKER_GRACE_S = 15.0
 _ZOOKEEPER_GRACE_S = 5.0
+_SESSION_ENDED = "SessionExpiredException"
 _LOCK = "lock"
 _WAITING = "waiting for another command that starts or stops this cluster"
 # Without ZooKeeper a broker cannot shut down cleanly; it would try for a minute.
@@ -280,10 +276,10 @@ class LocalCluster:
     def resume_zookeeper(self) -> None:
         send_signal(self._running(ZOOKEEPER), signal.SIGCONT)
 
-    def wait_unregistered(self, broker: int, *, timeout_s: float = 30.0) -> None:
+    def wait_unregistered(self, broker: int) -> None:
         """Wait until ZooKeeper has no registration of that id."""
         with _session(self.zookeeper_port) as client:
-            _wait_unregistered(client, {broker}, timeout_s=timeout_s)
+            _wait_unregistered(client, {broker})
 
     # --- starting
 
@@ -320,7 +316,7 @@ class LocalCluster:
         if not server.alive:
             self._progress("starting ZooKeeper")
             self._launch(server)
-        self._wait([ZOOKEEPER], lambda: _zookeeper_missing(server.port), ZOOKEEPER_START_S)
+        self._wait([ZOOKEEPER], lambda: _zookeeper_missing(server.port))
 
     def _start_brokers(self, servers: Sequence[Server]) -> None:
         if self._state.kraft:
@@ -335,7 +331,7 @@ class LocalCluster:
         for server in missing:
             self._format(server)
             self._launch(server)
-        self._wait([server.role for server in servers], lambda: self._quorum_not_ready(servers), BROKERS_START_S)
+        self._wait([server.role for server in servers], lambda: self._quorum_not_ready(servers))
 
     def _format(self, server: Server) -> None:
         """Prepare the server's data folder for this cluster's id; a prepared folder stays as it is."""
@@ -343,7 +339,7 @@ class LocalCluster:
         properties = self._write_properties(server)
         command = server_files.format_command(java, class_path, properties, cluster_id=self.cluster_id)
         folder = self.folder / server.role  # where the broker starts too: its settings may name paths from there
-        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=_FORMAT_S)
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=HANGS_S)
         if done.returncode:
             raise LocalClusterError(f"{server.role}: its data cannot be prepared: {done.stderr.strip()}")
 
@@ -351,7 +347,7 @@ class LocalCluster:
         """Return what is still missing: an answer from a broker, or a broker that it must know."""
         alive = {s.broker for s in self._state.brokers if s.alive and s.broker is not None}
         for server in servers:
-            answer = ask_broker(server.port)
+            answer = ask_broker(server.port, timeout_s=_ANSWER_S)
             if answer is None:
                 return f"broker {server.broker} does not answer on port {server.port} yet"
             if not alive <= answer.brokers:
@@ -367,30 +363,37 @@ class LocalCluster:
                 self._progress(
                     f"waiting until ZooKeeper ends the session of the dead {_broker_names(ids & _registered(client))}"
                 )
-                _wait_unregistered(client, ids, timeout_s=6 * server_files.SESSION_TIMEOUT_MS / 1000)
+                _wait_unregistered(client, ids)
             if missing:
                 self._progress(f"starting {_broker_names(ids)}")
             for server in missing:
                 self._launch(server)
             roles = [server.role for server in servers]
-            self._wait(roles, lambda: self._not_ready(client, wanted), BROKERS_START_S)
+            self._wait(roles, lambda: self._expired(missing) or self._not_ready(client, wanted))
             write_state(self.folder, replace(self._state, cluster_id=_cluster_id(client)))
+
+    def _expired(self, starting: Sequence[Server]) -> str | None:
+        """Start a broker again that ended because its first session did: a busy machine may hold it up that long."""
+        for server in starting:
+            if not self._state.server(server.role).alive and _SESSION_ENDED in self._log_end(server.role):
+                self._launch(server)
+                return f"{server.role} ended with its session in ZooKeeper, and is started again"
+        return None
 
     def _not_ready(self, client: KazooClient, wanted: set[int]) -> str | None:
         """Say what is missing: a registration, the controller, an answer, or what the answering broker must know."""
-        from kazoo.exceptions import SessionExpiredError
+        from kazoo.exceptions import ConnectionLoss, SessionExpiredError
 
         try:
-            registered = _registered(client)
-        except SessionExpiredError:  # a busy machine let it end; kazoo begins a new one
+            registered, controller = _registered(client), _controller(client)
+        except (ConnectionLoss, SessionExpiredError):  # a busy machine let it end; kazoo begins a new one
             return "the session with ZooKeeper has ended; a new one begins"
         if absent := wanted - registered:
             return f"{_broker_names(absent)} not registered yet"
-        controller = _controller(client)
         if controller is None:
             return "no controller elected yet"
         for broker in sorted(wanted):
-            answer = ask_broker(self.broker_ports[broker])
+            answer = ask_broker(self.broker_ports[broker], timeout_s=_ANSWER_S)
             if answer is None:
                 return f"broker {broker} does not answer on port {self.broker_ports[broker]} yet"
             if answer.brokers != registered or answer.controller != controller:
@@ -456,11 +459,11 @@ class LocalCluster:
             extra={**self._state.broker_properties, **server.properties},
         )
 
-    def _wait(self, roles: Sequence[str], missing: Callable[[], str | None], timeout_s: float) -> None:
+    def _wait(self, roles: Sequence[str], missing: Callable[[], str | None]) -> None:
         wait_until_ready(
             missing,
             roles,
-            timeout_s=timeout_s,
+            timeout_s=HANGS_S,
             is_alive=lambda role: self._state.server(role).alive,
             log_end=self._log_end,
             progress=self._progress,
@@ -567,7 +570,7 @@ def _broker_names(brokers: Collection[int]) -> str:
 
 
 def _zookeeper_missing(port: int) -> str | None:
-    return None if zookeeper_answers(port) else f"ZooKeeper does not answer on port {port} yet"
+    return None if zookeeper_answers(port, timeout_s=_ANSWER_S) else f"ZooKeeper does not answer on port {port} yet"
 
 
 @contextmanager
@@ -578,7 +581,7 @@ def _session(zookeeper_port: int) -> Iterator[KazooClient]:
 
     client = KazooClient(hosts=f"127.0.0.1:{zookeeper_port}", timeout=4.0, logger=_kazoo_log)
     try:
-        client.start(timeout=5.0)
+        client.start(timeout=_SESSION_S)
         yield client
     except (KazooException, KazooTimeoutError) as error:
         raise ClusterUnreachableError(
@@ -611,9 +614,9 @@ def _cluster_id(client: KazooClient) -> str:
     return str(json.loads(client.get(f"{server_files.CHROOT}/cluster/id")[0])["id"])
 
 
-def _wait_unregistered(client: KazooClient, brokers: set[int], *, timeout_s: float) -> None:
-    deadline = time.monotonic() + timeout_s
+def _wait_unregistered(client: KazooClient, brokers: set[int]) -> None:
+    deadline = time.monotonic() + HANGS_S
     while remaining := _registered(client) & brokers:
         if time.monotonic() > deadline:
-            raise LocalClusterError(f"{_broker_names(remaining)} still registered in ZooKeeper after {timeout_s:.0f} s")
+            raise LocalClusterError(f"{_broker_names(remaining)} still registered in ZooKeeper after {HANGS_S:.0f} s")
         time.sleep(_POLL_S)

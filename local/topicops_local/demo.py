@@ -21,6 +21,7 @@ from topicops.cli.output import new_run_id, print_result
 from topicops.model.errors import ArtifactError, ExitStatus, TopicopsError, UsageError, status_after_signal
 from topicops.model.plans.changes import GateWord
 from topicops.model.release import NO_ZOOKEEPER, USUAL
+from topicops_local.readiness import HANGS_S
 
 if TYPE_CHECKING:
     from topicops.flow.runs.run import Run
@@ -33,9 +34,6 @@ ENVIRONMENT = "local"
 PIPELINE, APPROVAL = f"topic_pipeline_{ENVIRONMENT}", f"topic_approval_{ENVIRONMENT}"
 PLAN_TAB = "plugin/topicops-plan"
 STEPS = 7
-RUN_TIMEOUT_S = 900.0
-QUESTION_S = 180.0
-"""Seconds that Airflow may take to ask about the held change."""
 LOOK_S = 5.0
 """Between two looks at Airflow's services."""
 ENDING = (signal.SIGTERM, signal.SIGHUP)
@@ -165,7 +163,7 @@ def _left_held(plan: Plan) -> GatedChange | None:
 def _follow_pipeline(airflow: LocalAirflow, client: LocalAirflowClient, approved: Sequence[str]) -> str:
     """Trigger the pipeline, print each task when it ends, and return the run's id."""
     run_id = client.trigger(PIPELINE, {"mode": "apply", "approved": approved})
-    for task in client.follow(PIPELINE, run_id, timeout_s=RUN_TIMEOUT_S, each_time=airflow.require_alive):
+    for task in client.follow(PIPELINE, run_id, timeout_s=4 * HANGS_S, each_time=airflow.require_alive):
         seconds = "" if task.duration is None else f" ({task.duration:.1f} s)"
         _detail(f"{task.task_id}: {task.state}{seconds}")
     return run_id
@@ -191,13 +189,13 @@ def _question(client: LocalAirflowClient) -> str:
     """The run of the approval DAG that waits for an answer. Raises ``AirflowError`` when none asks in time."""
     from topicops.features.shared.airflow_client import AirflowError
 
-    deadline = time.monotonic() + QUESTION_S
+    deadline = time.monotonic() + HANGS_S
     while not (runs := client.runs(APPROVAL)) and time.monotonic() < deadline:
         time.sleep(1)
     if not runs:
-        raise AirflowError(f"{APPROVAL} has not been started within {QUESTION_S:.0f} s")
+        raise AirflowError(f"{APPROVAL} has not been started within {HANGS_S:.0f} s")
     run_id = list(runs)[-1]
-    client.wait_for_task(APPROVAL, run_id, "approve", "awaiting_input", timeout_s=QUESTION_S)
+    client.wait_for_task(APPROVAL, run_id, "approve", "awaiting_input", timeout_s=HANGS_S)
     return run_id
 
 

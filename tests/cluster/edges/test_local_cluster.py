@@ -5,7 +5,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -295,3 +295,27 @@ def test_commands_without_a_cluster_say_so(tmp_path: Path) -> None:
     assert "No local cluster was started here" in result.stdout
     shown = CliRunner().invoke(cli.app, ["status", "--home", str(tmp_path), "--format", "json"])
     assert json.loads(shown.stdout) == {"format_version": 1, "running": False}
+
+
+def test_a_broker_whose_first_session_expired_on_a_busy_machine_is_started_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines: list[str] = []
+    ended = ["sh", "-c", "echo 'ERROR KeeperException$SessionExpiredException: Session expired for /brokers'"]
+    first = ["broker-1"]
+
+    def spawn_and_lose_the_first(
+        command: Sequence[str], *, log: Path, folder: Path, environment: Mapping[str, str]
+    ) -> ProcessMark:
+        lost = log.stem in first
+        if lost:
+            first.remove(log.stem)
+        return spawn(ended if lost else command, log=log, folder=folder, environment=environment)
+
+    monkeypatch.setattr("topicops_local.cluster.spawn", spawn_and_lose_the_first)
+    cluster = LocalCluster.up(tmp_path, brokers=1, progress=lines.append)
+    try:
+        assert "broker-1 ended with its session in ZooKeeper, and is started again" in lines
+        assert cluster.status().registered_brokers == (1,)
+    finally:
+        cluster.down(now=True)
