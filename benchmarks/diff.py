@@ -25,7 +25,7 @@ LARGE = 50_000
 def sides(topics: int) -> Iterator[Mapping[str, Side]]:
     from topicops.features.spark.edges.comparison import spark_diff
     from topicops.features.spark.edges.frames import table_frame
-    from topicops.features.spark.edges.session import spark_session
+    from topicops.features.spark.edges.session import spark_session, spark_step
 
     desired, live = rows(topics)
     with tempfile.TemporaryDirectory(prefix="topicops-bench-") as folder, spark_session("local[*]") as spark:
@@ -34,7 +34,8 @@ def sides(topics: int) -> Iterator[Mapping[str, Side]]:
         write_rows(tables, "topics", live)
 
         def by_spark() -> tuple[Delta, object]:
-            return spark_diff(table_frame(spark, tables, "desired"), table_frame(spark, tables, "topics"))
+            with spark_step(spark, "bench cli/1 diff", rows=len(desired) + len(live)):
+                return spark_diff(table_frame(spark, tables, "desired"), table_frame(spark, tables, "topics"))
 
         if by_spark()[0] != diff(desired, live):
             raise BenchmarkError("the engines disagree")

@@ -23,7 +23,7 @@ from topicops.edges.tables.table_folder import TableFolder
 from topicops.edges.tables.topics import read_live_topics
 from topicops.edges.zookeeper.reader import ZooKeeperReader
 from topicops.features.quality.judging import differing_topics
-from topicops.features.quality.rules import Afterwards
+from topicops.features.quality.rules import AFTER, Afterwards
 from topicops.flow.runs.kept import snapshot_into
 from topicops.model.ports import BrokerLogs, BrokerView, Clock, LogQuestions, PartitionView
 from topicops.model.release import USUAL
@@ -69,7 +69,7 @@ def take_snapshot(zookeeper: str, folder: Path) -> None:
 
 def check_rules(zookeeper: str, folder: Path) -> None:
     """Raises ``BenchmarkError`` unless the cluster is healthy by every rule that asks for it."""
-    from topicops.features.quality.judging import expected_after, frames_after
+    from topicops.features.quality.judging import expected_after, frames_to_count
 
     tables = TableFolder.at(folder)
     with ZooKeeperReader(zookeeper, timeout_s=TIMEOUT_S) as reader:
@@ -79,14 +79,16 @@ def check_rules(zookeeper: str, folder: Path) -> None:
     known = Afterwards(managed=live.topics.keys(), differences=differences)
 
     # As late as the step imports them: Great Expectations alone takes 200 MiB.
-    from topicops.features.quality.edges.evaluation import check_quality
+    from topicops.features.quality.edges.measuring import judge_rows
+    from topicops.features.quality.edges.validation import failed_rules
     from topicops.features.spark.edges.frames import RunTables
     from topicops.features.spark.edges.session import spark_session
 
     with spark_session() as spark:
-        frames = frames_after(RunTables(spark, tables, live), known)
-        found = check_quality(spark, "after", frames, expected=expected_after(live, differences))
-    if failed := [result.rule for result in found if not result.success]:
+        rows = RunTables(spark, tables, live, "bench memory")
+        with rows.step("quality_after", rows=live.partitions):
+            judged = judge_rows(AFTER, frames_to_count(rows, known), dict, expected_after(live, differences))
+    if failed := failed_rules(folder / "great-expectations", "bench-after", AFTER, judged.measures, run="bench/1"):
         raise BenchmarkError(f"a healthy cluster breaks {', '.join(failed)}")
 
 

@@ -21,7 +21,7 @@ from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.release import USUAL
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
 EXPECTATIONS = "Great Expectations"
 BY_HAND = "one aggregation by hand"
@@ -66,28 +66,39 @@ def write_cluster(folder: Path, topics: int, *, sick: bool = False) -> tuple[Tab
 
 
 def counted(spark: SparkSession, tables: TableFolder, live: ClusterSnapshot) -> dict[str, int]:
-    """As ``check_quality`` does it: how many rows break each rule."""
-    from topicops.features.quality.edges.great_expectations_inside import evaluate
+    """As ``quality_after`` does it: how many rows break each rule."""
+    from topicops.features.quality.edges.measuring import judge_rows
+    from topicops.features.quality.edges.validation import failed_rules
+    from topicops.features.quality.judging import frames_to_count, frames_to_name
+    from topicops.features.spark.edges.frames import RunTables
 
-    return {result.rule: result.rows_failed for result in evaluate(_frame(spark, tables, live), AFTER)}
+    rows, known = RunTables(spark, tables, live, "bench quality"), _known(live)
+    with rows.step("quality_after", rows=live.partitions), tempfile.TemporaryDirectory() as project:
+        judged = judge_rows(AFTER, frames_to_count(rows, known), lambda: frames_to_name(rows, known), {})
+        failed = failed_rules(Path(project), "bench-after", AFTER, judged.measures, run="bench/1")
+    found = {measure.rule: measure.rows_failed for measure in judged.measures}
+    if {rule for rule, rows_failed in found.items() if rows_failed} != failed:
+        raise BenchmarkError("Great Expectations says something else")
+    return found
 
 
 def by_hand(spark: SparkSession, tables: TableFolder, live: ClusterSnapshot) -> dict[str, int]:
     """How many rows break each rule, by rule."""
+    from topicops.features.quality.edges.measuring import one_frame
+    from topicops.features.quality.judging import frames_to_name
+    from topicops.features.spark.edges.frames import RunTables
+
     counts = (
         f"count_if({LAYOUTS[r.kind].own} IS NOT NULL AND NOT coalesce({r.holds}, false)) AS {r.id}" for r in AFTER
     )
-    [found] = _frame(spark, tables, live).selectExpr(*counts).collect()
+    rows = RunTables(spark, tables, live, "bench by hand")
+    with rows.step("quality_after", rows=live.partitions):
+        [found] = one_frame(frames_to_name(rows, _known(live)).values()).selectExpr(*counts).collect()
     return dict(found.asDict())
 
 
-def _frame(spark: SparkSession, tables: TableFolder, live: ClusterSnapshot) -> DataFrame:
-    from topicops.features.quality.edges.evaluation import one_frame
-    from topicops.features.quality.judging import frames_after
-    from topicops.features.spark.edges.frames import RunTables
-
-    known = Afterwards(managed=live.topics.keys(), differences=dict.fromkeys(live.topics, ""))
-    return one_frame(frames_after(RunTables(spark, tables, live), known).values())
+def _known(live: ClusterSnapshot) -> Afterwards:
+    return Afterwards(managed=live.topics.keys(), differences=dict.fromkeys(live.topics, ""))
 
 
 def comparisons(topics: int) -> Sequence[Comparison]:

@@ -132,7 +132,7 @@ def test_no_module_fails_for_a_missing_package_unless_a_check_stands_before_it(t
 
 
 def test_quality_rules_without_great_expectations_name_its_extra(tmp_path: Path) -> None:
-    program = "import sys; sys.modules['great_expectations'] = None; import topicops.features.quality.edges.evaluation"
+    program = "import sys; sys.modules['great_expectations'] = None; import topicops.features.quality.edges.validation"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False)
     assert done.stderr.splitlines()[-1] == (
         "topicops.model.errors.MissingExtraError: Great Expectations is not installed: "

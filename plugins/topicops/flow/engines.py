@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from topicops.edges.home.memories import topic_count
-from topicops.flow.runs.run import Engine, EngineChoice
+from topicops.flow.runs.run import Engine, EngineChoice, Run
 from topicops.flow.runs.values import Comparison
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError, UsageError
@@ -20,14 +21,19 @@ from topicops.steps.facts import classes_by_owner, counts_without_states, facts_
 from topicops.steps.planning.diff import diff
 
 if TYPE_CHECKING:
-    from topicops.edges.tables.table_folder import TableFolder
     from topicops.steps.specs.validate import Validated
+
+
+Progress = Callable[[str], None]
+"""Takes one line of progress."""
 
 
 class DiffEngine(Protocol):
     """Compares the files with the cluster. Every engine gives the same comparison, byte for byte."""
 
     name: Engine
+    setting: str
+    """Variable that says where it runs; empty: there is none."""
     needs_tables: bool
     """Whether the topics of the run are kept in tables."""
     from_topics: int
@@ -40,11 +46,11 @@ class DiffEngine(Protocol):
     def starts_slowly(self) -> bool:
         """Return whether it starts on this machine, and lacks the class archive that makes the start fast."""
 
-    def beside(self, connections: ConnectionSource, /) -> AbstractContextManager[None]:
+    def beside(self, connections: ConnectionSource, progress: Progress, /) -> AbstractContextManager[None]:
         """Start what the comparison needs, beside the work of the block."""
 
     def compare(
-        self, desired: Desired, live: ClusterSnapshot, tables: TableFolder | None, connections: ConnectionSource, /
+        self, run: Run, desired: Desired, live: ClusterSnapshot, connections: ConnectionSource, /
     ) -> Comparison:
         """Raise ``TopicopsError`` if that is not possible."""
 
@@ -53,6 +59,7 @@ class PythonEngine:
     """Compares in this process, in memory."""
 
     name: Engine = "python"
+    setting = ""
     needs_tables = False
     from_topics = 0
     is_installed = True
@@ -63,7 +70,7 @@ class PythonEngine:
     def beside(self, *_: object) -> AbstractContextManager[None]:
         return nullcontext()
 
-    def compare(self, desired: Desired, live: ClusterSnapshot, *_: object) -> Comparison:
+    def compare(self, _: Run, desired: Desired, live: ClusterSnapshot, *__: object) -> Comparison:
         delta = diff(map(desired_row, desired.topics.values()), map(live_row, live.topics.values()))
         counts = partition_counts(live) if live.has_states else counts_without_states(live)
         facts = facts_of(counts, live, classes_by_owner(desired.topics.values(), delta))
@@ -100,7 +107,8 @@ def engine_for(choice: EngineChoice, topics: int, others: Sequence[DiffEngine]) 
     for engine in others:
         least = f"{engine.from_topics:,} topics"
         if topics < engine.from_topics:
-            return ChosenEngine(PYTHON, f"fewer than {least}")
+            unused = f"; {engine.setting} is not used" if os.environ.get(engine.setting) else ""
+            return ChosenEngine(PYTHON, f"fewer than {least}{unused}")
         if not engine.is_installed:
             return ChosenEngine(PYTHON, f"{engine.name.capitalize()} is not installed")
         return ChosenEngine(engine, f"{least} or more")

@@ -116,7 +116,7 @@ def make_plan(
     prune(home, now=run.clock.utc())
     specs = keep_specs(run, specs, as_tables=chosen.engine.needs_tables)
     access = Access(environment=specs.environment, run=run.name, home=home, connections=connections)
-    with chosen.engine.beside(connections):
+    with chosen.engine.beside(connections, run.progress):
         run.progress(f"Reading the live topics of {files.environment}")
         snapshot = read_snapshot(run, access, specs.desired, states=states)
         run.progress(f"Comparing with {len(snapshot.live.topics)} live topics ({chosen})")
@@ -186,7 +186,7 @@ def compare(
         DiffError: The classes do not add up to the topics.
         TopicopsError: The engine failed.
     """
-    comparison = engine.compare(desired, live, run.tables(), connections)
+    comparison = engine.compare(run, desired, live, connections)
     check_conserved(comparison.delta, desired.topics, live.topics)
     keep_comparison(run, comparison)
     return comparison

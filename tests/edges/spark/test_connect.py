@@ -32,6 +32,17 @@ with spark_session() as spark:
     print([(str(r.rule), [*r.examples[0].row.values()][:2], r.rows_failed_before) for r in results if not r.success])
 """
 
+NAMED = """
+import getpass, os
+from topicops.features.spark.edges.session import spark_session, spark_step
+
+with spark_session() as spark:
+    with spark_step(spark, "prod cli/1 diff", rows=1):
+        print(sorted(spark.getTags()), spark.client._user_id == getpass.getuser(), spark.range(2).count())
+    print(sorted(spark.getTags()))
+print("SPARK_CONNECT_MODE_ENABLED" in os.environ)
+"""
+
 REFUSED = """
 from topicops.features.spark.edges.session import spark_session
 
@@ -74,3 +85,22 @@ def test_a_setting_that_a_running_server_cannot_take_is_named_with_where_it_come
     assert said.startswith("UsageError ")
     assert "a setting of TOPICOPS_SPARK_CONF or of the connection" in said
     assert '"spark.executor.memory"' in said
+
+
+@pytest.mark.soak
+def test_a_step_has_its_tag_and_its_user_and_a_proxy_is_not_asked_for_a_server_of_this_machine(
+    connect_server: SparkServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("http_proxy", "https_proxy", "grpc_proxy"):
+        monkeypatch.setenv(name, "http://127.0.0.1:1")
+    monkeypatch.setenv("SPARK_REMOTE", "sc://nowhere")
+    assert printed_on(connect_server, NAMED) == ["['topicops prod cli/1 diff'] True 2", "[]", "False"]
+
+
+@pytest.mark.soak
+def test_a_mistyped_setting_is_named_with_the_one_that_it_looks_like(
+    connect_server: SparkServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TOPICOPS_SPARK_CONF", '{"spark.sql.files.maxPartitonBytes": "1m"}')
+    [said] = printed_on(connect_server, REFUSED)
+    assert "knows no setting spark.sql.files.maxPartitonBytes; if you mean spark.sql.files.maxPartitionBytes" in said

@@ -8,7 +8,7 @@ import pytest
 
 from topicops.features.shared import java as subject
 from topicops.features.shared.java import default_cache, last_lines
-from topicops.features.spark.edges.session import reason_of
+from topicops.features.spark.edges.causes import reason_of
 from topicops.model.errors import LocalClusterError
 from topicops_local import server_files
 

@@ -1,3 +1,4 @@
+import errno
 import os
 import socket
 import stat
@@ -6,8 +7,10 @@ import sys
 import threading
 import time
 import traceback
+from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -18,11 +21,12 @@ from pyspark.sql import SparkSession
 from topicops.edges.connections.lookup import from_environment
 from topicops.edges.threads import run_in_thread
 from topicops.features.shared.java import find_java
-from topicops.features.spark.edges import driver
+from topicops.features.spark.edges import causes, driver
 from topicops.features.spark.edges import session as module
+from topicops.features.spark.edges.causes import spark_errors
 from topicops.features.spark.edges.class_archive import train_archive
 from topicops.features.spark.edges.driver import archive_path, awaited, driver_java, local_options
-from topicops.features.spark.edges.session import spark_errors, spark_session
+from topicops.features.spark.edges.session import no_progress, spark_session, spark_step
 from topicops.features.spark.settings import spark_place
 from topicops.model.errors import TopicopsError, UsageError
 
@@ -90,12 +94,13 @@ def test_another_setting_is_refused_even_while_a_session_runs(spark: SparkSessio
 def test_a_local_session_is_in_utc_on_loopback_and_without_a_ui(spark: SparkSession) -> None:
     wanted = {
         "spark.sql.session.timeZone": "UTC",
+        "spark.sql.ansi.enabled": "true",
+        "spark.sql.caseSensitive": "false",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.catalogImplementation": "in-memory",
-        "spark.sql.shuffle.partitions": "2",
     }
     assert {name: spark.conf.get(name) for name in wanted} == wanted
 
@@ -124,17 +129,75 @@ def test_a_damaged_archive_is_removed_and_the_process_stays_quiet_and_leaves_not
     assert list(tmp_path.iterdir()) == []
 
 
+ON_A_FULL_HOST = """
+import os
+from topicops.features.spark.edges.session import spark_session
+before = dict(os.environ)
+with spark_session("local[2]") as spark:
+    heap = spark._jvm.java.lang.Runtime.getRuntime().maxMemory() >> 20
+    zone, master = spark.conf.get("spark.sql.session.timeZone"), spark.sparkContext.master
+    print(spark.range(5).count(), 900 < heap <= 1024, zone, master, type(spark).__module__)
+print(dict(os.environ) == before)
+"""
+OF_THE_HOST = {
+    "SPARK_REMOTE": "sc://nowhere",
+    "MASTER": "yarn",
+    "SPARK_CONNECT_MODE_ENABLED": "1",
+    "SPARK_CONNECT_MODE": "1",
+    "SPARK_API_MODE": "connect",
+    "SPARK_TESTING": "1",
+    "SPARK_LOCAL_DIRS": "/proc/none",
+    "SPARK_LOCAL_HOSTNAME": "nowhere.invalid",
+    "SPARK_HOME": "FOLDER",
+    "SPARK_CONF_DIR": "FOLDER",
+    "SPARK_SUBMIT_OPTS": "-no-such-flag",
+    "SPARK_DIST_CLASSPATH": "FOLDER/no.jar",
+    "SPARK_PREPEND_CLASSES": "1",
+    "SPARK_LOG_SCHEMA": "none",
+    "PYSPARK_SUBMIT_ARGS": "--master yarn",
+    "PYSPARK_GATEWAY_PORT": "1",
+    "PYSPARK_PIN_THREAD": "false",
+    "HADOOP_CONF_DIR": "FOLDER",
+    "HADOOP_USER_NAME": "nobody",
+    "YARN_CONF_DIR": "FOLDER",
+    "CLASSPATH": "FOLDER",
+    "JDK_JAVA_OPTIONS": "-Xmx64m",
+    "_JAVA_OPTIONS": "-Xmx64m",
+}
+"""Variables of a host that a local engine must not heed, each with a value that would break or change it."""
+
+
+def on_a_full_host(folder: Path, names: Iterable[str]) -> subprocess.CompletedProcess[str]:
+    (folder / "spark-env.sh").write_text("exit 7\n")
+    (folder / "spark-defaults.conf").write_text("spark.master yarn\nspark.plugins no.such.Plugin\n")
+    (folder / "core-site.xml").write_text("<no xml")
+    return run_alone(ON_A_FULL_HOST, **{name: OF_THE_HOST[name].replace("FOLDER", str(folder)) for name in names})
+
+
+UNTOUCHED = "5 True UTC local[2] pyspark.sql.session\nTrue\n"
+
+
+def test_a_local_engine_heeds_no_variable_and_no_file_of_another_spark(tmp_path: Path) -> None:
+    ended = on_a_full_host(tmp_path, OF_THE_HOST)
+    assert ended.stdout == UNTOUCHED, ended.stderr
+
+
 @pytest.mark.soak
-def test_a_local_driver_takes_no_setting_of_another_spark_on_this_machine(tmp_path: Path) -> None:
-    (tmp_path / "spark-env.sh").write_text("exit 7\n")
-    (tmp_path / "spark-defaults.conf").write_text("spark.driver.extraClassPath /tmp\n")
+@pytest.mark.parametrize("name", OF_THE_HOST)
+def test_a_local_engine_does_not_heed(name: str, tmp_path: Path) -> None:
+    ended = on_a_full_host(tmp_path, [name])
+    assert ended.stdout == UNTOUCHED, ended.stderr
+
+
+@pytest.mark.soak
+def test_with_another_spark_on_the_machine_the_archive_still_fits(tmp_path: Path) -> None:
     elsewhere = dict.fromkeys(("SPARK_CONF_DIR", "SPARK_HOME", "HADOOP_CONF_DIR"), str(tmp_path))
 
     before = time.time()
-    ended = run_alone(**elsewhere, PYSPARK_GATEWAY_PORT="1", SPARK_SUBMIT_OPTS="-no-such-flag")
+    ended = run_alone(**elsewhere)
 
     assert ended.stderr == ""
-    assert ended.stdout.startswith("10 True True ")  # and its class path still fits the archive
+    assert ended.stdout.startswith("10 True True ")
     assert archive_path(find_java()).stat().st_mtime > before  # that of its last use
 
 
@@ -221,6 +284,153 @@ def test_all_sessions_of_a_block_are_one_application_that_ends_with_it_used_or_n
     assert (ended.stdout.splitlines(), ended.returncode) == (["True 5", "True 5"], 0), ended.stderr
 
 
+def jobs_of(spark: SparkSession) -> list[tuple[str, list[str]]]:
+    """Description and tags of each job so far, oldest first."""
+    jvm, context = spark.sparkContext._jvm, spark.sparkContext._jsc.sc()
+    assert jvm is not None
+    as_java = jvm.scala.jdk.javaapi.CollectionConverters.asJava
+    found = sorted(as_java(context.statusStore().jobsList(None)), key=lambda job: job.jobId())
+    described = ((job.description(), as_java(job.jobTags())) for job in found)
+    return [(text.get() if text.isDefined() else "", sorted(tags)) for text, tags in described]
+
+
+def test_the_jobs_of_a_step_have_its_name_and_those_after_it_have_not(spark: SparkSession) -> None:
+    name = "topicops prod cli/1 diff"
+    with spark_step(spark, "prod cli/1 diff", rows=7):
+        spark.range(3).count()
+        assert spark.conf.get("spark.sql.codegen.wholeStage") == "false"
+    spark.range(3).count()
+    of_the_step = [tags for text, tags in jobs_of(spark) if text == name]
+    assert len(of_the_step) == 1
+    assert name in of_the_step[0]
+    last, its_tags = jobs_of(spark)[-1]
+    assert name not in " ".join((last, *its_tags))
+    assert spark.conf.get("spark.sql.codegen.wholeStage") == "true"
+
+
+def test_a_step_can_be_cancelled_by_its_tag(spark: SparkSession) -> None:
+    tag = "topicops prod cli/1 facts"
+
+    def cancel() -> None:
+        while not any(text == tag for text, _ in jobs_of(spark)):
+            time.sleep(0.05)
+        spark.sparkContext.cancelJobsWithTag(tag)
+
+    canceller = run_in_thread(cancel)
+    with (
+        pytest.raises(TopicopsError, match=r"^facts: Spark failed: .*cancel"),
+        spark_step(spark, "prod cli/1 facts", rows=0),
+    ):
+        spark.range(1 << 36).selectExpr("sum(id % 7)").collect()
+    canceller.result(30)
+
+
+def test_the_last_error_of_the_drivers_log_is_in_the_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "driver.log"
+    log.write_text(
+        "2026-01-02T03:04:05,678 WARN Standalone: once more\n"
+        "2026-01-02T03:04:05,678 ERROR StandaloneSchedulerBackend: All masters are unresponsive! Giving up.\n"
+    )
+    monkeypatch.setattr(causes, "kept_log", lambda: log)
+    with (
+        pytest.raises(
+            TopicopsError,
+            match=r"^diff: Spark failed: stopped \(its log: All masters are unresponsive! Giving up\.\); the driver's "
+            r"log is .*driver\.log; check that its release of Spark is the one of this PySpark, and TOPICOPS_SPARK$",
+        ),
+        spark_errors("diff"),
+    ):
+        raise PySparkException("stopped")
+
+
+def test_out_of_memory_names_the_setting_that_helps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = tmp_path / "driver.log"
+    log.write_text('Exception in thread "main" java.lang.OutOfMemoryError: Java heap space\n\tat scala.Array\n')
+    monkeypatch.setattr(causes, "kept_log", lambda: log)
+    monkeypatch.setattr(causes, "has_ended", lambda *, wait_s: wait_s > 0)
+    with (
+        pytest.raises(
+            TopicopsError,
+            match=r"process has ended: OutOfMemoryError: Java heap space; .*; give the driver more memory by "
+            r"TOPICOPS_SPARK_MEMORY, for example 4g$",
+        ),
+        spark_errors("facts"),
+    ):
+        raise ConnectionRefusedError(111)
+
+
+@pytest.mark.soak
+def test_a_driver_without_enough_memory_says_so() -> None:
+    program = (
+        "from topicops.features.spark.edges.session import spark_session, spark_step\n"
+        "with spark_session('local[2]') as spark, spark_step(spark, 'prod cli/1 diff', rows=0):\n"
+        "    spark.range(20_000_000).selectExpr('collect_list(repeat(cast(id as string), 20))').collect()"
+    )
+    ended = run_alone(program, TOPICOPS_SPARK_MEMORY="480m")
+    said = ended.stderr.splitlines()[-1]
+    assert "OutOfMemoryError" in said
+    assert said.endswith("; give the driver more memory by TOPICOPS_SPARK_MEMORY, for example 4g")
+
+
+def test_a_folder_that_takes_nothing_is_told_before_java_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(prefix: str) -> str:
+        raise OSError(errno.ENOSPC, "No space left on device", f"{tmp_path}/{prefix}")
+
+    monkeypatch.setattr(driver.tempfile, "mkdtemp", refused)
+    with pytest.raises(
+        TopicopsError, match=r"^Spark cannot write its files: .*; free some space, or name another folder"
+    ):
+        driver._own_folder()
+    monkeypatch.undo()
+    monkeypatch.setattr(driver.shutil, "disk_usage", lambda folder: SimpleNamespace(free=3 << 20))
+    with pytest.raises(TopicopsError, match=r"^Spark has 3 MB for its files in "):
+        driver._own_folder()
+
+
+def test_a_long_start_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(driver, "_TELL_S", 0.01)
+    lines = list[str]()
+    assert awaited(run_in_thread(lambda: time.sleep(0.1)), 60.0, lines.append) is None
+    assert lines[0] == "Waiting for Spark to start: 0 s of at most 60 s"
+
+
+@pytest.mark.parametrize(("release", "same"), [("4.3.0", True), ("4.3.7", True), ("4.0.1", False), ("5.3.0", False)])
+def test_a_master_must_be_of_the_same_release(release: str, same: bool) -> None:
+    assert module.is_same_release(release) is same
+
+
+def test_a_master_of_another_release_is_refused_before_the_driver_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_release_of_master", lambda server: "4.0.1")
+    with closing(socket.create_server(("127.0.0.1", 0))) as live:
+        place = spark_place(f"spark://127.0.0.1:{live.getsockname()[1]}", from_environment)
+        with pytest.raises(TopicopsError, match=r"the master is Spark 4\.0\.1, and this PySpark .* talks to its own"):
+            module._require_server(place)
+
+
+@pytest.mark.parametrize(
+    ("is_here", "proxy", "advice"),
+    [
+        (True, "https_proxy", "does it use TLS (use_ssl)?"),
+        (False, "", "does it use TLS (use_ssl)?"),
+        (
+            False,
+            "https_proxy",
+            "https_proxy is set, so the call goes through a proxy: name the host in no_proxy; or does",
+        ),
+    ],
+)
+def test_a_silent_connect_server_is_told_with_the_proxy_that_is_in_the_way(
+    is_here: bool, proxy: str, advice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in module._PROXIES:
+        monkeypatch.delenv(name, raising=False)
+    if proxy:
+        monkeypatch.setenv(proxy, "http://proxy.example:3128")
+    assert advice in module._no_connect_server(is_here=is_here)
+
+
 def test_an_error_of_spark_names_the_deepest_cause(spark: SparkSession) -> None:
     with (
         pytest.raises(TopicopsError, match=r"^diff: Spark failed: .*the rows are gone") as caught,
@@ -252,7 +462,7 @@ def test_a_secret_that_spark_repeats_is_neither_in_the_error_nor_in_its_cause() 
 def test_every_form_of_a_lost_connection_says_that_java_has_ended(
     lost: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "has_ended", lambda *, wait_s: wait_s > 0)
+    monkeypatch.setattr(causes, "has_ended", lambda *, wait_s: wait_s > 0)
     with (
         pytest.raises(TopicopsError, match=r"^diff: Spark failed: Spark's Java process has ended; "),
         spark_errors("diff"),
@@ -264,7 +474,7 @@ def test_a_start_that_takes_too_long_is_an_error(monkeypatch: pytest.MonkeyPatch
     ended, killed = threading.Event(), list[bool]()
     monkeypatch.setattr(driver, "_kill_drivers", lambda: killed.append(True))  # it would kill that of other tests
     with pytest.raises(TopicopsError, match="Spark did not start within 0 s"):
-        awaited(run_in_thread(ended.wait), 0.1)
+        awaited(run_in_thread(ended.wait), 0.1, no_progress)
     ended.set()
     assert killed
 
@@ -287,14 +497,14 @@ def test_settings_reach_the_driver_and_the_session_and_the_heap_can_be_given() -
     program = (
         "from topicops.features.spark.edges.session import spark_session\n"
         "with spark_session('local[2]') as spark:\n"
-        "    print(spark.conf.get('spark.sql.shuffle.partitions'), spark.conf.get('spark.sql.session.timeZone'),\n"
-        "          spark._jvm.java.lang.Runtime.getRuntime().maxMemory() >> 20)"
+        "    heap = spark._jvm.java.lang.Runtime.getRuntime().maxMemory()\n"
+        "    print(spark.conf.get('spark.sql.files.maxPartitionBytes'), heap >> 20)"
     )
-    conf = '{"spark.sql.shuffle.partitions": 5, "spark.sql.session.timeZone": "Asia/Tokyo"}'
+    conf = '{"spark.sql.files.maxPartitionBytes": "5m"}'
     ended = run_alone(program, TOPICOPS_SPARK_CONF=conf, TOPICOPS_SPARK_MEMORY="600m")
 
-    partitions, zone, megabytes = ended.stdout.split()
-    assert (partitions, zone) == ("5", "UTC")
+    size, megabytes = ended.stdout.split()
+    assert size == "5m"
     assert 550 < int(megabytes) <= 600
 
 

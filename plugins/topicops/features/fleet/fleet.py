@@ -259,7 +259,7 @@ def _read_and_compare(
             if report.critical:
                 raise TopicopsError(f"critical quality rules failed: {', '.join(report.critical)}")
 
-    with engine.beside(fleet.connections):
+    with engine.beside(fleet.connections, fleet.progress):
         fleet.progress(f"Reading {fleet.topics}")
         first = next(iter(fleet.runs.values()))
         prune(first.home, now=now())

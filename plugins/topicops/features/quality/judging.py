@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from topicops.edges.home.audit_files import created_topics
 from topicops.edges.home.memories import IDENTITIES
-from topicops.features.quality.rules import Afterwards, RowKind, cluster_row, deletion_rows, inputs_row
+from topicops.features.quality.rules import Afterwards, RowKind, cluster_row, deletion_rows, inputs_row, rules_of
 from topicops.flow.runs.kept import keep_facts, load_snapshot, load_specs, note_reading, snapshot_into
 from topicops.flow.runs.outcomes import read_outcomes
 from topicops.flow.runs.run import EnvironmentRun, audit_folder, now, read_environment
@@ -26,7 +27,9 @@ from topicops.steps.verifying.broker_checks import metadata
 from topicops.steps.verifying.observation import Expectation, Observation, chosen_brokers
 
 if TYPE_CHECKING:
-    from topicops.features.quality.edges.evaluation import Frames
+    from pyspark.sql import DataFrame
+
+    from topicops.features.quality.edges.rows import Frames
     from topicops.features.spark.edges.frames import RunTables
 
 DELETES: tuple[Action, ...] = ("delete",)
@@ -46,15 +49,20 @@ def beside(run: EnvironmentRun) -> Iterator[None]:
     """
     from topicops.features.spark.edges.session import spark_application, spark_session
 
-    with spark_application(connections=run.connections):
-        import_module("topicops.features.quality.edges.evaluation")
-        with spark_session(connections=run.connections):
+    with spark_application(connections=run.connections, progress=run.progress):
+        import_module("topicops.features.quality.edges.validation")
+        with spark_session(connections=run.connections, progress=run.progress):
             yield
+
+
+def quality_project(home: Path, environment: str) -> Path:
+    """Return the project of Great Expectations in which the results of an environment are kept."""
+    return home / "great-expectations" / environment
 
 
 def before(run: EnvironmentRun) -> QualityReport:
     """Return ``quality-before.json``: may the inputs be trusted, and is the cluster fit for changes?"""
-    from topicops.features.quality.edges.evaluation import listed_frames, rows_frame, spec_frames
+    from topicops.features.quality.edges.rows import listed_frames, rows_frame, spec_frames
     from topicops.features.spark.edges.frames import RunTables
     from topicops.features.spark.edges.session import spark_session
 
@@ -63,10 +71,10 @@ def before(run: EnvironmentRun) -> QualityReport:
     inputs = inputs_row(live, specs.environment, snapshot.reading.topics_at_last_good_snapshot)
     expected: Mapping[RowKind, int] = {"spec": len(desired.topics), "listed": len(live.topics), "inputs": 1}
     with spark_session(connections=run.connections) as spark:
-        tables = RunTables(spark, run.known_tables(), live)
+        tables = RunTables(spark, run.known_tables(), live, f"{run.environment} {run.name}")
         one_row = rows_frame(spark, "inputs", [inputs])
         frames: Frames = {**spec_frames(tables), **listed_frames(tables), "inputs": one_row}
-        return _check_quality(run, "before", tables, frames, expected)
+        return _judge(run, "before", tables, frames, lambda: frames, expected)[0]
 
 
 def after(run: EnvironmentRun) -> QualityReport:
@@ -76,13 +84,13 @@ def after(run: EnvironmentRun) -> QualityReport:
     """
     from topicops.features.spark.edges.session import spark_application
 
-    with spark_application(connections=run.connections):
+    with spark_application(connections=run.connections, progress=run.progress):
         return _after(run)
 
 
 def _after(run: EnvironmentRun) -> QualityReport:
     from topicops.edges.tables.topics import read_identities
-    from topicops.features.spark.edges.comparison import count_partitions
+    from topicops.features.spark.edges.comparison import counted, counts_of
     from topicops.features.spark.edges.frames import RunTables
     from topicops.features.spark.edges.session import spark_session
 
@@ -107,22 +115,39 @@ def _after(run: EnvironmentRun) -> QualityReport:
     first = replace(run.read_live(), broker_defaults=live.broker_defaults, releases=live.releases)
     was_so = replace(known, deleted=(), known_identities=None, differences=None)
     with spark_session(connections=run.connections) as spark:
-        tables, earlier = RunTables(spark, folder, live), RunTables(spark, run.known_tables(), first)
-        found = _check_quality(
+        name = f"{run.environment} {run.name}"
+        tables, earlier = RunTables(spark, folder, live, name), RunTables(spark, run.known_tables(), first, name)
+        found, beside = _judge(
             run,
             "after",
             tables,
-            frames_after(tables, known),
+            frames_to_count(tables, known),
+            partial(frames_to_name, tables, known),
             expected_after(live, differences),
-            earlier=partial(frames_after, earlier, was_so) if first.has_states else None,
+            earlier=partial(frames_to_name, earlier, was_so) if first.has_states else None,
+            beside=counted(tables),
         )
-        keep_facts(run, "after", facts_of(count_partitions(tables), live), folder)
+        keep_facts(run, "after", facts_of(counts_of(beside), live), folder)
     memory.write(identities)
     return found
 
 
-def frames_after(tables: RunTables, known: Afterwards) -> Frames:
-    from topicops.features.quality.edges.evaluation import partition_frames, rows_frame, topic_frames
+def frames_to_count(tables: RunTables, known: Afterwards) -> Frames:
+    """Return the rows of each kind for counting: partitions that are alike are one row."""
+    from topicops.features.quality.edges.rows import alike_frames
+
+    return {**_frames_of_topics(tables, known), **alike_frames(tables)}
+
+
+def frames_to_name(tables: RunTables, known: Afterwards) -> Frames:
+    """Return all rows of each kind, each under its own name."""
+    from topicops.features.quality.edges.rows import partition_frame
+
+    return {**frames_to_count(tables, known), "partition": partition_frame(tables)}
+
+
+def _frames_of_topics(tables: RunTables, known: Afterwards) -> Frames:
+    from topicops.features.quality.edges.rows import rows_frame, topic_frames
 
     small: dict[RowKind, Sequence[tuple[object, ...]]] = {
         "deletion": deletion_rows(tables.head, known),
@@ -131,7 +156,7 @@ def frames_after(tables: RunTables, known: Afterwards) -> Frames:
     if known.differences is not None:
         small["difference"] = list(known.differences.items())
     frames = {kind: rows_frame(tables.spark, kind, rows) for kind, rows in small.items()}
-    return {**partition_frames(tables), **topic_frames(tables, known), **frames}
+    return {**topic_frames(tables, known), **frames}
 
 
 def expected_after(live: ClusterSnapshot, differences: Mapping[str, str]) -> Mapping[RowKind, int]:
@@ -146,20 +171,28 @@ def expected_after(live: ClusterSnapshot, differences: Mapping[str, str]) -> Map
     }
 
 
-def _check_quality(
+def _judge(
     run: EnvironmentRun,
     suite: QualitySuite,
     tables: RunTables,
-    frames: Frames,
+    to_count: Frames,
+    to_name: Callable[[], Frames],
     expected: Mapping[RowKind, int],
     *,
     earlier: Callable[[], Frames] | None = None,
-) -> QualityReport:
+    beside: DataFrame | None = None,
+) -> tuple[QualityReport, Sequence[Mapping[str, Any]]]:
+    """Judge the rows by the rules of a suite, and keep the report; also give the rows of ``beside``."""
     from topicops.edges.tables.results import write_quality
-    from topicops.features.quality.edges.evaluation import check_quality
+    from topicops.features.quality.edges.measuring import judge_rows, results_of
+    from topicops.features.quality.edges.validation import failed_rules
 
-    started = time.monotonic()
-    results = check_quality(tables.spark, suite, frames, expected=expected, earlier=earlier)
+    started, rules = time.monotonic(), rules_of(suite)
+    with tables.step(f"quality_{suite}", rows=sum(expected.values())):
+        judged = judge_rows(rules, to_count, to_name, expected, earlier=earlier, beside=beside)
+    project = quality_project(run.home, run.environment)
+    failed = failed_rules(project, f"{run.environment}-{suite}", rules, judged.measures, run=run.name)
+    results = results_of(rules, judged, failed)
     found = QualityReport(
         suite=suite,
         environment=run.environment,
@@ -171,7 +204,7 @@ def _check_quality(
     )
     run.store.write_value(quality_file(suite), found)
     write_quality(tables.folder, results)
-    return found
+    return found, judged.beside
 
 
 def differing_topics(

@@ -192,6 +192,16 @@ class Rule:
     shows: str = ""
     """Columns of a failing row shown besides its key: columns with ", " between them, or ``<expression> AS <name>``."""
 
+    @property
+    def title(self) -> str:
+        """Sentence that holds when the rule does."""
+        return self.id.meaning
+
+    @property
+    def runbook(self) -> str:
+        """Page and anchor that say what to do."""
+        return self.id.page
+
 
 # fmt: off
 BEFORE = (

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING
 
 from topicops.edges.extras import has_extra
-from topicops.flow.engines import PYTHON
-from topicops.flow.runs.run import Engine
+from topicops.features.spark.settings import SETTING
+from topicops.flow.engines import PYTHON, Progress
+from topicops.flow.runs.run import Engine, Run
 from topicops.flow.runs.values import Comparison
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.ports import ConnectionSource
 from topicops.model.specs.desired import Desired
 from topicops.steps.facts import counts_without_states, facts_of
-
-if TYPE_CHECKING:
-    from topicops.edges.tables.table_folder import TableFolder
 
 FROM_TOPICS = 100_000
 """Number of topics from which a plan by Spark is as fast as one by Python, with Spark's start.
@@ -29,6 +26,7 @@ class SparkEngine:
     """Compares the tables of the run, in Spark; a run that keeps no tables is compared in Python."""
 
     name: Engine = "spark"
+    setting = SETTING
     needs_tables = True
     from_topics = FROM_TOPICS
 
@@ -43,25 +41,29 @@ class SparkEngine:
 
         return lacks_archive()
 
-    def beside(self, connections: ConnectionSource, /) -> AbstractContextManager[None]:
+    def beside(self, connections: ConnectionSource, progress: Progress, /) -> AbstractContextManager[None]:
         from topicops.features.spark.edges.session import spark_application
 
-        return spark_application(connections=connections)
+        return spark_application(connections=connections, progress=progress)
 
     def compare(
-        self, desired: Desired, live: ClusterSnapshot, tables: TableFolder | None, connections: ConnectionSource, /
+        self, run: Run, desired: Desired, live: ClusterSnapshot, connections: ConnectionSource, /
     ) -> Comparison:
+        tables = run.tables()
         if tables is None:
-            return PYTHON.compare(desired, live)
+            return PYTHON.compare(run, desired, live)
         from topicops.features.spark.edges.comparison import count_partitions, spark_diff
         from topicops.features.spark.edges.frames import RunTables
-        from topicops.features.spark.edges.session import planned_for, spark_session
+        from topicops.features.spark.edges.session import spark_session
 
-        with spark_session(connections=connections) as spark:
-            frames = RunTables(spark, tables, live)
-            with planned_for(spark, len(desired.topics) + len(live.topics)):
+        with spark_session(connections=connections, progress=run.progress) as spark:
+            frames = RunTables(spark, tables, live, f"{desired.environment} {run.name}")
+            with frames.step("diff", rows=len(desired.topics) + len(live.topics)):
                 delta, classes = spark_diff(frames.frame("desired"), frames.frame("topics"))
-            counts = count_partitions(frames) if live.has_states else counts_without_states(live)
+            counts = counts_without_states(live)
+            if live.has_states:
+                with frames.step("facts", rows=live.partitions):
+                    counts = count_partitions(frames)
             return Comparison(delta=delta, facts=facts_of(counts, live, classes))
 
 

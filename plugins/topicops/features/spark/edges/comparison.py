@@ -5,6 +5,7 @@ The same results as `steps.planning.diff` (by one full outer join) and `steps.fa
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from topicops.features.spark.edges.frames import RunTables, with_health
-from topicops.features.spark.edges.session import arrow_rows, planned_for, spark_errors
+from topicops.features.spark.edges.session import arrow_rows
 from topicops.features.spark.partition_health import BROKERS_AT_FAULT, HOLDS
 from topicops.model.plans.delta import Delta, DesiredRow, LiveRow, TopicClass, TopicDelta
 from topicops.model.runs.facts import CAUSES, OwnedTopics, PartitionCounts
@@ -21,21 +22,17 @@ from topicops.model.specs.desired import Lifecycle
 OWNER = ("owner", "domain")
 _COUNTED_ONLY = (TopicClass.SAME, TopicClass.RETIRED)
 """Classes whose topics are counted and not listed."""
+_LISTED = ("topic", "presence", "changed", "desired", "live")
+_ROWS_AT_ONCE = 10_000
 
 
 def spark_diff(desired: DataFrame, live: DataFrame) -> tuple[Delta, list[OwnedTopics]]:
     """Compare desired and live topics, and count the classes by owner and domain, in one action.
 
-    The frames have the columns of ``DesiredRow`` with ``domain``, and of ``LiveRow``. Raises ``TopicopsError``.
+    The frames have the columns of ``DesiredRow`` with ``domain``, and of ``LiveRow``.
     """
-    with spark_errors("diff"):
-        classes = by_class(compare(desired, live, beside=OWNER), beside=OWNER)
-        rows = arrow_rows(classes).to_pylist()
-    owned = [
-        OwnedTopics(**{f: row[f] for f in (*OWNER, "topics")}, topic_class=TopicClass(row["topic_class"]))
-        for row in rows
-    ]
-    return _delta(rows), owned
+    batches = arrow_rows(folded(compare(desired, live, beside=OWNER))).to_batches(max_chunksize=_ROWS_AT_ONCE)
+    return _read(row for batch in batches for row in batch.to_pylist())
 
 
 def compare(desired: DataFrame, live: DataFrame, *, beside: Sequence[str] = ()) -> DataFrame:
@@ -61,16 +58,15 @@ def compare(desired: DataFrame, live: DataFrame, *, beside: Sequence[str] = ()) 
     return changed.select("topic", "presence", _topic_class().alias("topic_class"), "changed", *rows)
 
 
-def by_class(compared: DataFrame, *, beside: Sequence[str] = ()) -> DataFrame:
-    """One row per class that occurs, and per value of the columns of ``beside``; unordered.
+def folded(compared: DataFrame) -> DataFrame:
+    """One row per topic of a listed class, and one per other class, owner and domain; unordered.
 
-    Columns: ``topic_class``, those of ``beside``, ``topics`` (how many), and ``listed``, the rows of listed classes.
+    Columns: those of ``compare``, null where topics are only counted, and ``topics``, how many they are. So the rows
+    that differ are spread over the tasks, and no task or cell has all of a class.
     """
-    row = F.struct("topic", "presence", "changed", "desired", "live")
     is_listed = ~F.col("topic_class").isin(*_COUNTED_ONLY)
-    return compared.groupBy("topic_class", *beside).agg(
-        F.count(F.lit(1)).alias("topics"), F.collect_list(F.when(is_listed, row)).alias("listed")
-    )
+    listed = (F.when(is_listed, F.col(name)).alias(name) for name in _LISTED)
+    return compared.groupBy("topic_class", *OWNER, *listed).agg(F.count(F.lit(1)).alias("topics"))
 
 
 def _named(frame: DataFrame, side: str, fields: Sequence[str], *beside: str) -> DataFrame:
@@ -108,33 +104,38 @@ def _topic_class() -> Column:
     )
 
 
-def _delta(classes: Iterable[Mapping[str, Any]]) -> Delta:
-    counts = dict.fromkeys(TopicClass, 0)
+def _read(folded: Iterable[Mapping[str, Any]]) -> tuple[Delta, list[OwnedTopics]]:
+    owned: Counter[tuple[str | None, str | None, TopicClass]] = Counter()
     topics: list[TopicDelta] = []
-    for found in classes:
+    for found in folded:
         topic_class = TopicClass(found["topic_class"])
-        counts[topic_class] += found["topics"]
-        for row in found["listed"]:
-            desired, live = row["desired"], row["live"]
+        owned[found["owner"], found["domain"], topic_class] += found["topics"]
+        if found["topic"] is not None:
             delta = TopicDelta(
-                topic=row["topic"],
-                presence=row["presence"],
+                topic=found["topic"],
+                presence=found["presence"],
                 topic_class=topic_class,
-                changed=frozenset(row["changed"]),
-                desired=DesiredRow(**desired) if desired else None,
-                live=LiveRow(**live) if live else None,
+                changed=frozenset(found["changed"]),
+                desired=DesiredRow(**found["desired"]) if found["desired"] else None,
+                live=LiveRow(**found["live"]) if found["live"] else None,
             )
             topics.append(delta)
-    return Delta(topics=tuple(sorted(topics, key=lambda delta: delta.topic)), counts=counts)
+    counts = dict.fromkeys(TopicClass, 0)
+    for (_, _, topic_class), count in owned.items():
+        counts[topic_class] += count
+    classes = [
+        OwnedTopics(owner=owner, domain=domain, topic_class=topic_class, topics=count)
+        for (owner, domain, topic_class), count in owned.items()
+    ]
+    return Delta(topics=tuple(sorted(topics, key=lambda delta: delta.topic)), counts=counts), classes
 
 
 def count_partitions(tables: RunTables) -> PartitionCounts:
     """Return what is counted over all partitions, in one action; the same as ``steps.facts.partition_counts``.
 
-    The snapshot must have partition states. Raises ``TopicopsError`` where Spark failed.
+    The snapshot must have partition states.
     """
-    with spark_errors("facts"), planned_for(tables.spark, tables.head.partitions):
-        return _counts(arrow_rows(counted(tables)).to_pylist())
+    return counts_of(arrow_rows(counted(tables)).to_pylist())
 
 
 def counted(tables: RunTables) -> DataFrame:
@@ -143,11 +144,10 @@ def counted(tables: RunTables) -> DataFrame:
     Columns: ``counted`` (``replicas``, ``preferred``, ``leaders``, ``rack`` or ``unhealthy``), ``broker``, ``name`` (of
     the rack, or the rule), ``partitions``.
     """
-    # Many partitions have few lists of replicas: each combination is judged once.
-    columns = ("replicas", "in_place", "leader", "isr", "least", "is_deleting")
-    alike = tables.assigned_partitions().groupBy(*columns).agg(F.count(F.lit(1)).alias("partitions"))
     unhealthy = F.when(F.col("is_deleting"), F.slice(_unhealthy(), 1, 0)).otherwise(_unhealthy())
-    items = with_health(tables, alike).select(F.explode(F.concat(_held(tables), unhealthy)).alias("item"), "partitions")
+    items = with_health(tables, tables.alike_partitions()).select(
+        F.explode(F.concat(_held(tables), unhealthy)).alias("item"), "partitions"
+    )
     return items.groupBy("item.counted", "item.broker", "item.name").agg(F.sum("partitions").alias("partitions"))
 
 
@@ -184,7 +184,9 @@ def _item(counted: str, *, broker: Column | None = None, name: Column | None = N
     )
 
 
-def _counts(rows: Sequence[Mapping[str, Any]]) -> PartitionCounts:
+def counts_of(rows: Sequence[Mapping[str, Any]]) -> PartitionCounts:
+    """Read the rows of ``counted``."""
+
     def by_broker(counted: str) -> dict[int, int]:
         return {row["broker"]: row["partitions"] for row in rows if row["counted"] == counted}
 

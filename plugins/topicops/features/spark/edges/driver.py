@@ -17,9 +17,9 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -44,6 +44,17 @@ _WARM_UP = Path(__file__).with_name("warm_up.py")
 _SMALL_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 _FIRST_HEAP = "-Xms64m"
 """Else a JVM begins with a 64th of the machine's memory, and fills it before it collects anything."""
+_OF_THE_HOST = ("SPARK_", "PYSPARK_", "MASTER")
+"""How the variables begin that PySpark itself reads, some thirty of them, at any call."""
+_KEPT_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
+_OF_JAVA = ("HADOOP_", "YARN_", "HIVE_", "MESOS_", "KRB5", "JAVA_", "JDK_JAVA_", "_JAVA_", "CLASSPATH")
+"""How more variables begin by which a JVM, Hadoop or a script of Spark would take another setup."""
+_ROOM_BYTES = 64 << 20
+"""Free space without which no driver is started: it writes its log, and spills there."""
+_TELL_S = 15.0
+"""Between two lines of progress while somebody waits for a start."""
+
+_TMPDIR_HELPS = "free some space, or name another folder in TMPDIR"
 
 T = TypeVar("T")
 
@@ -69,6 +80,8 @@ class SparkDriver:
 
 _started: list[SparkDriver] = []
 """The driver of this process, once it runs; pyspark allows one for each process."""
+_taken: list[Mapping[str, str]] = []
+"""Variables of the host that ``without_host_settings`` has taken away."""
 _kept: set[Path] = set()
 """Logs that an error has named, and that stay when this process ends."""
 
@@ -112,9 +125,17 @@ def cluster_driver(settings: Mapping[str, str]) -> SparkDriver:
         lines = "".join(f"{name}={value}\n" for name, value in pairs)
         write_atomically(file, lines.encode(), mode=0o600, is_durable=False)
         arguments = ["--load-spark-defaults", "--properties-file", str(file)]
-        home = Path(os.environ.get("SPARK_HOME") or pyspark_jars().parent)
-        _started.append(_start(home, arguments, folder, _java_first(driver_java())))
+        of_the_site = {name: text for taken in _taken for name, text in taken.items()}
+        home = Path(of_the_site.get("SPARK_HOME") or os.environ.get("SPARK_HOME") or pyspark_jars().parent)
+        for name in ("SPARK_REMOTE", "SPARK_CONNECT_MODE_ENABLED", "SPARK_API_MODE", "MASTER"):
+            of_the_site.pop(name, None)  # TOPICOPS_SPARK says where Spark runs
+        _started.append(_start(home, arguments, folder, {**of_the_site, **_java_first(driver_java())}))
     return _started[0]
+
+
+def log_size() -> int:
+    """Return how many bytes the log of this process's driver has."""
+    return sum(driver.log.stat().st_size for driver in _started if driver.log.is_file())
 
 
 def kept_log() -> Path | None:
@@ -126,15 +147,44 @@ def kept_log() -> Path | None:
     return None
 
 
-def awaited(start: Future[T], limit_s: float) -> T:
+def awaited(start: Future[T], limit_s: float, progress: Callable[[str], None]) -> T:
     """Wait for the end of a start. When it takes ``limit_s``, kill the Java process, and raise ``TopicopsError``."""
+    began = time.monotonic()
+    while (waited := time.monotonic() - began) < limit_s:
+        try:
+            return start.result(min(_TELL_S, limit_s - waited))
+        except TimeoutError:
+            if start.done():
+                raise
+            progress(f"Waiting for Spark to start: {time.monotonic() - began:.0f} s of at most {limit_s:.0f} s")
+    log = kept_log()
+    _kill_drivers()
+    where = f"; the driver's log is {log}" if log else ""
+    raise TopicopsError(f"Spark did not start within {limit_s:.0f} s{where}")
+
+
+@contextmanager
+def without_host_settings() -> Iterator[None]:
+    """Take the host's Spark variables out of this process's environment for a block, and give them back at its end.
+
+    PySpark reads them at any call: SPARK_REMOTE alone would make every frame one of Spark Connect. A driver for a
+    cluster gets them back, because there the site's setup counts. The token of Spark Connect stays.
+    """
+    taken = {
+        name: os.environ.pop(name) for name in [*os.environ] if name.startswith(_OF_THE_HOST) and name != _KEPT_VARIABLE
+    }
+    _taken.append(taken)
     try:
-        return start.result(limit_s)
-    except TimeoutError:
-        log = kept_log()
-        _kill_drivers()
-        where = f"; the driver's log is {log}" if log else ""
-        raise TopicopsError(f"Spark did not start within {limit_s:.0f} s{where}") from None
+        yield
+    finally:
+        _taken.remove(taken)
+        for name in _variables_of_spark():
+            del os.environ[name]  # PySpark's own, of the session that has ended
+        os.environ.update(taken)
+
+
+def _variables_of_spark() -> list[str]:
+    return [name for name in os.environ if name.startswith(_OF_THE_HOST) and name != _KEPT_VARIABLE]
 
 
 def _kill_drivers() -> None:
@@ -179,13 +229,12 @@ def _start_local(java: Path, folder: Path, memory: str, options: tuple[str, ...]
     arguments = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
     home = pyspark_jars().parent
     environment = {
+        **dict.fromkeys(name for name in os.environ if name.startswith((*_OF_THE_HOST, *_OF_JAVA))),
         **_java_first(java),
         "SPARK_HOME": str(home),
         "SPARK_CONF_DIR": str(folder / "no-settings"),
         "SPARK_LOCAL_IP": LOOPBACK,
         "SPARK_LAUNCHER_OPTS": " ".join(_SMALL_JVM),
-        # Spark would add these to the class path or the flags, and the archive might no longer fit.
-        **dict.fromkeys(("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_DIST_CLASSPATH", "SPARK_SUBMIT_OPTS")),
     }
     return _start(home, arguments, folder, environment)
 
@@ -281,8 +330,21 @@ def _java_first(java: Path) -> dict[str, str | None]:
 
 
 def _own_folder() -> Path:
-    folder = Path(tempfile.mkdtemp(prefix="topicops-spark-"))
-    atexit.register(_remove, folder)
+    """Return a new folder for all that the driver writes. Raises ``TopicopsError`` where it cannot write, or not much.
+
+    Without room, Java starts and hangs until the time is over.
+    """
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="topicops-spark-"))
+        atexit.register(_remove, folder)
+        write_atomically(folder / "room", bytes(1 << 20), is_durable=False)
+        (folder / "room").unlink()
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise TopicopsError(f"Spark cannot write its files: {reason}: {error.filename}; {_TMPDIR_HELPS}") from error
+    if free < _ROOM_BYTES:
+        raise TopicopsError(f"Spark has {free >> 20} MB for its files in {folder.parent}; {_TMPDIR_HELPS}")
     return folder
 
 

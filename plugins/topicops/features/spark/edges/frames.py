@@ -6,6 +6,7 @@ import atexit
 import logging
 import shutil
 import tempfile
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -18,7 +19,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from topicops.edges.tables.schemas import SCHEMAS
 from topicops.edges.tables.table_folder import TableFolder
-from topicops.features.spark.edges.session import arrow_frame, reads_files_here, reason_of
+from topicops.features.spark.edges.causes import reason_of
+from topicops.features.spark.edges.session import arrow_frame, is_connect, reads_files_here, spark_step
 from topicops.features.spark.settings import without_secrets
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.specs.topic_config import caps_min_isr, min_insync_replicas
@@ -41,6 +43,8 @@ class RunTables:
     folder: TableFolder
     head: ClusterSnapshot
     """Snapshot without its topics, which are not read."""
+    name: str
+    """``<environment> <run>``, by which Spark's pages name its jobs."""
     _frames: dict[str, DataFrame] = field(default_factory=dict, init=False)
 
     def frame(self, name: str) -> DataFrame:
@@ -63,6 +67,18 @@ class RunTables:
         topics = self.frame("topics").select("topic", least_in_sync(self).alias("least"), going.alias("is_deleting"))
         assigned = self.frame("partitions").filter(F.col("replicas").isNotNull())
         return assigned.withColumns({"replicas": replicas, "in_place": in_place}).join(topics, on="topic")
+
+    def alike_partitions(self) -> DataFrame:
+        """Return the assigned partitions that are alike as one row, and ``partitions``, how many they are.
+
+        Many partitions have few lists of replicas: each combination is judged once, by facts and rules alike.
+        """
+        columns = ("replicas", "in_place", "leader", "isr", "least", "is_deleting")
+        return self.assigned_partitions().groupBy(*columns).agg(F.count(F.lit(1)).alias("partitions"))
+
+    def step(self, name: str, *, rows: int) -> AbstractContextManager[None]:
+        """Run jobs over these tables as a step: see ``spark_step``."""
+        return spark_step(self.spark, f"{self.name} {name}", rows=rows)
 
     def rack_of(self, broker: Column) -> Column:
         """Return the broker's rack; null if it has none or is not registered."""
@@ -117,7 +133,7 @@ def table_frame(spark: SparkSession, tables: TableFolder, name: str) -> DataFram
     and a copy where a Connect server would take the path for a pattern, since it does not get the option for that.
     """
     is_here = reads_files_here(spark)
-    is_pattern = type(spark).__module__.startswith("pyspark.sql.connect") and not _SIGNS.isdisjoint(tables.path)
+    is_pattern = is_connect(spark) and not _SIGNS.isdisjoint(tables.path)
     if is_here and (is_pattern or not tables.is_local):
         tables = tables.copy(name, Path(tempfile.mkdtemp(dir=_copies())))
     if is_here or tables.is_shared:

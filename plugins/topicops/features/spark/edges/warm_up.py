@@ -30,8 +30,8 @@ def warm_up(spark: SparkSession) -> None:
         tables, head = _tiny_tables(Path(folder, "tables"))
         for _ in range(_ROUNDS):
             spark_diff(table_frame(spark, tables, "desired"), table_frame(spark, tables, "topics"))
-            count_partitions(RunTables(spark, tables, head))
-            _judge_rows(RunTables(spark, tables, head))
+            count_partitions(RunTables(spark, tables, head, "warm-up"))
+            _judge_rows(RunTables(spark, tables, head, "warm-up"))
 
 
 def _tiny_tables(folder: Path) -> tuple[TableFolder, ClusterSnapshot]:
