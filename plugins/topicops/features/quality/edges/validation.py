@@ -19,7 +19,7 @@ logging.getLogger("great_expectations").setLevel(logging.WARNING)
 import great_expectations as gx
 from great_expectations.data_context.types.base import ProgressBarsConfig
 from great_expectations.exceptions.exceptions import GreatExpectationsError
-from great_expectations.expectations.core import ExpectColumnMaxToBeBetween
+from great_expectations.expectations.core.expect_column_max_to_be_between import ExpectColumnMaxToBeBetween
 from great_expectations.expectations.metadata_types import FailureSeverity
 from great_expectations.expectations.row_conditions import Column
 
