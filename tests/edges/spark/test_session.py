@@ -332,6 +332,7 @@ def test_the_last_error_of_the_drivers_log_is_in_the_reason(tmp_path: Path, monk
         "2026-01-02T03:04:05,678 ERROR StandaloneSchedulerBackend: All masters are unresponsive! Giving up.\n"
     )
     monkeypatch.setattr(causes, "kept_log", lambda: log)
+    monkeypatch.setattr(causes, "log_size", lambda: 0)
     with (
         pytest.raises(
             TopicopsError,
@@ -347,6 +348,7 @@ def test_out_of_memory_names_the_setting_that_helps(tmp_path: Path, monkeypatch:
     log = tmp_path / "driver.log"
     log.write_text('Exception in thread "main" java.lang.OutOfMemoryError: Java heap space\n\tat scala.Array\n')
     monkeypatch.setattr(causes, "kept_log", lambda: log)
+    monkeypatch.setattr(causes, "log_size", lambda: 0)
     monkeypatch.setattr(causes, "has_ended", lambda *, wait_s: wait_s > 0)
     with (
         pytest.raises(
