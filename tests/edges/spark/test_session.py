@@ -25,7 +25,7 @@ from topicops.features.spark.edges import causes, driver
 from topicops.features.spark.edges import session as module
 from topicops.features.spark.edges.causes import spark_errors
 from topicops.features.spark.edges.class_archive import train_archive
-from topicops.features.spark.edges.driver import archive_path, awaited, driver_java, local_options
+from topicops.features.spark.edges.driver import archive_path, awaited, driver_java, local_driver, local_options
 from topicops.features.spark.edges.session import no_progress, spark_session, spark_step
 from topicops.features.spark.settings import spark_place
 from topicops.model.errors import TopicopsError, UsageError
@@ -103,6 +103,15 @@ def test_a_local_session_is_in_utc_on_loopback_and_without_a_ui(spark: SparkSess
         "spark.sql.catalogImplementation": "in-memory",
     }
     assert {name: spark.conf.get(name) for name in wanted} == wanted
+
+
+def test_a_driver_tells_which_settings_it_knows(spark: SparkSession) -> None:
+    assert spark.range(1).count() == 1
+    good = {"spark.executor.memory", "spark.sql.files.maxPartitionBytes"}
+    assert module._known_settings(local_driver(), good) == good
+    known = module._known_settings(local_driver(), {*good, "spark.sql.sesion.timeZone"})
+    assert known >= {*good, "spark.sql.session.timeZone", "spark.sql.catalogImplementation"}
+    assert "spark.sql.sesion.timeZone" not in known
 
 
 def test_a_running_session_is_lent_out_and_left_running(spark: SparkSession) -> None:

@@ -7,7 +7,7 @@ import os
 import re
 import socket
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -369,14 +369,16 @@ def _context(place: SparkPlace) -> SparkContext:
         settings = {**own, **memory, **given}
         driver = cluster_driver(settings)
     if place.conf:
-        require_known(place, _known_settings(driver))
+        require_known(place, _known_settings(driver, place.conf))
     return SparkContext(conf=SparkConf().setAll(list(settings.items())), gateway=driver.gateway)
 
 
-def _known_settings(driver: SparkDriver) -> set[str]:
-    """Return the names of all settings that this Spark declares."""
+def _known_settings(driver: SparkDriver, names: Collection[str]) -> set[str]:
+    """Return which of the names this Spark declares; all that it declares, if it lacks one of them."""
     jvm = driver.gateway.jvm
     for declares in ("org.apache.spark.internal.config.package$", "org.apache.spark.sql.internal.SQLConf$"):
         jvm.java.lang.Class.forName(declares)
-    entries = jvm.org.apache.spark.internal.config.ConfigEntry.knownConfigs().keySet().toArray()
-    return set(entries)
+    declared = jvm.org.apache.spark.internal.config.ConfigEntry
+    if all(declared.findEntry(name) is not None for name in names):
+        return set(names)
+    return {entry.key() for entry in declared.listAllEntries().toArray()}
