@@ -11,7 +11,7 @@ import os
 import secrets
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -228,10 +228,21 @@ def _wait_healthy(airflow: LocalAirflow, timeout_s: float) -> None:
         time.sleep(POLL_S)
 
 
-def wait_for_dags(client: LocalAirflowClient, dag_ids: Sequence[str], *, timeout_s: float = HANGS_S) -> None:
-    """Wait until Airflow has all these DAGs. Raises ``AirflowError`` with the import error, if there is one."""
+def wait_for_dags(
+    client: LocalAirflowClient,
+    dag_ids: Sequence[str],
+    *,
+    timeout_s: float = HANGS_S,
+    each_time: Callable[[], None] = lambda: None,
+) -> None:
+    """Wait until Airflow has all these DAGs. Raises ``AirflowError`` with the import error, if there is one.
+
+    Args:
+        each_time: Called before each look; what it raises ends the wait.
+    """
     deadline = time.monotonic() + timeout_s
     while missing := [dag_id for dag_id in dag_ids if not client.has_dag(dag_id)]:
+        each_time()
         if errors := client.import_errors():
             raise AirflowError("\n".join(f"{file}:\n{trace}" for file, trace in errors.items()))
         if time.monotonic() > deadline:

@@ -49,6 +49,7 @@ _SESSION_S = 30.0
 _BROKER_GRACE_S = 15.0
 _ZOOKEEPER_GRACE_S = 5.0
 _SESSION_ENDED = "SessionExpiredException"
+_MOST_STARTS = 3
 _LOCK = "lock"
 _WAITING = "waiting for another command that starts or stops this cluster"
 # Without ZooKeeper a broker cannot shut down cleanly; it would try for a minute.
@@ -98,6 +99,8 @@ class LocalCluster:
         self.folder = folder
         self._progress = progress
         self._runtimes: dict[str, tuple[Path, Sequence[Path]]] = {}
+        self._launches: dict[str, list[int]] = {}
+        """Size of a server's log at each start, by role."""
 
     @classmethod
     def up(
@@ -369,16 +372,8 @@ class LocalCluster:
             for server in missing:
                 self._launch(server)
             roles = [server.role for server in servers]
-            self._wait(roles, lambda: self._expired(missing) or self._not_ready(client, wanted))
+            self._wait(roles, lambda: self._not_ready(client, wanted))
             write_state(self.folder, replace(self._state, cluster_id=_cluster_id(client)))
-
-    def _expired(self, starting: Sequence[Server]) -> str | None:
-        """Start a broker again that ended because its first session did: a busy machine may hold it up that long."""
-        for server in starting:
-            if not self._state.server(server.role).alive and _SESSION_ENDED in self._log_end(server.role):
-                self._launch(server)
-                return f"{server.role} ended with its session in ZooKeeper, and is started again"
-        return None
 
     def _not_ready(self, client: KazooClient, wanted: set[int]) -> str | None:
         """Say what is missing: a registration, the controller, an answer, or what the answering broker must know."""
@@ -414,6 +409,7 @@ class LocalCluster:
         command = self._command(server)
         log = self._log(server.role)
         _rotate(log)
+        self._launches.setdefault(server.role, []).append(log.stat().st_size if log.exists() else 0)
         process = spawn(command, log=log, folder=self.folder / server.role, environment=os.environ)
         write_state(self.folder, self._state.with_process(server.role, process))
 
@@ -464,10 +460,26 @@ class LocalCluster:
             missing,
             roles,
             timeout_s=HANGS_S,
-            is_alive=lambda role: self._state.server(role).alive,
+            is_alive=self._is_alive,
             log_end=self._log_end,
             progress=self._progress,
         )
+
+    def _is_alive(self, role: str) -> bool:
+        return self._state.server(role).alive or self._is_started_again(role)
+
+    def _is_started_again(self, role: str) -> bool:
+        """Start a broker again that ended because its first session did: a busy machine may hold it up that long."""
+        server, began = self._state.server(role), self._launches.get(role, [])
+        if server.broker is None or not 0 < len(began) <= _MOST_STARTS:
+            return False
+        with self._log(role).open(errors="replace") as log:
+            log.seek(began[-1])
+            if _SESSION_ENDED not in log.read():
+                return False
+        self._progress(f"{role} ended with its session in ZooKeeper, and is started again")
+        self._launch(server)
+        return True
 
     def _log_end(self, role: str) -> str:
         log = self._log(role)

@@ -116,7 +116,7 @@ def _run_loop(home: Path, topics: Path, dags: Path, cluster: LocalCluster, start
         with _step(7, "Planning again"):
             rest = planning.make_plan(again, again.files, again.home, again.connections).plan
         print_result(reporting.render(rest, "text"))
-        asked = _question(client) if left and succeeded else None
+        asked = _question(airflow, client) if left and succeeded else None
         is_left_alone = [g.digest for g in rest.changes] == ([left.digest] if left else [])
         verified = succeeded and is_left_alone and not rest.change_set.blocked
         words = "The cluster is as the specs say, and verified" if verified else "The demo did not end verified"
@@ -150,7 +150,7 @@ def _started_airflow(home: Path, dags: Path) -> Iterator[LocalAirflow]:
     with _step(4, "Starting Airflow"):
         airflow = start_airflow(home / "airflow", dags=dags, environment={})
     with airflow:
-        wait_for_dags(airflow.client(), [PIPELINE])
+        wait_for_dags(airflow.client(), [PIPELINE], each_time=airflow.require_alive)
         yield airflow
 
 
@@ -185,12 +185,13 @@ def _show_report(run: Run, client: LocalAirflowClient, run_id: str, *, succeeded
             print_result(_last_lines(client.log(PIPELINE, run_id, task.task_id, task.try_number)))
 
 
-def _question(client: LocalAirflowClient) -> str:
+def _question(airflow: LocalAirflow, client: LocalAirflowClient) -> str:
     """The run of the approval DAG that waits for an answer. Raises ``AirflowError`` when none asks in time."""
     from topicops.features.shared.airflow_client import AirflowError
 
     deadline = time.monotonic() + HANGS_S
     while not (runs := client.runs(APPROVAL)) and time.monotonic() < deadline:
+        airflow.require_alive()
         time.sleep(1)
     if not runs:
         raise AirflowError(f"{APPROVAL} has not been started within {HANGS_S:.0f} s")

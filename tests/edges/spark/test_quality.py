@@ -17,6 +17,7 @@ from fakes import builders
 from fixtures.quality_rows import rows_after, rows_before
 from fixtures.random_worlds import World
 from fixtures.spark_rows import written
+from topicops.features.quality.edges.measuring import measures_frame
 from topicops.features.quality.edges.rows import (
     alike_frames,
     listed_frames,
@@ -273,3 +274,7 @@ def test_spark_makes_the_rows_that_plain_python_makes(spark: SparkSession, tmp_p
     assert {kind: rows_of(frame, plain[kind]) for kind, frame in made.items()} == {
         kind: Counter(str(tuple(row)) for row in plain[kind]) for kind in made
     }
+
+    rules = [rule for rule in AFTER if rule.kind == "partition"]
+    alike = measures_frame(rules, {"partition": alike_frames(tables)["partition"]})
+    assert rows_of(alike, ()) == rows_of(measures_frame(rules, {"partition": partition_frame(tables)}), ())

@@ -386,15 +386,14 @@ def test_a_driver_without_enough_memory_says_so() -> None:
 def test_a_folder_that_takes_nothing_is_told_before_java_starts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(prefix: str) -> str:
-        raise OSError(errno.ENOSPC, "No space left on device", f"{tmp_path}/{prefix}")
+    def refused(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(driver.tempfile, "mkdtemp", refused)
-    with pytest.raises(
-        TopicopsError, match=r"^Spark cannot write its files: .*; free some space, or name another folder"
-    ):
-        driver._own_folder()
-    monkeypatch.undo()
+    monkeypatch.setattr(driver.tempfile, "tempdir", str(tmp_path))
+    with monkeypatch.context() as full:
+        full.setattr(driver, "write_atomically", refused)
+        with pytest.raises(TopicopsError, match=rf"^Spark cannot write its files: No space .*: {tmp_path}; free some"):
+            driver._own_folder()
     monkeypatch.setattr(driver.shutil, "disk_usage", lambda folder: SimpleNamespace(free=3 << 20))
     with pytest.raises(TopicopsError, match=r"^Spark has 3 MB for its files in "):
         driver._own_folder()
@@ -532,3 +531,54 @@ def test_a_trained_archive_is_used_by_the_next_process(tmp_path: Path, monkeypat
     assert archive is not None
     assert list(tmp_path.iterdir()) == [archive]
     assert run_alone(TOPICOPS_CACHE=str(tmp_path)).stdout.startswith("10 True ")
+
+
+@pytest.mark.parametrize(
+    ("reason", "own", "advice"),
+    [
+        ("OutOfMemoryError: Java heap space", True, "give the driver more memory by TOPICOPS_SPARK_MEMORY"),
+        ("OutOfMemoryError: Java heap space", False, "start the server with more memory"),
+        (
+            "lost (executor 1): java.lang.OutOfMemoryError: heap",
+            True,
+            "give the executors more memory by spark.executor",
+        ),
+        ("Command exited with code 52", True, "give the executors more memory by spark.executor.memory"),
+        ("the table is gone", True, "check TOPICOPS_SPARK, or run again"),
+    ],
+)
+def test_what_helps_depends_on_whose_memory_was_too_small(
+    reason: str,
+    own: bool,  # noqa: FBT001
+    advice: str,
+    tmp_path: Path,
+) -> None:
+    assert causes._what_helps(reason, tmp_path if own else None).startswith(advice)
+
+
+@pytest.mark.parametrize(
+    ("page", "release"),
+    [
+        (b'<span class="version">4.0.1</span> at <li>spark://host:PORT</li>', "4.0.1"),
+        (b'<span class="version">4.0.1</span> at <li>spark://host:7</li>', None),
+        (b"<h1>something else</h1>", None),
+        (None, None),
+    ],
+)
+def test_only_the_page_of_this_very_master_tells_its_release(
+    page: bytes | None, release: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        port = server.getsockname()[1]
+        monkeypatch.setattr(module, "_PAGE_PORT", port)
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(4096)
+                text = b"\x15\x03\x03\x00\x02" if page is None else b"HTTP/1.0 200 OK\r\n\r\n" + page
+                connection.sendall(text.replace(b"PORT", str(port).encode()))
+
+        answered = run_in_thread(answer)
+        assert module._release_of_master(("127.0.0.1", port)) == release
+        answered.result(10)

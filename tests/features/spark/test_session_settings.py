@@ -94,3 +94,8 @@ def test_a_mistyped_name_is_refused_with_the_one_that_it_looks_like(monkeypatch:
 def test_a_name_of_a_jar_or_of_ones_own_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     own = {"spark.hadoop.fs.s3a.access.key": "a", "spark.databricks.delta.retry": "b", "spark.executor.memory": "1g"}
     require_known(place("spark://127.0.0.1:1", monkeypatch, **own), KNOWN)
+
+
+def test_an_option_of_what_a_known_setting_names_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {"spark.sql.catalog.spark_catalog"}
+    require_known(place("local[*]", monkeypatch, **{"spark.sql.catalog.spark_catalog.type": "hive"}), known)

@@ -18,7 +18,6 @@ logging.getLogger("great_expectations").setLevel(logging.WARNING)
 
 import great_expectations as gx
 from great_expectations.data_context.types.base import ProgressBarsConfig
-from great_expectations.exceptions.exceptions import GreatExpectationsError
 from great_expectations.expectations.core.expect_column_max_to_be_between import ExpectColumnMaxToBeBetween
 from great_expectations.expectations.metadata_types import FailureSeverity
 from great_expectations.expectations.row_conditions import Column
@@ -32,6 +31,7 @@ from topicops.model.printable import first_line
 # This module sets a level of its own, and logs each temporary folder.
 logging.getLogger("great_expectations.data_context.types.base").setLevel(logging.WARNING)
 
+_log = logging.getLogger(__name__)
 _GX = "gx"
 RESULTS = Path(_GX, "uncommitted", "validations")
 _SOURCE, _ASSET, _BATCH = "topicops", "measures", "run"
@@ -65,16 +65,22 @@ def failed_rules(
         with locked(project / "lock"):  # Great Expectations writes its project's file anew each time
             try:
                 results = _validated(project, suite, rules, measures, run)
-            except Exception:  # noqa: BLE001 - whatever it says of garbage: the project is not needed to judge
+            except OSError:
+                raise
+            except Exception as error:  # noqa: BLE001 - whatever it says of garbage: the project is not needed to judge
+                _log.warning("%s/gx cannot be read (%s) and is moved aside", project, first_line(error))
                 _move_aside(project)
                 results = _validated(project, suite, rules, measures, run)
             _forget(project / RESULTS / suite)
-    except (GreatExpectationsError, OSError) as error:
+    except Exception as error:
         raise TopicopsError(f"Great Expectations failed in {project}: {first_line(error)}") from error
     judged = {
         str(config.meta["rule"]): result for result in results if (config := result.expectation_config) and config.meta
     }
-    return frozenset(str(rule.id) for rule in rules if not judged[str(rule.id)].success)
+    failed = frozenset(str(rule.id) for rule in rules if not judged[str(rule.id)].success)
+    if wrong := failed ^ {measure.rule for measure in measures if measure.rows_failed}:
+        raise TopicopsError(f"Great Expectations judged {', '.join(sorted(wrong))} otherwise than its measures say")
+    return failed
 
 
 def _validated(

@@ -30,6 +30,8 @@ _RPC_DETAILS = re.compile(r'details = "(.+)"')
 """Pattern of the details in an error of gRPC, whose text has many lines."""
 _LOGGED = re.compile(r"^\S+ (?:ERROR|FATAL) [^:]+: (.+)$", re.MULTILINE)
 _OUT_OF_MEMORY = re.compile(r"OutOfMemoryError: ([^\n]+)")
+_EXECUTOR_OUT_OF_MEMORY = re.compile(r"executor \S+\): .*OutOfMemoryError|code 52\b|Container killed")
+"""52 is SparkExitCode.OOM."""
 _MASTERS_SILENT = "All masters are unresponsive"
 
 
@@ -45,7 +47,7 @@ def spark_errors(doing: str) -> Iterator[None]:
         log = kept_log()
         reason = _with_log(ENDED if is_lost else reason_of(error), _end_of(log, began))
         where = f"; the driver's log is {log}" if log else ""
-        said = f"{doing}: Spark failed: {without_secrets(reason)}{where}; {_what_helps(reason)}"
+        said = f"{doing}: Spark failed: {without_secrets(reason)}{where}; {_what_helps(reason, log)}"
         # Spark's own text may hold a secret: then it must not become the cause, which a log would show.
         raise TopicopsError(said) from (error if without_secrets(str(error)) == str(error) else None)
 
@@ -72,11 +74,13 @@ def _with_log(reason: str, end: str) -> str:
     return f"{reason} (its log: {_first_line(logged[-1])})"
 
 
-def _what_helps(reason: str) -> str:
+def _what_helps(reason: str, log: Path | None) -> str:
+    if _EXECUTOR_OUT_OF_MEMORY.search(reason):
+        return f"give the executors more memory by spark.executor.memory in {CONF_SETTING}"
+    if "OutOfMemoryError" in reason and log is None:
+        return "start the server with more memory"
     if "OutOfMemoryError" in reason:
         return f"give the driver more memory by {MEMORY_SETTING}, for example 4g"
-    if "exit code 52" in reason or "Container killed" in reason:  # SparkExitCode.OOM
-        return f"give the executors more memory by spark.executor.memory in {CONF_SETTING}"
     if _MASTERS_SILENT in reason:
         return f"check that its release of Spark is the one of this PySpark, and {SETTING}"
     return f"check {SETTING}, or run again"

@@ -44,9 +44,9 @@ _WARM_UP = Path(__file__).with_name("warm_up.py")
 _SMALL_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 _FIRST_HEAP = "-Xms64m"
 """Else a JVM begins with a 64th of the machine's memory, and fills it before it collects anything."""
-_OF_THE_HOST = ("SPARK_", "PYSPARK_", "MASTER")
-"""How the variables begin that PySpark itself reads, some thirty of them, at any call."""
-_KEPT_VARIABLE = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
+_OF_THE_HOST = ("SPARK_", "PYSPARK_")
+"""How the variables begin that PySpark itself reads, some thirty of them, at any call; and MASTER."""
+_KEPT_VARIABLES = ("SPARK_CONNECT_AUTHENTICATE_TOKEN", "SPARK_USER")
 _OF_JAVA = ("HADOOP_", "YARN_", "HIVE_", "MESOS_", "KRB5", "JAVA_", "JDK_JAVA_", "_JAVA_", "CLASSPATH")
 """How more variables begin by which a JVM, Hadoop or a script of Spark would take another setup."""
 _ROOM_BYTES = 64 << 20
@@ -155,7 +155,7 @@ def awaited(start: Future[T], limit_s: float, progress: Callable[[str], None]) -
             return start.result(min(_TELL_S, limit_s - waited))
         except TimeoutError:
             if start.done():
-                raise
+                return start.result()
             progress(f"Waiting for Spark to start: {time.monotonic() - began:.0f} s of at most {limit_s:.0f} s")
     log = kept_log()
     _kill_drivers()
@@ -170,9 +170,7 @@ def without_host_settings() -> Iterator[None]:
     PySpark reads them at any call: SPARK_REMOTE alone would make every frame one of Spark Connect. A driver for a
     cluster gets them back, because there the site's setup counts. The token of Spark Connect stays.
     """
-    taken = {
-        name: os.environ.pop(name) for name in [*os.environ] if name.startswith(_OF_THE_HOST) and name != _KEPT_VARIABLE
-    }
+    taken = {name: os.environ.pop(name) for name in _variables_of_spark()}
     _taken.append(taken)
     try:
         yield
@@ -184,7 +182,8 @@ def without_host_settings() -> Iterator[None]:
 
 
 def _variables_of_spark() -> list[str]:
-    return [name for name in os.environ if name.startswith(_OF_THE_HOST) and name != _KEPT_VARIABLE]
+    of_spark = (name for name in os.environ if name.startswith(_OF_THE_HOST) or name == "MASTER")
+    return [name for name in of_spark if name not in _KEPT_VARIABLES]
 
 
 def _kill_drivers() -> None:
@@ -229,7 +228,7 @@ def _start_local(java: Path, folder: Path, memory: str, options: tuple[str, ...]
     arguments = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
     home = pyspark_jars().parent
     environment = {
-        **dict.fromkeys(name for name in os.environ if name.startswith((*_OF_THE_HOST, *_OF_JAVA))),
+        **dict.fromkeys(name for name in os.environ if name.startswith((*_OF_THE_HOST, *_OF_JAVA, "MASTER"))),
         **_java_first(java),
         "SPARK_HOME": str(home),
         "SPARK_CONF_DIR": str(folder / "no-settings"),
@@ -342,7 +341,8 @@ def _own_folder() -> Path:
         free = shutil.disk_usage(folder).free
     except OSError as error:
         reason = error.strerror or str(error)
-        raise TopicopsError(f"Spark cannot write its files: {reason}: {error.filename}; {_TMPDIR_HELPS}") from error
+        place = error.filename or tempfile.gettempdir()
+        raise TopicopsError(f"Spark cannot write its files: {reason}: {place}; {_TMPDIR_HELPS}") from error
     if free < _ROOM_BYTES:
         raise TopicopsError(f"Spark has {free >> 20} MB for its files in {folder.parent}; {_TMPDIR_HELPS}")
     return folder

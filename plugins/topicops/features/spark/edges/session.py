@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
+from http.client import HTTPException
 from typing import cast
 from urllib.request import ProxyHandler, build_opener
 
@@ -50,16 +51,21 @@ _HERE = frozenset({LOOPBACK, "localhost", "::1"})
 _OWN_DRIVER = {
     "spark.app.name": "topicops",
     "spark.log.level": "ERROR",
-    "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.catalogImplementation": "in-memory",
 }
-_ON_LOOPBACK = {"spark.driver.host": LOOPBACK, "spark.driver.bindAddress": LOOPBACK}
+_ON_LOOPBACK = {
+    "spark.driver.host": LOOPBACK,
+    "spark.driver.bindAddress": LOOPBACK,
+    "spark.ui.enabled": "false",  # it would listen on every interface
+}
 _PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
 """Variables by which gRPC goes through a proxy, in its order."""
+_DESCRIPTION = "spark.job.description"
 _PAGE_PORT = 8080
 _PAGE_S = 2.0
 _RELEASE_ON_PAGE = re.compile(rb'class="version">\s*([0-9][0-9.]*)')
+_MASTER_ON_PAGE = re.compile(rb"spark://[^\s<:]+:([0-9]+)")
 
 
 def no_progress(_: str) -> None:
@@ -180,34 +186,37 @@ def spark_step(spark: SparkSession, name: str, *, rows: int) -> Iterator[None]:
     Raises ``TopicopsError``, which begins with the name of the step.
     """
     tag = f"topicops {name}".replace(",", " ")  # Spark allows no comma in a tag
-    settings = settings_for(rows)
-    with spark_errors(name.rpartition(" ")[2]):
+    settings = {**MEANING, **settings_for(rows)}
+    with spark_errors(name.rpartition(" ")[2]), _named(spark, tag):
         before = {setting: spark.conf.get(setting, None) for setting in settings}
-        _set(spark, settings)
-        _name_jobs(spark, tag)
-    try:
-        with spark_errors(name.rpartition(" ")[2]):
+        try:
+            _set(spark, settings)
             yield
-    finally:
-        with suppress(*FAILURES):
-            _unname_jobs(spark, tag)
-            _set(spark, before)
+        finally:
+            with suppress(*FAILURES):
+                _set(spark, before)
 
 
-def _name_jobs(spark: SparkSession, tag: str) -> None:
+@contextmanager
+def _named(spark: SparkSession, tag: str) -> Iterator[None]:
     if is_connect(spark):
         spark.addTag(tag)
+        try:
+            yield
+        finally:
+            with suppress(*FAILURES):
+                spark.removeTag(tag)
         return
-    spark.sparkContext.addJobTag(tag)  # that of the session is one that only its own thread can cancel
-    spark.sparkContext.setJobDescription(tag)
-
-
-def _unname_jobs(spark: SparkSession, tag: str) -> None:
-    if is_connect(spark):
-        spark.removeTag(tag)
-        return
-    spark.sparkContext.removeJobTag(tag)
-    spark.sparkContext.setLocalProperty("spark.job.description", None)  # type: ignore[arg-type]  # None removes it
+    context = spark.sparkContext
+    before = context.getLocalProperty(_DESCRIPTION)
+    context.addJobTag(tag)  # that of the session is one that only its own thread can cancel
+    context.setJobDescription(tag)
+    try:
+        yield
+    finally:
+        with suppress(*FAILURES):
+            context.removeJobTag(tag)
+            context.setLocalProperty(_DESCRIPTION, before)  # type: ignore[arg-type]  # None removes it
 
 
 def is_connect(spark: SparkSession) -> bool:
@@ -280,13 +289,14 @@ def is_same_release(other: str) -> bool:
 
 
 def _release_of_master(server: tuple[str, int]) -> str | None:
-    """Return what the page of a standalone master says, at its usual port; None where there is no such page."""
+    """Return what the page of this standalone master says, at the usual port; None where there is no such page."""
     try:
         with build_opener(ProxyHandler({})).open(f"http://{server[0]}:{_PAGE_PORT}/", timeout=_PAGE_S) as page:
-            found = _RELEASE_ON_PAGE.search(page.read(1 << 16))
-    except (OSError, ValueError):
+            text = page.read(1 << 16)
+    except (OSError, ValueError, HTTPException):  # the page is a help, whatever answers there
         return None
-    return found[1].decode() if found else None
+    release, master = _RELEASE_ON_PAGE.search(text), _MASTER_ON_PAGE.search(text)
+    return release[1].decode() if release and master and int(master[1]) == server[1] else None
 
 
 def _port_problem(server: tuple[str, int]) -> str | None:
@@ -300,7 +310,6 @@ def _port_problem(server: tuple[str, int]) -> str | None:
 def _connect(place: SparkPlace) -> SparkSession:
     """Return a new session of a Connect server, which answers within seconds or is an error."""
     import grpc  # type: ignore[import-untyped]
-    from pyspark.errors.exceptions.connect import SparkConnectException
     from pyspark.sql.connect.client import DefaultChannelBuilder
     from pyspark.sql.connect.client.retries import DefaultPolicy
     from pyspark.sql.connect.session import SparkSession as ConnectSession
@@ -320,9 +329,21 @@ def _connect(place: SparkPlace) -> SparkSession:
     # Five seconds for a server that goes away; PySpark would try for ten minutes.
     policy = DefaultPolicy(max_retries=5, max_backoff=2000, jitter=0, max_server_retry_delay=5000)
     session.client.set_retry_policies([policy])
+    try:
+        _ready(place, session)
+    except BaseException:
+        with suppress(*FAILURES):
+            session.stop()
+        raise
+    return session
+
+
+def _ready(place: SparkPlace, session: SparkSession) -> None:
+    """Check the server's release, and set what each session has."""
+    from pyspark.errors.exceptions.connect import SparkConnectException
+
     release = session.version  # the first call: a token that is refused must not look like a setting that is
     if release.split(".")[0] != pyspark_version.split(".")[0]:
-        session.stop()
         raise TopicopsError(
             f"{place.named}: the server is Spark {release}, and this PySpark is {pyspark_version}; use a server of the "
             f"same release, or correct {SETTING}"
@@ -332,12 +353,10 @@ def _connect(place: SparkPlace) -> SparkSession:
             require_known(place, {row["key"] for row in session.sql("SET -v").select("key").collect()})
         _set(session, {**place.conf, **MEANING})
     except SparkConnectException as error:
-        session.stop()
         raise UsageError(
             f"{place.named}: the server has refused a setting of {CONF_SETTING} or of the connection: "
             f"{without_secrets(reason_of(error))}; remove the setting, or start the server with it"
         ) from None
-    return session
 
 
 def _no_connect_server(*, is_here: bool) -> str:
@@ -350,7 +369,7 @@ def _no_connect_server(*, is_here: bool) -> str:
 
 def _account() -> str:
     try:
-        return getpass.getuser()
+        return os.environ.get("SPARK_USER") or getpass.getuser()
     except (KeyError, OSError):  # a container's uid without a name
         return str(os.getuid())
 

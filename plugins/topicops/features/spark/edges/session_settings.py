@@ -87,6 +87,8 @@ def require_known(place: SparkPlace, known: Collection[str]) -> None:
     Other unknown names stay: they may be of a jar, or of a user's own.
     """
     for name in place.conf.keys() - set(known):
+        if any(name.startswith(f"{declared}.") for declared in known):
+            continue  # an option of what that setting names, such as a catalog
         if near := get_close_matches(name, known, n=1, cutoff=0.9):
             raise UsageError(
                 f"{place.named}: Spark knows no setting {printable(name)}; if you mean {near[0]}, correct it; else "
