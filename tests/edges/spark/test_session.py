@@ -549,7 +549,7 @@ def test_a_trained_archive_is_used_by_the_next_process(tmp_path: Path, monkeypat
 )
 def test_what_helps_depends_on_whose_memory_was_too_small(
     reason: str,
-    own: bool,  # noqa: FBT001
+    own: bool,
     advice: str,
     tmp_path: Path,
 ) -> None:
