@@ -46,7 +46,8 @@ _FIRST_HEAP = "-Xms64m"
 """Else a JVM begins with a 64th of the machine's memory, and fills it before it collects anything."""
 _OF_THE_HOST = ("SPARK_", "PYSPARK_")
 """How the variables begin that PySpark itself reads, some thirty of them, at any call; and MASTER."""
-_KEPT_VARIABLES = ("SPARK_CONNECT_AUTHENTICATE_TOKEN", "SPARK_USER")
+_KEPT_VARIABLES = ("SPARK_CONNECT_AUTHENTICATE_TOKEN", "SPARK_USER", "PYSPARK_PYTHON")
+"""The token of Spark Connect, the name of the user, and what runs functions of Python, of which we have none."""
 _OF_JAVA = ("HADOOP_", "YARN_", "HIVE_", "MESOS_", "KRB5", "JAVA_", "JDK_JAVA_", "_JAVA_", "CLASSPATH")
 """How more variables begin by which a JVM, Hadoop or a script of Spark would take another setup."""
 _ROOM_BYTES = 64 << 20
@@ -168,7 +169,7 @@ def without_host_settings() -> Iterator[None]:
     """Take the host's Spark variables out of this process's environment for a block, and give them back at its end.
 
     PySpark reads them at any call: SPARK_REMOTE alone would make every frame one of Spark Connect. A driver for a
-    cluster gets them back, because there the site's setup counts. The token of Spark Connect stays.
+    cluster gets them back, because there the setup of the site counts.
     """
     taken = {name: os.environ.pop(name) for name in _variables_of_spark()}
     _taken.append(taken)
