@@ -45,11 +45,14 @@ if TYPE_CHECKING:
 _POLL_S = 0.05
 _PORT_S = 5.0
 _ANSWER_S = 5.0
+"""Seconds for which a server that starts may leave one question without an answer."""
 _SESSION_S = 30.0
+"""Seconds that a session with ZooKeeper may take to begin."""
 _BROKER_GRACE_S = 15.0
 _ZOOKEEPER_GRACE_S = 5.0
 _SESSION_ENDED = "SessionExpiredException"
 _MOST_STARTS = 3
+"""How often a broker is started again whose first session expired."""
 _LOCK = "lock"
 _WAITING = "waiting for another command that starts or stops this cluster"
 # Without ZooKeeper a broker cannot shut down cleanly; it would try for a minute.

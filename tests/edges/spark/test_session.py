@@ -26,8 +26,9 @@ from topicops.features.spark.edges import session as module
 from topicops.features.spark.edges.causes import spark_errors
 from topicops.features.spark.edges.class_archive import train_archive
 from topicops.features.spark.edges.driver import archive_path, awaited, driver_java, local_driver, local_options
-from topicops.features.spark.edges.session import no_progress, spark_session, spark_step
+from topicops.features.spark.edges.session import spark_session, spark_step
 from topicops.features.spark.settings import spark_place
+from topicops.flow.runs.run import no_progress
 from topicops.model.errors import TopicopsError, UsageError
 
 IN_ITS_OWN_PROCESS = """
@@ -538,6 +539,7 @@ def test_a_trained_archive_is_used_by_the_next_process(tmp_path: Path, monkeypat
     [
         ("OutOfMemoryError: Java heap space", True, "give the driver more memory by TOPICOPS_SPARK_MEMORY"),
         ("OutOfMemoryError: Java heap space", False, "start the server with more memory"),
+        ("lost (executor driver): java.lang.OutOfMemoryError: heap", True, "give the driver more memory by TOPICOPS"),
         (
             "lost (executor 1): java.lang.OutOfMemoryError: heap",
             True,

@@ -72,7 +72,7 @@ def alike_frames(tables: RunTables) -> Frames:
     Such a row has no topic and no partition; ``times`` is how many partitions it stands for.
     """
     staying = tables.alike_partitions().filter(~F.col("is_deleting")).withColumnRenamed("partitions", TIMES)
-    partition = with_health(tables, staying).withColumn("partition", F.lit(0))
+    partition = with_health(tables, staying)
     first = F.col("replicas")[0]
     counted = (
         staying.filter(F.size("replicas") > 0)

@@ -56,9 +56,9 @@ def failed_rules(
 ) -> frozenset[str]:
     """Validate the measures, keep suite and result in the project, and return the rules that failed.
 
-    A project that cannot be read or written is moved aside, and made anew.
+    A project that cannot be read is moved aside, and made anew.
 
-    Raises ``TopicopsError`` where Great Expectations failed in a new project too.
+    Raises ``TopicopsError`` where it cannot be written, and where Great Expectations failed in a new project too.
     """
     try:
         project.mkdir(parents=True, exist_ok=True)

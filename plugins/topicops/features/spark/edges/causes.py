@@ -30,8 +30,8 @@ _RPC_DETAILS = re.compile(r'details = "(.+)"')
 """Pattern of the details in an error of gRPC, whose text has many lines."""
 _LOGGED = re.compile(r"^\S+ (?:ERROR|FATAL) [^:]+: (.+)$", re.MULTILINE)
 _OUT_OF_MEMORY = re.compile(r"OutOfMemoryError: ([^\n]+)")
-_EXECUTOR_OUT_OF_MEMORY = re.compile(r"executor \S+\): .*OutOfMemoryError|code 52\b|Container killed")
-"""52 is SparkExitCode.OOM."""
+_EXECUTOR_OUT_OF_MEMORY = re.compile(r"executor \d+\): [\w.]*OutOfMemoryError|code 52\b|Container killed")
+"""52 is SparkExitCode.OOM. An executor of the driver itself has no number."""
 _MASTERS_SILENT = "All masters are unresponsive"
 
 

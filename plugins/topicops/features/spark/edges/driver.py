@@ -229,7 +229,7 @@ def _start_local(java: Path, folder: Path, memory: str, options: tuple[str, ...]
     arguments = [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
     home = pyspark_jars().parent
     environment = {
-        **dict.fromkeys(name for name in os.environ if name.startswith((*_OF_THE_HOST, *_OF_JAVA, "MASTER"))),
+        **dict.fromkeys(name for name in os.environ if name.startswith((*_OF_THE_HOST, *_OF_JAVA)) or name == "MASTER"),
         **_java_first(java),
         "SPARK_HOME": str(home),
         "SPARK_CONF_DIR": str(folder / "no-settings"),

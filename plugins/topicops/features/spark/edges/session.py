@@ -7,7 +7,7 @@ import os
 import re
 import socket
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
@@ -37,10 +37,10 @@ from topicops.features.spark.edges.driver import (
 )
 from topicops.features.spark.edges.session_settings import MEANING, require_effective, require_known, settings_for
 from topicops.features.spark.settings import CONF_SETTING, SETTING, SparkPlace, spark_place, without_secrets
+from topicops.flow.engines import Progress
+from topicops.flow.runs.run import no_progress
 from topicops.model.errors import TopicopsError, UsageError
 from topicops.model.ports import ConnectionSource
-
-Progress = Callable[[str], None]
 
 START_S = 120.0
 """Seconds that Spark may take to start, or to accept an application; a cluster may have a queue."""
@@ -66,10 +66,6 @@ _PAGE_PORT = 8080
 _PAGE_S = 2.0
 _RELEASE_ON_PAGE = re.compile(rb'class="version">\s*([0-9][0-9.]*)')
 _MASTER_ON_PAGE = re.compile(rb"spark://[^\s<:]+:([0-9]+)")
-
-
-def no_progress(_: str) -> None:
-    """Take a line of progress and drop it."""
 
 
 @dataclass(slots=True)
