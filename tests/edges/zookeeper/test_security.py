@@ -9,7 +9,7 @@ import pytest
 from kazoo.security import make_acl
 
 from fixtures import znode_tree
-from fixtures.proxy import Relay
+from fixtures.proxy import Fate, Relay, Strike, Strikes, zookeeper_proxy
 from fixtures.secured_zookeeper import KEY_PASSWORD, PASSWORD, USER, SecuredZooKeeper
 from fixtures.workspace import Workspace
 from fixtures.zookeeper import Chroot, ZooKeeperServer
@@ -54,9 +54,9 @@ def with_foreign_certificate(zookeeper: SecuredZooKeeper) -> Tls:
     )
 
 
-def error_on_entering(address: ZooKeeperAddress) -> ClusterError:
+def error_on_entering(address: ZooKeeperAddress, *, timeout_s: float = 1) -> ClusterError:
     with pytest.raises(ClusterError) as caught:
-        ZooKeeperReader(address, timeout_s=1).__enter__()
+        ZooKeeperReader(address, timeout_s=timeout_s).__enter__()
     return caught.value
 
 
@@ -135,18 +135,26 @@ def test_a_wrong_login_is_told_as_one(
     request: pytest.FixtureRequest, fixture: str, user: str, password: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
     zookeeper: SecuredZooKeeper = request.getfixturevalue(fixture)
-    error = error_on_entering(login(zookeeper.plain, user=user, password=password))
+    error = error_on_entering(login(zookeeper.plain, user=user, password=password), timeout_s=10)
     assert_told(error, LoginRefusedError, zookeeper.plain, "check login and password")
     assert "Traceback" not in capfd.readouterr().err
 
 
 def test_a_server_that_wants_a_login_says_so(strict_zookeeper: SecuredZooKeeper) -> None:
-    error = error_on_entering(ZooKeeperAddress(hosts=strict_zookeeper.plain))
+    error = error_on_entering(ZooKeeperAddress(hosts=strict_zookeeper.plain), timeout_s=10)
+    assert_told(error, LoginRefusedError, "the server wants a login")
+
+
+def test_a_server_that_wants_a_login_says_so_after_a_lost_connection_too(strict_zookeeper: SecuredZooKeeper) -> None:
+    strikes = Strikes(Strike("multiRead", Fate.CUT_BEFORE))
+    with zookeeper_proxy(strict_zookeeper.server.hosts, strikes) as proxy:
+        error = error_on_entering(ZooKeeperAddress(hosts=f"{proxy.hosts}/kafka"), timeout_s=10)
+    assert len(strikes.done) == 1
     assert_told(error, LoginRefusedError, "the server wants a login")
 
 
 def test_a_login_at_a_server_without_logins_ends_at_once(zookeeper: ZooKeeperServer, chroot: Chroot) -> None:
-    error = error_on_entering(login(chroot.hosts))
+    error = error_on_entering(login(chroot.hosts), timeout_s=10)
     assert_told(error, LoginRefusedError, "the server takes no SASL login")
     # kazoo alone would ask again and again, and each question is a line in the server's log.
     assert zookeeper.log.read_text().count("saslServer is null") <= 2

@@ -136,7 +136,7 @@ class ZooKeeperReader:
         self.session.__enter__()
         try:
             self._session_id = self.session.session_id
-            self._probe()
+            self.connected(self._probe)
         except BaseException:
             self.session.close()
             raise

@@ -403,7 +403,10 @@ class ZooKeeperSession:
         return None if found is None else Znode.of(*found)
 
     def reconnected(self) -> bool:
-        """Wait for a connection and then for an answer, at most ``timeout_s`` for each; False if none comes."""
+        """Wait for a connection and then for an answer, at most ``timeout_s`` for each; False if none comes.
+
+        Raises ``LoginRefusedError``.
+        """
         deadline = time.monotonic() + self.timeout_s
         with self.waiting(2 * self.timeout_s):
             while (left := deadline - time.monotonic()) > 0 and self.wait_connected(left):
@@ -411,6 +414,8 @@ class ZooKeeperSession:
                     self.client.exists_async("/").get(timeout=left)
                 except (ConnectionLoss, SessionExpiredError):
                     time.sleep(0.02)  # kazoo has not noticed yet that the connection is closed
+                except (AuthFailedError, SessionClosedRequireSaslError) as error:
+                    raise refused(self.hosts, error) from error
                 except (KazooException, KazooTimeoutError) as error:
                     logger.debug("after reconnecting: %r", error)
                     return not isinstance(error, KazooTimeoutError)
