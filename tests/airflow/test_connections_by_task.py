@@ -96,7 +96,7 @@ def test_each_task_asks_for_its_own_connections_and_those_that_its_run_still_nee
     assert run.state == "success", {ti.task_id: ti.state for ti in run.get_task_instances()}
     assert watched.asked == {
         "snapshot": READS,
-        "plan": {"kafka_reader"},
+        "plan": {"kafka_reader", "kafka_applier", "kafka_deleter"},
         "create": READS | {"kafka_applier", "kafka_deleter"},
         "expand": READS | {"kafka_applier", "kafka_deleter"},
         "configure": READS | {"kafka_applier", "kafka_deleter"},
