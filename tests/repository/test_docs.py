@@ -145,7 +145,7 @@ def test_every_rule_of_doctor_is_documented_in_its_order_and_no_other() -> None:
 
 
 def test_every_quality_rule_leads_to_its_heading() -> None:
-    leads = [rule.id.page.partition("#") for rule in QUALITY_RULES]
+    leads = [rule.runbook.partition("#") for rule in QUALITY_RULES]
     assert [anchor for page, _, anchor in leads if anchor not in anchors_of(ROOT / page)] == []
 
 

@@ -174,7 +174,7 @@ def test_every_rule_has_a_planted_fault() -> None:
 
 def test_one_result_comes_for_each_rule_with_its_severity_and_runbook(healthy: Results) -> None:
     told = [(result.rule, result.title, result.severity, result.runbook) for result in healthy.values()]
-    assert told == [(rule.id, rule.id.meaning, rule.severity, rule.id.page) for rule in RULES]
+    assert told == [(rule.id, rule.title, rule.severity, rule.runbook) for rule in RULES]
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.id)

@@ -11,7 +11,7 @@ import pytest
 from fixtures.spec_folder import HEAD, LOCAL, PROD, configs, owners, topic, validated, world
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.document import Span
-from topicops.steps.specs.rules import RULES, Rule, environments, names, ownership, values
+from topicops.steps.specs.rules import RULES, Rule, environments, names, ownership, quality, values
 from topicops.steps.specs.rules import configs as config_rules
 
 STAGING = LOCAL.replace("local", "staging") + "  policy: {}\n"
@@ -62,6 +62,11 @@ def running(version: str, local: str = LOCAL) -> str:
 
 def local_airflow(text: str) -> str:
     return f"{LOCAL}  airflow: {text}\n"
+
+
+def own_rules(*ids: str, holds: str = "owner <> ''") -> str:
+    rules = (f'{{id: {name}, level: spec, holds: "{holds}", title: It holds}}' for name in ids)
+    return f"{LOCAL}  quality: {{rules: [{', '.join(rules)}]}}\n"
 
 
 ROWS: Mapping[Rule, Sequence[Row]] = {
@@ -572,6 +577,11 @@ ROWS: Mapping[Rule, Sequence[Row]] = {
             file=ENVIRONMENT,
             local=policy("after: [staging]"),
         ),
+    ],
+    quality.own_rules_can_be_judged: [
+        of_environment("an id with a capital letter", "TOP205", "Mine", own_rules("Mine")),
+        of_environment("the id of a rule twice", "TOP205", "mine", own_rules("mine", "mine")),
+        of_environment("a column that there is not", "TOP205", '"owners"', own_rules("mine", holds="owners")),
     ],
 }
 

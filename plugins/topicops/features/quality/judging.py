@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from topicops.edges.home.audit_files import created_topics
 from topicops.edges.home.memories import IDENTITIES
-from topicops.features.quality.rules import Afterwards, RowKind, cluster_row, deletion_rows, inputs_row, rules_of
+from topicops.features.quality.rules import Afterwards, RowKind, Rule, cluster_row, deletion_rows, inputs_row, rules_of
 from topicops.flow.runs.kept import keep_facts, load_snapshot, load_specs, note_reading, snapshot_into
 from topicops.flow.runs.outcomes import read_outcomes
 from topicops.flow.runs.run import EnvironmentRun, audit_folder, now, read_environment
@@ -69,12 +69,26 @@ def before(run: EnvironmentRun) -> QualityReport:
     specs, snapshot = load_specs(run), load_snapshot(run)
     live, desired = snapshot.live, specs.desired
     inputs = inputs_row(live, specs.environment, snapshot.reading.topics_at_last_good_snapshot)
-    expected: Mapping[RowKind, int] = {"spec": len(desired.topics), "listed": len(live.topics), "inputs": 1}
+    rules = rules_of("before", specs.environment.spec)
+    known = Afterwards(managed=desired.topics.keys())
+    expected: Mapping[RowKind, int] = {
+        **expected_of_cluster(live),
+        "spec": len(desired.topics),
+        "listed": len(live.topics),
+        "inputs": 1,
+    }
     with spark_session(connections=run.connections) as spark:
         tables = RunTables(spark, run.known_tables(), live, f"{run.environment} {run.name}")
         one_row = rows_frame(spark, "inputs", [inputs])
         frames: Frames = {**spec_frames(tables), **listed_frames(tables), "inputs": one_row}
-        return _judge(run, "before", tables, frames, lambda: frames, expected)[0]
+        of_gates: Frames = {}
+        if any(rule.kind not in frames for rule in rules):
+            of_gates = frames_to_count(tables, known, rules)
+
+        def to_name() -> Frames:
+            return {**frames, **(frames_to_name(tables, known) if of_gates else {})}
+
+        return _judge(run, "before", rules, tables, {**frames, **of_gates}, to_name, expected)[0]
 
 
 def after(run: EnvironmentRun) -> QualityReport:
@@ -114,14 +128,16 @@ def _after(run: EnvironmentRun) -> QualityReport:
     )
     first = replace(run.read_live(), broker_defaults=live.broker_defaults, releases=live.releases)
     was_so = replace(known, deleted=(), known_identities=None, differences=None)
+    rules = rules_of("after", environment.spec)
     with spark_session(connections=run.connections) as spark:
         name = f"{run.environment} {run.name}"
         tables, earlier = RunTables(spark, folder, live, name), RunTables(spark, run.known_tables(), first, name)
         found, beside = _judge(
             run,
             "after",
+            rules,
             tables,
-            frames_to_count(tables, known),
+            frames_to_count(tables, known, rules),
             partial(frames_to_name, tables, known),
             expected_after(live, differences),
             earlier=partial(frames_to_name, earlier, was_so) if first.has_states else None,
@@ -132,11 +148,16 @@ def _after(run: EnvironmentRun) -> QualityReport:
     return found
 
 
-def frames_to_count(tables: RunTables, known: Afterwards) -> Frames:
-    """Return the rows of each kind for counting: partitions that are alike are one row."""
-    from topicops.features.quality.edges.rows import alike_frames
+def frames_to_count(tables: RunTables, known: Afterwards, rules: Iterable[Rule] = ()) -> Frames:
+    """Return the rows of each kind for counting: partitions that are alike are one row.
 
-    return {**_frames_of_topics(tables, known), **alike_frames(tables)}
+    Unless one of the rules reads the name of the topic or the number of the partition.
+    """
+    from topicops.features.quality.edges.rows import alike_frames, partition_frame
+
+    frames: Frames = {**_frames_of_topics(tables, known), **alike_frames(tables)}
+    reads_key = any(rule.own and rule.kind == "partition" and rule.reads_key for rule in rules)
+    return {**frames, "partition": partition_frame(tables)} if reads_key else frames
 
 
 def frames_to_name(tables: RunTables, known: Afterwards) -> Frames:
@@ -159,12 +180,15 @@ def _frames_of_topics(tables: RunTables, known: Afterwards) -> Frames:
     return {**topic_frames(tables, known), **frames}
 
 
+def expected_of_cluster(live: ClusterSnapshot) -> Mapping[RowKind, int]:
+    going = sum(live.topics[name].partitions for name in live.deleting if name in live.topics)
+    return {"partition": live.partitions - going, "topic": len(live.topics)}
+
+
 def expected_after(live: ClusterSnapshot, differences: Mapping[str, str]) -> Mapping[RowKind, int]:
     """Return how many rows of a kind there must be, where that is known."""
-    going = sum(live.topics[name].partitions for name in live.deleting if name in live.topics)
     return {
-        "partition": live.partitions - going,
-        "topic": len(live.topics),
+        **expected_of_cluster(live),
         "deletion": len(live.deleting),
         "difference": len(differences),
         "cluster": 1,
@@ -174,6 +198,7 @@ def expected_after(live: ClusterSnapshot, differences: Mapping[str, str]) -> Map
 def _judge(
     run: EnvironmentRun,
     suite: QualitySuite,
+    rules: Sequence[Rule],
     tables: RunTables,
     to_count: Frames,
     to_name: Callable[[], Frames],
@@ -187,7 +212,7 @@ def _judge(
     from topicops.features.quality.edges.measuring import judge_rows, results_of
     from topicops.features.quality.edges.validation import failed_rules
 
-    started, rules = time.monotonic(), rules_of(suite)
+    started = time.monotonic()
     with tables.step(f"quality_{suite}", rows=sum(expected.values())):
         judged = judge_rows(rules, to_count, to_name, expected, earlier=earlier, beside=beside)
     project = quality_project(run.home, run.environment)

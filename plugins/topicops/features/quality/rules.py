@@ -11,15 +11,20 @@ from typing import Literal, NamedTuple
 
 from topicops.features.spark.partition_health import HOLDS
 from topicops.model.cluster.snapshot import STUCK_AFTER_MS, ClusterSnapshot
-from topicops.model.codes import Code
+from topicops.model.codes import CODES, Code
 from topicops.model.runs.facts import PartitionRow
 from topicops.model.runs.results import QualitySuite
-from topicops.model.specs.environment import Environment
+from topicops.model.specs.environment import Environment, EnvironmentSpec, QualityRule, RuleSeverity
+from topicops.steps.specs.conditions import columns_of, read_condition, spark_sql
 
 RowKind = Literal[
     "spec", "spec_config", "listed", "live_config", "inputs",
     "partition", "topic", "broker", "deletion", "config_znode", "difference", "cluster",
 ]  # fmt: skip
+
+
+Pairs = tuple[tuple[str, str], ...]
+"""Texts by name: a map in Spark."""
 
 
 class SpecRow(NamedTuple):
@@ -28,6 +33,11 @@ class SpecRow(NamedTuple):
     topic: str
     file: str
     owner: str
+    domain: str
+    lifecycle: str
+    partitions: int
+    replication_factor: int
+    configs: Pairs
     described: int
     """Number of specs that name the topic."""
 
@@ -100,6 +110,8 @@ class TopicRow(NamedTuple):
     """The identity that this name had at the last run; None when it is not known."""
     is_own: bool
     """The identity is not the known one, and this tool created the topic, by the audit log."""
+    configs: Pairs
+    """The overrides that are live."""
 
 
 class BrokerRow(NamedTuple):
@@ -172,8 +184,6 @@ LAYOUTS: Mapping[RowKind, Layout] = {
 }
 
 
-Severity = Literal["critical", "warning"]
-
 IMBALANCE_PERCENT = 10
 """Kafka's ``leader.imbalance.per.broker.percentage``: up to this share the controller moves no leader."""
 
@@ -182,8 +192,9 @@ IMBALANCE_PERCENT = 10
 class Rule:
     """One condition for every row of one kind."""
 
-    id: Code
-    severity: Severity
+    id: str
+    """Code, or the id of an environment's own rule."""
+    severity: RuleSeverity
     """A failed critical rule fails its task; a warning is shown."""
     suite: QualitySuite
     kind: RowKind
@@ -191,16 +202,20 @@ class Rule:
     """Spark SQL, true for a good row; null counts as false."""
     shows: str = ""
     """Columns of a failing row shown besides its key: columns with ", " between them, or ``<expression> AS <name>``."""
+    own: QualityRule | None = None
+    """The rule as an environment's file has it; None means a rule of topicops."""
+    reads_key: bool = False
+    """Whether the condition reads a column that names the row."""
 
     @property
     def title(self) -> str:
         """Sentence that holds when the rule does."""
-        return self.id.meaning
+        return self.own.title if self.own else CODES[self.id].meaning
 
     @property
     def runbook(self) -> str:
-        """Page and anchor that say what to do."""
-        return self.id.page
+        """Page that says what to do."""
+        return self.own.runbook if self.own else CODES[self.id].page
 
 
 # fmt: off
@@ -252,8 +267,26 @@ AFTER = (
 RULES = (*BEFORE, *AFTER)
 
 
-def rules_of(suite: QualitySuite) -> tuple[Rule, ...]:
-    return tuple(rule for rule in RULES if rule.suite == suite)
+def rules_of(suite: QualitySuite, environment: EnvironmentSpec | None = None) -> tuple[Rule, ...]:
+    """Return the rules of topicops, and then those of an environment."""
+    own = environment.quality.rules if environment else ()
+    return (
+        *(rule for rule in RULES if rule.suite == suite),
+        *(_own_rule(rule, suite) for rule in own if _is_judged(rule, suite)),
+    )
+
+
+def _is_judged(rule: QualityRule, suite: QualitySuite) -> bool:
+    return (rule.gate or rule.level == "spec") if suite == "before" else rule.level != "spec"
+
+
+def _own_rule(rule: QualityRule, suite: QualitySuite) -> Rule:
+    """Raises ``ConditionError``."""
+    condition, key = read_condition(rule.holds, rule.level), LAYOUTS[rule.level].key
+    holds, read = spark_sql(condition), columns_of(condition)
+    shown = ", ".join(name for name in read if name not in key)
+    reads_key = not {*key}.isdisjoint(read)
+    return Rule(rule.id, rule.severity, suite, rule.level, holds, shown, own=rule, reads_key=reads_key)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

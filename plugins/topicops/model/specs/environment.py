@@ -250,6 +250,35 @@ class Airflow(Written):
     `mailto:kafka@example.com`."""
 
 
+RowLevel = Literal["spec", "topic", "partition", "broker"]
+RuleSeverity = Literal["critical", "warning"]
+
+
+class QualityRule(Written):
+    """A rule of your own; it is judged with those of topicops."""
+
+    id: str
+    """Name of the rule, used once in the file: lower-case letters, digits and hyphens."""
+    level: RowLevel
+    """What one row is: `spec` (a topic of the files), `topic` (a live topic), `partition` or `broker`."""
+    holds: str
+    """Condition in Spark SQL over the columns of the level, true for a good row; null counts as false."""
+    title: str
+    """Sentence that is true when the rule holds."""
+    severity: RuleSeverity = "warning"
+    """`critical`: a row that breaks the rule fails the task; `warning`: it is shown."""
+    gate: bool = False
+    """Whether the rule is judged before the changes too, so that a critical one stops them. Those of level `spec` always
+    are."""
+    runbook: str = ""
+    """Page that says what to do."""
+
+
+class Quality(Written):
+    rules: tuple[QualityRule, ...] = ()
+    """Rules of your own."""
+
+
 class EnvironmentSpec(Written):
     cluster: Cluster
     """The cluster and how to reach it."""
@@ -265,6 +294,8 @@ class EnvironmentSpec(Written):
     """How long each kind of change may take until it is healthy."""
     airflow: Airflow = Airflow()
     """When the environment's DAGs run, and in which mode."""
+    quality: Quality = Quality()
+    """What the quality checks judge beside the rules of topicops."""
     overrides: Mapping[str, SharedSpec] = Field(default_factory=dict)
     """Values for single topics; they win over all other layers."""
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
-from topicops.features.quality.rules import LAYOUTS, Afterwards, RowKind
+from topicops.features.quality.rules import LAYOUTS, Afterwards, Pairs, RowKind, SpecRow
 from topicops.features.spark.edges.frames import RunTables, least_in_sync, with_health
 from topicops.features.spark.edges.session import arrow_frame
 from topicops.model.runs.facts import PartitionRow
@@ -24,7 +24,9 @@ _TYPES: Mapping[object, pa.DataType] = {
     bool: pa.bool_(),
     int: pa.int64(),
     tuple[int, ...]: pa.list_(pa.int32()),
+    Pairs: pa.map_(pa.string(), pa.string()),
 }
+_CONFIGS = "map<string,string>"
 Frames = Mapping[RowKind, DataFrame]
 TIMES = "times"
 """Column of a frame in which one row may stand for several."""
@@ -33,10 +35,10 @@ TIMES = "times"
 def spec_frames(tables: RunTables) -> Frames:
     """Return the kinds ``spec`` and ``spec_config``, from the table ``desired``."""
     desired = tables.frame("desired")
-    times = F.count(F.lit(1)).over(Window.partitionBy("topic"))
+    times, configs = F.count(F.lit(1)).over(Window.partitionBy("topic")), F.from_json("configs", _CONFIGS)
     return {
-        "spec": desired.select("topic", "file", "owner", times.alias("described")),
-        "spec_config": _config_rows(desired, F.from_json("configs", "map<string,string>"), problem="spec_problem"),
+        "spec": desired.select(*SpecRow._fields[:-2], configs.alias("configs"), times.alias("described")),
+        "spec_config": _config_rows(desired, configs, problem="spec_problem"),
     }
 
 
@@ -113,6 +115,7 @@ def topic_frames(tables: RunTables, known: Afterwards) -> Frames:
             F.when(F.col("known_identity") == without_id, without_id).otherwise(identity).alias("identity"),
             "known_identity",
             identity.isin(sorted(known.own_topic_identities)).alias("is_own"),
+            F.col("overrides").alias("configs"),
         )
     )
     configured = topics.filter(F.size("overrides") > 0).select("topic", F.lit(True).alias("has_topic"))

@@ -1,0 +1,113 @@
+"""Rules of an environment's own, judged by Spark over a run's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from fixtures.quality_rows import rows_after, rows_before
+from fixtures.random_worlds import World
+from fixtures.spark_rows import written
+from topicops.features.quality.edges.measuring import judge_rows, results_of
+from topicops.features.quality.edges.rows import spec_frames
+from topicops.features.quality.edges.validation import expectation_of, failed_rules
+from topicops.features.quality.judging import frames_to_count, frames_to_name
+from topicops.features.quality.rules import Afterwards, Rule, rules_of
+from topicops.features.spark.edges.frames import RunTables
+from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.runs.results import QualityResult, QualitySuite
+from topicops.model.specs.environment import EnvironmentSpec, Quality, QualityRule
+from topicops.steps.specs.conditions import COLUMNS
+
+OWN = (
+    QualityRule(id="odd-topics", level="spec", holds="partitions % 2 = 0", title="Topics have even numbers"),
+    QualityRule(id="short-names", level="topic", holds="length(topic) < 4", title="Names are short", gate=True),
+    QualityRule(
+        id="first-partitions",
+        level="partition",
+        holds="partition > 0 OR leader = replicas[0]",
+        title="The first partition is led by its first replica",
+        severity="critical",
+        runbook="https://example.com/leaders",
+    ),
+    QualityRule(id="two-copies", level="partition", holds="size(replicas) >= 2", title="There are two copies"),
+    QualityRule(id="leaders", level="broker", holds="led > 0", title="Each broker leads"),
+)
+
+
+@pytest.fixture
+def world() -> World:
+    return World(15)
+
+
+@pytest.fixture
+def live(world: World) -> ClusterSnapshot:
+    topics = {t.name: replace(t, states=t.states or {}) for t in world.live.topics.values()}
+    return replace(world.live, topics=topics)
+
+
+@pytest.fixture
+def tables(spark: SparkSession, tmp_path: Path, world: World, live: ClusterSnapshot) -> RunTables:
+    return written(spark, tmp_path, world, live)
+
+
+def own_rules(world: World, suite: QualitySuite) -> tuple[Rule, ...]:
+    spec: EnvironmentSpec = world.environment.spec.model_copy(update={"quality": Quality(rules=OWN)})
+    return tuple(rule for rule in rules_of(suite, spec) if rule.own)
+
+
+def judged(tables: RunTables, world: World, suite: QualitySuite, folder: Path) -> Mapping[str, QualityResult]:
+    rules, known = own_rules(world, suite), Afterwards(managed=world.desired.topics.keys())
+    specs = spec_frames(tables)
+    to_count = {**specs, **frames_to_count(tables, known, rules)}
+    with tables.step("quality", rows=0):
+        found = judge_rows(rules, to_count, lambda: {**specs, **frames_to_name(tables, known)}, {})
+    failed = failed_rules(folder / "gx-project", f"local-{suite}", rules, found.measures, run="1")
+    return {result.rule: result for result in results_of(rules, found, failed)}
+
+
+def test_the_columns_of_a_level_are_those_of_its_rows(tables: RunTables, world: World) -> None:
+    known = Afterwards(managed=world.desired.topics.keys())
+    frames = {**spec_frames(tables), **frames_to_name(tables, known)}
+    types = {level: dict(frames[level].dtypes) for level in COLUMNS}
+    assert {level: {name: types[level].get(name) for name in columns} for level, columns in COLUMNS.items()} == COLUMNS
+
+
+def test_each_rule_is_judged_over_all_rows_of_its_level(
+    tables: RunTables, world: World, live: ClusterSnapshot, tmp_path: Path
+) -> None:
+    before, after = judged(tables, world, "before", tmp_path), judged(tables, world, "after", tmp_path)
+    known = Afterwards(managed=world.desired.topics.keys())
+    specs = rows_before(world.desired, live, world.environment, topics_last_good=None)["spec"]
+    rows = rows_after(live, known)
+    partitions = [row._asdict() for row in rows["partition"]]
+    first = [p for p in partitions if p["partition"] == 0 and (not p["replicas"] or p["leader"] != p["replicas"][0])]
+    expected = {
+        "odd-topics": sum(row._asdict()["partitions"] % 2 for row in specs),
+        "short-names": sum(len(row._asdict()["topic"]) >= 4 for row in rows["topic"]),
+    }
+    assert {name: result.rows_failed for name, result in before.items()} == expected
+    assert {name: result.rows_failed for name, result in after.items()} == {
+        "short-names": expected["short-names"],
+        "first-partitions": len(first),
+        "two-copies": sum(len(p["replicas"]) < 2 for p in partitions),
+        "leaders": sum(not row._asdict()["led"] for row in rows["broker"]),
+    }
+    broken = {name for results in (before, after) for name, result in results.items() if result.rows_failed}
+    assert broken == {rule.id for rule in OWN}
+
+
+def test_a_result_has_the_words_of_its_rule_and_the_columns_that_it_reads(
+    tables: RunTables, world: World, tmp_path: Path
+) -> None:
+    found = judged(tables, world, "after", tmp_path)["first-partitions"]
+    own = OWN[2]
+    assert (found.title, found.severity, found.runbook) == (own.title, own.severity, own.runbook)
+    assert found.is_critical_failure
+    assert {tuple(example.row) for example in found.examples} == {("topic", "partition", "leader", "replicas")}
+    rule = next(rule for rule in own_rules(world, "after") if rule.id == own.id)
+    assert expectation_of(rule).meta == {"rule": own.id, "holds": rule.holds, "runbook": own.runbook}
