@@ -234,7 +234,7 @@ def counts_of(outcomes: Sequence[Outcome]) -> Mapping[str, int]:
     return {status.value: sum(outcome.status is status for outcome in outcomes) for status in OutcomeStatus}
 
 
-def verify(run: EnvironmentRun, *, interrupted: Callable[[], bool] = lambda: False) -> Summary:
+def verify(run: EnvironmentRun) -> Summary:
     """Write ``checks.json``: each topic that apply touched; problems from before the run are marked as such."""
     baselines = map(baseline_file, KINDS)
     known = [run.store.read_value(name, tuple[FindingKey, ...]) for name in baselines if run.store.has(name)]
@@ -244,26 +244,22 @@ def verify(run: EnvironmentRun, *, interrupted: Callable[[], bool] = lambda: Fal
         run.read_plan(),
         outcomes_so_far(run),
         known_findings=frozenset(found for each in known for found in each),
-        interrupted=interrupted,
     )
     counts = {verdict.value: sum(check.verdict is verdict for check in checks) for verdict in Verdict}
     topics = len({check.topic for check in checks if check.topic})
     return {**counts, "path": str(run.store.path(CHECKS_FILE)), "topics": topics}
 
 
-def report(
-    run: EnvironmentRun, *, failed_tasks: Sequence[str] = (), problem: str = "", interrupted: bool = False
-) -> ReportSummary:
+def report(run: EnvironmentRun, *, failed_tasks: Sequence[str] = ()) -> ReportSummary:
     """Write ``report.txt``, ``report.md`` and ``report.json``.
 
     Raises:
         ArtifactError: The folder holds no run, and nothing has failed that would explain it.
     """
     results = load_results(run)
-    if not (failed_tasks or problem or interrupted or run.store.has(ENVIRONMENT_FILE) or results.plan):
+    if not (failed_tasks or run.store.has(ENVIRONMENT_FILE) or results.plan):
         raise ArtifactError(f"{run.store.folder}: there is no run to report: its first step has left nothing here")
-    problem = problem or problem_of(run, failed_tasks)
-    found = finish(run, results, failed_tasks=failed_tasks, problem=problem, interrupted=interrupted)
+    found = finish(run, results, failed_tasks=failed_tasks, problem=problem_of(run, failed_tasks))
     return ReportSummary(
         path=str(run.store.path("report.txt")),
         ok=found.is_success,
