@@ -29,7 +29,6 @@ from topicops.model.specs.environment import Risk
 from topicops.model.specs.topic_config import canonical_overrides
 from topicops.steps.before_deletes import delete_doubts
 from topicops.steps.planning.blocking import NO_TOPIC_ID, Situation, raised_min_isr
-from topicops.steps.planning.diff import deleted_note, lost_note
 from topicops.steps.planning.placement import place
 from topicops.steps.planning.placement.request import Load, PlacementRequest
 from topicops.steps.planning.risk import config_risk, worst
@@ -95,9 +94,13 @@ def _create(situation: Situation, load: Load) -> CreateTopic:
 def _create_notes(situation: Situation) -> Iterator[str]:
     name, live = situation.desired.name, situation.live
     if lost := live.lost.get(name):
-        yield lost_note(lost)
+        yield (
+            f"the topic lived at an earlier snapshot (id {lost.identity}, seen at {lost.at}), and was deleted outside "
+            "git; its records are gone"
+        )
     if past := live.past_deletes.get(name):
-        yield deleted_note(past)
+        deleted = f"the run {past.run} deleted a topic of this name on {past.at}"
+        yield f"{deleted}: it comes back empty, without offsets of groups"
     if name in live.orphan_configs:
         yield "the config znode of an earlier topic of this name is replaced"
 
