@@ -125,6 +125,10 @@ class ArtifactStore:
         except JsonError as error:
             raise self._damaged(name, error) from error
 
+    def read_if_there(self, name: str, value_type: type[T]) -> T | None:
+        """Read as ``read_value``; None if there is no such file."""
+        return self.read_value(name, value_type) if self.has(name) else None
+
     def _read(self, name: str) -> bytes:
         path = self.path(name)
         with as_artifact_error(path, "cannot be read"):

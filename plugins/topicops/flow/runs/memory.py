@@ -231,7 +231,7 @@ def stop_reason(run: EnvironmentRun, begun: Stop | None = None) -> str:
         begun: As ``note_begin`` gave it; None means that another task of the run has kept it.
     """
     try:
-        noted = begun or (run.store.read_value(NOTED_FILE, Stop) if run.store.has(NOTED_FILE) else NO_STOP)
+        noted = begun or run.store.read_if_there(NOTED_FILE, Stop) or NO_STOP
         newest = _newest_stop(run)
     except ArtifactError as error:
         return f"nobody can say whether a stop was asked for: {error}"

@@ -241,7 +241,7 @@ def note(run: Run, sentences: Iterable[str]) -> None:
 
 
 def notes_of(run: Run) -> tuple[str, ...]:
-    return run.store.read_value(NOTES_FILE, tuple[str, ...]) if run.store.has(NOTES_FILE) else ()
+    return run.store.read_if_there(NOTES_FILE, tuple[str, ...]) or ()
 
 
 def safety_notes(environment: Environment) -> Iterator[str]:
