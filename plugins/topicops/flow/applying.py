@@ -307,11 +307,9 @@ def _controller_note(before: int | None, reader: LiveReader) -> list[str]:
         after = reader.controller_epoch()
     except ClusterError:
         return []
-    return (
-        []
-        if after == before
-        else [f"the controller changed meanwhile: epoch {before}, now {after} ({Code.CONTROLLER_MOVED})"]
-    )
+    if after == before:
+        return []
+    return [f"the controller changed meanwhile: epoch {before}, now {after} ({Code.CONTROLLER_MOVED})"]
 
 
 def _show_audit_end(audit: FileAuditLog, progress: Callable[[str], None]) -> None:

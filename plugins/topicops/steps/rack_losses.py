@@ -205,17 +205,15 @@ def kinds_of(live: ClusterSnapshot, topic: LiveTopic) -> Iterator[tuple[int, Kin
     states = topic.states or {}
     for p, replicas in topic.assignment.items():
         state = states.get(p)
-        yield (
-            p,
-            Kind(
-                replicas=replicas,
-                leader=state.leader if state else -1,
-                isr=state.isr if state else (),
-                needed=needed_in_sync(least, len(replicas), live.releases),
-                unclean=unclean,
-                has_state=state is not None,
-            ),
+        kind = Kind(
+            replicas=replicas,
+            leader=state.leader if state else -1,
+            isr=state.isr if state else (),
+            needed=needed_in_sync(least, len(replicas), live.releases),
+            unclean=unclean,
+            has_state=state is not None,
         )
+        yield p, kind
 
 
 def fate_of(kind: Kind, live: Collection[int]) -> Fate:

@@ -272,10 +272,8 @@ def segments_keep_most_of_their_age(view: EnvironmentView) -> Iterator[Finding]:
 def compaction_has_keys(view: EnvironmentView) -> Iterator[Finding]:
     for topic in view.giving("cleanup.policy"):
         if not topic.keyed and topic.policies and "compact" in topic.policies:
-            summary, remedy = (
-                "compaction needs keys, and keyed is false",
-                "a broker refuses records without a key there",
-            )
+            summary = "compaction needs keys, and keyed is false"
+            remedy = "a broker refuses records without a key there"
             keyed = topic.source.spec.values["keyed"]
             says_so = Setting(False, topic.source.file, keyed.span, keyed.key)
             yield topic.conflict(
