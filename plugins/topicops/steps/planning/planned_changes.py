@@ -310,7 +310,10 @@ def _twins(gone: Iterable[_Sketch], changes: Sequence[Change]) -> Iterator[tuple
     for old in gone:
         candidates = {sketch.topic: sketch for sign in (*old.words, old.place) for sketch in similar.get(sign, ())}
         twin = max(candidates.values(), key=lambda sketch: (_likeness(old, sketch), sketch.topic), default=None)
-        if twin is not None and _is_alike(old, twin):
+        if twin is None:
+            continue
+        likeness, is_same_place = _likeness(old, twin)
+        if likeness >= 0.5 or is_same_place:
             yield old.topic, twin.topic
 
 
@@ -330,11 +333,6 @@ def _sketch(change: CreateTopic | DeleteTopic) -> _Sketch:
 
 def _words(name: str) -> frozenset[str]:
     return frozenset(_WORD.findall(name))
-
-
-def _is_alike(deleted: _Sketch, created: _Sketch) -> bool:
-    likeness, same_place = _likeness(deleted, created)
-    return likeness >= 0.5 or same_place
 
 
 def _likeness(deleted: _Sketch, created: _Sketch) -> tuple[float, bool]:
