@@ -67,8 +67,7 @@ class DurableLines:
 
         If a crash left half a line at the end of the file, that line is ended first.
 
-        Raises:
-            OSError: None of the lines is in the file, as far as the disk lets that be undone.
+        Raises ``OSError``: then none of the lines is in the file, as far as the disk lets that be undone.
         """
         is_new = not self._is_whole and not self._path.exists()
         if is_new:

@@ -133,8 +133,7 @@ def recover_earlier_runs(run: Run, home: Path, environment: str, reader: LiveRea
 
     An intent that cannot be closed gets a sentence too, and stays open: safety does not depend on it.
 
-    Raises:
-        ClusterError: The cluster cannot be read.
+    Raises ``ClusterError`` where the cluster cannot be read.
     """
     folder = open_journals_folder(home, environment)
     sentences: list[str] = []

@@ -164,8 +164,7 @@ def gate(run: EnvironmentRun, *, approvals: Sequence[Approval] = ()) -> Summary:
 
     An earlier try of the run applied an earlier plan: its outcomes, notes, checks and baselines are removed.
 
-    Raises:
-        MovedFilesError: The files are not of the commit that the run is pinned to.
+    Raises ``MovedFilesError`` where the files are not of the commit that the run is pinned to.
     """
     found = gate_again(run, read_environment(run), run.read_change_set(), approvals).plan
     return _gate_summary(run, found)
@@ -177,11 +176,7 @@ def _gate_summary(run: Run, found: Plan) -> Summary:
 
 
 def plan_held(run: EnvironmentRun, digests: Collection[str]) -> Summary:
-    """Write ``plan.json`` of these changes alone, by the present files and cluster.
-
-    Raises:
-        NotHeldError: As ``keep_held`` raises it.
-    """
+    """Write ``plan.json`` of these changes alone, by the present files and cluster. Raises as ``keep_held``."""
     specs = _read_specs(run)
     specs = keep_specs(run, specs, as_tables=True)  # quality_after reads the tables
     access = run.access(specs.environment)
@@ -205,10 +200,9 @@ def apply(
     interrupted: Callable[[], bool] = lambda: False,
     started_by: str = "",
 ) -> Mapping[str, int]:
-    """Write ``outcomes-<action>.json`` for each of ``actions``. Takes and raises what ``applying.carry_out`` does.
+    """Write ``outcomes-<action>.json`` for each of ``actions``; gives how many outcomes have each status.
 
-    Returns:
-        How many outcomes have each status.
+    Takes and raises what ``applying.carry_out`` does.
     """
     earlier = {a: read_outcomes(run, [a]) for a in ACTIONS if a not in actions and run.store.has(outcomes_file(a))}
     planned = run.read_plan()
@@ -253,8 +247,7 @@ def verify(run: EnvironmentRun) -> Summary:
 def report(run: EnvironmentRun, *, failed_tasks: Sequence[str] = ()) -> ReportSummary:
     """Write ``report.txt``, ``report.md`` and ``report.json``.
 
-    Raises:
-        ArtifactError: The folder holds no run, and nothing has failed that would explain it.
+    Raises ``ArtifactError`` where the folder holds no run, and nothing has failed that would explain it.
     """
     results = load_results(run)
     if not (failed_tasks or run.store.has(ENVIRONMENT_FILE) or results.plan):

@@ -57,8 +57,7 @@ def holder_text(data: bytes | None) -> str:
 def lease_files(home: Path, cluster_id: str) -> tuple[Path, Path]:
     """Return the files to lock: one for all runs of this host and account, one for all runs with this home.
 
-    Raises:
-        ArtifactError: This account has no home folder.
+    Raises ``ArtifactError`` where this account has no home folder.
     """
     name = f"{quote(cluster_id, safe='')}.lock"
     return state_folder() / "leases" / name, home / "lease" / name
