@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from fakes.changes import create_topic
-from topicops.edges.home.audit_files import audited_environments, created_topics, read_audit_log
+from topicops.edges.home.audit_files import audited_environments, logged_topics, read_audit_log
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog, full_size
 from topicops.model.errors import ArtifactError, UsageError
 from topicops.model.runs.audit import FIRST, AuditHead, chain_problems, hash_of, head_of
@@ -335,11 +335,11 @@ def test_a_search_for_created_topics_reads_what_it_needs_and_no_more(tmp_path: P
     without_the_first_file(tmp_path)
     (tmp_path / "local.jsonl.000000000001").mkdir()  # reading this one is an error
 
-    assert created_topics(tmp_path, "local", []) == frozenset()
-    assert created_topics(tmp_path, "local", ["HH0Qss9WRuCwD0_yU96USQ"]) == {"HH0Qss9WRuCwD0_yU96USQ"}
+    assert logged_topics(tmp_path, "local", [], "create") == frozenset()
+    assert logged_topics(tmp_path, "local", ["HH0Qss9WRuCwD0_yU96USQ"], "create") == {"HH0Qss9WRuCwD0_yU96USQ"}
     with pytest.raises(ArtifactError, match="cannot be read"):
-        created_topics(tmp_path, "local", ["another"])
-    assert created_topics(tmp_path, "nowhere", ["another"]) == frozenset()
+        logged_topics(tmp_path, "local", ["another"], "create")
+    assert logged_topics(tmp_path, "nowhere", ["another"], "create") == frozenset()
 
 
 @pytest.mark.parametrize("written", ["0", "-1", "1.5", "many", "1" * 20, "²"])

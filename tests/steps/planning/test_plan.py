@@ -43,7 +43,7 @@ from topicops.model.release import (
 from topicops.model.specs.desired import DesiredTopic
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Environment, Policy, Risk
-from topicops.steps.planning.blocking import Situation, create_findings, estimated_znode_bytes
+from topicops.steps.planning.blocking import CREATE_RULES, Situation, estimated_znode_bytes, findings_of
 from topicops.steps.planning.diff import diff
 from topicops.steps.planning.plan import plan, topics_with_rising_min_isr
 
@@ -627,7 +627,7 @@ def test_the_estimate_of_a_znode_takes_no_longer_for_a_mistyped_number() -> None
 
 @pytest.mark.parametrize(("partitions", "codes"), [(50_686, []), (50_687, ["TOP428"])])
 def test_the_limit_of_a_znode_is_800_kb(partitions: int, codes: list[str]) -> None:
-    assert [finding.code for finding in create_findings(growing_to(partitions))] == codes
+    assert [finding.code for finding in findings_of(growing_to(partitions), CREATE_RULES)] == codes
 
 
 def test_creating_over_a_leftover_config_znode_is_said() -> None:

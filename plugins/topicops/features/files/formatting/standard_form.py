@@ -15,7 +15,7 @@ from topicops.features.shared.writer import node_of
 from topicops.features.shared.yaml_blocks import Chunk, chunks_of, end_of, indentation, is_block, last_line, source_at
 from topicops.features.shared.yaml_text import MISREAD_WORDS, scalar
 from topicops.model.specs.document import Fields, FileKind, Items, Node, Span, Text
-from topicops.model.specs.files import AsWrittenKind, BooleanKind, DurationKind, IntegerKind
+from topicops.model.specs.files import IntegerKind, PlainKind
 from topicops.model.specs.spellings import human_unit, largest_unit
 from topicops.model.specs.topic_config import (
     LONGEST_NUMBER,
@@ -272,14 +272,14 @@ def _value(node: Text, place: Place, lines: Sequence[str], *, inside: bool) -> s
     source, text = _source(node.span, lines), node.text
     if node.is_null:
         return "null" if text else source
-    if place is None or isinstance(place, AsWrittenKind) or source[:1] in ("|", ">"):
+    if place is None or place is PlainKind.AS_WRITTEN or source[:1] in ("|", ">"):
         return source
     match place:
         case IntegerKind() if len(text) <= LONGEST_NUMBER and WHOLE_NUMBER.fullmatch(text.strip()):
             return str(int(text))
-        case BooleanKind() if text in ("true", "false"):
+        case PlainKind.BOOLEAN if text in ("true", "false"):
             return text
-        case DurationKind():
+        case PlainKind.DURATION:
             return _duration(text.strip()) or source
         case ConfigKind() if place.name in TOPIC_CONFIGS:
             return _config(place.name, node, source, inside=inside)

@@ -154,11 +154,11 @@ def _schema(value: Kind, definitions: dict[str, Schema], kind: str) -> Schema:
             limits = {"minimum": value.lowest, "maximum": value.highest}
             bounds = {name: bound for name, bound in limits.items() if bound is not None}
             return {"type": ["integer", "string"], "pattern": _WHOLE_NUMBER, **bounds}
-        case kinds.BooleanKind():
+        case kinds.PlainKind.BOOLEAN:
             return {"type": ["boolean", "string"], "pattern": "^(true|false)$"}
-        case kinds.TimeKind():
+        case kinds.PlainKind.TIME:
             return {"type": "string", "format": "date-time", "pattern": _TIME}
-        case kinds.DurationKind():
+        case kinds.PlainKind.DURATION:
             return {"type": "string", "pattern": _with_unit("ms", always=True)}
         case kinds.ListKind():
             return {"type": "array", "items": _schema(value.item, definitions, kind)}
@@ -166,7 +166,7 @@ def _schema(value: Kind, definitions: dict[str, Schema], kind: str) -> Schema:
             names = {"propertyNames": {"pattern": f"^{value.key.pattern}$"}} if value.key.pattern else {}
             found = _or_null(_schema(value.value, definitions, kind))
             return {"type": "object", "additionalProperties": found, **names}
-        case kinds.ConfigsKind():
+        case kinds.PlainKind.CONFIGS:
             properties = {name: _config(config) for name, config in sorted(TOPIC_CONFIGS.items())}
             definitions["configs"] = {"type": "object", "properties": properties, "additionalProperties": False}
             return {"$ref": "#/$defs/configs"}
@@ -174,7 +174,7 @@ def _schema(value: Kind, definitions: dict[str, Schema], kind: str) -> Schema:
             name = value.model.__name__
             definitions[name] = definitions.get(name) or _object(value.model, definitions, kind)
             return {"$ref": f"#/$defs/{name}"}
-        case kinds.AsWrittenKind():
+        case kinds.PlainKind.AS_WRITTEN:
             return _assignment()
         case _:
             assert_never(value)
