@@ -73,7 +73,6 @@ class Fleet:
     runs: Mapping[str, EnvironmentRun]
     """Runs by environment, in the order in which they were named."""
     connections: ConnectionSource = from_environment
-    version: str | None = None
     progress: Callable[[str], None] = no_progress
 
     def runs_of(self, report: FleetReport) -> list[EnvironmentRun]:
@@ -123,14 +122,7 @@ def open_fleet(
         for environment in environments
     }
     folder = next(iter(runs.values())).store.folder.parent
-    return Fleet(
-        store=ArtifactStore(folder),
-        topics=topics,
-        runs=runs,
-        connections=connections,
-        version=version,
-        progress=progress,
-    )
+    return Fleet(store=ArtifactStore(folder), topics=topics, runs=runs, connections=connections, progress=progress)
 
 
 class Steps:
