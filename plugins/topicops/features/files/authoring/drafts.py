@@ -7,7 +7,7 @@ refuse it, or if the plan would change or block the topic.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import NamedTuple
@@ -23,7 +23,7 @@ from topicops.features.files.authoring.importable import (
 )
 from topicops.features.files.authoring.profiles import Choice, Layers, Values, content_of, layers_of, new_profiles
 from topicops.features.files.authoring.specs import domain_of
-from topicops.features.shared.writer import document_of
+from topicops.features.shared.writer import document_of, tree_with
 from topicops.features.shared.yaml_blocks import field_of, last_line, plain_value
 from topicops.features.shared.yaml_text import Content, document_text, text_of
 from topicops.model.cluster.snapshot import LiveTopic
@@ -195,10 +195,8 @@ class _DraftBuilder:
         )
 
     def tree_with(self, draft: _Draft, *more: Document) -> Tree:
-        """Return the existing and the new files; a new one replaces the existing one of the same name."""
-        every = (*self.inputs.tree.documents, *draft.documents.values(), *more)
-        documents = sorted({document.file: document for document in every}.values(), key=lambda each: each.file)
-        return Tree(documents=tuple(documents), files=len(documents))
+        """Return the existing and the new files."""
+        return tree_with(self.inputs.tree, *draft.documents.values(), *more)
 
 
 def _configs_at(profile: Document, span: Span) -> list[str]:
@@ -216,10 +214,6 @@ class WrittenException:
     code: Code
     reason: str
 
-    @property
-    def fields(self) -> dict[str, str]:
-        return {"topic": self.topic, "code": self.code, "reason": self.reason}
-
 
 def exceptions_file(environment: str) -> str:
     """Return the path of the file, below ``topics/``."""
@@ -228,7 +222,7 @@ def exceptions_file(environment: str) -> str:
 
 def with_exceptions(text: str | None, more: Sequence[WrittenException], environment: str, topics: Path) -> str:
     """Return the text with ``more`` after its last entry. Raises ``UsageError`` where entries are no block list."""
-    added = [exception.fields for exception in more]
+    added = [asdict(exception) for exception in more]
     if text is None:
         return document_text("Exceptions", {"name": environment}, {"spec": {"exceptions": tuple(added)}})
     path = exceptions_file(environment)
