@@ -20,27 +20,13 @@ from topicops.model.specs import files as kinds
 from topicops.model.specs.config_checks import ranges_by_release
 from topicops.model.specs.desired import API_VERSION
 from topicops.model.specs.environment import Written
-from topicops.model.specs.files import (
-    EnvironmentFile,
-    ExceptionsFile,
-    FieldKind,
-    Kind,
-    OwnersFile,
-    ProfileFile,
-    TopicFile,
-    fields_of,
-)
+from topicops.model.specs.files import FieldKind, Kind, fields_of
 from topicops.model.specs.topic_config import TOPIC_CONFIGS, UNITS, TopicConfig, Unit, parse
+from topicops.steps.specs.validate import MODELS
 
 Schema = dict[str, object]
 
-KINDS: Mapping[str, type[Written]] = {
-    "topic": TopicFile,
-    "profile": ProfileFile,
-    "environment": EnvironmentFile,
-    "exceptions": ExceptionsFile,
-    "owners": OwnersFile,
-}
+KINDS: Mapping[str, type[Written]] = {kind.lower(): model for kind, model in MODELS.items()}
 """Kinds of files by the name of their schema, ``topic.v1.json``."""
 
 _WHOLE = "(0|[1-9][0-9]*)"
@@ -188,7 +174,7 @@ def _with_unit(unit: Unit, *, always: bool = False) -> str:
 def _assignment() -> Schema:
     broker: Schema = {"type": ["integer", "string"], "minimum": 0, "pattern": rf"^\s*\+?{_WHOLE}\s*$"}
     row: Schema = {"type": "array", "items": broker, "minItems": 1, "uniqueItems": True}
-    names = {"pattern": "^(0|[1-9][0-9]*)$"}
+    names = {"pattern": f"^{_WHOLE}$"}
     by_partition = {"type": "object", "propertyNames": names, "additionalProperties": row, "minProperties": 1}
     return {"anyOf": [by_partition, {"type": ["string", "integer"], "pattern": _TEXT_FORM_OF_ASSIGNMENT}]}
 
