@@ -17,8 +17,6 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
-from airflow.sdk import Context
-
 from topicops.features.notify.events import TROUBLE
 from topicops.model.errors import TopicopsError, UsageError
 from topicops.on_airflow import airflow_inside
