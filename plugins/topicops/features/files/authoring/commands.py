@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from topicops.features.shared.yaml_text import Content
     from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
 
-LOCAL = "local"
 DEFAULT_OWNER = "team-platform"
 
 
@@ -94,7 +93,7 @@ def init_command(
     elif asks:
         addresses = _asked_addresses()
     owner = owner or (typer.prompt("Owner of the live topics", default=DEFAULT_OWNER) if asks else DEFAULT_OWNER)
-    name, below = name or LOCAL, shown(topics)
+    name, below = name or "local", shown(topics)
     if "." in name or name_problem(name) or name == "all":
         raise UsageError(f"--name {name!r} cannot be the name of an environment: use letters, digits, - and _")
     if below == "." or below.startswith("../"):

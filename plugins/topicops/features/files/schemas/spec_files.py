@@ -35,7 +35,6 @@ _TIME = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|\+00:00)$"
 _DOUBLE = r"^\s*[+-]?(NaN|Infinity|0[xX][0-9a-fA-F.]+[pP][+-]?[0-9]+[fFdD]?|[0-9.]+([eE][+-]?[0-9]+)?[fFdD]?)\s*$"
 _BOOLEAN = r"^\s*([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])\s*$"
 _TEXT_FORM_OF_ASSIGNMENT = r"^\s*[0-9]+\s*(:\s*[0-9]+\s*)*(,\s*[0-9]+\s*(:\s*[0-9]+\s*)*)*$"
-_ANY_SCALAR = ("string", "number", "boolean")
 _NAME: Schema = {"pattern": "^[A-Za-z0-9._-]+$", "maxLength": 249}
 _LARGEST_EXACT = 2**53
 """Above it an editor's numbers are rounded, so a bound says nothing there."""
@@ -133,7 +132,7 @@ def _schema(value: Kind, definitions: dict[str, Schema], kind: str) -> Schema:
     """Return the schema of one kind of value, without null; models and configs are added to ``definitions``."""
     match value:
         case kinds.TextKind():
-            return {"type": list(_ANY_SCALAR)} | ({"maxLength": value.longest} if value.longest else {})
+            return {"type": ["string", "number", "boolean"]} | ({"maxLength": value.longest} if value.longest else {})
         case kinds.WordKind():
             return {"enum": list(value.words)}
         case kinds.IntegerKind():
