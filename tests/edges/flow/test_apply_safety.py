@@ -16,7 +16,6 @@ from fixtures.znode_tree import BASE, CLUSTER_ID, lay, state, topic
 from fixtures.zookeeper import Chroot
 from topicops.edges.home.audit_log import AuditOrigin
 from topicops.edges.home.journal import FileJournal, open_intents, read_journal, registered
-from topicops.edges.home.memories import keep_topic_count
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.edges.zookeeper.lease import LEASE, ZooKeeperLease
 from topicops.flow import planning, reporting, single_steps
@@ -26,8 +25,7 @@ from topicops.flow.runs.run import EnvironmentRun, open_run, read_environment
 from topicops.flow.verifying import record_baseline
 from topicops.flow.whole_runs import verify_or_fail
 from topicops.model.cluster.snapshot import LogDirectories
-from topicops.model.errors import ShrunkenWorldError, WrongTargetError
-from topicops.model.plans.changes import ACTIONS, Change, GateWord
+from topicops.model.plans.changes import ACTIONS, Change
 from topicops.model.plans.plan import Approval, Plan
 from topicops.model.plans.plan_file import changes_to_json, plan_to_json
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
@@ -118,26 +116,6 @@ def test_brokers_that_fall_silent_before_the_first_request_end_apply_with_nothin
     assert chroot.client.get_children("/brokers/topics") == []
 
 
-def test_an_environment_that_names_another_cluster_by_now_is_a_wrong_target(world: Workspace, chroot: Chroot) -> None:
-    run = run_of(world, plan_of(chroot, CREATE))
-    world.cluster["id"] = "x9ZkQ0mVTh2c7nUeYw1aBg"
-    world.write_environment()
-
-    with pytest.raises(WrongTargetError, match="x9ZkQ0mVTh2c7nUeYw1aBg"):
-        single_steps.apply(run)
-    assert chroot.client.exists("/topicops") is None
-
-
-def test_a_world_that_shrank_since_the_plan_is_not_touched(world: Workspace, chroot: Chroot) -> None:
-    run = run_of(world, plan_of(chroot, CREATE))
-    world.limits["shrinkPercent"] = 10
-    world.write_environment()
-    keep_topic_count(run.home, CLUSTER_ID, 40)
-
-    with pytest.raises(ShrunkenWorldError, match="0 topics are live, 40 were"):
-        single_steps.apply(run)
-
-
 def test_the_gate_looks_at_the_cluster_after_the_wait_for_the_lease(world: Workspace, chroot: Chroot) -> None:
     run = planned_run(world)
     with ZooKeeperLease(chroot.hosts, run="cli/other", operation="apply all"):
@@ -150,14 +128,6 @@ def test_the_gate_looks_at_the_cluster_after_the_wait_for_the_lease(world: Works
     (outcome,) = outcomes_of(run, "create")
     assert (outcome.status, outcome.sent) == (OutcomeStatus.REFUSED, False)
     assert "TOP420: replication factor 3 needs as many live brokers; 2 are live" in outcome.message
-
-
-def test_nothing_that_may_run_needs_neither_lease_nor_brokers(world: Workspace, chroot: Chroot) -> None:
-    held = gate(plan_of(chroot, DELETE).change_set, builders.environment())
-    assert [gated.gate for gated in held.changes] == [GateWord.HELD]
-    with ZooKeeperLease(chroot.hosts, run="cli/other", operation="apply all"):
-        counts = single_steps.apply(run_of(world, held))
-    assert counts["not sent"] == 0
 
 
 def test_an_environment_without_a_lease_is_told_in_the_report(world: Workspace, chroot: Chroot) -> None:
@@ -278,17 +248,6 @@ def test_an_approval_that_the_policy_of_now_does_not_count_leaves_the_change_hel
     report = reporting.render_report(run, "text")
     assert reason in report
     assert "1 held" in report
-
-
-def test_deletes_wait_for_a_kind_that_was_to_run_and_left_no_outcome(world: Workspace, chroot: Chroot) -> None:
-    lay(chroot.client, OLD_TOPIC)
-    run = planned_run(world)
-
-    single_steps.apply(run, actions=["delete"], approvals=[approval_of_all(run)])
-
-    (outcome,) = outcomes_of(run, "delete")
-    assert (outcome.status, outcome.sent) == (OutcomeStatus.NOT_SENT, False)
-    assert "create was to run and left no outcome" in outcome.message
 
 
 def test_a_new_gate_forgets_what_an_earlier_try_of_the_run_did(world: Workspace, chroot: Chroot) -> None:

@@ -130,16 +130,6 @@ def test_a_topic_that_stays_after_its_deletion_is_no_znode(cluster: RestingClust
     assert troubles(checks)[0][2].startswith("left: the topic")
 
 
-def test_the_whole_cluster_is_held_against_the_disks_too(cluster: RestingCluster) -> None:
-    cluster.put_topic("t", *ROWS)
-    cluster.missing_logs.add((3, "t", 0))
-    snapshot = replace(cluster.snapshot(states=True), source="kafka")
-
-    checks = verify_cluster(snapshot, cluster)
-
-    assert [check for check, _, _ in troubles(checks)] == ["V16"]
-
-
 def test_the_report_says_which_two_sides_were_looked_at(cluster: RestingCluster) -> None:
     checks = created_and_verified(cluster)
     by_brokers = RunReport(environment="local", checks=checks, source="kafka")
