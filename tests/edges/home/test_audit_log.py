@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -42,11 +43,15 @@ def mutation(topic: str, digest: str = "d" * 64) -> Mutation:
     )
 
 
-def log_of(folder: Path, *topics: str) -> FileAuditLog:
-    log = FileAuditLog(folder, ORIGIN)
+def log_of(folder: Path, *topics: str, full_at: int | None = None) -> FileAuditLog:
+    log = FileAuditLog(folder, ORIGIN, full_at=full_at)
     for topic in topics:
         log.append([mutation(topic)])
     return log
+
+
+full_log_of = partial(log_of, full_at=1)
+"""Each line makes the file full."""
 
 
 def problems(folder: Path, noted: AuditHead | None = None) -> list[str]:
@@ -244,14 +249,6 @@ def test_a_foreign_line_without_a_line_end_is_not_taken_for_the_next_one(tmp_pat
 
 
 # --- full files -----------------------------------------------------------------------------------------------------
-
-
-def full_log_of(folder: Path, *topics: str) -> FileAuditLog:
-    """Each line makes the file full."""
-    log = FileAuditLog(folder, ORIGIN, full_at=1)
-    for topic in topics:
-        log.append([mutation(topic)])
-    return log
 
 
 def test_a_full_file_is_followed_by_the_next_one_and_the_chain_goes_on(tmp_path: Path) -> None:

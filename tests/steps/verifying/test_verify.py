@@ -397,12 +397,6 @@ def no_topic(world: World) -> Change:
     return create_topic("t", (1, 2))
 
 
-def reassigned(world: World) -> Change:
-    live = world.cluster.put_topic("t", (1, 2))
-    world.cluster.start_reassignment("t", 0, adding=[3], removing=[2])
-    return configure_topic(live, {})
-
-
 def moved_earlier_row(world: World) -> Change:
     change = expand_topic(world.cluster.put_topic("t", (1, 2)), (2, 1))
     world.cluster.remove_topic("t")
@@ -417,7 +411,6 @@ def moved_earlier_row(world: World) -> Change:
         pytest.param(moved_earlier_row, "V02", "replicas of the first 1 partitions are not as before", id="moved"),
         pytest.param(no_topic, "V02", "topic is not there", id="absent"),
         pytest.param(another_topic, "V03", "it was deleted and created again", id="identity"),
-        pytest.param(reassigned, "V04", "partition 0 is being reassigned: replicas [1, 3, 2]", id="reassignment"),
         pytest.param(other_config, "V15", "retention.ms: planned 2000, live 3000", id="config"),
         pytest.param(one_config_more, "V15", "retention.ms: planned not set, live 2000", id="one config more"),
     ],
