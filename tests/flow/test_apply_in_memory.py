@@ -12,7 +12,7 @@ import pytest
 
 from fakes import builders
 from fakes.builders import NOW
-from fakes.changes import mutation_of
+from fakes.changes import audit_origin, mutation_of
 from fakes.fake_ports import FakeAuditLog
 from fixtures.simulated import CLUSTER_ID, Simulated, approval_of_all, outcomes_of
 from topicops.edges.home.audit_files import read_audit_log
@@ -283,13 +283,7 @@ def audited_actions(run: EnvironmentRun) -> list[str]:
 
 
 def origin_of(run: EnvironmentRun) -> AuditOrigin:
-    return AuditOrigin(
-        environment="local",
-        run=run.name,
-        plan=run.read_plan().fingerprint,
-        commit=None,
-        principals=dict.fromkeys(ACTIONS, "User:ANONYMOUS"),
-    )
+    return audit_origin(run.name, plan=run.read_plan().fingerprint)
 
 
 def killed_after_its_create(simulated: Simulated, run: EnvironmentRun, *, audit_lines: int = 0) -> None:

@@ -14,33 +14,19 @@ from pathlib import Path
 
 import pytest
 
-from fakes.changes import create_topic
+from fakes.changes import audit_origin, create_topic, mutation_of
 from topicops.edges.home.audit_files import audited_environments, created_topics, read_audit_log
-from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog, full_size
+from topicops.edges.home.audit_log import FileAuditLog, full_size
 from topicops.model.errors import ArtifactError, UsageError
 from topicops.model.runs.audit import FIRST, AuditHead, chain_problems, hash_of, head_of
-from topicops.model.runs.results import Mutation, OutcomeStatus
+from topicops.model.runs.results import Mutation
 
-ORIGIN = AuditOrigin(
-    environment="local",
-    run="cli/1",
-    plan="f" * 64,
-    commit="c0ffee",
-    principals={"create": "User:applier", "expand": "User:applier", "configure": "User:applier", "delete": "User:d"},
-    approvers={"d" * 64: "User:ann"},
-)
+ORIGIN = replace(audit_origin(), commit="c0ffee", approvers={"d" * 64: "User:ann"})
 
 
 def mutation(topic: str, digest: str = "d" * 64) -> Mutation:
-    return Mutation(
-        change=create_topic(topic, (1, 2), configs={"retention.ms": "1"}),
-        digest=digest,
-        requests=1,
-        answer="accepted",
-        status=OutcomeStatus.DONE,
-        id_before=None,
-        id_after="HH0Qss9WRuCwD0_yU96USQ",
-    )
+    change = create_topic(topic, (1, 2), configs={"retention.ms": "1"})
+    return replace(mutation_of(change, digest=digest), id_after="HH0Qss9WRuCwD0_yU96USQ")
 
 
 def log_of(folder: Path, *topics: str, full_at: int | None = None) -> FileAuditLog:

@@ -45,10 +45,14 @@ def test_later_layers_win_and_only_configs_merge_by_key(tmp_path: Path) -> None:
     assert Path(clicks.location_of("replicationFactor").file).name == "web.clicks.yaml"
 
 
-def test_a_topic_of_another_environment_is_left_out(tmp_path: Path) -> None:
+def test_a_topic_of_another_environment_is_left_out_and_so_are_a_tombstone_and_a_pause(tmp_path: Path) -> None:
+    elsewhere = ", environments: [prod]"
+    pause = "spec: {}\nlifecycle: {state: paused, reason: r, until: 2031-01-01T00:00:00Z}\n"
     files = {
         "web/here.yaml": topic("here", metadata=", environments: [local]"),
-        "web/there.yaml": topic("there", metadata=", environments: [prod]"),
+        "web/there.yaml": topic("there", metadata=elsewhere),
+        "web/old.yaml": topic("old", "lifecycle: {state: absent, reason: r}\n", metadata=elsewhere),
+        "web/rest.yaml": topic("rest", pause, metadata=elsewhere),
         **PROD,
     }
 
@@ -369,19 +373,6 @@ def test_a_word_in_the_wrong_place_gets_a_hint(written: str, hint: str, tmp_path
 
 
 # ---- the same for fields of any environment ----
-
-
-def test_a_tombstone_and_a_pause_of_elsewhere_say_nothing_here(tmp_path: Path) -> None:
-    elsewhere = ", environments: [prod]"
-    files = {
-        **PROD,
-        "web/old.yaml": topic("old", "lifecycle: {state: absent, reason: r}\n", metadata=elsewhere),
-        "web/rest.yaml": topic(
-            "rest", "spec: {}\nlifecycle: {state: paused, reason: r, until: 2031-01-01T00:00:00Z}\n", metadata=elsewhere
-        ),
-    }
-
-    assert dict(desired(validated(tmp_path, files)).topics) == {}
 
 
 def test_a_config_only_for_kraft_may_stand_where_brokers_are_read_instead_of_zookeeper(tmp_path: Path) -> None:
