@@ -13,6 +13,7 @@ from fakes import builders
 from fixtures.spec_folder import topic, write
 from topicops.cli import run
 from topicops.edges.specs.open_files import source_lines
+from topicops.model.codes import Code
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.steps.reporting.diagnostics_text import annotation, diagnostics_json, diagnostics_text
 
@@ -23,7 +24,7 @@ BAD = "apiVersion: topicops/v1\nkind: Topic\nmetadata:\n  name: clicks\n  owner:
 def diagnostic(
     *, summary: str = "no", remedy: str = "", file: str = "topics/web/a.yaml", end_line: int = 3
 ) -> Diagnostic:
-    found = builders.diagnostic(summary, code="TOP205", file=file)
+    found = builders.diagnostic(summary, code=Code.OUT_OF_RANGE, file=file)
     return replace(found, end_line=end_line, end_column=9, help=remedy)
 
 

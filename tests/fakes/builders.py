@@ -321,11 +321,16 @@ def approval(
 
 
 def diagnostic(
-    summary: str = "no owner", *, code: str = "TOP101", file: str = "topics/a.yaml", line: int = 3, column: int = 5
+    summary: str = "no owner",
+    *,
+    code: Code = Code.NOT_UTF8,
+    file: str = "topics/a.yaml",
+    line: int = 3,
+    column: int = 5,
 ) -> Diagnostic:
     """Return an error of one character."""
     return Diagnostic(
-        code=Code(code),
+        code=code,
         severity=Severity.ERROR,
         file=file,
         line=line,
