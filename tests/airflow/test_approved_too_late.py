@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ from topicops.flow import single_steps
 from topicops.flow.runs.run import EnvironmentRun, outcomes_file
 from topicops.flow.single_steps import ReportSummary
 from topicops.model.plans.changes import Action
-from topicops.model.plans.plan import Approval
 from topicops.model.runs.memories import HeldSet
 from topicops.model.runs.results import NO_TOMBSTONE, Outcome, OutcomeStatus, RunResult
 from topicops.on_airflow.site import Options, Site
@@ -40,17 +39,7 @@ class RefusingFlow(ScriptedFlow):
     refused: Mapping[str, str] = field(default_factory=dict)
     """Why, by topic; all others are done."""
 
-    def apply(
-        self,
-        run: EnvironmentRun,
-        *,
-        actions: Collection[Action],
-        approvals: Sequence[Approval],
-        lock_timeout_s: float,
-        attempt: int,
-        started_by: str,
-        interrupted: Callable[[], bool],
-    ) -> Mapping[str, int]:
+    def apply(self, run: EnvironmentRun, *, actions: Collection[Action], **_: object) -> Mapping[str, int]:
         done = [g for g in run.read_plan().changes if g.change.action in actions]
         outcomes = [
             Outcome.of(gated, OutcomeStatus.REFUSED, self.refused[gated.change.topic])

@@ -60,7 +60,6 @@ from topicops.model.runs.results import (
     Quiet,
     RunResult,
 )
-from topicops.model.specs.diagnostics import Diagnostic, Severity
 from topicops.model.specs.environment import Risk
 from topicops.on_airflow import plugged
 from topicops.on_airflow.dags import operators
@@ -612,10 +611,7 @@ def test_the_log_of_each_task_names_files_as_their_repository_does(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     topics = tmp_path / "versions" / "topics"
-    found = Diagnostic(
-        code="TOP101", severity=Severity.ERROR, file=f"{os.path.relpath(topics)}/a.yaml", line=3, column=1, end_line=3,
-        end_column=2, summary="no owner",
-    )  # fmt: skip
+    found = builders.diagnostic(file=f"{os.path.relpath(topics)}/a.yaml")
     flow = ScriptedFlow(tmp_path, problem=SpecError((found,)))
     with pytest.raises(AirflowFailException):
         planning.validate(replace(site(flow), topics=topics), context(ScriptedTask()))

@@ -9,44 +9,35 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from fakes.changes import create_topic
+from fakes.changes import audit_origin, create_topic, mutation_of
 from topicops.edges.home.audit_files import audited_environments, logged_topics, read_audit_log
-from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog, full_size
+from topicops.edges.home.audit_log import FileAuditLog, full_size
 from topicops.model.errors import ArtifactError, UsageError
 from topicops.model.runs.audit import FIRST, AuditHead, chain_problems, hash_of, head_of
-from topicops.model.runs.results import Mutation, OutcomeStatus
+from topicops.model.runs.results import Mutation
 
-ORIGIN = AuditOrigin(
-    environment="local",
-    run="cli/1",
-    plan="f" * 64,
-    commit="c0ffee",
-    principals={"create": "User:applier", "expand": "User:applier", "configure": "User:applier", "delete": "User:d"},
-    approvers={"d" * 64: "User:ann"},
-)
+ORIGIN = replace(audit_origin(), commit="c0ffee", approvers={"d" * 64: "User:ann"})
 
 
 def mutation(topic: str, digest: str = "d" * 64) -> Mutation:
-    return Mutation(
-        change=create_topic(topic, (1, 2), configs={"retention.ms": "1"}),
-        digest=digest,
-        requests=1,
-        answer="accepted",
-        status=OutcomeStatus.DONE,
-        id_before=None,
-        id_after="HH0Qss9WRuCwD0_yU96USQ",
-    )
+    change = create_topic(topic, (1, 2), configs={"retention.ms": "1"})
+    return replace(mutation_of(change, digest=digest), id_after="HH0Qss9WRuCwD0_yU96USQ")
 
 
-def log_of(folder: Path, *topics: str) -> FileAuditLog:
-    log = FileAuditLog(folder, ORIGIN)
+def log_of(folder: Path, *topics: str, full_at: int | None = None) -> FileAuditLog:
+    log = FileAuditLog(folder, ORIGIN, full_at=full_at)
     for topic in topics:
         log.append([mutation(topic)])
     return log
+
+
+full_log_of = partial(log_of, full_at=1)
+"""Each line makes the file full."""
 
 
 def problems(folder: Path, noted: AuditHead | None = None) -> list[str]:
@@ -244,14 +235,6 @@ def test_a_foreign_line_without_a_line_end_is_not_taken_for_the_next_one(tmp_pat
 
 
 # --- full files -----------------------------------------------------------------------------------------------------
-
-
-def full_log_of(folder: Path, *topics: str) -> FileAuditLog:
-    """Each line makes the file full."""
-    log = FileAuditLog(folder, ORIGIN, full_at=1)
-    for topic in topics:
-        log.append([mutation(topic)])
-    return log
 
 
 def test_a_full_file_is_followed_by_the_next_one_and_the_chain_goes_on(tmp_path: Path) -> None:
