@@ -11,10 +11,9 @@ from urllib.parse import quote
 
 import httpx
 import pytest
-from confluent_kafka.admin import NewTopic
 
 from fixtures.airflow_story import RUN_S, Story, airflow_stories, remove_topics
-from fixtures.live import create_topics, until
+from fixtures.live import until
 from fixtures.topic_project import TOMBSTONE, TOPIC
 from topicops.edges.home.artifacts import ArtifactStore, runs_folder
 from topicops.edges.home.audit_files import read_audit_log
@@ -53,7 +52,7 @@ def judged(stories: tuple[Story, ...]) -> Story:
 def test_a_delete_whose_tombstone_was_reverted_on_main_after_the_question_is_not_sent_and_the_report_says_why(
     story: Story,
 ) -> None:
-    create_by_hand(story, "answers.kept")
+    story.create_by_hand("answers.kept")
     story.project.write("answers.kept", TOMBSTONE)
     asked_of = story.repository.head
     story.run_pipeline()
@@ -81,7 +80,7 @@ def test_a_change_is_recorded_with_the_commit_of_its_bundle(story: Story) -> Non
 def test_nothing_that_a_user_clears_marks_or_forges_sends_a_change_without_its_own_answered_question(
     story: Story,
 ) -> None:
-    create_by_hand(story, "answers.one", "answers.two")
+    story.create_by_hand("answers.one", "answers.two")
     story.project.write("answers.one", TOMBSTONE)
     story.run_pipeline()
     of_one = story.newest_question()
@@ -113,7 +112,7 @@ def test_nothing_that_a_user_clears_marks_or_forges_sends_a_change_without_its_o
 
 
 def test_the_policy_says_whose_approval_counts_and_which_way(judged: Story) -> None:
-    create_by_hand(judged, "judged.old")
+    judged.create_by_hand("judged.old")
     judged.project.write("judged.old", TOMBSTONE)
     judged.run_pipeline()  # by admin, who so is the author
     first = judged.newest_question()
@@ -166,7 +165,7 @@ ALLOWED = {
 
 
 def test_each_role_may_do_with_a_question_what_the_how_to_says(story: Story, monkeypatch: pytest.MonkeyPatch) -> None:
-    create_by_hand(story, "answers.asked")
+    story.create_by_hand("answers.asked")
     story.project.write("answers.asked", TOMBSTONE)
     for name, value in story.project.variables.items():
         monkeypatch.setenv(name, value)
@@ -194,7 +193,7 @@ def test_each_role_may_do_with_a_question_what_the_how_to_says(story: Story, mon
 def test_an_approval_of_a_part_sends_that_part_with_the_comment_in_the_audit_log_and_the_rest_rests(
     story: Story,
 ) -> None:
-    create_by_hand(story, "answers.read", "answers.unread")
+    story.create_by_hand("answers.read", "answers.unread")
     for topic in ("answers.read", "answers.unread"):
         story.project.write(topic, TOMBSTONE)
     story.run_pipeline()
@@ -275,10 +274,6 @@ def held_digests(story: Story) -> list[str]:
 
 def task_path(story: Story, run_id: str, task: str) -> str:
     return f"/api/v2/dags/{story.approval}/dagRuns/{quote(run_id, safe='')}/taskInstances/{task}"
-
-
-def create_by_hand(story: Story, *topics: str) -> None:
-    create_topics(story.cluster.bootstrap_servers, *[NewTopic(name, 2, 3) for name in topics])
 
 
 def home(story: Story) -> Path:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ from topicops.flow import single_steps
 from topicops.flow.runs.run import EnvironmentRun, outcomes_file
 from topicops.flow.single_steps import ReportSummary
 from topicops.model.plans.changes import Action
-from topicops.model.plans.plan import Approval
 from topicops.model.runs.memories import HeldSet
 from topicops.model.runs.results import NO_TOMBSTONE, Outcome, OutcomeStatus, RunResult
 from topicops.on_airflow.site import Options, Site
@@ -40,17 +39,7 @@ class RefusingFlow(ScriptedFlow):
     refused: Mapping[str, str] = field(default_factory=dict)
     """Why, by topic; all others are done."""
 
-    def apply(
-        self,
-        run: EnvironmentRun,
-        *,
-        actions: Collection[Action],
-        approvals: Sequence[Approval],
-        lock_timeout_s: float,
-        attempt: int,
-        started_by: str,
-        interrupted: Callable[[], bool],
-    ) -> Mapping[str, int]:
+    def apply(self, run: EnvironmentRun, *, actions: Collection[Action], **_: object) -> Mapping[str, int]:
         done = [g for g in run.read_plan().changes if g.change.action in actions]
         outcomes = [
             Outcome.of(gated, OutcomeStatus.REFUSED, self.refused[gated.change.topic])
@@ -112,7 +101,7 @@ def test_a_change_that_no_file_asks_for_any_more_fails_nothing_and_the_report_is
 ) -> None:
     task = answered(flow, "Approve")
     with pytest.raises(AirflowSkipException, match="the files do not ask for it any more: delete tmp-import"):
-        approval.approved_change("delete")(site(flow), context(task))
+        approval.approved_change("delete", site(flow), context(task))
     task.states |= {"create": "skipped", "delete": "skipped", "verify": "skipped"}
     caplog.set_level("INFO")
     with pytest.raises(AirflowSkipException, match="Approved, and nothing was sent"):
@@ -132,20 +121,20 @@ def test_a_change_that_no_file_asks_for_any_more_fails_nothing_and_the_report_is
 def test_a_change_that_is_refused_for_another_reason_fails_the_task_as_before(flow: RefusingFlow) -> None:
     flow.refused = {"tmp-import": MOVED}
     with pytest.raises(RefusedError, match="delete: 1 refused"):
-        approval.approved_change("delete")(site(flow), context(answered(flow, "Approve")))
+        approval.approved_change("delete", site(flow), context(answered(flow, "Approve")))
 
 
 def test_one_reason_that_is_a_failure_is_enough_to_fail_the_task(flow: RefusingFlow) -> None:
     flow.refused = {"tmp-import": REVERTED, "old-clicks": MOVED}
     with pytest.raises(AirflowFailException, match="delete: 2 refused"):
-        approval.approved_change("delete")(site(flow), context(approved_both(flow)))
+        approval.approved_change("delete", site(flow), context(approved_both(flow)))
 
 
 def test_what_is_not_due_any_more_beside_what_was_sent_fails_neither_the_task_nor_the_run(
     flow: RefusingFlow, heard: Heard
 ) -> None:
     task = approved_both(flow)
-    sent = approval.approved_change("delete")(site(flow), context(task))
+    sent = approval.approved_change("delete", site(flow), context(task))
     assert isinstance(sent, dict)
     assert (sent["done"], sent["refused"]) == (1, 1)
     task.states |= {"create": "skipped", "delete": "success", "verify": "success"}
@@ -164,7 +153,7 @@ def test_an_approval_of_a_set_that_was_replaced_is_never_told_as_a_plain_approva
         run_of(flow, task), site(flow, heard), context(task), reply(flow, task)
     )  # as `approve` does
     with pytest.raises(AirflowSkipException, match="the set was replaced"):
-        approval.approved_change("delete")(site(flow), context(task))
+        approval.approved_change("delete", site(flow), context(task))
     task.states |= {"create": "skipped", "delete": "skipped"}
     with pytest.raises(AirflowSkipException):
         approval.report(site(flow, heard), context(task))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -47,7 +48,7 @@ def test_verify_of_both_dags_emits_by_the_alias_of_its_environment(tmp_path: Pat
 
 def test_verify_emits_what_was_done_by_which_run_of_which_commit(tmp_path: Path) -> None:
     flow, given = ScriptedFlow(tmp_path, changes=(CREATE, DELETE)), context(ScriptedTask())
-    for task in (planning.gate, changes.pipeline_change("create"), changes.verify):
+    for task in (planning.gate, partial(changes.pipeline_change, "create"), changes.verify):
         task(site(flow), cast("Context", given))
     events = cast("OutletEventAccessors", given["outlet_events"])
     (event,) = events[topics_alias("local")].asset_alias_events
@@ -61,7 +62,7 @@ def test_verify_emits_what_was_done_by_which_run_of_which_commit(tmp_path: Path)
 
 def test_a_topic_that_did_not_become_healthy_gets_no_event(tmp_path: Path) -> None:
     flow, given = ScriptedFlow(tmp_path, changes=(CREATE,), verdict=Verdict.CONVERGING), context(ScriptedTask())
-    for task in (planning.gate, changes.pipeline_change("create"), changes.verify):
+    for task in (planning.gate, partial(changes.pipeline_change, "create"), changes.verify):
         task(site(flow), cast("Context", given))
     assert cast("OutletEventAccessors", given["outlet_events"])[topics_alias("local")].asset_alias_events == []
 
@@ -79,7 +80,7 @@ def announced(given: dict[str, object]) -> list[str]:
 def test_each_of_very_many_topics_has_its_event_in_a_group_that_airflow_stores_in_time(tmp_path: Path) -> None:
     topics = [f"t-{number:03}" for number in range(31)]
     flow, given = ScriptedFlow(tmp_path, changes=[*map(builders.create_change, topics)]), context(ScriptedTask())
-    for task in (planning.gate, changes.pipeline_change("create")):
+    for task in (planning.gate, partial(changes.pipeline_change, "create")):
         task(site(flow), cast("Context", given))
     groups = changes.verify(site(flow), cast("Context", given))
     assert groups == [[10], [20], [30]]  # of Airflow's five seconds
@@ -100,7 +101,7 @@ def test_a_group_follows_the_settings_of_airflow(
     monkeypatch.setenv("AIRFLOW__WORKERS__EXECUTION_API_TIMEOUT", timeout_s)
     monkeypatch.setenv("AIRFLOW__CORE__MAX_MAP_LENGTH", most)
     flow, given = ScriptedFlow(tmp_path, changes=[*map(builders.create_change, "abcd")]), context(ScriptedTask())
-    for task in (planning.gate, changes.pipeline_change("create")):
+    for task in (planning.gate, partial(changes.pipeline_change, "create")):
         task(site(flow), cast("Context", given))
     assert changes.verify(site(flow), cast("Context", given)) == groups
 

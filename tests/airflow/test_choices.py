@@ -53,7 +53,7 @@ def outcomes(flow: ScriptedFlow, task: ScriptedTask) -> list[tuple[str, OutcomeS
 
 
 def test_approve_sends_all_but_what_the_form_marks(flow: ScriptedFlow) -> None:
-    approval.approved_change("delete")(site(flow), context(approved_in_part(flow)))
+    approval.approved_change("delete", site(flow), context(approved_in_part(flow)))
     assert flow.sent == [("delete", frozenset({KEEP}))]
     (given,) = flow.approvals
     assert given.comment == "clicks are still read"
@@ -73,7 +73,7 @@ def test_approve_with_a_form_that_leaves_nothing_or_is_not_understood_sends_noth
     task = asked(flow)
     answer(flow, task, "Approve", filled=filled)
     with pytest.raises(AirflowSkipException, match="nothing is sent"):
-        approval.approved_change("delete")(site(flow), context(task))
+        approval.approved_change("delete", site(flow), context(task))
     assert flow.sent == []
 
 
@@ -83,7 +83,7 @@ def test_a_name_that_is_no_topic_of_a_long_question_approves_nothing_and_rejects
     ask(flow, task, *map(digest, MANY))
     answer(flow, task, "Approve", filled={REJECT_FIELD: "shop.t1, shop.t99"})
     with pytest.raises(AirflowSkipException, match=r"names 'shop\.t99', which is no topic of the question"):
-        approval.approved_change("expand")(site(flow), context(task))
+        approval.approved_change("expand", site(flow), context(task))
     assert approval.report(site(flow), context(task))["answer"] == "none"
     assert read_rejections(tmp_path, "local") == {}
 
@@ -95,7 +95,7 @@ def test_a_long_question_takes_patterns_of_what_is_rejected(tmp_path: Path) -> N
     task = approval_task()
     ask(flow, task, *map(digest, MANY))
     answer(flow, task, "Approve", filled={REJECT_FIELD: "shop.t1*", COMMENT: None})
-    approval.approved_change("expand")(site(flow), context(task))
+    approval.approved_change("expand", site(flow), context(task))
     left = {digest(change) for change in MANY if not change.topic.startswith("shop.t1")}
     assert flow.sent == [("expand", left)]
 
@@ -181,7 +181,7 @@ def test_a_replaced_set_is_refused_in_the_part_that_was_approved(flow: ScriptedF
     task = approved_in_part(flow)
     HELD.of(flow.home, "local").write(HeldSet(addresses={DROP: "delete topic.old-clicks"}))
     with pytest.raises(AirflowSkipException, match="the set was replaced"):
-        approval.approved_change("delete")(site(flow), context(task))
+        approval.approved_change("delete", site(flow), context(task))
     assert outcomes(flow, task) == [("tmp-import", OutcomeStatus.REFUSED)]
 
 

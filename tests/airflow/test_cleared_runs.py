@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -28,8 +29,8 @@ CLEARED = ScriptedTask(run_id="scheduled__1", dag_run=ScriptedRun(clear_number=1
     [
         pytest.param(planning.validate, id="the whole run"),
         pytest.param(planning.gate, id="from the gate on"),
-        pytest.param(changes.pipeline_change("create"), id="one kind of changes"),
-        pytest.param(changes.pipeline_change("delete"), id="deletes"),
+        pytest.param(partial(changes.pipeline_change, "create"), id="one kind of changes"),
+        pytest.param(partial(changes.pipeline_change, "delete"), id="deletes"),
     ],
 )
 def test_a_cleared_run_that_a_later_one_overtook_sends_nothing_and_names_it(
@@ -52,7 +53,7 @@ def test_a_cleared_run_that_is_the_newest_runs_again(tmp_path: Path) -> None:
 
     planning.validate(site(flow), context(CLEARED))
     planning.gate(site(flow), context(CLEARED))
-    changes.pipeline_change("create")(site(flow), context(CLEARED))
+    changes.pipeline_change("create", site(flow), context(CLEARED))
 
     assert flow.sent == [("create", frozenset())]
 
@@ -70,7 +71,7 @@ def test_a_run_that_nobody_cleared_runs_in_any_order(tmp_path: Path) -> None:
     planning.gate(site(flow), context(TODAY))
 
     planning.gate(site(flow), context(YESTERDAY))  # started late, with a time of the past
-    changes.pipeline_change("create")(site(flow), context(YESTERDAY))
+    changes.pipeline_change("create", site(flow), context(YESTERDAY))
 
     assert flow.sent == [("create", frozenset())]
     with pytest.raises(AirflowFailException, match="scheduled__2"):

@@ -51,7 +51,7 @@ class World:
             step(self.site, context(task))
 
     def send(self, action: str, task: ScriptedTask = FIRST) -> XComValue:
-        return changes.pipeline_change(action)(self.site, context(task))
+        return changes.pipeline_change(action, self.site, context(task))
 
     def partitions(self) -> dict[str, int]:
         return {name: topic.partitions for name, topic in look(self.broker.cluster).topics.items() if name[0] != "_"}

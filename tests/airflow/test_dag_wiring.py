@@ -256,15 +256,6 @@ def test_a_run_is_pinned_to_a_full_commit_and_to_nothing_else(dags: Mapping[str,
         params["commit"] = commit
 
 
-def test_an_unknown_mode_is_an_import_error_that_names_the_variable(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TOPICOPS_MODE", "dry")
-    bag = DagBag(dag_folder=str(project / "dags"))
-    assert bag.dags == {}
-    assert "TOPICOPS_MODE is 'dry'; it takes plan or apply" in "".join(bag.import_errors.values())
-
-
 def test_how_long_a_question_waits_comes_from_an_environment_variable(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -274,22 +265,23 @@ def test_how_long_a_question_waits_comes_from_an_environment_variable(
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"),
+    ("name", "text", "reason"),
     [
-        pytest.param("8", "a duration needs a unit", id="no unit"),
-        pytest.param("soon", "not a duration", id="a word"),
-        pytest.param("0s", "nobody can answer in no time", id="no time"),
-        pytest.param("999999999999999d", "write 30m, 8h or 2d", id="for ever"),
+        pytest.param("TOPICOPS_MODE", "dry", "it takes plan or apply", id="an unknown mode"),
+        pytest.param("TOPICOPS_ANSWER_WITHIN", "8", "a duration needs a unit", id="no unit"),
+        pytest.param("TOPICOPS_ANSWER_WITHIN", "soon", "not a duration", id="a word"),
+        pytest.param("TOPICOPS_ANSWER_WITHIN", "0s", "nobody can answer in no time", id="no time"),
+        pytest.param("TOPICOPS_ANSWER_WITHIN", "999999999999999d", "write 30m, 8h or 2d", id="for ever"),
     ],
 )
-def test_a_wait_that_is_none_is_an_import_error_that_names_the_variable(
-    project: Path, monkeypatch: pytest.MonkeyPatch, text: str, reason: str
+def test_a_value_of_no_sense_is_an_import_error_that_names_the_variable(
+    project: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, reason: str
 ) -> None:
-    monkeypatch.setenv("TOPICOPS_ANSWER_WITHIN", text)
+    monkeypatch.setenv(name, text)
     bag = DagBag(dag_folder=str(project / "dags"))
     assert bag.dags == {}
     (problem,) = bag.import_errors.values()
-    assert f"TOPICOPS_ANSWER_WITHIN is '{text}'" in problem
+    assert f"{name} is '{text}'" in problem
     assert reason in problem
 
 

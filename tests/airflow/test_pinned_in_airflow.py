@@ -11,11 +11,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from confluent_kafka.admin import NewTopic
 
 from fixtures.airflow_story import RUN_S, Story, airflow_stories, remove_topics
 from fixtures.git_bundle import Repository
-from fixtures.live import create_topics, look, until
+from fixtures.live import look, until
 from fixtures.reviews import KEY, as_param, review_of, signed
 from fixtures.topic_project import TOMBSTONE, TOPIC, Project
 from topicops.edges.home.audit_files import read_audit_log
@@ -42,10 +41,6 @@ LOCAL_BUNDLE = "airflow.dag_processing.bundles.local.LocalDagBundle"
 
 def result_of(client: LocalAirflowClient, dag_id: str, run_id: str) -> RunResult:
     return msgspec.convert(client.xcom(dag_id, run_id, "report", "result"), RunResult)
-
-
-def create_by_hand(cluster: LocalCluster, *topics: str) -> None:
-    create_topics(cluster.bootstrap_servers, *[NewTopic(name, 2, 3) for name in topics])
 
 
 # --- one repository with dags/ and topics/, in a git bundle -----------------------------------------------------------
@@ -75,7 +70,7 @@ def test_a_signed_review_sends_the_reviewed_delete_of_exactly_its_commit_and_the
 ) -> None:
     for name, text in story.project.variables.items():
         monkeypatch.setenv(name, text)
-    create_by_hand(story.cluster, "pinned.old", "pinned.older")
+    story.create_by_hand("pinned.old", "pinned.older")
     older = story.repository.head
     story.project.write("pinned.old", TOMBSTONE)
     story.project.write("pinned.older", TOMBSTONE)
@@ -110,7 +105,7 @@ def test_a_signed_review_sends_the_reviewed_delete_of_exactly_its_commit_and_the
 
 
 def test_an_answer_sends_nothing_once_main_was_rewritten_under_its_question(story: Story) -> None:
-    create_by_hand(story.cluster, "pinned.kept")
+    story.create_by_hand("pinned.kept")
     base = story.repository.head
     story.project.write("pinned.kept", TOMBSTONE)
     asked_of = story.repository.head

@@ -61,7 +61,7 @@ def test_runs_send_what_may_run_and_what_a_review_approved_by_digest_hold_other_
 
     held = (tmp_path / "project/home/held/local.json").read_bytes()
     assert drift_dag(where).test(run_conf={"only": "dagtest.*"}).state == "success"
-    (found,) = (tmp_path / "project/home/runs" / where.drift_id).glob("*/drift.json")
+    (found,) = (tmp_path / "project/home/runs" / f"topic_drift_{where.environment}").glob("*/drift.json")
     assert [(e["topic"], e["kind"]) for e in json.loads(found.read_bytes())["drift"]] == [("dagtest.orders", "retired")]
     assert (tmp_path / "project/home/held/local.json").read_bytes() == held
 

@@ -8,11 +8,10 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from confluent_kafka.admin import NewTopic
 
 from fixtures.airflow_story import RUN_S, Story, airflow_stories, remove_topics
 from fixtures.browser import NO_CHROMIUM, Browser, is_installed
-from fixtures.live import create_topics, until
+from fixtures.live import until
 from fixtures.topic_project import TOMBSTONE, TOPIC
 from topicops.on_airflow.names import PLAN_ROUTE, PREFIX, QUALITY_ROUTE
 from topicops_local.cluster import LocalCluster
@@ -124,7 +123,7 @@ def test_the_tabs_tell_of_the_question_its_answer_and_a_broker_that_is_down(stor
 def test_a_question_outlasts_scheduled_runs_is_replaced_by_a_newer_set_and_one_that_times_out_is_asked_again(
     story: Story, second: Story
 ) -> None:
-    create_by_hand(second, "second.clicks", "second.orders")
+    second.create_by_hand("second.clicks", "second.orders")
     second.project.write("second.clicks", TOMBSTONE)
     second.project.set_variables(TOPICOPS_SCHEDULE="* * * * *")
     until(lambda: len(second.client.runs(second.approval)) > 0, timeout_s=RUN_S)
@@ -183,10 +182,6 @@ def the_other_environment_goes_on(story: Story) -> None:
     state, _ = story.run_pipeline()
     assert state == "success"
     assert "standalone.beside" in story.live_topics()
-
-
-def create_by_hand(story: Story, *topics: str) -> None:
-    create_topics(story.cluster.bootstrap_servers, *[NewTopic(name, 2, 3) for name in topics])
 
 
 def runs(story: Story) -> Mapping[str, str]:

@@ -60,7 +60,6 @@ from topicops.model.runs.results import (
     Quiet,
     RunResult,
 )
-from topicops.model.specs.diagnostics import Diagnostic, Severity
 from topicops.model.specs.environment import Risk
 from topicops.on_airflow import plugged
 from topicops.on_airflow.dags import operators
@@ -218,13 +217,13 @@ def test_the_report_of_an_approval_is_of_a_part_and_notes_no_good_run(flow: Scri
 def test_mode_plan_sends_nothing(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path)
     with pytest.raises(AirflowSkipException, match="mode is plan"):
-        changes.pipeline_change("delete")(site(flow), context(ScriptedTask(), mode="plan"))
+        changes.pipeline_change("delete", site(flow), context(ScriptedTask(), mode="plan"))
     assert flow.sent == []
 
 
 def test_a_change_task_sends_its_own_kind_with_the_digests_of_the_params(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path)
-    changes.pipeline_change("delete")(site(flow), context(ScriptedTask(), approved=[digest(DELETE)]))
+    changes.pipeline_change("delete", site(flow), context(ScriptedTask(), approved=[digest(DELETE)]))
     assert flow.sent == [("delete", frozenset({digest(DELETE)}))]
 
 
@@ -238,7 +237,7 @@ def test_a_change_task_sends_its_own_kind_with_the_digests_of_the_params(tmp_pat
 def test_an_approval_by_parameter_names_who_triggered_the_run(tmp_path: Path, user: str | None, signature: str) -> None:
     flow = ScriptedFlow(tmp_path)
     task = ScriptedTask(dag_run=ScriptedRun(triggering_user_name=user))
-    changes.pipeline_change("delete")(site(flow), context(task, approved=[digest(DELETE)]))
+    changes.pipeline_change("delete", site(flow), context(task, approved=[digest(DELETE)]))
     (given,) = flow.approvals
     assert (given.way, given.approver) == ("parameter", user)
     assert given.signature == signature
@@ -258,7 +257,7 @@ def test_a_change_task_takes_the_signed_reviews_of_the_params_beside_the_digests
     reviews = as_param(signed(review_of(DELETE)), signed(review_of(OTHER_DELETE, reviewer="ann")))
     task = ScriptedTask(dag_run=ScriptedRun(triggering_user_name="carol"))
     params = {"approved": [digest(CREATE)], "reviews": reviews}
-    changes.pipeline_change("delete")(site(flow), context(task, **params))
+    changes.pipeline_change("delete", site(flow), context(task, **params))
     assert [(given.way, given.approver, set(given.digests)) for given in flow.approvals] == [
         ("parameter", "carol", {digest(CREATE)}),
         ("review", "alice", {digest(DELETE)}),
@@ -286,7 +285,7 @@ def test_a_forged_review_leaves_its_change_held_and_log_and_report_say_why(
     (sentence,) = task.pushed["result"]["notes"]  # type: ignore[index]
     assert "its signature was not made with the TOPICOPS_REVIEW_KEY of this Airflow" in sentence
     assert sentence in caplog.messages
-    changes.pipeline_change("delete")(site(flow), context(task, reviews=reviews))
+    changes.pipeline_change("delete", site(flow), context(task, reviews=reviews))
     assert flow.approvals == ()
 
 
@@ -304,7 +303,7 @@ def test_a_change_task_fails_when_a_change_did_not_end_as_planned(
 ) -> None:
     flow = ScriptedFlow(tmp_path, outcomes=outcomes)
     with pytest.raises(AirflowException) as caught:
-        changes.pipeline_change("create")(site(flow), context(ScriptedTask()))
+        changes.pipeline_change("create", site(flow), context(ScriptedTask()))
     assert isinstance(caught.value, AirflowFailException) is not retried
 
 
@@ -313,7 +312,7 @@ def test_the_log_of_a_change_task_ends_with_the_outcome_of_each_topic(
 ) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
     with caplog.at_level(logging.INFO, logger="topicops"):
-        changes.pipeline_change("create")(site(flow), context(ScriptedTask()))
+        changes.pipeline_change("create", site(flow), context(ScriptedTask()))
     assert caplog.messages[-1].splitlines()[1:] == [
         "| topic | action | outcome | why |",
         "|---|---|---|---|",
@@ -323,7 +322,7 @@ def test_the_log_of_a_change_task_ends_with_the_outcome_of_each_topic(
 
 def test_a_change_task_with_nothing_to_do_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="topicops"):
-        changes.pipeline_change("expand")(site(ScriptedFlow(tmp_path, changes=(CREATE,))), context(ScriptedTask()))
+        changes.pipeline_change("expand", site(ScriptedFlow(tmp_path, changes=(CREATE,))), context(ScriptedTask()))
     assert caplog.messages[-1] == "nothing to expand"
 
 
@@ -339,7 +338,7 @@ def test_what_a_step_logs_of_a_change_is_not_told_beside_the_progress(
             return {"done": 1}
 
     with caplog.at_level(logging.INFO, logger="topicops"):
-        changes.pipeline_change("create")(site(Telling(tmp_path)), context(ScriptedTask()))
+        changes.pipeline_change("create", site(Telling(tmp_path)), context(ScriptedTask()))
         steps_logger.info("heard again")
     assert caplog.messages == ["the controller moved", "nothing to create", "heard again"]
 
@@ -365,7 +364,7 @@ def test_the_log_of_verify_ends_with_the_verdict_on_each_topic(
     with caplog.at_level(logging.INFO, logger="topicops"):
         flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
         planning.gate(site(flow), context(ScriptedTask()))
-        changes.pipeline_change("create")(site(flow), context(ScriptedTask()))
+        changes.pipeline_change("create", site(flow), context(ScriptedTask()))
         changes.verify(site(flow), context(ScriptedTask()))
     (table,) = [message for message in caplog.messages if "| verdict |" in message]
     assert table.splitlines()[1:] == [
@@ -386,7 +385,7 @@ def test_after_a_failure_what_was_sent_is_looked_at_and_nothing_else(
     planning.gate(site(flow), context(failed))
     with pytest.raises(AirflowSkipException, match="nothing was sent"):
         step(site(flow), context(failed))
-    changes.pipeline_change("create")(site(flow), context(failed))
+    changes.pipeline_change("create", site(flow), context(failed))
     step(site(flow), context(failed))
 
 
@@ -414,7 +413,7 @@ def test_a_task_that_ended_in_the_middle_has_sent_what_its_journal_says(tmp_path
 def test_a_run_that_a_person_marked_sends_nothing_more(tmp_path: Path, task: ScriptedTask, *, stopped: bool) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE,))
     planning.gate(site(flow), context(task))
-    changes.pipeline_change("create")(site(flow), context(task))
+    changes.pipeline_change("create", site(flow), context(task))
     assert flow.was_stopped is stopped
 
 
@@ -426,11 +425,11 @@ def test_a_stop_is_for_runs_that_have_begun_and_for_no_later_one(tmp_path: Path)
     stopped = []
     for task in (first, second):
         planning.gate(site(flow), context(task))
-        changes.pipeline_change("create")(site(flow), context(task))
+        changes.pipeline_change("create", site(flow), context(task))
         stopped.append(flow.was_stopped)
     assert stopped == [True, False]
     (tmp_path / "stops" / "local.json").write_text("no json", encoding="utf-8")
-    changes.pipeline_change("create")(site(flow), context(second))
+    changes.pipeline_change("create", site(flow), context(second))
     assert flow.was_stopped, "a stop that nobody can read must count as one"
 
 
@@ -512,7 +511,7 @@ def test_an_empty_mode_is_plan(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE,))
     planning.gate(site(flow), context(ScriptedTask(), mode=None))
     with pytest.raises(AirflowSkipException, match="mode is plan"):
-        changes.pipeline_change("create")(site(flow), context(ScriptedTask(), mode=None))
+        changes.pipeline_change("create", site(flow), context(ScriptedTask(), mode=None))
 
 
 def test_the_audit_log_is_told_who_started_the_run(tmp_path: Path) -> None:
@@ -520,7 +519,7 @@ def test_the_audit_log_is_told_who_started_the_run(tmp_path: Path) -> None:
     for name, said in (("carol", "carol"), (None, "schedule")):
         task = ScriptedTask(dag_run=ScriptedRun(triggering_user_name=name))
         planning.gate(site(flow), context(task))
-        changes.pipeline_change("create")(site(flow), context(task))
+        changes.pipeline_change("create", site(flow), context(task))
         assert flow.started_by == said
 
 
@@ -612,10 +611,7 @@ def test_the_log_of_each_task_names_files_as_their_repository_does(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     topics = tmp_path / "versions" / "topics"
-    found = Diagnostic(
-        code="TOP101", severity=Severity.ERROR, file=f"{os.path.relpath(topics)}/a.yaml", line=3, column=1, end_line=3,
-        end_column=2, summary="no owner",
-    )  # fmt: skip
+    found = builders.diagnostic(file=f"{os.path.relpath(topics)}/a.yaml")
     flow = ScriptedFlow(tmp_path, problem=SpecError((found,)))
     with pytest.raises(AirflowFailException):
         planning.validate(replace(site(flow), topics=topics), context(ScriptedTask()))
@@ -685,7 +681,7 @@ def test_the_result_of_a_run_is_plain_json_for_ci_also_when_the_run_fails(tmp_pa
     flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
     task = ScriptedTask(states={"verify": "failed"})
     planning.gate(site(flow), context(task))
-    changes.pipeline_change("create")(site(flow), context(task))
+    changes.pipeline_change("create", site(flow), context(task))
     with pytest.raises(AirflowFailException, match="verify failed"):
         changes.report(site(flow), context(task))
     result = msgspec.convert(task.pushed["result"], RunResult)
@@ -756,7 +752,7 @@ def flow(tmp_path: Path, delete_is_held: None) -> ScriptedFlow:
 
 
 def test_an_approval_sends_exactly_what_was_asked(flow: ScriptedFlow) -> None:
-    approval.approved_change("delete")(site(flow), context(answered(flow, "Approve")))
+    approval.approved_change("delete", site(flow), context(answered(flow, "Approve")))
     assert flow.sent == [("delete", frozenset({digest(DELETE)}))]
     (given,) = flow.approvals
     assert (given.way, given.approver) == ("question", "admin")
@@ -777,7 +773,7 @@ def test_nothing_but_a_recorded_approve_sends_anything(
     flow: ScriptedFlow, options: tuple[str, ...], action: Action
 ) -> None:
     with pytest.raises(AirflowSkipException, match="nothing is sent"):
-        approval.approved_change(action)(site(flow), context(answered(flow, *options)))
+        approval.approved_change(action, site(flow), context(answered(flow, *options)))
     assert flow.sent == []
 
 
@@ -788,7 +784,7 @@ def test_an_answer_that_stands_in_xcom_alone_sends_nothing(flow: ScriptedFlow) -
         "approve": {"chosen_options": ["Approve"], "responded_by_user": {"id": "1", "name": "the-cto"}},
     }
     with pytest.raises(AirflowSkipException, match="no recorded answer"):
-        approval.approved_change("delete")(site(flow), context(task))
+        approval.approved_change("delete", site(flow), context(task))
     assert flow.sent == []
 
 
@@ -796,7 +792,7 @@ def test_the_answer_to_an_earlier_try_of_a_cleared_run_sends_nothing(flow: Scrip
     task = answered(flow, "Approve")
     task.states["approve"] = "skipped"
     with pytest.raises(AirflowSkipException, match="the question has no answer"):
-        approval.approved_change("delete")(site(flow), context(task))
+        approval.approved_change("delete", site(flow), context(task))
     assert flow.sent == []
     assert approval.report(site(flow), context(task))["answer"] == "none"
 
@@ -805,7 +801,7 @@ def test_an_answer_does_not_outlive_a_load_that_was_cleared_after_it(flow: Scrip
     task = answered(flow, "Approve")
     approval.load(site(flow), context(task, digests=[digest(DELETE)]))
     with pytest.raises(AirflowSkipException, match="the question was made anew after its answer"):
-        approval.approved_change("delete")(site(flow), context(task))
+        approval.approved_change("delete", site(flow), context(task))
     assert flow.sent == []
 
 
@@ -816,7 +812,7 @@ def test_a_load_that_fails_withdraws_the_question(flow: ScriptedFlow) -> None:
         approval.load(site(flow), context(task, digests=[digest(DELETE)]))
     flow.problem = None
     with pytest.raises(AirflowSkipException, match="no recorded answer"):
-        approval.approved_change("delete")(site(flow), context(task))
+        approval.approved_change("delete", site(flow), context(task))
 
 
 def test_a_run_asks_about_the_set_of_its_first_try_whatever_is_held_by_now(
@@ -852,7 +848,7 @@ def test_a_new_run_of_an_old_name_asks_its_own_question(flow: ScriptedFlow) -> N
     later = approval_task()
     later.dag_run = ScriptedRun(run_after=datetime.now(UTC))
     with pytest.raises(AirflowSkipException, match="no recorded answer"):
-        approval.approved_change("delete")(site(flow), context(later))
+        approval.approved_change("delete", site(flow), context(later))
     facts = approval.load(site(flow), context(later, digests=[digest(OTHER_DELETE)]))
     assert earlier.run_id == later.run_id
     assert facts["digests"] == [digest(OTHER_DELETE)]
@@ -866,7 +862,7 @@ def test_an_approval_names_as_authors_who_found_the_changes_and_who_started_the_
     task.dag_run = ScriptedRun(triggering_user_name="dave")
     ask(flow, task)
     answer(flow, task, "Approve")
-    approval.approved_change("delete")(site(flow), context(task))
+    approval.approved_change("delete", site(flow), context(task))
     (given,) = flow.approvals
     assert given.authors == {"carol", "dave"}
 
@@ -877,7 +873,7 @@ def test_an_approved_set_that_was_replaced_sends_nothing_and_says_by_what(
     task = answered(flow, "Approve")
     held_file.write(HeldSet(addresses={digest(OTHER_DELETE): "delete topic.old-clicks"}, found_by="p/run-2"))
     with pytest.raises(AirflowSkipException, match="nothing is sent"):
-        approval.approved_change("delete")(site(flow), context(task))
+        approval.approved_change("delete", site(flow), context(task))
     replaced = "the set was replaced by that of p/run-2, which holds delete old-clicks"
     with pytest.raises(AirflowSkipException, match=f"Approved, and nothing was sent: {replaced}"):
         approval.report(site(flow), context(task))
@@ -915,7 +911,7 @@ def test_a_set_that_only_grew_may_still_be_approved_in_part(flow: ScriptedFlow, 
     task = answered(flow, "Approve")
     both = {digest(DELETE): "delete topic.tmp-import", digest(OTHER_DELETE): "delete topic.old-clicks"}
     held_file.write(HeldSet(addresses=both))
-    approval.approved_change("delete")(site(flow), context(task))
+    approval.approved_change("delete", site(flow), context(task))
     assert flow.sent == [("delete", frozenset({digest(DELETE)}))]
 
 
@@ -952,7 +948,7 @@ def test_nobody_is_asked_by_an_earlier_text_or_form(flow: ScriptedFlow, shows: t
     with pytest.raises(AirflowFailException, match="still shows an earlier question of this run"):
         ask_again.execute(context(task))
     with pytest.raises(AirflowSkipException, match="no recorded answer"):
-        approval.approved_change("delete")(site(flow), context(task))
+        approval.approved_change("delete", site(flow), context(task))
 
 
 def test_without_a_question_nobody_is_asked(flow: ScriptedFlow) -> None:

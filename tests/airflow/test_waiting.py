@@ -117,7 +117,7 @@ def test_a_question_whose_set_was_replaced_ends_skipped_and_is_told_once_as_with
 
     task.states = {"approve": "skipped", "create": "skipped", "delete": "skipped"}
     with pytest.raises(AirflowSkipException, match=REPLACED):
-        approval.approved_change("delete")(site(flow), context(task))
+        approval.approved_change("delete", site(flow), context(task))
     facts = approval.report(site(flow), context(task))
     assert facts["answer"] == "withdrawn"
     assert task.pushed["result"]["headline"] == f"Withdrawn, and nothing was sent: {REPLACED}."  # type: ignore[index]
@@ -145,7 +145,7 @@ def test_a_question_that_is_asked_again_after_it_was_withdrawn_is_answered_as_an
         ask.execute_complete(context(task), TIMEOUT, asked_at=datetime.now(UTC).isoformat())
     hold(flow.home, "delete topic.tmp-import", digest(DELETE))
     answer(flow, task, "Approve")
-    approval.approved_change("delete")(site(flow), context(task))
+    approval.approved_change("delete", site(flow), context(task))
     assert flow.sent == [("delete", frozenset({digest(DELETE)}))]
 
 

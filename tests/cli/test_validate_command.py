@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from fakes import builders
 from fixtures.spec_folder import topic, write
 from topicops.cli import run
 from topicops.edges.specs.open_files import source_lines
-from topicops.model.specs.diagnostics import Diagnostic, Severity
+from topicops.model.codes import Code
+from topicops.model.specs.diagnostics import Diagnostic
 from topicops.steps.reporting.diagnostics_text import annotation, diagnostics_json, diagnostics_text
 
 TOPICS = Path(__file__).parents[2] / "topics"
@@ -21,17 +24,8 @@ BAD = "apiVersion: topicops/v1\nkind: Topic\nmetadata:\n  name: clicks\n  owner:
 def diagnostic(
     *, summary: str = "no", remedy: str = "", file: str = "topics/web/a.yaml", end_line: int = 3
 ) -> Diagnostic:
-    return Diagnostic(
-        code="TOP205",
-        severity=Severity.ERROR,
-        file=file,
-        line=3,
-        column=5,
-        end_line=end_line,
-        end_column=9,
-        summary=summary,
-        help=remedy,
-    )
+    found = builders.diagnostic(summary, code=Code.OUT_OF_RANGE, file=file)
+    return replace(found, end_line=end_line, end_column=9, help=remedy)
 
 
 @pytest.fixture

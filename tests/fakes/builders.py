@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TypedDict, Unpack, cast
 
+from fakes.changes import create_topic, delete_topic
 from topicops.model.choices import Placement
 from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.cluster.snapshot import (
@@ -33,7 +34,7 @@ from topicops.model.plans.plan import Approval, ChangeSet, ClusterState, PlanSou
 from topicops.model.release import DELETE_BY_ID, USUAL, MissingRequests, Releases, missing_requests, of_release
 from topicops.model.runs.facts import Reading
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
-from topicops.model.specs.diagnostics import Location
+from topicops.model.specs.diagnostics import Diagnostic, Location, Severity
 from topicops.model.specs.environment import ApprovalWay, Cluster, Environment, EnvironmentSpec, Limits, Policy, Risk
 from topicops.model.specs.topic_config import canonical_overrides
 
@@ -238,18 +239,7 @@ def environment(
 
 
 def create_change(name: str, partitions: int = 3, *, configs: Mapping[str, str] | None = None) -> CreateTopic:
-    return CreateTopic(
-        topic=name,
-        owner="team-shop",
-        location=location(name),
-        risk=Risk.SAFE,
-        reversible=True,
-        precondition=Precondition(absent=True),
-        partitions=partitions,
-        replication_factor=3,
-        assignment=round_robin(partitions),
-        configs=configs or {},
-    )
+    return create_topic(name, *round_robin(partitions).values(), configs=configs)
 
 
 def expand_change(name: str, before: int = 3, after: int = 6, *, risk: Risk = Risk.NOTICE) -> ExpandTopic:
@@ -289,17 +279,7 @@ def configure_change(
 
 
 def delete_change(name: str, partitions: int = 3) -> DeleteTopic:
-    return DeleteTopic(
-        topic=name,
-        owner="team-shop",
-        location=location(name),
-        risk=Risk.DESTRUCTIVE,
-        reversible=False,
-        precondition=Precondition(identity=topic_id(name), partitions=partitions),
-        topic_id=topic_id(name),
-        partitions=partitions,
-        reason="Not used any more.",
-    )
+    return delete_topic(live_topic(name, partitions), reason="Not used any more.")
 
 
 def cluster_state(
@@ -337,4 +317,25 @@ def approval(
         approver=approver,
         signature=f"{approver} (by {way})",
         given_at=given_at or datetime.now(UTC),
+    )
+
+
+def diagnostic(
+    summary: str = "no owner",
+    *,
+    code: Code = Code.NOT_UTF8,
+    file: str = "topics/a.yaml",
+    line: int = 3,
+    column: int = 5,
+) -> Diagnostic:
+    """Return an error of one character."""
+    return Diagnostic(
+        code=code,
+        severity=Severity.ERROR,
+        file=file,
+        line=line,
+        column=column,
+        end_line=line,
+        end_column=column + 1,
+        summary=summary,
     )

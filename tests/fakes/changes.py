@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from topicops.edges.home.audit_log import AuditOrigin
 from topicops.model.cluster.snapshot import Assignment, LiveTopic
 from topicops.model.codes import Code
 from topicops.model.json_types import assignment_digest
 from topicops.model.plans.changes import (
+    ACTIONS,
     Change,
     ConfigureTopic,
     CreateTopic,
@@ -143,6 +145,12 @@ def mutation_of(
     return Mutation(
         change=change, digest=digest, requests=1, answer=answer, status=status, id_before=None, id_after=None
     )
+
+
+def audit_origin(run: str = "cli/1", *, environment: str = "local", plan: str = "f" * 64) -> AuditOrigin:
+    """Return what the lines of one apply have in common, of a commit that nobody knows."""
+    principals = dict.fromkeys(ACTIONS, "User:applier")
+    return AuditOrigin(environment=environment, run=run, plan=plan, commit=None, principals=principals)
 
 
 def sandbox() -> EnvironmentSpec:

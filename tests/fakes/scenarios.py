@@ -167,8 +167,9 @@ def configs_are_set_and_removed_and_others_left_alone(cluster: ClusterUnderTest)
     live = cluster.make(
         "configured", configs={"retention.ms": "1000", "segment.ms": "5000", "max.message.bytes": "2000"}
     )
-    accepted(cluster.admin.configure([configure_topic(live, {"retention.ms": "2000", "segment.ms": None})]))
-    wanted = {"retention.ms": "2000", "max.message.bytes": "2000"}
+    change = configure_topic(live, {"retention.ms": "2000", "segment.ms": None, "cleanup.policy": "compact,delete"})
+    accepted(cluster.admin.configure([change]))
+    wanted = {"retention.ms": "2000", "max.message.bytes": "2000", "cleanup.policy": "compact,delete"}
     expect(cluster.eventually(lambda: dict(cluster.live(live.name).overrides) == wanted), "other overrides")
 
 

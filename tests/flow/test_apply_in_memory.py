@@ -12,7 +12,7 @@ import pytest
 
 from fakes import builders
 from fakes.builders import NOW
-from fakes.changes import mutation_of
+from fakes.changes import audit_origin, mutation_of
 from fakes.fake_ports import FakeAuditLog
 from fixtures.simulated import CLUSTER_ID, Simulated, approval_of_all, outcomes_of
 from topicops.edges.home.audit_files import read_audit_log
@@ -283,13 +283,7 @@ def audited_actions(run: EnvironmentRun) -> list[str]:
 
 
 def origin_of(run: EnvironmentRun) -> AuditOrigin:
-    return AuditOrigin(
-        environment="local",
-        run=run.name,
-        plan=run.read_plan().fingerprint,
-        commit=None,
-        principals=dict.fromkeys(ACTIONS, "User:ANONYMOUS"),
-    )
+    return audit_origin(run.name, plan=run.read_plan().fingerprint)
 
 
 def killed_after_its_create(simulated: Simulated, run: EnvironmentRun, *, audit_lines: int = 0) -> None:
@@ -310,11 +304,6 @@ def test_deletes_of_their_own_task_wait_for_the_tasks_before(simulated: Simulate
     (waiting,) = outcomes_of(run)
     assert (waiting.status, waiting.sent) == (NOT_SENT, False)
     assert "create was to run and left no outcome" in waiting.message
-
-    failed = Outcome(topic="orders", action="create", digest="0" * 64, status=OutcomeStatus.FAILED, sent=True)
-    run.store.write_value("outcomes-create.json", (failed,))
-    simulated.apply(run, actions=["delete"])
-    assert "create of orders ended failed" in outcomes_of(run)[-1].message
     assert simulated.cluster.requests == []
 
 

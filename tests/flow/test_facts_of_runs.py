@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fakes import builders
 from fakes.fake_ports import FakeClock
 from fakes.resting_cluster import RestingCluster
 from fixtures.plan_bytes import cluster, planned, standing_in, write_topics
@@ -24,7 +25,7 @@ from topicops.flow.verifying import ProgressLines, verify_left
 from topicops.model.errors import ArtifactError, SpecError
 from topicops.model.ports import Clock
 from topicops.model.runs.facts import DRIFT_CLASSES
-from topicops.model.specs.diagnostics import Diagnostic, Severity
+from topicops.model.specs.diagnostics import Diagnostic
 from topicops.plugged import after_task
 from topicops.steps.verifying.watch import Progress
 
@@ -179,10 +180,7 @@ def test_files_of_a_bundle_are_named_as_in_their_repository(tmp_path: Path) -> N
     topics.mkdir(parents=True)
     (tmp_path / "versions" / ".git").mkdir()
     read = os.path.relpath(topics)
-    found = Diagnostic(
-        code="TOP101", severity=Severity.ERROR, file=f"{read}/a.yaml", line=1, column=1, end_line=1, end_column=2,
-        summary=f"orders is defined in {read}/b.yaml too",
-    )  # fmt: skip
+    found = builders.diagnostic(f"orders is defined in {read}/b.yaml too", file=f"{read}/a.yaml")
     (named,) = diagnostics_named(topics, (found,))
     assert (named.file, named.summary) == ("topics/a.yaml", "orders is defined in topics/b.yaml too")
     assert [each.file for each in diagnostics_named(Path("topics"), (replace(found, file="topics/a.yaml"),))] == [

@@ -21,7 +21,7 @@ from topicops.flow.runs.run import COMMIT_ADDRESS, DIAGNOSTICS_FILE, open_run, o
 from topicops.model.plans.plan import Loss, Plan, RackLossRow, RackLossTable
 from topicops.model.runs.memories import HeldSet, Rejection
 from topicops.model.runs.results import NO_FILE, QUIET_FILE, Outcome, OutcomeStatus, Quiet
-from topicops.model.specs.diagnostics import Diagnostic, Location, Severity
+from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Limits
 from topicops.on_airflow.names import RunOf
 from topicops.on_airflow.pages.plan_filter import Filter
@@ -110,11 +110,7 @@ def test_a_plan_that_went_well_has_no_such_section() -> None:
 
 def test_the_place_of_a_problem_leads_to_the_line_in_the_forge(tmp_path: Path) -> None:
     store = open_run(environment="", topics=Path(), group=DAG, run_id="manual__1", home=tmp_path).store
-    found = Diagnostic(
-        code="TOP101", severity=Severity.ERROR, file="topics/a b.yaml", line=3, column=5, end_line=3, end_column=6,
-        summary="no owner",
-    )  # fmt: skip
-    store.write_value(DIAGNOSTICS_FILE, (found,))
+    store.write_value(DIAGNOSTICS_FILE, (builders.diagnostic(file="topics/a b.yaml"),))
     store.write_text(COMMIT_ADDRESS, f"https://forge.example/x/tree/{'a' * 40}")
     store.write_text("files-commit", "a" * 40)
     html = plan_page(read_plan(tmp_path, RUN))
@@ -373,16 +369,7 @@ def test_a_blocked_topic_names_its_own_file_where_a_profile_asks_for_the_value()
 
 
 def test_a_run_whose_files_are_not_valid_shows_what_is_wrong_and_where(tmp_path: Path) -> None:
-    found = Diagnostic(
-        code="TOP201",
-        severity=Severity.ERROR,
-        file="/srv/airflow/topics/shop/orders.yaml",
-        line=7,
-        column=15,
-        end_line=7,
-        end_column=17,
-        summary="partitions is 'six', not a whole number",
-    )
+    found = builders.diagnostic(file="/srv/airflow/topics/shop/orders.yaml", line=7, column=15)
     write_run(tmp_path, DAG, "one", suites=()).write_value(DIAGNOSTICS_FILE, (found,))
     seen = Seen(plan_page(read_plan(tmp_path, RunOf(dag_id=DAG, run_id="one"))))
     assert "The files have 1 error, so this run made no plan." in seen.texts

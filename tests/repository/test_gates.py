@@ -216,8 +216,7 @@ def pytest_of(tests: str, folder: Path, *options: str) -> subprocess.CompletedPr
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
 
 
-def test_a_parametrized_test_without_a_case_is_an_error(tmp_path: Path) -> None:
-    tests = """
+WITHOUT_A_CASE = """
 import pytest
 
 @pytest.mark.parametrize("case", [])
@@ -225,13 +224,7 @@ def test_each(case): ...
 
 def test_another(): ...
 """
-    ended = pytest_of(tests, tmp_path)
-    assert "Empty parameter set in 'test_each'" in ended.stdout
-    assert ended.returncode == pytest.ExitCode.INTERRUPTED
-
-
-def test_a_helper_that_dies_in_its_thread_fails_the_test(tmp_path: Path) -> None:
-    tests = """
+DIES_IN_A_THREAD = """
 import threading
 
 def test_one():
@@ -239,9 +232,20 @@ def test_one():
     helper.start()
     helper.join()
 """
+
+
+@pytest.mark.parametrize(
+    ("tests", "said", "status"),
+    [
+        (WITHOUT_A_CASE, "Empty parameter set in 'test_each'", pytest.ExitCode.INTERRUPTED),
+        (DIES_IN_A_THREAD, "ZeroDivisionError", pytest.ExitCode.TESTS_FAILED),
+    ],
+    ids=["a test without a case", "a helper that dies in its thread"],
+)
+def test_what_would_pass_unseen_fails(tests: str, said: str, status: int, tmp_path: Path) -> None:
     ended = pytest_of(tests, tmp_path)
-    assert "ZeroDivisionError" in ended.stdout
-    assert ended.returncode == pytest.ExitCode.TESTS_FAILED
+    assert said in ended.stdout
+    assert ended.returncode == status
 
 
 @pytest.mark.parametrize(

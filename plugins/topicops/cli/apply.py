@@ -67,7 +67,11 @@ def apply_command(
         approvals = approvals_of(saved, approve)
         work = partial(whole_runs.apply_plan, run, saved, approvals=approvals, lock_timeout_s=wait_s)
     else:
-        require_answer(yes)
+        if not yes and not sys.stdin.isatty():
+            raise UsageError(
+                "there is no terminal to ask at, so nothing was sent: give --yes, or write a plan with `plan --out` "
+                "and apply that"
+            )
         run = new_run(one_environment(environment, topics), topics)
         planned, approvals = planned_and_confirmed(run, only=only, approve=approve, yes=yes, output=output)
         work = partial(whole_runs.apply_own_plan, run, planned, approvals=approvals, lock_timeout_s=wait_s)
@@ -76,15 +80,6 @@ def apply_command(
     after_run(run, ended.results)
     show_report(run, ended.report, output, own_plan=plan is None)
     raise typer.Exit(stop.exit_status or ended.status)
-
-
-def require_answer(yes: bool) -> None:
-    """Raise ``UsageError`` where nobody can be asked."""
-    if not yes and not sys.stdin.isatty():
-        raise UsageError(
-            "there is no terminal to ask at, so nothing was sent: give --yes, or write a plan with `plan --out` and "
-            "apply that"
-        )
 
 
 def planned_and_confirmed(
@@ -125,18 +120,13 @@ def show_report(run: Run, report: RunReport, output: Format, *, own_plan: bool) 
 
     try:
         print_result(reporting.shown_report(report, output), output, file=reporting.report_file(run, output))
-        if own_plan and report.plan is not None:
-            show_own_plan(run, report.plan)
+        if own_plan and report.plan is not None and report.plan.held_for(command=True):
+            # The next plan has another fingerprint, and this one is kept.
+            file = shown_path(run.store.path("plan.json"))
+            progress(f"To approve what is held: topicops apply {file} --approve {report.plan.fingerprint}")
     except Exception as error:  # noqa: BLE001 - whatever it is, requests may have been sent
         log_error(logger, "the report is not shown", error, level=logging.INFO)
         print_error(f"topicops: {sentence(error)}; the run's report is in {shown_path(run.store.folder)}")
-
-
-def show_own_plan(run: Run, plan: Plan) -> None:
-    """Say how to approve what is still held: the next plan has another fingerprint, and this one is kept."""
-    if plan.held_for(command=True):
-        file = shown_path(run.store.path("plan.json"))
-        progress(f"To approve what is held: topicops apply {file} --approve {plan.fingerprint}")
 
 
 def question(ready: int, held: int) -> str:

@@ -67,8 +67,7 @@ class DurableLines:
 
         If a crash left half a line at the end of the file, that line is ended first.
 
-        Raises:
-            OSError: None of the lines is in the file, as far as the disk lets that be undone.
+        Raises ``OSError``: then none of the lines is in the file, as far as the disk lets that be undone.
         """
         is_new = not self._is_whole and not self._path.exists()
         if is_new:
@@ -92,21 +91,15 @@ class DurableLines:
 
 def append_whole(handle: int, text: bytes) -> None:
     """Append all of the text and wait for the disk. Raises ``OSError``; then the part that was written is cut off."""
-    size = os.lseek(handle, 0, os.SEEK_END)
+    size, rest = os.lseek(handle, 0, os.SEEK_END), memoryview(text)
     try:
-        _write_all(handle, text)
+        while rest:  # a disk that fills up takes a part first
+            rest = rest[os.write(handle, rest) :]
         os.fsync(handle)
     except OSError:
         with suppress(OSError):
             os.ftruncate(handle, size)
         raise
-
-
-def _write_all(handle: int, text: bytes) -> None:
-    """Write until all is written: a disk that fills up takes a part first."""
-    rest = memoryview(text)
-    while rest:
-        rest = rest[os.write(handle, rest) :]
 
 
 def make_folder(folder: Path) -> None:

@@ -33,11 +33,7 @@ def has_extra(extra: Extra) -> bool:
 
 
 def require_extra(extra: Extra) -> None:
-    """Return if the extra is installed.
-
-    Raises:
-        MissingExtraError: It is not; one sentence names the command that installs it.
-    """
+    """Raise ``MissingExtraError``, whose text names the command that installs it, unless the extra is installed."""
     if not has_extra(extra):
         raise MissingExtraError(extra, _TITLES[extra])
 

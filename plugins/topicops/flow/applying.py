@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -26,7 +25,6 @@ from topicops.flow.runs.outcomes import (
     count_applied_deletes,
     count_planned_deletes,
     kind_of,
-    not_sent,
     noted_once_sent,
     outcome_line,
     unrecorded_once_sent,
@@ -40,7 +38,7 @@ from topicops.model.errors import ArtifactError, ClusterError, UsageError
 from topicops.model.plans.changes import ACTIONS, Action, GateWord
 from topicops.model.plans.plan import Approval, GatedChange, Plan, may_run
 from topicops.model.ports import ApplyPorts, LiveReader, ServerTime
-from topicops.model.runs.results import IN_PLACE, Outcome
+from topicops.model.runs.results import IN_PLACE, Outcome, OutcomeStatus
 from topicops.model.specs.environment import Environment
 from topicops.steps.applying.apply import apply as apply_step
 from topicops.steps.clocks import difference_text
@@ -154,7 +152,7 @@ def carry_out(
             for outcome in unsent:
                 run.progress(outcome_line(outcome))
             if reason := _reason_to_wait(final, actions, earlier):
-                waiting = [not_sent(gated, reason) for gated in _to_run(final, actions)]
+                waiting = [Outcome.of(gated, OutcomeStatus.NOT_SENT, reason) for gated in _to_run(final, actions)]
                 return Applied(outcomes=write_outcomes(run, actions, [*unsent, *waiting]))
             comments = _comments(approvals, judged.approved)
             sending = _Sending(
@@ -174,10 +172,11 @@ def carry_out(
     if has_later_try(journal.path):  # this try slept through the end of its session, and Airflow started another
         run.progress("A later try of this task has begun: its outcomes count, and not these.")
         return Applied(outcomes=(*unsent, *outcomes))
-    return Applied(
-        outcomes=_recorded(run, home, actions, [*unsent, *outcomes], live),
-        known_findings=frozenset(sending.known_findings),
-    )
+    ended = [*unsent, *outcomes]
+    with unrecorded_once_sent(ended):
+        write_outcomes(run, actions, ended)
+        count_applied_deletes(home, live, ended)
+    return Applied(outcomes=tuple(ended), known_findings=frozenset(sending.known_findings))
 
 
 def _require_connections(
@@ -308,11 +307,9 @@ def _controller_note(before: int | None, reader: LiveReader) -> list[str]:
         after = reader.controller_epoch()
     except ClusterError:
         return []
-    return (
-        []
-        if after == before
-        else [f"the controller changed meanwhile: epoch {before}, now {after} ({Code.CONTROLLER_MOVED})"]
-    )
+    if after == before:
+        return []
+    return [f"the controller changed meanwhile: epoch {before}, now {after} ({Code.CONTROLLER_MOVED})"]
 
 
 def _show_audit_end(audit: FileAuditLog, progress: Callable[[str], None]) -> None:
@@ -336,12 +333,3 @@ def _reason_to_wait(plan: Plan, actions: Collection[Action], earlier: Mapping[Ac
         elif any(gated.change.action == action for gated in plan.with_gate(GateWord.RUN)):
             return f"{rule}; {action} was to run and left no outcome: run it first, or plan again"
     return None
-
-
-def _recorded(
-    run: Run, home: Path, actions: Collection[Action], outcomes: Sequence[Outcome], live: ClusterSnapshot
-) -> tuple[Outcome, ...]:
-    with unrecorded_once_sent(outcomes):
-        written = write_outcomes(run, actions, outcomes)
-        count_applied_deletes(home, live, outcomes)
-    return written

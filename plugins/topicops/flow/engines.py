@@ -96,8 +96,7 @@ def engine_for(choice: EngineChoice, topics: int, others: Sequence[DiffEngine]) 
     Args:
         others: The installed engines beside plain Python.
 
-    Raises:
-        UsageError: The engine that somebody chose is not installed with this topicops.
+    Raises ``UsageError`` where the engine that somebody chose is not installed with this topicops.
     """
     if choice != "auto":
         engine = next((engine for engine in (PYTHON, *others) if engine.name == choice), None)

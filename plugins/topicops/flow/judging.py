@@ -5,7 +5,7 @@ Also read what became of the requests of runs that ended in the middle.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -31,7 +31,7 @@ from topicops.flow.runs.run import Notes, Run, audit_folder
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError
 from topicops.model.plans.changes import ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
-from topicops.model.plans.delta import Delta, desired_row, live_row
+from topicops.model.plans.delta import desired_row, live_row
 from topicops.model.plans.plan import Approval, ChangeSet, GatedChange, Plan
 from topicops.model.plans.plan_file import plan_from_json
 from topicops.model.ports import Clock, LiveReader, ServerTime
@@ -110,8 +110,12 @@ def _planned_anew(
 
     The limits on deletes count all of these. Whether a topic is in use is asked right before its delete.
     """
-    planned = {gated.change.topic for gated in plan.changes}
-    anew = plan_step(desired, live, _delta(planned | _absent(desired), desired, live), environment, now=at)
+    topics = {gated.change.topic for gated in plan.changes} | _absent(desired)
+    delta = diff(
+        (desired_row(desired.topics[name]) for name in topics if name in desired.topics),
+        (live_row(live.topics[name]) for name in topics if name in live.topics),
+    )
+    anew = plan_step(desired, live, delta, environment, now=at)
     if desired.has_files:
         return anew
     # Without files the risk is not known: the worst counts, so each change needs an approval.
@@ -124,20 +128,12 @@ def _absent(desired: Desired) -> set[str]:
     return {name for name, topic in desired.topics.items() if topic.lifecycle is Lifecycle.ABSENT}
 
 
-def _delta(topics: Collection[str], desired: Desired, live: ClusterSnapshot) -> Delta:
-    return diff(
-        (desired_row(desired.topics[name]) for name in topics if name in desired.topics),
-        (live_row(live.topics[name]) for name in topics if name in live.topics),
-    )
-
-
 def recover_earlier_runs(run: Run, home: Path, environment: str, reader: LiveReader) -> list[str]:
     """Close the intents that earlier runs of the environment left open, under the lease; a sentence for each.
 
     An intent that cannot be closed gets a sentence too, and stays open: safety does not depend on it.
 
-    Raises:
-        ClusterError: The cluster cannot be read.
+    Raises ``ClusterError`` where the cluster cannot be read.
     """
     folder = open_journals_folder(home, environment)
     sentences: list[str] = []

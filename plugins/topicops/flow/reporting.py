@@ -51,12 +51,9 @@ def problem_of(run: Run, failed_tasks: Sequence[str]) -> str:
     return ""
 
 
-def run_report(
-    run: EnvironmentRun, *, failed_tasks: Sequence[str] = (), problem: str = "", interrupted: bool = False
-) -> RunReport:
+def run_report(run: EnvironmentRun, *, failed_tasks: Sequence[str] = ()) -> RunReport:
     """Return all that the run has left in its folder so far."""
-    problem = problem or problem_of(run, failed_tasks)
-    return report_of(run, load_results(run), failed_tasks=failed_tasks, problem=problem, interrupted=interrupted)
+    return report_of(run, load_results(run), failed_tasks=failed_tasks, problem=problem_of(run, failed_tasks))
 
 
 def report_of(

@@ -164,8 +164,7 @@ def gate(run: EnvironmentRun, *, approvals: Sequence[Approval] = ()) -> Summary:
 
     An earlier try of the run applied an earlier plan: its outcomes, notes, checks and baselines are removed.
 
-    Raises:
-        MovedFilesError: The files are not of the commit that the run is pinned to.
+    Raises ``MovedFilesError`` where the files are not of the commit that the run is pinned to.
     """
     found = gate_again(run, read_environment(run), run.read_change_set(), approvals).plan
     return _gate_summary(run, found)
@@ -177,11 +176,7 @@ def _gate_summary(run: Run, found: Plan) -> Summary:
 
 
 def plan_held(run: EnvironmentRun, digests: Collection[str]) -> Summary:
-    """Write ``plan.json`` of these changes alone, by the present files and cluster.
-
-    Raises:
-        NotHeldError: As ``keep_held`` raises it.
-    """
+    """Write ``plan.json`` of these changes alone, by the present files and cluster. Raises as ``keep_held``."""
     specs = _read_specs(run)
     specs = keep_specs(run, specs, as_tables=True)  # quality_after reads the tables
     access = run.access(specs.environment)
@@ -205,10 +200,9 @@ def apply(
     interrupted: Callable[[], bool] = lambda: False,
     started_by: str = "",
 ) -> Mapping[str, int]:
-    """Write ``outcomes-<action>.json`` for each of ``actions``. Takes and raises what ``applying.carry_out`` does.
+    """Write ``outcomes-<action>.json`` for each of ``actions``; gives how many outcomes have each status.
 
-    Returns:
-        How many outcomes have each status.
+    Takes and raises what ``applying.carry_out`` does.
     """
     earlier = {a: read_outcomes(run, [a]) for a in ACTIONS if a not in actions and run.store.has(outcomes_file(a))}
     planned = run.read_plan()
@@ -234,7 +228,7 @@ def counts_of(outcomes: Sequence[Outcome]) -> Mapping[str, int]:
     return {status.value: sum(outcome.status is status for outcome in outcomes) for status in OutcomeStatus}
 
 
-def verify(run: EnvironmentRun, *, interrupted: Callable[[], bool] = lambda: False) -> Summary:
+def verify(run: EnvironmentRun) -> Summary:
     """Write ``checks.json``: each topic that apply touched; problems from before the run are marked as such."""
     baselines = map(baseline_file, KINDS)
     known = [run.store.read_value(name, tuple[FindingKey, ...]) for name in baselines if run.store.has(name)]
@@ -244,26 +238,21 @@ def verify(run: EnvironmentRun, *, interrupted: Callable[[], bool] = lambda: Fal
         run.read_plan(),
         outcomes_so_far(run),
         known_findings=frozenset(found for each in known for found in each),
-        interrupted=interrupted,
     )
     counts = {verdict.value: sum(check.verdict is verdict for check in checks) for verdict in Verdict}
     topics = len({check.topic for check in checks if check.topic})
     return {**counts, "path": str(run.store.path(CHECKS_FILE)), "topics": topics}
 
 
-def report(
-    run: EnvironmentRun, *, failed_tasks: Sequence[str] = (), problem: str = "", interrupted: bool = False
-) -> ReportSummary:
+def report(run: EnvironmentRun, *, failed_tasks: Sequence[str] = ()) -> ReportSummary:
     """Write ``report.txt``, ``report.md`` and ``report.json``.
 
-    Raises:
-        ArtifactError: The folder holds no run, and nothing has failed that would explain it.
+    Raises ``ArtifactError`` where the folder holds no run, and nothing has failed that would explain it.
     """
     results = load_results(run)
-    if not (failed_tasks or problem or interrupted or run.store.has(ENVIRONMENT_FILE) or results.plan):
+    if not (failed_tasks or run.store.has(ENVIRONMENT_FILE) or results.plan):
         raise ArtifactError(f"{run.store.folder}: there is no run to report: its first step has left nothing here")
-    problem = problem or problem_of(run, failed_tasks)
-    found = finish(run, results, failed_tasks=failed_tasks, problem=problem, interrupted=interrupted)
+    found = finish(run, results, failed_tasks=failed_tasks, problem=problem_of(run, failed_tasks))
     return ReportSummary(
         path=str(run.store.path("report.txt")),
         ok=found.is_success,

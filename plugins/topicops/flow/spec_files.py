@@ -42,11 +42,7 @@ class Selection:
 
 
 def selection_of(paths: Sequence[Path]) -> Selection:
-    """Return what these paths name.
-
-    Raises:
-        UsageError: There is no such file or folder, or they are in several folders of specs.
-    """
+    """Return what these paths name. Raises ``UsageError`` where one is not there, or they are of several folders."""
     roots = {_root_of(path) for path in paths}
     if len(roots) > 1:
         named = " and ".join(sorted(map(str, roots)))
@@ -73,13 +69,9 @@ def _root_of(path: Path) -> Path:
 
 @gc_paused()
 def validate_files(topics: Path, *, environment: str | None) -> Validated:
-    """Find every problem of every file.
+    """Find every problem of every file, for all environments if ``environment`` is None.
 
-    Args:
-        environment: None means that the topics of every environment are checked.
-
-    Raises:
-        UsageError: There is no such folder, or no such environment.
+    Raises ``UsageError`` where there is no such folder, or no such environment.
     """
     from topicops.steps.specs.validate import validate
 
@@ -98,8 +90,7 @@ def airflow_part(file: Path) -> Mapping[str, str]:
 
     The file is opened and read as ``validate`` does: no link, no pipe, nothing above the limits.
 
-    Raises:
-        SpecFileError: The file cannot be read, or ``spec.airflow`` is no mapping of texts.
+    Raises ``SpecFileError`` where the file cannot be read, or ``spec.airflow`` is no mapping of texts.
     """
     try:
         data = open_regular(file)

@@ -164,7 +164,7 @@ def check_topics(run: EnvironmentRun, names: Collection[str]) -> tuple[Check, ..
             source=environment.spec.cluster.source,
             topics={name: WatchedTopic(Expectation(topic=name)) for name in names},
         )
-        return settled(watch, clock=run.clock)
+        return settled(watch)
 
 
 def progress_line(seen: Progress) -> str:

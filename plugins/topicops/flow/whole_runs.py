@@ -18,7 +18,7 @@ from topicops.flow.runs.files import read_needed_specs
 from topicops.flow.runs.guards import require_files, require_planned_target
 from topicops.flow.runs.kept import keep_checks, keep_facts
 from topicops.flow.runs.memory import note_begin, stop_reason
-from topicops.flow.runs.outcomes import as_if_done, unrecorded_once_sent
+from topicops.flow.runs.outcomes import unrecorded_once_sent
 from topicops.flow.runs.run import ENVIRONMENT_FILE, PLAN_FILE, EnvironmentRun, Notes, Run
 from topicops.flow.runs.values import Planned, RunResults
 from topicops.flow.verifying import still_absent, verify_outcomes
@@ -28,7 +28,7 @@ from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Approval, Plan
 from topicops.model.plans.plan_file import plan_to_json
 from topicops.model.printable import plural
-from topicops.model.runs.results import Check, Verdict
+from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
 from topicops.model.specs.environment import Environment
 from topicops.steps.facts import facts_of, partition_counts
 from topicops.steps.planning.only import needs_again
@@ -180,7 +180,8 @@ def verify_plan(run: EnvironmentRun, saved: Plan) -> Ended:
     snapshot = read_snapshot(run, access, None, states=True)
     require_planned_target(saved, snapshot.live.cluster_id, snapshot.live.chroot)
     run.store.write_text(PLAN_FILE, plan_to_json(saved))
-    outcomes = [as_if_done(gated) for gated in saved.changes if gated.gate is not GateWord.SKIPPED]
+    # As if this run had done them: so verify checks that the cluster is as planned.
+    outcomes = [Outcome.of(g, OutcomeStatus.DONE) for g in saved.changes if g.gate is not GateWord.SKIPPED]
     # Problems from before the run count too: the question is the present state.
     checks = verify_outcomes(run, access, saved, outcomes, known_findings=())
     results = RunResults(reading=snapshot.reading, environment=environment, plan=saved, checks=checks)

@@ -62,7 +62,6 @@ def __getattr__(name: str) -> object:
 
 
 def metrics_are_on() -> bool:
-    """Say whether Airflow sends metrics anywhere."""
     from airflow.sdk import conf
 
     ways = ("statsd_on", "statsd_datadog_enabled", "otel_on")

@@ -77,16 +77,11 @@ class ShortCut(Protocol):
 
 
 class Quality(Protocol):
-    """Judges every row of a run that keeps its topics in tables; what it finds is a value of the run."""
+    """Judges every row of a run that keeps its topics in tables. Its functions are described where they are defined."""
 
-    def beside(self, run: EnvironmentRun) -> AbstractContextManager[None]:
-        """Start what the rules need, beside the work of the block."""
-
-    def before(self, run: EnvironmentRun) -> QualityReport:
-        """Give the rules before the changes: may the inputs be trusted?"""
-
-    def after(self, run: EnvironmentRun) -> QualityReport:
-        """Give the rules after the changes: is the result healthy?"""
+    def beside(self, run: EnvironmentRun) -> AbstractContextManager[None]: ...
+    def before(self, run: EnvironmentRun) -> QualityReport: ...
+    def after(self, run: EnvironmentRun) -> QualityReport: ...
 
 
 @dataclass(frozen=True, slots=True)

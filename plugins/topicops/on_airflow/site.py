@@ -90,10 +90,6 @@ class Site:
         return f"topic_pipeline_{self.environment}"
 
     @property
-    def drift_id(self) -> str:
-        return f"topic_drift_{self.environment}"
-
-    @property
     def approval_id(self) -> str:
         return f"topic_approval_{self.environment}"
 
@@ -101,11 +97,7 @@ class Site:
 def resolved(options: Options, environment: str, file: Path) -> Options:
     """Give the same options with schedules as Airflow takes them, where None is started by hand, and with a mode.
 
-    Args:
-        file: File of the environment; only its ``spec.airflow`` is read.
-
-    Raises:
-        UsageError: An argument or a setting is no schedule, no mode or no word of ``FAIL_ON``.
+    Raises ``UsageError`` for an argument or a setting that is no schedule, no mode or no word of ``FAIL_ON``.
     """
     if unknown := sorted(set(options.fail_on) - FAIL_ON):
         raise UsageError(f"fail_on has {unknown[0]!r}; it takes {', '.join(sorted(FAIL_ON))}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from datetime import datetime, timedelta
 
+from topicops.model.cluster.broker_defaults import brokers_text
 from topicops.model.cluster.snapshot import Assignment, DirectoriesByBroker, LogDirectories
 from topicops.model.plans.plan import NO_RECORD, TopicActivity
 from topicops.model.printable import printable
@@ -62,8 +63,7 @@ def not_checked(directories: DirectoriesByBroker) -> tuple[str, ...]:
     without = [broker for broker, told in sorted(directories.items()) if told is None]
     if not without:
         return ()
-    brokers = f"broker{'s' if without[1:] else ''} {', '.join(map(str, without))}"
-    return (f"not checked: log directories of {brokers}, which does not offer DescribeLogDirs",)
+    return (f"not checked: log directories of {brokers_text(without)}, which does not offer DescribeLogDirs",)
 
 
 def named(paths: Collection[str]) -> str:

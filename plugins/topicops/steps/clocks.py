@@ -23,8 +23,10 @@ NO_SERVER_TIME = (
 )
 
 
-def ahead_of(server: ServerTime, clock: Clock) -> timedelta:
+def ahead_of(server: ServerTime | None, clock: Clock) -> timedelta:
     """Return how far this host's clock is surely ahead of the server's; negative: behind; zero: no sure difference."""
+    if server is None:
+        return timedelta(0)
     ours, now = clock.utc(), clock.now()
     earliest = server.at + timedelta(seconds=now - server.answered_at)
     latest = server.at + timedelta(seconds=now - server.asked_at)
@@ -33,18 +35,17 @@ def ahead_of(server: ServerTime, clock: Clock) -> timedelta:
 
 def passed_by_both(server: ServerTime | None, clock: Clock) -> datetime:
     """Return the earlier of both clocks' times: what waits for a time may run only when each clock has passed it."""
-    ahead = ahead_of(server, clock) if server else timedelta(0)
-    return clock.utc() - max(ahead, timedelta(0))
+    return clock.utc() - max(ahead_of(server, clock), timedelta(0))
 
 
 def reached_by_either(server: ServerTime | None, clock: Clock) -> datetime:
     """Return a time that neither clock has passed, whichever clock a compared time comes from."""
-    return clock.utc() + abs(ahead_of(server, clock) if server else timedelta(0))
+    return clock.utc() + abs(ahead_of(server, clock))
 
 
 def difference_text(server: ServerTime | None, clock: Clock) -> str:
     """Return both clocks' times, where they differ by more than ``NOTED_ABOVE``; else an empty text."""
-    ahead = ahead_of(server, clock) if server else timedelta(0)
+    ahead = ahead_of(server, clock)
     return _text(server, clock, ahead) if server and abs(ahead) > NOTED_ABOVE else ""
 
 

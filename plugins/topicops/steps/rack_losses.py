@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from topicops.model.cluster.broker_defaults import is_known
 from topicops.model.cluster.health import (
@@ -163,10 +163,15 @@ def topic_after(topic: LiveTopic | None, change: Change, brokers: Collection[int
 def brokers_needed(topic: LiveTopic | None, change: Change) -> set[int]:
     """Give the brokers of a change's new replicas, and for a delete all that hold the topic."""
     rows: Assignment = {}
-    if isinstance(change, CreateTopic | ExpandTopic):
-        rows = change.assignment
-    elif isinstance(change, DeleteTopic) and topic:
-        rows = topic.assignment
+    match change:
+        case CreateTopic() | ExpandTopic():
+            rows = change.assignment
+        case DeleteTopic():
+            rows = topic.assignment if topic else {}
+        case ConfigureTopic():
+            pass
+        case _:
+            assert_never(change)
     return {broker for row in rows.values() for broker in row}
 
 
@@ -200,17 +205,15 @@ def kinds_of(live: ClusterSnapshot, topic: LiveTopic) -> Iterator[tuple[int, Kin
     states = topic.states or {}
     for p, replicas in topic.assignment.items():
         state = states.get(p)
-        yield (
-            p,
-            Kind(
-                replicas=replicas,
-                leader=state.leader if state else -1,
-                isr=state.isr if state else (),
-                needed=needed_in_sync(least, len(replicas), live.releases),
-                unclean=unclean,
-                has_state=state is not None,
-            ),
+        kind = Kind(
+            replicas=replicas,
+            leader=state.leader if state else -1,
+            isr=state.isr if state else (),
+            needed=needed_in_sync(least, len(replicas), live.releases),
+            unclean=unclean,
+            has_state=state is not None,
         )
+        yield p, kind
 
 
 def fate_of(kind: Kind, live: Collection[int]) -> Fate:

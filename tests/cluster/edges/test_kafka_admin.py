@@ -108,36 +108,6 @@ def test_expansion_adds_the_planned_rows_and_moves_none(workbench: Workbench) ->
     assert workbench.live(before.name).assignment == rows((1, 2), (3, 1), (2, 3))
 
 
-def test_repeated_expansion_is_refused_and_adds_nothing(workbench: Workbench) -> None:
-    before = workbench.create("twice", (1, 2))
-    change = expand_topic(before, (3, 1))
-    assert_accepted(workbench.admin.expand([change]))
-
-    (answer,) = workbench.admin.expand([change])
-
-    assert (answer.kind, answer.error.partition(":")[0]) == (AnswerKind.FAILED, "INVALID_PARTITIONS (37)")
-    assert workbench.live(before.name).partitions == 2
-
-
-def test_configure_sets_and_removes_and_leaves_other_overrides_alone(workbench: Workbench) -> None:
-    configs = {"retention.ms": "1000", "segment.ms": "2000", "max.message.bytes": "3000"}
-    before = workbench.create("configure", (1,), configs=configs)
-    change = configure_topic(before, {"retention.ms": "5000", "segment.ms": None, "cleanup.policy": "compact,delete"})
-
-    assert_accepted(workbench.admin.configure([change]))
-
-    after = {"retention.ms": "5000", "max.message.bytes": "3000", "cleanup.policy": "compact,delete"}
-    assert workbench.live(before.name).overrides == after
-
-
-def test_delete_by_id_leaves_no_znode(workbench: Workbench) -> None:
-    live = workbench.create("delete", (1, 2))
-
-    assert_accepted([workbench.admin.delete(delete_topic(live))])
-
-    workbench.wait_until_gone(live.name)
-
-
 def test_delete_with_the_id_of_an_earlier_topic_deletes_nothing(workbench: Workbench) -> None:
     first = workbench.create("reborn", (1, 2))
     assert_accepted([workbench.admin.delete(delete_topic(first))])
@@ -219,15 +189,6 @@ def test_a_topic_made_again_while_its_delete_by_name_waits_for_a_controller_stay
 
     assert outcome.status is OutcomeStatus.REFUSED
     assert workbench.live(live.name).topic_id != live.topic_id
-
-
-def test_existing_name_is_refused_and_the_topic_left_alone(workbench: Workbench) -> None:
-    live = workbench.create("exists", (1,))
-
-    (answer,) = workbench.admin.create([create_topic(live.name, (2,))])
-
-    assert (answer.kind, answer.error.partition(":")[0]) == (AnswerKind.FAILED, "TOPIC_ALREADY_EXISTS (36)")
-    assert workbench.live(live.name).topic_id == live.topic_id
 
 
 def test_dry_run_judges_each_change_in_its_place_and_changes_nothing(workbench: Workbench) -> None:

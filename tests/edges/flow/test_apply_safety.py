@@ -11,10 +11,11 @@ from threading import Thread
 import pytest
 
 from fakes import builders
+from fakes.changes import audit_origin
+from fixtures.simulated import approval_of_all
 from fixtures.workspace import Workspace
 from fixtures.znode_tree import BASE, CLUSTER_ID, lay, state, topic
 from fixtures.zookeeper import Chroot
-from topicops.edges.home.audit_log import AuditOrigin
 from topicops.edges.home.journal import FileJournal, open_intents, read_journal, registered
 from topicops.edges.home.memories import keep_topic_count
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
@@ -27,7 +28,7 @@ from topicops.flow.verifying import record_baseline
 from topicops.flow.whole_runs import verify_or_fail
 from topicops.model.cluster.snapshot import LogDirectories
 from topicops.model.errors import ShrunkenWorldError, WrongTargetError
-from topicops.model.plans.changes import ACTIONS, Change, GateWord
+from topicops.model.plans.changes import Change, GateWord
 from topicops.model.plans.plan import Approval, Plan
 from topicops.model.plans.plan_file import changes_to_json, plan_to_json
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
@@ -86,12 +87,15 @@ def planned_run(world: Workspace) -> EnvironmentRun:
     return run
 
 
-def approval_of_all(run: EnvironmentRun) -> Approval:
-    return replace(builders.approval(), digests=frozenset(gated.digest for gated in run.read_plan().changes))
-
-
 def outcomes_of(run: EnvironmentRun, action: str) -> Sequence[Outcome]:
     return run.store.read_value(f"outcomes-{action}.json", tuple[Outcome, ...])
+
+
+def reported(run: EnvironmentRun, *approvals: Approval) -> str:
+    """Return the report of a run after its task of deletes."""
+    single_steps.apply(run, actions=["delete"], approvals=approvals)
+    single_steps.report(run)
+    return reporting.render_report(run, "text")
 
 
 def test_registered_brokers_that_are_silent_end_apply_before_it_takes_the_lease(
@@ -165,10 +169,7 @@ def test_an_environment_without_a_lease_is_told_in_the_report(world: Workspace, 
     world.write_environment()
     run = run_of(world, plan_of(chroot, CREATE, DELETE))
 
-    single_steps.apply(run, actions=["delete"])
-    single_steps.report(run)
-
-    assert "no lease (cluster.lease, topics/environments/local.yaml:" in reporting.render_report(run, "text")
+    assert "no lease (cluster.lease, topics/environments/local.yaml:" in reported(run)
     assert chroot.client.exists("/topicops") is None
 
 
@@ -180,17 +181,12 @@ def test_production_without_a_set_home_is_noted_in_the_report(
     world.write_environment()
     run = run_of(world, plan_of(chroot, CREATE, DELETE))
 
-    single_steps.apply(run, actions=["delete"])
-    single_steps.report(run)
-
     note = "TOPICOPS_HOME is not set, in class production: each copy of the repository has its own audit log"
-    assert note in reporting.render_report(run, "text")
+    assert note in reported(run)
     monkeypatch.setenv("TOPICOPS_HOME", str(run.home))
     again = run_of(world, plan_of(chroot, CREATE, DELETE))
     again.store.remove("notes.json")
-    single_steps.apply(again, actions=["delete"])
-    single_steps.report(again)
-    assert note not in reporting.render_report(again, "text")
+    assert note not in reported(again)
 
 
 def test_what_an_earlier_run_left_open_is_settled_and_told_before_anything_else(
@@ -199,12 +195,7 @@ def test_what_an_earlier_run_left_open_is_settled_and_told_before_anything_else(
     run = run_of(world, plan_of(chroot, CREATE, DELETE))
     leave_open(run)
 
-    single_steps.apply(run, actions=["delete"])
-    single_steps.report(run)
-
-    assert "ended before it knew what came of create orders: it is not in effect" in reporting.render_report(
-        run, "text"
-    )
+    assert "ended before it knew what came of create orders: it is not in effect" in reported(run)
     assert open_intents(read_journal(run.store.path("journal-create-1.jsonl"))) == ()
     assert list((run.home / "unsettled" / "local").iterdir()) == []
 
@@ -214,23 +205,14 @@ def test_an_intent_whose_plan_is_gone_is_told_and_stays_open(world: Workspace, c
     leave_open(run)
     run.store.write_text("plan.json", plan_to_json(plan_of(chroot, builders.create_change("another"), DELETE)))
 
-    single_steps.apply(run, actions=["delete"])
-    single_steps.report(run)
-
-    assert "its requests cannot be checked" in reporting.render_report(run, "text")
+    assert "its requests cannot be checked" in reported(run)
     assert len(list((run.home / "unsettled" / "local").iterdir())) == 1
 
 
 def leave_open(run: EnvironmentRun) -> None:
     """What a run leaves that was killed right after its intent to create."""
     journal = FileJournal(run.store.path("journal-create-1.jsonl"))
-    origin = AuditOrigin(
-        environment="local",
-        run="cli/killed",
-        plan=run.read_plan().fingerprint,
-        commit=None,
-        principals=dict.fromkeys(ACTIONS, "User:ANONYMOUS"),
-    )
+    origin = audit_origin("cli/killed", plan=run.read_plan().fingerprint)
     with registered(run.home / "unsettled" / "local", journal.path, origin, audit_lines=0):
         journal.intend([gated for gated in run.read_plan().changes if gated.change.action == "create"])
 
@@ -271,11 +253,9 @@ def test_an_approval_that_the_policy_of_now_does_not_count_leaves_the_change_hel
     world.write_environment()
     an_hour_ago = datetime.now(UTC) - timedelta(hours=1, seconds=1)
 
-    single_steps.apply(run, actions=["delete"], approvals=[replace(approval_of_all(run), given_at=an_hour_ago)])
-    single_steps.report(run)
+    report = reported(run, replace(approval_of_all(run), given_at=an_hour_ago))
 
     assert outcomes_of(run, "delete") == ()
-    report = reporting.render_report(run, "text")
     assert reason in report
     assert "1 held" in report
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -287,34 +287,30 @@ def test_the_summary_counts_and_gives_reasons(adopter: Workspace, chroot: Chroot
     )
 
 
-def test_another_cluster_is_refused_before_anything_is_read_or_written(adopter: Workspace, chroot: Chroot) -> None:
+@pytest.mark.parametrize(
+    ("spoil", "status", "said"),
+    [
+        pytest.param(
+            lambda adopter, _: adopter.cluster.update(id="x9ZkQ0mVTh2c7nUeYw1aBg"), 8, "TOP504", id="another cluster"
+        ),
+        pytest.param(
+            lambda adopter, _: adopter.topic("wrong", partitions="many"), 1, "topics/tests/wrong.yaml", id="a bad file"
+        ),
+        pytest.param(
+            lambda _, chroot: lay(chroot.client, {"/brokers/topics/a.torn": "{"}), 1, "/brokers/topics/a.torn",
+            id="a torn znode",
+        ),
+    ],
+)  # fmt: skip
+def test_what_stops_a_plan_stops_the_import_before_a_file_is_written(
+    adopter: Workspace, chroot: Chroot, spoil: Callable[[Workspace, Chroot], object], status: int, said: str
+) -> None:
     lay_topics(chroot, a__one={})
-    adopter.cluster["id"] = "x9ZkQ0mVTh2c7nUeYw1aBg"
+    spoil(adopter, chroot)
+    before = texts_of(adopter.folder).keys()
 
     ended = adopter.run("import", "--environment", "local", "--owner", "team-platform")
 
-    assert (ended.status, ended.out) == (8, "")
-    assert "TOP504" in ended.err
-    assert list(texts_of(adopter.folder)) == ["topics/environments/local.yaml"]
-
-
-def test_files_with_errors_are_mended_first(adopter: Workspace, chroot: Chroot) -> None:
-    lay_topics(chroot, a__one={})
-    adopter.topic("wrong", partitions="many")
-
-    ended = adopter.run("import", "--environment", "local", "--owner", "team-platform")
-
-    assert (ended.status, ended.out) == (1, "")
-    assert "topics/tests/wrong.yaml" in ended.err
-    assert not (adopter.folder / "topics/a").exists()
-
-
-def test_a_znode_that_cannot_be_decoded_stops_the_import_as_it_stops_a_plan(adopter: Workspace, chroot: Chroot) -> None:
-    lay_topics(chroot, a__one={})
-    lay(chroot.client, {"/brokers/topics/a.torn": "{"})
-
-    ended = adopter.run("import", "--environment", "local", "--owner", "team-platform")
-
-    assert (ended.status, ended.out) == (1, "")
-    assert "/brokers/topics/a.torn" in ended.err
-    assert not (adopter.folder / "topics/a").exists()
+    assert (ended.status, ended.out) == (status, "")
+    assert said in ended.err
+    assert texts_of(adopter.folder).keys() == before | {"topics/environments/local.yaml"}

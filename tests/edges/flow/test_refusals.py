@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import pytest
@@ -14,6 +14,7 @@ from fixtures.workspace import Ended, Workspace
 from fixtures.znode_tree import BASE, CLUSTER_ID, lay
 from fixtures.zookeeper import Chroot
 
+OTHER_ID = "x9ZkQ0mVTh2c7nUeYw1aBg"
 NO_BROKERS = {path: data for path, data in BASE.items() if not path.startswith("/brokers/ids/")} | {"/brokers/ids": ""}
 
 
@@ -25,27 +26,28 @@ def assert_one_sentence(ended: Ended, status: int, *words: str) -> None:
     assert ended.out == ""
 
 
-def test_another_cluster_id_is_refused_with_both_ids(workspace: Workspace, chroot: Chroot) -> None:
-    lay(chroot.client, BASE)
-    workspace.aim(chroot.hosts, cluster_id="x9ZkQ0mVTh2c7nUeYw1aBg")
+@pytest.mark.parametrize(
+    ("znodes", "path", "cluster_id", "status", "words"),
+    [
+        pytest.param(
+            BASE, "", OTHER_ID, 8, ("TOP504", OTHER_ID, CLUSTER_ID, "environments/local.yaml:"), id="another cluster"
+        ),
+        pytest.param(BASE, "/kafak", CLUSTER_ID, 8, ("/kafak", "chroot"), id="a wrong chroot"),
+        pytest.param(NO_BROKERS, "", CLUSTER_ID, 1, ("broker",), id="no broker"),
+    ],
+)
+def test_a_world_that_must_not_be_planned_on_is_refused_and_left_as_it_is(
+    workspace: Workspace, chroot: Chroot, znodes: Mapping[str, str], path: str, cluster_id: str, status: int,
+    words: tuple[str, ...],
+) -> None:  # fmt: skip
+    lay(chroot.client, znodes)
+    workspace.aim(f"{chroot.hosts}{path}", cluster_id=cluster_id)
     workspace.topic("orders")
     before = tree_of(chroot.client)
 
     ended = workspace.plan()
 
-    assert_one_sentence(ended, 8, "TOP504", "x9ZkQ0mVTh2c7nUeYw1aBg", CLUSTER_ID, "environments/local.yaml:")
-    assert tree_of(chroot.client) == before
-
-
-def test_a_wrong_chroot_is_no_empty_cluster(workspace: Workspace, chroot: Chroot) -> None:
-    lay(chroot.client, BASE)
-    workspace.aim(f"{chroot.hosts}/kafak")
-    workspace.topic("orders")
-    before = tree_of(chroot.client)
-
-    ended = workspace.plan()
-
-    assert_one_sentence(ended, 8, "/kafak", "chroot")
+    assert_one_sentence(ended, status, *words)
     assert tree_of(chroot.client) == before
 
 
@@ -60,18 +62,6 @@ def test_a_zookeeper_that_is_down_is_named(workspace: Workspace) -> None:
         ended = workspace.plan()
 
     assert_one_sentence(ended, 1, address)
-
-
-def test_a_cluster_without_a_broker_is_not_planned_on(workspace: Workspace, chroot: Chroot) -> None:
-    lay(chroot.client, NO_BROKERS)
-    workspace.aim(chroot.hosts)
-    workspace.topic("orders")
-    before = tree_of(chroot.client)
-
-    ended = workspace.plan()
-
-    assert_one_sentence(ended, 1, "broker")
-    assert tree_of(chroot.client) == before
 
 
 @contextmanager

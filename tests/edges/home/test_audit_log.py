@@ -9,44 +9,35 @@ import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from fakes.changes import create_topic
-from topicops.edges.home.audit_files import audited_environments, created_topics, read_audit_log
-from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog, full_size
+from fakes.changes import audit_origin, create_topic, mutation_of
+from topicops.edges.home.audit_files import audited_environments, logged_topics, read_audit_log
+from topicops.edges.home.audit_log import FileAuditLog, full_size
 from topicops.model.errors import ArtifactError, UsageError
 from topicops.model.runs.audit import FIRST, AuditHead, chain_problems, hash_of, head_of
-from topicops.model.runs.results import Mutation, OutcomeStatus
+from topicops.model.runs.results import Mutation
 
-ORIGIN = AuditOrigin(
-    environment="local",
-    run="cli/1",
-    plan="f" * 64,
-    commit="c0ffee",
-    principals={"create": "User:applier", "expand": "User:applier", "configure": "User:applier", "delete": "User:d"},
-    approvers={"d" * 64: "User:ann"},
-)
+ORIGIN = replace(audit_origin(), commit="c0ffee", approvers={"d" * 64: "User:ann"})
 
 
 def mutation(topic: str, digest: str = "d" * 64) -> Mutation:
-    return Mutation(
-        change=create_topic(topic, (1, 2), configs={"retention.ms": "1"}),
-        digest=digest,
-        requests=1,
-        answer="accepted",
-        status=OutcomeStatus.DONE,
-        id_before=None,
-        id_after="HH0Qss9WRuCwD0_yU96USQ",
-    )
+    change = create_topic(topic, (1, 2), configs={"retention.ms": "1"})
+    return replace(mutation_of(change, digest=digest), id_after="HH0Qss9WRuCwD0_yU96USQ")
 
 
-def log_of(folder: Path, *topics: str) -> FileAuditLog:
-    log = FileAuditLog(folder, ORIGIN)
+def log_of(folder: Path, *topics: str, full_at: int | None = None) -> FileAuditLog:
+    log = FileAuditLog(folder, ORIGIN, full_at=full_at)
     for topic in topics:
         log.append([mutation(topic)])
     return log
+
+
+full_log_of = partial(log_of, full_at=1)
+"""Each line makes the file full."""
 
 
 def problems(folder: Path, noted: AuditHead | None = None) -> list[str]:
@@ -246,14 +237,6 @@ def test_a_foreign_line_without_a_line_end_is_not_taken_for_the_next_one(tmp_pat
 # --- full files -----------------------------------------------------------------------------------------------------
 
 
-def full_log_of(folder: Path, *topics: str) -> FileAuditLog:
-    """Each line makes the file full."""
-    log = FileAuditLog(folder, ORIGIN, full_at=1)
-    for topic in topics:
-        log.append([mutation(topic)])
-    return log
-
-
 def test_a_full_file_is_followed_by_the_next_one_and_the_chain_goes_on(tmp_path: Path) -> None:
     end = full_log_of(tmp_path, "a", "b", "c").check()
 
@@ -335,11 +318,11 @@ def test_a_search_for_created_topics_reads_what_it_needs_and_no_more(tmp_path: P
     without_the_first_file(tmp_path)
     (tmp_path / "local.jsonl.000000000001").mkdir()  # reading this one is an error
 
-    assert created_topics(tmp_path, "local", []) == frozenset()
-    assert created_topics(tmp_path, "local", ["HH0Qss9WRuCwD0_yU96USQ"]) == {"HH0Qss9WRuCwD0_yU96USQ"}
+    assert logged_topics(tmp_path, "local", [], "create") == frozenset()
+    assert logged_topics(tmp_path, "local", ["HH0Qss9WRuCwD0_yU96USQ"], "create") == {"HH0Qss9WRuCwD0_yU96USQ"}
     with pytest.raises(ArtifactError, match="cannot be read"):
-        created_topics(tmp_path, "local", ["another"])
-    assert created_topics(tmp_path, "nowhere", ["another"]) == frozenset()
+        logged_topics(tmp_path, "local", ["another"], "create")
+    assert logged_topics(tmp_path, "nowhere", ["another"], "create") == frozenset()
 
 
 @pytest.mark.parametrize("written", ["0", "-1", "1.5", "many", "1" * 20, "²"])

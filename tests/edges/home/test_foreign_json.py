@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from fakes.changes import audit_origin
 from topicops.edges.home.artifacts import ArtifactStore
 from topicops.edges.home.audit_files import read_audit_log
-from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog
+from topicops.edges.home.audit_log import FileAuditLog
 from topicops.edges.home.file_lease import holder_text
 from topicops.edges.home.journal import abandoned, read_journal
 from topicops.edges.home.memories import topic_count
@@ -21,7 +22,7 @@ from topicops_local.state import read_state
 
 DEPTHS = (*range(850, 1010, 4), 100_000)
 """Python gives up at about a thousand; how deep exactly depends on where the reader is called."""
-ORIGIN = AuditOrigin(environment="local", run="cli/1", plan="f" * 64, commit=None, principals={})
+ORIGIN = audit_origin()
 
 Reader = Callable[[Path], object]
 

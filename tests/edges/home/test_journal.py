@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fakes.changes import create_topic, plan_of
-from topicops.edges.home.audit_log import AuditOrigin
+from fakes.changes import audit_origin, create_topic, plan_of
 from topicops.edges.home.journal import (
     FileJournal,
     OpenJournal,
@@ -30,13 +29,7 @@ NOW = datetime(2025, 3, 1, 12, 30, 15, 250000, tzinfo=UTC)
 (GATED,) = plan_of(create_topic("a", (1, 2))).changes
 DIGEST = GATED.digest
 DONE = Outcome(topic="a", action="create", digest=DIGEST, status=OutcomeStatus.DONE, sent=True)
-ORIGIN = AuditOrigin(
-    environment="local",
-    run="cli/1",
-    plan="f" * 64,
-    commit=None,
-    principals={"create": "User:a", "expand": "User:a", "configure": "User:a", "delete": "User:d"},
-)
+ORIGIN = audit_origin()
 
 
 def test_intents_and_outcomes_are_read_back_in_order(tmp_path: Path) -> None:

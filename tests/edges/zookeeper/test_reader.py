@@ -26,7 +26,6 @@ from topicops.edges.zookeeper.multi_read import (
     MultiRead,
     Reply,
     next_batch_size,
-    nothing,
     read_batched,
     read_pipelined,
 )
@@ -70,7 +69,7 @@ class InterruptedReader(ZooKeeperReader):
         self.looked_at.extend(names)
         return super()._read_topics(names, states=states)
 
-    def _read(self, paths: Sequence[str], *, meanwhile: Meanwhile = nothing) -> list[Znode | None]:
+    def _read(self, paths: Sequence[str], *, meanwhile: Meanwhile = lambda _: None) -> list[Znode | None]:
         if not (self._is_looking and paths):
             return super()._read(paths, meanwhile=meanwhile)
         self._is_looking = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from fakes.builders import diagnostic
 from fakes.changes import plan_to_create
 from topicops.features.notify.events import (
     Event,
@@ -18,7 +19,6 @@ from topicops.features.notify.events import (
 )
 from topicops.model.runs.facts import Facts, UnhealthyPartitions
 from topicops.model.runs.results import Check, FailingRow, Outcome, OutcomeStatus, QualityResult, Verdict
-from topicops.model.specs.diagnostics import Diagnostic, Severity
 from topicops.steps.reporting.run_report import RunReport, headline
 
 RULE = QualityResult(
@@ -81,18 +81,7 @@ def test_the_common_reason_leads() -> None:
 
 
 def test_a_file_with_an_error_is_named_with_its_place() -> None:
-    wrong = (
-        Diagnostic(
-            code="TOP101",
-            severity=Severity.ERROR,
-            file="topics/a.yaml",
-            line=3,
-            column=5,
-            end_line=3,
-            end_column=6,
-            summary="no owner",
-        ),
-    ) * 2
+    wrong = (diagnostic(),) * 2
     told = events(report(plan=None, failed_tasks=("validate",), diagnostics=wrong))
     assert "topics/a.yaml:3: TOP101 no owner; 1 more" in told["failed"].verdict
     assert "topics/a.yaml:3: TOP101 no owner; 1 more" in headline(report(plan=None, problem="x", diagnostics=wrong))

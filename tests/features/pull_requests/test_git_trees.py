@@ -194,25 +194,22 @@ def shallow(repository: Path, tmp_path: Path) -> Path:
     return tmp_path / "shallow"
 
 
-def test_a_folder_outside_of_git_is_named_as_such(tmp_path: Path) -> None:
-    with pytest.raises(UsageError) as raised:
-        commit_id(tmp_path, "HEAD")
-
-    assert str(raised.value) == (
-        f"{tmp_path}: not in a git repository; branches are read from git, so run this in a clone"
-    )
+NO_GIT = "not in a git repository; branches are read from git, so run this in a clone"
+NO_COMMIT = "this branch has no commit yet; make the first one: git add --all && git commit"
 
 
-@pytest.mark.parametrize("name", ["HEAD", "main", "origin/main"])
-def test_a_repository_without_a_commit_says_so(tmp_path: Path, name: str) -> None:
-    git(tmp_path, "init", "-q")
+@pytest.mark.parametrize(
+    ("in_git", "name", "said"),
+    [(False, "HEAD", NO_GIT), *((True, name, NO_COMMIT) for name in ("HEAD", "main", "origin/main"))],
+)
+def test_a_folder_without_git_or_without_a_commit_says_so(tmp_path: Path, in_git: bool, name: str, said: str) -> None:
+    if in_git:
+        git(tmp_path, "init", "-q")
 
     with pytest.raises(UsageError) as raised:
         commit_id(tmp_path, name)
 
-    assert str(raised.value) == (
-        f"{tmp_path}: this branch has no commit yet; make the first one: git add --all && git commit"
-    )
+    assert str(raised.value) == f"{tmp_path}: {said}"
 
 
 def test_a_checkout_without_any_branch_has_a_commit_all_the_same(repository: Path) -> None:

@@ -26,8 +26,8 @@ def topics(tmp_path: Path) -> Path:
 
 
 def planned(topics: Path, base: str, head: str, *, only: tuple[str, ...] = ()) -> PlannedPullRequest:
-    planning = Planning(run_id="1", home=topics.parent / ".topicops")
-    return plan_pull_request(topics, base=base, head=head, number=1, only=only, planning=planning)
+    planning = Planning(number=1, only=only, run_id="1", home=topics.parent / ".topicops")
+    return plan_pull_request(topics, base=base, head=head, planning=planning)
 
 
 def summary(topics: Path, base: str, head: str, *, only: tuple[str, ...] = ()) -> PullRequestPlan:

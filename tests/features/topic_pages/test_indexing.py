@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from fakes import builders
-from fakes.changes import mutation_of
+from fakes.changes import audit_origin, mutation_of
 from fixtures.rich_plan import rich_plan
 from fixtures.topic_index import CHANGE, PLANNED, a_cluster, healthy, the_files
-from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog
+from topicops.edges.home.audit_log import FileAuditLog
 from topicops.features.topic_pages.file import TopicIndex
 from topicops.features.topic_pages.indexing import index_topics, indexed_topics, life_of_topic, planned_changes
 from topicops.features.topic_pages.values import BrokerShare, IndexedTopic, TopicsWanted
@@ -99,14 +99,12 @@ def test_an_approval_s_run_is_of_a_part_too(run: EnvironmentRun, tmp_path: Path)
 
 
 def test_the_last_change_comes_from_the_audit_log_and_stays(run: EnvironmentRun, tmp_path: Path) -> None:
-    origin = AuditOrigin(
-        environment="local", run=run.name, plan="p", commit=None, principals={"configure": "User:topicops"}
-    )
-    FileAuditLog(tmp_path / "audit", origin).append([mutation_of(builders.configure_change("shop.orders"))])
+    sent = mutation_of(builders.configure_change("shop.orders"))
+    FileAuditLog(tmp_path / "audit", audit_origin(run.name)).append([sent])
     for _ in range(2):  # the second one reads it from the index before
         index_topics(run)
         (row,) = TopicIndex.of(tmp_path, "local").page(TopicsWanted(q="shop.orders")).rows
-        assert row.changed.endswith("configure by User:topicops (Kafka)")
+        assert row.changed.endswith("configure by User:applier (Kafka)")
         assert TopicIndex.of(tmp_path, "local").head().audit_lines == 1
     assert [line.n for line in life_of_topic(tmp_path, "local", "shop.orders", most=5)] == [1]
     assert not life_of_topic(tmp_path, "local", "shop.order", most=5)

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from fakes import builders
-from fakes.changes import mutation_of
+from fakes.changes import audit_origin, mutation_of
 from fixtures.topic_index import a_cluster, head_of
-from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog
+from topicops.edges.home.audit_log import FileAuditLog
 from topicops.edges.home.journal import FileJournal, registered
 from topicops.features.topic_pages.file import TopicIndex
 from topicops.features.topic_pages.later import LaterRun, known_clusters, later_changes, outcomes_of
@@ -24,15 +24,10 @@ from topicops.model.runs.results import OutcomeStatus
 RUN = "topic_pipeline_local/later"
 
 
-def origin_of(environment: str, run: str = RUN) -> AuditOrigin:
-    principals = {"create": "User:topicops"}
-    return AuditOrigin(environment=environment, run=run, plan="p", commit=None, principals=principals)  # type: ignore[arg-type]
-
-
 def send(home: Path, topic: str, status: OutcomeStatus = OutcomeStatus.DONE, environment: str = "local") -> None:
     sent = mutation_of(builders.create_change(topic), digest=topic, status=status)
     run = RUN if environment == "local" else f"topic_pipeline_{environment}/r"
-    FileAuditLog(home / "audit", origin_of(environment, run)).append([sent])
+    FileAuditLog(home / "audit", audit_origin(run, environment=environment)).append([sent])
 
 
 def head_now(home: Path, environment: str = "local") -> IndexHead:
@@ -72,7 +67,7 @@ def test_requests_without_an_answer_are_of_unknown_outcome(tmp_path: Path) -> No
     path = tmp_path / "runs" / "journal-all-1.jsonl"
     path.parent.mkdir()
     gated = GatedChange(change=builders.create_change("shop.a"), digest="d", gate=GateWord.RUN)
-    with registered(tmp_path / "unsettled" / "local", path, origin_of("local"), audit_lines=0):
+    with registered(tmp_path / "unsettled" / "local", path, audit_origin(RUN), audit_lines=0):
         FileJournal(path).intend([gated])
         (later,) = later_than(head, tmp_path)
         assert (later.is_open, later.outcomes) == (True, {"shop.a": OutcomeStatus.UNKNOWN})

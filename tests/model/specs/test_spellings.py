@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 import pytest
 
 from topicops.model.specs.spellings import (
-    boolean_word,
     config_name_of_broker_setting,
     exact_word,
     human_unit,
@@ -72,13 +71,6 @@ def test_a_word_for_a_unit_is_that_unit(text: str, unit: Unit, meant: str | None
 )
 def test_a_time_with_an_offset_is_a_time_in_utc(text: str, meant: str | None) -> None:
     assert utc_time(text) == meant
-
-
-@pytest.mark.parametrize(
-    ("text", "meant"), [("Yes", "true"), (" on ", "true"), ("NO", "false"), ("1", None), ("", None)]
-)
-def test_words_of_yaml_1_1_are_true_or_false(text: str, meant: str | None) -> None:
-    assert boolean_word(text) == meant
 
 
 @pytest.mark.parametrize(

@@ -102,6 +102,10 @@ def test_the_way_out_of_groups_that_old_brokers_hide_is_a_look_by_hand() -> None
     )
 
 
+def emptied(kept_ms: int | None, *, newest: int = NO_RECORD) -> TopicActivity:
+    return TopicActivity(end_offsets={0: 5, 1: 7}, groups=(), last_record_ms=newest, emptied=(1,), kept_ms=kept_ms)
+
+
 @pytest.mark.parametrize(
     ("now", "rests_for", "reason"),
     [
@@ -124,6 +128,15 @@ def test_the_way_out_of_groups_that_old_brokers_hide_is_a_look_by_hand() -> None
         pytest.param(last_record(None), timedelta(0), None, id="not known, and end offsets alone count"),
         pytest.param(last_record(NOW_MS), timedelta(0), None, id="of now, and end offsets alone count"),
         pytest.param(last_record(NOW_MS - 25 * HOUR), timedelta.max, "its last record is of", id="rests for ever"),
+        pytest.param(
+            emptied(1000), DAY, "partition 1 holds none of its records any more (retention.ms 1s)", id="emptied"
+        ),
+        pytest.param(emptied(None), DAY, "partition 1 had records, and the brokers tell the time of none", id="untold"),
+        pytest.param(emptied(None), timedelta(0), None, id="emptied, and end offsets alone count"),
+        pytest.param(emptied(24 * HOUR), DAY, None, id="emptied long enough ago"),
+        pytest.param(emptied(24 * HOUR - 1), DAY, "partition 1 holds none", id="emptied a little too short ago"),
+        pytest.param(emptied(1000, newest=NOW_MS - 48 * HOUR), DAY, "partition 1 holds none", id="one of the two"),
+        pytest.param(emptied(24 * HOUR, newest=NOW_MS), DAY, "its last record is of", id="the other has a new record"),
     ],
 )
 def test_a_topic_rests_only_if_its_last_record_is_old_enough(
@@ -132,30 +145,6 @@ def test_a_topic_rests_only_if_its_last_record_is_old_enough(
     found = activity_reason(AT_REST, now, rests_for=rests_for, at=NOW)
 
     assert found is None if reason is None else str(found).startswith(reason)
-
-
-def emptied(kept_ms: int | None, *, newest: int = NO_RECORD) -> TopicActivity:
-    return TopicActivity(end_offsets={0: 5, 1: 7}, groups=(), last_record_ms=newest, emptied=(1,), kept_ms=kept_ms)
-
-
-@pytest.mark.parametrize(
-    ("now", "reason"),
-    [
-        pytest.param(emptied(1000), "partition 1 holds none of its records any more (retention.ms 1s)", id="short"),
-        pytest.param(emptied(None), "partition 1 had records, and the brokers tell the time of none", id="not known"),
-        pytest.param(emptied(24 * HOUR), None, id="long enough"),
-        pytest.param(emptied(24 * HOUR - 1), "partition 1 holds none", id="a little too short"),
-        pytest.param(emptied(1000, newest=NOW_MS - 48 * HOUR), "partition 1 holds none", id="one of two partitions"),
-        pytest.param(emptied(24 * HOUR, newest=NOW_MS), "its last record is of", id="the other has a new record"),
-    ],
-)
-def test_an_emptied_topic_rests_only_if_its_last_record_was_old_when_it_went(
-    now: TopicActivity, reason: str | None
-) -> None:
-    found = activity_reason(AT_REST, now, rests_for=DAY, at=NOW)
-
-    assert found is None if reason is None else str(found).startswith(reason)
-    assert activity_reason(AT_REST, emptied(None), rests_for=timedelta(0), at=NOW) is None
 
 
 def test_a_wrong_clock_keeps_every_topic_that_ever_had_a_record() -> None:

@@ -325,7 +325,8 @@ def test_deletes_over_a_limit_never_run_unasked(
 def test_what_runs_never_exceeds_the_budget_and_every_stop_has_a_reason(world: ChangeSet, limits: Limits) -> None:
     plan = gate(world, environment(limits=limits))
     running = [gated.change for gated in plan.with_gate(RUN)]
-    assert sum(getattr(change, "new_replicas", 0) for change in running) <= limits.replicas_per_run
+    new_rows = [row for change in running for row in getattr(change, "assignment", {}).values()]
+    assert sum(map(len, new_rows)) <= limits.replicas_per_run
     assert all(bool(gated.reasons) == (gated.gate is not RUN) for gated in plan.changes)
     assert [gated.change for gated in plan.changes] == list(world.changes)
 

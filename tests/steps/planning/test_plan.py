@@ -43,7 +43,7 @@ from topicops.model.release import (
 from topicops.model.specs.desired import DesiredTopic
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Environment, Policy, Risk
-from topicops.steps.planning.blocking import Situation, create_findings, estimated_znode_bytes
+from topicops.steps.planning.blocking import CREATE_RULES, Situation, estimated_znode_bytes, findings_of
 from topicops.steps.planning.diff import diff
 from topicops.steps.planning.plan import plan, topics_with_rising_min_isr
 
@@ -90,31 +90,21 @@ def test_a_create_carries_its_assignment_and_wants_the_name_to_be_free() -> None
     assert (change.risk, change.codes, change.location) == (Risk.SAFE, (), topic.location)
 
 
-def test_each_placement_counts_the_changes_planned_before_it() -> None:
-    wanted = [desired_topic(name, 1, replication_factor=1) for name in "abc"]
-    found = planned(*wanted, live=snapshot())
-    assert [change.assignment for change in found.changes if isinstance(change, CreateTopic)] == [
-        {0: (1,)},
-        {0: (2,)},
-        {0: (3,)},
-    ]
-
-
-def test_each_placement_counts_the_expansions_planned_before_it() -> None:
-    live = snapshot(*(live_topic(name, assignment={0: (1,)}) for name in "ab"))
-    found = planned(*(desired_topic(name, 2, replication_factor=1) for name in "ab"), live=live)
-    assert [change.assignment for change in found.changes if isinstance(change, ExpandTopic)] == [{1: (2,)}, {1: (3,)}]
-
-
-def test_each_placement_of_an_expansion_counts_the_creates_planned_before_it() -> None:
-    live = snapshot(live_topic("a", assignment={0: (1,)}))
-    wanted = [desired_topic(name, count, replication_factor=1) for name, count in (("a", 2), ("new", 1))]
-    assert [
-        change.assignment for change in planned(*wanted, live=live).changes if not isinstance(change, DeleteTopic)
-    ] == [
-        {0: (2,)},
-        {1: (3,)},
-    ]
+@pytest.mark.parametrize(
+    ("on_broker_1", "wanted", "assignments"),
+    [
+        pytest.param("", {"a": 1, "b": 1, "c": 1}, [{0: (1,)}, {0: (2,)}, {0: (3,)}], id="creates"),
+        pytest.param("ab", {"a": 2, "b": 2}, [{1: (2,)}, {1: (3,)}], id="expansions"),
+        pytest.param("a", {"a": 2, "new": 1}, [{0: (2,)}, {1: (3,)}], id="a create before an expansion"),
+    ],
+)
+def test_each_placement_counts_the_changes_planned_before_it(
+    on_broker_1: str, wanted: dict[str, int], assignments: list[Assignment]
+) -> None:
+    live = snapshot(*(live_topic(name, assignment={0: (1,)}) for name in on_broker_1))
+    topics = (desired_topic(name, partitions, replication_factor=1) for name, partitions in wanted.items())
+    changes = planned(*topics, live=live).changes
+    assert [change.assignment for change in changes if isinstance(change, CreateTopic | ExpandTopic)] == assignments
 
 
 def test_an_expansion_shows_the_new_rows_only_and_wants_the_topic_unmoved() -> None:
@@ -467,16 +457,13 @@ def test_another_replication_factor_comes_with_a_reassignment_of_the_fewest_move
     assert rows == {0: [1, 2, 3], 1: [2, 4, 3]}
 
 
-def test_a_smaller_replication_factor_keeps_leaders_and_gives_up_shared_racks_first() -> None:
+@pytest.mark.parametrize(("rack_aware", "replicas"), [(True, "[1,2]"), (False, "[1,4]")])
+def test_a_smaller_replication_factor_keeps_leaders_and_gives_up_shared_racks_first_where_the_spec_looks_at_racks(
+    rack_aware: bool, replicas: str
+) -> None:
     live = snapshot(live_topic("a", 1, assignment={0: (1, 4, 2)}), racks={**THREE_BROKERS, 4: "r1"})
-    (blocked,) = planned(desired_topic("a", 1, replication_factor=2), live=live).blocked
-    assert blocked.reassignment == '{"partitions":[{"partition":0,"replicas":[1,2],"topic":"a"}],"version":1}'
-
-
-def test_a_reassignment_looks_at_racks_only_where_the_spec_does() -> None:
-    live = snapshot(live_topic("a", 1, assignment={0: (1, 4, 2)}), racks={**THREE_BROKERS, 4: "r1"})
-    (blocked,) = planned(desired_topic("a", 1, replication_factor=2, rack_aware=False), live=live).blocked
-    assert blocked.reassignment == '{"partitions":[{"partition":0,"replicas":[1,4],"topic":"a"}],"version":1}'
+    (blocked,) = planned(desired_topic("a", 1, replication_factor=2, rack_aware=rack_aware), live=live).blocked
+    assert blocked.reassignment == f'{{"partitions":[{{"partition":0,"replicas":{replicas},"topic":"a"}}],"version":1}}'
 
 
 def test_no_reassignment_is_offered_where_brokers_are_missing() -> None:
@@ -627,7 +614,7 @@ def test_the_estimate_of_a_znode_takes_no_longer_for_a_mistyped_number() -> None
 
 @pytest.mark.parametrize(("partitions", "codes"), [(50_686, []), (50_687, ["TOP428"])])
 def test_the_limit_of_a_znode_is_800_kb(partitions: int, codes: list[str]) -> None:
-    assert [finding.code for finding in create_findings(growing_to(partitions))] == codes
+    assert [finding.code for finding in findings_of(growing_to(partitions), CREATE_RULES)] == codes
 
 
 def test_creating_over_a_leftover_config_znode_is_said() -> None:

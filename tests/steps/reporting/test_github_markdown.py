@@ -207,14 +207,14 @@ def margins(plan: Plan) -> list[str]:
 def test_a_question_about_very_many_changes_lists_the_riskiest_and_counts_the_rest() -> None:
     safe = [builders.create_change(f"new-{n}") for n in range(3 * MOST_ROWS)]
     plan = gate(builders.change_set([*safe, builders.delete_change("old")]), builders.environment())
-    question = question_markdown(plan)
+    question = question_markdown(plan, page="", commit_page="", rejections={})
     rows = [line for line in question.splitlines() if line.startswith(("| **create** ", "| **delete** "))]
     assert (len(rows), rows[0].startswith("| **delete** old<br>")) == (MOST_ROWS, True)
     assert f"{2 * MOST_ROWS + 1} more changes, asked about as well**: {2 * MOST_ROWS + 1} create (safe)" in question
 
 
 def test_who_approves_a_delete_reads_its_traffic_its_groups_its_owner_and_the_reason_of_its_tombstone() -> None:
-    question = question_markdown(rich_plan())
+    question = question_markdown(rich_plan(), page="", commit_page="", rejections={})
 
     (row,) = [line for line in question.splitlines() if line.startswith("| **delete** ")]
     (goes,) = [line for line in question.splitlines() if line.startswith("- **payments.orders-v1** reason: ")]

@@ -11,12 +11,11 @@ from fixtures.spec_folder import HEAD, LOCAL, PROD, owners, topic, validated
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.environment import Written
 from topicops.model.specs.files import (
-    AsWrittenKind,
-    ConfigsKind,
     EntriesKind,
     Kind,
     ListKind,
     ModelKind,
+    PlainKind,
     TextKind,
     fields_of,
 )
@@ -135,14 +134,14 @@ def texts_of(model: type[Written], path: str = "") -> Iterator[str]:
 
 def texts_of_kind(kind: Kind, path: str) -> Iterator[str]:
     match kind:
-        case TextKind() | AsWrittenKind():
+        case TextKind() | PlainKind.AS_WRITTEN:
             yield path
         case ListKind():
             yield from texts_of_kind(kind.item, f"{path}[]")
         case EntriesKind():
             yield f"{path}.*"
             yield from texts_of_kind(kind.value, f"{path}.*=" if isinstance(kind.value, TextKind) else f"{path}.*")
-        case ConfigsKind():
+        case PlainKind.CONFIGS:
             yield f"{path}.*"
         case ModelKind():
             yield from texts_of(kind.model, path)

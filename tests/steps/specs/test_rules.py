@@ -615,3 +615,10 @@ def characters(file: str, place: Span | Diagnostic) -> str:
 
 def test_every_rule_has_a_row_and_every_row_a_rule_in_force() -> None:
     assert set(ROWS) == set(RULES)
+
+
+@pytest.mark.parametrize(("word", "meant"), [("Yes", "true"), ("on", "true"), ("NO", "false"), ("off", "false")])
+def test_a_word_of_yaml_1_1_is_refused_with_the_boolean_that_it_means(word: str, meant: str, tmp_path: Path) -> None:
+    found = validated(tmp_path, {"web/a.yaml": topic("a", f"spec: {{rackAware: {word}}}\n")}).diagnostics
+
+    assert [(each.summary, each.help) for each in found] == [(f"{word} is text to some tools", f"write {meant}")]

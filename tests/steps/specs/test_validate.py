@@ -45,30 +45,27 @@ def test_later_layers_win_and_only_configs_merge_by_key(tmp_path: Path) -> None:
     assert Path(clicks.location_of("replicationFactor").file).name == "web.clicks.yaml"
 
 
-def test_a_topic_of_another_environment_is_left_out(tmp_path: Path) -> None:
+def test_a_topic_of_another_environment_is_left_out_and_so_are_a_tombstone_and_a_pause(tmp_path: Path) -> None:
+    elsewhere = ", environments: [prod]"
+    pause = "spec: {}\nlifecycle: {state: paused, reason: r, until: 2031-01-01T00:00:00Z}\n"
     files = {
         "web/here.yaml": topic("here", metadata=", environments: [local]"),
-        "web/there.yaml": topic("there", metadata=", environments: [prod]"),
+        "web/there.yaml": topic("there", metadata=elsewhere),
+        "web/old.yaml": topic("old", "lifecycle: {state: absent, reason: r}\n", metadata=elsewhere),
+        "web/rest.yaml": topic("rest", pause, metadata=elsewhere),
         **PROD,
     }
 
     assert list(desired(validated(tmp_path, files)).topics) == ["here"]
 
 
-def test_an_assignment_gives_partitions_and_replicas_whatever_the_layers_say(tmp_path: Path) -> None:
-    spec = "spec: {assignment: {1: [2, 1], 0: [1, 2]}}\n"
+@pytest.mark.parametrize("written", ["{1: [2, 1], 0: [1, 2]}", '"1:2,2:1"'], ids=["rows", "Kafka's own text"])
+def test_an_assignment_gives_partitions_and_replicas_whatever_the_layers_say(tmp_path: Path, written: str) -> None:
+    spec = f"spec: {{assignment: {written}}}\n"
 
     labels = desired(validated(tmp_path, {"web/labels.yaml": topic("labels", spec)})).topics["labels"]
 
     assert (labels.partitions, labels.replication_factor) == (2, 2)
-    assert labels.assignment == {0: (1, 2), 1: (2, 1)}
-
-
-def test_kafkas_own_text_is_an_assignment_too(tmp_path: Path) -> None:
-    spec = 'spec: {assignment: "1:2,2:1"}\n'
-
-    labels = desired(validated(tmp_path, {"web/labels.yaml": topic("labels", spec)})).topics["labels"]
-
     assert labels.assignment == {0: (1, 2), 1: (2, 1)}
 
 
@@ -162,29 +159,36 @@ def test_an_exception_names_a_code_that_exists(code: str, tmp_path: Path) -> Non
 # ---- what cannot be known is not guessed ----
 
 
-def test_a_profile_that_cannot_be_read_hides_no_other_problem_and_makes_none(tmp_path: Path) -> None:
-    files = {
-        "profiles/p.yaml": "spec: [\n",
-        "web/a.yaml": topic("a", "spec: {profile: p, partitions: 900, configs: {retention.ms: x}}\n"),
-    }
-
-    assert [code for code, *_ in found(validated(tmp_path, files))] == ["TOP106", "TOP306"]
-
-
-def test_an_unreadable_limit_limits_nothing(tmp_path: Path) -> None:
-    local = LOCAL.replace("partitionsPerTopic: 24", "partitionsPerTopic: lots")
-
-    answer = validated(tmp_path, {"web/a.yaml": topic("a", "spec: {partitions: 900}\n")}, local=local)
-
-    assert [code for code, *_ in found(answer)] == ["TOP203"]
-
-
-def test_an_override_of_a_topic_whose_file_cannot_be_read_is_not_unknown(tmp_path: Path) -> None:
-    local = LOCAL + "  overrides: {a: {partitions: 4}}\n"
-
-    answer = validated(tmp_path, {"web/a.yaml": "{\n"}, local=local)
-
-    assert [code for code, *_ in found(answer)] == ["TOP106"]
+@pytest.mark.parametrize(
+    ("files", "local", "codes"),
+    [
+        pytest.param(
+            {
+                "profiles/p.yaml": "spec: [\n",
+                "web/a.yaml": topic("a", "spec: {profile: p, partitions: 900, configs: {retention.ms: x}}\n"),
+            },
+            LOCAL,
+            ["TOP106", "TOP306"],
+            id="a profile hides no other problem and makes none",
+        ),
+        pytest.param(
+            {"web/a.yaml": topic("a", "spec: {partitions: 900}\n")},
+            LOCAL.replace("partitionsPerTopic: 24", "partitionsPerTopic: lots"),
+            ["TOP203"],
+            id="a limit limits nothing",
+        ),
+        pytest.param(
+            {"web/a.yaml": "{\n"},
+            LOCAL + "  overrides: {a: {partitions: 4}}\n",
+            ["TOP106"],
+            id="a topic that has an override is not unknown",
+        ),
+    ],
+)
+def test_of_what_cannot_be_read_nothing_else_is_said(
+    tmp_path: Path, files: dict[str, str], local: str, codes: list[str]
+) -> None:
+    assert [code for code, *_ in found(validated(tmp_path, files, local=local))] == codes
 
 
 # ---- names ----
@@ -369,19 +373,6 @@ def test_a_word_in_the_wrong_place_gets_a_hint(written: str, hint: str, tmp_path
 
 
 # ---- the same for fields of any environment ----
-
-
-def test_a_tombstone_and_a_pause_of_elsewhere_say_nothing_here(tmp_path: Path) -> None:
-    elsewhere = ", environments: [prod]"
-    files = {
-        **PROD,
-        "web/old.yaml": topic("old", "lifecycle: {state: absent, reason: r}\n", metadata=elsewhere),
-        "web/rest.yaml": topic(
-            "rest", "spec: {}\nlifecycle: {state: paused, reason: r, until: 2031-01-01T00:00:00Z}\n", metadata=elsewhere
-        ),
-    }
-
-    assert dict(desired(validated(tmp_path, files)).topics) == {}
 
 
 def test_a_config_only_for_kraft_may_stand_where_brokers_are_read_instead_of_zookeeper(tmp_path: Path) -> None:

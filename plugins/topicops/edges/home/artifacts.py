@@ -38,10 +38,8 @@ def runs_folder(home: Path, group: str, run_id: str) -> Path:
     return home / "runs" / name_on_disk(group) / name_on_disk(run_id)
 
 
-def prune_runs(
-    home: Path, *, now: datetime, older_than: timedelta = RUNS_KEPT, first: Callable[[Path], None] = lambda _: None
-) -> tuple[Path, ...]:
-    """Remove the folders of runs in which nothing was written for ``older_than``; gives the removed folders.
+def prune_runs(home: Path, *, now: datetime, first: Callable[[Path], None] = lambda _: None) -> tuple[Path, ...]:
+    """Remove the folders of runs in which nothing was written for ``RUNS_KEPT``; gives the removed folders.
 
     Those of quiet runs go after ``QUIET_RUNS_KEPT``.
 
@@ -50,7 +48,7 @@ def prune_runs(
     Args:
         first: Removes what the run keeps elsewhere. With its ``ArtifactError`` this folder and all others stay.
     """
-    limit, quiet_limit = (now - older_than).timestamp(), (now - min(older_than, QUIET_RUNS_KEPT)).timestamp()
+    limit, quiet_limit = (now - RUNS_KEPT).timestamp(), (now - QUIET_RUNS_KEPT).timestamp()
     runs = [run for group in folders_in(home / "runs") for run in folders_in(group)]
     old = [
         run
@@ -126,6 +124,10 @@ class ArtifactStore:
                 return msgspec.json.decode(self._read(name), type=known(value_type), dec_hook=_as_read)
         except JsonError as error:
             raise self._damaged(name, error) from error
+
+    def read_if_there(self, name: str, value_type: type[T]) -> T | None:
+        """Read as ``read_value``; None if there is no such file."""
+        return self.read_value(name, value_type) if self.has(name) else None
 
     def _read(self, name: str) -> bytes:
         path = self.path(name)

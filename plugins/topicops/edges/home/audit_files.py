@@ -82,16 +82,6 @@ def read_audit_log(
     )
 
 
-def created_topics(folder: Path, environment: str, identities: Collection[str]) -> frozenset[str]:
-    """Return those of the identities that belong to topics which the log says this tool has created."""
-    return _logged(folder, environment, identities, "create")
-
-
-def deleted_topics(folder: Path, environment: str, identities: Collection[str]) -> frozenset[str]:
-    """Return those of the identities that belong to topics which the log says this tool has deleted, or tried to."""
-    return _logged(folder, environment, identities, "delete")
-
-
 def past_deletes(folder: Path, environment: str, topics: Collection[str]) -> Mapping[str, PastDelete]:
     """Return the newest delete of each of these names that was done, by name. Raises ``ArtifactError``."""
     found: dict[str, PastDelete] = {}
@@ -103,8 +93,8 @@ def past_deletes(folder: Path, environment: str, topics: Collection[str]) -> Map
     return found
 
 
-def _logged(folder: Path, environment: str, identities: Collection[str], action: Action) -> frozenset[str]:
-    """Return those of the identities that a line of this action names.
+def logged_topics(folder: Path, environment: str, identities: Collection[str], action: Action) -> frozenset[str]:
+    """Return those of the identities that belong to topics for which the log has this action, whatever its outcome.
 
     Reads the newest file first, line by line, until all are found; nothing if there are none to find.
     """

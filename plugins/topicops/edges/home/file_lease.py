@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 from urllib.parse import quote
 
@@ -58,8 +57,7 @@ def holder_text(data: bytes | None) -> str:
 def lease_files(home: Path, cluster_id: str) -> tuple[Path, Path]:
     """Return the files to lock: one for all runs of this host and account, one for all runs with this home.
 
-    Raises:
-        ArtifactError: This account has no home folder.
+    Raises ``ArtifactError`` where this account has no home folder.
     """
     name = f"{quote(cluster_id, safe='')}.lock"
     return state_folder() / "leases" / name, home / "lease" / name
@@ -117,9 +115,7 @@ class FileLease:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         for _, handle in self._files:
             with suppress(OSError):
                 os.ftruncate(handle, 0)
@@ -174,9 +170,7 @@ class NoLease:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         return
 
     def confirm(self) -> None:

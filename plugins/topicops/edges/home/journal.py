@@ -7,7 +7,7 @@ other run takes over the requests of a run that is alive, or only paused.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict
 from datetime import UTC, datetime
@@ -47,8 +47,7 @@ class JournalEntry(msgspec.Struct, frozen=True, kw_only=True):
 class FileJournal:
     """Implements ``model.ports.Journal`` with JSON lines; each call returns when its lines are on the disk.
 
-    Raises:
-        ArtifactError: The lines could not be made durable; then the request must not be sent.
+    Raises ``ArtifactError`` where they could not be made durable; then the request must not be sent.
     """
 
     def __init__(self, path: Path, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
@@ -59,17 +58,15 @@ class FileJournal:
     def intend(self, changes: Sequence[GatedChange]) -> None:
         at = self._now()
         self._append(
-            [
-                JournalEntry(at=at, kind="intent", topic=g.change.topic, action=g.change.action, digest=g.digest)
-                for g in changes
-            ]
+            JournalEntry(at=at, kind="intent", topic=g.change.topic, action=g.change.action, digest=g.digest)
+            for g in changes
         )
 
     def record(self, outcomes: Sequence[Outcome]) -> None:
         at = self._now()
-        self._append([JournalEntry(at=at, kind="outcome", **asdict(outcome)) for outcome in outcomes])
+        self._append(JournalEntry(at=at, kind="outcome", **asdict(outcome)) for outcome in outcomes)
 
-    def _append(self, entries: Sequence[JournalEntry]) -> None:
+    def _append(self, entries: Iterable[JournalEntry]) -> None:
         advice = "; nothing more is sent: check the disk, then run again"
         with as_artifact_error(self.path, "the journal cannot be written", advice):
             self._lines.append([msgspec.json.encode(entry) for entry in entries])
@@ -78,8 +75,7 @@ class FileJournal:
 def read_journal(path: Path) -> tuple[JournalEntry, ...]:
     """Read a journal, oldest line first; without the half line that a crash may have left.
 
-    Raises:
-        ArtifactError: The file is missing, or a complete line cannot be decoded.
+    Raises ``ArtifactError`` where the file is missing, or a complete line cannot be decoded.
     """
     with as_artifact_error(path, "cannot be read"):
         lines = path.read_bytes().split(b"\n")
@@ -150,8 +146,7 @@ def open_journals_folder(home: Path, environment: str) -> Path:
 def registered(folder: Path, journal: Path, origin: AuditOrigin, *, audit_lines: int) -> Iterator[None]:
     """Register a journal inside the block, and after it as well if intents are still open then.
 
-    Raises:
-        ArtifactError: The entry cannot be written; then nothing may be sent.
+    Raises ``ArtifactError`` where the entry cannot be written; then nothing may be sent.
     """
     path = _marker(folder, str(journal))
     entry = OpenJournal(journal=str(journal), origin=origin, audit_lines=audit_lines)

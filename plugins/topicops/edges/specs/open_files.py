@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from msgspec.structs import asdict
+
 from topicops.model.codes import Code
 from topicops.model.errors import UsageError
 from topicops.model.specs.diagnostics import Diagnostic, Note, Severity
@@ -38,7 +40,7 @@ class ReadingError(Exception):
         self.code, self.span, self.summary, self.remedy, self.other = code, span, summary, remedy, other
 
     def diagnostic(self, file: str) -> Diagnostic:
-        note = self.other and Note(file=file, text=self.other[1], **_places(self.other[0]))
+        note = self.other and Note(file=file, text=self.other[1], **asdict(self.other[0]))
         return Diagnostic(
             code=self.code,
             severity=Severity.ERROR,
@@ -46,12 +48,8 @@ class ReadingError(Exception):
             summary=self.summary,
             help=self.remedy,
             note=note,
-            **_places(self.span),
+            **asdict(self.span),
         )
-
-
-def _places(span: Span) -> dict[str, int]:
-    return {"line": span.line, "column": span.column, "end_line": span.end_line, "end_column": span.end_column}
 
 
 def require_folder(topics: Path) -> None:

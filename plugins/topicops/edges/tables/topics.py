@@ -169,24 +169,18 @@ def read_identities(folder: TableFolder) -> Iterator[tuple[str, str]]:
 
 def topics_batch(topics: Sequence[LiveTopic], release: Release) -> pa.RecordBatch:
     """Return a row for each topic; brokers of ``release`` judge the overrides."""
-    rows = [live_row(topic) for topic in topics]
-    own = _columns(topics, ("topic_id", "czxid", "mzxid", "is_reassigning"))
-    columns: Mapping[str, Sequence[object]] = (
-        _columns(rows, LiveRow._fields)
-        | own
-        | {
-            "lowest_partition": [min(topic.assignment, default=0) for topic in topics],
-            "highest_partition": [max(topic.assignment, default=-1) for topic in topics],
-            "empty_partitions": [sum(not row for row in topic.assignment.values()) for topic in topics],
-            "min_insync_replicas": [own_min_insync_replicas(topic.overrides) for topic in topics],
-            "overrides": [list(topic.overrides.items()) for topic in topics],
-            "config_problems": [
-                _problems(topic.overrides, partial(config_problem, release=release)) for topic in topics
-            ],
-            "is_unstable": [topic.unstable for topic in topics],
-            "has_states": [topic.states is not None for topic in topics],
-        }
-    )
+    columns = _columns([live_row(topic) for topic in topics], LiveRow._fields)
+    columns |= _columns(topics, ("topic_id", "czxid", "mzxid", "is_reassigning"))
+    columns |= {
+        "lowest_partition": [min(topic.assignment, default=0) for topic in topics],
+        "highest_partition": [max(topic.assignment, default=-1) for topic in topics],
+        "empty_partitions": [sum(not row for row in topic.assignment.values()) for topic in topics],
+        "min_insync_replicas": [own_min_insync_replicas(topic.overrides) for topic in topics],
+        "overrides": [list(topic.overrides.items()) for topic in topics],
+        "config_problems": [_problems(topic.overrides, partial(config_problem, release=release)) for topic in topics],
+        "is_unstable": [topic.unstable for topic in topics],
+        "has_states": [topic.states is not None for topic in topics],
+    }
     return _batch(columns, TOPICS)
 
 

@@ -39,10 +39,6 @@ Reply = tuple[bytes, int]
 Meanwhile = Callable[[Sequence[Znode | None]], object]
 
 
-def nothing(_: Sequence[Znode | None]) -> None:
-    """Do nothing while the rest is read."""
-
-
 class MultiRead:
     """The request, in the form kazoo's connection sends: ``type``, ``serialize``, ``deserialize``."""
 
@@ -98,7 +94,7 @@ def read_batched(
     paths: Sequence[str],
     *,
     request: type[MultiRead] = MultiRead,
-    meanwhile: Meanwhile = nothing,
+    meanwhile: Meanwhile = lambda _: None,
 ) -> list[Znode | None]:
     """Read every znode, in the order of ``paths``; None for a missing one. One batch is in flight at a time.
 
@@ -114,7 +110,7 @@ def next_batch_size(*, entries: int, reply_bytes: int) -> int:
 
 
 def read_pipelined(
-    session: ZooKeeperSession, paths: Sequence[str], *, meanwhile: Meanwhile = nothing
+    session: ZooKeeperSession, paths: Sequence[str], *, meanwhile: Meanwhile = lambda _: None
 ) -> list[Znode | None]:
     """Do what ``read_batched`` does, with one request a znode and a window of them in flight."""
     found: list[Znode | None] = []

@@ -15,7 +15,7 @@ from typing import ClassVar, NamedTuple, Self, TypeVar
 
 from topicops.edges.connections.lookup import ZooKeeperAddress
 from topicops.edges.zookeeper import znodes
-from topicops.edges.zookeeper.multi_read import Meanwhile, MultiRead, nothing, read_batched, read_pipelined
+from topicops.edges.zookeeper.multi_read import Meanwhile, MultiRead, read_batched, read_pipelined
 from topicops.edges.zookeeper.session import (
     ChildrenVersion,
     ConnectionLostError,
@@ -304,7 +304,7 @@ class ZooKeeperReader:
                     "connection could be made"
                 ) from None
 
-    def _read(self, paths: Sequence[str], *, meanwhile: Meanwhile = nothing) -> list[Znode | None]:
+    def _read(self, paths: Sequence[str], *, meanwhile: Meanwhile = lambda _: None) -> list[Znode | None]:
         if self.knows_multi_read:
             return read_batched(self.session, paths, request=self.request, meanwhile=meanwhile)
         return read_pipelined(self.session, paths, meanwhile=meanwhile)

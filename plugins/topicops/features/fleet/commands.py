@@ -92,10 +92,9 @@ def end(
     out: Path | None = None,
     detailed_exitcode: bool = False,
 ) -> NoReturn:
-    """Print the table, and end with the worst exit status of all environments.
+    """Write ``<environment>.json`` of each into ``out``, print the table, and end with the worst exit status of all.
 
-    Args:
-        out: Folder for ``<environment>.json`` of each. Raises ``ArtifactError``.
+    Raises ``ArtifactError`` where ``out`` cannot be written.
     """
     from topicops.plugged import after_task
 

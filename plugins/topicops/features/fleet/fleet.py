@@ -72,8 +72,6 @@ class Fleet:
     topics: Path
     runs: Mapping[str, EnvironmentRun]
     """Runs by environment, in the order in which they were named."""
-    connections: ConnectionSource = from_environment
-    version: str | None = None
     progress: Callable[[str], None] = no_progress
 
     def runs_of(self, report: FleetReport) -> list[EnvironmentRun]:
@@ -84,8 +82,7 @@ class Fleet:
 def environments_of(topics: Path, named: Sequence[str]) -> tuple[str, ...]:
     """Return the environments that a command line names, each once; ``all`` names every one that has a file.
 
-    Raises:
-        UsageError: There is no file of any environment.
+    Raises ``UsageError`` for ``all`` where none has.
     """
     require_folder(topics)
     there = environment_files(topics)
@@ -102,7 +99,6 @@ def open_fleet(
     topics: Path,
     group: str,
     run_id: str,
-    home: Path | None = None,
     connections: ConnectionSource = from_environment,
     progress: Callable[[str], None] = no_progress,
     version: str | None = None,
@@ -114,7 +110,6 @@ def open_fleet(
             topics=topics,
             group=group,
             run_id=run_id,
-            home=home,
             connections=connections,
             progress=lambda line, name=environment: progress(f"{name}: {line}"),  # type: ignore[misc]
             version=version,
@@ -123,14 +118,7 @@ def open_fleet(
         for environment in environments
     }
     folder = next(iter(runs.values())).store.folder.parent
-    return Fleet(
-        store=ArtifactStore(folder),
-        topics=topics,
-        runs=runs,
-        connections=connections,
-        version=version,
-        progress=progress,
-    )
+    return Fleet(store=ArtifactStore(folder), topics=topics, runs=runs, progress=progress)
 
 
 class Steps:
@@ -259,9 +247,9 @@ def _read_and_compare(
             if report.critical:
                 raise TopicopsError(f"critical quality rules failed: {', '.join(report.critical)}")
 
-    with engine.beside(fleet.connections, fleet.progress):
+    first = next(iter(fleet.runs.values()))
+    with engine.beside(first.connections, fleet.progress):
         fleet.progress(f"Reading {fleet.topics}")
-        first = next(iter(fleet.runs.values()))
         prune(first.home, now=now())
         commit = commit_of_files(first.files)
         for run, validated in _judged(steps, needs):

@@ -87,10 +87,7 @@ class EnvironmentResult:
     @classmethod
     def failed(cls, environment: str, error: Exception) -> Self:
         if not isinstance(error, TopicopsError):
-            said = f"internal error: {type(error).__name__}: {error}"
-            return cls(
-                environment=environment, result=Standing.FAILED, summary=said, counts={}, exit_status=ExitStatus.ERROR
-            )
+            error = TopicopsError(f"internal error: {type(error).__name__}: {error}")
         return cls(
             environment=environment,
             result=_standing_of(error),

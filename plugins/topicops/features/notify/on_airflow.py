@@ -17,8 +17,6 @@ from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, cast
 
-from airflow.sdk import Context
-
 from topicops.features.notify.events import TROUBLE
 from topicops.model.errors import TopicopsError, UsageError
 from topicops.on_airflow import airflow_inside
@@ -36,8 +34,6 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-EVENT = "topicops_event"
-"""The event's name in the context of a notifier."""
 SETTING = "TOPICOPS_NOTIFY"
 THE_LOG = "log"
 """The receiver that is always there."""
@@ -188,7 +184,8 @@ def _notify(notifier: BaseNotifier, context: Context, link: str, event: Event) -
     """Say whether the notifier took it. A copy of it is used, because rendering fills its fields."""
     dag_id, _, run_id = event.run.partition("/")
     page = tab_address(dag_id, run_id, QUALITY_ROUTE if event.kind == "unhealthy" else PLAN_ROUTE)
-    mine, with_event = copy(notifier), cast("Any", {**context, EVENT: {**asdict(event), "link": link or page}})
+    mine = copy(notifier)
+    with_event = cast("Any", {**context, "topicops_event": {**asdict(event), "link": link or page}})
     try:
         mine.render_template_fields(with_event)
         try:

@@ -23,8 +23,6 @@ from topicops.steps.reporting.run_report import RunReport
 
 NOTHING_SENT = "nothing was sent"
 END_TOLD_FILE = "end-told"
-TOLD_FILE = "told.json"
-"""File in the folder of a run: what was told of this run alone."""
 
 Tell = Callable[[Event], bool]
 """Function that sends to one receiver; returns whether the receiver took it."""
@@ -55,7 +53,7 @@ class Telling:
         self._run, self._judged = run, judged
         self._rules = run_events.evaluated_rules(report) if judged else frozenset[str]()
         self._lasting = MemoryFile(_file_of(run), Told)
-        self._of_run = MemoryFile(run.store.path(TOLD_FILE), Told)
+        self._of_run = MemoryFile(run.store.path("told.json"), Told)  # what was told of this run alone
         self.problems: list[str] = []
         """Reasons why sent events cannot be remembered."""
         self._unsaved: list[tuple[str, Event]] = []

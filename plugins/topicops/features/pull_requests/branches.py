@@ -133,8 +133,6 @@ def changed_topics(before: Desired, after: Desired) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeProblems:
-    """What is wrong with the files of a branch."""
-
     brought: tuple[Diagnostic, ...]
     """Problems in files that the branch changes, or that the base does not have in the same file and words."""
     old: tuple[Diagnostic, ...]
@@ -143,10 +141,9 @@ class ChangeProblems:
 
 
 def validate_change(topics: Path, *, since: str) -> ChangeProblems:
-    """Judge all files of the work tree, and sort the problems: those that came since the branch began, and others.
+    """Judge all files of the work tree, and sort the problems: those that came since the branch left ``since``, others.
 
-    Args:
-        since: Name of a commit of the base branch. Raises ``UsageError`` where there is none.
+    Raises ``UsageError`` where ``since`` is no commit.
     """
     found, shown = validate_files(topics, environment=None), shown_folder(topics)
     stored = git_trees.stored_files(topics, git_trees.merge_base_of(topics, since), folder_in_repository(topics))

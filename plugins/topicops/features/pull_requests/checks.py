@@ -57,11 +57,7 @@ def set_check(planned: PlannedPullRequest, conversation: Conversation) -> Check:
 
 
 def check_of(contents: Sequence[CommentContent], *, remarks: Sequence[str] = ()) -> Check:
-    """Make the check: ``failure`` where something cannot be done, ``neutral`` where something waits, else ``success``.
-
-    Args:
-        remarks: What a person has to know of the whole pull request, such as changed policy.
-    """
+    """Make the check: ``failure`` if something cannot be done, ``neutral`` if something waits, else ``success``."""
     wrong = [line for content in contents for line in _wrong(content)]
     waiting = [*(line for content in contents for line in _waiting(content)), *remarks]
     result = CheckResult.FAILURE if wrong else CheckResult.NEUTRAL if waiting else CheckResult.SUCCESS
@@ -118,10 +114,7 @@ def report_runs(runs: TriggeredRuns, conversation: Conversation) -> Check:
 
 
 def check_of_runs(runs: TriggeredRuns) -> Check:
-    """Make the check of a merge commit, with a line for each environment.
-
-    ``success`` if all is applied and verified, ``neutral`` if something waits, else ``failure``.
-    """
+    """Make the check: ``success`` if all is applied and verified, ``neutral`` if something waits, else ``failure``."""
     states = {run.state for run in runs.environments}
     result = CheckResult.FAILURE if states & _WRONG else CheckResult.NEUTRAL if states & _OPEN else CheckResult.SUCCESS
     worst_first = sorted(runs.environments, key=lambda run: (run.state not in _WRONG, run.state not in _OPEN))

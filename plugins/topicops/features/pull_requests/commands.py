@@ -93,14 +93,14 @@ def plan_command(
     found = surroundings_of(os.environ)
     if (head := head or found.head_commit) is None:
         raise UsageError("name the branch's newest commit: --head; this is no job of GitHub Actions or GitLab CI")
-    planned = plan_pull_request(
-        topics,
-        base=base or "HEAD",
-        head=head,
+    planning = Planning(
         number=number or found.number,
         only=frozenset(environment or ()),
-        planning=Planning(run_id=new_run_id(), home=home_folder(), progress=progress),
+        run_id=new_run_id(),
+        home=home_folder(),
+        progress=progress,
     )
+    planned = plan_pull_request(topics, base=base or "HEAD", head=head, planning=planning)
     write_planned(planned, folder)
     summary = planned.summary
     for remark in summary.remarks:

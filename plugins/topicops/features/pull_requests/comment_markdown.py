@@ -7,7 +7,7 @@ What comes after the plan is a comment of its own, so the comment with the plan 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import filterfalse
 from typing import Literal
@@ -68,7 +68,6 @@ _ADDRESS = re.compile(r"https?://[A-Za-z0-9.:/_~%-]+")
 _NO_PLAN = "**The newest commit has no plan.** The files or the cluster must be put right first:"
 _OLDER_PLAN = "A plan in another comment is that of an earlier commit."
 
-OfChange = Callable[[CommentContent, Plan, GatedChange], Entry]
 CommentKind = Literal["plan", "note"]
 """``note``: what follows the plan, such as why the newest commit has none, or what became of the changes."""
 
@@ -92,8 +91,9 @@ def plan_comment(content: CommentContent, plan: Plan) -> tuple[str, frozenset[st
     head = [marker(content.entry.environment, "plan"), *_opening(content, plan)]
     closing = [*_other_lines(content.others), *_loss_lines(plan), *_load_lines(plan), *_digest_lines(content)]
     closing += [*_commit_lines(content.pull), *filter(None, [content.record])]
-    for grave_row, other_row in ((_full, _full), (_full, _brief), (_brief, _brief)):
-        sections = [section for section in _sections(content, plan, grave_row, other_row) if section.rows]
+    for brief_grave, brief_others in ((False, False), (False, True), (True, True)):
+        found = _sections(content, plan, brief_grave=brief_grave, brief_others=brief_others)
+        sections = [section for section in found if section.rows]
         lines = [*head, *(line for section in sections for line in markdown_lines(section)), *closing]
         if size(lines) <= COMMENT_LIMIT:
             return _joined(lines), frozenset()
@@ -101,7 +101,7 @@ def plan_comment(content: CommentContent, plan: Plan) -> tuple[str, frozenset[st
     room = COMMENT_LIMIT - size(head) - size(closing)
     lines = [*head, *as_markdown(unfolded, limit=room, whole="the plan of the job").split("\n"), *closing]
     shown = frozenset(lines)
-    rows = {gated.digest: markdown_row(_brief(content, plan, gated)) for gated in plan.changes}
+    rows = {gated.digest: markdown_row(_row(content, plan, gated, is_brief=True)) for gated in plan.changes}
     return _joined(lines), frozenset(digest for digest, row in rows.items() if row not in shown)
 
 
@@ -138,13 +138,14 @@ def _commit_lines(pull: PullRequestPlan) -> list[str]:
     return [f"Base {pull.base_commit[:12]}, branch {pull.head_commit[:12]}.", ""]
 
 
-def _sections(content: CommentContent, plan: Plan, grave_row: OfChange, other_row: OfChange) -> Iterator[Section]:
+def _sections(content: CommentContent, plan: Plan, *, brief_grave: bool, brief_others: bool) -> Iterator[Section]:
     """Yield the sections, the gravest first. What was there before the pull request, and is not grave, is folded."""
     own, mine = frozenset(content.entry.own), content.own_changes
     pending = [gated for gated in plan.changes if gated.change.topic not in own]
 
-    def changes(heading: str, which: Iterable[GatedChange], row: OfChange, *, is_folded: bool = False) -> Section:
-        head, rows = BRIEF_HEAD if row is _brief else CHANGES_HEAD, [row(content, plan, gated) for gated in which]
+    def changes(heading: str, which: Iterable[GatedChange], *, is_brief: bool, is_folded: bool = False) -> Section:
+        rows = [_row(content, plan, gated, is_brief=is_brief) for gated in which]
+        head = BRIEF_HEAD if is_brief else CHANGES_HEAD
         return Section(title=heading, head=head, rows=rows, noun="changes", is_folded=is_folded)
 
     def blocked(heading: str, which: Iterable[Blocked], *, is_folded: bool = False) -> Section:
@@ -152,22 +153,20 @@ def _sections(content: CommentContent, plan: Plan, grave_row: OfChange, other_ro
         return Section(title=heading, head=BLOCKED_HEAD, rows=rows, noun="topics", is_folded=is_folded)
 
     before, look = "Pending before this pull request", "Pending before this pull request, look at these too"
-    yield changes(GRAVE, sorted(filter(is_grave, mine), key=lambda gated: -gated.change.risk.rank), grave_row)
-    yield changes("Other changes of this pull request", filterfalse(is_grave, mine), other_row)
+    grave = sorted(filter(is_grave, mine), key=lambda gated: -gated.change.risk.rank)
+    yield changes(GRAVE, grave, is_brief=brief_grave)
+    yield changes("Other changes of this pull request", filterfalse(is_grave, mine), is_brief=brief_others)
     yield blocked("Blocked", content.own_blocked)
-    yield changes(look, filter(is_grave, pending), _brief)
-    yield changes(before, filterfalse(is_grave, pending), _brief, is_folded=True)
+    yield changes(look, filter(is_grave, pending), is_brief=True)
+    yield changes(before, filterfalse(is_grave, pending), is_brief=True, is_folded=True)
     others = (found for found in plan.change_set.blocked if found.topic not in own)
     yield blocked("Blocked before this pull request", others, is_folded=True)
     yield Section(title="Also", rows=other_lines(plan), is_folded=True)
 
 
-def _full(content: CommentContent, plan: Plan, gated: GatedChange) -> Entry:
-    return change_entry(plan, gated, more=_review_lines(content.reviews.get(gated.digest)))
-
-
-def _brief(content: CommentContent, plan: Plan, gated: GatedChange) -> Entry:  # noqa: ARG001 - as ``_full``
-    return brief_entry(gated, more=_review_lines(content.reviews.get(gated.digest)))
+def _row(content: CommentContent, plan: Plan, gated: GatedChange, *, is_brief: bool) -> Entry:
+    more = _review_lines(content.reviews.get(gated.digest))
+    return brief_entry(gated, more=more) if is_brief else change_entry(plan, gated, more=more)
 
 
 def _review_lines(state: ReviewState | None) -> Iterator[Line]:
@@ -267,14 +266,9 @@ def _result_lines(result: RunResult) -> list[str]:
     rows = [(Said(c.topic, bold=c.action), Said(bold=c.status), c.message) for c in result.changes]
     room = COMMENT_LIMIT - size(lines) - 1000
     table = Section(head=("change", "outcome", "why"), rows=rows)
-    found = table_head(table)
-    kept = 0
-    for row in rows:
-        found.append(markdown_row(row, table.head))
-        if size(found) > room:
-            found.pop()
-            break
-        kept += 1
-    left_out = result.left_out + len(rows) - kept
-    lines += [*found, ""] if kept else []
+    head, shown = table_head(table), [markdown_row(row, table.head) for row in rows]
+    while shown and size([*head, *shown]) > room:
+        shown.pop()
+    left_out = result.left_out + len(rows) - len(shown)
+    lines += [*head, *shown, ""] if shown else []
     return [*lines, f"*{plural(left_out, 'change')} more; the report of the run has all.*", ""] if left_out else lines

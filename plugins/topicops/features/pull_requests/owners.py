@@ -66,11 +66,7 @@ def changed_owners(before: Desired, after: Desired) -> dict[str, tuple[str, str]
 
 
 def owner_remarks(owners: Mapping[str, tuple[str, str]], reviewers: Reviewers) -> Iterator[str]:
-    """Yield who may approve changes of topics that get another owner: nothing in the cluster shows that.
-
-    Args:
-        owners: Owner before and after, by topic.
-    """
+    """Yield who may approve changes of the topics of ``changed_owners``: nothing in the cluster shows that."""
     for old, new in sorted(set(owners.values())):
         topics = some(topic for topic, pair in owners.items() if pair == (old, new))
         yield (

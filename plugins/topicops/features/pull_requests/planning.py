@@ -46,30 +46,27 @@ GROUP = "ci"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planning:
-    """Where the plans of one pull request are made."""
+    """Which environments of a pull request are planned, and where."""
 
+    number: int | None
+    only: Collection[str]
+    """Environments to plan, if the pull request touches them; empty: all that it touches."""
     run_id: str
     home: Path
     progress: Callable[[str], None] = no_progress
 
 
-def plan_pull_request(
-    topics: Path, *, base: str, head: str, number: int | None, only: Collection[str], planning: Planning
-) -> PlannedPullRequest:
+def plan_pull_request(topics: Path, *, base: str, head: str, planning: Planning) -> PlannedPullRequest:
     """Plan the merge of ``base`` and ``head`` by the policy of ``base``.
 
     What keeps one environment from being planned is told in its place, and stops no other. What keeps the whole pull
     request from being planned, such as a conflict or a missing commit, is its ``problem``.
-
-    Args:
-        topics: The folder of topics in a clone that has both commits.
-        only: Environments to plan, if the pull request touches them; empty: all that it touches.
     """
     try:
-        return _planned(topics, base, head, number, only, planning)
+        return _planned(topics, base, head, planning)
     except UsageError as error:
         base, head = (_commit_or_name(topics, name) for name in (base, head))
-        summary = PullRequestPlan(number=number, base_commit=base, head_commit=head, problem=str(error))
+        summary = PullRequestPlan(number=planning.number, base_commit=base, head_commit=head, problem=str(error))
         return PlannedPullRequest(summary=summary, plans={})
 
 
@@ -80,21 +77,17 @@ def _commit_or_name(topics: Path, name: str) -> str:
         return name
 
 
-def _planned(
-    topics: Path, base: str, head: str, number: int | None, only: Collection[str], planning: Planning
-) -> PlannedPullRequest:
+def _planned(topics: Path, base: str, head: str, planning: Planning) -> PlannedPullRequest:
     if is_ancestor(topics.parent, head, base):  # the merge would change nothing, and look harmless
         raise UsageError(f"{base} already contains {head}: name the base branch's commit with --base")
     with open_branches(topics, base=base, head=head) as branches:
-        if unknown := sorted(set(only) - set(branches.environments)):
+        if unknown := sorted(set(planning.only) - set(branches.environments)):
             known = ", ".join(branches.environments) or "none"
             raise UsageError(f"{', '.join(unknown)}: no such environment on the base branch; there are: {known}")
-        return _planned_branches(branches, number, only, planning)
+        return _planned_branches(branches, planning)
 
 
-def _planned_branches(
-    branches: Branches, number: int | None, only: Collection[str], planning: Planning
-) -> PlannedPullRequest:
+def _planned_branches(branches: Branches, planning: Planning) -> PlannedPullRequest:
     plans: dict[str, Plan] = {}
     found, left_out, effects = list[PlannedEnvironment](), list[str](), dict[str, tuple[str, ...]]()
     owners: dict[str, tuple[str, str]] = {}
@@ -105,7 +98,7 @@ def _planned_branches(
         owners |= changed_owners(before, after) if before is not None and after is not None else {}
         if branches.policy_files:
             effects[environment] = _effects(branches, environment, after)
-        if only and environment not in only:
+        if planning.only and environment not in planning.only:
             left_out.append(environment)
         elif own is None or own or effects.get(environment):
             entry = PlannedEnvironment(environment=environment, own=own or ())
@@ -122,7 +115,7 @@ def _planned_branches(
             "environment first."
         )
     summary = PullRequestPlan(
-        number=number,
+        number=planning.number,
         base_commit=branches.base_commit,
         head_commit=branches.head_commit,
         topic_files=branches.topic_files,

@@ -155,11 +155,7 @@ def _too_early(review: Review, entry: Shown | None) -> str:
 
 
 def record_line(shown: ShownByDigest, key: bytes, about: About, *, text: str, posted_at: datetime) -> str:
-    """Write one line of HTML that browsers do not show; its length depends on ``shown`` and ``about`` alone.
-
-    Args:
-        posted_at: When the forge took the text, in which a record does not count.
-    """
+    """Write one line of HTML that browsers do not show; its length depends on ``shown`` and ``about`` alone."""
     groups: defaultdict[Shown, bytes] = defaultdict(bytes)
     for digest, entry in shown.items():
         groups[entry] += bytes.fromhex(digest)

@@ -92,11 +92,7 @@ def is_genuine(signed: SignedReview, key: bytes) -> bool:
 
 
 def approvals_of_reviews(run: EnvironmentRun, written: Sequence[object]) -> ReviewApprovals:
-    """Read the approvals in these entries of the param ``reviews``. No entry fails the run: a sentence says why not.
-
-    Args:
-        written: JSON values of ``SignedReview``.
-    """
+    """Read the approvals in these entries of the param ``reviews``. No entry fails the run: a sentence says why not."""
     if not written:
         return ReviewApprovals()
     reviews, problems = list[SignedReview](), list[str]()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -131,17 +132,14 @@ class Trigger:
         deadline, version = time.monotonic() + self.for_commit_s, None
         self.progress(f"{dag_id}: waiting until Airflow has commit {merge_commit[:12]}")
         while time.monotonic() < deadline:
-            try:
+            with suppress(NoSuchInAirflowError):  # the merge may bring the environment, and with it the DAG
                 version = self.airflow.bundle_version(dag_id)
-            except NoSuchInAirflowError:  # the merge may bring the environment, and with it the DAG
-                self.sleep(POLL_S)
-                continue
-            # A folder without versions: the run itself waits for the commit. A version of another repository, which
-            # not even origin has: that repository has the DAGs alone.
-            if version is None or (contains := self._contains(version, merge_commit)) is None:
-                return merge_commit
-            if contains:
-                return version
+                # A folder without versions: the run itself waits for the commit. A version of another repository, which
+                # not even origin has: that repository has the DAGs alone.
+                if version is None or (contains := self._contains(version, merge_commit)) is None:
+                    return merge_commit
+                if contains:
+                    return version
             self.sleep(POLL_S)
         has = f"has commit {version[:12]}, which does not contain {merge_commit[:12]}" if version else "has no such DAG"
         raise AirflowError(
@@ -225,12 +223,11 @@ def _airflow() -> AirflowClient:
         raise UsageError(f"{AIRFLOW_URL} is not set: the address of Airflow's API server, https://airflow.example.com")
     if not all(text.isascii() and text.isprintable() and " " not in text for text in (token, user)):
         raise UsageError(f"{AIRFLOW_TOKEN} or {AIRFLOW_USER} has characters that none has: copy it again")
-    if token:
-        return AirflowClient(url, token=token, through_proxies=True, patience_s=AIRFLOW_PATIENCE_S)
-    if not (user and password):
+    if not token and not (user and password):
         raise UsageError(f"{AIRFLOW_TOKEN} is not set, and neither are {AIRFLOW_USER} and {AIRFLOW_PASSWORD}")
-    client = AirflowClient(url, user, password, through_proxies=True, patience_s=AIRFLOW_PATIENCE_S)
-    client.sign_in()
+    client = AirflowClient(url, user, password, token=token, through_proxies=True, patience_s=AIRFLOW_PATIENCE_S)
+    if not token:
+        client.sign_in()
     return client
 
 

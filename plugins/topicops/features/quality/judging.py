@@ -11,7 +11,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from topicops.edges.home.audit_files import created_topics
+from topicops.edges.home.audit_files import logged_topics
 from topicops.edges.home.memories import IDENTITIES
 from topicops.features.quality.rules import Afterwards, RowKind, Rule, cluster_row, deletion_rows, inputs_row, rules_of
 from topicops.flow.runs.kept import keep_facts, load_snapshot, load_specs, note_reading, snapshot_into
@@ -123,7 +123,7 @@ def _after(run: EnvironmentRun) -> QualityReport:
         unmanaged_percent=environment.spec.limits.unmanaged_percent,
         deleted={o.topic for o in read_outcomes(run, DELETES) if o.status is OutcomeStatus.DONE},
         known_identities=known_before,
-        own_topic_identities=created_topics(audit_folder(run.home), run.environment, new),
+        own_topic_identities=logged_topics(audit_folder(run.home), run.environment, new, "create"),
         differences=differences,
     )
     first = replace(run.read_live(), broker_defaults=live.broker_defaults, releases=live.releases)

@@ -26,7 +26,6 @@ from topicops.flow.runs.run import ENVIRONMENT_FILE, TABLES_FILE, EnvironmentRun
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError
 from topicops.model.json_types import FormatVersion
-from topicops.model.plans.plan import Plan
 from topicops.model.printable import plural
 from topicops.model.runs.results import QUIET_FILE, QualityReport, Quiet, quality_file
 from topicops.model.specs.desired import Desired
@@ -101,7 +100,11 @@ def look_for_quiet(run: EnvironmentRun, *, mode: str, full_because: str = "") ->
             run.store.write_value(LAST_GOOD_FILE, good)
         memory.remove()
         return None
-    quiet = quiet_after(good, every=_every(run), commit=_desired(run).commit)
+    full_check_at = min(filter(None, (good.checked_at + _every(run), good.holds_until)))
+    sentence = (
+        f"Nothing differs from run {good.run}, which was good; the next full check is due at {_clock(full_check_at)}."
+    )
+    quiet = Quiet(sentence=sentence, run=good.run, full_check_at=full_check_at, commit=_desired(run).commit)
     run.store.write_value(QUIET_FILE, quiet)
     run.progress(quiet.sentence)
     run.known_tables().remove_all()
@@ -134,13 +137,6 @@ def _why_full_by_time(good: GoodRun, *, at: datetime, every: timedelta) -> str:
     if good.holds_until is not None and good.holds_until <= at:
         return f"a pause ended at {_clock(good.holds_until)}"
     return ""
-
-
-def quiet_after(good: GoodRun, *, every: timedelta, commit: str | None) -> Quiet:
-    full_check_at = min(filter(None, (good.checked_at + every, good.holds_until)))
-    due = f"the next full check is due at {_clock(full_check_at)}"
-    sentence = f"Nothing differs from run {good.run}, which was good; {due}."
-    return Quiet(sentence=sentence, run=good.run, full_check_at=full_check_at, commit=commit)
 
 
 def judged_by(run: EnvironmentRun) -> str:
@@ -218,18 +214,14 @@ def _good_run(run: EnvironmentRun, report: RunReport) -> GoodRun | None:
         checked_at = run.store.read_value(LAST_GOOD_FILE, GoodRun).checked_at
     if state.cluster is None:
         return None
+    pauses = [paused.until for paused in report.plan.change_set.paused if paused.until]
     return GoodRun(
         run=run.name,
         state=state,
         has_empty_plan=not report.plan.changes and state.cluster == first_cluster,
         checked_at=checked_at,
-        holds_until=first_turn(report.plan),
+        holds_until=min(map(datetime.fromisoformat, pauses), default=None),
     )
-
-
-def first_turn(plan: Plan) -> datetime | None:
-    """Say when the first pause ends that keeps a change from being planned, UTC."""
-    return min((datetime.fromisoformat(p.until) for p in plan.change_set.paused if p.until), default=None)
 
 
 def _open_matters(run: EnvironmentRun) -> Iterator[str]:

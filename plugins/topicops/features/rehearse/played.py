@@ -243,18 +243,10 @@ def _with_skew(
 
 
 def _topic(live: ClusterSnapshot, after: ClusterSnapshot, name: str, brokers: Collection[int]) -> RehearsedTopic:
-    topic = after.topics.get(name)
-    is_deleting = name in after.deleting
-    if topic is None or is_deleting:
-        return RehearsedTopic(topic=name, is_deleting=is_deleting, partitions=())
-    earlier = live.topics.get(name)
-    return RehearsedTopic(
-        topic=name,
-        is_deleting=False,
-        partitions=tuple(
-            _partition(live, earlier, p, kind, fate_of(kind, brokers)) for p, kind in sorted(kinds_of(after, topic))
-        ),
-    )
+    topic, earlier, is_deleting = after.topics.get(name), live.topics.get(name), name in after.deleting
+    kinds = sorted(kinds_of(after, topic)) if topic and not is_deleting else []
+    partitions = tuple(_partition(live, earlier, p, kind, fate_of(kind, brokers)) for p, kind in kinds)
+    return RehearsedTopic(topic=name, is_deleting=is_deleting, partitions=partitions)
 
 
 def _partition(live: ClusterSnapshot, earlier: LiveTopic | None, p: int, kind: Kind, fate: Fate) -> RehearsedPartition:

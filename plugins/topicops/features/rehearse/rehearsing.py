@@ -18,12 +18,7 @@ from topicops.steps.specs.needed import no_topic
 
 
 def rehearse_plan(
-    run: EnvironmentRun,
-    plan: Plan | None,
-    *,
-    brokers: Sequence[int] = (),
-    racks: Sequence[str] = (),
-    step: int | None = None,
+    run: EnvironmentRun, plan: Plan | None, *, brokers: Sequence[int], racks: Sequence[str], step: int | None
 ) -> Rehearsal:
     """Play the changes of a plan that run or are held, and lose these brokers and all brokers of these racks.
 

@@ -126,13 +126,10 @@ class AirflowClient:
     def follow(
         self, dag_id: str, run_id: str, *, timeout_s: float, each_time: Callable[[], None] = lambda: None
     ) -> Iterator[TaskState]:
-        """Yield each task when it ends, until the run has ended.
+        """Yield each task when it ends, until the run has ended. Raises ``AirflowError`` if it has not in time.
 
         Args:
             each_time: Called before each look at the run; what it raises ends the wait.
-
-        Raises:
-            AirflowError: The run has not ended in time.
         """
         deadline = time.monotonic() + timeout_s
         seen: set[str] = set()

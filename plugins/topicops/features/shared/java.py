@@ -25,11 +25,7 @@ _log = logging.getLogger(__name__)
 
 
 def find_java(environ: Mapping[str, str] = os.environ) -> Path:
-    """Return the first Java 17 or 21 of ``JAVA_HOME`` and ``PATH``.
-
-    Raises:
-        LocalClusterError: There is none; one line names what was found and what to install.
-    """
+    """Return the first Java 17 or 21 of ``JAVA_HOME`` and ``PATH``. Raises ``LocalClusterError`` if there is none."""
     refused = []
     for candidate in _java_candidates(environ):
         version = java_version(candidate)

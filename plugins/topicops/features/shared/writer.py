@@ -11,7 +11,7 @@ from topicops.edges.durable_files import create_atomically, write_atomically
 from topicops.edges.specs.open_files import ReadingError, kind_and_stem, room_of
 from topicops.edges.specs.reader import read_document
 from topicops.model.errors import SpecError, SpecFileError
-from topicops.model.specs.document import Document, Node
+from topicops.model.specs.document import Document, Node, Tree
 
 
 def shown(path: Path) -> str:
@@ -25,6 +25,12 @@ def document_of(topics: Path, below: str, text: str) -> Document:
     file = shown(path)
     kind, stem = kind_and_stem(below.split("/")[:-1], path.name)
     return Document(file=file, kind=kind, stem=stem, root=root_of(text, file, room=room_of(kind)))
+
+
+def tree_with(tree: Tree, *documents: Document) -> Tree:
+    """Return a tree of these files and the others; each replaces the one of the same name. It has no ``problems``."""
+    by_file = {document.file: document for document in (*tree.documents, *documents)}
+    return Tree(documents=tuple(by_file[file] for file in sorted(by_file)), files=len(by_file))
 
 
 def root_of(text: str, file: str, *, room: int) -> Node:

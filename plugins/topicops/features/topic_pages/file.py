@@ -107,7 +107,6 @@ class TopicIndex:
         return cls(home / "topic-index" / f"{name_on_disk(environment)}.sqlite")
 
     def write(self, head: IndexHead, topics: Iterable[IndexedTopic]) -> None:
-        """Replace the index."""
         temporary = self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}")
         with self._errors("cannot be written"):
             try:
@@ -142,8 +141,7 @@ class TopicIndex:
     def page(self, wanted: TopicsWanted, later: Mapping[str, OutcomeStatus] = NONE_LATER) -> TopicsPage:
         """Read the topics that are wanted, in order, and count those of each state and owner.
 
-        Args:
-            later: Topics of which a change was sent after the reading: their states are not known any more.
+        The states of topics that were changed ``later``, after the reading, are not known any more.
         """
         where, values = _where(wanted)
         with self._open(later) as connection:
@@ -270,7 +268,6 @@ def _where(wanted: TopicsWanted) -> tuple[str, Sequence[object]]:
 
 
 def _shares(connection: sqlite3.Connection, ids: Sequence[int]) -> Mapping[int, Mapping[int, BrokerShare]]:
-    """Read the shares of these topics, by topic and broker."""
     rows = connection.execute(
         "SELECT topic, broker, replicas, leaders, missing FROM known_shares "  # noqa: S608
         f"WHERE topic IN ({','.join('?' * len(ids))})",

@@ -173,9 +173,7 @@ def indexed_topics(
 ) -> Iterator[IndexedTopic]:
     """Yield each topic that is live or described, by name. A tombstone whose topic is gone is left out.
 
-    Args:
-        planned: What the plan has about a topic, by name.
-        left_out: Topics whose files have errors: described, and not known how.
+    The topics that are ``left_out`` are described in files with errors: it is not known how.
     """
     names = sorted({*live.topics, *desired})
     for start in range(0, len(names), TOPICS_AT_ONCE):
@@ -196,13 +194,7 @@ def planned_changes(
     outcomes: Mapping[str, Outcome] = MappingProxyType({}),
     rejected: Mapping[str, str] = MappingProxyType({}),
 ) -> Mapping[str, Sequence[PlannedChange]]:
-    """Give what a plan has about each topic.
-
-    Args:
-        run: Run with the plan, as ``<DAG>/<run id>``.
-        outcomes: What came of the changes that a task has processed, by digest.
-        rejected: Who rejected a held change, as a sentence, by digest.
-    """
+    """Give what a plan has about each topic, by the outcomes so far and who rejected what, as a sentence, by digest."""
     found: dict[str, list[PlannedChange]] = defaultdict(list)
     for gated in plan.changes if plan else ():
         outcome = outcomes.get(gated.digest)

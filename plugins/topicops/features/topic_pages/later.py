@@ -52,11 +52,7 @@ def known_clusters(home: Path) -> Mapping[str, str | None]:
 def later_changes(home: Path, head: IndexHead, clusters: Mapping[str, str | None]) -> tuple[LaterRun, ...]:
     """Find each run that sent something to the cluster of this index after it was read, oldest first.
 
-    Args:
-        clusters: As ``known_clusters`` gives them.
-
-    Raises:
-        ArtifactError: An audit log or a journal cannot be read, so nobody can say.
+    Raises ``ArtifactError`` where an audit log or a journal cannot be read, so that nobody can say.
     """
     found: dict[str, LaterRun] = {}
     for environment, cluster_id in clusters.items():

@@ -148,8 +148,6 @@ class TopicsWanted:
 
 
 class ListedRow(NamedTuple):
-    """One row of the list."""
-
     name: str
     words: tuple[Word, ...]
     partitions: int
@@ -165,8 +163,6 @@ class ListedRow(NamedTuple):
 
 
 class TopicsPage(NamedTuple):
-    """Some of the topics that are wanted."""
-
     topics: int
     """Number of topics in the index."""
     found: int

@@ -165,7 +165,7 @@ def _take_back_configs(past: PastTopic, desired: DesiredTopic | None, files: Spe
         return
     edited, edits = text, []
     for name, before in sorted(past.configs_before.items()):
-        now, after, written = desired.configs.get(name), past.configs_after.get(name), _written(name, before)
+        now, after, written = desired.configs.get(name), past.configs_after.get(name), _line(name, before)
         new = with_config(files.root(document, edited), edited, name, before)
         if name in desired.configs and now == before:
             found.pass_over(past.topic, f"its file asks for {written} already")
@@ -207,7 +207,7 @@ def _refusal(edit: FileEdit, past: PastTopic, after: Validated) -> str:
         return f"{tried}: the file would not ask for the topic in this environment"
     for name, before in past.configs_before.items():
         if any(text.startswith(f"{name}: ") for text in edit.edits) and topic.configs.get(name) != before:
-            return f"{name} comes from {topic.location_of(f'configs.{name}')}: write {_written(name, before)} there"
+            return f"{name} comes from {topic.location_of(f'configs.{name}')}: write {_line(name, before)} there"
     return ""
 
 
@@ -231,10 +231,6 @@ def _shared_files(edits: Sequence[FileEdit], files: SpecFiles) -> Iterator[str]:
         also = sorted(others & {str(name) for name in named} if isinstance(named, list) else others)
         if also:
             yield f"{edit.file} is also used by {', '.join(also)}: the next plan there changes the topic as well"
-
-
-def _written(name: str, value: str | None) -> str:
-    return f"{name}: {written_value(name, value)}"
 
 
 def _shown(name: str, value: str | None) -> str:

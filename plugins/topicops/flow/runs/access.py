@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from topicops.edges.connections.client_properties import has_readable_password
 from topicops.edges.connections.lookup import Role, kafka_properties, place_of_kafka, zookeeper_address
+from topicops.edges.home.file_lease import FileLease, NoLease, lease_files
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.codes import Code
 from topicops.model.errors import ClusterError, ClusterUnreachableError, UnsupportedTargetError, UsageError
@@ -74,10 +75,9 @@ class Access:
         return zookeeper_address(self.environment, self.connections)
 
     def kafka(self, role: Role) -> dict[str, str]:
-        """Client properties of one role, which both clients take. No broker is asked anything.
+        """Client properties of one role. Asks no broker.
 
-        Raises:
-            UsageError: The connection is not known, or one of the two clients cannot use it.
+        Raises ``UsageError`` where the connection is not known, or one of the two clients cannot use it.
         """
         from topicops.edges.kafka.clients.confluent import require_clients
 
@@ -228,20 +228,10 @@ def zookeeper_lease(
 
 
 def file_lease(access: Access, cluster_id: str, operation: str, lock_timeout_s: float) -> AbstractContextManager[Lease]:
-    from topicops.edges.home.file_lease import FileLease, lease_files
-
     files = lease_files(access.home, cluster_id)
     return FileLease(
         files, run=access.run, operation=operation, lock_timeout_s=lock_timeout_s, interrupted=access.interrupted
     )
-
-
-def no_lease(
-    _access: Access, _cluster_id: str, _operation: str, _lock_timeout_s: float
-) -> AbstractContextManager[Lease]:
-    from topicops.edges.home.file_lease import NoLease
-
-    return NoLease()
 
 
 READERS: Mapping[str, Callable[[Access], AbstractContextManager[LiveReader]]] = {
@@ -252,7 +242,7 @@ READERS: Mapping[str, Callable[[Access], AbstractContextManager[LiveReader]]] = 
 LEASES: Mapping[str, Callable[[Access, str, str, float], AbstractContextManager[Lease]]] = {
     "zookeeper": zookeeper_lease,
     "file": file_lease,
-    "none": no_lease,
+    "none": lambda *_: NoLease(),
 }
 """The function that opens each word of ``model.choices.LEASES``; takes cluster id, operation and seconds to wait."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from topicops.edges.home.audit_files import audited_environments, deleted_topics, past_deletes
+from topicops.edges.home.audit_files import audited_environments, logged_topics, past_deletes
 from topicops.edges.home.memories import SeenTopics, mark_of, read_mark, topic_count
 from topicops.flow.runs.run import audit_folder
 from topicops.model.cluster.snapshot import ClusterSnapshot, LastSeen, PastDelete
@@ -157,7 +157,7 @@ def known_past_deletes(home: Path, environment: str, topics: Collection[str]) ->
 def _lost(home: Path, missing: Mapping[str, LastSeen], desired: Desired) -> Mapping[str, LastSeen]:
     folder, identities = audit_folder(home), {seen.identity for seen in missing.values()}
     logs = audited_environments(folder) if missing else ()
-    deleted = {found for name in logs for found in deleted_topics(folder, name, identities)}
+    deleted = {found for name in logs for found in logged_topics(folder, name, identities, "delete")}
     return lost_topics(missing, desired, deleted=deleted)
 
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from topicops.edges.home.artifacts import prune_runs
 from topicops.edges.home.audit_files import audited_environments, last_line_number
@@ -56,8 +56,6 @@ from topicops.model.specs.environment import Environment
 
 if TYPE_CHECKING:
     from topicops.edges.tables.table_folder import TableFolder
-
-T = TypeVar("T")
 
 PRUNED_EVERY = timedelta(hours=1)
 _PRUNED = ".pruned"
@@ -133,7 +131,7 @@ def load_snapshot(run: Run) -> Snapshot:
 
 def load_reading(run: Run) -> Reading | None:
     """Return None if the run has read no cluster."""
-    return run.store.read_value(READING_FILE, Reading) if run.store.has(READING_FILE) else None
+    return run.store.read_if_there(READING_FILE, Reading)
 
 
 def keep_comparison(run: Run, comparison: Comparison) -> Path:
@@ -158,8 +156,7 @@ def keep_facts(run: Run, when: FactsWhen, facts: Facts, tables: TableFolder | No
 
 def load_facts(run: Run, when: FactsWhen) -> Facts | None:
     """Return None if they were not counted in this run."""
-    name = facts_file(when)
-    return run.store.read_value(name, Facts) if run.store.has(name) else None
+    return run.store.read_if_there(facts_file(when), Facts)
 
 
 def keep_changes(run: Run, change_set: ChangeSet) -> Path:
@@ -189,31 +186,27 @@ def load_results(run: Run) -> RunResults:
         plan=run.read_plan() if run.store.has(PLAN_FILE) else None,
         outcomes=outcomes_so_far(run),
         has_applied=any(run.store.has(outcomes_file(action)) for action in ACTIONS),
-        checks=_loaded(run, CHECKS_FILE, tuple[Check, ...]) or (),
-        quality_before=_loaded(run, quality_file("before"), QualityReport),
-        quality_after=_loaded(run, quality_file("after"), QualityReport),
+        checks=run.store.read_if_there(CHECKS_FILE, tuple[Check, ...]) or (),
+        quality_before=run.store.read_if_there(quality_file("before"), QualityReport),
+        quality_after=run.store.read_if_there(quality_file("after"), QualityReport),
         facts_before=before,
         facts_after=after,
         notes=notes_of(run),
         rejected=left_out(run),
-        diagnostics=_loaded(run, DIAGNOSTICS_FILE, tuple[Diagnostic, ...]) or (),
+        diagnostics=run.store.read_if_there(DIAGNOSTICS_FILE, tuple[Diagnostic, ...]) or (),
         is_answer=run.store.has(ANSWER),
     )
 
 
 def load_all_results(run: Run) -> RunResults:
     """Load as ``load_results``, with what the run has compared."""
-    desired = _loaded(run, DESIRED_FILE, Desired)  # its topics may be in a table, which is not read
+    desired = run.store.read_if_there(DESIRED_FILE, Desired)  # its topics may be in a table, which is not read
     return replace(
         load_results(run),
-        environment=_loaded(run, ENVIRONMENT_FILE, Environment),
+        environment=run.store.read_if_there(ENVIRONMENT_FILE, Environment),
         left_out=frozenset(desired.left_out) if desired else frozenset(),
-        delta=_loaded(run, DELTA_FILE, Delta),
+        delta=run.store.read_if_there(DELTA_FILE, Delta),
     )
-
-
-def _loaded(run: Run, name: str, kind: type[T]) -> T | None:
-    return run.store.read_value(name, kind) if run.store.has(name) else None
 
 
 def live_snapshot(tables: TableFolder | None, reader: LiveReader, release: Release, *, states: bool) -> ClusterSnapshot:
@@ -241,7 +234,7 @@ def note_reading(run: Run, home: Path, when: FactsWhen) -> None:
 
 def reading_marks(run: Run, when: FactsWhen) -> Mapping[str, int]:
     """Read what ``note_reading`` left; empty if it left nothing: then each change counts as later."""
-    return run.store.read_value(_marks_file(when), dict[str, int]) if run.store.has(_marks_file(when)) else {}
+    return run.store.read_if_there(_marks_file(when), dict[str, int]) or {}
 
 
 def audit_marks(home: Path) -> Mapping[str, int]:

@@ -139,8 +139,7 @@ def write_verified(run: EnvironmentRun, commit: str) -> None:
 def waits_for(home: Path, environment: Environment, topics: Path, commit: str | None) -> Iterator[str]:
     """Yield a reason for each environment of ``policy.after`` that was not last verified at this commit.
 
-    Raises:
-        ArtifactError: What was verified cannot be read.
+    Raises ``ArtifactError`` where what was verified cannot be read.
     """
     place = environment.place_of("policy.after")
     for name in environment.spec.policy.after:
@@ -210,8 +209,7 @@ def unverified_of(run: EnvironmentRun) -> Unverified:
 def ask_to_stop(home: Path, environment: str, *, by: str) -> tuple[str, ...]:
     """Ask each run of the environment that has begun to send nothing more; returns those that send now, or ended so.
 
-    Raises:
-        ArtifactError: The home cannot be written, so no run hears of it.
+    Raises ``ArtifactError`` where the home cannot be written, so that no run hears of it.
     """
     STOPS.of(home, environment).write(Stop(word=secrets.token_hex(8), by=by, at=now()))
     return tuple(sorted({run for run, _ in unsettled(open_journals_folder(home, environment))}))
@@ -231,7 +229,7 @@ def stop_reason(run: EnvironmentRun, begun: Stop | None = None) -> str:
         begun: As ``note_begin`` gave it; None means that another task of the run has kept it.
     """
     try:
-        noted = begun or (run.store.read_value(NOTED_FILE, Stop) if run.store.has(NOTED_FILE) else NO_STOP)
+        noted = begun or run.store.read_if_there(NOTED_FILE, Stop) or NO_STOP
         newest = _newest_stop(run)
     except ArtifactError as error:
         return f"nobody can say whether a stop was asked for: {error}"

@@ -73,15 +73,6 @@ def write_outcomes(run: Run, actions: Collection[Action], outcomes: Sequence[Out
     return tuple(outcomes)
 
 
-def not_sent(gated: GatedChange, reason: str) -> Outcome:
-    return Outcome.of(gated, OutcomeStatus.NOT_SENT, reason)
-
-
-def as_if_done(gated: GatedChange) -> Outcome:
-    """Make an outcome for a plan that this run did not apply: verify then checks that the cluster is as planned."""
-    return Outcome.of(gated, OutcomeStatus.DONE)
-
-
 def count_planned_deletes(home: Path, live: ClusterSnapshot, to_run: Sequence[GatedChange]) -> None:
     """Lower the topic count before the deletes, so that a process that dies right after one calls no world shrunken."""
     going = {gated.change.topic for gated in to_run if gated.change.action == "delete"} & live.topics.keys()

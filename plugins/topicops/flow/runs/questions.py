@@ -109,10 +109,8 @@ def asked_set(
 
 def recorded_set(run: Run, *, run_after: datetime) -> AskedSet | None:
     """Return the set that this run asks about; None before its first ``load``."""
-    if not run.store.has(ASKED_SET):
-        return None
-    recorded = run.store.read_value(ASKED_SET, AskedSet)
-    return recorded if recorded.run_after == run_after else None
+    recorded = run.store.read_if_there(ASKED_SET, AskedSet)
+    return recorded if recorded and recorded.run_after == run_after else None
 
 
 def write_question(run: Run, plan: Plan, text: str, *, rejected_before: Collection[str] = ()) -> Question:
@@ -137,7 +135,7 @@ def withdraw_question(run: Run) -> None:
 
 
 def read_question(run: Run) -> Question | None:
-    return run.store.read_value(QUESTION, Question) if run.store.has(QUESTION) else None
+    return run.store.read_if_there(QUESTION, Question)
 
 
 def write_answer(run: Run, answer: Answer) -> None:
@@ -146,7 +144,7 @@ def write_answer(run: Run, answer: Answer) -> None:
 
 def read_answer(run: Run) -> Answer | None:
     """Return the answer, or the question that waits for one; None means that nothing was asked."""
-    return run.store.read_value(ANSWER, Answer) if run.store.has(ANSWER) else None
+    return run.store.read_if_there(ANSWER, Answer)
 
 
 def decision_of(question: Question, answer: Answer) -> Decision:

@@ -241,7 +241,7 @@ def note(run: Run, sentences: Iterable[str]) -> None:
 
 
 def notes_of(run: Run) -> tuple[str, ...]:
-    return run.store.read_value(NOTES_FILE, tuple[str, ...]) if run.store.has(NOTES_FILE) else ()
+    return run.store.read_if_there(NOTES_FILE, tuple[str, ...]) or ()
 
 
 def safety_notes(environment: Environment) -> Iterator[str]:
@@ -261,8 +261,7 @@ def safety_notes(environment: Environment) -> Iterator[str]:
 def read_environment(run: EnvironmentRun) -> Environment:
     """Return the environment as ``validate`` found it, so that a run judges by one; else as files have it now.
 
-    Raises:
-        SpecError: With every problem of every file.
+    Raises ``SpecError`` with every problem of every file.
     """
     if run.store.has(ENVIRONMENT_FILE):
         return run.store.read_value(ENVIRONMENT_FILE, Environment)

@@ -88,10 +88,6 @@ class CreateTopic(PlannedChange):
     assignment: Assignment
     configs: Mapping[str, str] = field(default_factory=dict)
 
-    @property
-    def new_replicas(self) -> int:
-        return sum(len(replicas) for replicas in self.assignment.values())
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpandTopic(PlannedChange):
@@ -104,10 +100,6 @@ class ExpandTopic(PlannedChange):
     """The total after the change, which is what Kafka's request carries."""
     assignment: Assignment
     """Rows of the new partitions only."""
-
-    @property
-    def new_replicas(self) -> int:
-        return sum(len(replicas) for replicas in self.assignment.values())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

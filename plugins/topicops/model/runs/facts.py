@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from typing import Literal, NamedTuple
 
 from topicops.model.choices import Source
@@ -160,11 +160,7 @@ def partition_rows(live: ClusterSnapshot) -> list[PartitionRow]:
 
     Raises ``ValueError``: The snapshot has no partition states.
     """
-
-    @cache  # many partitions share few sets of replicas
-    def spread(replicas: tuple[int, ...]) -> _Spread:
-        return _spread(live, replicas)
-
+    spread = cache(partial(_spread, live))  # many partitions share few sets of replicas
     staying = (topic for name, topic in live.topics.items() if name not in live.deleting)
     return [row for topic in staying for row in _rows_of_topic(live, topic, spread)]
 

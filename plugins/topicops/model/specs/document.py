@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from topicops.model.specs.diagnostics import Diagnostic, Location
+from topicops.model.specs.diagnostics import Diagnostic
 
 FileKind = Literal["Topic", "Profile", "Environment", "Exceptions", "Owners"]
 
@@ -79,9 +79,6 @@ class Document(msgspec.Struct, frozen=True, gc=False, kw_only=True):
     """The file's name without extension; ``metadata.name`` must be the same."""
     root: Node | None
     """Root node; None means that the file could not be read, and the tree's problems say why."""
-
-    def location(self, span: Span) -> Location:
-        return Location(self.file, span.line, span.column)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

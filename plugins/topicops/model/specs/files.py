@@ -9,7 +9,7 @@ import types
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 from typing import Annotated, Literal, NamedTuple, Union, get_args, get_origin
 
 from annotated_types import Ge, Le
@@ -175,19 +175,16 @@ class IntegerKind:
     highest: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class BooleanKind:
-    pass
+class PlainKind(Enum):
+    """A kind of which there is no more to say."""
 
-
-@dataclass(frozen=True, slots=True)
-class TimeKind:
-    pass
-
-
-@dataclass(frozen=True, slots=True)
-class DurationKind:
-    pass
+    BOOLEAN = auto()
+    TIME = auto()
+    DURATION = auto()
+    CONFIGS = auto()
+    """Kafka's topic configs by name; a value may be null."""
+    AS_WRITTEN = auto()
+    """More than one form is allowed: a rule of its own reads the node."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,26 +201,13 @@ class EntriesKind:
 
 
 @dataclass(frozen=True, slots=True)
-class ConfigsKind:
-    """Kafka's topic configs by name; a value may be null."""
-
-
-@dataclass(frozen=True, slots=True)
 class ModelKind:
     """A mapping with the fields of ``model``."""
 
     model: type[Written]
 
 
-@dataclass(frozen=True, slots=True)
-class AsWrittenKind:
-    """More than one form is allowed: a rule of its own reads the node."""
-
-
-Kind = (
-    TextKind | WordKind | IntegerKind | BooleanKind | TimeKind | DurationKind
-    | ListKind | EntriesKind | ConfigsKind | ModelKind | AsWrittenKind
-)  # fmt: skip
+Kind = TextKind | WordKind | IntegerKind | PlainKind | ListKind | EntriesKind | ModelKind
 
 
 class FieldKind(NamedTuple):
@@ -247,11 +231,11 @@ def _kind_of(annotation: object, limits: Sequence[object] = ()) -> Kind:
     """Return the kind; ``limits`` are what the model says besides the type; null is left out of the kind."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if any(isinstance(limit, AsWritten) for limit in limits):
-        return AsWrittenKind()
+        return PlainKind.AS_WRITTEN
     if choice := next((limit for limit in limits if isinstance(limit, OneOf)), None):
         return WordKind(choice.words)
     if annotation == Configs:
-        return ConfigsKind()
+        return PlainKind.CONFIGS
     if origin is Annotated:
         return _kind_of(arguments[0], (*limits, *arguments[1:]))
     if origin in (Union, types.UnionType):
@@ -267,7 +251,7 @@ def _kind_of(annotation: object, limits: Sequence[object] = ()) -> Kind:
 
 
 def _kind_of_class(annotation: object, limits: Sequence[object]) -> Kind:
-    simple: Mapping[object, Kind] = {bool: BooleanKind(), datetime: TimeKind(), timedelta: DurationKind()}
+    simple: Mapping[object, Kind] = {bool: PlainKind.BOOLEAN, datetime: PlainKind.TIME, timedelta: PlainKind.DURATION}
     if annotation in simple:
         return simple[annotation]
     if annotation is int:

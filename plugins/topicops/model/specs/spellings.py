@@ -15,14 +15,6 @@ _DECIMAL = re.compile(r"([+-]?)([0-9][0-9_]*)([A-Za-z]*)")
 _NUMBER_AND_UNIT = re.compile(r"\s*([0-9]+)\s*([A-Za-z]+)\s*")
 _LOCAL_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
 
-_TRUTH: Mapping[str, str] = {
-    "yes": "true",
-    "on": "true",
-    "true": "true",
-    "no": "false",
-    "off": "false",
-    "false": "false",
-}
 _UNIT_WORDS: Mapping[Unit, Mapping[str, str]] = {
     "ms": {
         "ms": "ms", "msec": "ms", "msecs": "ms", "millis": "ms", "millisecond": "ms", "milliseconds": "ms",
@@ -43,11 +35,6 @@ def plain_number(text: str) -> str | None:
         return None
     sign, digits, unit = found.groups()
     return f"{'-' if sign == '-' else ''}{digits.replace('_', '').lstrip('0') or '0'}{unit}"
-
-
-def boolean_word(text: str) -> str | None:
-    """Return ``true`` or ``false`` for the words of YAML 1.1."""
-    return _TRUTH.get(text.strip().lower())
 
 
 def known_unit(text: str, unit: Unit) -> str | None:

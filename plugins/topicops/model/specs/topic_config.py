@@ -267,12 +267,22 @@ def typed_written(config: TopicConfig, text: str) -> ConfigValue:
     return typed(config, _without_unit(config, _java_trim(text)) if config.is_whole_number else text)
 
 
+@lru_cache(_VALUES_KEPT)
 def canonical(name: str, text: str) -> str:
     """Return the one spelling of the value of ``text``: equal exactly when a broker treats two values alike.
 
     Raises: ConfigValueError, as ``parse``.
     """
-    return _canonical(name, text)
+    value = parse(name, text)
+    if isinstance(value, bool):
+        return str(value).lower()
+    if name == "cleanup.policy" and isinstance(value, tuple):
+        return ",".join(sorted(set(value)))  # the log asks only whether a word is in it
+    if isinstance(value, tuple):
+        return ",".join(value)
+    if isinstance(value, float):
+        return _java_text(value + 0.0)  # minus nought is nought
+    return str(value)
 
 
 def canonical_written(name: str, text: str) -> str:
@@ -419,20 +429,6 @@ def _hexadecimal(text: str) -> float:
         return float.fromhex(text)
     except OverflowError:  # Java makes it infinite
         return float("-inf" if text.startswith("-") else "inf")
-
-
-@lru_cache(_VALUES_KEPT)
-def _canonical(name: str, text: str) -> str:
-    value = parse(name, text)
-    if isinstance(value, bool):
-        return str(value).lower()
-    if name == "cleanup.policy" and isinstance(value, tuple):
-        return ",".join(sorted(set(value)))  # the log asks only whether a word is in it
-    if isinstance(value, tuple):
-        return ",".join(value)
-    if isinstance(value, float):
-        return _java_text(value + 0.0)  # minus nought is nought
-    return str(value)
 
 
 def _java_text(value: float) -> str:

@@ -54,8 +54,8 @@ def dags_of(topics: Path) -> dict[str, DAG]:
         problems += gone(named, topics)
         scheduled = {dag.dag_id for dag in dags if dag.schedule is not None}
         problems += silent(name for name in named if f"topic_pipeline_{name}" in scheduled)
-    if dag_id in (None, PROBLEMS_ID) and problems:
-        dags.append(problems_dag(problems))
+        if problems:
+            dags.append(problems_dag(problems))
     if dag_id is None:
         count_ages(named)
     return {dag.dag_id: dag for dag in dags}
@@ -121,9 +121,6 @@ def silent(environments: Iterable[str]) -> Iterator[str]:
     """Yield a sentence for each that had a good run and has none any more. Raises ``UsageError``.
 
     The age is that of a file, because a DAG file is parsed every half minute: to read it would take imports.
-
-    Args:
-        environments: Those whose pipeline has a schedule.
     """
     within, home = duration_of("TOPICOPS_GOOD_RUN_WITHIN", "3d"), os.environ.get("TOPICOPS_HOME")
     if not within or not home:
@@ -144,12 +141,7 @@ def silent(environments: Iterable[str]) -> Iterator[str]:
 
 
 def gone(environments: Collection[str], topics: Path) -> Iterator[str]:
-    """Yield a sentence for each whose good runs came from these files, and which has no file any more.
-
-    Args:
-        environments: Those that have a file.
-        topics: The folder of topics.
-    """
+    """Yield a sentence for each environment whose good runs came from these topics, and which has no file any more."""
     if not (home := os.environ.get("TOPICOPS_HOME")):
         return
     for path in sorted(Path(home, "newest-good").glob("*.json")):

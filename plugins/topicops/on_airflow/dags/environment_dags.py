@@ -71,8 +71,6 @@ Asks one person about one set of held changes of `{environment}`. Approve sends 
 holds; Reject, or no answer in time, sends nothing. `{pipeline}` starts it, once for each set.
 """
 
-_ALL_BUT_BACKFILL = frozenset(set(DagRunType) - {DagRunType.BACKFILL})
-"""A backfill would send the same changes once for each day of a range."""
 LOOKING_BACK = frozenset(("verify", "quality_after", "report"))
 """Steps after the changes, which run whatever happened: tried again once, so that a failure is reported soon."""
 ENVIRONMENT_NAME = re.compile(r"[A-Za-z0-9_-]{1,100}")
@@ -182,14 +180,11 @@ def environment_dags(
 def pipeline_dag(site: Site) -> DAG:
     """Return ``topic_pipeline_<environment>``: from the files to a verified cluster; never waits for a person."""
     with DAG(
-        dag_id=site.pipeline_id,
         schedule=site.options.schedule,
-        dag_display_name=f"{site.environment}: pipeline",
-        allowed_run_types=_ALL_BUT_BACKFILL,
         max_active_runs=1,
         params=pipeline_params(site.options.mode or MODES[0]),
         deadline=late_alert(site),
-        **_shared(site),
+        **_shared(site, "pipeline"),
         doc_md=PIPELINE_DOC.format(approval=site.approval_id),
     ) as dag:
         gate = _step(site, "pipeline", "gate")
@@ -209,9 +204,6 @@ def pipeline_dag(site: Site) -> DAG:
 def approval_dag(site: Site) -> DAG:
     """Return ``topic_approval_<environment>``: asks about one held set and sends what is approved."""
     with DAG(
-        dag_id=site.approval_id,
-        dag_display_name=f"{site.environment}: approval",
-        allowed_run_types=_ALL_BUT_BACKFILL,
         schedule=None,
         params={
             "digests": digests_param(
@@ -226,7 +218,7 @@ def approval_dag(site: Site) -> DAG:
             ),
         },
         disable_bundle_versioning=True,  # an answer may come hours later: the files of now count, not the run's own
-        **_shared(site),
+        **_shared(site, "approval"),
         doc_md=APPROVAL_DOC.format(environment=site.environment, pipeline=site.pipeline_id),
     ) as dag:
         load = _step(site, "approval", "load")
@@ -247,26 +239,27 @@ def approval_dag(site: Site) -> DAG:
 def drift_dag(site: Site) -> DAG:
     """Return ``topic_drift_<environment>``: the pipeline up to the plan, then a list of the differences."""
     with DAG(
-        dag_id=site.drift_id,
         schedule=site.options.drift_schedule,
-        dag_display_name=f"{site.environment}: drift",
-        allowed_run_types=_ALL_BUT_BACKFILL,
         max_active_runs=1,
         params={"only": only_param()},
-        **_shared(site),
+        **_shared(site, "drift"),
         doc_md=DRIFT_DOC.format(environment=site.environment, pipeline=site.pipeline_id),
     ) as dag:
         chain(_looking(site, "drift"), _step(site, "drift", "drift"))
     return dag
 
 
-def _shared(site: Site) -> dict[str, Any]:
-    """Give what all DAGs of an environment have in common."""
+def _shared(site: Site, kind: str) -> dict[str, Any]:
+    """Give the name of a DAG of this kind, and what all DAGs of an environment have in common."""
     options = site.options
     pool = {"pool": options.pool} if options.pool else {}
     owner = {"owner": options.owner} if options.owner else {}
     default_args = {**DEFAULT_ARGS, **owner, **pool, **options.default_args}
     return {
+        "dag_id": f"topic_{kind}_{site.environment}",
+        "dag_display_name": f"{site.environment}: {kind}",
+        # A backfill would send the same changes once for each day of a range.
+        "allowed_run_types": frozenset(set(DagRunType) - {DagRunType.BACKFILL}),
         "catchup": False,
         "is_paused_upon_creation": False,
         "default_args": default_args,
@@ -285,8 +278,6 @@ def _looking(site: Site, kind: str) -> BaseOperator:
 
 
 def _step(site: Site, kind: str, task_id: str, trigger_rule: str = "all_success", **given: Any) -> BaseOperator:
-    """Make the task of a DAG of this kind."""
-
     def run_step() -> object:
         from topicops.on_airflow.tasks.steps import STEPS
 
@@ -368,11 +359,7 @@ def late_alert(site: Site) -> DeadlineAlert | None:
 
 
 def tell_late(*, environment: str, within: str, context: Mapping[str, Any]) -> None:
-    """Tell the notifiers of the setting that this run has not ended in time.
-
-    Args:
-        context: What Airflow gives a Deadline alert: ``dag_run`` and ``deadline``, as JSON.
-    """
+    """Tell the notifiers of the setting that this run has not ended in time; Airflow gives its ``context`` as JSON."""
     from topicops.flow.runs.run import open_run
 
     dag_run = context["dag_run"]

@@ -81,8 +81,6 @@ def unneeded_of(returned: Mapping[str, object], below: Collection[str]) -> Colle
 
 
 class PlanStep(PythonOperator):
-    """A step that makes the plan."""
-
     operator_extra_links = (PlanLink(),)
 
 
@@ -93,8 +91,6 @@ class GateStep(BranchStep):
 
 
 class QualityStep(PythonOperator):
-    """A step that evaluates rules."""
-
     operator_extra_links = (QualityLink(),)
 
 

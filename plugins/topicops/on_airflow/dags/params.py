@@ -57,7 +57,16 @@ def pipeline_params(mode: str) -> dict[str, Param]:
             "Changes that may run although they need an approval: the 64 digits of each, one in a line. The Plan tab "
             "has them. Usually you answer the question in Required Actions instead.",
         ),
-        "reviews": reviews_param(),
+        "reviews": Param(
+            [],
+            type=["null", "array"],
+            title="Signed reviews",
+            section=FOR_CI,
+            items=_object({"review": _object(REVIEW_FIELDS), "signature": HEX_64}),
+            maxItems=MOST_REVIEWS,
+            description="Only for CI: reviews of a pull request, as `topicops ci trigger` signs them. "
+            "Leave it as it is.",
+        ),
     }
 
 
@@ -73,20 +82,6 @@ def only_param() -> Param:
 
 def digests_param(title: str, description: str) -> Param:
     return Param([], type=["null", "array"], items=HEX_64, title=title, section=FOR_CI, description=description)
-
-
-def reviews_param() -> Param:
-    """Entries are reviews with their signatures."""
-    review = _object(REVIEW_FIELDS)
-    return Param(
-        [],
-        type=["null", "array"],
-        title="Signed reviews",
-        section=FOR_CI,
-        items=_object({"review": review, "signature": HEX_64}),
-        maxItems=MOST_REVIEWS,
-        description="Only for CI: reviews of a pull request, as `topicops ci trigger` signs them. Leave it as it is.",
-    )
 
 
 def _object(fields: Mapping[str, object]) -> dict[str, object]:

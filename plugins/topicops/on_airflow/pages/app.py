@@ -40,11 +40,7 @@ Word = Annotated[str, Query(max_length=250)]
 
 
 def build_app(home: Callable[[], Path]) -> FastAPI:
-    """Make the app that the plugin mounts.
-
-    Args:
-        home: Gives the folder of the runs; called at each request.
-    """
+    """Make the app that the plugin mounts; each request asks ``home`` for the folder of the runs."""
     may_read_runs = Depends(requires_access_dag("GET", DagAccessEntity.RUN))
     app = FastAPI(title="topicops", docs_url=None, redoc_url=None, openapi_url=None, dependencies=[may_read_runs])
 

@@ -18,7 +18,6 @@ BELOW = "../../../"
 
 
 def page(title: str, *content: Html | None) -> str:
-    """Give the whole document."""
     return document(title, *content, static=STATIC).text
 
 
@@ -72,11 +71,7 @@ def file_link(commit_address: str, file: str, line: int, column: int | None = No
 
 
 def run_link(name: str, below: str, label: Html | None = None) -> Html:
-    """Lead to the page of a run ``<DAG>/<run id>`` in Airflow; a run of the shell has none.
-
-    Args:
-        below: What leads from the page to Airflow's own pages.
-    """
+    """Lead to the run ``<DAG>/<run id>`` by the way ``below`` to Airflow's own pages; a run of the shell has none."""
     dag_id, _, run_id = name.partition("/")
     if dag_id == "cli":
         return tag("code", name)
@@ -95,9 +90,7 @@ def with_query(path: str, words: Mapping[str, object]) -> str:
 def tiles(counts: Mapping[S, int], tones: Mapping[S, str], chosen: str, address: Callable[[str], str]) -> Html | None:
     """Show a tile for each state that occurs; it leads to what it counts, and back.
 
-    Args:
-        chosen: The state that the page is limited to.
-        address: Gives the address of the page with that state alone; with all for an empty text.
+    ``address`` gives the page with the topics or changes of one state alone, and with all for an empty text.
     """
     shown = [
         tag(
@@ -118,11 +111,7 @@ def tiles(counts: Mapping[S, int], tones: Mapping[S, str], chosen: str, address:
 
 
 def chip(label: str, address: str, *, is_set: bool | str = False, count: int | None = None) -> Html:
-    """Show a link as a word on a pill.
-
-    Args:
-        is_set: Whether it leads to what is shown; ``page`` where that is a whole page.
-    """
+    """Show a link as a word on a pill; ``is_set`` if it leads to what is shown, ``page`` if that is a whole page."""
     number = None if count is None else tag("span", f" {count:,}", cls="muted")
     return tag("a", label, number, href=address, cls="chip", aria_current=str(is_set).lower() if is_set else None)
 
@@ -134,9 +123,7 @@ def chips(name: str, shown: Iterable[Html]) -> Html:
 def filters(groups: Iterable[Html | None], *, q: str, address: str, everything: str) -> Html:
     """Show groups of chips, and a field to search in.
 
-    Args:
-        address: Address of the page without the search.
-        everything: Address of the page without any filter; empty where there is none.
+    ``address`` leads to the page without the search, ``everything`` to the page without a filter; empty if none is set.
     """
     search = tag(
         "input",

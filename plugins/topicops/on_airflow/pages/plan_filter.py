@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 from topicops.model.plans.plan import Blocked, GatedChange
@@ -36,16 +36,13 @@ class Filter:
     def lets(self, gated: GatedChange, state: str) -> bool:
         found = _words_of(gated, state)
         searched = f"{gated.change.topic} {gated.change.owner} {gated.change.location} {gated.digest}"
-        return all(not wanted or found[name] == wanted for name, wanted in self._exact()) and self._finds(searched)
+        return all(found[name] == word for name, word in self.words.items() if name != "q") and self._finds(searched)
 
     def lets_blocked(self, blocked: Blocked) -> bool:
         is_of_changes = self.action or self.risk or self.state not in ("", "blocked")
         is_owned = self.owner in ("", blocked.owner)
         searched = f"{blocked.topic} {blocked.owner} {blocked.location} {blocked.spec or ''}"
         return not is_of_changes and is_owned and self._finds(searched)
-
-    def _exact(self) -> Iterator[tuple[str, str]]:
-        return ((name, getattr(self, name)) for name in _NAMES if name != "q")
 
     def _finds(self, text: str) -> bool:
         return self.q.casefold() in text.casefold()

@@ -62,11 +62,7 @@ _EVERYTHING = Filter()
 
 
 def plan_page(model: PlanModel, chosen: Filter = _EVERYTHING) -> str:
-    """Give the whole document.
-
-    Args:
-        chosen: Which changes it shows.
-    """
+    """Give the whole document, with the changes that ``chosen`` lets through."""
     run, goes_on = model.run, None
     if run.environment:  # the script says here which task runs, while the run goes on, and reads the page again
         api = _api(run.dag_id, run.run_id)
@@ -102,28 +98,21 @@ def _parts(model: PlanModel, plan: Plan, chosen: Filter) -> list[Html | None]:
     rest = [gated for gated in found if not _went_wrong(model, gated)]
     grave = sorted((g for g in rest if is_grave(g)), key=lambda gated: -gated.change.risk.rank)
     others = [gated for gated in rest if not is_grave(gated)]
-    return [
+    count = f"{len(found):,} of {plural(len(plan.changes), 'change')} shown"
+    parts = [
         _summary(model, plan, chosen),
         _approval(model, plan, model.question),
         filter_bar(model.run.run_id, chosen, plan.changes, state),
-        tag("p", f"{len(found):,} of {plural(len(plan.changes), 'change')} shown", cls="muted", role="status")
-        if chosen.words
-        else None,
+        tag("p", count, cls="muted", role="status") if chosen.words else None,
         *_wrong(model, plan, wrong),
         _changes("Look at these first", model, plan, grave),
         _changes("Other changes" if grave or wrong else "Changes", model, plan, others),
         _blocked(plan, chosen),
-        *(
-            ()
-            if chosen.words
-            else (
-                _owners(model.facts),
-                _losses(plan),
-                _balance(plan),
-                section(also_section(plan), most=CHANGES_SHOWN),
-            )
-        ),
     ]
+    if not chosen.words:
+        parts += [_owners(model.facts), _losses(plan), _balance(plan)]
+        parts.append(section(also_section(plan), most=CHANGES_SHOWN))
+    return parts
 
 
 def _summary(model: PlanModel, plan: Plan, chosen: Filter) -> Html:
@@ -158,16 +147,10 @@ def _approval(model: PlanModel, plan: Plan, question: Question | None) -> Html |
     final = final_hold_line(plan)
     if question is None:
         return tag("p", final, cls="card warn") if final else None
-    covered = together(
-        tag("summary", "the digests that an approval covers"), tag("div", lines(question.digests), cls="replicas")
-    )
-    body = tag(
-        "section",
-        *_question_lines(model, question),
-        tag("details", covered),
-        tag("p", final) if final else None,
-        cls="card warn",
-    )
+    said = [*_question_lines(model, question)]
+    summary = tag("summary", "the digests that an approval covers")
+    digests = tag("details", summary, tag("div", lines(question.digests), cls="replicas"))
+    body = tag("section", *said, digests, tag("p", final) if final else None, cls="card warn")
     return together(tag("h2", _approval_title(plan, question)), body)
 
 

@@ -28,21 +28,19 @@ from topicops.steps.reporting.plan_wording import (
     why_final,
 )
 
-GATE_TONES = {GateWord.RUN: "good", GateWord.HELD: "warn", GateWord.SKIPPED: "bad"}
-OUTCOME_TONES = {
+APPROVED, REJECTED, BLOCKED = "approved", "rejected", "blocked"
+TONES: dict[str, str] = {
     OutcomeStatus.DONE: "good",
     OutcomeStatus.ALREADY_SO: "good",
     OutcomeStatus.REFUSED: "warn",
     OutcomeStatus.NOT_SENT: "warn",
     OutcomeStatus.FAILED: "bad",
     OutcomeStatus.UNKNOWN: "bad",
-}
-APPROVED, REJECTED, BLOCKED = "approved", "rejected", "blocked"
-TONES: dict[str, str] = {
-    **{status.value: tone for status, tone in OUTCOME_TONES.items()},
     APPROVED: "good",
     REJECTED: "bad",
-    **{word.value: tone for word, tone in GATE_TONES.items()},
+    GateWord.RUN: "good",
+    GateWord.HELD: "warn",
+    GateWord.SKIPPED: "bad",
     BLOCKED: "bad",
 }
 """Colour of each state, in the order in which the tiles show them."""
@@ -154,13 +152,12 @@ def blocked_row(blocked: Blocked) -> Html:
     return tag("tr", *(tag("td", cell) for cell in cells), id=f"blocked-{blocked.topic}")
 
 
-def diagnostic_row(found: Diagnostic, commit_address: str) -> Html:
-    cells = (
+def diagnostic_row(found: Diagnostic, commit_address: str) -> tuple[Html | str, ...]:
+    return (
         file_link(commit_address, found.file, found.line, found.column),
         together(pill(found.severity.value, "bad" if found.severity.value == "error" else "warn"), f" {found.code}"),
         together(tag("div", found.summary), tag("div", found.help, cls="muted") if found.help else None),
     )
-    return tag("tr", *(tag("td", cell) for cell in cells))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,15 +13,7 @@ from typing import TypeVar
 
 from topicops.flow.runs.kept import load_facts
 from topicops.flow.runs.memory import question_name, read_held, read_rejections
-from topicops.flow.runs.questions import (
-    ANSWER,
-    ASKED_SET,
-    QUESTION,
-    AskedSet,
-    decision_of,
-    read_answer,
-    read_question,
-)
+from topicops.flow.runs.questions import ANSWER, ASKED_SET, QUESTION, AskedSet, decision_of, read_answer, read_question
 from topicops.flow.runs.run import (
     COMMIT_ADDRESS,
     DIAGNOSTICS_FILE,
@@ -74,8 +66,6 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanModel:
-    """The Plan tab."""
-
     run: RunOf
     plan: Plan | None = None
     question: Question | None = None

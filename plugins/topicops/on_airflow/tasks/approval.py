@@ -66,11 +66,6 @@ HEADLINES: Mapping[Word, str] = {
     "none": "Not answered: nothing was sent",
 }
 """Headlines of a run that sent nothing, by its answer."""
-NOBODY_IS_ASKED = {
-    False: "nothing is held that an approval could let run",
-    True: "all that is held was rejected before; it rests until it changes",
-}
-"""Reasons to ask no one, by whether a held change rests."""
 
 
 # ---- the task ``ask`` of the pipeline ----
@@ -81,7 +76,8 @@ def to_ask(context: Context, dag_id: str) -> tuple[str, XComValue, str]:
     ti = context["ti"]
     found = ti.xcom_pull(task_ids="gate") or {}
     if not found.get("question"):
-        skip(NOBODY_IS_ASKED[bool(found.get("rests"))])
+        rest = "all that is held was rejected before; it rests until it changes"
+        skip(rest if found.get("rests") else "nothing is held that an approval could let run")
     name = question_name(found["question"], found["asked"])
     for n in range(1, HIGHEST_ASK):
         run_id = f"{name}.{n}"
@@ -173,12 +169,7 @@ def shown_by_airflow(context: Context, ours: Mapping[str, Any]) -> Shown:
 
 
 def tell_of_question(site: Site, context: Context, *, link: str, since: datetime | None = None) -> None:
-    """Tell the notifiers that a person is asked.
-
-    Args:
-        link: Address of the question.
-        since: When it was asked, if they are told again.
-    """
+    """Tell the notifiers that a person is asked; again, if ``since`` says since when."""
     with opened(site, context) as (_, run):
         if question := questions.read_question(run):
             still, asked_at = ("still ", f", since {since:%Y-%m-%d %H:%M} UTC") if since else ("", "")
@@ -189,11 +180,7 @@ def tell_of_question(site: Site, context: Context, *, link: str, since: datetime
 
 
 def look_again(site: Site, context: Context, *, link: str, since: datetime | None) -> None:
-    """Withdraw the question, and skip the task, where its set was replaced.
-
-    Args:
-        since: When it was asked, if the notifiers are to be told again that it waits.
-    """
+    """Withdraw the question, and skip the task, where its set was replaced; else tell it again if ``since`` is set."""
     try:
         with opened(site, context) as (_, run):
             question, answer = questions.read_question(run), questions.read_answer(run)
@@ -298,18 +285,13 @@ def record_answer(run: EnvironmentRun, event: Mapping[str, Any]) -> None:
 
 
 def take_answer(site: Site, context: Context, event: Mapping[str, Any]) -> None:
-    """Record the answer, and tell it."""
     with opened(site, context) as (_, run):
         record_answer(run, event)
         tell_of_answer(run, site, context, reply_of(run, context))
 
 
 def tell_of_answer(run: EnvironmentRun, site: Site, context: Context, reply: Reply, *, unsent: str = "") -> None:
-    """Tell the notifiers what was approved, and what was rejected.
-
-    Args:
-        unsent: Why nothing was sent; empty means that it is not known yet, or that something was.
-    """
+    """Tell the notifiers what was approved, and what was rejected; ``unsent`` says why nothing was sent, if known."""
 
     def verdict(kind: AnswerKind, digests: Collection[str]) -> str:
         why = (unsent or replacement(run, digests)) if kind == "approved" else ""
@@ -337,31 +319,27 @@ def _tell(
 # ---- the changes, and the end of the run ----
 
 
-def approved_change(action: Action) -> Callable[[Site, Context], XComValue]:
-    """Give the task that sends one kind of the changes in question, if they were approved and nothing replaced them."""
-
-    def change(site: Site, context: Context) -> XComValue:
+def approved_change(action: Action, site: Site, context: Context) -> XComValue:
+    """Send one kind of the changes in question, if they were approved and nothing replaced them."""
+    with opened(site, context) as (_, run):
+        reply = reply_of(run, context)
+        if reply.approval is None:
+            skip(f"{reply.why}: nothing is sent")
+        if replaced := replacement(run, reply.approval.digests):
+            note_unsent(run, action, reply.approval.digests, OutcomeStatus.REFUSED, replaced)
+            skip(f"{replaced}: nothing is sent")
+    try:
+        return send(site, context, action, approvals=(reply.approval,))
+    except RefusedError:
         with opened(site, context) as (_, run):
-            reply = reply_of(run, context)
-            if reply.approval is None:
-                skip(f"{reply.why}: nothing is sent")
-            if replaced := replacement(run, reply.approval.digests):
-                note_unsent(run, action, reply.approval.digests, OutcomeStatus.REFUSED, replaced)
-                skip(f"{replaced}: nothing is sent")
-        try:
-            return send(site, context, action, approvals=(reply.approval,))
-        except RefusedError:
-            with opened(site, context) as (_, run):
-                outcomes = read_outcomes(run, (action,))
-            missed = [outcome for outcome in outcomes if outcome.status not in IN_PLACE]
-            if not (why := unasked(missed)):
-                raise
-            if len(missed) == len(outcomes):
-                skip(f"{why}: nothing is sent")
-            log.info("%s", why)
-            return {**counts_of(outcomes)}
-
-    return change
+            outcomes = read_outcomes(run, (action,))
+        missed = [outcome for outcome in outcomes if outcome.status not in IN_PLACE]
+        if not (why := unasked(missed)):
+            raise
+        if len(missed) == len(outcomes):
+            skip(f"{why}: nothing is sent")
+        log.info("%s", why)
+        return {**counts_of(outcomes)}
 
 
 def unasked(outcomes: Sequence[Outcome]) -> str:

@@ -6,7 +6,7 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -61,8 +61,6 @@ COPIED = (
 )  # fmt: skip
 RESULT = "result.json"
 """File with the result for CI, as in the XCom ``result``."""
-ON_DISK = ("", "file", "local")
-"""Protocols of stores that have folders."""
 
 
 class RefusedError(AirflowFailException):
@@ -72,24 +70,20 @@ class RefusedError(AirflowFailException):
 # ---- sending ----
 
 
-def pipeline_change(action: Action) -> Callable[[Site, Context], XComValue]:
-    """Give the task that sends one kind of change: what the gate let run, and what the run's params approve."""
-
-    def change(site: Site, context: Context) -> XComValue:
-        if mode_of(context) != "apply":
-            raise AirflowSkipException("mode is plan: nothing is sent")
-        with opened(site, context) as (_, run):
-            refuse_overtaken(run, context)
-            approvals, _ = approvals_of_params(run, context)
-        return send(site, context, action, approvals=approvals)
-
-    return change
+def pipeline_change(action: Action, site: Site, context: Context) -> XComValue:
+    """Send one kind of change: what the gate let run, and what the run's params approve."""
+    if mode_of(context) != "apply":
+        raise AirflowSkipException("mode is plan: nothing is sent")
+    with opened(site, context) as (_, run):
+        refuse_overtaken(run, context)
+        approvals, _ = approvals_of_params(run, context)
+    return send(site, context, action, approvals=approvals)
 
 
 def send(site: Site, context: Context, action: Action, *, approvals: Sequence[Approval]) -> XComValue:
     """Apply one kind of change. Fails when any of them did not end as planned, so that no delete follows."""
     with opened(site, context) as (tools, run), logged_once():
-        stop = stop_asked(run, context["ti"])
+        stop = StopAsked(run, context["ti"])
         counts = tools.flow.apply(
             run,
             actions=(action,),
@@ -132,8 +126,7 @@ class StopAsked:
     """Asked before each request; true from the first time on that a stop was asked for, or that nobody can say."""
 
     run: EnvironmentRun
-    states: Callable[[], tuple[str | None, str | None]]
-    """Function that gives Airflow's word for this run, and for this task."""
+    ti: TaskInstance
     reason: str = ""
     by_a_person: bool = False
     """Whether a person asked; then no other try of the task may go on."""
@@ -152,26 +145,20 @@ class StopAsked:
             self.by_a_person = True
             return reason
         try:
-            of_run, of_task = self.states()
+            of_run, of_task = self._states()
         except Exception as error:  # noqa: BLE001  whatever it is, nobody knows whether the run was stopped
             return f"Airflow does not say whether this run still runs: {type(error).__name__}: {error}"
         if of_run != "running":
             return f"the run is {of_run or 'gone'} and no longer running in Airflow"
         return "" if of_task == "running" else f"the task is {of_task or 'gone'} and no longer running in Airflow"
 
-
-def stop_asked(run: EnvironmentRun, ti: TaskInstance) -> StopAsked:
-    """Give the question of the task that runs here."""
-
-    def word(state: object) -> str | None:  # Airflow gives a text or a member of an enum
-        return None if state is None else str(getattr(state, "value", state))
-
-    def states() -> tuple[str | None, str | None]:
+    def _states(self) -> tuple[str, str]:
+        """Give Airflow's word for this run, and for this task; empty for one that it does not have."""
+        ti = self.ti
         of_tasks = ti.get_task_states(dag_id=ti.dag_id, task_ids=[ti.task_id], run_ids=[ti.run_id])
         of_task = of_tasks.get(ti.run_id, {}).get(ti.task_id)
-        return word(ti.get_dagrun_state(dag_id=ti.dag_id, run_id=ti.run_id)), word(of_task)
-
-    return StopAsked(run, states)
+        of_run = ti.get_dagrun_state(dag_id=ti.dag_id, run_id=ti.run_id)
+        return str(getattr(of_run, "value", of_run or "")), str(getattr(of_task, "value", of_task or ""))
 
 
 # ---- verifying ----
@@ -206,11 +193,8 @@ def announce_topics(run: EnvironmentRun, context: Context, *, first: int = 0) ->
     The events use an alias, because only a run knows which topics it changes. The group is small enough for Airflow to
     store its events before the worker gives up; it is larger only where Airflow would not start as many tasks.
 
-    Args:
-        first: Place of the group's first topic, in the order of the outcomes.
-
-    Returns:
-        The argument ``first`` of each group that follows, each as a list of its own.
+    ``first`` is the place of the group's first topic, in the order of the outcomes. Returns that of each group that
+    follows, each as a list of its own.
     """
     ready = ready_topics(read_outcomes(run), run.store.read_value(CHECKS_FILE, tuple[Check, ...]))
     answered_within_s: float = conf.getfloat("workers", "execution_api_timeout")
@@ -315,7 +299,7 @@ def copy_artifacts(run: EnvironmentRun, result: RunResult) -> None:
         return
     try:
         folder = ObjectStoragePath(address) / run.store.folder.parent.name / run.store.folder.name
-        if folder.protocol in ON_DISK:
+        if folder.protocol in ("", "file", "local"):  # other stores have no folders
             folder.mkdir(parents=True, exist_ok=True)
         for name in filter(run.store.has, COPIED):
             (folder / name).write_bytes(run.store.path(name).read_bytes())

@@ -36,7 +36,6 @@ FIRST_TASKS = ("validate", "load")
 """First tasks of the pipeline and the drift check, and of the approval."""
 HOME_KEY = "home"
 """Key of the XCom with the place of the home."""
-FAILED_STATES = ("failed", "upstream_failed")
 
 
 @contextmanager
@@ -56,8 +55,13 @@ def opened(site: Site, context: Context) -> Iterator[tuple[Tools, EnvironmentRun
             pinned=context["params"].get("commit") or None,
         )
         keep_to_one_home(run, ti)
-        with told_waits(log.info), noted_problem(run, ti.task_id):
-            yield tools, run
+        try:
+            with told_waits(log.info):
+                yield tools, run
+        except TopicopsError as error:
+            if not isinstance(error, SpecError):  # its problems are in the run's folder, each with its place
+                note_problem(run, ti.task_id, str(error))
+            raise
     except NO_RETRY as error:
         found = diagnostics_named(site.topics, error.diagnostics) if isinstance(error, SpecError) else ()
         for diagnostic in found:
@@ -65,17 +69,6 @@ def opened(site: Site, context: Context) -> Iterator[tuple[Tools, EnvironmentRun
         raise AirflowFailException(str(error)) from error
     except TopicopsError as error:
         raise AirflowException(str(error)) from error
-
-
-@contextmanager
-def noted_problem(run: EnvironmentRun, task_id: str) -> Iterator[None]:
-    """Let the report, the note and the message of the run say why the task failed."""
-    try:
-        yield
-    except TopicopsError as error:
-        if not isinstance(error, SpecError):  # its problems are in the run's folder, each with its place
-            note_problem(run, task_id, str(error))
-        raise
 
 
 def keep_to_one_home(run: EnvironmentRun, ti: TaskInstance) -> None:
@@ -88,10 +81,7 @@ def keep_to_one_home(run: EnvironmentRun, ti: TaskInstance) -> None:
 
 
 def bundle_version(ti: TaskInstance, topics: Path) -> str | None:
-    """Give the commit of the DAG bundle that holds the topics.
-
-    None means that the bundle knows no versions, or that the topics are elsewhere.
-    """
+    """Give the commit of the DAG bundle; None means that it knows no versions, or that the topics are elsewhere."""
     bundle = getattr(ti, "bundle_instance", None)
     root = getattr(bundle, "repo_path", None) or getattr(bundle, "path", None)
     is_inside = root is not None and topics.resolve().is_relative_to(Path(root).resolve())
@@ -193,8 +183,8 @@ def failed_tasks(context: Context) -> list[str]:
     """Name the tasks of the run that failed; not those that could not start because another failed."""
     # Without `announce`: it changes nothing, and Airflow may have stored the events of one whose answer came late.
     states = {name: state for name, state in task_states(context).items() if not name.startswith("announce")}
-    by_state = {wanted: sorted(name for name, state in states.items() if state == wanted) for wanted in FAILED_STATES}
-    return by_state["failed"] or by_state["upstream_failed"]
+    failed = sorted(name for name, state in states.items() if state == "failed")
+    return failed or sorted(name for name, state in states.items() if state == "upstream_failed")
 
 
 def skip(reason: str) -> NoReturn:

@@ -198,8 +198,7 @@ def _keep_held_set(run: EnvironmentRun, found: Plan, context: Context) -> XComVa
 def asked_about(held: HeldSet, newest: HeldSet, *, rejected: Collection[str] = ()) -> XComValue:
     """Give what ``ask`` starts the approval run with: the digests, or only the set's own where these are too many.
 
-    Args:
-        rejected: Digests of changes that somebody rejected; a set of such changes alone is not asked about.
+    A set of changes that somebody rejected, every one, is not asked about.
     """
     if set(held.addresses) <= set(rejected):
         return {"question": None, "digests": [], "held_set": "", "asked": 0}
@@ -238,7 +237,6 @@ def unneeded_steps(
 
 
 def kinds_of(found: Plan) -> frozenset[Action]:
-    """Give the kinds of change that the plan has."""
     return frozenset(gated.change.action for gated in found.changes)
 
 

@@ -22,10 +22,8 @@ _DIGITS = 8
 """Number of digits of a digest, next to the topic: its own column makes the table too wide for Airflow's panel."""
 
 
-def question_markdown(
-    plan: Plan, *, page: str = "", commit_page: str = "", rejections: Mapping[str, Rejection] | None = None
-) -> str:
-    """Markdown: what is asked, for which cluster, what each change does, and why it is held.
+def question_markdown(plan: Plan, *, page: str, commit_page: str, rejections: Mapping[str, Rejection]) -> str:
+    """Write as Markdown what is asked, for which cluster, what each change does, and why it is held.
 
     Args:
         page: Address of the plan's page.
@@ -36,8 +34,7 @@ def question_markdown(
     changes = sorted(plan.changes, key=lambda gated: -gated.change.risk.rank)
     rows = changes[:MOST_ROWS]
     shown_commit = markdown(commit or "not known")
-    found = rejections or {}
-    rejected = [f"{title_of(gated.change)}: {found[gated.digest]}" for gated in rows if gated.digest in found]
+    rejected = [f"{title_of(g.change)}: {rejections[g.digest]}" for g in rows if g.digest in rejections]
     table = Section(head=("change", "what", "risk", "owner", "written in"), rows=list(map(_row, rows)))
     sections = (
         Section(title="Rejected before; the form marks them", rows=rejected),

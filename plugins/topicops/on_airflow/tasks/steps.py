@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from airflow.sdk import Context
 
@@ -18,14 +19,14 @@ STEPS: Mapping[str, Mapping[str, Callable[[Site, Context], object]]] = {
         "diff": planning.diff,
         "plan": planning.plan,
         "gate": planning.gate,
-        **{action: changes.pipeline_change(action) for action in ACTIONS},
+        **{action: partial(changes.pipeline_change, action) for action in ACTIONS},
         "verify": changes.verify,
         "quality_after": changes.quality_after,
         "report": changes.report,
     },
     "approval": {
         "load": approval.load,
-        **{action: approval.approved_change(action) for action in ACTIONS},
+        **{action: partial(approval.approved_change, action) for action in ACTIONS},
         "verify": changes.verify,
         "quality_after": changes.quality_after,
         "report": approval.report,

@@ -5,7 +5,7 @@ Nothing waits between the confirmation and the request. After the answer it find
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from math import inf
@@ -23,6 +23,7 @@ from topicops.steps.applying.ledger import Ledger, SentChange
 from topicops.steps.applying.precondition import ANSWER_IS_NEW_S, Comparison, Match, TopicsInUse, compare
 from topicops.steps.applying.read_back import LONGEST_WAIT_S, READ_BACK_S, may_have_worked, no_effect_message, read_back
 from topicops.steps.before_deletes import ASK_AGAIN, delete_doubts, delete_obstacles
+from topicops.steps.rack_losses import brokers_needed
 
 
 @dataclass(slots=True, kw_only=True)
@@ -175,7 +176,8 @@ class Sender:
     ) -> str | None:
         if comparison.match is Match.CHANGED:
             return comparison.refusal
-        if dead := _dead_brokers(change, traces, brokers):
+        # Kafka would take the change all the same.
+        if dead := sorted(brokers_needed(traces.live, change) - brokers.keys()):
             return _dead_brokers_message(change, dead)
         if not isinstance(change, DeleteTopic):
             return None
@@ -250,21 +252,6 @@ def _sent_by_kind(changes: Sequence[Change], admin: TopicAdmin) -> Sequence[Answ
 
 def _of_kind(kind: type[_C], changes: Sequence[Change]) -> list[_C]:
     return [change for change in changes if isinstance(change, kind)]
-
-
-def _dead_brokers(change: Change, traces: TopicTraces, brokers: Mapping[int, Broker]) -> list[int]:
-    """Return brokers that the change needs and that are not registered; Kafka would take the change all the same."""
-    rows: Iterable[Sequence[int]] = ()
-    match change:
-        case CreateTopic() | ExpandTopic():
-            rows = change.assignment.values()
-        case DeleteTopic():
-            rows = traces.live.assignment.values() if traces.live else ()
-        case ConfigureTopic():
-            pass
-        case _:
-            assert_never(change)
-    return sorted({broker for row in rows for broker in row} - brokers.keys())
 
 
 def _dead_brokers_message(change: Change, dead: Sequence[int]) -> str:

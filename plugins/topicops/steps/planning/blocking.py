@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -25,7 +25,6 @@ from topicops.model.release import (
     REASSIGNMENTS_IN_TOPICS,
     SINGLE_OVERRIDES,
     Ability,
-    Release,
 )
 from topicops.model.specs.config_checks import config_problem
 from topicops.model.specs.desired import DesiredTopic
@@ -138,6 +137,12 @@ class Situation:
         return len(self.topic.target_assignment.get(0, ()))
 
     @property
+    def new_by_hand(self) -> set[int]:
+        """Brokers to which the spec itself assigns replicas of new partitions."""
+        rows, existing = self.desired.assignment or {}, self.topic.partitions if self.topic else 0
+        return {broker for p, row in rows.items() if p >= existing for broker in row}
+
+    @property
     def edits(self) -> ConfigEdits:
         overrides: Mapping[str, str] = self.topic.overrides if self.topic else {}
         return config_edits(self.desired.configs, overrides, self.environment.spec.policy)
@@ -164,27 +169,15 @@ class Situation:
     @property
     def moves_out_of_sight(self) -> bool:
         """Whether replicas move, and brokers are so old that the topic's znode has those of both sides."""
-        return self.is_reassigning and _are_before(self, REASSIGNMENTS_IN_TOPICS)
+        releases = self.live.releases
+        return self.is_reassigning and releases is not None and releases.oldest < REASSIGNMENTS_IN_TOPICS
 
 
 Rule = Callable[[Situation], Finding | None]
 
 
-def create_findings(situation: Situation) -> Iterator[Finding]:
-    return _found(CREATE_RULES, situation)
-
-
-def alter_findings(situation: Situation) -> Iterator[Finding]:
-    """All findings about a live topic that differs from its spec."""
-    return _found(ALTER_RULES, situation)
-
-
-def delete_findings(situation: Situation) -> Iterator[Finding]:
-    return _found(DELETE_RULES, situation)
-
-
-def _found(rules: tuple[Rule, ...], situation: Situation) -> Iterator[Finding]:
-    return (finding for rule in rules if (finding := rule(situation)))
+def findings_of(situation: Situation, rules: Sequence[Rule]) -> tuple[Finding, ...]:
+    return tuple(finding for rule in rules if (finding := rule(situation)))
 
 
 def being_deleted(situation: Situation) -> Finding | None:
@@ -331,11 +324,7 @@ def _gaps(situation: Situation) -> Finding | None:
 
 
 def _dead_brokers_by_hand(situation: Situation) -> Finding | None:
-    rows = situation.desired.assignment
-    if rows is None or not situation.adds_partitions:
-        return None
-    existing = situation.topic.partitions if situation.topic else 0
-    dead = sorted({b for p in rows if p >= existing for b in rows[p]} - set(situation.live.brokers))
+    dead = sorted(situation.new_by_hand - situation.live.brokers.keys())
     if not dead:
         return None
     reason = f"the assignment names broker(s) {_listed(dead)}, which are not live"
@@ -343,11 +332,7 @@ def _dead_brokers_by_hand(situation: Situation) -> Finding | None:
 
 
 def _failed_disks_by_hand(situation: Situation) -> Finding | None:
-    rows = situation.desired.assignment
-    if rows is None or not situation.adds_partitions:
-        return None
-    existing = situation.topic.partitions if situation.topic else 0
-    failed = _with_failed_disk(situation, {b for p in rows if p >= existing for b in rows[p]})
+    failed = _with_failed_disk(situation, situation.new_by_hand)
     if not failed:
         return None
     reason = f"the assignment names {failed}"
@@ -563,12 +548,6 @@ def _recent_record(situation: Situation) -> Finding | None:
         return Finding(Code.USE_NOT_KNOWN, reason, way_out)
     recent = recent_record(situation.activity, policy.rests_for, situation.now)
     return Finding(code=Code.RECENT_TRAFFIC, reason=recent, way_out=STOP_CLIENTS) if recent else None
-
-
-def _are_before(situation: Situation, release: Release) -> bool:
-    """Return whether brokers are known to be older."""
-    releases = situation.live.releases
-    return releases is not None and releases.oldest < release
 
 
 def _used_by_groups(situation: Situation) -> Finding | None:

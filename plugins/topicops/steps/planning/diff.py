@@ -9,7 +9,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import TypeVar
 
-from topicops.model.cluster.snapshot import ClusterSnapshot, LastSeen, LiveTopic, PastDelete
+from topicops.model.cluster.snapshot import ClusterSnapshot, LastSeen, LiveTopic
 from topicops.model.errors import DiffError
 from topicops.model.json_types import FormatVersion
 from topicops.model.memory import hold
@@ -285,21 +285,6 @@ def lost_topics(missing: Mapping[str, LastSeen], desired: Desired, *, deleted: C
         for name in described
         if desired.topics[name].lifecycle is not Lifecycle.ABSENT and missing[name].identity not in deleted
     }
-
-
-def deleted_note(past: PastDelete) -> str:
-    """Return what a reviewer must know before the topic is created again, as after the revert of a tombstone."""
-    return (
-        f"the run {past.run} deleted a topic of this name on {past.at}: it comes back empty, without offsets of groups"
-    )
-
-
-def lost_note(seen: LastSeen) -> str:
-    """Return what a reviewer must know before the topic is created again."""
-    return (
-        f"the topic lived at an earlier snapshot (id {seen.identity}, seen at {seen.at}), and was deleted outside git; "
-        "its records are gone"
-    )
 
 
 def drift_lines(entries: Sequence[DriftEntry]) -> Iterator[str]:

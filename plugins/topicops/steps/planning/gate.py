@@ -164,7 +164,8 @@ def _budget_reasons(change: Change, environment: Environment, *, used: int) -> I
 
 
 def _new_replicas(change: Change) -> int:
-    return change.new_replicas if isinstance(change, CreateTopic | ExpandTopic) else 0
+    rows = change.assignment.values() if isinstance(change, CreateTopic | ExpandTopic) else ()
+    return sum(len(replicas) for replicas in rows)
 
 
 def _risk_reasons(change: Change, environment: Environment) -> Iterator[str]:

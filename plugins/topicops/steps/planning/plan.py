@@ -19,13 +19,14 @@ from topicops.model.printable import plural
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.environment import Environment
 from topicops.steps.planning.blocking import (
+    ALTER_RULES,
+    CREATE_RULES,
+    DELETE_RULES,
     Finding,
     Situation,
-    alter_findings,
     being_deleted,
-    create_findings,
-    delete_findings,
     expired_pause,
+    findings_of,
     names_by_folded,
     needed_before_moving,
     raised_min_isr,
@@ -47,10 +48,6 @@ class Decision:
     situation: Situation
     actions: tuple[Action, ...] = ()
     findings: tuple[Finding, ...] = ()
-
-    @property
-    def topic(self) -> str:
-        return self.situation.desired.name
 
 
 def plan(
@@ -148,7 +145,7 @@ def decide(situation: Situation) -> Decision:
         case Lifecycle.ABSENT if situation.topic is None:
             return Decision(situation=situation)
         case Lifecycle.ABSENT:
-            return Decision(situation=situation, actions=("delete",), findings=tuple(delete_findings(situation)))
+            return Decision(situation=situation, actions=("delete",), findings=findings_of(situation, DELETE_RULES))
         case Lifecycle.PAUSED:
             return _decide_expired_pause(situation)
         case Lifecycle.PRESENT:
@@ -170,14 +167,14 @@ def _decide_expired_pause(situation: Situation) -> Decision:
 
 def _decide_present(situation: Situation) -> Decision:
     if situation.topic is None:
-        return Decision(situation=situation, actions=("create",), findings=tuple(create_findings(situation)))
+        return Decision(situation=situation, actions=("create",), findings=findings_of(situation, CREATE_RULES))
     if not _differs(situation, situation.topic):
         return Decision(situation=situation)
     wanted: dict[Action, bool] = {"expand": situation.grows, "configure": bool(situation.edits.after)}
     return Decision(
         situation=situation,
         actions=tuple(action for action in ACTIONS if wanted.get(action)),
-        findings=tuple(alter_findings(situation)),
+        findings=findings_of(situation, ALTER_RULES),
     )
 
 
@@ -198,7 +195,7 @@ def _blocked(decision: Decision, load: Load) -> Blocked:
     desired = decision.situation.desired
     field = next((finding.field for finding in found if finding.field in desired.locations), "")
     return Blocked(
-        topic=decision.topic,
+        topic=desired.name,
         owner=desired.owner,
         codes=tuple(finding.code for finding in found),
         reasons=tuple(finding.reason for finding in found),

@@ -29,7 +29,6 @@ from topicops.model.specs.environment import Risk
 from topicops.model.specs.topic_config import canonical_overrides
 from topicops.steps.before_deletes import delete_doubts
 from topicops.steps.planning.blocking import NO_TOPIC_ID, Situation, raised_min_isr
-from topicops.steps.planning.diff import deleted_note, lost_note
 from topicops.steps.planning.placement import place
 from topicops.steps.planning.placement.request import Load, PlacementRequest
 from topicops.steps.planning.risk import config_risk, worst
@@ -95,9 +94,13 @@ def _create(situation: Situation, load: Load) -> CreateTopic:
 def _create_notes(situation: Situation) -> Iterator[str]:
     name, live = situation.desired.name, situation.live
     if lost := live.lost.get(name):
-        yield lost_note(lost)
+        yield (
+            f"the topic lived at an earlier snapshot (id {lost.identity}, seen at {lost.at}), and was deleted outside "
+            "git; its records are gone"
+        )
     if past := live.past_deletes.get(name):
-        yield deleted_note(past)
+        deleted = f"the run {past.run} deleted a topic of this name on {past.at}"
+        yield f"{deleted}: it comes back empty, without offsets of groups"
     if name in live.orphan_configs:
         yield "the config znode of an earlier topic of this name is replaced"
 
@@ -307,7 +310,10 @@ def _twins(gone: Iterable[_Sketch], changes: Sequence[Change]) -> Iterator[tuple
     for old in gone:
         candidates = {sketch.topic: sketch for sign in (*old.words, old.place) for sketch in similar.get(sign, ())}
         twin = max(candidates.values(), key=lambda sketch: (_likeness(old, sketch), sketch.topic), default=None)
-        if twin is not None and _is_alike(old, twin):
+        if twin is None:
+            continue
+        likeness, is_same_place = _likeness(old, twin)
+        if likeness >= 0.5 or is_same_place:
             yield old.topic, twin.topic
 
 
@@ -327,11 +333,6 @@ def _sketch(change: CreateTopic | DeleteTopic) -> _Sketch:
 
 def _words(name: str) -> frozenset[str]:
     return frozenset(_WORD.findall(name))
-
-
-def _is_alike(deleted: _Sketch, created: _Sketch) -> bool:
-    likeness, same_place = _likeness(deleted, created)
-    return likeness >= 0.5 or same_place
 
 
 def _likeness(deleted: _Sketch, created: _Sketch) -> tuple[float, bool]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from topicops.model.printable import plural
-from topicops.model.runs.facts import CAUSES, DRIFT_CLASSES, Facts, OwnersDrift, UnhealthyPartitions, owners_with_drift
+from topicops.model.runs.facts import CAUSES, DRIFT_CLASSES, Facts, UnhealthyPartitions, owners_with_drift
 
 LOAD_HEAD = ("broker or rack", "partitions", "replicas", "preferred leaders", "leaders")
 OWNERS_TITLE = "Topics that differ from their files, by owner"
@@ -18,10 +18,11 @@ _SHOWN = 10
 
 def owner_lines(facts: Facts) -> list[str]:
     """Return ``team-billing (billing): 3 missing, 1 different``; none when all topics are as their files want them."""
-    lines = [
-        f"{found.owner}{f' ({found.domain})' if found.domain else ''}: {_class_words(found)}"
-        for found in owners_with_drift(facts)
-    ]
+    lines = []
+    for found in owners_with_drift(facts):
+        counts = zip(DRIFT_CLASSES, found.counts, strict=True)
+        classes = ", ".join(f"{count} {name.value}" for name, count in counts if count)
+        lines.append(f"{found.owner}{f' ({found.domain})' if found.domain else ''}: {classes}")
     return _first(lines, "owners")
 
 
@@ -50,18 +51,10 @@ def load_rows(facts: Facts) -> Iterator[tuple[str, ...]]:
     has_racks = len([load for load in brokers if load.rack is not None]) > len(racks)
     for load in [*(racks if has_racks else ()), *brokers]:
         numbers = (load.partitions, load.replicas, load.preferred_leaders, load.leaders)
-        yield (
-            (
-                f"rack {load.rack}"
-                if load.broker is None
-                else _broker_name(load.broker, load.rack, is_live=load.is_live)
-            ),
-            *("" if number is None else f"{number:,}" for number in numbers),
-        )
-
-
-def _class_words(found: OwnersDrift) -> str:
-    return ", ".join(f"{count} {name.value}" for name, count in zip(DRIFT_CLASSES, found.counts, strict=True) if count)
+        name = f"rack {load.rack}"
+        if load.broker is not None:
+            name = _broker_name(load.broker, load.rack, is_live=load.is_live)
+        yield name, *("" if number is None else f"{number:,}" for number in numbers)
 
 
 def cause_words(found: UnhealthyPartitions) -> str:

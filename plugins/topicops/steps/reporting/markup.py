@@ -44,7 +44,8 @@ def tag(name: str, /, *content: Html | str | None, **attributes: str | int | Non
 
 def together(*content: Html | str | None) -> Html:
     """Several pieces, one after the other."""
-    return Html("".join(_text_of(piece) for piece in content if piece is not None))
+    there = (piece for piece in content if piece is not None)
+    return Html("".join(piece.text if isinstance(piece, Html) else _escaped(piece) for piece in there))
 
 
 def lines(texts: Iterable[Html | str], *, cls: str | None = None) -> Html:
@@ -121,10 +122,6 @@ def document(title: str, *content: Html | None, static: str) -> Html:
 
 def _cells(row: Iterable[Html | str | None]) -> Iterator[Html]:
     return (tag("td", cell) for cell in row)
-
-
-def _text_of(piece: Html | str) -> str:
-    return piece.text if isinstance(piece, Html) else _escaped(piece)
 
 
 def _escaped(text: str) -> str:

@@ -25,6 +25,7 @@ from topicops.model.specs.environment import Risk
 from topicops.model.specs.spellings import largest_unit
 from topicops.model.specs.topic_config import SMALLEST_UNITS, TOPIC_CONFIGS
 from topicops.steps.before_deletes import groups_text, time_text
+from topicops.steps.reporting.document import clipped
 
 _LONGEST_INTEGER = 19
 """The digits of a 64-bit integer. A znode may hold more than Python converts to a number."""
@@ -337,8 +338,8 @@ LONGEST_RACK = 60
 
 def loss_row(row: RackLossRow) -> str:
     """Return ``with rack r2 gone: 0 offline, 4 below min ISR``; where they are others, the counts of now too."""
-    before, after = row.before, row.after
-    line = f"with rack {_short(row.rack)} gone: {after.offline} offline, {after.below_min_isr} below min ISR"
+    before, after, rack = row.before, row.after, clipped(row.rack, LONGEST_RACK)
+    line = f"with rack {rack} gone: {after.offline} offline, {after.below_min_isr} below min ISR"
     if (before.offline, before.below_min_isr) == (after.offline, after.below_min_isr):
         return line
     return f"{line} (now {before.offline} and {before.below_min_isr})"
@@ -357,16 +358,12 @@ def loss_remarks(table: RackLossTable) -> Iterator[str]:
     if not table.racks and table.only_rack is None:
         yield "No broker names its rack, so what the loss of one costs is not known: set broker.rack."
     elif not table.racks and table.only_rack is not None:
-        yield f"All brokers are on one rack, {_short(table.only_rack)}: its loss leaves none."
+        yield f"All brokers are on one rack, {clipped(table.only_rack, LONGEST_RACK)}: its loss leaves none."
     elif rackless:
         noun, verb = ("broker", "counts") if len(rackless) == 1 else ("brokers", "count")
         yield f"The {noun} without a rack, {_some(rackless)}, {verb} as live in each line."
     if table.racks and not table.knows_broker_defaults:
         yield "No broker reported min.insync.replicas: 1 is used for topics without their own."
-
-
-def _short(rack: str) -> str:
-    return rack if len(rack) <= LONGEST_RACK else f"{rack[:LONGEST_RACK]}…"
 
 
 def _some(brokers: Sequence[int]) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from topicops.model.choices import Source
+from topicops.model.cluster.broker_defaults import brokers_text
 from topicops.model.codes import Code
 from topicops.model.json_types import FormatVersion
 from topicops.model.plans.changes import Action, GateWord
@@ -498,7 +499,7 @@ def _grouped(checks: Sequence[Check]) -> Iterator[str]:
         if len(found) <= EXAMPLES:
             yield from map(_check_line, found)
             continue
-        where = f" about broker{'s' if len(brokers) > 1 else ''} {', '.join(map(str, brokers))}" if brokers else ""
+        where = f" about {brokers_text(brokers)}" if brokers else ""
         yield f"{verdict}: {rule}{where}: {plural(len(found), 'finding')} on {_topics(found)}"
         yield from (f"  {_check_line(check)}" for check in found[:EXAMPLES])
         yield f"  … and {len(found) - EXAMPLES} more; all are in report.json of this run"

@@ -106,9 +106,6 @@ def _short(text: str) -> str:
     return line if len(line) <= LONGEST_TEXT else f"{line[: LONGEST_TEXT - 1]}…"
 
 
-_NOT_IN_PLACE = (OutcomeStatus.REFUSED, OutcomeStatus.FAILED, OutcomeStatus.UNKNOWN, OutcomeStatus.NOT_SENT)
-
-
 def apply_exit_status(summary: RunSummary) -> ExitStatus:
     """Give the exit status of ``apply``.
 
@@ -120,7 +117,7 @@ def apply_exit_status(summary: RunSummary) -> ExitStatus:
     if not summary.outcomes and not summary.unhealthy:
         waits = summary.held or summary.skipped or summary.blocked
         return ExitStatus.NOTHING_MAY_RUN if waits else ExitStatus.SUCCESS
-    if summary.count(*_NOT_IN_PLACE):
+    if summary.count(*IN_PLACE) < len(summary.outcomes):
         return _partial_status(summary)
     return _health_status(summary)
 

@@ -17,25 +17,21 @@ import msgspec
 
 from topicops.model.cluster.snapshot import Assignment
 from topicops.model.codes import Code
-from topicops.model.specs.diagnostics import Location
+from topicops.model.specs.diagnostics import Location, Note
 from topicops.model.specs.document import NULLS, START, Entry, Fields, Items, Node, Span, Text
 from topicops.model.specs.environment import Written
 from topicops.model.specs.files import (
-    AsWrittenKind,
-    BooleanKind,
-    ConfigsKind,
-    DurationKind,
     EntriesKind,
     IntegerKind,
     Kind,
     ListKind,
     ModelKind,
+    PlainKind,
     TextKind,
-    TimeKind,
     WordKind,
     fields_of,
 )
-from topicops.model.specs.spellings import boolean_word, known_unit, plain_number, utc_time
+from topicops.model.specs.spellings import known_unit, plain_number, utc_time
 from topicops.model.specs.topic_config import (
     AMBIGUOUS_NUMBER,
     LONGEST_NUMBER,
@@ -95,10 +91,18 @@ class Section(msgspec.Struct, frozen=True, gc=False):
         return tuple(item.value for item in self.items(name) if isinstance(item.value, str))
 
     def finding(
-        self, code: Code, name: str, summary: str, remedy: str = "", topic: str | None = None, *, warns: bool = False
+        self,
+        code: Code,
+        name: str,
+        summary: str,
+        remedy: str = "",
+        topic: str | None = None,
+        *,
+        warns: bool = False,
+        note: Note | None = None,
     ) -> Finding:
         """Return a problem of the value of this field."""
-        return Finding(code, self.file, self.values[name].span, summary, remedy, topic, warns)
+        return Finding(code, self.file, self.values[name].span, summary, remedy, topic, warns, note)
 
     def location(self, name: str) -> Location:
         span = self.values[name].span
@@ -214,21 +218,21 @@ def _reader_of(kind: Kind) -> Reader:
             return _word_reader(kind.words)
         case IntegerKind():
             return _integer_reader(kind)
-        case BooleanKind():
+        case PlainKind.BOOLEAN:
             return _read_boolean
-        case TimeKind():
+        case PlainKind.TIME:
             return _read_time
-        case DurationKind():
+        case PlainKind.DURATION:
             return _read_duration
         case ListKind():
             return _list_reader(_reader_of(kind.item))
         case EntriesKind():
             return _entries_reader(kind.key, _reader_of(kind.value))
-        case ConfigsKind():
+        case PlainKind.CONFIGS:
             return _entries_reader(TextKind(), _text_reader(TextKind()), keeps_null=True)
         case ModelKind():
             return _model_reader(kind.model)
-        case AsWrittenKind():
+        case PlainKind.AS_WRITTEN:
             return lambda node, _: node
         case _:
             assert_never(kind)
@@ -362,15 +366,16 @@ def _shown(text: str) -> str:
     return repr(text) if len(text) <= 40 else f"{text[:37]!r}…"
 
 
+_WORDS_OF_YAML_1_1: Mapping[str, str] = {"yes": "true", "on": "true", "no": "false", "off": "false"}
+
+
 def _read_boolean(node: Node, findings: FileFindings) -> object:
     if not isinstance(node, Text):
         return _wrong_type(node, findings, "true or false")
     if node.text in ("true", "false"):
         return node.text == "true"
-    if node.text.lower() in ("yes", "no", "on", "off"):
-        return findings.add(
-            Code.AMBIGUOUS_SCALAR, node.span, f"{node.text} is text to some tools", f"write {boolean_word(node.text)}"
-        )
+    if meant := _WORDS_OF_YAML_1_1.get(node.text.lower()):
+        return findings.add(Code.AMBIGUOUS_SCALAR, node.span, f"{node.text} is text to some tools", f"write {meant}")
     return findings.add(Code.WRONG_TYPE, node.span, f"true or false is needed here, not {_shown(node.text)}")
 
 

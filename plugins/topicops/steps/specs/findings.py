@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from msgspec.structs import asdict
+
 from topicops.model.codes import WARNINGS, Code
 from topicops.model.specs.diagnostics import Diagnostic, Note, Severity
 from topicops.model.specs.document import Span
@@ -33,20 +35,15 @@ class Finding(NamedTuple):
             code=self.code,
             severity=Severity.WARNING if is_warning else Severity.ERROR,
             file=self.file,
-            line=self.span.line,
-            column=self.span.column,
-            end_line=self.span.end_line,
-            end_column=self.span.end_column,
             summary=self.summary,
             help=self.remedy,
             note=self.note,
+            **asdict(self.span),
         )
 
 
 def note_at(file: str, span: Span, text: str) -> Note:
-    return Note(
-        file=file, line=span.line, column=span.column, end_line=span.end_line, end_column=span.end_column, text=text
-    )
+    return Note(file=file, text=text, **asdict(span))
 
 
 class Unreadable:

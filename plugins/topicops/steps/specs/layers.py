@@ -139,7 +139,7 @@ def layer_of(spec: Section, release: Release, *, complete: bool = True) -> Layer
     file, values = spec.file, spec.values
     configs = spec.section("configs")
     return Layer(
-        {name: Setting(v.value, file, v.span, v.key) for name in _NUMBERS if (v := values.get(name)) is not None},
+        {name: Setting(v.value, file, v.span, v.key) for name in NUMBERS if (v := values.get(name)) is not None},
         {
             name: Setting(_canonical_or_unreadable(name, value.value, release), configs.file, value.span, value.key)
             for name, value in configs.values.items()
@@ -148,7 +148,7 @@ def layer_of(spec: Section, release: Release, *, complete: bool = True) -> Layer
     )
 
 
-_NUMBERS = ("partitions", "replicationFactor")
+NUMBERS = ("partitions", "replicationFactor")
 
 
 class MergedTopic(msgspec.Struct, frozen=True, gc=False):
@@ -402,4 +402,4 @@ def _settings_of_assignment(topic: TopicSource, assignment: Assignment | None) -
     if found is None:
         return {}
     sizes = (len(assignment), len(assignment[0])) if assignment else (UNREADABLE, UNREADABLE)
-    return {name: Setting(size, topic.file, found.span, found.key) for name, size in zip(_NUMBERS, sizes, strict=True)}
+    return {name: Setting(size, topic.file, found.span, found.key) for name, size in zip(NUMBERS, sizes, strict=True)}

@@ -102,7 +102,7 @@ class _Sorter:
     def stops(self, problem: Problem) -> bool:
         """Return whether the problem is one of a needed topic, or of what needed topics or the environment share."""
         if problem.topic is not None:
-            return self._needs(problem.topic) or self._is_needed_file(problem.diagnostic.file)
+            return self._needs(problem.topic) or problem.diagnostic.file in self._needed_files
         if problem.owner is not None:
             return any(topic.metadata.get("owner", str) == problem.owner for topic in self._needed)
         document = self._documents.get(problem.diagnostic.file)
@@ -110,7 +110,7 @@ class _Sorter:
             return self._is_needed_place(problem.diagnostic.file)
         match document.kind:
             case "Topic":
-                return self._is_needed_file(document.file)
+                return document.file in self._needed_files
             case "Profile":
                 return any(topic.profile == document.stem for topic in self._needed)
             case "Owners":
@@ -126,9 +126,6 @@ class _Sorter:
     def _needed_files(self) -> frozenset[str]:
         unread = {d.file for d in self._documents.values() if d.kind == "Topic" and self._needs(d.stem)}
         return frozenset(unread | {topic.file for topic in self._needed})
-
-    def _is_needed_file(self, file: str) -> bool:
-        return file in self._needed_files
 
     def _is_needed_place(self, file: str) -> bool:
         """Judge a file in no proper place or without ``.yaml`` by its name, which says what it would describe."""

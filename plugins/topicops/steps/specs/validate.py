@@ -109,7 +109,6 @@ def validate(
     *,
     environment: str | None,
     now: datetime,
-    commit: str | None = None,
     rules: Sequence[Rule] = RULES,
     needs: Needs | None = None,
 ) -> Validated:
@@ -121,7 +120,6 @@ def validate(
         tree: All files of the folder.
         environment: Name of a file in ``environments/``.
         now: An aware time; pauses and exceptions end by it.
-        commit: The git commit that the files are from, for ``Desired``.
         needs: With an ``environment``: the topics whose files must be valid; other topics with errors are left out.
             None: all must be valid.
 
@@ -129,7 +127,7 @@ def validate(
     """
     if environment is not None:
         check_environments(tree, [environment])
-    return _judged(_read(tree, now, rules), environment, commit, needs)
+    return _judged(_read(tree, now, rules), environment, needs)
 
 
 def validate_each(
@@ -145,7 +143,7 @@ def validate_each(
         read = _read(tree, now, RULES)
     for environment in wanted:
         with gc_paused():
-            judged = _judged(read, environment, None, needs)
+            judged = _judged(read, environment, needs)
         yield judged
 
 
@@ -179,7 +177,7 @@ def _read(tree: Tree, now: datetime, rules: Sequence[Rule]) -> _ReadTree:
     )
 
 
-def _judged(read: _ReadTree, environment: str | None, commit: str | None, needs: Needs | None) -> Validated:
+def _judged(read: _ReadTree, environment: str | None, needs: Needs | None) -> Validated:
     """Make the views here, so that they go afterwards: each holds all topics as one environment has them."""
     tree, names = read.tree, environment_names(read.tree) if environment is None else [environment]
     views = [_in_environment(read.no_environment, name) for name in names] or [read.no_environment]
@@ -194,7 +192,7 @@ def _judged(read: _ReadTree, environment: str | None, commit: str | None, needs:
     found = Validated(diagnostics=ordered, files=tree.files, left_out=left_out)
     if environment is None or found.has_errors:
         return found
-    desired = _desired(views[0], environment, tree.files, ordered, commit, left_out)
+    desired = _desired(views[0], environment, tree.files, ordered, left_out)
     return replace(found, environment=_environment(views[0]), desired=desired)
 
 
@@ -395,12 +393,7 @@ def _locations(section: Section, prefix: str) -> Iterator[tuple[str, Location]]:
 
 
 def _desired(
-    view: EnvironmentView,
-    environment: str,
-    files: int,
-    diagnostics: Iterable[Diagnostic],
-    commit: str | None,
-    left_out: LeftOut,
+    view: EnvironmentView, environment: str, files: int, diagnostics: Iterable[Diagnostic], left_out: LeftOut
 ) -> Desired:
     merged = {topic.source.file: topic for topic in view.merged}
     here = [topic for topic in view.here if topic.label not in left_out.topics]
@@ -410,7 +403,6 @@ def _desired(
         topics={topic.name: topic for topic in topics},
         files=files,
         warnings=tuple(d for d in diagnostics if d.severity is Severity.WARNING),
-        commit=commit,
         digest=sha256_of([_digested(topic) for topic in topics]),
         left_out=left_out.topics,
     )

@@ -30,7 +30,8 @@ def topic_ids(observation: Observation) -> Iterator[Finding]:
     for broker, view in _views(observation):
         known = view.topic_ids.get(observation.expected.topic)
         if known is not None and known != observation.present.topic_id:
-            message = f"broker {broker} knows it by topic id {known}, {_by_id(observation)}"
+            own = f"{SOURCE_NAMES[observation.source]} by {observation.present.topic_id or 'none'}"
+            message = f"broker {broker} knows it by topic id {known}, {own}"
             # Right after a topic is created again, a broker still has the old id for a moment.
             yield _of_broker(Code.V03, Verdict.CONVERGING, broker, message, Code.BROKERS_DISAGREE)
 
@@ -125,10 +126,6 @@ def _disks_of(observation: Observation) -> set[int]:
 
 def _not_checked(check: Code, what: str) -> Finding:
     return Finding(check, Verdict.NOT_CHECKED, what)
-
-
-def _by_id(observation: Observation) -> str:
-    return f"{SOURCE_NAMES[observation.source]} by {observation.present.topic_id or 'none'}"
 
 
 def _on_disk(logs: BrokerLogs, topic: str) -> frozenset[int]:

@@ -211,7 +211,8 @@ def absence(observation: Observation) -> Iterator[Finding]:
     elif not observation.traces.is_gone:
         message = f"left: {', '.join(_left(observation))}{_waiting_for(observation)}"
         code = Code.BEING_DELETED if observation.traces.is_deleting else Code.NOT_DELETED
-        yield Finding(Code.V17, _pending(observation), message, code, brokers=_waited_for(observation))
+        verdict = Verdict.CONVERGING if observation.traces.is_deleting or live is None else Verdict.FAILED
+        yield Finding(Code.V17, verdict, message, code, brokers=_waited_for(observation))
 
 
 CLUSTER_RULES: Mapping[tuple[Code, str], Rule] = {
@@ -295,10 +296,6 @@ def _leader_problem(health: PartitionHealth, replicas: tuple[int, ...]) -> str |
     if health.is_led_from_outside_isr:
         return f"is led by broker {health.leader}, which is not in its ISR {list(health.isr)}"
     return None if health.leader in replicas else f"is led by broker {health.leader}, which holds no replica of it"
-
-
-def _pending(observation: Observation) -> Verdict:
-    return Verdict.CONVERGING if observation.traces.is_deleting or observation.live is None else Verdict.FAILED
 
 
 def _left(observation: Observation) -> Iterator[str]:

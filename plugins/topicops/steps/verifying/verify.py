@@ -73,18 +73,17 @@ def verify(
         source=source,
         topics={expected.topic: WatchedTopic(expected) for expected in expectations(plan, outcomes)},
     )
-    return settled(watch, clock=clock, progress=progress, interrupted=interrupted)
+    return settled(watch, progress=progress, interrupted=interrupted)
 
 
 def settled(
     watch: Watch,
     *,
-    clock: Clock,
     progress: Callable[[Progress], None] = lambda _: None,
     interrupted: Callable[[], bool] = lambda: False,
 ) -> tuple[Check, ...]:
     """Observe until no topic is waited for any more; the checks of the last observation."""
-    wait = FIRST_WAIT_S
+    clock, wait = watch.clock, FIRST_WAIT_S
     while True:
         started = clock.now()
         has_changed = watch.observe()

@@ -11,23 +11,16 @@ from typing import Any
 import pytest
 
 from fakes.builders import configure_change, delete_change, expand_change
-from fakes.changes import create_topic, mutation_of
+from fakes.changes import audit_origin, create_topic, mutation_of
 from topicops.cli import run
 from topicops.edges.home.audit_files import read_audit_log
-from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog
+from topicops.edges.home.audit_log import FileAuditLog
 from topicops.features.ask.audit.audited import AuditedLines
 from topicops.model.cluster.broker_defaults import DefaultOnBrokers
 from topicops.model.runs.results import Mutation, OutcomeStatus
 
 NOW = datetime(2025, 3, 1, 12, 30, 15, tzinfo=UTC)
-ORIGIN = AuditOrigin(
-    environment="prod",
-    run="cli/r1",
-    plan="f" * 64,
-    commit=None,
-    principals=dict.fromkeys(("create", "expand", "configure", "delete"), "User:applier"),  # type: ignore[arg-type]
-    approvers={"d" * 64: "ann"},
-)
+ORIGIN = replace(audit_origin("cli/r1", environment="prod"), approvers={"d" * 64: "ann"})
 
 
 def mutation(topic: str, *, answer: str = "accepted", status: OutcomeStatus = OutcomeStatus.DONE) -> Mutation:

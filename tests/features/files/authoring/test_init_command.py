@@ -121,35 +121,33 @@ def test_a_new_topic_names_the_schema_that_init_wrote(seen: list[Start]) -> None
 
 
 @pytest.mark.parametrize(
-    ("forge", "files"),
+    ("forge", "files", "owned", "needed"),
     [
-        ("github", {".github/CODEOWNERS", ".github/workflows/topics.yml"}),
-        ("gitlab", {".gitlab/CODEOWNERS", ".gitlab-ci.yml"}),
+        ("github", {".github/CODEOWNERS", ".github/workflows/topics.yml"}, ["/.github/"], "topicops-reader"),
+        (
+            "gitlab",
+            {".gitlab/CODEOWNERS", ".gitlab-ci.yml"},
+            ["/.gitlab/", "/.gitlab-ci.yml"],
+            "TOPICOPS_CONNECTIONS",
+        ),
     ],
 )
-def test_the_jobs_of_pull_requests_are_those_of_the_forge(seen: list[Start], forge: str, files: set[str]) -> None:
-    assert cli.run(["init", "--bootstrap-servers", "b1:9092", "--name", "prod", "--forge", forge]) == 0
+def test_a_forge_gets_its_jobs_and_their_code_owners_and_what_they_need_is_printed(
+    seen: list[Start], forge: str, files: set[str], owned: list[str], needed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["init", *PROD, "--forge", forge]) == 0
 
     written = {path.as_posix() for path in Path().rglob("*") if path.is_file()}
     assert {name for name in written if name.startswith((".github", ".gitlab"))} == files
     texts = [Path(name).read_text(encoding="utf-8") for name in files]
     assert [text for text in texts if re.search(r"@[A-Z_]+@", text)] == []
     assert all("topics" in text for text in texts)
-
-
-@pytest.mark.parametrize(
-    ("forge", "lines"),
-    [
-        ("github", ["/.github/"]),
-        ("gitlab", ["/.gitlab/", "/.gitlab-ci.yml"]),
-    ],
-)
-def test_code_owners_protect_the_jobs_of_their_forge(seen: list[Start], forge: str, lines: list[str]) -> None:
-    assert cli.run(["init", *PROD, "--forge", forge]) == 0
-
-    text = Path(f".{forge}/CODEOWNERS").read_text(encoding="utf-8")
-    places = [line.split()[1] for line in text.splitlines() if "@your-organisation/team-platform" in line]
-    assert places == ["/topics/environments/", "/topics/profiles/", "/topics/owners.yaml", "/dags/", *lines]
+    owners = Path(f".{forge}/CODEOWNERS").read_text(encoding="utf-8")
+    places = [line.split()[1] for line in owners.splitlines() if "@your-organisation/team-platform" in line]
+    assert places == ["/topics/environments/", "/topics/profiles/", "/topics/owners.yaml", "/dags/", *owned]
+    after = capsys.readouterr().out.partition("Next:")[2]
+    assert needed in after
+    assert "/docs/how-to/review-in-pull-requests.md" in after
 
 
 @pytest.mark.parametrize(
@@ -210,17 +208,6 @@ def test_below_the_root_of_a_repository_it_says_where_to_run_it(
     monkeypatch.chdir(tmp_path)
     assert cli.run(["init", *PROD, "--forge", forge, "--topics", "kafka/topics"]) == 0
     assert Path("kafka/topics/environments/prod.yaml").is_file()
-
-
-@pytest.mark.parametrize(("forge", "named"), [("github", "topicops-reader"), ("gitlab", "TOPICOPS_CONNECTIONS")])
-def test_it_prints_what_pull_requests_need_and_the_page_that_lists_it(
-    seen: list[Start], forge: str, named: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.run(["init", *PROD, "--forge", forge]) == 0
-
-    after = capsys.readouterr().out.partition("Next:")[2]
-    assert named in after
-    assert "/docs/how-to/review-in-pull-requests.md" in after
 
 
 def test_git_ignores_the_folder_of_a_plan_by_hand(seen: list[Start]) -> None:

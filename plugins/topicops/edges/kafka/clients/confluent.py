@@ -64,7 +64,11 @@ class Confluent:
         """Return the client. Raises ``UsageError`` for a property that librdkafka does not take."""
         if self._client is None:
             self._reports.clear()
-            self._client = self._new_client()
+            callbacks = {"error_cb": self._reports.note_error, "throttle_cb": self._reports.note_throttle}
+            try:
+                self._client = AdminClient(confluent_settings(self.properties, patience_s=self.patience_s) | callbacks)
+            except KafkaException as error:
+                raise unusable(self.properties, error.args[0].str()) from None  # the cause contains values
         return self._client
 
     def discard(self) -> None:
@@ -102,15 +106,6 @@ class Confluent:
             return error_of(found, f"{text}: ")
         remedy = "; check sasl.username and sasl.password of the connection" if kind is LoginRefusedError else ""
         return kind(f"{text}; the client reported: {reported or 'no error'}{remedy}")
-
-    def _new_client(self) -> AdminClient:
-        try:
-            return AdminClient(
-                confluent_settings(self.properties, patience_s=self.patience_s)
-                | {"error_cb": self._reports.note_error, "throttle_cb": self._reports.note_throttle}
-            )
-        except KafkaException as error:
-            raise unusable(self.properties, error.args[0].str()) from None  # the cause contains values
 
 
 def require_clients(properties: Mapping[str, str]) -> None:

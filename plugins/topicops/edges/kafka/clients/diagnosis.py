@@ -175,7 +175,7 @@ class Unreachable(NamedTuple):
     """The host's name is not known here."""
 
 
-def address_problem(addresses: Mapping[int, str], *, works: str = "; the bootstrap address works") -> str:
+def address_problem(addresses: Mapping[int, str]) -> str:
     """Say why no request can be relied on: a name is not known here, or no address answers; else empty.
 
     Some brokers that take no connection are a normal fault, which only their own partitions feel.
@@ -191,7 +191,7 @@ def address_problem(addresses: Mapping[int, str], *, works: str = "; the bootstr
         return ""
     first = [f"broker {b} advertises {printable(addresses[b])}, which this host {named[b].text}" for b in sorted(named)]
     more = f"; {len(first) - SHOWN} more brokers" if len(first) > SHOWN else ""
-    return f"{'; '.join(first[:SHOWN])}{more}{works}. {WAY_OUT}"
+    return f"{'; '.join(first[:SHOWN])}{more}; the bootstrap address works. {WAY_OUT}"
 
 
 def require_reachable(connections: Sequence[Mapping[str, str]]) -> None:

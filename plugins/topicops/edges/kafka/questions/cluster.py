@@ -39,9 +39,9 @@ class Quorum:
     """Time by the leader's clock; None means that there is no leader, or a release before 3.3, which sends no time."""
 
 
-def quorum_of(properties: Mapping[str, str], *, timeout_s: float = 3.0) -> Quorum | None:
+def quorum_of(properties: Mapping[str, str]) -> Quorum | None:
     """Return what ``ask_quorum`` gives, over connections of its own, to the brokers of librdkafka's ``properties``."""
-    with closing(BrokerConnections(properties, request_timeout_s=timeout_s)) as connections:
+    with closing(BrokerConnections(properties, request_timeout_s=3.0)) as connections:
         return ask_quorum(connections)
 
 

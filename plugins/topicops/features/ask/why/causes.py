@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from topicops.features.ask.why import brokers, leaders, operations
 from topicops.features.ask.why.values import Cause, TopicTimes, WhyFacts
-from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, TopicTraces
+from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 
 
 class Rule(NamedTuple):
@@ -66,12 +66,7 @@ def causes_as_read(live: ClusterSnapshot, topic: LiveTopic) -> list[tuple[str, s
     facts = WhyFacts(
         topic=topic.name,
         has_zookeeper=live.source == "zookeeper",
-        traces=TopicTraces(
-            live=topic,
-            has_config_znode=bool(topic.overrides),
-            is_deleting=topic.name in live.deleting,
-            is_in_reassignment=topic.name in live.reassigning,
-        ),
+        traces=replace(live, topics={topic.name: topic}).traces(topic.name),
         times=TopicTimes(controller=live.controller_id) if live.source == "zookeeper" else None,
         brokers=frozenset(live.brokers),
         controller_id=live.controller_id,

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from topicops.features.shared.yaml_text import Content
     from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
 
-LOCAL = "local"
 DEFAULT_OWNER = "team-platform"
 
 
@@ -82,14 +81,19 @@ def init_command(
     asks = not local and not any(given)
     if asks and not sys.stdin.isatty():
         raise UsageError("name the cluster: --zookeeper or --bootstrap-servers, a connection's id, or --local")
-    named = _endpoints(*given)
+    addresses = _endpoints(*given)
     if not name and not local:
         if not sys.stdin.isatty():
             raise UsageError("give the environment a name, as in: --name prod")
         name = str(typer.prompt("Name of the environment", default="prod"))
-    zookeeper_endpoint, kafka_endpoint = _local_addresses() if local else _asked_addresses() if asks else named
+    if local:
+        from topicops.cli.local import local_addresses
+
+        addresses = local_addresses()
+    elif asks:
+        addresses = _asked_addresses()
     owner = owner or (typer.prompt("Owner of the live topics", default=DEFAULT_OWNER) if asks else DEFAULT_OWNER)
-    name, below = name or LOCAL, shown(topics)
+    name, below = name or "local", shown(topics)
     if "." in name or name_problem(name) or name == "all":
         raise UsageError(f"--name {name!r} cannot be the name of an environment: use letters, digits, - and _")
     if below == "." or below.startswith("../"):
@@ -98,18 +102,12 @@ def init_command(
         name=name,
         owner=checked_owner(owner),
         cluster_class=cluster_class or ("sandbox" if local else "production"),
-        zookeeper=zookeeper_endpoint,
-        kafka=kafka_endpoint,
+        zookeeper=addresses[0],
+        kafka=addresses[1],
         topics=below,
         forge=forge,
     )
     print_result(start(wanted, progress=progress))
-
-
-def _local_addresses() -> tuple[ZooKeeperEndpoint | None, KafkaEndpoint]:
-    from topicops.cli.local import local_addresses
-
-    return local_addresses()
 
 
 def _asked_addresses() -> tuple[ZooKeeperEndpoint | None, KafkaEndpoint | None]:
@@ -262,14 +260,14 @@ def import_command(
     output: TextOrJsonOption = "text",
 ) -> None:
     """Write a spec for each live topic that has none, so that the next plan changes nothing."""
-    from topicops.features.files.authoring.importing import import_text, import_topics, topic_owners
+    from topicops.features.files.authoring.importing import import_lines, import_topics, topic_owners
     from topicops.features.files.authoring.specs import checked_domain
     from topicops.model.json_types import json_text
 
     found = topic_owners(topics, owners, otherwise=owner)
     run = unrecorded_run(one_environment(environment, topics), topics)
     result = import_topics(run, found, domain=checked_domain(domain), only=only)
-    print_result(json_text(result) if output == "json" else import_text(result))
+    print_result(json_text(result) if output == "json" else "\n".join(import_lines(result)))
 
 
 def dags_command(

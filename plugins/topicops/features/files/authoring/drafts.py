@@ -7,9 +7,8 @@ refuse it, or if the plan would change or block the topic.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import NamedTuple
 
 from topicops.features.files.authoring.importable import (
@@ -23,7 +22,7 @@ from topicops.features.files.authoring.importable import (
 )
 from topicops.features.files.authoring.profiles import Choice, Layers, Values, content_of, layers_of, new_profiles
 from topicops.features.files.authoring.specs import domain_of
-from topicops.features.shared.writer import document_of
+from topicops.features.shared.writer import document_of, tree_with
 from topicops.features.shared.yaml_blocks import field_of, last_line, plain_value
 from topicops.features.shared.yaml_text import Content, document_text, text_of
 from topicops.model.cluster.snapshot import LiveTopic
@@ -117,7 +116,7 @@ class _Draft(NamedTuple):
     """New files that may still be rejected, by path below ``topics/``: profiles, then topics."""
 
     texts: Mapping[str, str]
-    documents: Mapping[str, Document]
+    documents: tuple[Document, ...]
 
 
 class _DraftBuilder:
@@ -148,7 +147,7 @@ class _DraftBuilder:
         }
         for name, choice in choices.items():
             texts[f"{self.inputs.domain or domain_of(name)}/{name}.yaml"] = self._topic_text(name, choice)
-        return _Draft(texts, {path: document_of(self.inputs.topics, path, text) for path, text in texts.items()})
+        return _Draft(texts, tuple(document_of(self.inputs.topics, path, text) for path, text in texts.items()))
 
     def _topic_text(self, topic: str, choice: Choice) -> str:
         metadata: dict[str, Content] = {"name": topic, "owner": self.inputs.owners.of(topic) or ""}
@@ -162,7 +161,7 @@ class _DraftBuilder:
         """Keep configs out of profiles where the rules refuse them; True if that changes the next draft."""
         tree, here = self.tree_with(draft), self.inputs.environment.name
         elsewhere = (f for name in self.environments if name != here for f in unlifted(tree, name, self.inputs.now))
-        profiles = {document.file: document for document in draft.documents.values() if document.kind == "Profile"}
+        profiles = {document.file: document for document in draft.documents if document.kind == "Profile"}
         bad = {
             config
             for f in (*findings, *elsewhere)
@@ -189,16 +188,26 @@ class _DraftBuilder:
         moved |= {blocked.topic: (blocked.codes[0], blocked.reasons[0]) for blocked in change_set.blocked}
         return [LeftOut(name, *reason) for name, reason in sorted(moved.items()) if name in topics]
 
-    def exceptions_text(self, exceptions: Sequence[WrittenException]) -> str:
-        return with_exceptions(
-            self.inputs.exceptions_text, exceptions, self.inputs.environment.name, self.inputs.topics
-        )
+    def exceptions_text(self, more: Sequence[WrittenException]) -> str:
+        """Return the text with ``more`` after its last entry. Raises ``UsageError`` where entries are no block list."""
+        text, added = self.inputs.exceptions_text, [asdict(exception) for exception in more]
+        if text is None:
+            metadata = {"name": self.inputs.environment.name}
+            return document_text("Exceptions", metadata, {"spec": {"exceptions": tuple(added)}})
+        before = document_of(self.inputs.topics, self.exceptions_file, text)
+        entries = _entries(before)
+        edited = _behind(text, entries[-1], added) if entries else text
+        after = document_of(self.inputs.topics, self.exceptions_file, edited)
+        if [*map(plain_value, _entries(after))] != [*map(plain_value, entries), *added]:
+            raise UsageError(
+                f"{before.file}: exceptions cannot be put behind those that are there; write them as a list, one "
+                "`- topic:` a line, or delete the file if it has none"
+            )
+        return edited
 
     def tree_with(self, draft: _Draft, *more: Document) -> Tree:
-        """Return the existing and the new files; a new one replaces the existing one of the same name."""
-        every = (*self.inputs.tree.documents, *draft.documents.values(), *more)
-        documents = sorted({document.file: document for document in every}.values(), key=lambda each: each.file)
-        return Tree(documents=tuple(documents), files=len(documents))
+        """Return the existing and the new files."""
+        return tree_with(self.inputs.tree, *draft.documents, *more)
 
 
 def _configs_at(profile: Document, span: Span) -> list[str]:
@@ -216,31 +225,10 @@ class WrittenException:
     code: Code
     reason: str
 
-    @property
-    def fields(self) -> dict[str, str]:
-        return {"topic": self.topic, "code": self.code, "reason": self.reason}
-
 
 def exceptions_file(environment: str) -> str:
     """Return the path of the file, below ``topics/``."""
     return f"environments/{environment}.exceptions.yaml"
-
-
-def with_exceptions(text: str | None, more: Sequence[WrittenException], environment: str, topics: Path) -> str:
-    """Return the text with ``more`` after its last entry. Raises ``UsageError`` where entries are no block list."""
-    added = [exception.fields for exception in more]
-    if text is None:
-        return document_text("Exceptions", {"name": environment}, {"spec": {"exceptions": tuple(added)}})
-    path = exceptions_file(environment)
-    before = document_of(topics, path, text)
-    entries = _entries(before)
-    edited = _behind(text, entries[-1], added) if entries else text
-    if [*map(plain_value, _entries(document_of(topics, path, edited)))] != [*map(plain_value, entries), *added]:
-        raise UsageError(
-            f"{before.file}: exceptions cannot be put behind those that are there; write them as a list, one "
-            "`- topic:` a line, or delete the file if it has none"
-        )
-    return edited
 
 
 def _behind(text: str, last: Node, added: Sequence[dict[str, str]]) -> str:

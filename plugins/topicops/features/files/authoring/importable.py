@@ -19,7 +19,6 @@ from topicops.steps.planning.blocking import config_edits
 from topicops.steps.specs.rules.names import name_problem
 
 CodedReason = tuple[Code | None, str]
-"""Code and reason."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,13 +7,12 @@ from pathlib import Path
 
 from topicops.edges.specs.open_files import OWNERS_FILE, ROOM_FOR_MANY, regular_text
 from topicops.edges.specs.reader import read_tree
-from topicops.features.files.authoring.drafts import ImportResult, draft_import, exceptions_file
-from topicops.features.files.authoring.importable import ImportInputs, TopicOwners
+from topicops.features.files.authoring.drafts import ImportResult, WrittenException, draft_import, exceptions_file
+from topicops.features.files.authoring.importable import ImportInputs, InexpressibleOverride, LeftOut, TopicOwners
 from topicops.features.files.authoring.specs import checked_owner
 from topicops.features.shared.writer import replace_text, root_of, shown, write_new
 from topicops.flow.runs.access import read_live_topics
 from topicops.flow.runs.run import EnvironmentRun, now
-from topicops.model.codes import Code
 from topicops.model.errors import SpecError, UsageError
 from topicops.model.printable import plural, printable
 from topicops.model.specs.files import OwnersFile
@@ -73,20 +72,14 @@ def import_topics(run: EnvironmentRun, owners: TopicOwners, *, domain: str | Non
     return result
 
 
-def import_text(result: ImportResult) -> str:
-    """Return the new files, then everything that a person may not expect with its reason, then the counts."""
-    return "\n".join(_lines(result))
-
-
-def _lines(result: ImportResult) -> Iterator[str]:
+def import_lines(result: ImportResult) -> Iterator[str]:
+    """Yield the new files, then everything that a person may not expect with its reason, then the counts."""
     profiles = sorted(path for path in result.files if path.startswith("profiles/"))
     yield from _section("Imported", "topic", [path for path in result.files if path not in profiles])
     yield from _section("New profiles", "profile", profiles)
-    written = [_coded(e.topic, e.code, e.reason) for e in result.exceptions]
-    yield from _section("Exceptions written", "exception", written)
-    yield from _section("Left out", "topic", [_coded(o.topic, o.code, o.reason) for o in result.left_out])
-    unsayable = [_coded(o.topic, o.code, o.reason) for o in result.unsayable]
-    yield from _section("Overrides that no spec may name", "override", unsayable)
+    yield from _section("Exceptions written", "exception", [*map(_coded, result.exceptions)])
+    yield from _section("Left out", "topic", [*map(_coded, result.left_out)])
+    yield from _section("Overrides that no spec may name", "override", [*map(_coded, result.unsayable)])
     yield from _section("Protected, skipped", "topic", result.protected)
     yield (
         f"{plural(len(result.imported), 'topic')} imported, {plural(len(profiles), 'new profile')}, "
@@ -102,5 +95,5 @@ def _section(title: str, noun: str, lines: Sequence[str]) -> Iterator[str]:
         yield ""
 
 
-def _coded(topic: str, code: Code | None, reason: str) -> str:
-    return f"{topic}: {code}: {reason}" if code else f"{topic}: {reason}"
+def _coded(of: WrittenException | LeftOut | InexpressibleOverride) -> str:
+    return f"{of.topic}: {of.code}: {of.reason}" if of.code else f"{of.topic}: {of.reason}"

@@ -11,7 +11,7 @@ from pathlib import Path
 from topicops.edges.specs.open_files import regular_text
 from topicops.edges.specs.reader import read_tree
 from topicops.features.files.authoring.first_environment import SCHEMAS, schema_line
-from topicops.features.shared.writer import document_of, replace_text, require_free, shown, write_new
+from topicops.features.shared.writer import document_of, replace_text, require_free, shown, tree_with, write_new
 from topicops.features.shared.yaml_blocks import chunks_of, field_of, is_block, plain_value
 from topicops.features.shared.yaml_text import Content, document_text, text_of
 from topicops.flow.runs.files import read_specs
@@ -28,8 +28,6 @@ from topicops.steps.specs.validate import validate
 LONGEST_OWNER = 200
 FOLDERS_WITH_MEANING = ("environments", "profiles")
 """Folders of other files; no topic file can be in them."""
-OTHER_DOMAIN = "other"
-"""The folder for topics whose names have no domain."""
 _PLACEHOLDER = re.compile(
     r"[\W_]*(?:todo|tbd|tba|fixme|change[-_ ]?me|unknown|none|nobody|n/?a|x+)?[\W_]*", re.IGNORECASE
 )
@@ -91,10 +89,8 @@ def write_new_spec(
 def _require_sound(before: Tree, changed: Document) -> None:
     """Raise ``SpecError`` with every error that ``changed`` would bring, itself or to another file."""
     now = datetime.now(UTC)
-    others = [document for document in before.documents if document.file != changed.file]
-    documents = sorted((*others, changed), key=lambda document: document.file)
     known = {_problem(found) for found in validate(before, environment=None, now=now).diagnostics}
-    after = validate(Tree(documents=tuple(documents), files=len(documents)), environment=None, now=now)
+    after = validate(tree_with(before, changed), environment=None, now=now)
     added = [found for found in after.diagnostics if found.is_error and _problem(found) not in known]
     if added:
         raise SpecError(added)
@@ -189,6 +185,6 @@ def checked_domain(domain: str | None) -> str | None:
 
 
 def domain_of(topic: str) -> str:
-    """Return the first dotted part of a legal name, if it can be a folder of topics."""
+    """Return the first dotted part of a legal name, if it can be a folder of topics; else ``other``."""
     first, dot, _ = topic.partition(".")
-    return first if dot and first and first not in FOLDERS_WITH_MEANING else OTHER_DOMAIN
+    return first if dot and first and first not in FOLDERS_WITH_MEANING else "other"

@@ -21,9 +21,6 @@ from topicops.steps.specs.layers import EnvironmentView, MergedTopic, TopicSourc
 from topicops.steps.specs.suggestions import similar_word
 from topicops.steps.specs.validate import validate, view_of
 
-_LAYERED = ("partitions", "replicationFactor")
-_ONLY_IN_THE_TOPIC = ("keyed", "placement", "rackAware")
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
@@ -127,13 +124,13 @@ def _settings(topic: MergedTopic, view: EnvironmentView) -> Iterator[Explained]:
     for name in ("profile", "assignment"):
         if name in spec:
             yield _explained(name, [_given("topic", spec, name)])
-    for name in _LAYERED:
+    for name in ("partitions", "replicationFactor"):
         given = [_given(label, layer, name) for label, layer in layers if name in layer]
         if "assignment" in spec:
             given.append(replace(_given("assignment", spec, "assignment"), written=str(topic.number(name))))
         yield _explained(name, given)
     built_in = {info.alias or name: _written(info.default) for name, info in TopicSpec.model_fields.items()}
-    for name in _ONLY_IN_THE_TOPIC:
+    for name in ("keyed", "placement", "rackAware"):  # no layer below the topic gives these
         built = Given(layer="built in", written=built_in[name])
         yield _explained(name, [_given("topic", spec, name) if name in spec else built])
 

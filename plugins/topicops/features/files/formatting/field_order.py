@@ -9,13 +9,12 @@ from functools import cache
 from topicops.model.specs.document import Fields, FileKind, Items, Node, Text
 from topicops.model.specs.environment import Written
 from topicops.model.specs.files import (
-    ConfigsKind,
-    DurationKind,
     EntriesKind,
     IntegerKind,
     Kind,
     ListKind,
     ModelKind,
+    PlainKind,
     fields_of,
 )
 from topicops.model.specs.topic_config import ConfigValueError, canonical_written, read_duration_ms
@@ -60,7 +59,7 @@ def below(place: Place, key: str = "") -> Place:
             return place.item
         case EntriesKind():
             return place.value
-        case ConfigsKind():
+        case PlainKind.CONFIGS:
             return ConfigKind(key)
         case _:
             return None
@@ -82,7 +81,7 @@ def _canonical_text(text: str, place: Place) -> CanonicalValue:
         match place:
             case IntegerKind() if WHOLE_NUMBER.fullmatch(text.strip()) and len(text) < 100:
                 return int(text)
-            case DurationKind():
+            case PlainKind.DURATION:
                 return read_duration_ms(text.strip())
             case ConfigKind():
                 return canonical_written(place.name, text)

@@ -15,7 +15,7 @@ from topicops.features.shared.writer import node_of
 from topicops.features.shared.yaml_blocks import Chunk, chunks_of, end_of, indentation, is_block, last_line, source_at
 from topicops.features.shared.yaml_text import MISREAD_WORDS, scalar
 from topicops.model.specs.document import Fields, FileKind, Items, Node, Span, Text
-from topicops.model.specs.files import AsWrittenKind, BooleanKind, DurationKind, IntegerKind
+from topicops.model.specs.files import IntegerKind, PlainKind
 from topicops.model.specs.spellings import human_unit, largest_unit
 from topicops.model.specs.topic_config import (
     LONGEST_NUMBER,
@@ -272,19 +272,22 @@ def _value(node: Text, place: Place, lines: Sequence[str], *, inside: bool) -> s
     source, text = _source(node.span, lines), node.text
     if node.is_null:
         return "null" if text else source
-    if place is None or isinstance(place, AsWrittenKind) or source[:1] in ("|", ">"):
+    if place is None or place is PlainKind.AS_WRITTEN or source[:1] in ("|", ">"):
         return source
-    match place:
-        case IntegerKind() if len(text) <= LONGEST_NUMBER and WHOLE_NUMBER.fullmatch(text.strip()):
-            return str(int(text))
-        case BooleanKind() if text in ("true", "false"):
-            return text
-        case DurationKind():
-            return _duration(text.strip()) or source
-        case ConfigKind() if place.name in TOPIC_CONFIGS:
-            return _config(place.name, node, source, inside=inside)
-        case _:
-            return _text(node, source, inside=inside)
+    try:
+        match place:
+            case IntegerKind() if len(text) <= LONGEST_NUMBER and WHOLE_NUMBER.fullmatch(text.strip()):
+                return str(int(text))
+            case PlainKind.BOOLEAN if text in ("true", "false"):
+                return text
+            case PlainKind.DURATION:
+                return _duration(text.strip())
+            case ConfigKind() if place.name in TOPIC_CONFIGS:
+                return _config(place.name, node, source, inside=inside)
+            case _:
+                return _text(node, source, inside=inside)
+    except ConfigValueError:
+        return source
 
 
 def _text(node: Text, source: str, *, inside: bool) -> str:
@@ -300,12 +303,7 @@ def _text(node: Text, source: str, *, inside: bool) -> str:
 
 
 def _config(name: str, node: Text, source: str, *, inside: bool) -> str:
-    config = TOPIC_CONFIGS[name]
-    try:
-        canonical = canonical_written(name, node.text)
-    except ConfigValueError:
-        return source
-    written = node.text.strip()
+    config, canonical, written = TOPIC_CONFIGS[name], canonical_written(name, node.text), node.text.strip()
     if config.is_whole_number:
         is_spelled = not WHOLE_NUMBER.fullmatch(written) and not _SMALLEST_UNIT.fullmatch(written)
         return written if is_spelled else (human_unit(config, canonical) if int(canonical) > 0 else None) or canonical
@@ -316,12 +314,9 @@ def _config(name: str, node: Text, source: str, *, inside: bool) -> str:
     return _text(node, source, inside=inside)
 
 
-def _duration(text: str) -> str | None:
+def _duration(text: str) -> str:
     """The text as it is written; milliseconds get a larger unit where it divides them."""
-    try:
-        number = read_duration_ms(text)
-    except ConfigValueError:
-        return None
+    number = read_duration_ms(text)
     if not _SMALLEST_UNIT.fullmatch(text) or not number:
         return text
     count, unit = largest_unit(number, "ms")

@@ -20,27 +20,13 @@ from topicops.model.specs import files as kinds
 from topicops.model.specs.config_checks import ranges_by_release
 from topicops.model.specs.desired import API_VERSION
 from topicops.model.specs.environment import Written
-from topicops.model.specs.files import (
-    EnvironmentFile,
-    ExceptionsFile,
-    FieldKind,
-    Kind,
-    OwnersFile,
-    ProfileFile,
-    TopicFile,
-    fields_of,
-)
+from topicops.model.specs.files import FieldKind, Kind, fields_of
 from topicops.model.specs.topic_config import TOPIC_CONFIGS, UNITS, TopicConfig, Unit, parse
+from topicops.steps.specs.validate import MODELS
 
 Schema = dict[str, object]
 
-KINDS: Mapping[str, type[Written]] = {
-    "topic": TopicFile,
-    "profile": ProfileFile,
-    "environment": EnvironmentFile,
-    "exceptions": ExceptionsFile,
-    "owners": OwnersFile,
-}
+KINDS: Mapping[str, type[Written]] = {kind.lower(): model for kind, model in MODELS.items()}
 """Kinds of files by the name of their schema, ``topic.v1.json``."""
 
 _WHOLE = "(0|[1-9][0-9]*)"
@@ -49,7 +35,6 @@ _TIME = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|\+00:00)$"
 _DOUBLE = r"^\s*[+-]?(NaN|Infinity|0[xX][0-9a-fA-F.]+[pP][+-]?[0-9]+[fFdD]?|[0-9.]+([eE][+-]?[0-9]+)?[fFdD]?)\s*$"
 _BOOLEAN = r"^\s*([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])\s*$"
 _TEXT_FORM_OF_ASSIGNMENT = r"^\s*[0-9]+\s*(:\s*[0-9]+\s*)*(,\s*[0-9]+\s*(:\s*[0-9]+\s*)*)*$"
-_ANY_SCALAR = ("string", "number", "boolean")
 _NAME: Schema = {"pattern": "^[A-Za-z0-9._-]+$", "maxLength": 249}
 _LARGEST_EXACT = 2**53
 """Above it an editor's numbers are rounded, so a bound says nothing there."""
@@ -147,18 +132,18 @@ def _schema(value: Kind, definitions: dict[str, Schema], kind: str) -> Schema:
     """Return the schema of one kind of value, without null; models and configs are added to ``definitions``."""
     match value:
         case kinds.TextKind():
-            return {"type": list(_ANY_SCALAR)} | ({"maxLength": value.longest} if value.longest else {})
+            return {"type": ["string", "number", "boolean"]} | ({"maxLength": value.longest} if value.longest else {})
         case kinds.WordKind():
             return {"enum": list(value.words)}
         case kinds.IntegerKind():
             limits = {"minimum": value.lowest, "maximum": value.highest}
             bounds = {name: bound for name, bound in limits.items() if bound is not None}
             return {"type": ["integer", "string"], "pattern": _WHOLE_NUMBER, **bounds}
-        case kinds.BooleanKind():
+        case kinds.PlainKind.BOOLEAN:
             return {"type": ["boolean", "string"], "pattern": "^(true|false)$"}
-        case kinds.TimeKind():
+        case kinds.PlainKind.TIME:
             return {"type": "string", "format": "date-time", "pattern": _TIME}
-        case kinds.DurationKind():
+        case kinds.PlainKind.DURATION:
             return {"type": "string", "pattern": _with_unit("ms", always=True)}
         case kinds.ListKind():
             return {"type": "array", "items": _schema(value.item, definitions, kind)}
@@ -166,7 +151,7 @@ def _schema(value: Kind, definitions: dict[str, Schema], kind: str) -> Schema:
             names = {"propertyNames": {"pattern": f"^{value.key.pattern}$"}} if value.key.pattern else {}
             found = _or_null(_schema(value.value, definitions, kind))
             return {"type": "object", "additionalProperties": found, **names}
-        case kinds.ConfigsKind():
+        case kinds.PlainKind.CONFIGS:
             properties = {name: _config(config) for name, config in sorted(TOPIC_CONFIGS.items())}
             definitions["configs"] = {"type": "object", "properties": properties, "additionalProperties": False}
             return {"$ref": "#/$defs/configs"}
@@ -174,7 +159,7 @@ def _schema(value: Kind, definitions: dict[str, Schema], kind: str) -> Schema:
             name = value.model.__name__
             definitions[name] = definitions.get(name) or _object(value.model, definitions, kind)
             return {"$ref": f"#/$defs/{name}"}
-        case kinds.AsWrittenKind():
+        case kinds.PlainKind.AS_WRITTEN:
             return _assignment()
         case _:
             assert_never(value)
@@ -188,7 +173,7 @@ def _with_unit(unit: Unit, *, always: bool = False) -> str:
 def _assignment() -> Schema:
     broker: Schema = {"type": ["integer", "string"], "minimum": 0, "pattern": rf"^\s*\+?{_WHOLE}\s*$"}
     row: Schema = {"type": "array", "items": broker, "minItems": 1, "uniqueItems": True}
-    names = {"pattern": "^(0|[1-9][0-9]*)$"}
+    names = {"pattern": f"^{_WHOLE}$"}
     by_partition = {"type": "object", "propertyNames": names, "additionalProperties": row, "minProperties": 1}
     return {"anyOf": [by_partition, {"type": ["string", "integer"], "pattern": _TEXT_FORM_OF_ASSIGNMENT}]}
 

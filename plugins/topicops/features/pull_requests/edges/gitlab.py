@@ -138,8 +138,9 @@ class GitLab:
         self.repository, self._given_login = repository, login
         self._project = f"/projects/{quote(repository, safe='')}"
         self._requests = f"{self._project}/merge_requests"
-        self._url, self._token, self._sleep = url.rstrip("/"), token, sleep
-        self._rest = self._session(self._url)
+        url, headers = url.rstrip("/"), {"PRIVATE-TOKEN": token}
+        self._rest = Rest(url, headers, token=token, sleep=sleep)
+        self._graph = Rest(url.removesuffix("/v4"), headers, token=token, sleep=sleep)
 
     def pull_request(self, number: int) -> PullRequest:
         return _pull_request(self._rest.get(f"{self._requests}/{number}", _MergeRequest))
@@ -169,8 +170,7 @@ class GitLab:
     def _committers(self, number: int, request: _MergeRequest) -> set[str]:
         project = request.references.full.rpartition("!")[0] if request.references else self.repository
         body = {"query": _COMMITTERS, "variables": {"project": project, "number": str(number)}}
-        graph = self._session(self._url.removesuffix("/v4"))
-        data = graph.send("POST", "/graphql", _GraphAnswer, body).data
+        data = self._graph.send("POST", "/graphql", _GraphAnswer, body).data
         found = data.project.merge_request if data and data.project else None
         if found is None or found.committers is None:
             raise ForgeError(f"!{number}: GitLab does not say who made its commits; the token needs the scope api")
@@ -239,9 +239,6 @@ class GitLab:
     @cached_property
     def _login(self) -> str:
         return self._given_login or self._rest.get("/user", _User).username
-
-    def _session(self, url: str) -> Rest:
-        return Rest(url, {"PRIVATE-TOKEN": self._token}, token=self._token, sleep=self._sleep)
 
     def _notes(self, number: int) -> list[_Note]:
         """Oldest first."""

@@ -68,7 +68,6 @@ class Rest:
         )
 
     def get(self, path: str, kind: type[T], **parameters: str | int) -> T:
-        """Ask for one answer."""
         return self._read(self._answer("GET", self._url + path, params=parameters), kind)
 
     def pages(self, path: str, kind: type[T], **parameters: str | int) -> Iterator[T]:

@@ -19,7 +19,6 @@ VIEW = {"name": "Topics", "href": f"{BELOW}topics", "destination": "nav", "url_r
 
 
 def add_routes(app: FastAPI, home: Callable[[], Path]) -> None:
-    """Add the pages to the app."""
     from topicops.features.topic_pages.on_airflow.routes import add_routes
 
     add_routes(app, home)

@@ -20,7 +20,6 @@ NO_RACK = "no rack"
 
 
 def brokers_page(indexed: Indexed) -> str:
-    """Give the document of all brokers and racks."""
     parts: list[Html] = []
     if indexed.head:
         live, shares = indexed.head.live, _shares(indexed, indexed.head.live)

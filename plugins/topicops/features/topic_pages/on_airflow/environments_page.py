@@ -20,11 +20,7 @@ _RUN_TONES = {"success": "good", "failed": "bad"}
 
 
 def environments_page(environments: Sequence[EnvironmentRow], import_errors: int = 0) -> str:
-    """Give the whole document, for a person who may see these environments.
-
-    Args:
-        import_errors: Number of DAG files that Airflow cannot read.
-    """
+    """Give the whole document, for a person who may see these environments; with the count of broken DAG files."""
     head = tag("header", tag("h1", "Topics"))
     if not environments:
         nothing = (

@@ -33,11 +33,7 @@ OVERDUE_AFTER = timedelta(minutes=10)
 
 
 def topics_document(title: str, indexed: Indexed, here: str, *content: Html | None) -> str:
-    """Give the whole page.
-
-    Args:
-        here: Which of the pages it is, by its address; empty for none of them.
-    """
+    """Give the whole page; ``here`` is its address, empty for one that has no link of its own."""
     links = [chip(name, address, is_set="page" if address == here else "") for address, name in _PAGES.items()]
     others = chip("all environments", "../../topics")
     head = tag(
@@ -105,11 +101,7 @@ class News(NamedTuple):
 
 
 def news(indexed: Indexed, below: str) -> Iterator[News]:
-    """Yield why what follows may not be so any more, and what keeps newer facts away; the gravest first.
-
-    Args:
-        below: What leads from the page to Airflow's own pages.
-    """
+    """Yield why what follows may not be so any more, and what keeps newer facts away; the gravest first."""
     pipeline = indexed.pipeline
     runs = [dag.newest for dag in indexed.dags.values() if dag.newest and _is_newer(dag.newest, indexed)]
     for run in runs:

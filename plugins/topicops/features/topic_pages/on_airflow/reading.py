@@ -57,8 +57,6 @@ class Indexed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnvironmentRow:
-    """One row of the first page."""
-
     indexed: Indexed
     words: Mapping[Word, int] = field(default_factory=dict)
     """Number of topics in each state."""

@@ -17,6 +17,7 @@ from topicops.model.runs.audit import AuditLine
 from topicops.model.specs.desired import DesiredTopic
 from topicops.model.specs.topic_config import canonical_overrides
 from topicops.on_airflow.pages.parts import BELOW, empty, file_link, more, muted, quoted, run_link, with_query
+from topicops.on_airflow.pages.plan_rows import TONES
 from topicops.on_airflow.plugged import CAUSES
 from topicops.steps.reporting.facts_wording import why_command
 from topicops.steps.reporting.markup import Html, lines, pill, table, tag, together
@@ -26,11 +27,9 @@ from topicops.steps.verifying.observation import broker_names, partition_names
 PARTITIONS_SHOWN = 200
 CAUSES_SHOWN = 20
 LINES_SHOWN = 50
-_OUTCOME_TONES = {"done": "good", "already so": "good", "failed": "bad", "unknown": "bad"}
 
 
 def topic_page(indexed: Indexed, name: str) -> str:
-    """Give the whole document."""
     parts = _parts(indexed, indexed.head, name) if indexed.head else ()
     return topics_document(name, indexed, "", *parts)
 
@@ -218,7 +217,7 @@ def _life_row(line: AuditLine) -> Iterator[Html | str]:
     yield f"{line.at:%Y-%m-%d %H:%M:%S} UTC"
     yield line.action
     yield together(
-        pill(outcome, _OUTCOME_TONES.get(outcome, "warn")),
+        pill(outcome, TONES[outcome]),
         tag("div", line.answer, cls="muted") if line.answer and outcome != "done" else None,
     )
     yield f"{line.who}{f': {line.comment}' if line.comment else ''}"

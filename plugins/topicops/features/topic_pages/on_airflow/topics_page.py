@@ -33,7 +33,6 @@ _CELL, _HEIGHT = 9, 16
 
 
 def topics_page(indexed: Indexed, wanted: TopicsWanted) -> str:
-    """Give the whole document."""
     parts = _parts(indexed.head, wanted, indexed.index.page(wanted, indexed.outcomes)) if indexed.head else ()
     return topics_document("Topics", indexed, "topics", *parts)
 

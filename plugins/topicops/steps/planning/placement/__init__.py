@@ -21,8 +21,7 @@ def place(placement: str, request: PlacementRequest) -> Assignment:
 
     Rows that the spec gives (``request.manual``) take the place of the placement.
 
-    Raises:
-        PlacementError: There is no such placement, or the request cannot be met; the plan step rules out both before.
+    Raises ``PlacementError`` for an unknown placement or a request that cannot be met; the plan step rules out both.
     """
     if request.manual is not None:
         return place_by_hand(request)

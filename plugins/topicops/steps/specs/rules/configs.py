@@ -71,8 +71,7 @@ def small_numbers_have_a_unit(view: EnvironmentView) -> Iterator[Finding]:
         summary = f"{name}: {value} without a unit is {value} {'bytes' if smallest == 'B' else smallest}"
         remedy = f"write {value}{smallest} if that is meant, or one of {', '.join(f'{value}{word}' for word in larger)}"
         for at in places:
-            span = at.section.values[name].span
-            yield Finding(Code.NUMBER_WITHOUT_UNIT, at.section.file, span, summary, remedy, at.label)
+            yield at.section.finding(Code.NUMBER_WITHOUT_UNIT, name, summary, remedy, at.label)
 
 
 def _is_small(text: str, unit: Unit) -> bool:
@@ -92,8 +91,7 @@ def _refused_value(config: TopicConfig, text: str, refusal: ConfigValueError, pl
     suggestion = _certain_value(config, text, refusal)
     valid = f"valid in Kafka {config.release}" if config.differs_by_release else "valid"
     remedy = f"write {suggestion}" if suggestion else f"{valid}: {config.valid}"
-    span = place.section.values[config.name].span
-    return Finding(_code_of(refusal), place.section.file, span, summary, remedy, place.label)
+    return place.section.finding(_code_of(refusal), config.name, summary, remedy, place.label)
 
 
 def _certain_value(config: TopicConfig, text: str, error: ConfigValueError) -> str | None:
@@ -274,10 +272,8 @@ def segments_keep_most_of_their_age(view: EnvironmentView) -> Iterator[Finding]:
 def compaction_has_keys(view: EnvironmentView) -> Iterator[Finding]:
     for topic in view.giving("cleanup.policy"):
         if not topic.keyed and topic.policies and "compact" in topic.policies:
-            summary, remedy = (
-                "compaction needs keys, and keyed is false",
-                "a broker refuses records without a key there",
-            )
+            summary = "compaction needs keys, and keyed is false"
+            remedy = "a broker refuses records without a key there"
             keyed = topic.source.spec.values["keyed"]
             says_so = Setting(False, topic.source.file, keyed.span, keyed.key)
             yield topic.conflict(

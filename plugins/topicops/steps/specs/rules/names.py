@@ -41,16 +41,16 @@ def names_are_legal(view: EnvironmentView) -> Iterator[Finding]:
     for source, name in _named_files(view):
         problem = None if _USUAL_NAME.fullmatch(name) else name_problem(name)
         if problem:
-            yield _at_name(source, *problem)
+            code, summary = problem
+            yield source.metadata.finding(code, "name", summary)
 
 
 def files_are_named_after_topics(view: EnvironmentView) -> Iterator[Finding]:
     for source, name in _named_files(view):
         stem = source.document.stem
         if name != stem and not name_problem(name):
-            yield _at_name(
-                source, Code.FILE_NAME_DIFFERS, f"the file is called {stem}, not {name}", "the two are always the same"
-            )
+            summary, remedy = f"the file is called {stem}, not {name}", "the two are always the same"
+            yield source.metadata.finding(Code.FILE_NAME_DIFFERS, "name", summary, remedy)
 
 
 def protected_names_stay_out(view: EnvironmentView) -> Iterator[Finding]:
@@ -62,9 +62,8 @@ def protected_names_stay_out(view: EnvironmentView) -> Iterator[Finding]:
         patterns = view.protected_patterns if is_here else BUILT_IN_PROTECTED_TOPICS
         found = next((pattern for pattern in patterns if fnmatchcase(name, pattern)), None)
         if found:
-            yield _at_name(
-                topic, Code.RESERVED_NAME, f"{name} is protected by {found}", "Kafka or another system owns it"
-            )
+            summary, remedy = f"{name} is protected by {found}", "Kafka or another system owns it"
+            yield topic.metadata.finding(Code.RESERVED_NAME, "name", summary, remedy)
 
 
 def _any_of(patterns: Sequence[str]) -> re.Pattern[str]:
@@ -76,10 +75,6 @@ def _named_files(view: EnvironmentView) -> Iterator[tuple[ReadFile, str]]:
     owners = (view.owners,) if view.owners is not None else ()
     every = (*view.topics, *profiles, *view.environments, *owners)
     return ((source, name) for source in every if (name := source.name) is not None)
-
-
-def _at_name(source: ReadFile, code: Code, summary: str, remedy: str = "") -> Finding:
-    return Finding(code, source.file, source.metadata.values["name"].span, summary, remedy)
 
 
 _LOOK_ALIKE_CHARACTERS = str.maketrans({"0": "o", "O": "o", "1": "l", "I": "l", ".": "-", "_": "-"})
@@ -143,27 +138,18 @@ def _look_alikes(topics: Iterable[TopicSource]) -> Iterator[list[TopicSource]]:
 def _clash(earlier: TopicSource, later: TopicSource) -> Finding | None:
     one, other = earlier.label, later.label
     if one == other:
-        return _finding(
-            later, Code.DEFINED_TWICE, f"{other} is defined in {earlier.file} too", "keep one of the two files", earlier
-        )
-    if not later.shares_environment(earlier):
+        code, summary = Code.DEFINED_TWICE, f"{other} is defined in {earlier.file} too"
+        remedy = "keep one of the two files"
+    elif not later.shares_environment(earlier):
         return None
-    if one.lower() == other.lower():
-        return _finding(
-            later, Code.DIFFERS_BY_CASE, f"{other} and {one} differ by case only", "choose another name", earlier
-        )
-    if folded(one) == folded(other):
-        why = f"{other} and {one} have the same metrics, since Kafka folds . to _"
-        return _finding(later, Code.NAMES_COLLIDE, why, "Kafka refuses the second; choose another name", earlier)
-    return _finding(
-        later,
-        Code.LOOK_ALIKE_NAME,
-        f"{other} looks like {one}",
-        "choose a name that is not so easily confused",
-        earlier,
-    )
-
-
-def _finding(topic: TopicSource, code: Code, summary: str, remedy: str, other: TopicSource) -> Finding:
-    note = note_at(other.file, other.metadata.values["name"].span, "the other name")
-    return Finding(code, topic.file, topic.metadata.values["name"].span, summary, remedy, topic.label, note=note)
+    elif one.lower() == other.lower():
+        code, summary = Code.DIFFERS_BY_CASE, f"{other} and {one} differ by case only"
+        remedy = "choose another name"
+    elif folded(one) == folded(other):
+        code, summary = Code.NAMES_COLLIDE, f"{other} and {one} have the same metrics, since Kafka folds . to _"
+        remedy = "Kafka refuses the second; choose another name"
+    else:
+        code, summary = Code.LOOK_ALIKE_NAME, f"{other} looks like {one}"
+        remedy = "choose a name that is not so easily confused"
+    note = note_at(earlier.file, earlier.metadata.values["name"].span, "the other name")
+    return later.metadata.finding(code, "name", summary, remedy, later.label, note=note)

@@ -55,16 +55,14 @@ def names_fit_the_pattern(view: EnvironmentView) -> Iterator[Finding]:
         fits = whole_match(pattern)
     except ValueError as error:
         remedy = "write it in the syntax of https://docs.rs/regex; it has no look-around and no back-references"
-        span = policy.values["namePattern"].span
-        yield Finding(Code.OUT_OF_RANGE, policy.file, span, f"this is no regular expression: {error}", remedy)
+        yield policy.finding(Code.OUT_OF_RANGE, "namePattern", f"this is no regular expression: {error}", remedy)
         return
     for topic in _that_shall_exist(view):
         if topic.name is not None and not fits(topic.name):
-            span = topic.metadata.values["name"].span
             note = note_at(policy.file, policy.values["namePattern"].span, "the pattern")
             summary = f"{topic.name} does not match {pattern}"
             remedy = "policy.namePattern says how topics are named here"
-            yield Finding(Code.NAME_PATTERN, topic.file, span, summary, remedy, topic.label, note=note)
+            yield topic.metadata.finding(Code.NAME_PATTERN, "name", summary, remedy, topic.label, note=note)
 
 
 def required_labels_are_given(view: EnvironmentView) -> Iterator[Finding]:
@@ -106,9 +104,9 @@ def names_belong_to_their_owners(view: EnvironmentView) -> Iterator[Finding]:
         if others and len(others) == len(claiming):
             first = others[0]
             note = note_at(first.file, first.values["topics"].span, "the names")
-            span, its = topic.metadata.values["name"].span, first.get("owner", str)
-            summary, remedy = f"{name} is a name of {its}, not of {owner}", "choose another name, or correct the owner"
-            yield Finding(Code.NAME_OF_OTHER_OWNER, topic.file, span, summary, remedy, topic.label, note=note)
+            summary = f"{name} is a name of {first.get('owner', str)}, not of {owner}"
+            remedy = "choose another name, or correct the owner"
+            yield topic.metadata.finding(Code.NAME_OF_OTHER_OWNER, "name", summary, remedy, topic.label, note=note)
 
 
 def budgets_hold(view: EnvironmentView) -> Iterator[Finding]:
@@ -176,17 +174,15 @@ def _unlisted_owner(topic: TopicSource, owner: str, view: EnvironmentView) -> Fi
 
 
 def _wrong_owner(topic: TopicSource, summary: str, remedy: str) -> Finding:
-    span: Span = topic.metadata.values["owner"].span
-    return Finding(Code.OWNER_NOT_ALLOWED, topic.file, span, summary, remedy, topic.label)
+    return topic.metadata.finding(Code.OWNER_NOT_ALLOWED, "owner", summary, remedy, topic.label)
 
 
 def profiles_exist(view: EnvironmentView) -> Iterator[Finding]:
     for topic in view.topics:
         name = topic.profile
         if name is not None and name not in view.profiles:
-            span = topic.spec.values["profile"].span
             remedy = meant(name, view.profiles, _there_are(view.profiles))
-            yield Finding(Code.UNKNOWN_PROFILE, topic.file, span, f"no profile is called {name!r}", remedy)
+            yield topic.spec.finding(Code.UNKNOWN_PROFILE, "profile", f"no profile is called {name!r}", remedy)
 
 
 def overrides_have_topics(view: EnvironmentView) -> Iterator[Finding]:
@@ -204,8 +200,7 @@ def exceptions_have_topics(view: EnvironmentView) -> Iterator[Finding]:
         name = exception.get("topic", str)
         if name is not None and name not in known:
             remedy = meant(name, known, "take the exception out")
-            span = exception.values["topic"].span
-            yield Finding(Code.UNKNOWN_EXCEPTED, exception.file, span, f"no topic is called {name!r}", remedy)
+            yield exception.finding(Code.UNKNOWN_EXCEPTED, "topic", f"no topic is called {name!r}", remedy)
 
 
 def environments_exist(view: EnvironmentView) -> Iterator[Finding]:

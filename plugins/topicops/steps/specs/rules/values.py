@@ -10,14 +10,12 @@ from topicops.model.specs.diagnostics import Note
 from topicops.model.specs.document import Node
 from topicops.steps.specs.fields import Section, read_assignment
 from topicops.steps.specs.findings import Finding, note_at
-from topicops.steps.specs.layers import EnvironmentView, Setting, TopicSource
-
-_NUMBERS = ("partitions", "replicationFactor")
+from topicops.steps.specs.layers import NUMBERS, EnvironmentView, Setting, TopicSource
 
 
 def numbers_are_given(view: EnvironmentView) -> Iterator[Finding]:
     for topic in view.complete if view.environment is not None else ():
-        for name in (name for name in _NUMBERS if name not in topic.settings):
+        for name in (name for name in NUMBERS if name not in topic.settings):
             summary = not_given(name)
             remedy = "write it here, in the profile, or in the environment's defaults"
             yield Finding(Code.MISSING_FIELD, topic.source.file, topic.source.spec.first, summary, remedy)
@@ -71,8 +69,8 @@ def assignments_are_sound(view: EnvironmentView) -> Iterator[Finding]:
         yield from findings
         note = note_at(topic.file, found.key, "the assignment")
         if "placement" in topic.spec:
-            span, summary = topic.spec.values["placement"].span, "there is an assignment already"
-            yield Finding(Code.OUT_OF_RANGE, topic.file, span, summary, "keep one of the two", note=note)
+            summary, remedy = "there is an assignment already", "keep one of the two"
+            yield topic.spec.finding(Code.OUT_OF_RANGE, "placement", summary, remedy, note=note)
         if assignment:
             yield from _disagreements(topic, "partitions", len(assignment), note)
             yield from _disagreements(topic, "replicationFactor", len(assignment[0]), note)
@@ -82,8 +80,7 @@ def _disagreements(topic: TopicSource, name: str, assigned: int, note: Note) -> 
     written = topic.spec.get(name, int)
     if written is not None and written != assigned:
         summary = f"{name} {written}, and the assignment has {assigned}"
-        span = topic.spec.values[name].span
-        yield Finding(Code.OUT_OF_RANGE, topic.file, span, summary, "leave it out, or correct one", note=note)
+        yield topic.spec.finding(Code.OUT_OF_RANGE, name, summary, "leave it out, or correct one", note=note)
 
 
 _WARNED_BEFORE = timedelta(days=7)

@@ -65,9 +65,7 @@ def kafka_facts(
 ) -> KafkaFacts:
     """Ask every broker at the same time as ``reader``, and the cluster once as each role.
 
-    Args:
-        topics: Live topics that a role would have to change; only asked about where brokers have an authorizer.
-        settings: What each broker is asked for.
+    Rights on ``topics``, which a role would have to change, are asked for only where brokers have an authorizer.
     """
     with waiting_for("the brokers' answers", limit_s=TIMEOUT_S):
         deadline = Deadline(TIMEOUT_S)

@@ -42,10 +42,8 @@ def _facts(session: ZooKeeperSession) -> MigrationFacts:
     users = reading.below(f"{CONFIG}/users")
     clients = [path for user in users for path in reading.below(f"{user}/clients")]
     kinds = [path for kind in ("clients", "ips") for path in reading.below(f"{CONFIG}/{kind}")]
-    quotas, settings = (
-        reading.configs_of([*users, *clients, *kinds]),
-        reading.configs_of(reading.below(f"{CONFIG}/brokers")),
-    )
+    quotas = reading.configs_of([*users, *clients, *kinds])
+    settings = reading.configs_of(reading.below(f"{CONFIG}/brokers"))
     election, holder = session.get(ELECTION), session.get(CONTROLLER)
     controller = znodes.decode_controller(CONTROLLER, holder.data) if holder is not None else None
     return MigrationFacts(
