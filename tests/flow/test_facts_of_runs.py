@@ -14,7 +14,6 @@ from fakes.fake_ports import FakeClock
 from fakes.resting_cluster import RestingCluster
 from fixtures.plan_bytes import cluster, planned, standing_in, write_topics
 from fixtures.simulated import Simulated
-from topicops.edges.home.artifacts import ArtifactStore
 from topicops.edges.home.journal import has_later_try
 from topicops.flow import reporting, single_steps
 from topicops.flow.runs.files import diagnostics_named
@@ -104,25 +103,10 @@ def test_the_next_run_verifies_what_an_earlier_one_left(simulated: Simulated) ->
 # ---- In one process the steps hand their values on: no command reads what its own run has just written ----
 
 
-@pytest.fixture
-def read(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Names of the files of runs that are read from now on."""
-    names: list[str] = []
-    read = ArtifactStore._read
-
-    def noted(store: ArtifactStore, name: str) -> bytes:
-        names.append(name)
-        return read(store, name)
-
-    monkeypatch.setattr(ArtifactStore, "_read", noted)
-    return names
-
-
-def test_a_command_parses_nothing_that_its_own_run_has_written(simulated: Simulated, read: list[str]) -> None:
+def test_a_command_parses_nothing_that_its_own_run_has_written(simulated: Simulated, files_read: list[str]) -> None:
     for name in ("orders", "payments"):
         simulated.workspace.topic(name)
     commands = [
-        ("drift",),
         ("plan", "--out", "plan.json"),
         ("apply", "plan.json"),
         ("plan", "--states"),
@@ -134,14 +118,14 @@ def test_a_command_parses_nothing_that_its_own_run_has_written(simulated: Simula
         given = () if "plan.json" in command[1:2] else ("--environment", "local")
         ended = simulated.workspace.run(*command, *given)
         assert ended.status == 0, ended.err
-        found[" ".join(command)] = [*read]
-        read.clear()
+        found[" ".join(command)] = [*files_read]
+        files_read.clear()
     simulated.workspace.topic("orders", partitions=4)
     ended = simulated.workspace.run("apply", "--environment", "local", "--yes", "--format", "json")
     assert ended.status in (0, 4), ended.err
-    found["apply"] = [*read]
+    found["apply"] = [*files_read]
     assert not {command: names for command, names in found.items() if names}
-    assert len(found) == 7
+    assert len(found) == 6
 
 
 def test_a_report_reads_neither_the_comparison_nor_the_topics_and_what_follows_it_fails_no_task(
