@@ -142,7 +142,7 @@ $(INSTALLED): requirements.lock requirements-uv.txt pyproject.toml local/pyproje
 	@$(BIN)/uv pip install --python $(BIN)/python --quiet --no-deps --no-build-isolation --editable . --editable ./local
 	@touch $@
 
-$(ARCHIVES): $(INSTALLED) plugins/topicops/features/spark/edges/warm_up.py
+$(ARCHIVES): $(INSTALLED) plugins/topicops/features/spark/edges/class_archive.py
 	@echo "Preparing the class archives of Spark and Kafka, once for each version: about two minutes" >&2
 	@$(BIN)/topicops spark archive || true
 	@$(BIN)/python -m topicops_local.class_archive

@@ -16,7 +16,7 @@ from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side, time
 from fakes import builders
 from topicops.edges.tables.table_folder import TableFolder
 from topicops.edges.tables.topics import LiveTables
-from topicops.features.quality.rules import AFTER, LAYOUTS, Afterwards
+from topicops.features.quality.rules import AFTER, Afterwards
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.release import USUAL
 
@@ -81,16 +81,17 @@ def counted(spark: SparkSession, tables: TableFolder, live: ClusterSnapshot) -> 
 
 def by_hand(spark: SparkSession, tables: TableFolder, live: ClusterSnapshot) -> dict[str, int]:
     """How many rows break each rule, by rule."""
+    from pyspark.sql.functions import lit
+
     from topicops.features.quality.edges.measuring import one_frame
     from topicops.features.quality.judging import frames_to_name
     from topicops.features.spark.edges.frames import RunTables
 
-    counts = (
-        f"count_if({LAYOUTS[r.kind].own} IS NOT NULL AND NOT coalesce({r.holds}, false)) AS {r.id}" for r in AFTER
-    )
+    counts = (f"count_if(kind = '{r.kind}' AND NOT coalesce({r.holds}, false)) AS {r.id}" for r in AFTER)
     rows = RunTables(spark, tables, live, "bench by hand")
     with rows.step("quality_after", rows=live.partitions):
-        [found] = one_frame(frames_to_name(rows, _known(live)).values()).selectExpr(*counts).collect()
+        frames = (frame.withColumn("kind", lit(kind)) for kind, frame in frames_to_name(rows, _known(live)).items())
+        [found] = one_frame(frames).selectExpr(*counts).collect()
     return dict(found.asDict())
 
 

@@ -17,8 +17,7 @@ def write_atomically(path: Path, content: bytes, *, mode: int = 0o644, is_durabl
     Args:
         is_durable: Return only when file and folder are on the disk; else a power cut may lose both contents.
 
-    Raises:
-        OSError: The old content stays.
+    Raises ``OSError``: the old content stays.
     """
     make_folder(path.parent)
     with _temporary(path, content, mode=mode, is_durable=is_durable) as temporary:

@@ -25,8 +25,7 @@ def locked(
         flags: How to open the file, as for ``os.open``; with ``O_RDWR``.
         on_wait: Called once if another process or thread holds the lock.
 
-    Raises:
-        OSError: The file cannot be opened; a link is not followed.
+    Raises ``OSError``: the file cannot be opened; a link is not followed.
     """
     handle = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
     try:

@@ -43,9 +43,6 @@ class DiffEngine(Protocol):
     def is_installed(self) -> bool:
         """Whether the packages that it needs are there."""
 
-    def starts_slowly(self) -> bool:
-        """Return whether it starts on this machine, and lacks the class archive that makes the start fast."""
-
     def beside(self, connections: ConnectionSource, progress: Progress, /) -> AbstractContextManager[None]:
         """Start what the comparison needs, beside the work of the block."""
 
@@ -63,9 +60,6 @@ class PythonEngine:
     needs_tables = False
     from_topics = 0
     is_installed = True
-
-    def starts_slowly(self) -> bool:
-        return False
 
     def beside(self, *_: object) -> AbstractContextManager[None]:
         return nullcontext()

@@ -270,8 +270,7 @@ def gate_changes(
     Args:
         is_merged: Whether the files have their commit, which ``policy.after`` asks for.
 
-    Raises:
-        MovedFilesError: The files are not of the commit that the run is pinned to.
+    Raises ``MovedFilesError``: the files are not of the commit that the run is pinned to.
     """
     waits: Sequence[str] = ()
     if is_merged:

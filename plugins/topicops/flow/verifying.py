@@ -109,8 +109,7 @@ def verify_outcomes(
 def verify_left(run: EnvironmentRun) -> list[str]:
     """Look at each topic that an earlier run changed and did not come to verify; a sentence for each such run.
 
-    Raises:
-        ClusterError: The cluster cannot be read.
+    Raises ``ClusterError``: the cluster cannot be read.
     """
     unverified = unverified_of(run)
     left = unverified.earlier()

@@ -40,8 +40,7 @@ def mask_settings() -> None:
 def from_airflow(connection_id: str) -> ConnectionFields:
     """Fills ``edges.connections.ConnectionSource``; works only in a running task; Airflow masks its secrets.
 
-    Raises:
-        UsageError: Airflow has no connection of that id, or cannot read it.
+    Raises ``UsageError``: airflow has no connection of that id, or cannot read it.
     """
     try:
         found = BaseHook.get_connection(connection_id)

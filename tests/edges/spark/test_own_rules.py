@@ -18,7 +18,6 @@ from topicops.features.quality.edges.validation import expectation_of, failed_ru
 from topicops.features.quality.judging import frames_to_count, frames_to_name
 from topicops.features.quality.rules import Afterwards, Rule, rules_of
 from topicops.features.spark.edges.frames import RunTables
-from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.runs.results import QualityResult, QualitySuite
 from topicops.model.specs.environment import EnvironmentSpec, Quality, QualityRule
 from topicops.steps.specs.conditions import COLUMNS
@@ -39,51 +38,41 @@ OWN = (
 )
 
 
-@pytest.fixture
-def world() -> World:
-    return World(15)
+WORLD = World(15)
+LIVE = replace(WORLD.live, topics={t.name: replace(t, states=t.states or {}) for t in WORLD.live.topics.values()})
+KNOWN = Afterwards(managed=WORLD.desired.topics.keys())
 
 
 @pytest.fixture
-def live(world: World) -> ClusterSnapshot:
-    topics = {t.name: replace(t, states=t.states or {}) for t in world.live.topics.values()}
-    return replace(world.live, topics=topics)
+def tables(spark: SparkSession, tmp_path: Path) -> RunTables:
+    return written(spark, tmp_path, WORLD, LIVE)
 
 
-@pytest.fixture
-def tables(spark: SparkSession, tmp_path: Path, world: World, live: ClusterSnapshot) -> RunTables:
-    return written(spark, tmp_path, world, live)
-
-
-def own_rules(world: World, suite: QualitySuite) -> tuple[Rule, ...]:
-    spec: EnvironmentSpec = world.environment.spec.model_copy(update={"quality": Quality(rules=OWN)})
+def own_rules(suite: QualitySuite) -> tuple[Rule, ...]:
+    spec: EnvironmentSpec = WORLD.environment.spec.model_copy(update={"quality": Quality(rules=OWN)})
     return tuple(rule for rule in rules_of(suite, spec) if rule.own)
 
 
-def judged(tables: RunTables, world: World, suite: QualitySuite, folder: Path) -> Mapping[str, QualityResult]:
-    rules, known = own_rules(world, suite), Afterwards(managed=world.desired.topics.keys())
+def judged(tables: RunTables, suite: QualitySuite, folder: Path) -> Mapping[str, QualityResult]:
+    rules = own_rules(suite)
     specs = spec_frames(tables)
-    to_count = {**specs, **frames_to_count(tables, known, rules)}
+    to_count = {**specs, **frames_to_count(tables, KNOWN, rules)}
     with tables.step("quality", rows=0):
-        found = judge_rows(rules, to_count, lambda: {**specs, **frames_to_name(tables, known)}, {})
+        found = judge_rows(rules, to_count, lambda: {**specs, **frames_to_name(tables, KNOWN)}, {})
     failed = failed_rules(folder / "gx-project", f"local-{suite}", rules, found.measures, run="1")
     return {result.rule: result for result in results_of(rules, found, failed)}
 
 
-def test_the_columns_of_a_level_are_those_of_its_rows(tables: RunTables, world: World) -> None:
-    known = Afterwards(managed=world.desired.topics.keys())
-    frames = {**spec_frames(tables), **frames_to_name(tables, known)}
+def test_the_columns_of_a_level_are_those_of_its_rows(tables: RunTables) -> None:
+    frames = {**spec_frames(tables), **frames_to_name(tables, KNOWN)}
     types = {level: dict(frames[level].dtypes) for level in COLUMNS}
     assert {level: {name: types[level].get(name) for name in columns} for level, columns in COLUMNS.items()} == COLUMNS
 
 
-def test_each_rule_is_judged_over_all_rows_of_its_level(
-    tables: RunTables, world: World, live: ClusterSnapshot, tmp_path: Path
-) -> None:
-    before, after = judged(tables, world, "before", tmp_path), judged(tables, world, "after", tmp_path)
-    known = Afterwards(managed=world.desired.topics.keys())
-    specs = rows_before(world.desired, live, world.environment, topics_last_good=None)["spec"]
-    rows = rows_after(live, known)
+def test_each_rule_is_judged_over_all_rows_of_its_level(tables: RunTables, tmp_path: Path) -> None:
+    before, after = judged(tables, "before", tmp_path), judged(tables, "after", tmp_path)
+    specs = rows_before(WORLD.desired, LIVE, WORLD.environment, topics_last_good=None)["spec"]
+    rows = rows_after(LIVE, KNOWN)
     partitions = [row._asdict() for row in rows["partition"]]
     first = [p for p in partitions if p["partition"] == 0 and (not p["replicas"] or p["leader"] != p["replicas"][0])]
     expected = {
@@ -101,13 +90,11 @@ def test_each_rule_is_judged_over_all_rows_of_its_level(
     assert broken == {rule.id for rule in OWN}
 
 
-def test_a_result_has_the_words_of_its_rule_and_the_columns_that_it_reads(
-    tables: RunTables, world: World, tmp_path: Path
-) -> None:
-    found = judged(tables, world, "after", tmp_path)["first-partitions"]
+def test_a_result_has_the_words_of_its_rule_and_the_columns_that_it_reads(tables: RunTables, tmp_path: Path) -> None:
+    found = judged(tables, "after", tmp_path)["first-partitions"]
     own = OWN[2]
     assert (found.title, found.severity, found.runbook) == (own.title, own.severity, own.runbook)
     assert found.is_critical_failure
     assert {tuple(example.row) for example in found.examples} == {("topic", "partition", "leader", "replicas")}
-    rule = next(rule for rule in own_rules(world, "after") if rule.id == own.id)
+    rule = next(rule for rule in own_rules("after") if rule.id == own.id)
     assert expectation_of(rule).meta == {"rule": own.id, "holds": rule.holds, "runbook": own.runbook}

@@ -64,12 +64,8 @@ def test_spark_gets_what_was_checked_and_no_comment() -> None:
     assert spark_sql(condition) == "topic = 'a' OR topic IS NOT DISTINCT FROM 'it\\'s'"
 
 
-@pytest.mark.parametrize("length", [LONGEST, LONGEST + 1])
-def test_a_condition_has_a_longest_length(length: int) -> None:
-    text = f"topic <> '{'x' * (length - 11)}'"
-    assert len(text) == length
-    if length > LONGEST:
-        with pytest.raises(ConditionError, match="2,001 characters"):
-            read_condition(text, "topic")
-    else:
-        read_condition(text, "topic")
+def test_a_condition_has_a_longest_length() -> None:
+    text = f"topic <> '{'x' * (LONGEST - 11)}'"
+    read_condition(text, "topic")
+    with pytest.raises(ConditionError, match="2,001 characters"):
+        read_condition(f"{text} ", "topic")

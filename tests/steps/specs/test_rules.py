@@ -11,7 +11,7 @@ import pytest
 from fixtures.spec_folder import HEAD, LOCAL, PROD, configs, owners, topic, validated, world
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.document import Span
-from topicops.steps.specs.rules import RULES, Rule, environments, names, ownership, quality, values
+from topicops.steps.specs.rules import RULES, Rule, environments, names, ownership, values
 from topicops.steps.specs.rules import configs as config_rules
 
 STAGING = LOCAL.replace("local", "staging") + "  policy: {}\n"
@@ -578,7 +578,7 @@ ROWS: Mapping[Rule, Sequence[Row]] = {
             local=policy("after: [staging]"),
         ),
     ],
-    quality.own_rules_can_be_judged: [
+    environments.own_rules_can_be_judged: [
         of_environment("an id with a capital letter", "TOP205", "Mine", own_rules("Mine")),
         of_environment("the id of a rule twice", "TOP205", "mine", own_rules("mine", "mine")),
         of_environment("a column that there is not", "TOP205", '"owners"', own_rules("mine", holds="owners")),

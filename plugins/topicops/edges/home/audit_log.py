@@ -74,8 +74,7 @@ class FileAuditLog:
     Args:
         full_at: Size in bytes after which the log goes on in a new file; by default ``full_size()``.
 
-    Raises:
-        ArtifactError: The log cannot be written, or was changed since the last write.
+    Raises ``ArtifactError``: the log cannot be written, or was changed since the last write.
     """
 
     def __init__(

@@ -71,24 +71,17 @@ def before(run: EnvironmentRun) -> QualityReport:
     inputs = inputs_row(live, specs.environment, snapshot.reading.topics_at_last_good_snapshot)
     rules = rules_of("before", specs.environment.spec)
     known = Afterwards(managed=desired.topics.keys())
-    expected: Mapping[RowKind, int] = {
-        **expected_of_cluster(live),
-        "spec": len(desired.topics),
-        "listed": len(live.topics),
-        "inputs": 1,
-    }
+    own: Mapping[RowKind, int] = {"spec": len(desired.topics), "listed": len(live.topics), "inputs": 1}
+    expected = {**expected_of_cluster(live), **own}
     with spark_session(connections=run.connections) as spark:
         tables = RunTables(spark, run.known_tables(), live, f"{run.environment} {run.name}")
         one_row = rows_frame(spark, "inputs", [inputs])
         frames: Frames = {**spec_frames(tables), **listed_frames(tables), "inputs": one_row}
-        of_gates: Frames = {}
-        if any(rule.kind not in frames for rule in rules):
-            of_gates = frames_to_count(tables, known, rules)
-
-        def to_name() -> Frames:
-            return {**frames, **(frames_to_name(tables, known) if of_gates else {})}
-
-        return _judge(run, "before", rules, tables, {**frames, **of_gates}, to_name, expected)[0]
+        if all(rule.kind in frames for rule in rules):
+            return _judge(run, "before", rules, tables, frames, lambda: frames, expected)[0]
+        to_count = {**frames, **frames_to_count(tables, known, rules)}
+        to_name = lambda: {**frames, **frames_to_name(tables, known)}  # noqa: E731 - typed by its use
+        return _judge(run, "before", rules, tables, to_count, to_name, expected)[0]
 
 
 def after(run: EnvironmentRun) -> QualityReport:
@@ -149,14 +142,12 @@ def _after(run: EnvironmentRun) -> QualityReport:
 
 
 def frames_to_count(tables: RunTables, known: Afterwards, rules: Iterable[Rule] = ()) -> Frames:
-    """Return the rows of each kind for counting: partitions that are alike are one row.
-
-    Unless one of the rules reads the name of the topic or the number of the partition.
-    """
+    """Return the rows of each kind for counting: alike partitions are one row, unless a rule reads topic or number."""
     from topicops.features.quality.edges.rows import alike_frames, partition_frame
 
     frames: Frames = {**_frames_of_topics(tables, known), **alike_frames(tables)}
-    reads_key = any(rule.own and rule.kind == "partition" and rule.reads_key for rule in rules)
+    own = [rule.shows.split(", ") for rule in rules if rule.own and rule.kind == "partition"]
+    reads_key = any("topic" in shown or "partition" in shown for shown in own)
     return {**frames, "partition": partition_frame(tables)} if reads_key else frames
 
 

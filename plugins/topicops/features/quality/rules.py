@@ -23,8 +23,7 @@ RowKind = Literal[
 ]  # fmt: skip
 
 
-Pairs = tuple[tuple[str, str], ...]
-"""Texts by name: a map in Spark."""
+Pairs = tuple[tuple[str, str], ...]  # a map in Spark
 
 
 class SpecRow(NamedTuple):
@@ -159,28 +158,26 @@ class ClusterRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How the rows of one kind look in a frame that holds several kinds."""
+    """The columns of the rows of one kind."""
 
     row: type[NamedTuple]
-    own: str
-    """A column that no other kind has, and that is never null."""
     key: tuple[str, ...]
     """Columns that name a row; empty if there is only one row."""
 
 
 LAYOUTS: Mapping[RowKind, Layout] = {
-    "spec": Layout(SpecRow, "described", ("topic", "file")),
-    "spec_config": Layout(SpecConfigRow, "spec_problem", ("topic", "config")),
-    "listed": Layout(ListedTopicRow, "listed_partitions", ("topic",)),
-    "live_config": Layout(LiveConfigRow, "live_problem", ("topic", "config")),
-    "inputs": Layout(InputsRow, "live_brokers", ()),
-    "partition": Layout(PartitionRow, "partition", ("topic", "partition")),
-    "topic": Layout(TopicRow, "identity", ("topic",)),
-    "broker": Layout(BrokerRow, "broker", ("broker",)),
-    "deletion": Layout(DeletionRow, "age_ms", ("topic",)),
-    "config_znode": Layout(ConfigZnodeRow, "has_topic", ("topic",)),
-    "difference": Layout(DifferenceRow, "differences", ("topic",)),
-    "cluster": Layout(ClusterRow, "unmanaged", ()),
+    "spec": Layout(SpecRow, ("topic", "file")),
+    "spec_config": Layout(SpecConfigRow, ("topic", "config")),
+    "listed": Layout(ListedTopicRow, ("topic",)),
+    "live_config": Layout(LiveConfigRow, ("topic", "config")),
+    "inputs": Layout(InputsRow, ()),
+    "partition": Layout(PartitionRow, ("topic", "partition")),
+    "topic": Layout(TopicRow, ("topic",)),
+    "broker": Layout(BrokerRow, ("broker",)),
+    "deletion": Layout(DeletionRow, ("topic",)),
+    "config_znode": Layout(ConfigZnodeRow, ("topic",)),
+    "difference": Layout(DifferenceRow, ("topic",)),
+    "cluster": Layout(ClusterRow, ()),
 }
 
 
@@ -204,8 +201,6 @@ class Rule:
     """Columns of a failing row shown besides its key: columns with ", " between them, or ``<expression> AS <name>``."""
     own: QualityRule | None = None
     """The rule as an environment's file has it; None means a rule of topicops."""
-    reads_key: bool = False
-    """Whether the condition reads a column that names the row."""
 
     @property
     def title(self) -> str:
@@ -269,24 +264,16 @@ RULES = (*BEFORE, *AFTER)
 
 def rules_of(suite: QualitySuite, environment: EnvironmentSpec | None = None) -> tuple[Rule, ...]:
     """Return the rules of topicops, and then those of an environment."""
-    own = environment.quality.rules if environment else ()
-    return (
-        *(rule for rule in RULES if rule.suite == suite),
-        *(_own_rule(rule, suite) for rule in own if _is_judged(rule, suite)),
-    )
-
-
-def _is_judged(rule: QualityRule, suite: QualitySuite) -> bool:
-    return (rule.gate or rule.level == "spec") if suite == "before" else rule.level != "spec"
+    own, is_before = environment.quality.rules if environment else (), suite == "before"
+    judged = (rule for rule in own if (rule.level == "spec") is is_before or (is_before and rule.gate))
+    return (*(rule for rule in RULES if rule.suite == suite), *(_own_rule(rule, suite) for rule in judged))
 
 
 def _own_rule(rule: QualityRule, suite: QualitySuite) -> Rule:
-    """Raises ``ConditionError``."""
-    condition, key = read_condition(rule.holds, rule.level), LAYOUTS[rule.level].key
-    holds, read = spark_sql(condition), columns_of(condition)
-    shown = ", ".join(name for name in read if name not in key)
-    reads_key = not {*key}.isdisjoint(read)
-    return Rule(rule.id, rule.severity, suite, rule.level, holds, shown, own=rule, reads_key=reads_key)
+    """Show the columns that the condition reads. Raises ``ConditionError``."""
+    condition = read_condition(rule.holds, rule.level)
+    shows = ", ".join(columns_of(condition))
+    return Rule(rule.id, rule.severity, suite, rule.level, spark_sql(condition), shows, own=rule)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

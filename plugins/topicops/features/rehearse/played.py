@@ -118,8 +118,7 @@ def rehearse(
         lost: Live brokers.
         is_kraft: A controller of KRaft deletes without waiting for brokers.
 
-    Raises:
-        UsageError: A broker is not live, none would be left, or there are fewer changes than ``step``.
+    Raises ``UsageError``: A broker is not live, none would be left, or there are fewer changes than ``step``.
     """
     step = _checked_step(live, changes, lost, step)
     stage = Stage(live, changes, is_kraft=is_kraft)

@@ -34,13 +34,6 @@ class SparkEngine:
     def is_installed(self) -> bool:
         return has_extra("spark")
 
-    def starts_slowly(self) -> bool:
-        if not self.is_installed:
-            return False
-        from topicops.features.spark.edges.class_archive import lacks_archive
-
-        return lacks_archive()
-
     def beside(self, connections: ConnectionSource, progress: Progress, /) -> AbstractContextManager[None]:
         from topicops.features.spark.edges.session import spark_application
 

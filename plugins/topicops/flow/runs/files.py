@@ -127,8 +127,7 @@ def read_files(files: SpecFiles, read: Callable[[], T], *, since: str | None = N
     Args:
         since: The commit of which an earlier task of this run has read the files.
 
-    Raises:
-        MovedFilesError: The files are not of the pinned commit, or git's history was rewritten since that task.
+    Raises ``MovedFilesError``: the files are not of the pinned commit, or git's history was rewritten since that task.
     """
     commit = commit_of_files(files)
     for _ in range(MOST_READINGS):

@@ -268,8 +268,7 @@ class QualityRule(Written):
     severity: RuleSeverity = "warning"
     """`critical`: a row that breaks the rule fails the task; `warning`: it is shown."""
     gate: bool = False
-    """Whether the rule is judged before the changes too, so that a critical one stops them. Those of level `spec` always
-    are."""
+    """Whether the rule is judged before the changes too, so that a critical one stops them; of level `spec` each is."""
     runbook: str = ""
     """Page that says what to do."""
 

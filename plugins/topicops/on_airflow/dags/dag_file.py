@@ -40,8 +40,7 @@ def dags_of(topics: Path) -> dict[str, DAG]:
     is left out, and the others keep theirs; then the DAG ``topic_problems`` fails each hour and says why. So it does
     while an environment has had no good run for days, or its file is gone.
 
-    Raises:
-        UsageError: A setting, which counts for all environments, is no schedule or no mode.
+    Raises ``UsageError``: A setting, which counts for all environments, is no schedule or no mode.
     """
     named, problems = environments(topics), [*misnamed(topics)]
     dag_id = get_parsing_context().dag_id

@@ -156,8 +156,7 @@ def environment_dags(
         access_control: Role to rights, as Airflow's.
         fail_on: ``unhealthy``: a run fails at whose end the cluster is not healthy.
 
-    Raises:
-        UsageError: A schedule, a mode, the name or a word of ``fail_on`` is none.
+    Raises ``UsageError``: A schedule, a mode, the name or a word of ``fail_on`` is none.
     """
     if not ENVIRONMENT_NAME.fullmatch(environment):
         raise UsageError(f"{environment!r}: {ENVIRONMENT_NAME_RULE}")

@@ -13,28 +13,26 @@ from topicops.model.specs.environment import RowLevel
 if TYPE_CHECKING:
     from sqlglot import exp
 
-LONGEST = 2_000
-"""Characters of a condition."""
+LONGEST = 2_000  # characters
 
 
-def _columns(text: str) -> Mapping[str, str]:
-    return dict(column.split(" ", 1) for column in text.split("; "))
-
-
-COLUMNS: Mapping[RowLevel, Mapping[str, str]] = {
-    "spec": _columns(
+_ROWS: Mapping[RowLevel, str] = {
+    "spec": (
         "topic string; file string; owner string; domain string; lifecycle string; partitions int; "
         "replication_factor int; configs map<string,string>"
     ),
-    "topic": _columns(
+    "topic": (
         "topic string; is_managed boolean; partitions int; fewest_replicas int; most_replicas int; "
         "min_insync_replicas int; is_reassigning boolean; is_throttled boolean; configs map<string,string>"
     ),
-    "partition": _columns(
+    "partition": (
         "topic string; partition int; leader int; leader_is_live boolean; replicas array<int>; isr array<int>; "
         "missing_replicas array<int>; dead_replicas array<int>; min_isr int; racks_used int; racks_possible int"
     ),
-    "broker": _columns("broker bigint; preferred bigint; led bigint"),
+    "broker": "broker bigint; preferred bigint; led bigint",
+}
+COLUMNS: Mapping[RowLevel, Mapping[str, str]] = {
+    level: dict(column.split(" ", 1) for column in row.split("; ")) for level, row in _ROWS.items()
 }
 """Columns of each level with their types in Spark. The frames of ``features.quality`` have them; a test holds that."""
 

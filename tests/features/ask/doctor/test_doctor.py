@@ -171,7 +171,6 @@ FAULTS: Mapping[str, tuple[DoctorFacts, Severity, str | None, str]] = {
     "readable-password": (
         healthy(kafka=replace(KAFKA, readable_passwords=("reader",))), Severity.WARNING, "TOP812", "reader",
     ),
-    "spark-archive": (healthy(spark_starts_slowly=True), Severity.NOTICE, None, "Spark has no class archive"),
     "unstable-topics": (world(healthy_topic(unstable=True)), Severity.NOTICE, None, "orders"),
 }  # fmt: skip
 """What each rule is shown, and what it then says; the rules of ``OTHER_FAULTS`` need another environment."""

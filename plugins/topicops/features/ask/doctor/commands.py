@@ -34,13 +34,9 @@ def doctor_command(
     """Find what would stop an apply: versions, permissions, settings, clocks and metadata. Nothing is written."""
     from topicops.features.ask.doctor.reading import doctor, doctor_for_kraft
     from topicops.model.json_types import json_text
-    from topicops.plugged import ENGINES
 
     run = unrecorded_run(one_environment(environment, topics), topics)
-    if for_kraft:
-        report = doctor_for_kraft(run)
-    else:
-        report = doctor(run, spark_starts_slowly=any(engine.starts_slowly() for engine in ENGINES))
+    report = doctor_for_kraft(run) if for_kraft else doctor(run)
     print_result(json_text(report) if output == "json" else doctor_text(report))
     if report.has_errors:
         raise typer.Exit(ExitStatus.ERROR)

@@ -25,7 +25,7 @@ T = TypeVar("T")
 Unread = dict[Area, TopicopsError]
 
 
-def doctor(run: EnvironmentRun, *, spark_starts_slowly: bool = False) -> DoctorReport:
+def doctor(run: EnvironmentRun) -> DoctorReport:
     """Return what can be read of the environment's cluster, and what is wrong with it."""
     environment, desired = read_needed_specs(run.files, no_topic, run.progress).require()
     access, unread = run.access(environment), Unread()
@@ -43,7 +43,6 @@ def doctor(run: EnvironmentRun, *, spark_starts_slowly: bool = False) -> DoctorR
             facts,
             kafka=_read_brokers(access, unread, to_change),
             home_is_set=home_is_set(),
-            spark_starts_slowly=spark_starts_slowly,
             clock_difference=clock_difference,
         )
     )

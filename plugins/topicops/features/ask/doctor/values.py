@@ -158,7 +158,5 @@ class DoctorFacts:
     """Id of the cluster that answered, if it is not the environment's; its topics are not read."""
     home_is_set: bool = True
     """``TOPICOPS_HOME`` names the folder of audit log and journals."""
-    spark_starts_slowly: bool = False
-    """Spark runs on this machine, and has no class archive."""
     clock_difference: str = ""
     """Difference between the clocks of this host and a server; empty means that they agree, or none sends its time."""

@@ -30,8 +30,7 @@ def append(home: Path, environment: str, line_after: Callable[[Sequence[Moves]],
 
     The beginning of a line that a crash has left is removed first.
 
-    Raises:
-        ArtifactError: The disk refuses; the run is not in the history.
+    Raises ``ArtifactError`` where the disk refuses; then the run is not in the history.
     """
     path = history_path(home, environment)
     with as_artifact_error(path, "cannot be written"):
@@ -48,9 +47,7 @@ def append(home: Path, environment: str, line_after: Callable[[Sequence[Moves]],
 def read_history(home: Path, environment: str) -> tuple[Sequence[HistoryLine], Sequence[str]]:
     """Read the lines, oldest first, and a sentence about each line that is left out because it cannot be read.
 
-    Raises:
-        ArtifactError: The file cannot be read.
-        UsageError: The environment has no history.
+    Raises ``ArtifactError`` where the file cannot be read, and ``UsageError`` where the environment has no history.
     """
     path = history_path(home, environment)
     with as_artifact_error(path, "cannot be read"):

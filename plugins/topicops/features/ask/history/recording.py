@@ -37,8 +37,7 @@ logger = logging.getLogger(__name__)
 def record(run: EnvironmentRun, results: RunResults, *, mode: RunMode | None) -> None:
     """Add the run to the history. A problem, whatever it is, becomes a note of the run, and never fails it.
 
-    Args:
-        mode: None means that the results tell it: ``apply``, ``verify`` or ``plan``.
+    Without a ``mode`` the results tell it: ``apply``, ``verify`` or ``plan``.
     """
     if results.environment is None and results.plan is None:
         return

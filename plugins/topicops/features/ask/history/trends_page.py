@@ -59,11 +59,7 @@ def _lines(runs: Sequence[HistoryLine]) -> Iterator[Html]:
 
 
 def _line(runs: Sequence[HistoryLine], name: str, values: Sequence[float | None], *, is_of_cluster: bool) -> Html:
-    """Draw a line; the last value is next to the time of the run that has it.
-
-    Args:
-        is_of_cluster: The values are of the cluster before the changes of their run.
-    """
+    """Draw a line, with the last value beside the time of its run; those of the cluster are before its changes."""
     known = [value for value in values if value is not None]
     if not known:
         return together(tag("h2", name), tag("p", "not known of these runs", cls="muted"))

@@ -144,8 +144,7 @@ def _why_no_merge(repository: Path, said: str) -> str:
 def stored_files(repository: Path, tree: str, folder: str) -> Mapping[str, StoredFile]:
     """List the files below ``folder`` (``topics``), by path relative to it; none where the tree has no such folder.
 
-    Raises:
-        UsageError: A path could lead out of the folder, the files are too many bytes, or git fails.
+    Raises ``UsageError``: A path could lead out of the folder, the files are too many bytes, or git fails.
     """
     found = dict(_entries(_listed(repository, tree, folder), folder))
     if sum(file.size for file in found.values()) > MOST_BYTES:

@@ -26,7 +26,6 @@ _TYPES: Mapping[object, pa.DataType] = {
     tuple[int, ...]: pa.list_(pa.int32()),
     Pairs: pa.map_(pa.string(), pa.string()),
 }
-_CONFIGS = "map<string,string>"
 Frames = Mapping[RowKind, DataFrame]
 TIMES = "times"
 """Column of a frame in which one row may stand for several."""
@@ -35,7 +34,8 @@ TIMES = "times"
 def spec_frames(tables: RunTables) -> Frames:
     """Return the kinds ``spec`` and ``spec_config``, from the table ``desired``."""
     desired = tables.frame("desired")
-    times, configs = F.count(F.lit(1)).over(Window.partitionBy("topic")), F.from_json("configs", _CONFIGS)
+    times = F.count(F.lit(1)).over(Window.partitionBy("topic"))
+    configs = F.from_json("configs", "map<string,string>")
     return {
         "spec": desired.select(*SpecRow._fields[:-2], configs.alias("configs"), times.alias("described")),
         "spec_config": _config_rows(desired, configs, problem="spec_problem"),

@@ -112,14 +112,11 @@ def _card(result: QualityResult, environment: str | None) -> Html:
     tone = _tone([result])
     title = tag("h3", tag("code", result.rule), " ", result.title, " ", pill(result.severity, tone))
     rows = _failing_rows(result.examples) if result.examples else None
-    what_to_do = tag("p", "What to do: ", _runbook(result.runbook)) if result.runbook else None
+    is_link = result.runbook.startswith(("https://", "http://"))
+    runbook = tag("a", result.runbook, href=result.runbook) if is_link else tag("code", result.runbook)
+    what_to_do = tag("p", "What to do: ", runbook) if result.runbook else None
     why = _why(result, environment) if environment and result.rule in _ABOUT_HEALTH else None
     return tag("section", title, tag("p", _counts(result)), rows, why, what_to_do, cls=f"card {tone}")
-
-
-def _runbook(page: str) -> Html:
-    """Link an address; a page of the project is named."""
-    return tag("a", page, href=page) if page.startswith(("https://", "http://")) else tag("code", page)
 
 
 def _why(result: QualityResult, environment: str) -> Html | None:

@@ -39,10 +39,8 @@ def compare(desired: DataFrame, live: DataFrame, *, beside: Sequence[str] = ()) 
     """One row per desired or live topic; key ``topic``; unordered.
 
     Columns: ``topic``, ``presence``, ``topic_class``, ``changed`` (names of the fields that differ), and the structs
-    ``desired`` and ``live``, null where the topic is not desired or not live.
-
-    Args:
-        beside: More columns of ``desired`` to keep; null where the topic is not desired.
+    ``desired`` and ``live``, null where the topic is not desired or not live; and of ``desired`` those that ``beside``
+    names.
     """
     desired = _named(desired, "desired", DesiredRow._fields, *beside)
     live = _named(live, "live", LiveRow._fields)

@@ -40,7 +40,7 @@ LOOPBACK = "127.0.0.1"
 _DRIVER_LOG = "driver.log"
 _POLL_S = 0.1
 _LOG4J2 = Path(__file__).with_name("log4j2.properties")
-_WARM_UP = Path(__file__).with_name("warm_up.py")
+_TRAINING = Path(__file__).with_name("class_archive.py")
 _SMALL_JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 _FIRST_HEAP = "-Xms64m"
 """Else a JVM begins with a 64th of the machine's memory, and fills it before it collects anything."""
@@ -200,11 +200,11 @@ def log4j2_flag() -> str:
 
 
 def archive_path(java: Path) -> Path:
-    """Return the path of the class-data archive for this Java, these jars and this warm-up, also if it is missing."""
+    """Return the path of the class-data archive for this Java, these jars and this training, also if it is missing."""
     jars = sorted(pyspark_jars().glob("*.jar"))
-    # The archive has the classes that the warm-up loaded: one of an older warm-up lacks some.
-    warm_up = sha256(_WARM_UP.read_bytes()).hexdigest()
-    return class_archive_path(f"spark-{pyspark_version}", java, jars, (*_SMALL_JVM, warm_up))
+    # The archive has the classes that the training loaded: one of an older training lacks some.
+    training = sha256(_TRAINING.read_bytes()).hexdigest()
+    return class_archive_path(f"spark-{pyspark_version}", java, jars, (*_SMALL_JVM, training))
 
 
 def _start_archived(java: Path, folder: Path, memory: str) -> SparkDriver:
@@ -248,10 +248,7 @@ def local_options(folder: Path) -> tuple[str, ...]:
 def _start(home: Path, arguments: Sequence[str], folder: Path, changed: Mapping[str, str | None]) -> SparkDriver:
     """Start a JVM by ``spark-submit``, in a session of its own: Ctrl-C reaches this process alone.
 
-    The JVM ends when its stdin is closed, at the latest with this process.
-
-    Args:
-        changed: Environment variables; None removes one.
+    The JVM ends when its stdin is closed, at the latest with this process. None in ``changed`` removes a variable.
 
     Source: pyspark.java_gateway#launch_gateway (4.3), which takes the environment from this process alone.
     """

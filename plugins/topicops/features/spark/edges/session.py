@@ -102,10 +102,8 @@ def spark_session(
     """Open a session on ``setting``, which has a form of ``TOPICOPS_SPARK``; None means that variable.
 
     An active session of this process is reused and left running, that of ``spark_application`` too. A new session is
-    stopped at the end; its Java process is kept for the next session, until this process ends.
-
-    Args:
-        progress: Takes a line when the start takes long.
+    stopped at the end; its Java process is kept for the next session, until this process ends. A start that takes long
+    says so to ``progress``.
 
     Raises ``UsageError`` for a setting, and ``TopicopsError`` where Spark could not be started or reached.
     """
@@ -173,11 +171,7 @@ def spark_step(spark: SparkSession, name: str, *, rows: int) -> Iterator[None]:
     """Run a block's jobs as one step: planned for so many rows, and under a name that Spark's pages show.
 
     The name is the jobs' tag too, by which Spark can cancel them. On Spark Connect the server writes the description
-    itself, and its page shows the tag.
-
-    Args:
-        name: ``<environment> <run> <step>``.
-        rows: Rows that the jobs read; 0 means that the number is not known.
+    itself, and its page shows the tag. The name is ``<environment> <run> <step>``; 0 rows means that nobody knows.
 
     Raises ``TopicopsError``, which begins with the name of the step.
     """

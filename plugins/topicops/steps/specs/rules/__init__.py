@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from topicops.steps.specs.findings import Finding
 from topicops.steps.specs.layers import EnvironmentView
-from topicops.steps.specs.rules import configs, environments, names, ownership, quality, values
+from topicops.steps.specs.rules import configs, environments, names, ownership, values
 
 Rule = Callable[[EnvironmentView], Iterator[Finding]]
 
@@ -56,5 +56,5 @@ RULES: tuple[Rule, ...] = (
     environments.owner_can_be_shown,
     environments.exceptions_are_current,
     environments.environments_come_after_others,
-    quality.own_rules_can_be_judged,
+    environments.own_rules_can_be_judged,
 )

@@ -110,11 +110,6 @@ class ConnectionRules(Rules):
             )
             yield Finding(WARNING, message, "set TOPICOPS_HOME to one folder for everybody who changes this cluster")
 
-    def spark_archive(self) -> Iterator[Finding]:
-        if self.facts.spark_starts_slowly:
-            message = "Spark has no class archive on this machine: each start takes twice the work"
-            yield Finding(NOTICE, message, "run `topicops spark archive` once; in an image when it is built")
-
     def readable_password(self) -> Iterator[Finding]:
         message = "a password is sent without TLS, and anybody on the way can read it:"
         fix = "write security.protocol: SASL_SSL in the connection, or use SCRAM"
