@@ -25,6 +25,7 @@ ID = "A" * 22
 LOCAL_FILE = "environments/local.yaml"
 OWNERS = owners("owner: team-web, environments: [local]")
 OVERRIDE = "  overrides: {a: {partitions: 3}}\n"
+OWN_RULE = "  quality: {rules: [{id: small, level: topic, holds: partitions < 9, title: It is small}]}\n"
 EXCEPTION = "exceptions: [{topic: a, code: TOP320, reason: r}]"
 EXCEPTIONS = HEAD.format(kind="Exceptions", name="local") + f"  {EXCEPTION}\n"
 RIGHT: Mapping[str, str] = {
@@ -35,7 +36,7 @@ RIGHT: Mapping[str, str] = {
     "owners.yaml": OWNERS,
     "environments/local.exceptions.yaml": EXCEPTIONS,
     "environments/local.yaml": (
-        f"{LOCAL}{OVERRIDE}  policy: {{after: [prod], alterableConfigs: [retention.ms, segment.ms], {EXCEPTION}}}\n"
+        f"{LOCAL}{OVERRIDE}{OWN_RULE}  policy: {{after: [prod], alterableConfigs: [retention.ms, segment.ms], {EXCEPTION}}}\n"
     ),
 }
 FIELDS: Mapping[str, tuple[str, str, str, str]] = {
@@ -60,6 +61,7 @@ FIELDS: Mapping[str, tuple[str, str, str, str]] = {
     "environment spec.overrides.*.configs.*": (
         "environments/local.yaml", "{a: {partitions: 3", "{a: {configs: {retention: 7d}", "TOP305"
     ),
+    "environment spec.quality.rules[].holds": (LOCAL_FILE, "holds: partitions", "holds: partitons", "TOP205"),
     "environment spec.policy.after[]": ("environments/local.yaml", "after: [prod]", "after: [prdo]", "TOP333"),
     "environment spec.policy.alterableConfigs[]": (
         "environments/local.yaml", "[retention.ms,", "[retention.ms, retention,", "TOP305"
@@ -90,7 +92,8 @@ FREE = {
     "environment spec.cluster.kafka.bootstrapServers", "environment spec.cluster.kafkaVersion",
     "environment spec.cluster.zookeeper.hosts",
     "environment spec.policy.exceptions[].reason",
-    "environment spec.policy.requiredLabels[]", "exceptions spec.exceptions[].reason",
+    "environment spec.quality.rules[].id", "environment spec.quality.rules[].runbook",
+    "environment spec.quality.rules[].title", "environment spec.policy.requiredLabels[]", "exceptions spec.exceptions[].reason",
     "owners spec.owners[].owner",
     "topic lifecycle.reason", "topic metadata.description", "topic metadata.labels.*",
     "topic metadata.labels.*=", "topic spec.assignment",
