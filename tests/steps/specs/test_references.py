@@ -24,8 +24,8 @@ from topicops.steps.specs.validate import MODELS
 ID = "A" * 22
 LOCAL_FILE = "environments/local.yaml"
 OWNERS = owners("owner: team-web, environments: [local]")
-OVERRIDE = "  overrides: {a: {partitions: 3}}\n"
-OWN_RULE = "  quality: {rules: [{id: small, level: topic, holds: partitions < 9, title: It is small}]}\n"
+RULE = "{id: small, level: topic, holds: partitions < 9, title: It is small}"
+OVERRIDE = f"  overrides: {{a: {{partitions: 3}}}}\n  quality: {{rules: [{RULE}]}}\n"
 EXCEPTION = "exceptions: [{topic: a, code: TOP320, reason: r}]"
 EXCEPTIONS = HEAD.format(kind="Exceptions", name="local") + f"  {EXCEPTION}\n"
 RIGHT: Mapping[str, str] = {
@@ -36,7 +36,7 @@ RIGHT: Mapping[str, str] = {
     "owners.yaml": OWNERS,
     "environments/local.exceptions.yaml": EXCEPTIONS,
     "environments/local.yaml": (
-        f"{LOCAL}{OVERRIDE}{OWN_RULE}  policy: {{after: [prod], alterableConfigs: [retention.ms, segment.ms], {EXCEPTION}}}\n"
+        f"{LOCAL}{OVERRIDE}  policy: {{after: [prod], alterableConfigs: [retention.ms, segment.ms], {EXCEPTION}}}\n"
     ),
 }
 FIELDS: Mapping[str, tuple[str, str, str, str]] = {
@@ -93,8 +93,8 @@ FREE = {
     "environment spec.cluster.zookeeper.hosts",
     "environment spec.policy.exceptions[].reason",
     "environment spec.quality.rules[].id", "environment spec.quality.rules[].runbook",
-    "environment spec.quality.rules[].title", "environment spec.policy.requiredLabels[]", "exceptions spec.exceptions[].reason",
-    "owners spec.owners[].owner",
+    "environment spec.quality.rules[].title",
+    "environment spec.policy.requiredLabels[]", "exceptions spec.exceptions[].reason", "owners spec.owners[].owner",
     "topic lifecycle.reason", "topic metadata.description", "topic metadata.labels.*",
     "topic metadata.labels.*=", "topic spec.assignment",
 }  # fmt: skip
