@@ -50,11 +50,7 @@ NEW_FILE: tuple[Callable[[str], str], ...] = (
 
 
 def after_run(run: EnvironmentRun, results: RunResults, *, mode: RunMode | None = None) -> None:
-    """Call each feature that looks at a run which is done.
-
-    Args:
-        mode: None means that the results tell it: ``apply``, ``verify`` or ``plan``.
-    """
+    """Call each feature that looks at a run which is done; without a ``mode`` the results tell it."""
     for call in AFTER_RUN:
         call(run, results, mode=mode)
 

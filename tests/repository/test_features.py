@@ -32,7 +32,7 @@ LISTS = (
     "plugged.py",
 )
 """Files that name a feature, one line for each of its entries."""
-LOOP_TESTS = ["-m", "not soak", *(str(ROOT / "tests" / name) for name in ("model", "steps", "flow"))]
+LOOP_TESTS = [ROOT / "tests" / name for name in ("model", "steps", "flow")]
 ARROWS = ("quality -> spark",)
 """Features that import another, which is not deleted without them."""
 IMPORT_ALL = """
@@ -127,6 +127,14 @@ def test_without_any_feature_the_loop_imports_and_has_its_own_commands(tmp_path:
     rest_works(without(FEATURES, tmp_path), FEATURES)
 
 
+def test_no_test_of_the_loop_imports_a_feature() -> None:
+    loop = {file: file.read_text(encoding="utf-8") for folder in LOOP_TESTS for file in folder.rglob("*.py")}
+    used = re.findall(r"^from ((?:fixtures|fakes)\.\w+) import", "\n".join(loop.values()), re.MULTILINE)
+    files = [*loop, *(ROOT / "tests" / f"{name.replace('.', '/')}.py" for name in {*used})]
+    of_features = re.compile(r"^from topicops\.features\.(?!shared)", re.MULTILINE)
+    assert [file.name for file in files if of_features.search(file.read_text(encoding="utf-8"))] == []
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("feature", FEATURES)
@@ -136,6 +144,7 @@ def test_without_its_folder_and_its_lines_the_loop_passes_its_tests(feature: str
     rest_works(folder, gone)
 
     shown = python(
-        folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", str(ROOT / "pyproject.toml"), *LOOP_TESTS
-    )
+        folder, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", str(ROOT / "pyproject.toml"), "-m", "not soak",
+        *map(str, LOOP_TESTS),
+    )  # fmt: skip
     assert re.search(r"^[0-9]{3,} passed", shown, re.MULTILINE)

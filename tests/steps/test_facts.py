@@ -7,11 +7,10 @@ from dataclasses import replace
 import pytest
 
 from fakes.builders import desired_topic, live_topic, partition_state, snapshot, tombstone
-from topicops.features.quality.rules import RULES
 from topicops.model.cluster.snapshot import ClusterSnapshot, Tally
 from topicops.model.errors import TopicopsError
 from topicops.model.plans.delta import TopicClass, desired_row, live_row
-from topicops.model.runs.facts import CAUSES, Facts, OwnedTopics, OwnersDrift, PartitionCounts
+from topicops.model.runs.facts import Facts, OwnedTopics, OwnersDrift, PartitionCounts
 from topicops.model.specs.desired import DesiredTopic
 from topicops.steps.facts import classes_by_owner, counts_without_states, facts_of, partition_counts
 from topicops.steps.planning.diff import diff
@@ -129,10 +128,6 @@ def test_a_count_that_left_something_out_is_an_error() -> None:
 
     with pytest.raises(TopicopsError, match="0 replicas were counted, and 9 were read"):
         facts_of(PartitionCounts(replicas={}, preferred={}), live)
-
-
-def test_each_cause_is_a_quality_rule_of_partitions_and_each_such_rule_a_cause() -> None:
-    assert set(CAUSES) == {rule.id for rule in RULES if rule.kind == "partition"}
 
 
 def test_the_report_has_the_owners_of_the_first_snapshot_and_the_health_of_the_newest() -> None:

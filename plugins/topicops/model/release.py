@@ -255,11 +255,7 @@ MissingRequests = Mapping[str, tuple[int, ...]]
 
 
 def lacking(offered: Mapping[int, int]) -> tuple[Ability, ...]:
-    """Return what a broker does not offer.
-
-    Args:
-        offered: The last version that the broker takes of each request, by API key.
-    """
+    """Return what a broker lacks, by the last version that it takes of each request, by API key."""
     return tuple(ability for ability in ABILITIES if offered.get(ability.key, -1) < ability.version)
 
 

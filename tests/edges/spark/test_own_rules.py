@@ -69,7 +69,9 @@ def test_the_columns_of_a_level_are_those_of_its_rows(tables: RunTables) -> None
     assert {level: {name: types[level].get(name) for name in columns} for level, columns in COLUMNS.items()} == COLUMNS
 
 
-def test_each_rule_is_judged_over_all_rows_of_its_level(tables: RunTables, tmp_path: Path) -> None:
+def test_each_rule_is_judged_over_all_rows_of_its_level_and_its_result_has_its_words(
+    tables: RunTables, tmp_path: Path
+) -> None:
     before, after = judged(tables, "before", tmp_path), judged(tables, "after", tmp_path)
     specs = rows_before(WORLD.desired, LIVE, WORLD.environment, topics_last_good=None)["spec"]
     rows = rows_after(LIVE, KNOWN)
@@ -88,10 +90,7 @@ def test_each_rule_is_judged_over_all_rows_of_its_level(tables: RunTables, tmp_p
     }
     broken = {name for results in (before, after) for name, result in results.items() if result.rows_failed}
     assert broken == {rule.id for rule in OWN}
-
-
-def test_a_result_has_the_words_of_its_rule_and_the_columns_that_it_reads(tables: RunTables, tmp_path: Path) -> None:
-    found = judged(tables, "after", tmp_path)["first-partitions"]
+    found = after["first-partitions"]
     own = OWN[2]
     assert (found.title, found.severity, found.runbook) == (own.title, own.severity, own.runbook)
     assert found.is_critical_failure

@@ -7,6 +7,7 @@ from fakes.builders import USUAL_RELEASES, alike
 from fixtures.quality_rows import broker_rows, rows_after, rows_before, spec_rows
 from topicops.features.quality.rules import (
     LAYOUTS,
+    RULES,
     Afterwards,
     BrokerRow,
     ConfigZnodeRow,
@@ -18,7 +19,7 @@ from topicops.features.quality.rules import (
 )
 from topicops.model.cluster.snapshot import STUCK_AFTER_MS, Broker, ClusterSnapshot, LiveTopic, PartitionState
 from topicops.model.release import Release, Releases
-from topicops.model.runs.facts import PartitionRow, partition_rows
+from topicops.model.runs.facts import CAUSES, PartitionRow, partition_rows
 from topicops.model.specs.topic_config import min_insync_replicas
 
 
@@ -259,3 +260,7 @@ def test_a_topic_that_is_being_deleted_needs_no_leaders() -> None:
 
 def test_the_key_of_each_kind_is_among_its_columns() -> None:
     assert [kind for kind, layout in LAYOUTS.items() if not set(layout.key) <= set(layout.row._fields)] == []
+
+
+def test_each_rule_of_partitions_is_a_cause_of_facts_and_each_cause_such_a_rule() -> None:
+    assert set(CAUSES) == {rule.id for rule in RULES if rule.kind == "partition"}

@@ -79,8 +79,10 @@ def before(run: EnvironmentRun) -> QualityReport:
         frames: Frames = {**spec_frames(tables), **listed_frames(tables), "inputs": one_row}
         if all(rule.kind in frames for rule in rules):
             return _judge(run, "before", rules, tables, frames, lambda: frames, expected)[0]
-        to_count = {**frames, **frames_to_count(tables, known, rules)}
-        to_name = lambda: {**frames, **frames_to_name(tables, known)}  # noqa: E731 - typed by its use
+        live = run.access(specs.environment).with_broker_answers(live)  # defaults that only brokers know
+        gates = replace(tables, head=live)
+        to_count = {**frames, **frames_to_count(gates, known, rules)}
+        to_name = lambda: {**frames, **frames_to_name(gates, known)}  # noqa: E731 - typed by its use
         return _judge(run, "before", rules, tables, to_count, to_name, expected)[0]
 
 

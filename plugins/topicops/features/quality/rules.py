@@ -15,7 +15,7 @@ from topicops.model.codes import CODES, Code
 from topicops.model.runs.facts import PartitionRow
 from topicops.model.runs.results import QualitySuite
 from topicops.model.specs.environment import Environment, EnvironmentSpec, QualityRule, RuleSeverity
-from topicops.steps.specs.conditions import columns_of, read_condition, spark_sql
+from topicops.steps.specs.conditions import read_condition
 
 RowKind = Literal[
     "spec", "spec_config", "listed", "live_config", "inputs",
@@ -270,10 +270,9 @@ def rules_of(suite: QualitySuite, environment: EnvironmentSpec | None = None) ->
 
 
 def _own_rule(rule: QualityRule, suite: QualitySuite) -> Rule:
-    """Show the columns that the condition reads. Raises ``ConditionError``."""
+    """Show the columns that the condition reads. Raises ``UsageError``."""
     condition = read_condition(rule.holds, rule.level)
-    shows = ", ".join(columns_of(condition))
-    return Rule(rule.id, rule.severity, suite, rule.level, spark_sql(condition), shows, own=rule)
+    return Rule(rule.id, rule.severity, suite, rule.level, condition.sql, ", ".join(condition.columns), own=rule)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -241,11 +241,7 @@ def _shown(name: str, value: str | None) -> str:
 
 
 def with_config(root: Node | None, text: str, name: str, value: str | None) -> str | None:
-    """Write this config into the text of a spec. None means that no line can be changed or added as it is written.
-
-    Args:
-        value: Canonical. None means that the file says that no override may be live.
-    """
+    """Write a config into the text of a spec, null for a ``value`` of None. None means that no line can be changed."""
     lines, written = text.split("\n"), _line(name, value)
     spec = field_of(root, "spec")
     configs = field_of(spec, "configs")

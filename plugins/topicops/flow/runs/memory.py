@@ -90,11 +90,7 @@ def note_answer(
 
 
 def resting_lines(rejections: Mapping[str, Rejection], held: Mapping[str, str]) -> Iterator[str]:
-    """Yield one sentence for each held change that was rejected.
-
-    Args:
-        held: ``delete topic.orders`` by digest.
-    """
+    """Yield one sentence for each held change that was rejected; ``held`` has ``delete topic.orders`` by digest."""
     for digest, address in held.items():
         if rejection := rejections.get(digest):
             yield printable(f"{address} rests until it changes: {rejection}")

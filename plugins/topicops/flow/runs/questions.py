@@ -114,11 +114,7 @@ def recorded_set(run: Run, *, run_after: datetime) -> AskedSet | None:
 
 
 def write_question(run: Run, plan: Plan, text: str, *, rejected_before: Collection[str] = ()) -> Question:
-    """Record the question and its text, which ends with the question's digest.
-
-    Args:
-        rejected_before: Digests of changes that the form marks from the start.
-    """
+    """Record the question and its text, which ends with its digest; ``rejected_before`` is marked from the start."""
     gravest_first = sorted(plan.changes, key=lambda gated: -gated.change.risk.rank)
     titles = {gated.digest: title_of(gated.change) for gated in gravest_first}
     digests, fields = tuple(sorted(titles)), fields_of(titles, rejected_before)

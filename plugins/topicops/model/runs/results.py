@@ -135,7 +135,7 @@ class QualityResult:
     """What one data-quality rule found."""
 
     rule: str
-    """Id of the rule, such as ``Q11``."""
+    """Id of the rule: ``Q11``, or that of a rule of one's own."""
     title: str
     """Sentence that holds when the rule does."""
     severity: str
@@ -149,7 +149,7 @@ class QualityResult:
     rows_failed_before: int | None = None
     """Number of these that broke the rule in the run's ``live.json`` too; None means that it is not known."""
     runbook: str = ""
-    """Page and anchor of the repository that say what to do."""
+    """Page that says what to do: one of the repository with its anchor, or what a rule of one's own names."""
     examples: tuple[FailingRow, ...] = ()
     """At most 20 rows that break the rule, new problems first: ``row`` (``topic``, ``partition`` and the wrong values,
     by name) and ``was_so_before`` (null: not known)."""

@@ -218,11 +218,7 @@ TOPIC_CONFIGS: ConfigTable = _read_configs()
 
 @cache
 def configs_of(release: Release) -> ConfigTable:
-    """Return the configs that brokers of this release have.
-
-    Args:
-        release: One newer than ``NEWEST`` is taken for that, and one older than ``OLDEST`` for that.
-    """
+    """Return the configs of brokers of this release, or of ``NEWEST`` or ``OLDEST`` where it is beyond them."""
     known = max(OLDEST, min(release, NEWEST))
     return MappingProxyType(
         {

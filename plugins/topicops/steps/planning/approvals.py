@@ -125,11 +125,7 @@ def fields_of(titles: Mapping[str, str], rejected_before: Collection[str]) -> di
 
 
 def marked(titles: Mapping[str, str], fields: Mapping[str, str], given: Mapping[str, str]) -> frozenset[str] | str:
-    """Return the digests of the changes that the form marks as rejected, or why the answer is not understood.
-
-    Args:
-        fields: As ``fields_of`` gives them; a field that is not given keeps what it held.
-    """
+    """Return the digests that the form marks as rejected, or why not; a missing field keeps what it held."""
     if unknown := sorted(given.keys() - fields.keys()):
         return f"the answer has a field that the question has not: {unknown[0]!r}"
     chosen = {**fields, **given}

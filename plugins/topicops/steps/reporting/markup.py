@@ -56,11 +56,7 @@ def lines(texts: Iterable[Html | str], *, cls: str | None = None) -> Html:
 def table(
     head: Iterable[Html | str], rows: Iterable[Html | Iterable[Html | str | None]], *, cls: str | None = None
 ) -> Html:
-    """Return a table that scrolls by itself when the window is narrow.
-
-    Args:
-        rows: Each as its cells, which are escaped as any text, or as a finished ``tr``.
-    """
+    """Return a table that scrolls by itself; a row is its cells, escaped as any text, or a finished ``tr``."""
     header = tag("thead", tag("tr", *(tag("th", title, scope="col") for title in head)))
     body = tag("tbody", *(row if isinstance(row, Html) else tag("tr", *_cells(row)) for row in rows))
     return tag("div", tag("table", header, body, cls=cls), cls="scroll")
@@ -103,11 +99,7 @@ def pill(word: str, tone: str) -> Html:
 
 
 def document(title: str, *content: Html | None, static: str) -> Html:
-    """Return the whole page.
-
-    Args:
-        static: What leads from the page to the folder of the stylesheet and the script.
-    """
+    """Return the whole page; ``static`` leads from it to the folder of the stylesheet and the script."""
     head = tag(
         "head",
         tag("meta", charset="utf-8"),

@@ -143,11 +143,7 @@ def final_line(plan: Plan) -> str:
 
 
 def effect_lines(change: Change, *, most_rows: int) -> Iterator[str]:
-    """Yield the lines that describe what the change does.
-
-    Args:
-        most_rows: How many replica lists to show at most; a topic may have a thousand.
-    """
+    """Yield what the change does, with at most ``most_rows`` lists of replicas: a topic may have a thousand."""
     match change:
         case CreateTopic():
             yield f"partitions: {change.partitions}"

@@ -1,20 +1,20 @@
-"""Read a condition of a quality rule without Spark: its columns, and what is wrong with it.
-
-Spark gets the condition as it was read here, so nothing runs that was not checked.
-"""
+"""Read a condition of a quality rule without Spark. Spark gets what was read, so nothing runs that was not checked."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+import logging
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
 
+from topicops.model.errors import UsageError
 from topicops.model.specs.environment import RowLevel
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-LONGEST = 2_000  # characters
-
+LONGEST = 2_000
+_DEEPEST = 40
 
 _ROWS: Mapping[RowLevel, str] = {
     "spec": (
@@ -34,72 +34,95 @@ _ROWS: Mapping[RowLevel, str] = {
 COLUMNS: Mapping[RowLevel, Mapping[str, str]] = {
     level: dict(column.split(" ", 1) for column in row.split("; ")) for level, row in _ROWS.items()
 }
-"""Columns of each level with their types in Spark. The frames of ``features.quality`` have them; a test holds that."""
+"""Columns of each level with their types in Spark. The frames that are judged have them; a test holds that."""
 
 # fmt: off
-_FUNCTIONS = frozenset(
-    {
-        "abs", "and", "or", "if", "case", "cast", "trycast", "coalesce", "nullif", "greatest", "least", "ceil",
-        "floor", "round", "lower", "upper", "length", "trim", "left", "right", "substring", "substringindex",
-        "split", "splitpart", "regexpsplit", "regexplike", "regexpextract", "regexpreplace", "concat",
-        "concatws", "contains", "startswith", "endswith", "arraysize", "arraycontains", "arraymax", "arraymin",
-        "arraydistinct", "arrayexcept", "arrayintersect", "arrayfilter", "exists", "transform", "mapkeys",
-        "mapcontainskey", "forall", "arrays_overlap", "cardinality", "map_values", "map_filter", "pmod",
-        "bigint", "isnull", "isnotnull",
-    }
+_NODES = frozenset(
+    {"column", "identifier", "literal", "boolean", "null", "paren", "lambda", "datatype", "bracket", "and", "or",
+     "not", "eq", "neq", "gt", "gte", "lt", "lte", "nullsafeeq", "is", "in", "between", "like", "ilike", "escape",
+     "dpipe", "add", "sub", "mul", "div", "intdiv", "mod", "neg", "case", "if", "cast", "trycast", "coalesce",
+     "nullif", "greatest", "least", "abs", "ceil", "floor", "round", "lower", "upper", "length", "trim", "left",
+     "right", "substring", "substringindex", "splitpart", "regexpsplit", "regexplike", "regexpextract",
+     "regexpreplace", "concat", "concatws", "contains", "startswith", "endswith", "arraysize", "arraycontains",
+     "arraymax", "arraymin", "arraydistinct", "arrayexcept", "arrayintersect", "arrayfilter", "exists", "transform",
+     "mapkeys", "mapcontainskey"}
 )
+_BY_NAME = frozenset(
+    {"arrays_overlap", "cardinality", "forall", "isnotnull", "isnull", "map_filter", "map_values", "pmod"}
+)
+_TYPES = frozenset({"BOOLEAN", "INT", "BIGINT", "DOUBLE", "DECIMAL", "TEXT"})
 # fmt: on
-"""Functions whose value is that of their arguments alone. Spark has others that call any code of Java."""
+"""What a condition may have in it: then its value is that of the row alone. Spark has functions that call any Java."""
 
 
-class ConditionError(ValueError):
-    """The condition cannot be used; the text says why."""
+class Condition(NamedTuple):
+    sql: str
+    columns: tuple[str, ...]
+    """Columns that it reads, each once."""
 
 
-def read_condition(text: str, level: RowLevel) -> exp.Expr:
-    """Read a condition on rows of a level. Raises ``ConditionError``."""
-    import sqlglot
+def read_condition(text: str, level: RowLevel) -> Condition:
+    """Read a condition on rows of a level. Raises ``UsageError``."""
     from sqlglot import exp
 
     if len(text) > LONGEST:
-        raise ConditionError(f"it has {len(text):,} characters, and may have {LONGEST:,}")
-    try:
-        read = sqlglot.parse(text, read="spark")
-    except sqlglot.ParseError as error:
-        raise ConditionError(f"it is no condition in SQL: {error.errors[0]['description']}") from None
-    except (sqlglot.errors.SqlglotError, RecursionError) as error:
-        raise ConditionError(f"it is no condition in SQL: {type(error).__name__}") from None
+        raise UsageError(f"it has {len(text):,} characters, and may have {LONGEST:,}")
+    sql = text
+    for _ in range(2):  # what is written, and then what Spark gets
+        try:
+            read = _checked(sql, level)
+            sql = read.sql(dialect="spark", comments=False)
+        except UsageError:
+            raise
+        except Exception as error:  # noqa: BLE001 - sqlglot has many for what is no SQL
+            found = getattr(error, "errors", None) or [{}]
+            raise UsageError(f"it is no condition: {found[0].get('description') or type(error).__name__}") from None
+    columns = (column.name.lower() for column in read.find_all(exp.Column, bfs=False))
+    return Condition(sql, tuple(dict.fromkeys(columns)))
+
+
+def _checked(text: str, level: RowLevel) -> exp.Expr:
+    import sqlglot
+    from sqlglot import TokenType, exp
+
+    logging.getLogger("sqlglot").setLevel(logging.ERROR)  # it warns of what is refused here
+    if any(
+        one.token_type is other.token_type is TokenType.STRING
+        for one, other in pairwise(sqlglot.tokenize(text, read="spark"))
+    ):
+        raise UsageError("two texts follow each other; write a quote in a text as \\'")
+    read = sqlglot.parse(text, read="spark")
     if len(read) != 1 or not isinstance(read[0], exp.Condition):
-        raise ConditionError("it is not one condition")
+        raise UsageError("it is not one condition")
     condition, known = read[0], COLUMNS[level]
-    if condition.find(exp.Query, exp.Placeholder, exp.Parameter):
-        raise ConditionError("it has a query or a parameter in it, and can only look at one row")
-    for function in condition.find_all(exp.Func):
-        name = function.name.lower() if isinstance(function, exp.Anonymous) else function.key
-        if name not in _FUNCTIONS:
-            raise ConditionError(f"the function {name} is not one that a rule can use")
-    for column in condition.find_all(exp.Column):
-        if column.sql().lower() not in known:
-            raise ConditionError(f"a row of level {level} has no column {column.sql()}; it has {', '.join(known)}")
-    found = _type_of(condition, known)
-    if found not in ("BOOLEAN", "UNKNOWN"):
-        raise ConditionError(f"its value is of type {found}, and must be true or false")
+    for node in condition.walk():
+        _require_harmless(node)
+        if isinstance(node, exp.Column) and (len(node.parts) > 1 or node.name.lower() not in known):
+            raise UsageError(f"a row of level {level} has no column {node.sql()}; it has {', '.join(known)}")
+    for part, wanted in _typed(condition, known):
+        if wanted not in ("BOOLEAN", "UNKNOWN", "NULL"):
+            raise UsageError(f"{part} is of type {wanted}, and must be true or false")
     return condition
 
 
-def spark_sql(condition: exp.Expr) -> str:
-    """Return the condition for Spark, from what was read; comments are left out."""
-    return condition.sql(dialect="spark", comments=False)
-
-
-def columns_of(condition: exp.Expr) -> Sequence[str]:
-    """Return the columns that a condition reads, each once, in its order."""
+def _require_harmless(node: exp.Expr) -> None:
     from sqlglot import exp
 
-    return list(dict.fromkeys(column.name.lower() for column in condition.find_all(exp.Column, bfs=False)))
+    if node.depth > _DEEPEST:
+        raise UsageError("it is nested too deep")
+    if isinstance(node, exp.Anonymous):
+        if node.name.lower() not in _BY_NAME:
+            raise UsageError(f"the function {node.name} is not one that a rule can use")
+    elif node.key not in _NODES:
+        raise UsageError(f"{node.key} is not one of the parts that a rule can have")
+    if isinstance(node, exp.In) and not node.args.get("expressions"):
+        raise UsageError("in must have a list of values")
+    if isinstance(node, exp.DataType) and node.this.value not in _TYPES:
+        raise UsageError(f"the type {node.this.value} is not one that a rule can use")
 
 
-def _type_of(condition: exp.Expr, columns: Mapping[str, str]) -> str:
+def _typed(condition: exp.Expr, columns: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Yield the parts that must be true or false, and their types; the condition itself first."""
     from sqlglot import exp
     from sqlglot.optimizer.annotate_types import annotate_types
 
@@ -107,8 +130,10 @@ def _type_of(condition: exp.Expr, columns: Mapping[str, str]) -> str:
     for column in typed.find_all(exp.Column):
         column.set("table", exp.to_identifier("rows"))
         column.this.set("this", column.name.lower())
-    query = annotate_types(
-        exp.select(typed.as_("holds")).from_("rows"), schema={"rows": dict(columns)}, dialect="spark"
-    )
-    found = query.selects[0].type
-    return found.sql(dialect="spark") if found else "UNKNOWN"
+    query = exp.select(typed.as_("holds")).from_("rows")
+    [root] = annotate_types(query, schema={"rows": dict(columns)}, dialect="spark").selects
+    parts = [root.this]
+    for node in root.find_all(exp.And, exp.Or, exp.Not, exp.If):
+        parts += [node.this, *([node.expression] if isinstance(node, exp.Connector) else [])]
+    for part in parts:
+        yield part.sql(dialect="spark").replace("rows.", ""), part.type.sql(dialect="spark") if part.type else "UNKNOWN"

@@ -72,11 +72,7 @@ def _similar_fields(key: str, fields: Sequence[str]) -> Iterator[str]:
 
 
 def meant(name: str, known: Collection[str], otherwise: str) -> str:
-    """Return what to do about a name that is not one of ``known``.
-
-    Args:
-        otherwise: What to do where none of them is like it.
-    """
+    """Return what to do about a name that is not one of ``known``; ``otherwise`` where none is like it."""
     same = next((word for word in known if folded_letters(word) == folded_letters(name)), None)
     if same is not None:
         return f"write {same}: these are the same letters, in another case or stored in another way"

@@ -63,11 +63,7 @@ class HiddenGroupsError(Exception):
 
 
 class BrokerQuestions:
-    """Fills ``ClusterQuestions``, as the reader.
-
-    Args:
-        timeout_s: The least time for one question with all its requests; it is longer where the brokers are far.
-    """
+    """Fills ``ClusterQuestions``, as the reader; each question has ``timeout_s``, and longer where brokers are far."""
 
     def __init__(self, properties: Mapping[str, str], *, timeout_s: float = 2.0) -> None:
         self._confluent = Confluent(properties, patience_s=timeout_s / 4)

@@ -10,12 +10,15 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import reduce
 from typing import Any, NamedTuple
 
+from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812 - Spark's own custom
 
 from topicops.features.quality.edges.rows import TIMES, Frames
 from topicops.features.quality.rules import LAYOUTS, RowKind, Rule
+from topicops.features.spark.edges.causes import reason_of
 from topicops.features.spark.edges.session import arrow_rows
+from topicops.features.spark.settings import without_secrets
 from topicops.model.errors import TopicopsError
 from topicops.model.runs.results import FailingRow, QualityResult
 
@@ -108,15 +111,26 @@ def measures_frame(rules: Iterable[Rule], frames: Frames) -> DataFrame:
 
 def _measured(frame: DataFrame, rules: Sequence[Rule]) -> DataFrame:
     times = F.col(TIMES) if TIMES in frame.columns else F.lit(1)
-    failed = [F.sum(F.when(is_true(rule.holds), F.lit(0)).otherwise(times)).alias(rule.id) for rule in rules]
-    counts = frame.agg(F.sum(times).alias("rows"), *failed)
-    each = F.array(*(F.struct(F.lit(rule.id).alias("rule"), F.col(rule.id).alias("failed")) for rule in rules))
+    failed = [F.sum(F.when(_holds(frame, rule), F.lit(0)).otherwise(times)) for rule in rules]
+    counts = frame.agg(F.sum(times).alias("rows"), *(each.alias(f"failed_{n}") for n, each in enumerate(failed)))
+    ids = enumerate(rule.id for rule in rules)
+    each = F.array(*(F.struct(F.lit(name).alias("rule"), F.col(f"failed_{n}").alias("failed")) for n, name in ids))
     nought = F.lit(0).cast("long")
     return counts.select("rows", F.explode(each).alias("of")).select(
         "of.rule",
         F.coalesce("rows", nought).alias("rows_checked"),
         F.coalesce("of.failed", nought).alias("rows_failed"),
     )
+
+
+def _holds(frame: DataFrame, rule: Rule) -> Column:
+    """Raise ``TopicopsError`` for a rule of an environment that Spark refuses; Spark Connect says so only later."""
+    try:
+        frame.select(is_true(rule.holds))
+    except AnalysisException as error:
+        reason = without_secrets(reason_of(error))
+        raise TopicopsError(f"quality rule {rule.id}: Spark refuses its condition: {reason}") from None
+    return is_true(rule.holds)
 
 
 def one_frame(frames: Iterable[DataFrame]) -> DataFrame:

@@ -8,15 +8,17 @@ from datetime import datetime
 from typing import cast, get_args
 
 from topicops.model.codes import CODES, Code
+from topicops.model.errors import UsageError
 from topicops.model.release import NEWEST, NO_ZOOKEEPER, OLDEST, USUAL, Release
 from topicops.model.specs.environment import Risk, RowLevel
 from topicops.model.specs.schedules import FORMS, owner_link_problem, owner_problem, schedule_problem
-from topicops.steps.specs.conditions import ConditionError, read_condition
+from topicops.steps.specs.conditions import read_condition
 from topicops.steps.specs.fields import Section
 from topicops.steps.specs.findings import Finding
 from topicops.steps.specs.layers import CLUSTER_DEFAULTS, EnvironmentView
 from topicops.steps.specs.suggestions import meant
 
+_MOST_RULES = 100
 _RULE_ID = re.compile(r"[a-z][a-z0-9-]{0,59}")
 
 
@@ -137,19 +139,25 @@ def written_exceptions(view: EnvironmentView) -> Iterator[Section]:
 
 def own_rules_can_be_judged(view: EnvironmentView) -> Iterator[Finding]:
     seen = set[str]()
-    for item in view.environment_spec.section("quality").items("rules"):
+    written = view.environment_spec.section("quality").items("rules")
+    if len(written) > _MOST_RULES:
+        summary, span = f"{len(written)} rules, and there may be {_MOST_RULES}", written[_MOST_RULES].span
+        yield Finding(Code.OUT_OF_RANGE, view.environment_spec.file, span, summary)
+    for item in written:
         if not isinstance(rule := item.value, Section):
             continue
         name, level, holds = rule.get("id", str), rule.get("level", str), rule.get("holds", str)
         if name is not None and not _RULE_ID.fullmatch(name):
             remedy = "write lower-case letters, digits and hyphens, at most 60, with a letter first"
             yield rule.finding(Code.OUT_OF_RANGE, "id", f"{name!r} is no id of a rule", remedy)
+        elif name and name.upper() in CODES:
+            yield rule.finding(Code.OUT_OF_RANGE, "id", f"{name!r} is a rule of topicops", "choose another id")
         elif name in seen:
             yield rule.finding(Code.OUT_OF_RANGE, "id", f"two rules have the id {name!r}", "rename one of them")
         if holds is not None and level in get_args(RowLevel):
             try:
                 read_condition(holds, cast("RowLevel", level))
-            except ConditionError as error:
+            except UsageError as error:
                 remedy = "docs/reference/quality.md#rules-of-your-own has columns and functions"
                 yield rule.finding(Code.OUT_OF_RANGE, "holds", f"the condition cannot be used: {error}", remedy)
         seen |= {name} if name else set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Callable
+from functools import partial
 from itertools import count, cycle, product, zip_longest
 from typing import Any
 
@@ -72,7 +73,7 @@ def a_fleet() -> FleetReport:
 
 DOCUMENTS: dict[str, Document] = {
     "plan": (plan_markdown, rich_plan()),
-    "question": (question_markdown, rich_plan()),
+    "question": (partial(question_markdown, page="", commit_page="", rejections={}), rich_plan()),
     "report": (report_markdown, a_report()),
     "outcomes": (outcome_table, a_report().outcomes),
     "verdicts": (verdict_table, a_report().checks),
@@ -178,7 +179,7 @@ def test_any_of_many_plans_is_shown_as_it_says(plan: Plan) -> None:
 
 def assert_every_form_is_as_said(plan: Plan) -> None:
     assert_shown_as_said(plan_markdown, plan)
-    assert_shown_as_said(question_markdown, plan)
+    assert_shown_as_said(DOCUMENTS["question"][0], plan)
     assert all(line.isprintable() for line in (plan_text(plan) + plan_markdown(plan)).split("\n"))
     assert len(plan_markdown(plan)) <= MARKDOWN_LIMIT
 
