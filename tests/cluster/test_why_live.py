@@ -402,10 +402,10 @@ def test_11_a_topic_whose_znode_was_removed_by_hand_is_whole_again_with_its_reco
     cause = asked.why("kept", "znode-removed")["znode-removed"]
 
     asked.type(cause["commands"])
-    for each in (1, 2, 3):
+    for each in (1, 2, 3):  # on Kafka 1.0.2 the ISR may be complete only after the last
         asked.cluster.stop_broker(each)
         asked.cluster.start_broker(each)
-        until(lambda: asked.is_whole("kept"))
+    until(lambda: asked.is_whole("kept"))
     until(lambda: asked.causes("kept").keys() <= {"not-preferred"})
     assert asked.records("kept") == 1
 
