@@ -67,16 +67,14 @@ def read_condition(text: str, level: RowLevel) -> Condition:
 
     if len(text) > LONGEST:
         raise UsageError(f"it has {len(text):,} characters, and may have {LONGEST:,}")
-    sql = text
-    for _ in range(2):  # what is written, and then what Spark gets
-        try:
-            read = _checked(sql, level)
-            sql = read.sql(dialect="spark", comments=False)
-        except UsageError:
-            raise
-        except Exception as error:  # noqa: BLE001 - sqlglot has many for what is no SQL
-            found = getattr(error, "errors", None) or [{}]
-            raise UsageError(f"it is no condition: {found[0].get('description') or type(error).__name__}") from None
+    try:
+        sql = _checked(text, level).sql(dialect="spark", comments=False)
+        read = _checked(sql, level)  # what Spark gets
+    except UsageError:
+        raise
+    except Exception as error:  # noqa: BLE001 - sqlglot has many for what is no SQL
+        found = getattr(error, "errors", None) or [{}]
+        raise UsageError(f"it is no condition: {found[0].get('description') or type(error).__name__}") from None
     columns = (column.name.lower() for column in read.find_all(exp.Column, bfs=False))
     return Condition(sql, tuple(dict.fromkeys(columns)))
 
@@ -99,9 +97,9 @@ def _checked(text: str, level: RowLevel) -> exp.Expr:
         _require_harmless(node)
         if isinstance(node, exp.Column) and (len(node.parts) > 1 or node.name.lower() not in known):
             raise UsageError(f"a row of level {level} has no column {node.sql()}; it has {', '.join(known)}")
-    for part, wanted in _typed(condition, known):
-        if wanted not in ("BOOLEAN", "UNKNOWN", "NULL"):
-            raise UsageError(f"{part} is of type {wanted}, and must be true or false")
+    for part, found in _typed(condition, known):
+        if found not in ("BOOLEAN", "UNKNOWN", "NULL"):
+            raise UsageError(f"{part} is of type {found}, and must be true or false")
     return condition
 
 
@@ -116,7 +114,7 @@ def _require_harmless(node: exp.Expr) -> None:
     elif node.key not in _NODES:
         raise UsageError(f"{node.key} is not one of the parts that a rule can have")
     if isinstance(node, exp.In) and not node.args.get("expressions"):
-        raise UsageError("in must have a list of values")
+        raise UsageError("IN must have a list of values")
     if isinstance(node, exp.DataType) and node.this.value not in _TYPES:
         raise UsageError(f"the type {node.this.value} is not one that a rule can use")
 

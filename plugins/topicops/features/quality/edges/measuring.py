@@ -126,7 +126,8 @@ def _measured(frame: DataFrame, rules: Sequence[Rule]) -> DataFrame:
 def _holds(frame: DataFrame, rule: Rule) -> Column:
     """Raise ``TopicopsError`` for a rule of an environment that Spark refuses; Spark Connect says so only later."""
     try:
-        frame.select(is_true(rule.holds))
+        if rule.own:
+            frame.select(is_true(rule.holds))
     except AnalysisException as error:
         reason = without_secrets(reason_of(error))
         raise TopicopsError(f"quality rule {rule.id}: Spark refuses its condition: {reason}") from None
