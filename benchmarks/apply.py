@@ -305,11 +305,7 @@ def sides(topics: int) -> Iterator[Mapping[str, Side]]:
 def comparisons(topics: int) -> Sequence[Comparison]:
     return (
         Comparison(
-            id=f"apply-to-bare-script-{topics}-creates",
-            numerator=APPLY,
-            denominator=BARE,
-            goal=1.25,
-            better="lower",
+            id=f"apply-to-bare-script-{topics}-creates", numerator=APPLY, denominator=BARE, goal=1.25, better="lower"
         ),
     )
 

@@ -43,10 +43,7 @@ def sides(topics: int) -> Iterator[Mapping[str, Side]]:
         found = by_hand(spark, *sick)
         if not any(found.values()) or counted(spark, *sick) != found:
             raise BenchmarkError("the two sides disagree")
-        yield {
-            EXPECTATIONS: timed(lambda: counted(spark, *healthy)),
-            BY_HAND: timed(lambda: by_hand(spark, *healthy)),
-        }
+        yield {EXPECTATIONS: timed(lambda: counted(spark, *healthy)), BY_HAND: timed(lambda: by_hand(spark, *healthy))}
 
 
 def write_cluster(folder: Path, topics: int, *, sick: bool = False) -> tuple[TableFolder, ClusterSnapshot]:

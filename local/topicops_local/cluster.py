@@ -460,12 +460,7 @@ class LocalCluster:
 
     def _wait(self, roles: Sequence[str], missing: Callable[[], str | None]) -> None:
         wait_until_ready(
-            missing,
-            roles,
-            timeout_s=HANGS_S,
-            is_alive=self._is_alive,
-            log_end=self._log_end,
-            progress=self._progress,
+            missing, roles, timeout_s=HANGS_S, is_alive=self._is_alive, log_end=self._log_end, progress=self._progress
         )
 
     def _is_alive(self, role: str) -> bool:

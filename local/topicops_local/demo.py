@@ -131,11 +131,7 @@ def _run_loop(home: Path, topics: Path, dags: Path, cluster: LocalCluster, start
 def _variables(home: Path, cluster: LocalCluster) -> Mapping[str, str]:
     """Return the connections of the environment file, for this process and for Airflow."""
     kafka = {"conn_type": "kafka", "extra": {"bootstrap.servers": cluster.bootstrap_servers}}
-    variables = {
-        "TOPICOPS_HOME": str(home),
-        "TOPICOPS_MODE": "apply",
-        "AIRFLOW_CONN_KAFKA_LOCAL": json.dumps(kafka),
-    }
+    variables = {"TOPICOPS_HOME": str(home), "TOPICOPS_MODE": "apply", "AIRFLOW_CONN_KAFKA_LOCAL": json.dumps(kafka)}
     if hosts := cluster.status().zookeeper_hosts:
         host, chroot = hosts.split("/", 1)
         zookeeper = {"conn_type": "zookeeper", "host": host, "extra": {"chroot": f"/{chroot}"}}

@@ -23,10 +23,7 @@ from topicops_local.cluster import ClusterStatus, LocalCluster
 app = typer.Typer(no_args_is_help=True, help="A real ZooKeeper and three real Kafka brokers on this machine.")
 
 
-Home = Annotated[
-    Path | None,
-    typer.Option(help="The folder of the cluster's state, data and logs. Default: the home."),
-]
+Home = Annotated[Path | None, typer.Option(help="The folder of the cluster's state, data and logs. Default: the home.")]
 
 
 @app.command()
@@ -81,10 +78,7 @@ def down(
 
 
 @app.command()
-def status(
-    home: Home = None,
-    output: TextOrJsonOption = "text",
-) -> None:
+def status(home: Home = None, output: TextOrJsonOption = "text") -> None:
     """Show processes, ports, registered brokers and the controller. The exit status is 1 unless all of them run."""
     cluster = LocalCluster.find(home or home_folder())
     found = cluster.status() if cluster else None

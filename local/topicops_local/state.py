@@ -262,9 +262,7 @@ def _given_ports(request: ClusterRequest) -> set[int]:
 def _new_server(role: str, port: int | None, earlier: Mapping[str, Server], taken: set[int]) -> Server:
     last = earlier.get(role)
     return Server(
-        role=role,
-        port=port or _choose_port(last.port if last else None, taken),
-        process=last.process if last else None,
+        role=role, port=port or _choose_port(last.port if last else None, taken), process=last.process if last else None
     )
 
 

@@ -155,12 +155,7 @@ ACTS = {
     "write an XCom": Act("POST", "taskInstances/load/xcomEntries", {"key": "{role}", "value": 1}),
     "answer": Act("PATCH", "taskInstances/approve/-1/hitlDetails", {"chosen_options": ["Reject"], "params_input": {}}),
 }
-ALLOWED = {
-    "viewer": {"read the question"},
-    "user": set(ACTS),
-    "op": set(ACTS),
-    "admin": set(ACTS),
-}
+ALLOWED = {"viewer": {"read the question"}, "user": set(ACTS), "op": set(ACTS), "admin": set(ACTS)}
 """As docs/how-to/approve-held-changes.md has it for the simple auth manager."""
 
 

@@ -78,11 +78,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 PIPELINE = "topic_pipeline_local"
 TAB = f"iframe[src*='{PREFIX.removeprefix('/')}/']"
 
-pytestmark = [
-    pytest.mark.soak,
-    pytest.mark.timeout(900),
-    pytest.mark.skipif(not is_installed(), reason=NO_CHROMIUM),
-]
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(900), pytest.mark.skipif(not is_installed(), reason=NO_CHROMIUM)]
 
 
 def token_of(airflow: LocalAirflow, url: str) -> str:

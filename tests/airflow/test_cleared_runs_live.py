@@ -120,8 +120,7 @@ def test_a_cleared_change_task_refuses_a_topic_that_moved_since_the_plan(world: 
         ),
         pytest.param(lambda folder: (folder / "tests/again.coming.yaml").unlink(), id="away"),
         pytest.param(
-            lambda folder: write_topic(folder, "again.coming", spec={"keyed": False}, lifecycle=PAUSE),
-            id="is paused",
+            lambda folder: write_topic(folder, "again.coming", spec={"keyed": False}, lifecycle=PAUSE), id="is paused"
         ),
     ],
 )

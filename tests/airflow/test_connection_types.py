@@ -50,10 +50,7 @@ def test_an_unknown_connection_is_named_with_the_variable_that_would_set_it() ->
 @pytest.mark.usefixtures("connection", "airflow_database")
 def test_the_hook_puts_the_address_together() -> None:
     assert ZooKeeperHook("zookeeper_test").address() == ZooKeeperAddress(
-        hosts="zk1:2181,zk2:2181/kafka",
-        user="topicops",
-        password="not-for-eyes",
-        tls=Tls(ca_file="/etc/kafka/ca.pem"),
+        hosts="zk1:2181,zk2:2181/kafka", user="topicops", password="not-for-eyes", tls=Tls(ca_file="/etc/kafka/ca.pem")
     )
 
 

@@ -154,11 +154,7 @@ def test_a_branch_below_which_a_task_was_skipped_skips_it_again_when_it_alone_is
         kind: {task.task_id for task in dags[f"topic_{kind}_local"].tasks if task.inherits_from_skipmixin}
         for kind in KINDS
     }
-    assert branches == {
-        "pipeline": {"snapshot", "gate"},
-        "approval": {"load", "approve"},
-        "drift": {"snapshot"},
-    }
+    assert branches == {"pipeline": {"snapshot", "gate"}, "approval": {"load", "approve"}, "drift": {"snapshot"}}
 
 
 def test_looking_for_drift_ends_at_the_first_step_that_fails(dags: Mapping[str, DAG]) -> None:

@@ -54,11 +54,7 @@ SCREENSHOTS = os.environ.get("TOPICOPS_SCREENSHOTS")
 AXE = os.environ.get("TOPICOPS_AXE")
 needs_axe = pytest.mark.skipif(not AXE, reason="TOPICOPS_AXE names no axe.min.js; it is in the npm package axe-core")
 
-pytestmark = [
-    pytest.mark.soak,
-    pytest.mark.timeout(900),
-    pytest.mark.skipif(not is_installed(), reason=NO_CHROMIUM),
-]
+pytestmark = [pytest.mark.soak, pytest.mark.timeout(900), pytest.mark.skipif(not is_installed(), reason=NO_CHROMIUM)]
 
 
 class Site:

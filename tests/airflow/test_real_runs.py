@@ -47,11 +47,7 @@ def test_runs_send_what_may_run_and_what_a_review_approved_by_digest_hold_other_
     assert run.state == "success"
     folder = next(f for f in (tmp_path / "project/home/runs" / dag.dag_id).iterdir() if "clicks" in read(f))
     gated = {g.change.topic: g.gate for g in plan_from_json((folder / "plan.json").read_text(encoding="utf-8")).changes}
-    assert gated == {
-        "dagtest.orders": GateWord.HELD,
-        "dagtest.old": GateWord.RUN,
-        "dagtest.clicks": GateWord.RUN,
-    }
+    assert gated == {"dagtest.orders": GateWord.HELD, "dagtest.old": GateWord.RUN, "dagtest.clicks": GateWord.RUN}
     assert "Applied and verified: 2 done; 1 held." in (folder / "report.txt").read_text(encoding="utf-8")
     with ZooKeeperReader(local_cluster.zookeeper_hosts) as reader:
         live = {topic for topic in reader.snapshot().topics if topic.startswith("dagtest.")}

@@ -130,7 +130,7 @@ def test_looking_for_drift_leaves_the_held_set_alone_and_a_plan_for_its_tab(
 
 def test_a_narrowed_run_keeps_what_it_has_not_looked_at(tmp_path: Path, held_file: MemoryFile[HeldSet]) -> None:
     held_file.write(
-        HeldSet(addresses={digest(OTHER_DELETE): "delete topic.old-clicks", "0" * 64: "delete topic.tmp-gone"}),
+        HeldSet(addresses={digest(OTHER_DELETE): "delete topic.old-clicks", "0" * 64: "delete topic.tmp-gone"})
     )
     flow = ScriptedFlow(tmp_path, changes=(DELETE,))
     planning.gate(site(flow), context(ScriptedTask(), only="tmp-*"))
@@ -562,10 +562,7 @@ class Bundle:
 
 @pytest.mark.parametrize(
     ("topics", "version"),
-    [
-        pytest.param("clone/topics", OTHER, id="in the bundle"),
-        pytest.param("elsewhere/topics", None, id="beside it"),
-    ],
+    [pytest.param("clone/topics", OTHER, id="in the bundle"), pytest.param("elsewhere/topics", None, id="beside it")],
 )
 def test_a_bundle_names_the_commit_of_the_topics_only_if_it_holds_them(
     tmp_path: Path, topics: str, version: str | None

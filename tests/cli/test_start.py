@@ -23,9 +23,7 @@ def test_each_command_is_there_when_it_is_named_alone(name: str, capsys: pytest.
 
 
 @pytest.mark.parametrize(
-    "words",
-    [["--help"], ["-v", "--help"], ["-h", "plan"], ["--verbose", "-h", "plan"]],
-    ids=" ".join,
+    "words", [["--help"], ["-v", "--help"], ["-h", "plan"], ["--verbose", "-h", "plan"]], ids=" ".join
 )
 def test_help_before_a_command_is_about_all_of_them(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(words) == 0

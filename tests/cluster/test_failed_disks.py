@@ -20,11 +20,7 @@ from topicops.model.cluster.snapshot import LogDirectories
 from topicops_local.cluster import LocalCluster
 
 pytestmark = pytest.mark.soak
-KINDS = [
-    pytest.param("", id="ZooKeeper"),
-    pytest.param("3.9", id="KRaft 3.9"),
-    pytest.param("4.4", id="KRaft 4.4"),
-]
+KINDS = [pytest.param("", id="ZooKeeper"), pytest.param("3.9", id="KRaft 3.9"), pytest.param("4.4", id="KRaft 4.4")]
 BROKER = 1
 
 

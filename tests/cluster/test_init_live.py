@@ -56,11 +56,7 @@ def test_after_init_each_printed_command_works_up_to_the_first_own_topic(
     cluster = yaml.safe_load(Path("topics/environments/prod.yaml").read_text(encoding="utf-8"))["spec"]["cluster"]
     ended = follow(capsys)
 
-    assert (cluster["id"], cluster["class"], cluster["kafkaVersion"]) == (
-        local_cluster.cluster_id,
-        "production",
-        "3.9",
-    )
+    assert (cluster["id"], cluster["class"], cluster["kafkaVersion"]) == (local_cluster.cluster_id, "production", "3.9")
     assert set(cluster["kafka"]["bootstrapServers"].split(",")) == set(local_cluster.bootstrap_servers.split(","))
     shown = capsys.readouterr().out
     assert ended == ALL_WELL, shown

@@ -144,10 +144,7 @@ def test_a_fork_is_validated_and_its_check_says_that_it_is_not_planned(repositor
     assert {name: job.status for name, job in ended.items()} == {"validate": 0, "unplanned": 0}, ended
     check = repository.forge.check(pull.head)
     assert check is not None
-    assert (check.result, check.title) == (
-        "neutral",
-        "A pull request of a fork is validated and not planned",
-    )
+    assert (check.result, check.title) == ("neutral", "A pull request of a fork is validated and not planned")
     assert repository.forge.bodies(pull.number) == []
 
 

@@ -42,11 +42,7 @@ TOUCHED_BY_HAND = ("nameless", "removed", "remade")
 @pytest.fixture(scope="module")
 def cluster(fast_folder: Path) -> Iterator[LocalCluster]:
     """One of this module's own, whose ISRs shrink soon and whose topics any producer may bring back."""
-    hasty = {
-        "replica.lag.time.max.ms": "1000",
-        "replica.fetch.wait.max.ms": "200",
-        "auto.create.topics.enable": "true",
-    }
+    hasty = {"replica.lag.time.max.ms": "1000", "replica.fetch.wait.max.ms": "200", "auto.create.topics.enable": "true"}
     with running(fast_folder / "verify-cluster", broker_properties=hasty) as cluster:
         make(cluster, TOUCHED_BY_HAND, [1, 2, 3], [2, 3, 1], [3, 1, 2])
         yield cluster
@@ -241,14 +237,7 @@ def verified(cluster: LocalCluster, change: Change) -> Verdict:
         ZooKeeperReader(cluster.zookeeper_hosts) as reader,
         closing(BrokerViews({"bootstrap.servers": cluster.bootstrap_servers}, timeout_s=1.0)) as metadata,
     ):
-        checks = verify(
-            plan,
-            [as_done(plan)],
-            reader=reader,
-            metadata=metadata,
-            deadlines=Verify(),
-            clock=Clock(),
-        )
+        checks = verify(plan, [as_done(plan)], reader=reader, metadata=metadata, deadlines=Verify(), clock=Clock())
         at = time.time()
     return Verdict(at, tuple(check for check in checks if not check.is_healthy))
 

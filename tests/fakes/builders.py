@@ -201,10 +201,7 @@ def paused_topic(name: str, partitions: int = 3, **fields: Unpack[DesiredFields]
 
 def desired_of(*topics: DesiredTopic) -> Desired:
     return Desired(
-        environment="local",
-        topics={topic.name: topic for topic in topics},
-        files=len(topics),
-        digest="d" * 64,
+        environment="local", topics={topic.name: topic for topic in topics}, files=len(topics), digest="d" * 64
     )
 
 
@@ -295,9 +292,7 @@ def cluster_state(
 
 
 def change_set(
-    changes: Iterable[CreateTopic | ExpandTopic | ConfigureTopic | DeleteTopic],
-    *,
-    cluster: ClusterState | None = None,
+    changes: Iterable[CreateTopic | ExpandTopic | ConfigureTopic | DeleteTopic], *, cluster: ClusterState | None = None
 ) -> ChangeSet:
     return ChangeSet(
         target=TARGET,

@@ -15,14 +15,7 @@ from topicops.model.errors import UsageError
 from topicops_local.cluster import LocalCluster
 from topicops_local.jars import usual_version, version_of
 from topicops_local.server_files import kraft_properties, log_settings, properties_text
-from topicops_local.state import (
-    ClusterRequest,
-    ClusterState,
-    Server,
-    planned_state,
-    read_state,
-    write_state,
-)
+from topicops_local.state import ClusterRequest, ClusterState, Server, planned_state, read_state, write_state
 
 KRAFT = ClusterRequest(kraft=True)
 

@@ -35,10 +35,7 @@ return [...document.querySelectorAll(".topic")].filter((name) => name.offsetWidt
   .map((name) => name.textContent);
 """
 
-pytestmark = [
-    pytest.mark.timeout(120),
-    pytest.mark.skipif(not is_installed(), reason=NO_CHROMIUM),
-]
+pytestmark = [pytest.mark.timeout(120), pytest.mark.skipif(not is_installed(), reason=NO_CHROMIUM)]
 
 
 class Airflow(ThreadingHTTPServer):

@@ -186,13 +186,7 @@ def test_a_comparison_may_divide_something_else_than_medians() -> None:
 
 @pytest.mark.parametrize(
     ("times", "covered"),
-    [
-        ([], 0),
-        ([(0, 2), (5, 6)], 3),
-        ([(3, 5), (0, 4)], 5),
-        ([(0, 9), (1, 2), (3, 10)], 10),
-        ([(0, 1), (1, 2)], 2),
-    ],
+    [([], 0), ([(0, 2), (5, 6)], 3), ([(3, 5), (0, 4)], 5), ([(0, 9), (1, 2), (3, 10)], 10), ([(0, 1), (1, 2)], 2)],
     ids=["none", "apart", "one into the other", "one inside the other", "one after the other"],
 )
 def test_steps_that_run_side_by_side_count_once(times: Sequence[tuple[float, float]], covered: float) -> None:
@@ -250,12 +244,7 @@ def test_each_ratio_has_an_id_of_its_own_that_tells_its_size(listed: Benchmark) 
 def test_the_rows_to_compare_differ_as_they_say() -> None:
     counts = diff(*rows(2000)).counts
     found = {topic_class: count for topic_class, count in counts.items() if count}
-    assert found == {
-        TopicClass.MISSING: 10,
-        TopicClass.UNMANAGED: 10,
-        TopicClass.DIFFERENT: 40,
-        TopicClass.SAME: 1940,
-    }
+    assert found == {TopicClass.MISSING: 10, TopicClass.UNMANAGED: 10, TopicClass.DIFFERENT: 40, TopicClass.SAME: 1940}
 
 
 @pytest.mark.parametrize("listed", BENCHMARKS, ids=lambda listed: listed.name)

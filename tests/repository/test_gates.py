@@ -196,10 +196,7 @@ def script_of(file: str, name: str) -> str:
 
 
 def test_no_workflow_lets_a_step_fail_unseen() -> None:
-    workflows = [
-        *(ROOT / ".github/workflows").glob("*.yml"),
-        *FIRST_FILES.glob("*.y*ml"),
-    ]
+    workflows = [*(ROOT / ".github/workflows").glob("*.yml"), *FIRST_FILES.glob("*.y*ml")]
     texts = {path.name: path.read_text(encoding="utf-8") for path in (*workflows, ROOT / "action.yml")}
     assert len(texts) > 4
     allowed = re.compile(r"continue-on-error|allow_failure|\|\| *(true|:)|set \+e")

@@ -42,9 +42,7 @@ def owned(topic: DesiredTopic, owner: str) -> DesiredTopic:
         ),
         pytest.param(
             one_partition(1, 9, replicas=(1, 9)),
-            [
-                "broker 9, not registered: 1 partition with a replica on a broker that is not registered (Q27)",
-            ],
+            ["broker 9, not registered: 1 partition with a replica on a broker that is not registered (Q27)"],
             id="a broker that is gone is still in the ISR",
         ),
         pytest.param(

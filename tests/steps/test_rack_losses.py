@@ -86,13 +86,7 @@ def test_a_change_of_configs_removes_what_it_sets_to_none() -> None:
 
 @pytest.mark.parametrize(
     ("value", "default", "expected"),
-    [
-        (None, False, False),
-        (None, True, True),
-        (" True ", False, True),
-        ("false", True, False),
-        ("soon", True, False),
-    ],
+    [(None, False, False), (None, True, True), (" True ", False, True), ("false", True, False), ("soon", True, False)],
 )
 def test_a_topics_own_value_counts_before_that_of_the_brokers(value: str | None, default: bool, expected: bool) -> None:
     assert elects_unclean(value, default=default) is expected

@@ -14,12 +14,7 @@ from topicops.edges.home.journal import FileJournal, has_later_try, open_journal
 from topicops.flow.judging import QUESTION_TIMEOUT_S, judge_now, recover_earlier_runs, with_needed_answers
 from topicops.flow.runs.access import PORT_WRAPPERS, Access
 from topicops.flow.runs.files import SpecFiles, read_files, read_specs
-from topicops.flow.runs.guards import (
-    require_files,
-    require_planned_target,
-    require_same_cluster,
-    require_whole,
-)
+from topicops.flow.runs.guards import require_files, require_planned_target, require_same_cluster, require_whole
 from topicops.flow.runs.memory import Unverified
 from topicops.flow.runs.outcomes import (
     count_applied_deletes,

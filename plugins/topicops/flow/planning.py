@@ -15,13 +15,7 @@ from typing import TYPE_CHECKING
 from topicops.edges.home.memories import keep_topic_count
 from topicops.flow.engines import DiffEngine, engine_for, topics_to_compare
 from topicops.flow.runs.access import Access, with_broker_answers, with_log_directories
-from topicops.flow.runs.files import (
-    SpecFiles,
-    commit_notes,
-    commit_of_files,
-    read_needed_specs,
-    require_pinned_files,
-)
+from topicops.flow.runs.files import SpecFiles, commit_notes, commit_of_files, read_needed_specs, require_pinned_files
 from topicops.flow.runs.guards import counted_signatures, known_past_deletes, place_of, remember_topics, require_whole
 from topicops.flow.runs.kept import (
     keep_changes,

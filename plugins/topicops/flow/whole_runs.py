@@ -157,12 +157,7 @@ def verify_or_fail(
     """Verify what was applied; an error becomes a failed check, so that the report still lists the changes."""
     try:
         return verify_outcomes(
-            run,
-            access,
-            plan,
-            applied.outcomes,
-            known_findings=applied.known_findings,
-            interrupted=interrupted,
+            run, access, plan, applied.outcomes, known_findings=applied.known_findings, interrupted=interrupted
         )
     except Exception as error:  # noqa: BLE001 - whatever it is, the changes must be reported
         log_error(logger, f"nothing is verified environment={access.environment.name}", error, level=logging.INFO)

@@ -12,10 +12,7 @@ from contextlib import closing
 
 import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
-from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re-exports without saying so
-    ConfigResource,
-    ResourceType,
-)
+from confluent_kafka.admin import ConfigResource, ResourceType  # type: ignore[attr-defined]  # its stub re-exports without saying so
 from kafka.protocol.admin import DescribeLogDirsRequest
 from kafka.protocol.metadata import MetadataRequest
 

@@ -9,15 +9,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 from kafka.protocol.admin import AlterClientQuotasRequest
 
-from fakes.changes import (
-    configure_topic,
-    create_topic,
-    delete_topic,
-    expand_topic,
-    plan_of,
-    rows,
-    sandbox,
-)
+from fakes.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of, rows, sandbox
 from fakes.fake_ports import FakeAuditLog, FakeJournal, FakeLease
 from fixtures.live import remove_topics, until
 from topicops.edges.kafka.admin import STOP_S, KafkaAdmin
@@ -140,9 +132,7 @@ def test_delete_with_something_that_is_no_id_is_not_sent(workbench: Workbench) -
     assert workbench.exists(live.name)
 
 
-def test_bad_topics_fail_and_the_others_of_their_request_succeed(
-    workbench: Workbench,
-) -> None:
+def test_bad_topics_fail_and_the_others_of_their_request_succeed(workbench: Workbench) -> None:
     good = [create_topic(workbench.name(f"good-{i}"), (1, 2)) for i in range(2)]
     uneven = create_topic(workbench.name("uneven"), (1, 2), (1,))
     unknown = create_topic(workbench.name("unknown"), (1,), configs={"retention.mz": "1"})
@@ -220,10 +210,7 @@ def test_a_controller_that_dies_leaves_no_change_undone_or_unknown(
     controller = workbench.reader.snapshot().controller_id
     assert controller is not None
     living = tuple(broker for broker in (1, 2, 3) if broker != controller)
-    plan = plan_of(
-        create_topic(workbench.name("survives"), living),
-        configure_topic(old, {"retention.ms": "1000"}),
-    )
+    plan = plan_of(create_topic(workbench.name("survives"), living), configure_topic(old, {"retention.ms": "1000"}))
 
     local_cluster.kill(controller)
     try:

@@ -6,11 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from confluent_kafka.admin import (
-    ScramCredentialInfo,
-    ScramMechanism,
-    UserScramCredentialUpsertion,
-)
+from confluent_kafka.admin import ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
 
 from fakes.changes import create_topic
 from fixtures.certificates import Authority, Identity
@@ -49,10 +45,7 @@ class SecuredBroker:
 
     def properties(self, protocol: str, *, at: str = "", **more: str) -> dict[str, str]:
         """What a connection holds for a client that speaks ``protocol``, to the port of ``at`` where it is given."""
-        given = {
-            "bootstrap.servers": f"localhost:{self.ports[at or protocol]}",
-            "security.protocol": protocol,
-        }
+        given = {"bootstrap.servers": f"localhost:{self.ports[at or protocol]}", "security.protocol": protocol}
         if "SSL" in protocol.split("_"):
             given["ssl.ca.location"] = str(self.ca.certificate)
         if protocol.startswith("SASL"):
@@ -231,9 +224,7 @@ def test_servers_that_cannot_be_reached_are_told_one_by_one(secured_broker: Secu
     [
         # It meets either the answer or the end of the connection, whichever comes first.
         pytest.param(
-            {"sasl_password": WRONG_PASSWORD},
-            "invalid credentials|a refused login and a port",
-            id="password",
+            {"sasl_password": WRONG_PASSWORD}, "invalid credentials|a refused login and a port", id="password"
         ),
         pytest.param({"ssl_ca_location": "other"}, "CERTIFICATE_VERIFY_FAILED", id="authority"),
     ],

@@ -86,8 +86,7 @@ def test_killed_at_each_point_before_each_request_the_next_run_sends_it(fault_ru
 
 
 @pytest.mark.parametrize(
-    "point",
-    [pytest.param(p, marks=() if p == "after request" else pytest.mark.soak) for p in AFTER_A_REQUEST],
+    "point", [pytest.param(p, marks=() if p == "after request" else pytest.mark.soak) for p in AFTER_A_REQUEST]
 )
 def test_killed_after_each_request_the_next_run_sends_none_twice(fault_run: FaultRun, point: str) -> None:
     printed = ""

@@ -17,13 +17,7 @@ from kafka import errors
 from kafka.net.selector import NetworkSelector
 
 from topicops.edges.kafka.admin import cluster_id_of
-from topicops.edges.kafka.answers import (
-    CONTROLLER_CODES,
-    FAILED_CODES,
-    LOCAL_FAILED_CODES,
-    RETRY_CODES,
-    answer_kind,
-)
+from topicops.edges.kafka.answers import CONTROLLER_CODES, FAILED_CODES, LOCAL_FAILED_CODES, RETRY_CODES, answer_kind
 from topicops.edges.kafka.clients.confluent import Confluent, require_clients
 from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections, _answer_or_problem, other_identity
 from topicops.edges.kafka.clients.requests import metadata_request

@@ -9,12 +9,17 @@ from typing import Any, cast
 import pytest
 from confluent_kafka import KafkaError
 from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
-from kafka.protocol.consumer import ConsumerProtocolAssignment, ConsumerProtocolSubscription, OffsetFetchRequest
+from kafka.protocol.consumer import (
+    ConsumerProtocolAssignment,
+    ConsumerProtocolSubscription,
+    ListOffsetsRequest,
+    OffsetFetchRequest,
+)
 from kafka.protocol.metadata import MetadataRequest
 
 from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections
 from topicops.edges.kafka.clients.settings import Deadline
-from topicops.edges.kafka.questions.consumer_groups import ConsumerGroups, GroupOnTopic
+from topicops.edges.kafka.questions.consumer_groups import OFFSETS, ConsumerGroups, GroupOnTopic
 from topicops.edges.kafka.questions.group_requests import (
     ConsumerGroupDescribeRequest,
     DescribeShareGroupOffsetsRequest,
@@ -69,7 +74,7 @@ def topology(**topics: str) -> Any:
 
 
 class Broker:
-    """Connections to one broker with one group; descriptions are used up one by one, the last stays."""
+    """Connections to one broker with one group (none if it is old); descriptions are used up, but for the last."""
 
     def __init__(
         self,
@@ -81,13 +86,14 @@ class Broker:
         offers: Collection[type] | None = None,
         coordinator: int = 1,
         metadata_errors: Mapping[int, int] = NO_ERRORS,
+        is_old: bool = False,
     ) -> None:
         self._descriptions = list(descriptions)
         self._group = group or listed()
         self._offsets = offsets
         self._error_code, self._offset_error = error_code, offset_error
         self._offers, self._coordinator = offers, coordinator
-        self._metadata_errors = metadata_errors
+        self._metadata_errors, self._is_old = metadata_errors, is_old
         self.asked: list[type] = []
 
     def brokers(self) -> Mapping[int, str]:
@@ -95,6 +101,8 @@ class Broker:
 
     def offers(self, broker: int, request: Any, version: int = 0) -> bool:
         kind = request if isinstance(request, type) else type(request)
+        if self._is_old and kind is MetadataRequest:
+            return version <= 9
         return self._offers is None or kind in self._offers
 
     def ask(self, requests: Mapping[int, Any], *, timeout_s: float) -> Mapping[int, Any]:
@@ -104,12 +112,20 @@ class Broker:
         self.asked.append(type(request))
         match request:
             case ListGroupsRequest():
-                return SimpleNamespace(error_code=self._error_code, groups=[self._group])
+                return SimpleNamespace(error_code=self._error_code, groups=[] if self._is_old else [self._group])
             case MetadataRequest():
                 partition = SimpleNamespace(partition_index=7, leader_id=self._coordinator)
                 error_code = self._metadata_errors.get(broker, 0)
-                topic = SimpleNamespace(error_code=error_code, partitions=[] if error_code else [partition])
+                topic = SimpleNamespace(
+                    name=OFFSETS, error_code=error_code, partitions=[] if error_code else [partition]
+                )
+                if self._is_old and error_code:
+                    assert request.topics is None, "the broker creates a topic that is named"
+                    return SimpleNamespace(topics=[])
                 return SimpleNamespace(topics=[topic])
+            case ListOffsetsRequest():
+                partition = SimpleNamespace(error_code=self._metadata_errors[broker])
+                return SimpleNamespace(topics=[SimpleNamespace(partitions=[partition])])
             case OffsetFetchRequest():
                 topics = [
                     SimpleNamespace(
@@ -308,6 +324,10 @@ def test_a_group_costs_two_requests_at_most(group: Any, asked: list[type]) -> No
         pytest.param(
             Broker(described(), metadata_errors={1: NOT_THERE, 2: 0}), TimeoutError, id="a broker that has just begun"
         ),
+        pytest.param(
+            Broker(is_old=True, metadata_errors={1: NOT_ALLOWED}), ClusterError, id="coordinators that are not listed"
+        ),
+        pytest.param(Broker(is_old=True, coordinator=-1), ClusterUnreachableError, id="an old broker's missing leader"),
     ],
 )
 def test_a_part_of_the_groups_is_an_error_and_never_an_answer(broker: Broker, error: type[Exception]) -> None:
@@ -315,5 +335,6 @@ def test_a_part_of_the_groups_is_an_error_and_never_an_answer(broker: Broker, er
         groups_of(broker)
 
 
-def test_before_the_first_group_no_broker_knows_a_coordinator() -> None:
-    assert groups_of(Broker(described(), metadata_errors={1: NOT_THERE, 2: NOT_THERE})) == {}
+@pytest.mark.parametrize("is_old", [False, True])
+def test_before_the_first_group_no_broker_knows_a_coordinator_and_none_is_made_by_asking(is_old: bool) -> None:
+    assert groups_of(Broker(described(), metadata_errors={1: NOT_THERE, 2: NOT_THERE}, is_old=is_old)) == {}

@@ -72,7 +72,7 @@ def test_the_diff_runs_on_spark_connect_as_it_is(connect_server: SparkServer) ->
 @pytest.mark.soak
 def test_the_quality_rules_run_on_spark_connect_as_they_are(connect_server: SparkServer) -> None:
     assert printed_on(connect_server, QUALITY) == [
-        "[('Q11', ['orders', 1], 1), ('Q12', ['orders', 1], 1), ('Q13', ['orders', 1], 1), ('Q14', ['old', 0], None)]",
+        "[('Q11', ['orders', 1], 1), ('Q12', ['orders', 1], 1), ('Q13', ['orders', 1], 1), ('Q14', ['old', 0], None)]"
     ]
 
 

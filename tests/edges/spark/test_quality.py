@@ -18,13 +18,7 @@ from fixtures.quality_rows import rows_after, rows_before
 from fixtures.random_worlds import World
 from fixtures.spark_rows import written
 from topicops.features.quality.edges.measuring import measures_frame
-from topicops.features.quality.edges.rows import (
-    alike_frames,
-    listed_frames,
-    partition_frame,
-    spec_frames,
-    topic_frames,
-)
+from topicops.features.quality.edges.rows import alike_frames, listed_frames, partition_frame, spec_frames, topic_frames
 from topicops.features.quality.rules import AFTER, BEFORE, LAYOUTS, RULES, Afterwards, RowKind, Rule
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic, PartitionState
 from topicops.model.runs.results import QualityResult

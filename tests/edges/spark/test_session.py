@@ -549,12 +549,7 @@ def test_a_trained_archive_is_used_by_the_next_process(tmp_path: Path, monkeypat
         ("the table is gone", True, "check TOPICOPS_SPARK, or run again"),
     ],
 )
-def test_what_helps_depends_on_whose_memory_was_too_small(
-    reason: str,
-    own: bool,
-    advice: str,
-    tmp_path: Path,
-) -> None:
+def test_what_helps_depends_on_whose_memory_was_too_small(reason: str, own: bool, advice: str, tmp_path: Path) -> None:
     assert causes._what_helps(reason, tmp_path if own else None).startswith(advice)
 
 

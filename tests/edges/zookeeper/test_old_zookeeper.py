@@ -33,9 +33,7 @@ _LOGGING = ("slf4j-api-*", "log4j-slf4j2-impl-*", "log4j-api-*", "log4j-core-*")
 def old_zookeeper(fast_folder: Path) -> Iterator[ZooKeeperServer]:
     logging = [jar for pattern in _LOGGING for jar in sorted(pyspark_jars().glob(f"{pattern}.jar"))]
     server = start_zookeeper(
-        fast_folder / "old-zookeeper",
-        jars=[*jars_of(JARS), *logging],
-        flags=["-Dzookeeper.jmx.log4j.disable=true"],
+        fast_folder / "old-zookeeper", jars=[*jars_of(JARS), *logging], flags=["-Dzookeeper.jmx.log4j.disable=true"]
     )
     try:
         yield server

@@ -74,12 +74,7 @@ def applied(change: Change, reader: ZooKeeperReader, lease: Lease) -> tuple[Outc
     [outcome] = apply(
         plan_of(change),
         ApplyPorts(
-            reader=reader,
-            admin=brokers,
-            lease=lease,
-            journal=FakeJournal(),
-            audit=FakeAuditLog(),
-            questions=None,
+            reader=reader, admin=brokers, lease=lease, journal=FakeJournal(), audit=FakeAuditLog(), questions=None
         ),
         environment=sandbox(),
         clock=Clock(),

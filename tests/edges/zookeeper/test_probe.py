@@ -16,12 +16,7 @@ from topicops.edges.connections.lookup import Tls, ZooKeeperAddress
 from topicops.edges.zookeeper.diagnosis import tls_context
 from topicops.edges.zookeeper.reader import ZooKeeperReader
 from topicops.edges.zookeeper.session import ZooKeeperSession
-from topicops.features.ask.doctor.edges.zookeeper import (
-    WhoAmI,
-    identities_of,
-    undecodable_znodes,
-    zookeeper_facts,
-)
+from topicops.features.ask.doctor.edges.zookeeper import WhoAmI, identities_of, undecodable_znodes, zookeeper_facts
 from topicops.features.ask.doctor.values import ZooKeeperFacts
 
 OTHER_USER = "digest", "other:x"

@@ -165,9 +165,7 @@ def test_states_are_read_when_asked_for_and_a_partition_without_one_has_no_entry
     version = cluster.exists("/brokers/topics/orders/partitions/0/state").version
     with ZooKeeperReader(hosts) as reader:
         states = reader.snapshot(states=True).topics["orders"].states
-    assert states == {
-        0: PartitionState(leader=1, isr=(1, 2), leader_epoch=4, controller_epoch=1, version=version),
-    }
+    assert states == {0: PartitionState(leader=1, isr=(1, 2), leader_epoch=4, controller_epoch=1, version=version)}
 
 
 def test_markers_reassignments_and_orphan_configs_are_in_the_snapshot(hosts: str, cluster: KazooClient) -> None:

@@ -168,10 +168,7 @@ class Outbox:
         self._requests.append(StopReplica(broker, partition, delete))
 
     def update_metadata(
-        self,
-        brokers: Iterable[int],
-        live: Collection[int],
-        partitions: Mapping[TopicPartition, PartitionState | None],
+        self, brokers: Iterable[int], live: Collection[int], partitions: Mapping[TopicPartition, PartitionState | None]
     ) -> None:
         known = tuple(sorted(live))
         self._requests += [UpdateMetadata(broker, known, dict(partitions)) for broker in brokers]

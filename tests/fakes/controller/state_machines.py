@@ -17,12 +17,7 @@ from fakes.controller.context import (
     partition_may_become,
     replica_may_become,
 )
-from fakes.controller.elections import (
-    Election,
-    controlled_shutdown_election,
-    preferred_election,
-    reassignment_election,
-)
+from fakes.controller.elections import Election, controlled_shutdown_election, preferred_election, reassignment_election
 from fakes.controller.releases import KEEPS_LAST_IN_ISR, SHRINKS_AT_FAILOVER
 from fakes.controller.znodes import Replica, TopicPartition
 from topicops.model.cluster.health import Elected, first_state, offline_election, with_leader, without_replica

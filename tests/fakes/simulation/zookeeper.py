@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fakes.controller.znodes import (
-    ReplicaAssignment,
-    TopicPartition,
-    TopicZnode,
-    Znodes,
-    topic_znode,
-)
+from fakes.controller.znodes import ReplicaAssignment, TopicPartition, TopicZnode, Znodes, topic_znode
 from topicops.model.cluster.snapshot import LiveTopic, PartitionState
 
 

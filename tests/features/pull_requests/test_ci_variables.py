@@ -69,10 +69,7 @@ def test_a_merge_on_github_is_between_two_commits_of_the_base_branch(tmp_path: P
 
 
 def test_a_merge_request_on_gitlab_and_the_pipeline_that_plans_it() -> None:
-    request = {
-        "CI_MERGE_REQUEST_IID": "12",
-        "CI_MERGE_REQUEST_DIFF_BASE_SHA": BASE,
-    }
+    request = {"CI_MERGE_REQUEST_IID": "12", "CI_MERGE_REQUEST_DIFF_BASE_SHA": BASE}
     found = surroundings_of({**GITLAB, **request})
     assert found is not None
     assert (found.kind, found.repository, found.number) == ("gitlab", "acme/platform/topics", 12)

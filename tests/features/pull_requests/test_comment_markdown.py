@@ -12,13 +12,7 @@ from fakes.builders import change_set, create_change, delete_change, environment
 from fixtures.comments import OTHER, RUN_URL, after_merge, comment_contents, content_of, text_about, text_of
 from fixtures.github_markdown import OURS, Rendered, rendered
 from fixtures.rich_plan import rich_plan
-from topicops.features.pull_requests.comment_markdown import (
-    COMMENT_LIMIT,
-    marked,
-    marker,
-    plan_comment,
-    result_note,
-)
+from topicops.features.pull_requests.comment_markdown import COMMENT_LIMIT, marked, marker, plan_comment, result_note
 from topicops.features.pull_requests.values import CommentContent, OtherPullRequest, ReviewState
 from topicops.model.plans.changes import Change
 from topicops.model.plans.plan import GatedChange, Loss, Plan, RackLossRow, RackLossTable

@@ -11,16 +11,7 @@ import httpx
 import msgspec
 import pytest
 
-from fixtures.fake_forge import (
-    BOT,
-    PERSON,
-    PERSONAL_TOKEN,
-    REPOSITORY,
-    TOKEN,
-    FakeCheck,
-    FakeForge,
-    MergeMethod,
-)
+from fixtures.fake_forge import BOT, PERSON, PERSONAL_TOKEN, REPOSITORY, TOKEN, FakeCheck, FakeForge, MergeMethod
 from topicops.features.pull_requests.edges.github import GitHub
 from topicops.features.pull_requests.edges.gitlab import GitLab
 from topicops.features.pull_requests.edges.surroundings import Forge

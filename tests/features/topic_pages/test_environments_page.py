@@ -14,12 +14,7 @@ from topicops.features.topic_pages.later import LaterRun
 from topicops.features.topic_pages.on_airflow.brokers_page import brokers_page
 from topicops.features.topic_pages.on_airflow.environments_page import end_of, environments_page
 from topicops.features.topic_pages.on_airflow.frame import age
-from topicops.features.topic_pages.on_airflow.reading import (
-    EnvironmentRow,
-    Indexed,
-    read_environments,
-    read_indexed,
-)
+from topicops.features.topic_pages.on_airflow.reading import EnvironmentRow, Indexed, read_environments, read_indexed
 from topicops.features.topic_pages.on_airflow.topic_page import topic_page
 from topicops.features.topic_pages.on_airflow.topics_page import topics_page
 from topicops.features.topic_pages.values import TopicsWanted

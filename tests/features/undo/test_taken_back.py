@@ -49,12 +49,7 @@ def undone(
     tree = read_tree(topics)
     _, desired = validate(tree, environment="local", now=NOW).require()
     known = SpecFiles(
-        topics=topics,
-        tree=tree,
-        desired=desired,
-        versions=lambda _: versions,
-        needs=lambda _: True,
-        now=NOW,
+        topics=topics, tree=tree, desired=desired, versions=lambda _: versions, needs=lambda _: True, now=NOW
     )
     return undo_of(lines, known)
 

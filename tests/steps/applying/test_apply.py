@@ -209,10 +209,7 @@ def mark(cluster: RestingCluster) -> None:
     ],
 )
 def test_a_topic_that_moved_is_refused_and_nothing_is_sent(
-    world: World,
-    planned: Callable[[RestingCluster], Change],
-    move: Callable[[RestingCluster], object],
-    difference: str,
+    world: World, planned: Callable[[RestingCluster], Change], move: Callable[[RestingCluster], object], difference: str
 ) -> None:
     change = planned(world.cluster)
     move(world.cluster)
@@ -979,9 +976,7 @@ def test_the_intent_is_written_before_the_request_and_the_outcome_after(world: W
     assert [kind for kind, _ in world.journal.lines] == ["intent", "intent", "outcome", "outcome"]
 
 
-def test_each_change_that_was_sent_leaves_one_line_in_the_audit_log_with_the_ids_before_and_after(
-    world: World,
-) -> None:
+def test_each_change_that_was_sent_leaves_one_line_in_the_audit_log_with_the_ids_before_and_after(world: World) -> None:
     grown, old = world.cluster.put_topic("grown", (1, 2, 3)), world.cluster.put_topic("old", (1, 2, 3))
     there = world.cluster.put_topic("there", (1, 2), configs={"retention.ms": "2000"})
     world.cluster.script("late", MUST_WAIT)

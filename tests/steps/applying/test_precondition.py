@@ -151,11 +151,7 @@ def test_what_is_so_already_is_not_sent_again(change: Change, found: TopicTraces
         pytest.param(
             CONFIGURE,
             traces(replace(CONFIGURED, topic_id="another-id")),
-            [
-                IDENTITY_MOVED,
-                "retention.ms: planned 5, live 9",
-                "segment.ms: planned not set, live 7",
-            ],
+            [IDENTITY_MOVED, "retention.ms: planned 5, live 9", "segment.ms: planned not set, live 7"],
             id="configure: made again with the wanted values",
         ),
         pytest.param(CONFIGURE, traces(PLANNED, is_deleting=True), [MARKED], id="configure: marked for deletion"),

@@ -5,15 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from fakes.builders import (
-    desired_of,
-    desired_topic,
-    healthy_states,
-    live_topic,
-    partition_state,
-    round_robin,
-    snapshot,
-)
+from fakes.builders import desired_of, desired_topic, healthy_states, live_topic, partition_state, round_robin, snapshot
 from fixtures.planning import plan_of
 from topicops.model.cluster.broker_defaults import BrokerDefaults, DefaultOnBrokers
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, Source
@@ -48,10 +40,7 @@ def configured(live: LiveTopic, defaults: BrokerDefaults, **configs: str | None)
 
 @pytest.mark.parametrize(
     ("override", "wanted"),
-    [
-        pytest.param(WEEK, None, id="an override goes"),
-        pytest.param(None, str(2 * 3_600_000), id="an override comes"),
-    ],
+    [pytest.param(WEEK, None, id="an override goes"), pytest.param(None, str(2 * 3_600_000), id="an override comes")],
 )
 def test_a_value_that_is_shorter_on_one_broker_is_destructive(override: str | None, wanted: str | None) -> None:
     live = topic() if override is None else topic(retention_ms=override)

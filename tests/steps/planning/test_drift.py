@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from fakes.builders import (
-    desired_of,
-    desired_topic,
-    environment,
-    live_topic,
-    paused_topic,
-    snapshot,
-    tombstone,
-)
+from fakes.builders import desired_of, desired_topic, environment, live_topic, paused_topic, snapshot, tombstone
 from fixtures.planning import plan_of
 from topicops.steps.planning.diff import drift, drift_lines, drift_summary
 

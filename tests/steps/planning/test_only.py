@@ -1,15 +1,6 @@
 """The part of a plan that ``--only`` asks for."""
 
-from fakes.builders import (
-    NOW,
-    desired_of,
-    desired_topic,
-    environment,
-    live_topic,
-    paused_topic,
-    snapshot,
-    tombstone,
-)
+from fakes.builders import NOW, desired_of, desired_topic, environment, live_topic, paused_topic, snapshot, tombstone
 from fixtures.planning import plan_of
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.plans.plan import ChangeSet, TopicActivity

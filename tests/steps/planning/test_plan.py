@@ -244,16 +244,10 @@ MIN_ISR_2 = {"min.insync.replicas": "2"}
             id="a tombstone that is early and for another topic",
         ),
         pytest.param(
-            tombstone("a"),
-            snapshot(live_topic("a"), racks={1: None, 2: None}),
-            ["TOP421"],
-            id="a replica's broker",
+            tombstone("a"), snapshot(live_topic("a"), racks={1: None, 2: None}), ["TOP421"], id="a replica's broker"
         ),
         pytest.param(
-            tombstone("a"),
-            snapshot(live_topic("a"), reassigning=frozenset({"a"})),
-            ["TOP419"],
-            id="in motion",
+            tombstone("a"), snapshot(live_topic("a"), reassigning=frozenset({"a"})), ["TOP419"], id="in motion"
         ),
         pytest.param(
             paused_topic("a", 2, until=NOW),
@@ -666,10 +660,7 @@ def deleted_with(
         pytest.param(BUSY, Policy(), (), id="a record of 15 s ago, where only end offsets count"),
         pytest.param(replace(BUSY, groups=("g",)), A_DAY, ("TOP409", "TOP410"), id="a group too"),
         pytest.param(
-            replace(BUSY, groups=("g",)),
-            A_DAY.model_copy(update={"delete_active": "allow"}),
-            (),
-            id="allowed",
+            replace(BUSY, groups=("g",)), A_DAY.model_copy(update={"delete_active": "allow"}), (), id="allowed"
         ),
         pytest.param(
             replace(

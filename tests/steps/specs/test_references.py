@@ -10,15 +10,7 @@ import pytest
 from fixtures.spec_folder import HEAD, LOCAL, PROD, owners, topic, validated
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.environment import Written
-from topicops.model.specs.files import (
-    EntriesKind,
-    Kind,
-    ListKind,
-    ModelKind,
-    PlainKind,
-    TextKind,
-    fields_of,
-)
+from topicops.model.specs.files import EntriesKind, Kind, ListKind, ModelKind, PlainKind, TextKind, fields_of
 from topicops.steps.specs.validate import MODELS
 
 ID = "A" * 22

@@ -209,10 +209,10 @@ ROWS: Mapping[Rule, Sequence[Row]] = {
             "keyed",
             topic("a", "spec: {keyed: true}\n"),
             local=LOCAL.replace("replicationFactor: 3", "configs: {}"),
-        ),
+        )
     ],
     values.partitions_stay_in_the_limit: [
-        Row("above the limit", "TOP320", "25", topic("a", "spec: {partitions: 25}\n")),
+        Row("above the limit", "TOP320", "25", topic("a", "spec: {partitions: 25}\n"))
     ],
     values.replication_is_high_enough: [
         Row(
@@ -221,14 +221,14 @@ ROWS: Mapping[Rule, Sequence[Row]] = {
             "2",
             topic("a", "spec: {replicationFactor: 2}\n"),
             local=policy("minReplicationFactor: 3"),
-        ),
+        )
     ],
     config_rules.replicas_in_sync_fit_the_replication: [
         Row("above the replicas", "TOP308", "4", configs("min.insync.replicas: 4")),
         Row("all the replicas", "TOP309", "3", configs("min.insync.replicas: 3"), warns=True),
     ],
     config_rules.compaction_lags_agree: [
-        Row("lags crossed", "TOP307", "2h", configs("min.compaction.lag.ms: 2h, max.compaction.lag.ms: 1h")),
+        Row("lags crossed", "TOP307", "2h", configs("min.compaction.lag.ms: 2h, max.compaction.lag.ms: 1h"))
     ],
     config_rules.local_retention_fits_the_total: [
         Row(
@@ -268,10 +268,10 @@ ROWS: Mapping[Rule, Sequence[Row]] = {
                 "local.retention.ms: 50s, retention.ms: 100s"
             ),
             local=KRAFT,
-        ),
+        )
     ],
     config_rules.segments_roll_before_they_expire: [
-        Row("older than kept", "TOP316", "7d", configs("segment.ms: 7d, retention.ms: 1d"), warns=True),
+        Row("older than kept", "TOP316", "7d", configs("segment.ms: 7d, retention.ms: 1d"), warns=True)
     ],
     config_rules.segments_hold_the_largest_batch: [
         Row(
@@ -280,7 +280,7 @@ ROWS: Mapping[Rule, Sequence[Row]] = {
             "512KiB",
             configs("segment.bytes: 512KiB, max.message.bytes: 1MiB"),
             warns=True,
-        ),
+        )
     ],
     config_rules.small_numbers_have_a_unit: [
         Row("days that are ms", "TOP335", "7", configs("retention.ms: 7"), warns=True),
@@ -288,16 +288,16 @@ ROWS: Mapping[Rule, Sequence[Row]] = {
         Row("one second less a millisecond", "TOP335", "999", configs("delete.retention.ms: 999"), warns=True),
     ],
     config_rules.segments_keep_most_of_their_age: [
-        Row("jitter above the age", "TOP328", "2h", configs("segment.jitter.ms: 2h, segment.ms: 1h"), warns=True),
+        Row("jitter above the age", "TOP328", "2h", configs("segment.jitter.ms: 2h, segment.ms: 1h"), warns=True)
     ],
     config_rules.compaction_has_keys: [
-        Row("compacted without keys", "TOP323", "compact", configs("cleanup.policy: compact", "keyed: false, ")),
+        Row("compacted without keys", "TOP323", "compact", configs("cleanup.policy: compact", "keyed: false, "))
     ],
     config_rules.tiered_topics_are_not_compacted: [
-        Row("tiered and compacted", "TOP324", "true", configs("remote.storage.enable: true, cleanup.policy: compact")),
+        Row("tiered and compacted", "TOP324", "true", configs("remote.storage.enable: true, cleanup.policy: compact"))
     ],
     config_rules.unclean_elections_are_noticed: [
-        Row("an unclean election", "TOP312", "true", configs("unclean.leader.election.enable: true"), warns=True),
+        Row("an unclean election", "TOP312", "true", configs("unclean.leader.election.enable: true"), warns=True)
     ],
     values.lifecycles_are_complete: [
         Row("no spec", "TOP202", "", topic("a", "")),
@@ -328,16 +328,14 @@ ROWS: Mapping[Rule, Sequence[Row]] = {
             topic("a", "spec: {}\nlifecycle: {state: paused, reason: r, until: 2031-01-01T00:00:00Z, topicIds: {}}\n"),
         ),
     ],
-    ownership.profiles_exist: [
-        Row("no such profile", "TOP318", "p", topic("a", "spec: {profile: p}\n")),
-    ],
+    ownership.profiles_exist: [Row("no such profile", "TOP318", "p", topic("a", "spec: {profile: p}\n"))],
     ownership.overrides_have_topics: [
-        of_environment("an override of nothing", "TOP319", "b", LOCAL + "  overrides: {b: {partitions: 4}}\n"),
+        of_environment("an override of nothing", "TOP319", "b", LOCAL + "  overrides: {b: {partitions: 4}}\n")
     ],
     environments.production_names_its_cluster: [
         of_environment(
             "production without an id", "TOP325", "class", LOCAL.replace("sandbox", 'production, kafkaVersion: "3.9"')
-        ),
+        )
     ],
     environments.addresses_are_given: [
         of_environment(
@@ -421,7 +419,7 @@ ROWS: Mapping[Rule, Sequence[Row]] = {
             "TOP205",
             "every 7m",
             local_airflow("{schedule: every 7m, driftSchedule: '@daily'}"),
-        ),
+        )
     ],
     environments.owner_can_be_shown: [
         of_environment(
@@ -479,7 +477,7 @@ ROWS: Mapping[Rule, Sequence[Row]] = {
             "a.b",
             {"web/a.b.yaml": topic("a.b"), "owners.yaml": owners("owner: team-web", 'owner: team-a, topics: ["a.*"]')},
             file="web/a.b.yaml",
-        ),
+        )
     ],
     ownership.budgets_hold: [
         Row(
@@ -492,7 +490,7 @@ ROWS: Mapping[Rule, Sequence[Row]] = {
                 "owners.yaml": owners("owner: team-web, partitions: 6, replicas: 17"),
             },
             file="owners.yaml",
-        ),
+        )
     ],
     ownership.environments_exist: [
         Row(
@@ -515,7 +513,7 @@ ROWS: Mapping[Rule, Sequence[Row]] = {
     ownership.exceptions_have_topics: [
         of_environment(
             "an exception for no topic", "TOP337", "aa", policy("exceptions: [{topic: aa, code: TOP320, reason: r}]")
-        ),
+        )
     ],
     ownership.alterable_configs_exist: [
         of_environment(
@@ -523,7 +521,7 @@ ROWS: Mapping[Rule, Sequence[Row]] = {
             "TOP305",
             "retention",
             policy("alterableConfigs: [retention.ms, retention]"),
-        ),
+        )
     ],
     names.other_names_differ_by_more_than_case: [
         Row(

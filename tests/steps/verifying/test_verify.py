@@ -451,10 +451,7 @@ def gone_for_good(world: World) -> Change:
 
 @pytest.mark.parametrize(
     ("make", "check"),
-    [
-        pytest.param(another_topic, "V03", id="deleted and made again"),
-        pytest.param(gone_for_good, "V02", id="deleted"),
-    ],
+    [pytest.param(another_topic, "V03", id="deleted and made again"), pytest.param(gone_for_good, "V02", id="deleted")],
 )
 def test_a_topic_that_another_hand_took_away_is_not_waited_for(
     world: World, make: Callable[[World], Change], check: str

@@ -17,14 +17,7 @@ from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import (  # type: ignore[attr-defined]  # its stub re-exports without saying so
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
-    NewPartitions,
-    NewTopic,
-    ResourceType,
-)
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, NewTopic, ResourceType  # type: ignore[attr-defined]  # its stub re-exports without saying so
 from kafka.protocol.admin import DeleteTopicsRequest
 
 from topicops.edges.kafka.answers import (

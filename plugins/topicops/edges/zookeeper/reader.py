@@ -86,10 +86,7 @@ class TopicReading(NamedTuple):
     @property
     def stamp(self) -> tuple[int, int]:
         """Equal for two readings if neither znode changed between them; 0 for a missing znode."""
-        return (
-            self.topic.mzxid if self.topic else 0,
-            self.config.mzxid if self.config else 0,
-        )
+        return (self.topic.mzxid if self.topic else 0, self.config.mzxid if self.config else 0)
 
     def is_as_of(self, zxid: int) -> bool:
         """Return whether the reading shows the topic as of ``zxid``, the newest change known before the reading.

@@ -180,12 +180,7 @@ def expected_of_cluster(live: ClusterSnapshot) -> Mapping[RowKind, int]:
 
 def expected_after(live: ClusterSnapshot, differences: Mapping[str, str]) -> Mapping[RowKind, int]:
     """Return how many rows of a kind there must be, where that is known."""
-    return {
-        **expected_of_cluster(live),
-        "deletion": len(live.deleting),
-        "difference": len(differences),
-        "cluster": 1,
-    }
+    return {**expected_of_cluster(live), "deletion": len(live.deleting), "difference": len(differences), "cluster": 1}
 
 
 def _judge(

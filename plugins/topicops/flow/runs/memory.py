@@ -35,15 +35,7 @@ from topicops.flow.runs.run import EnvironmentRun, audit_folder, home_folder, no
 from topicops.model.errors import ArtifactError, UsageError
 from topicops.model.printable import printable
 from topicops.model.runs.audit import AuditFile
-from topicops.model.runs.memories import (
-    HeldSet,
-    LatestPlan,
-    NewestGood,
-    Rejection,
-    Rejections,
-    Stop,
-    VerifiedCommit,
-)
+from topicops.model.runs.memories import HeldSet, LatestPlan, NewestGood, Rejection, Rejections, Stop, VerifiedCommit
 from topicops.model.specs.environment import Environment
 
 MOST_REJECTIONS = 10_000

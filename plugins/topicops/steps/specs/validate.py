@@ -105,12 +105,7 @@ class Validated:
 
 @gc_paused()
 def validate(
-    tree: Tree,
-    *,
-    environment: str | None,
-    now: datetime,
-    rules: Sequence[Rule] = RULES,
-    needs: Needs | None = None,
+    tree: Tree, *, environment: str | None, now: datetime, rules: Sequence[Rule] = RULES, needs: Needs | None = None
 ) -> Validated:
     """Check every file, and the topics as ``environment`` has them; None means as each environment has them.
 

@@ -9,15 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from fakes.builders import (
-    THREE_BROKERS,
-    brokers,
-    environment,
-    healthy_states,
-    live_topic,
-    partition_state,
-    snapshot,
-)
+from fakes.builders import THREE_BROKERS, brokers, environment, healthy_states, live_topic, partition_state, snapshot
 from fixtures.doctor_facts import (
     BROKER,
     KAFKA,

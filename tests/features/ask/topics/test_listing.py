@@ -7,14 +7,7 @@ import json
 import pytest
 
 from fakes.builders import live_topic, partition_state, snapshot
-from topicops.features.ask.topics.listing import (
-    FILTERS,
-    Listing,
-    list_topics,
-    topics_summary,
-    topics_text,
-    topics_ways,
-)
+from topicops.features.ask.topics.listing import FILTERS, Listing, list_topics, topics_summary, topics_text, topics_ways
 from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.json_types import json_text
 

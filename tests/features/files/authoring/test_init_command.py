@@ -124,12 +124,7 @@ def test_a_new_topic_names_the_schema_that_init_wrote(seen: list[Start]) -> None
     ("forge", "files", "owned", "needed"),
     [
         ("github", {".github/CODEOWNERS", ".github/workflows/topics.yml"}, ["/.github/"], "topicops-reader"),
-        (
-            "gitlab",
-            {".gitlab/CODEOWNERS", ".gitlab-ci.yml"},
-            ["/.gitlab/", "/.gitlab-ci.yml"],
-            "TOPICOPS_CONNECTIONS",
-        ),
+        ("gitlab", {".gitlab/CODEOWNERS", ".gitlab-ci.yml"}, ["/.gitlab/", "/.gitlab-ci.yml"], "TOPICOPS_CONNECTIONS"),
     ],
 )
 def test_a_forge_gets_its_jobs_and_their_code_owners_and_what_they_need_is_printed(
@@ -189,11 +184,7 @@ def test_on_a_branch_of_a_clone_the_workflow_names_the_default_branch(
 
 @pytest.mark.parametrize("forge", ["github", "gitlab"])
 def test_below_the_root_of_a_repository_it_says_where_to_run_it(
-    seen: list[Start],
-    forge: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    seen: list[Start], forge: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     git(tmp_path, "init", "-q")
     (tmp_path / "kafka").mkdir()

@@ -78,9 +78,7 @@ def test_json_says_the_same(capsys: pytest.CaptureFixture[str]) -> None:
         "file": "web/clicks.yaml",
         "line": 7,
         "column": 27,
-        "overrode": [
-            {"written": "2d", "layer": "profile p", "file": "profiles/p.yaml", "line": 6, "column": 27},
-        ],
+        "overrode": [{"written": "2d", "layer": "profile p", "file": "profiles/p.yaml", "line": 6, "column": 27}],
     }
     assert (values["keyed"]["layer"], values["keyed"]["file"]) == ("built in", None)
     assert values["configs.segment.ms"]["value"] is None

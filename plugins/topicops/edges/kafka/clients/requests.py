@@ -1,4 +1,4 @@
-"""What single brokers are asked by kafka-python's requests, and what their answers mean. Creates no topic."""
+"""What single brokers are asked by kafka-python's requests, and what their answers mean."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 from confluent_kafka import KafkaError
 from confluent_kafka.admin import ConfigSource, ResourceType  # type: ignore[attr-defined]  # its stub re-exports without saying so
 from kafka.protocol.admin import DescribeConfigsRequest, DescribeLogDirsRequest
+from kafka.protocol.consumer import ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
 
 from topicops.edges.kafka.clients.settings import named
@@ -16,14 +17,38 @@ from topicops.model.ports import Unoffered
 
 NOT_TOLD = (-1, ConfigSource.UNKNOWN_CONFIG.value)
 """Sources of a config as clients read them from brokers before Kafka 1.1, which send none (KIP-226)."""
+LATEST_TIME = -1
+ANY_EPOCH = -1
 NOT_SERVED = -1
 """``offset_lag`` of a log for which the broker has no replica. Source: DescribeLogDirsResponse#INVALID_OFFSET_LAG."""
 
 
 def metadata_request(topics: Sequence[str] | None) -> Any:
-    """Return what asks for these topics, or for all of them if ``topics`` is None, and creates none."""
+    """Return what asks for these topics, or for all of them if ``topics`` is None, and creates none.
+
+    A broker before Kafka 2.8 creates an internal topic that is named.
+    """
     asked = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=topic) for topic in topics]
     return MetadataRequest(topics=asked, allow_auto_topic_creation=False)
+
+
+def end_offsets_request(partitions: Mapping[str, Mapping[int, int | None]]) -> Any:
+    """Ask for offsets by topic and partition; a leader that does not know of its leader epoch answers with an error."""
+    of_topic = ListOffsetsRequest.ListOffsetsTopic
+    of_partition = of_topic.ListOffsetsPartition
+    topics = [
+        of_topic(
+            name=topic,
+            partitions=[
+                of_partition(
+                    partition_index=p, current_leader_epoch=ANY_EPOCH if epoch is None else epoch, timestamp=LATEST_TIME
+                )
+                for p, epoch in sorted(epochs.items())
+            ],
+        )
+        for topic, epochs in partitions.items()
+    ]
+    return ListOffsetsRequest(replica_id=-1, isolation_level=0, topics=topics)
 
 
 def settings_request(broker: int, names: Collection[str] | None) -> Any:

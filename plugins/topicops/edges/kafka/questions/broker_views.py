@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import KafkaError
-from kafka.protocol.consumer import ListOffsetsRequest
 
 from topicops.edges.kafka.clients.kafka_python_inside import Reconnecting
 from topicops.edges.kafka.clients.requests import (
     directories_of,
     directories_request,
+    end_offsets_request,
     is_override,
     metadata_request,
     partitions_of,
@@ -27,8 +27,6 @@ BROKERS_ASKED = 3
 TOPICS_A_REQUEST = 200
 UNREADY_CODES = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.LEADER_NOT_AVAILABLE)
 """The topic is unknown, or has no leader yet: both belong to a view. Any other error does not."""
-LATEST_TIME = -1
-ANY_EPOCH = -1
 
 
 class BrokerViews:
@@ -50,7 +48,7 @@ class BrokerViews:
         """Return each broker's own logs; a sentence instead where it gave no complete answer."""
         on_disk = self._replies({broker: directories_request(asked.held) for broker, asked in questions.items()})
         leaders = {broker: asked for broker, asked in questions.items() if asked.led}
-        read = self._replies({broker: _end_offsets_request(asked) for broker, asked in leaders.items()})
+        read = self._replies({broker: end_offsets_request(asked.led) for broker, asked in leaders.items()})
         return {broker: _logs_or_problem(broker, reply, read.get(broker)) for broker, reply in on_disk.items()}
 
     def overrides(self, topics: Sequence[str]) -> Mapping[str, Mapping[str, str] | str]:
@@ -113,25 +111,6 @@ def _view_or_problem(broker: int, reply: Any) -> BrokerView | str:
 
 def _partition_view(seen: Any) -> PartitionView:
     return PartitionView(leader=seen.leader_id, replicas=tuple(seen.replica_nodes), isr=tuple(seen.isr_nodes))
-
-
-def _end_offsets_request(asked: LogQuestions) -> Any:
-    """Ask with the leader epoch, so that a leader which missed the last election answers with an error."""
-    of_topic = ListOffsetsRequest.ListOffsetsTopic
-    of_partition = of_topic.ListOffsetsPartition
-    topics = [
-        of_topic(
-            name=topic,
-            partitions=[
-                of_partition(
-                    partition_index=p, current_leader_epoch=ANY_EPOCH if epoch is None else epoch, timestamp=LATEST_TIME
-                )
-                for p, epoch in sorted(partitions.items())
-            ],
-        )
-        for topic, partitions in asked.led.items()
-    ]
-    return ListOffsetsRequest(replica_id=-1, isolation_level=0, topics=topics)
 
 
 def _logs_or_problem(broker: int, on_disk: Any, read: Any) -> BrokerLogs | str:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import zip_longest
@@ -19,9 +19,10 @@ from typing import Any
 from confluent_kafka import KafkaError
 from kafka.protocol.admin import DescribeGroupsRequest, ListGroupsRequest
 from kafka.protocol.consumer import ConsumerProtocolAssignment, ConsumerProtocolSubscription, OffsetFetchRequest
+from kafka.protocol.metadata import MetadataRequest
 
 from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections
-from topicops.edges.kafka.clients.requests import metadata_request
+from topicops.edges.kafka.clients.requests import end_offsets_request, metadata_request
 from topicops.edges.kafka.clients.settings import Deadline, named
 from topicops.edges.kafka.questions.group_requests import (
     ConsumerGroupDescribeRequest,
@@ -189,6 +190,11 @@ PAUSE_S = 0.1
 """Seconds before groups in the middle of a change are read again."""
 OFFSETS = "__consumer_offsets"
 """The leader of each partition coordinates a part of the groups, of all types."""
+NAMES_CREATE_NOTHING = 10
+"""The version of Metadata since whose Kafka, 2.8, no broker creates this topic because it is named in a question.
+
+Source: kafka.server.KafkaApis#getTopicMetadata (2.7): ``createInternalTopic``, whatever the request allows.
+"""
 COORDINATOR_IS_MOVING = (
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
     KafkaError.COORDINATOR_NOT_AVAILABLE,
@@ -288,7 +294,7 @@ class ConsumerGroups:
 
     def _listed(self) -> list[ListedGroup]:
         replies = self._replies({broker: ListGroupsRequest() for broker in self.connections.brokers()})
-        self._require_coordinators(replies.keys())
+        self._require_coordinators(replies.keys(), has_groups=any(reply.groups for reply in replies.values()))
         for broker, reply in replies.items():
             if reply.error_code in COORDINATOR_IS_MOVING:
                 raise _NotYetError(f"the groups of broker {broker}: {named(reply.error_code)}")
@@ -300,25 +306,38 @@ class ConsumerGroups:
             for listed in reply.groups
         ]
 
-    def _require_coordinators(self, brokers: Collection[int]) -> None:
+    def _require_coordinators(self, brokers: Collection[int], *, has_groups: bool) -> None:
         """Raise where a coordinator is missing, whose groups no broker lists, and where that is not known.
 
         ``ClusterUnreachableError``: a partition has no leader among these brokers; ``ClusterError``: a broker does not
         tell; ``_NotYetError``: some brokers know of no groups at all, and others do.
         """
-        replies = self._replies({broker: metadata_request([OFFSETS]) for broker in brokers})
-        told = {broker: topic for broker, reply in replies.items() for topic in reply.topics}
-        unknowing = {b for b, topic in told.items() if topic.error_code == KafkaError.UNKNOWN_TOPIC_OR_PART}
-        for broker in replies.keys() - unknowing:
-            error = told[broker].error_code if broker in told else KafkaError.UNKNOWN
+        told = self._offsets_topic(brokers, is_there=has_groups)
+        unknowing = {b for b, (error, _) in told.items() if error == KafkaError.UNKNOWN_TOPIC_OR_PART}
+        for broker in told.keys() - unknowing:
+            error, partitions = told[broker]
             if error != KafkaError.NO_ERROR:
                 raise ClusterError(f"broker {broker} does not describe {OFFSETS}: {named(error)}")
-            for partition in told[broker].partitions:
+            for partition in partitions:
                 if partition.leader_id not in brokers:
                     which = f"partition {partition.partition_index} of {OFFSETS}"
                     raise ClusterUnreachableError(f"{which} has no leader, and its groups are not known")
-        if unknowing and len(unknowing) < len(replies):
+        if unknowing and len(unknowing) < len(told):
             raise _NotYetError(f"broker {min(unknowing)} has not heard of {OFFSETS}")
+
+    def _offsets_topic(self, brokers: Collection[int], *, is_there: bool) -> dict[int, tuple[int, Sequence[Any]]]:
+        """Return the error and the partitions that each broker tells of the topic, which is not created by it.
+
+        An old broker lists the topics that the reader may see; its answer about an offset says why this is not one.
+        """
+        by_name = {b for b in brokers if is_there or self.connections.offers(b, MetadataRequest, NAMES_CREATE_NOTHING)}
+        replies = self._replies({b: metadata_request([OFFSETS] if b in by_name else None) for b in brokers})
+        told = {
+            b: (t.error_code, t.partitions) for b, reply in replies.items() for t in reply.topics if t.name == OFFSETS
+        }
+        others = self._replies({b: end_offsets_request({OFFSETS: {0: None}}) for b in brokers if b not in told})
+        whys = {b: reply.topics[0].partitions[0].error_code for b, reply in others.items()}
+        return told | {b: (why or KafkaError.UNKNOWN, ()) for b, why in whys.items()}
 
     def _described(self, groups: Iterable[ListedGroup]) -> Iterator[tuple[ListedGroup, Any]]:
         for name, of_type in TYPES.items():

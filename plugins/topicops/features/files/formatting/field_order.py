@@ -8,15 +8,7 @@ from functools import cache
 
 from topicops.model.specs.document import Fields, FileKind, Items, Node, Text
 from topicops.model.specs.environment import Written
-from topicops.model.specs.files import (
-    EntriesKind,
-    IntegerKind,
-    Kind,
-    ListKind,
-    ModelKind,
-    PlainKind,
-    fields_of,
-)
+from topicops.model.specs.files import EntriesKind, IntegerKind, Kind, ListKind, ModelKind, PlainKind, fields_of
 from topicops.model.specs.topic_config import ConfigValueError, canonical_written, read_duration_ms
 from topicops.steps.specs.fields import WHOLE_NUMBER
 from topicops.steps.specs.validate import MODELS

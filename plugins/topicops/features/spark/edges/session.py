@@ -94,10 +94,7 @@ _applications: list[_Application] = []
 
 @contextmanager
 def spark_session(
-    setting: str | None = None,
-    *,
-    connections: ConnectionSource = from_environment,
-    progress: Progress = no_progress,
+    setting: str | None = None, *, connections: ConnectionSource = from_environment, progress: Progress = no_progress
 ) -> Iterator[SparkSession]:
     """Open a session on ``setting``, which has a form of ``TOPICOPS_SPARK``; None means that variable.
 

@@ -10,15 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from topicops.features.ask.doctor.findings import (
-    NOTICE,
-    DoctorReport,
-    Finding,
-    NotReadError,
-    Rule,
-    Severity,
-    rules_of,
-)
+from topicops.features.ask.doctor.findings import NOTICE, DoctorReport, Finding, NotReadError, Rule, Severity, rules_of
 from topicops.features.ask.doctor.rules import migration
 from topicops.features.ask.doctor.rules.cluster import ConnectionRules, SettingsRules
 from topicops.features.ask.doctor.rules.metadata import TopicRules
