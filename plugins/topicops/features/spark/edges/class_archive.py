@@ -9,6 +9,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import tempfile
+from itertools import product
 from pathlib import Path
 
 from topicops.features.shared.java import created_archive
@@ -58,15 +59,16 @@ def _load_classes(archive: Path) -> None:
     import pyarrow.parquet as pq
 
     from topicops.features.spark.edges.driver import training_driver
-    from topicops.features.spark.edges.session import arrow_frame, arrow_rows, spark_session
+    from topicops.features.spark.edges.session import arrow_frame, arrow_rows, spark_session, spark_step
 
     driver = training_driver(archive)
     rows = pa.table({"topic": ["a", "b"], "configs": ['{"a": "1"}'] * 2, "replicas": [[1, 2]] * 2, "isr": [[1]] * 2})
     with spark_session("local[*]") as spark, tempfile.TemporaryDirectory() as folder:
         pq.write_table(rows, f"{folder}/rows.parquet")
-        for frame in (spark.read.parquet(folder), arrow_frame(spark, rows)):
+        for frame, size in product((spark.read.parquet(folder), arrow_frame(spark, rows)), (1, 0)):
             frame.createOrReplaceTempView("rows")
-            arrow_rows(spark.sql(_QUERY))
+            with spark_step(spark, "training", rows=size):  # few rows are interpreted
+                arrow_rows(spark.sql(_QUERY))
     driver.end(timeout_s=_TRAINING_TIMEOUT_S)
 
 
