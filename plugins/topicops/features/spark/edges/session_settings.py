@@ -35,6 +35,7 @@ _OVERRIDDEN: Mapping[str, str] = {
     "spark.sql.autoBroadcastJoinThreshold": _BY_ROWS,
     "spark.sql.codegen.wholeStage": _BY_ROWS,
     "spark.sql.codegen.factoryMode": _BY_ROWS,
+    "spark.sql.execution.useHashAggregateExec": _BY_ROWS,
     "spark.master": "TOPICOPS_SPARK says where Spark runs",
     "spark.remote": "TOPICOPS_SPARK says where Spark runs",
     "spark.submit.deployMode": "topicops is the driver itself",
@@ -71,6 +72,7 @@ def settings_for(rows: int) -> Mapping[str, str]:
         "spark.sql.autoBroadcastJoinThreshold": "10MB" if many else "-1",
         "spark.sql.codegen.wholeStage": _word(not few),
         "spark.sql.codegen.factoryMode": "NO_CODEGEN" if few else "FALLBACK",
+        "spark.sql.execution.useHashAggregateExec": _word(not few),  # it compiles code whatever the others say
     }
 
 
