@@ -24,16 +24,19 @@ NOT_SERVED = -1
 
 
 def metadata_request(topics: Sequence[str] | None) -> Any:
-    """Return what asks for these topics, or for all of them if ``topics`` is None, and creates none.
+    """Return what asks for these topics, or for all of them if ``topics`` is None.
 
-    A broker before Kafka 2.8 creates an internal topic that is named.
+    It creates no topic, but for an internal one that is named to a broker before Kafka 2.8.
     """
     asked = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=topic) for topic in topics]
     return MetadataRequest(topics=asked, allow_auto_topic_creation=False)
 
 
 def end_offsets_request(partitions: Mapping[str, Mapping[int, int | None]]) -> Any:
-    """Ask for offsets by topic and partition; a leader that does not know of its leader epoch answers with an error."""
+    """Ask for end offsets, by topic and partition with its leader epoch; None: any epoch will do.
+
+    With the epoch, a leader that missed the last election answers with an error.
+    """
     of_topic = ListOffsetsRequest.ListOffsetsTopic
     of_partition = of_topic.ListOffsetsPartition
     topics = [

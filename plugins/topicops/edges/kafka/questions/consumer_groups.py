@@ -191,7 +191,7 @@ PAUSE_S = 0.1
 OFFSETS = "__consumer_offsets"
 """The leader of each partition coordinates a part of the groups, of all types."""
 NAMES_CREATE_NOTHING = 10
-"""The version of Metadata since whose Kafka, 2.8, no broker creates this topic because it is named in a question.
+"""A version of Metadata that brokers have since Kafka 2.8; older ones create this topic when a question names it.
 
 Source: kafka.server.KafkaApis#getTopicMetadata (2.7): ``createInternalTopic``, whatever the request allows.
 """
@@ -326,9 +326,10 @@ class ConsumerGroups:
             raise _NotYetError(f"broker {min(unknowing)} has not heard of {OFFSETS}")
 
     def _offsets_topic(self, brokers: Collection[int], *, is_there: bool) -> dict[int, tuple[int, Sequence[Any]]]:
-        """Return the error and the partitions that each broker tells of the topic, which is not created by it.
+        """Return what each broker says of the topic: an error, and partitions. The question creates no topic.
 
-        An old broker lists the topics that the reader may see; its answer about an offset says why this is not one.
+        An old broker is asked for all topics, and lists those that the reader may see. If this one is not listed, a
+        question about one of its offsets tells whether it does not exist or may not be seen.
         """
         by_name = {b for b in brokers if is_there or self.connections.offers(b, MetadataRequest, NAMES_CREATE_NOTHING)}
         replies = self._replies({b: metadata_request([OFFSETS] if b in by_name else None) for b in brokers})

@@ -72,7 +72,7 @@ def settings_for(rows: int) -> Mapping[str, str]:
         "spark.sql.autoBroadcastJoinThreshold": "10MB" if many else "-1",
         "spark.sql.codegen.wholeStage": _word(not few),
         "spark.sql.codegen.factoryMode": "NO_CODEGEN" if few else "FALLBACK",
-        "spark.sql.execution.useHashAggregateExec": _word(not few),  # it compiles code whatever the others say
+        "spark.sql.execution.useHashAggregateExec": _word(not few),  # it compiles even if codegen is off
     }
 
 
