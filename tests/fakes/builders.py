@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TypedDict, Unpack, cast
 
@@ -32,7 +33,7 @@ from topicops.model.plans.changes import (
 )
 from topicops.model.plans.plan import Approval, ChangeSet, ClusterState, PlanSource
 from topicops.model.release import DELETE_BY_ID, USUAL, MissingRequests, Releases, missing_requests, of_release
-from topicops.model.runs.facts import Reading
+from topicops.model.runs.facts import OwnerCounts, Reading
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.diagnostics import Diagnostic, Location, Severity
 from topicops.model.specs.environment import ApprovalWay, Cluster, Environment, EnvironmentSpec, Limits, Policy, Risk
@@ -160,6 +161,16 @@ def snapshot(
     )
 
 
+class OwnedFields(TypedDict, total=False):
+    domain: str | None
+    topics: int
+    partitions: int
+    missing: int
+    different: int
+    tombstoned: int
+    unhealthy: int | None
+
+
 class DesiredFields(TypedDict, total=False):
     lifecycle: Lifecycle
     reason: str
@@ -197,6 +208,12 @@ def tombstone(name: str, **fields: Unpack[DesiredFields]) -> DesiredTopic:
 def paused_topic(name: str, partitions: int = 3, **fields: Unpack[DesiredFields]) -> DesiredTopic:
     rest: DesiredFields = {"lifecycle": Lifecycle.PAUSED, "reason": "Migration by hand.", **fields}
     return desired_topic(name, partitions, **rest)
+
+
+def owner_counts(owner: str | None, **counts: Unpack[OwnedFields]) -> OwnerCounts:
+    """Return what an owner has whose folder has its name; topics that no file names have neither."""
+    none = OwnerCounts(owner=owner, domain=owner, missing=0, different=0, tombstoned=0, topics=0, partitions=0)
+    return replace(none, **counts)
 
 
 def desired_of(*topics: DesiredTopic) -> Desired:

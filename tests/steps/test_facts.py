@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from fakes.builders import desired_topic, live_topic, partition_state, snapshot, tombstone
-from topicops.model.cluster.snapshot import ClusterSnapshot, Tally
+from fakes.builders import desired_topic, live_topic, owner_counts, partition_state, snapshot, tombstone
+from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, Tally
 from topicops.model.errors import TopicopsError
-from topicops.model.plans.delta import TopicClass, desired_row, live_row
-from topicops.model.runs.facts import Facts, OwnedTopics, OwnersDrift, PartitionCounts
+from topicops.model.plans.delta import desired_row, live_row
+from topicops.model.runs.facts import Facts, PartitionCounts
 from topicops.model.specs.desired import DesiredTopic
-from topicops.steps.facts import classes_by_owner, counts_without_states, facts_of, partition_counts
+from topicops.steps.facts import counts_without_states, facts_of, owned_topics, owners_of, partition_counts
 from topicops.steps.planning.diff import diff
 from topicops.steps.reporting.facts_wording import load_rows, owner_lines, unhealthy_lines
 from topicops.steps.reporting.run_report import RunReport, report_json
@@ -108,15 +108,41 @@ def test_owners_with_most_drift_come_first_and_topics_as_their_files_want_them_a
         owned(tombstone("old"), "search"),
         owned(tombstone("gone"), "search"),
     ]
-    live = [live_topic("same"), live_topic("old"), live_topic("foreign")]
-    delta = diff(map(desired_row, desired), map(live_row, live))
-    classes = classes_by_owner(desired, delta)
+    live = snapshot(live_topic("same"), live_topic("old"), live_topic("foreign"))
+    delta = diff(map(desired_row, desired), map(live_row, live.topics.values()))
 
-    found = facts_of(PartitionCounts(replicas={}, preferred={}), snapshot(), classes)
+    classes = owned_topics(desired, live, delta)
+    found = facts_of(counts_without_states(live), live, classes)
 
     assert owner_lines(found) == ["billing (billing): 2 missing", "search (search): 1 tombstoned"]
-    assert sum(owned.topics for owned in classes) == sum(delta.counts.values()) == 6
-    assert OwnedTopics(owner=None, domain=None, topic_class=TopicClass.UNMANAGED, topics=1) in classes
+    assert sum(counts.topics for counts in classes.values()) == sum(delta.counts.values()) == 6
+    assert found.owners == (
+        owner_counts("billing", topics=2, missing=2),
+        owner_counts("search", topics=2, partitions=6, tombstoned=1),  # a retired topic is neither live nor wanted
+        owner_counts(None, topics=1, partitions=3),
+    )
+
+
+def test_an_owner_s_unhealthy_partitions_are_those_that_break_a_rule_each_once() -> None:
+    def partitions(*isrs: tuple[int, ...]) -> LiveTopic:
+        states = {partition: partition_state(isr) for partition, isr in enumerate(isrs)}
+        return live_topic("t", assignment=dict.fromkeys(states, (1, 2)), states=states)
+
+    sick, well, foreign = partitions((1, 2), (1,), (9,)), partitions((1, 2)), partitions((2,))
+    live = snapshot(
+        *(replace(topic, name=name) for name, topic in (("sick", sick), ("well", well), ("foreign", foreign))),
+        racks=dict.fromkeys((1, 2), "a"),
+    )
+    desired = [owned(desired_topic("sick"), "billing"), owned(desired_topic("well"), "search")]
+    delta = diff(map(desired_row, desired), map(live_row, live.topics.values()))
+
+    found = facts_of(partition_counts(live, owners_of(desired)), live, owned_topics(desired, live, delta))
+
+    assert {of.owner: (of.partitions, of.unhealthy) for of in found.owners} == {
+        "billing": (3, 2),
+        "search": (1, 0),
+        None: (1, 1),
+    }
 
 
 def test_a_count_that_left_something_out_is_an_error() -> None:
@@ -130,8 +156,7 @@ def test_a_count_that_left_something_out_is_an_error() -> None:
 
 def test_the_report_has_the_owners_of_the_first_snapshot_and_the_health_of_the_newest() -> None:
     before = replace(
-        facts(one_partition(1)),
-        classes=(OwnedTopics(owner="billing", domain="", topic_class=TopicClass.MISSING, topics=2),),
+        facts(one_partition(1)), owners=(owner_counts("billing", topics=2, missing=2), owner_counts("search", topics=1))
     )
     found = report_json(RunReport(environment="local", facts_before=before, facts_after=facts(one_partition(1, 2))))
-    assert (list(found.owners), found.unhealthy) == ([OwnersDrift("billing", "", 2, 0, 0)], ())
+    assert (list(found.owners), found.unhealthy) == ([owner_counts("billing", topics=2, missing=2)], ())

@@ -17,7 +17,7 @@ from topicops.model.errors import ArtifactError, UsageError
 from topicops.model.plans.delta import desired_row, live_row
 from topicops.model.ports import ConnectionSource
 from topicops.model.specs.desired import Desired
-from topicops.steps.facts import classes_by_owner, counts_without_states, facts_of, partition_counts
+from topicops.steps.facts import counts_without_states, facts_of, owned_topics, owners_of, partition_counts
 from topicops.steps.planning.diff import diff
 
 if TYPE_CHECKING:
@@ -66,9 +66,9 @@ class PythonEngine:
 
     def compare(self, _: Run, desired: Desired, live: ClusterSnapshot, *__: object) -> Comparison:
         delta = diff(map(desired_row, desired.topics.values()), map(live_row, live.topics.values()))
-        counts = partition_counts(live) if live.has_states else counts_without_states(live)
-        facts = facts_of(counts, live, classes_by_owner(desired.topics.values(), delta))
-        return Comparison(delta=delta, facts=facts)
+        topics = desired.topics.values()
+        counts = partition_counts(live, owners_of(topics)) if live.has_states else counts_without_states(live)
+        return Comparison(delta=delta, facts=facts_of(counts, live, owned_topics(topics, live, delta)))
 
 
 PYTHON = PythonEngine()

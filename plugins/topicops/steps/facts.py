@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from typing import NamedTuple
 
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.codes import Code
@@ -11,26 +12,41 @@ from topicops.model.errors import TopicopsError
 from topicops.model.plans.delta import Delta, TopicClass
 from topicops.model.runs.facts import (
     CAUSES,
+    DRIFT_CLASSES,
     Facts,
     Load,
-    OwnedTopics,
+    Owner,
+    OwnerCounts,
     PartitionCounts,
     PartitionRow,
     UnhealthyPartitions,
     partition_rows,
 )
-from topicops.model.specs.desired import DesiredTopic, Lifecycle
+from topicops.model.specs.desired import DesiredTopic
 from topicops.steps.planning.placement.load import live_load
 
+_NOBODY: Owner = (None, None)
 
-def facts_of(counts: PartitionCounts, live: ClusterSnapshot, classes: Sequence[OwnedTopics] = ()) -> Facts:
-    """Return the facts of one snapshot.
+
+class Owned(NamedTuple):
+    """Topics of one owner that are in one class."""
+
+    topics: int
+    partitions: int
+    """Live partitions of these topics."""
+
+
+OwnedTopics = Mapping[tuple[Owner, TopicClass], Owned]
+
+
+def facts_of(counts: PartitionCounts, live: ClusterSnapshot, owned: OwnedTopics | None = None) -> Facts:
+    """Return the facts of one snapshot; with ``owned`` if files and cluster were compared.
 
     Raises ``TopicopsError``: The counts are not those that were made when the topics were read.
     """
     check_counted(counts, live)
     return Facts(
-        classes=tuple(sorted(classes, key=_by_owner)),
+        owners=tuple(_owners(owned or {}, counts.unhealthy_by_owner)),
         load=(*_racks(counts, live), *_brokers(counts, live)),
         unhealthy=tuple(_unhealthy(counts, live.racks)),
         has_states=counts.leaders is not None,
@@ -56,36 +72,36 @@ def counts_without_states(live: ClusterSnapshot) -> PartitionCounts:
 # ---- what Spark counts too ----
 
 
-def classes_by_owner(desired: Iterable[DesiredTopic], delta: Delta) -> list[OwnedTopics]:
-    """Return how many topics of each owner and domain are in each class."""
+def owned_topics(desired: Iterable[DesiredTopic], live: ClusterSnapshot, delta: Delta) -> OwnedTopics:
+    """Return how many topics and partitions of each owner are in each class."""
     listed = {row.topic: row.topic_class for row in delta.topics}
-    found = Counter(
-        (
-            topic.owner,
-            topic.domain,
-            listed.get(topic.name) or (TopicClass.RETIRED if topic.lifecycle is Lifecycle.ABSENT else TopicClass.SAME),
-        )
-        for topic in desired
-    )
-    owned: list[OwnedTopics] = [
-        OwnedTopics(owner=owner, domain=domain, topic_class=topic_class, topics=topics)
-        for (owner, domain, topic_class), topics in found.items()
-    ]
-    if unmanaged := delta.counts[TopicClass.UNMANAGED]:
-        owned.append(OwnedTopics(owner=None, domain=None, topic_class=TopicClass.UNMANAGED, topics=unmanaged))
-    return owned
+    owners = owners_of(desired)
+    topics, partitions = Counter[tuple[Owner, TopicClass]](), Counter[tuple[Owner, TopicClass]]()
+    for name in {*owners, *live.topics}:
+        found = listed.get(name) or (TopicClass.SAME if name in live.topics else TopicClass.RETIRED)
+        of = owners.get(name, _NOBODY), found
+        topics[of] += 1
+        partitions[of] += len(live.topics[name].assignment) if name in live.topics else 0
+    return {of: Owned(number, partitions[of]) for of, number in topics.items()}
 
 
-def partition_counts(live: ClusterSnapshot) -> PartitionCounts:
+def owners_of(desired: Iterable[DesiredTopic]) -> Mapping[str, Owner]:
+    """Return each topic's owner."""
+    return {topic.name: (topic.owner, topic.domain) for topic in desired}
+
+
+def partition_counts(live: ClusterSnapshot, owners: Mapping[str, Owner] | None = None) -> PartitionCounts:
     """Return what is counted over all partitions of a snapshot that is in memory, with states."""
     rows = [row for topic in live.topics.values() for row in topic.target_assignment.values()]
     racks = {broker: rack for broker, rack in live.racks.items() if rack is not None}
+    broken = [(row.topic, tuple(_causes(row))) for row in partition_rows(live)]
     return PartitionCounts(
         replicas=Counter(broker for row in rows for broker in row),
         preferred=Counter(row[0] for row in rows if row),
         leaders=Counter(_leaders(live)),
         rack_partitions=Counter(rack for row in rows for rack in {racks[broker] for broker in row if broker in racks}),
-        unhealthy=Counter(_causes(partition_rows(live))),
+        unhealthy=Counter(cause for _, causes in broken for cause in causes),
+        unhealthy_by_owner=Counter((owners or {}).get(topic, _NOBODY) for topic, causes in broken if causes),
     )
 
 
@@ -107,12 +123,11 @@ _BROKERS_AT_FAULT: Mapping[str, Callable[[PartitionRow], Collection[int] | None]
 """The brokers that make a partition break the rule, none where no single broker does; None if it holds."""
 
 
-def _causes(rows: Iterable[PartitionRow]) -> Iterator[tuple[str, int | None]]:
-    for row in rows:
-        for rule, at_fault in _BROKERS_AT_FAULT.items():
-            brokers = at_fault(row)
-            if brokers is not None:
-                yield from ((rule, broker) for broker in brokers or (None,))
+def _causes(row: PartitionRow) -> Iterator[tuple[str, int | None]]:
+    for rule, at_fault in _BROKERS_AT_FAULT.items():
+        brokers = at_fault(row)
+        if brokers is not None:
+            yield from ((rule, broker) for broker in brokers or (None,))
 
 
 # ---- facts of the counts ----
@@ -156,5 +171,16 @@ def _unhealthy(counts: PartitionCounts, racks: Mapping[int, str | None]) -> Iter
         yield UnhealthyPartitions(broker=broker, rack=rack, rule=rule, partitions=unhealthy[rule, broker])
 
 
-def _by_owner(owned: OwnedTopics) -> tuple[object, ...]:
-    return (owned.owner is None, owned.owner or "", owned.domain or "", list(TopicClass).index(owned.topic_class))
+def _owners(owned: OwnedTopics, unhealthy: Mapping[Owner, int] | None) -> Iterator[OwnerCounts]:
+    """Yield those with topics, by name; topics that no file names come last."""
+    for owner in sorted({of for of, _ in owned}, key=lambda of: (of[0] is None, of[0] or "", of[1] or "")):
+        classes = {name: found for (of, name), found in owned.items() if of == owner and name is not TopicClass.RETIRED}
+        if classes:
+            yield OwnerCounts(
+                owner=owner[0],
+                domain=owner[1],
+                topics=sum(found.topics for found in classes.values()),
+                partitions=sum(found.partitions for found in classes.values()),
+                **{name.value: classes[name].topics if name in classes else 0 for name in DRIFT_CLASSES},
+                unhealthy=None if unhealthy is None else unhealthy.get(owner, 0),
+            )

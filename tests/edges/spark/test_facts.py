@@ -23,7 +23,7 @@ from topicops.features.spark.engine import SparkEngine
 from topicops.flow.runs.run import Engine
 from topicops.model.plans.delta import desired_row, live_row
 from topicops.model.release import USUAL
-from topicops.steps.facts import classes_by_owner, facts_of, partition_counts
+from topicops.steps.facts import facts_of, owned_topics, owners_of, partition_counts
 from topicops.steps.planning.diff import diff
 
 
@@ -32,13 +32,15 @@ def test_spark_and_plain_python_find_the_same_facts(spark: SparkSession, tmp_pat
     world = World(seed)
     live = replace(world.live, topics={t.name: replace(t, states=t.states or {}) for t in world.live.topics.values()})
     delta = diff(map(desired_row, world.desired.topics.values()), map(live_row, live.topics.values()))
-    plain = facts_of(partition_counts(live), live, classes_by_owner(world.desired.topics.values(), delta))
+    desired = world.desired.topics.values()
+    plain = facts_of(partition_counts(live, owners_of(desired)), live, owned_topics(desired, live, delta))
 
     tables = written(spark, tmp_path, world, live)
-    found, classes = spark_diff(tables.frame("desired"), tables.frame("topics"))
+    found, owned = spark_diff(tables.frame("desired"), tables.frame("topics"))
 
     assert found == delta
-    assert facts_of(count_partitions(tables), live, classes) == plain
+    assert facts_of(count_partitions(tables, by_owner=True), live, owned) == plain
+    assert any(of.unhealthy for of in plain.owners) == bool(plain.unhealthy)
 
 
 @pytest.mark.soak
@@ -60,7 +62,7 @@ def test_a_whole_run_has_the_same_facts_with_both_engines_and_all_tables(spark: 
     assert facts["spark"] == facts["python"]
     assert len(applications) == 1
     assert {name for name in SCHEMAS if tables.has(name)} == set(SCHEMAS)
-    after = set(SCHEMAS) - {"desired", "delta", "classes"}
+    after = set(SCHEMAS) - {"desired", "delta", "owners"}
     assert {name for name in SCHEMAS if tables.below("after").has(name)} == after
 
 

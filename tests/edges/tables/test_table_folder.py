@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
+from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
 
-from fakes.builders import healthy_states, live_topic, snapshot
+from fakes.builders import healthy_states, live_topic, owner_counts, snapshot
 from fakes.changes import create_topic, delete_topic
 from fixtures.random_worlds import World
 from fixtures.simulated import Simulated
@@ -180,7 +180,16 @@ def test_facts_and_rules_are_in_their_tables(tmp_path: Path) -> None:
     assert folder.read("rule_counts").to_pylist()[0]["rows_checked"] == 9
     assert (bad["rule"], bad["topic"], bad["partition"], bad["broker"]) == ("Q12", "orders", 1, None)
     assert json.loads(bad["row"]) == row.row
-    assert not folder.has("classes")  # files and cluster were not compared
+    assert not folder.has("owners")  # files and cluster were not compared
+
+
+def test_each_owner_has_a_row(tmp_path: Path) -> None:
+    folder = TableFolder.at(tmp_path)
+    counts = owner_counts("billing", topics=3, partitions=9, missing=1, unhealthy=2)
+
+    write_facts(folder, Facts(owners=(counts, owner_counts(None)), load=(), unhealthy=(), has_states=True))
+
+    assert folder.read("owners").to_pylist() == [asdict(counts), asdict(owner_counts(None))]
 
 
 def test_every_table_has_a_footer_that_says_its_format(tmp_path: Path) -> None:

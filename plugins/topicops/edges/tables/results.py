@@ -61,9 +61,9 @@ def write_delta(folder: TableFolder, delta: Delta) -> None:
 
 
 def write_facts(folder: TableFolder, facts: Facts) -> None:
-    """Write the tables ``load`` and ``unhealthy``; with ``classes`` if files and cluster were compared."""
-    if facts.classes:
-        _write(folder, "classes", (_row("classes", found) for found in facts.classes))
+    """Write the tables ``load`` and ``unhealthy``; with ``owners`` if files and cluster were compared."""
+    if facts.owners:
+        _write(folder, "owners", (_row("owners", found) for found in facts.owners))
     _write(folder, "load", (_row("load", found) for found in facts.load))
     unhealthy = (_row("unhealthy", found) | {"cause": CAUSES[found.rule]} for found in facts.unhealthy)
     _write(folder, "unhealthy", unhealthy)
@@ -87,4 +87,9 @@ def _row(table: str, value: object) -> dict[str, object]:
 
 
 def _write(folder: TableFolder, name: str, rows: Iterable[Mapping[str, object]]) -> None:
-    folder.write(name, SCHEMAS[name], [pa.RecordBatch.from_pylist(list(rows), schema=SCHEMAS[name])])
+    write_rows(folder, name, SCHEMAS[name], rows)
+
+
+def write_rows(folder: TableFolder, name: str, schema: pa.Schema, rows: Iterable[Mapping[str, object]]) -> None:
+    """Write a table of few rows; a column that a row lacks is null."""
+    folder.write(name, schema, [pa.RecordBatch.from_pylist(list(rows), schema=schema)])

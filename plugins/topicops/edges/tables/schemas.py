@@ -20,6 +20,9 @@ _TYPES: Mapping[str, pa.DataType] = {
     "bool": pa.bool_(),
     "int": pa.int32(),
     "long": pa.int64(),
+    "double": pa.float64(),
+    "day": pa.date32(),
+    "time": pa.timestamp("us", tz="UTC"),
     "text": pa.string(),
     "ints": pa.list_(pa.int32()),
     "texts": pa.list_(pa.string()),
@@ -28,23 +31,23 @@ _TYPES: Mapping[str, pa.DataType] = {
 }
 
 
-def _schema(columns: str) -> pa.Schema:
+def schema_of(columns: str) -> pa.Schema:
     """Return the schema of ``name type, name type``, as SQL writes columns."""
     pairs = (column.split() for column in columns.split(","))
     return pa.schema([(name, _TYPES[kind]) for name, kind in pairs])
 
 
-TOPICS = _schema(
+TOPICS = schema_of(
     "topic text, topic_id text, czxid long, mzxid long, partitions int, replication_factor_min int, "
     "replication_factor_max int, lowest_partition int, highest_partition int, empty_partitions int, "
     "assignment_digest text, configs text, min_insync_replicas int, overrides text_by_name, "
     "config_problems text_by_name, is_reassigning bool, is_unstable bool, has_states bool"
 )
-PARTITIONS = _schema(
+PARTITIONS = schema_of(
     "topic text, partition int, replicas ints, adding ints, removing ints, leader int, isr ints, leader_epoch int, "
     "controller_epoch int, version int"
 )
-DESIRED = _schema(
+DESIRED = schema_of(
     "topic text, lifecycle text, partitions int, replication_factor int, assignment_digest text, configs text, "
     "config_problems text_by_name, owner text, domain text, file text, line int, spec text"
 )
@@ -56,21 +59,24 @@ SCHEMAS: Mapping[str, pa.Schema] = {
     "desired": DESIRED,
     "topics": TOPICS,
     "partitions": PARTITIONS,
-    "brokers": _schema("broker int, rack text, endpoints texts, epoch long"),
-    "cluster": _schema(
+    "brokers": schema_of("broker int, rack text, endpoints texts, epoch long"),
+    "cluster": schema_of(
         "cluster_id text, chroot text, source text, controller_id int, controller_epoch int, deleting long_by_name, "
         "reassigning texts, orphan_configs texts"
     ),
-    "delta": pa.schema([*_schema("topic text, presence text, topic_class text, changed texts"), *_COMPARED.items()]),
-    "classes": _schema("owner text, domain text, topic_class text, topics long"),
-    "rule_counts": _schema(
+    "delta": pa.schema([*schema_of("topic text, presence text, topic_class text, changed texts"), *_COMPARED.items()]),
+    "owners": schema_of(
+        "owner text, domain text, topics long, partitions long, missing long, different long, tombstoned long, "
+        "unhealthy long"
+    ),
+    "rule_counts": schema_of(
         "rule text, title text, severity text, success bool, rows_checked long, rows_failed long, "
         "rows_failed_before long"
     ),
-    "bad_rows": _schema("rule text, topic text, partition int, broker int, row text, was_so_before bool"),
-    "load": _schema(
+    "bad_rows": schema_of("rule text, topic text, partition int, broker int, row text, was_so_before bool"),
+    "load": schema_of(
         "broker int, rack text, is_live bool, partitions long, replicas long, preferred_leaders long, leaders long"
     ),
-    "unhealthy": _schema("broker int, rack text, rule text, cause text, partitions long"),
+    "unhealthy": schema_of("broker int, rack text, rule text, cause text, partitions long"),
 }
 """Schemas by the name of the table."""

@@ -52,12 +52,12 @@ class SparkEngine:
         with spark_session(connections=connections, progress=run.progress) as spark:
             frames = RunTables(spark, tables, live, f"{desired.environment} {run.name}")
             with frames.step("diff", rows=len(desired.topics) + len(live.topics)):
-                delta, classes = spark_diff(frames.frame("desired"), frames.frame("topics"))
+                delta, owned = spark_diff(frames.frame("desired"), frames.frame("topics"))
             counts = counts_without_states(live)
             if live.has_states:
                 with frames.step("facts", rows=live.partitions):
-                    counts = count_partitions(frames)
-            return Comparison(delta=delta, facts=facts_of(counts, live, classes))
+                    counts = count_partitions(frames, by_owner=True)
+            return Comparison(delta=delta, facts=facts_of(counts, live, owned))
 
 
 SPARK = SparkEngine()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -33,16 +32,35 @@ DRIFT_CLASSES = (TopicClass.MISSING, TopicClass.DIFFERENT, TopicClass.TOMBSTONED
 """Classes of topics that differ from their files."""
 
 
+Owner = tuple[str | None, str | None]
+"""Owner and domain (the folder) of a topic's file; None, None of topics that no file names."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OwnedTopics:
-    """How many topics of one owner and domain are in one class."""
+class OwnerCounts:
+    """What one owner has in one domain, in the run's first snapshot."""
 
     owner: str | None
     """Owner of the topics; None means that no file names them."""
     domain: str | None
     """The folder of the files; None as for the owner."""
-    topic_class: TopicClass
-    topics: int
+    missing: int
+    """Number of topics that files want and that are not live."""
+    different: int
+    """Number of topics that differ from their files."""
+    tombstoned: int
+    """Number of live topics that a tombstone deletes."""
+    topics: int | None = None
+    """Number of topics that are live, or that files want; None, as in the next one, in files of earlier versions."""
+    partitions: int | None = None
+    """Number of live partitions."""
+    unhealthy: int | None = None
+    """Number of partitions that break a rule of ``CAUSES``; None means that partition states were not read."""
+
+    @property
+    def differing(self) -> tuple[int, ...]:
+        """Topics that are not as their files want them, in the order of ``DRIFT_CLASSES``."""
+        return self.missing, self.different, self.tombstoned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +97,8 @@ class UnhealthyPartitions:
 class Facts:
     """All facts of one snapshot: ``facts-before.json`` or ``facts-after.json``."""
 
-    classes: tuple[OwnedTopics, ...] = ()
-    """Topics by owner, domain and class; empty if files and cluster were not compared."""
+    owners: tuple[OwnerCounts, ...] = ()
+    """By owner, then domain; empty if files and cluster were not compared."""
     load: tuple[Load, ...]
     """Racks by name, then brokers by id."""
     unhealthy: tuple[UnhealthyPartitions, ...]
@@ -103,6 +121,8 @@ class PartitionCounts:
     """Partitions with a replica on a live broker of the rack."""
     unhealthy: Mapping[tuple[str, int | None], int] | None = None
     """Unhealthy partitions by rule and broker."""
+    unhealthy_by_owner: Mapping[Owner, int] | None = None
+    """Partitions that break a rule of ``CAUSES``."""
 
 
 def facts_file(when: FactsWhen) -> str:
@@ -205,28 +225,7 @@ def _spread(live: ClusterSnapshot, replicas: tuple[int, ...]) -> _Spread:
     return _Spread(dead, len(racks), min(len(replicas), len(everywhere)))
 
 
-@dataclass(frozen=True, slots=True)
-class OwnersDrift:
-    """How many topics of an owner are not as their files want them."""
-
-    owner: str
-    domain: str
-    missing: int
-    different: int
-    tombstoned: int
-
-    @property
-    def counts(self) -> tuple[int, ...]:
-        """In the order of ``DRIFT_CLASSES``."""
-        return self.missing, self.different, self.tombstoned
-
-
-def owners_with_drift(facts: Facts) -> list[OwnersDrift]:
-    """Those with the most topics first."""
-    found: dict[tuple[str, str], Counter[TopicClass]] = {}
-    for owned in facts.classes:
-        if owned.topic_class in DRIFT_CLASSES:
-            counts = found.setdefault((owned.owner or "", owned.domain or ""), Counter())
-            counts[owned.topic_class] += owned.topics
-    most_first = sorted(found.items(), key=lambda item: (-item[1].total(), item[0]))
-    return [OwnersDrift(*who, *(counts[name] for name in DRIFT_CLASSES)) for who, counts in most_first]
+def owners_with_drift(facts: Facts) -> list[OwnerCounts]:
+    """Those with the most topics that differ first; topics that no file names are nobody's drift."""
+    found = [counts for counts in facts.owners if any(counts.differing)]
+    return sorted(found, key=lambda counts: (-sum(counts.differing), counts.owner or "", counts.domain or ""))

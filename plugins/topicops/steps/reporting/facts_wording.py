@@ -20,7 +20,7 @@ def owner_lines(facts: Facts) -> list[str]:
     """Return ``team-billing (billing): 3 missing, 1 different``; none when all topics are as their files want them."""
     lines = []
     for found in owners_with_drift(facts):
-        counts = zip(DRIFT_CLASSES, found.counts, strict=True)
+        counts = zip(DRIFT_CLASSES, found.differing, strict=True)
         classes = ", ".join(f"{count} {name.value}" for name, count in counts if count)
         lines.append(f"{found.owner}{f' ({found.domain})' if found.domain else ''}: {classes}")
     return _first(lines, "owners")

@@ -110,7 +110,7 @@ def _beside(plan: Plan, facts: Facts | None) -> tuple[Section, Section, Section,
 def owners_section(facts: Facts | None) -> Section:
     """Show whose topics differ, most first; no rows if one owner has them all, because the changes name him."""
     found = owners_with_drift(facts) if facts else []
-    rows = [(each.owner, each.domain, *map(str, each.counts)) for each in found]
+    rows = [(each.owner or "", each.domain or "", *map(str, each.differing)) for each in found]
     return Section(title=OWNERS_TITLE, head=OWNERS_HEAD, rows=rows if len(rows) > 1 else (), noun="owners", most=10)
 
 

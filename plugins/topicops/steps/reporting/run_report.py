@@ -16,7 +16,7 @@ from topicops.model.json_types import FormatVersion
 from topicops.model.plans.changes import Action, GateWord
 from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.printable import first_line_of, plural
-from topicops.model.runs.facts import CAUSES, Facts, Load, OwnersDrift, UnhealthyPartitions, owners_with_drift
+from topicops.model.runs.facts import CAUSES, Facts, Load, OwnerCounts, UnhealthyPartitions, owners_with_drift
 from topicops.model.runs.results import (
     IN_PLACE,
     REPLACED,
@@ -281,7 +281,7 @@ class ReportFile:
     sides: Sequence[str]
     quality_before: Sequence[QualityResult]
     quality_after: Sequence[QualityResult]
-    owners: Sequence[OwnersDrift]
+    owners: Sequence[OwnerCounts]
     """Owners of topics that differed in the first snapshot."""
     unhealthy: Sequence[UnhealthyPartitions]
     """Unhealthy partitions of the newest snapshot, as ``load``."""

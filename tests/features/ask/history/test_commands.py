@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fakes.builders import owner_counts
 from fixtures.simulated import Simulated
 from topicops.features.ask.history import recording
 
@@ -91,8 +93,8 @@ def test_a_line_has_the_numbers_of_its_run_and_a_table_by_owner(shop: Simulated)
     assert {name: count for name, count in applied["classes"].items() if count} == {
         "missing": 1, "same": 1, "unmanaged": 1,
     }  # fmt: skip
-    ours = {"owner": "team-tests", "domain": "tests", "missing": 1, "different": 0, "tombstoned": 0}
-    assert applied["owners"] == [ours]
+    ours = owner_counts("team-tests", domain="tests", topics=2, partitions=1, missing=1, unhealthy=0)
+    assert applied["owners"] == [asdict(ours), asdict(owner_counts(None, topics=1, partitions=1, unhealthy=0))]
     assert (applied["topics"], applied["partitions"], applied["brokers"]) == (2, 2, 3)
     assert {trouble["topic"] for trouble in planned["opened"]} == {"new", "stray"}
     assert (applied["opened"], applied["closed"]) == ([], [])
@@ -152,7 +154,9 @@ def test_an_error_that_nobody_expects_does_not_fail_the_run(shop: Simulated, mon
     assert "this run is not in the history: internal error: ZeroDivisionError" in ended.err
 
 
-@pytest.mark.parametrize("arguments", ["drift --since 7d", "history topic t", "history quality"])
+@pytest.mark.parametrize(
+    "arguments", ["drift --since 7d", "history topic t", "history quality", "history export --to out"]
+)
 def test_an_environment_without_history_is_an_error(shop: Simulated, arguments: str) -> None:
     ended = shop.workspace.run(*arguments.split(), "--environment", "local")
     assert ended.status == 1
@@ -166,6 +170,23 @@ def test_a_time_that_cannot_be_read_is_an_error_that_says_how_to_write_it(shop: 
         1,
         "topicops: --since last week: write 36h, 7d, 2026-01-31 or 2026-01-31T08:00:00Z\n",
     )
+
+
+@pytest.mark.edges
+def test_export_writes_the_tables_of_all_environments_and_names_lines_that_it_cannot_read(shop: Simulated) -> None:
+    folder = shop.workspace.folder
+    assert "no run of this TOPICOPS_HOME has left a history" in shop.workspace.run("history", "export", "--to", "x").err
+    shop.workspace.plan()
+    history = folder / "home/history/local.jsonl"
+    (history.parent / "other.jsonl").write_text(history.read_text() + "{\n")
+
+    ended = shop.workspace.run("history", "export", "--to", "out")
+
+    assert (ended.status, ended.out) == (0, "runs: 2 rows\nowners: 2 rows\noutcomes: 0 rows\ntroubles: 0 rows\n")
+    assert ended.err.startswith(f"warning: {history.parent}/other.jsonl:2: left out: ")
+    assert {file.name for file in (folder / "out").iterdir()} == {
+        "runs.parquet", "owners.parquet", "outcomes.parquet", "troubles.parquet",
+    }  # fmt: skip
 
 
 def test_a_damaged_line_is_a_warning_on_stderr(shop: Simulated) -> None:

@@ -129,6 +129,18 @@ def test_a_line_that_cannot_be_read_costs_itself_alone(tmp_path: Path, change: d
     assert runs(tmp_path) == ["dag/0", "dag/2", "dag/3"]
 
 
+def test_owners_of_a_line_that_counted_only_their_topics_are_still_read(tmp_path: Path) -> None:
+    add(tmp_path, 0)
+    path = history_path(tmp_path, "prod")
+    owner = {"owner": "billing", "domain": "", "missing": 1, "different": 0, "tombstoned": 0}
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"owners": [owner]}))
+
+    [line], left_out = read_history(tmp_path, "prod")
+
+    assert not left_out
+    assert (line.owners[0].missing, line.owners[0].partitions, line.unhealthy) == (1, None, None)
+
+
 def test_fields_of_a_later_minor_version_are_ignored(tmp_path: Path) -> None:
     add(tmp_path, 0)
     path = history_path(tmp_path, "prod")

@@ -49,3 +49,25 @@ def quality_command(
     found = quality_since(one_environment(environment, topics), since)
     print_warnings(found.left_out)
     print_result(json_text(found) if output == "json" else spans_text(found, "failing rule"))
+
+
+@app.command("export")
+def export_command(
+    to: Annotated[
+        str, typer.Option("--to", metavar="FOLDER|URI", help="The folder, or s3://..., hdfs://..., gs://...")
+    ],
+    environment: Annotated[
+        list[str] | None,
+        typer.Option("--environment", "-e", help="May be repeated. Default: each environment that has a history."),
+    ] = None,
+) -> None:
+    """Write the history as Parquet tables for other programs: runs, owners, outcomes and troubles."""
+    from topicops.features.ask.history.export import export
+    from topicops.features.ask.history.file import recorded_environments
+    from topicops.flow.runs.run import home_folder
+    from topicops.model.printable import plural
+
+    home = home_folder()
+    found = export(home, environment or recorded_environments(home), to)
+    print_warnings(found.left_out)
+    print_result("\n".join(f"{table}: {plural(rows, 'row')}" for table, rows in found.rows.items()))

@@ -54,9 +54,14 @@ def read_history(home: Path, environment: str) -> tuple[Sequence[HistoryLine], S
         try:
             return _lines_of(path, HistoryLine)
         except FileNotFoundError:
-            there = sorted(found.stem for found in path.parent.glob("*.jsonl"))
+            there = recorded_environments(home)
     others = f"there is one of {', '.join(there)}" if there else "no run of this TOPICOPS_HOME has left one"
     raise UsageError(f"{path.parent}: no history of {environment}; {others}")
+
+
+def recorded_environments(home: Path) -> Sequence[str]:
+    """Return the names of the environments that have a history."""
+    return sorted(found.stem for found in (home / "history").glob("*.jsonl"))
 
 
 def _lines_of(path: Path, kind: type[T]) -> tuple[list[T], list[str]]:

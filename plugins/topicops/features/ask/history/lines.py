@@ -14,7 +14,7 @@ import msgspec
 
 from topicops.flow.runs.values import RunMode
 from topicops.model.json_types import FormatVersion
-from topicops.model.runs.facts import DRIFT_CLASSES, OwnersDrift
+from topicops.model.runs.facts import DRIFT_CLASSES, OwnerCounts
 from topicops.model.runs.results import QualitySuite
 from topicops.model.specs.spellings import in_utc
 
@@ -146,9 +146,9 @@ class HistoryLine(Moves):
     classes: Mapping[str, int] | None = None
     """Number of topics of each class, before the changes: ``missing``, ``same``, ``different``, ``tombstoned``,
     ``retired``, ``paused``, ``unmanaged``; None means that files and cluster were not compared."""
-    owners: tuple[OwnersDrift, ...] = ()
-    """Owners with topics that are not as their files want them: ``owner``, ``domain``, ``missing``,
-    ``different``, ``tombstoned``."""
+    owners: tuple[OwnerCounts, ...] = ()
+    """What each owner has: ``owner``, ``domain``, ``topics``, ``partitions``, ``missing``, ``different``,
+    ``tombstoned``, ``unhealthy``."""
     plan: PlanCounts | None = None
     """Numbers of the plan: ``changes``, ``held``, ``skipped``, ``blocked``; None means that there is none."""
     in_place: int = 0
@@ -164,6 +164,12 @@ class HistoryLine(Moves):
     def differing(self) -> int | None:
         """Topics that are not as their files want them; None means that nothing was compared."""
         return None if self.classes is None else sum(self.classes.get(name, 0) for name in DRIFT_CLASSES)
+
+    @property
+    def unhealthy(self) -> int | None:
+        """Partitions that are not healthy, of all owners; None means that nobody counted them."""
+        counts = [owner.unhealthy for owner in self.owners if owner.unhealthy is not None]
+        return sum(counts) if counts else None
 
     @property
     def waiting(self) -> int | None:

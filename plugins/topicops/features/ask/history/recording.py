@@ -27,7 +27,6 @@ from topicops.flow.runs.values import RunMode, RunResults
 from topicops.model.errors import TopicopsError, log_error, sentence
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.delta import Delta, DesiredRow, LiveRow, TopicClass, TopicDelta
-from topicops.model.runs.facts import owners_with_drift
 from topicops.model.runs.results import IN_PLACE, QualityReport
 from topicops.model.specs.environment import Environment
 
@@ -73,7 +72,7 @@ def _line_of(run: EnvironmentRun, results: RunResults, mode: RunMode) -> History
         brokers=reading.brokers if reading else None,
         has_looked=delta is not None or bool(rules),
         classes={name.value: count for name, count in delta.counts.items()} if delta else None,
-        owners=tuple(owners_with_drift(facts)) if delta and facts else (),
+        owners=facts.owners if delta and facts else (),
         plan=PlanCounts(
             changes=len(plan.changes),
             held=len(plan.with_gate(GateWord.HELD)),

@@ -5,7 +5,6 @@ The same results as `steps.planning.diff` (by one full outer join) and `steps.fa
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -16,8 +15,9 @@ from topicops.features.spark.edges.frames import RunTables, with_health
 from topicops.features.spark.edges.session import arrow_rows
 from topicops.features.spark.partition_health import BROKERS_AT_FAULT, HOLDS
 from topicops.model.plans.delta import Delta, DesiredRow, LiveRow, TopicClass, TopicDelta
-from topicops.model.runs.facts import CAUSES, OwnedTopics, PartitionCounts
+from topicops.model.runs.facts import CAUSES, Owner, PartitionCounts
 from topicops.model.specs.desired import Lifecycle
+from topicops.steps.facts import Owned, OwnedTopics
 
 OWNER = ("owner", "domain")
 _COUNTED_ONLY = (TopicClass.SAME, TopicClass.RETIRED)
@@ -26,8 +26,8 @@ _LISTED = ("topic", "presence", "changed", "desired", "live")
 _ROWS_AT_ONCE = 10_000
 
 
-def spark_diff(desired: DataFrame, live: DataFrame) -> tuple[Delta, list[OwnedTopics]]:
-    """Compare desired and live topics, and count the classes by owner and domain, in one action.
+def spark_diff(desired: DataFrame, live: DataFrame) -> tuple[Delta, OwnedTopics]:
+    """Compare desired and live topics, and count the classes by owner, in one action.
 
     The frames have the columns of ``DesiredRow`` with ``domain``, and of ``LiveRow``.
     """
@@ -59,12 +59,13 @@ def compare(desired: DataFrame, live: DataFrame, *, beside: Sequence[str] = ()) 
 def folded(compared: DataFrame) -> DataFrame:
     """One row per topic of a listed class, and one per other class, owner and domain; unordered.
 
-    Columns: those of ``compare``, null where topics are only counted, and ``topics``, how many they are. So the rows
-    that differ are spread over the tasks, and no task or cell has all of a class.
+    Columns: those of ``compare``, null where topics are only counted, ``topics``, how many they are, and their
+    live ``partitions``. So the rows that differ are spread over the tasks, and no task or cell has all of a class.
     """
     is_listed = ~F.col("topic_class").isin(*_COUNTED_ONLY)
     listed = (F.when(is_listed, F.col(name)).alias(name) for name in _LISTED)
-    return compared.groupBy("topic_class", *OWNER, *listed).agg(F.count(F.lit(1)).alias("topics"))
+    partitions = F.coalesce(F.sum("live.partitions"), F.lit(0)).alias("partitions")
+    return compared.groupBy("topic_class", *OWNER, *listed).agg(F.count(F.lit(1)).alias("topics"), partitions)
 
 
 def _named(frame: DataFrame, side: str, fields: Sequence[str], *beside: str) -> DataFrame:
@@ -102,12 +103,16 @@ def _topic_class() -> Column:
     )
 
 
-def _read(folded: Iterable[Mapping[str, Any]]) -> tuple[Delta, list[OwnedTopics]]:
-    owned: Counter[tuple[str | None, str | None, TopicClass]] = Counter()
+def _read(folded: Iterable[Mapping[str, Any]]) -> tuple[Delta, OwnedTopics]:
+    owned: dict[tuple[Owner, TopicClass], Owned] = {}
+    counts = dict.fromkeys(TopicClass, 0)
     topics: list[TopicDelta] = []
     for found in folded:
         topic_class = TopicClass(found["topic_class"])
-        owned[found["owner"], found["domain"], topic_class] += found["topics"]
+        of = (found["owner"], found["domain"]), topic_class
+        before = owned.get(of, Owned(0, 0))
+        owned[of] = Owned(before.topics + found["topics"], before.partitions + found["partitions"])
+        counts[topic_class] += found["topics"]
         if found["topic"] is not None:
             delta = TopicDelta(
                 topic=found["topic"],
@@ -118,35 +123,32 @@ def _read(folded: Iterable[Mapping[str, Any]]) -> tuple[Delta, list[OwnedTopics]
                 live=LiveRow(**found["live"]) if found["live"] else None,
             )
             topics.append(delta)
-    counts = dict.fromkeys(TopicClass, 0)
-    for (_, _, topic_class), count in owned.items():
-        counts[topic_class] += count
-    classes = [
-        OwnedTopics(owner=owner, domain=domain, topic_class=topic_class, topics=count)
-        for (owner, domain, topic_class), count in owned.items()
-    ]
-    return Delta(topics=tuple(sorted(topics, key=lambda delta: delta.topic)), counts=counts), classes
+    return Delta(topics=tuple(sorted(topics, key=lambda delta: delta.topic)), counts=counts), owned
 
 
-def count_partitions(tables: RunTables) -> PartitionCounts:
+def count_partitions(tables: RunTables, *, by_owner: bool = False) -> PartitionCounts:
     """Return what is counted over all partitions, in one action; the same as ``steps.facts.partition_counts``.
 
-    The snapshot must have partition states.
+    The snapshot must have partition states; ``by_owner`` needs the table ``desired``.
     """
-    return counts_of(arrow_rows(counted(tables)).to_pylist())
+    return counts_of(arrow_rows(counted(tables, by_owner=by_owner)).to_pylist())
 
 
-def counted(tables: RunTables) -> DataFrame:
-    """One row for each thing that is counted; key ``counted``, ``broker``, ``name``; unordered.
+def counted(tables: RunTables, *, by_owner: bool = False) -> DataFrame:
+    """One row for each thing that is counted; key all columns but the last; unordered.
 
-    Columns: ``counted`` (``replicas``, ``preferred``, ``leaders``, ``rack`` or ``unhealthy``), ``broker``, ``name`` (of
-    the rack, or the rule), ``partitions``.
+    Columns: ``counted`` (``replicas``, ``preferred``, ``leaders``, ``rack``, ``unhealthy``, or ``owner``: unhealthy
+    ones of an owner), ``broker``, ``name`` (of the rack, or the rule), ``owner``, ``domain``, ``partitions``.
     """
-    unhealthy = F.when(F.col("is_deleting"), F.slice(_unhealthy(), 1, 0)).otherwise(_unhealthy())
-    items = with_health(tables, tables.alike_partitions()).select(
-        F.explode(F.concat(_held(tables), unhealthy)).alias("item"), "partitions"
+    who = OWNER if by_owner else ()
+    broken = F.when(F.col("is_deleting"), F.slice(_unhealthy(), 1, 0)).otherwise(_unhealthy())
+    rows = with_health(tables, tables.alike_partitions(*who)).withColumn("broken", broken)
+    of_owner = F.slice(
+        F.array(_item("owner", **{name: F.col(name) for name in who})), 1, F.least(F.size("broken"), F.lit(1))
     )
-    return items.groupBy("item.counted", "item.broker", "item.name").agg(F.sum("partitions").alias("partitions"))
+    items = rows.select(F.explode(F.concat(_held(tables), "broken", of_owner)).alias("item"), "partitions")
+    keys = ("counted", "broker", "name", *OWNER)
+    return items.select("item.*", "partitions").groupBy(*keys).agg(F.sum("partitions").alias("partitions"))
 
 
 def _held(tables: RunTables) -> Column:
@@ -174,11 +176,11 @@ def _items_of(rule: str) -> Column:
     return F.transform(at_fault, lambda broker: _item("unhealthy", broker=broker, name=F.lit(rule)))
 
 
-def _item(counted: str, *, broker: Column | None = None, name: Column | None = None) -> Column:
+def _item(counted: str, *, broker: Column | None = None, **texts: Column) -> Column:
     return F.struct(
         F.lit(counted).alias("counted"),
         (F.lit(None) if broker is None else broker).cast("int").alias("broker"),
-        (F.lit(None) if name is None else name).cast("string").alias("name"),
+        *(texts.get(name, F.lit(None)).cast("string").alias(name) for name in ("name", *OWNER)),
     )
 
 
@@ -194,4 +196,7 @@ def counts_of(rows: Sequence[Mapping[str, Any]]) -> PartitionCounts:
         leaders=by_broker("leaders"),
         rack_partitions={row["name"]: row["partitions"] for row in rows if row["counted"] == "rack"},
         unhealthy={(row["name"], row["broker"]): row["partitions"] for row in rows if row["counted"] == "unhealthy"},
+        unhealthy_by_owner={
+            (row["owner"], row["domain"]): row["partitions"] for row in rows if row["counted"] == "owner"
+        },
     )

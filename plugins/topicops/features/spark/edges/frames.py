@@ -68,13 +68,18 @@ class RunTables:
         assigned = self.frame("partitions").filter(F.col("replicas").isNotNull())
         return assigned.withColumns({"replicas": replicas, "in_place": in_place}).join(topics, on="topic")
 
-    def alike_partitions(self) -> DataFrame:
+    def alike_partitions(self, *of_desired: str) -> DataFrame:
         """Return the assigned partitions that are alike as one row, and ``partitions``, how many they are.
+
+        ``of_desired`` are columns of the table ``desired`` in which they must be alike too.
 
         Many partitions have few lists of replicas: each combination is judged once, by facts and rules alike.
         """
-        columns = ("replicas", "in_place", "leader", "isr", "least", "is_deleting")
-        return self.assigned_partitions().groupBy(*columns).agg(F.count(F.lit(1)).alias("partitions"))
+        columns = ("replicas", "in_place", "leader", "isr", "least", "is_deleting", *of_desired)
+        rows = self.assigned_partitions()
+        if of_desired:
+            rows = rows.join(self.frame("desired").select("topic", *of_desired), on="topic", how="left")
+        return rows.groupBy(*columns).agg(F.count(F.lit(1)).alias("partitions"))
 
     def step(self, name: str, *, rows: int) -> AbstractContextManager[None]:
         """Run jobs over these tables as a step: see ``spark_step``."""
