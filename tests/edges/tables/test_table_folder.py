@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from datetime import timedelta
 from pathlib import Path
 
+import duckdb
 import pyarrow.parquet as pq
 import pytest
 
@@ -41,6 +42,34 @@ def read(simulated: Simulated, run_id: str) -> EnvironmentRun:
     single_steps.validate(run, as_tables=True)
     single_steps.snapshot(run)
     return run
+
+
+def test_tables_of_many_runs_are_one_data_set_and_rows_tell_their_run(simulated: Simulated) -> None:
+    simulated.workspace.topic("orders")
+    simulated.cluster.put_topic("orders", (1, 2, 3))
+    first, second = read(simulated, "manual:1"), read(simulated, "manual:2")
+
+    for table in ("desired", "topics", "partitions", "brokers", "cluster"):
+        rows = duckdb.sql(
+            f"SELECT DISTINCT environment, run, cluster_id, epoch_us(began_at) "
+            f"FROM '{simulated.workspace.folder}/home/runs/*/*/tables/{table}.parquet' ORDER BY run"
+        ).fetchall()
+        assert [row[:3] for row in rows] == [
+            ("local", run.name, simulated.cluster.cluster_id()) for run in (first, second)
+        ], table
+        assert rows[0][3] < rows[1][3]
+    tables = first.known_tables(), second.known_tables()
+    assert tables[0].digest("desired", "topics", "partitions") == tables[1].digest("desired", "topics", "partitions")
+    assert tables[0].read("topics").schema.names == SCHEMAS["topics"].names
+
+
+def test_a_table_whose_rows_are_others_has_another_digest(tmp_path: Path) -> None:
+    folder = TableFolder.at(tmp_path)
+    digests = set()
+    for live in (snapshot(), snapshot(racks={1: "a"}), snapshot(racks={1: "b"})):
+        write_cluster(folder, live)
+        digests.add(folder.digest("brokers", "cluster"))
+    assert len(digests) == 3
 
 
 @pytest.mark.parametrize("form", ["{}", "file://{}", "file://{}/"])

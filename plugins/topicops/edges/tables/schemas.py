@@ -15,6 +15,8 @@ from topicops.model.plans.delta import DesiredRow, LiveRow
 FORMAT_VERSION = "1.0"
 FORMAT_KEY = "topicops.format_version"
 """Key of the version in a file's footer."""
+DIGEST_KEY = "topicops.digest"
+"""Key of the digest of the rows, without the columns of ``OF_RUN``."""
 
 _TYPES: Mapping[str, pa.DataType] = {
     "bool": pa.bool_(),
@@ -37,6 +39,8 @@ def schema_of(columns: str) -> pa.Schema:
     return pa.schema([(name, _TYPES[kind]) for name, kind in pairs])
 
 
+OF_RUN = schema_of("environment text, run text, cluster_id text, began_at time")
+"""Columns that each table of a run ends with, so that the tables of many runs are one data set."""
 TOPICS = schema_of(
     "topic text, topic_id text, czxid long, mzxid long, partitions int, replication_factor_min int, "
     "replication_factor_max int, lowest_partition int, highest_partition int, empty_partitions int, "

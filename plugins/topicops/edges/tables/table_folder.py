@@ -11,9 +11,9 @@ import hashlib
 import os
 import secrets
 from bisect import bisect_left
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -24,7 +24,7 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from topicops.edges.durable_files import make_folder, sync_folder
-from topicops.edges.tables.schemas import FORMAT_KEY, FORMAT_VERSION
+from topicops.edges.tables.schemas import DIGEST_KEY, FORMAT_KEY, FORMAT_VERSION, OF_RUN, SCHEMAS
 from topicops.model.errors import ArtifactError, FormatVersionError
 from topicops.model.printable import first_line
 
@@ -46,6 +46,8 @@ class TableFolder:
     """Scheme of its URI."""
     is_shared: bool = False
     """Other hosts find it under the same URI."""
+    of_run: Mapping[str, object] = field(default_factory=dict, compare=False)
+    """Values of the columns ``OF_RUN``; empty for tables of no run."""
 
     @classmethod
     def at(cls, place: Path | str) -> Self:
@@ -87,11 +89,11 @@ class TableFolder:
             return bool(self.filesystem.get_file_info(self.file(name)).is_file)
 
     def digest(self, *names: str) -> str:
-        """SHA-256 of these tables as they are stored. The same rows, written in the same parts, have the same one."""
+        """SHA-256 of the rows of these tables. Any run that writes the same rows in the same parts has the same one."""
         digest = hashlib.sha256()
         for name in names:
-            with self.errors(name, "cannot be read"), self.filesystem.open_input_file(self.file(name)) as source:
-                digest.update(hashlib.sha256(source.read_buffer()).digest())
+            with self._reading(name) as found:
+                digest.update(found.metadata.metadata[DIGEST_KEY.encode()])
         return digest.hexdigest()
 
     def remove(self, *names: str) -> None:
@@ -122,12 +124,18 @@ class TableFolder:
     def read(
         self, name: str, *, columns: Sequence[str] | None = None, topics: Collection[str] | None = None
     ) -> pa.Table:
-        """Return a table, or some of its columns, or its rows of these topics alone.
+        """Return a table without the columns of ``OF_RUN``, or some of its columns, or its rows of these topics alone.
 
         Raises ``FormatVersionError`` where another topicops wrote it, with other columns, and ``ArtifactError`` where
         it is missing or damaged.
         """
-        file, wanted = self.file(name), None if columns is None else list(columns)
+        wanted = list(SCHEMAS[name].names if columns is None else columns)
+        with self._reading(name) as found:
+            return found.read(columns=wanted) if topics is None else _rows_of(found, topics, wanted)
+
+    @contextmanager
+    def _reading(self, name: str) -> Iterator[pq.ParquetFile]:
+        file = self.file(name)
         with self.errors(name, "cannot be read"), self.filesystem.open_input_file(file) as source:
             found = pq.ParquetFile(source)
             written = (found.schema_arrow.metadata or {}).get(FORMAT_KEY.encode(), b"").decode("utf-8", "replace")
@@ -136,7 +144,7 @@ class TableFolder:
                     f"{self._shown(file)}: tables of format {written or 'none'}, and this topicops knows "
                     f"{FORMAT_VERSION}; run the step that writes it again"
                 )
-            return found.read(columns=wanted) if topics is None else _rows_of(found, topics, wanted)
+            yield found
 
     def file(self, name: str) -> str:
         """Return the path in its file system."""
@@ -159,14 +167,13 @@ class TableFolder:
             raise ArtifactError(f"{file}: {problem}: {first_line(error)}; {advice}") from error
 
 
-def _rows_of(found: pq.ParquetFile, topics: Collection[str], columns: Sequence[str] | None) -> pa.Table:
+def _rows_of(found: pq.ParquetFile, topics: Collection[str], columns: Sequence[str]) -> pa.Table:
     """Return the rows of these topics. Few topics need few row groups, since a large table is sorted by topic.
 
     ``pyarrow.dataset`` and ``pyarrow.compute`` could do it; to import them costs 60 MiB, pandas among them.
     """
     wanted, in_order = frozenset(topics), sorted(topics)
-    none = found.schema_arrow.empty_table()
-    parts = [none if columns is None else none.select(columns)]
+    parts = [found.schema_arrow.empty_table().select(columns)]
     for number in range(found.num_row_groups):
         if _may_hold(found.metadata.row_group(number).column(0).statistics, in_order):
             parts += _runs_of(wanted, found.read_row_group(number, columns=columns, use_threads=False))
@@ -197,6 +204,9 @@ class NewTable:
     def __init__(self, folder: TableFolder, name: str, schema: pa.Schema) -> None:
         self._folder, self._name = folder, name
         self._temporary = f"{folder.path}/.topicops-{secrets.token_hex(8)}"
+        self._digest = hashlib.sha256()
+        if folder.of_run:
+            schema = pa.schema([*schema, *OF_RUN])
         with folder.errors(name, _UNWRITTEN):
             folder.make()
             self._writer = pq.ParquetWriter(
@@ -208,12 +218,17 @@ class NewTable:
 
     def write(self, batch: pa.RecordBatch) -> None:
         with self._folder.errors(self._name, _UNWRITTEN):
+            self._digest.update(batch.serialize())
+            for column in OF_RUN if self._folder.of_run else ():
+                value = pa.scalar(self._folder.of_run[column.name], type=column.type)
+                batch = batch.append_column(column, pa.repeat(value, batch.num_rows))
             self._writer.write_batch(batch)
 
     def keep(self) -> None:
         """End the table and give it its name, durably on a disk."""
         filesystem = self._folder.filesystem
         with self._folder.errors(self._name, _UNWRITTEN):
+            self._writer.add_key_value_metadata({DIGEST_KEY: self._digest.hexdigest()})
             self._writer.close()
             if self._folder.is_local:
                 with Path(self._temporary).open("rb") as written:

@@ -101,7 +101,7 @@ def keep_specs(run: Run, specs: Specs, *, as_tables: bool) -> Specs:
         return specs
     from topicops.edges.tables.topics import read_desired_topics, write_desired_topics
 
-    tables = run.new_tables()
+    tables = run.new_tables(specs.environment)
     write_desired_topics(tables, specs.desired.topics, specs.environment.spec.cluster.release)
     run.store.write_value(DESIRED_FILE, replace(specs.desired, topics={}))
     return replace(specs, desired=replace(specs.desired, topics=read_desired_topics(tables)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -60,6 +60,12 @@ class TablesFile:
     format_version: str
     place: str
     """Place of the file, as ``edges.tables.table_folder`` writes it."""
+    environment: str
+    run: str
+    cluster_id: str | None
+    """Id that the environment's file names."""
+    began_at: datetime
+    """Time at which the run began its tables, UTC."""
 
 
 def home_folder() -> Path:
@@ -125,7 +131,8 @@ class Run:
             return None
         from topicops.edges.tables.table_folder import tables_at
 
-        return tables_at(self.store.read_value(TABLES_FILE, TablesFile).place, tables_uri(), self.store.folder)
+        written = self.store.read_value(TABLES_FILE, TablesFile)
+        return replace(tables_at(written.place, tables_uri(), self.store.folder), of_run=asdict(written))
 
     def known_tables(self) -> TableFolder:
         """Return ``tables``. Raises ``ArtifactError`` in a run that keeps none."""
@@ -133,14 +140,20 @@ class Run:
             raise ArtifactError(f"{self.store.path(TABLES_FILE)}: missing: this run has no tables; start a new one")
         return tables
 
-    def new_tables(self) -> TableFolder:
+    def new_tables(self, environment: Environment) -> TableFolder:
         """Have the run keep its data in columns from now on."""
-        from topicops.edges.tables.table_folder import place_of_tables, tables_at
+        from topicops.edges.tables.table_folder import place_of_tables
 
-        uri, folder = tables_uri(), self.store.folder
-        place = place_of_tables(uri, folder)
-        self.store.write_value(TABLES_FILE, TablesFile(format_version="1.0", place=place))
-        return tables_at(place, uri, folder)
+        file = TablesFile(
+            format_version="1.0",
+            place=place_of_tables(tables_uri(), self.store.folder),
+            environment=environment.name,
+            run=self.name,
+            cluster_id=environment.spec.cluster.id,
+            began_at=now(),
+        )
+        self.store.write_value(TABLES_FILE, file)
+        return self.known_tables()
 
     def read_delta(self) -> Delta:
         return self.store.read_value(DELTA_FILE, Delta)

@@ -143,9 +143,7 @@ def counted(tables: RunTables, *, by_owner: bool = False) -> DataFrame:
     who = OWNER if by_owner else ()
     broken = F.when(F.col("is_deleting"), F.slice(_unhealthy(), 1, 0)).otherwise(_unhealthy())
     rows = with_health(tables, tables.alike_partitions(*who)).withColumn("broken", broken)
-    of_owner = F.slice(
-        F.array(_item("owner", **{name: F.col(name) for name in who})), 1, F.least(F.size("broken"), F.lit(1))
-    )
+    of_owner = F.slice(F.array(_item("owner", **{name: F.col(name) for name in who})), 1, F.size("broken"))
     items = rows.select(F.explode(F.concat(_held(tables), "broken", of_owner)).alias("item"), "partitions")
     keys = ("counted", "broker", "name", *OWNER)
     return items.select("item.*", "partitions").groupBy(*keys).agg(F.sum("partitions").alias("partitions"))
