@@ -18,7 +18,7 @@ from topicops.features.quality.on_airflow.reading import QualityModel, read_qual
 from topicops.features.quality.past_runs import quality_history
 from topicops.features.quality.rules import RULES
 from topicops.model.runs.facts import CAUSES, facts_file
-from topicops.model.runs.results import QualityReport, QualityResult, QualitySuite, quality_file
+from topicops.model.runs.results import FailingRow, QualityReport, QualityResult, QualitySuite, quality_file
 from topicops.on_airflow.names import RunOf
 
 DAG = "topic_pipeline_local"
@@ -85,6 +85,17 @@ def test_a_failing_rule_names_its_rows_and_says_which_were_so_before() -> None:
     assert [seen.texts.count(word) for word in ("new", "so before", "not known")] == [1, 1, 1]
     assert "1, 2" in seen.texts
     assert any(text.endswith("#q11") for text in seen.texts)
+
+
+def test_rows_of_a_rule_before_the_changes_have_no_past_and_configs_are_readable() -> None:
+    row = FailingRow(row={"topic": "orders", "configs": {"retention.ms": "1", "cleanup.policy": "delete"}})
+    broken = replace(failing("Q11").results[0], rows_failed=1, rows_failed_before=None, examples=(row,))
+
+    seen = page(quality_report("before", [broken]))
+
+    assert "1 of 1,200 rows fail, before the changes." in seen.text
+    assert "retention.ms=1, cleanup.policy=delete" in seen.texts
+    assert "known" not in seen.text
 
 
 def test_critical_rules_come_first_and_old_trouble_last() -> None:

@@ -45,11 +45,12 @@ def quality_page(model: QualityModel) -> str:
 
 def _rules(model: QualityModel, reports: Sequence[QualityReport]) -> list[Html | None]:
     failing = sorted(
-        (result for report in reports for result in report.failed),
-        key=lambda result: (not result.is_critical_failure, result.is_pre_existing),
+        ((result, report.suite == "after") for report in reports for result in report.failed),
+        key=lambda found: (not found[0].is_critical_failure, found[0].is_pre_existing),
     )
     suites = [_suite(model.run, "before", model.before), _suite(model.run, "after", model.after)]
-    cards = [tag("h2", "What fails"), *(_card(result, model.run.environment) for result in failing)] if failing else []
+    cards = [_card(result, model.run.environment, has_past=has_past) for result, has_past in failing]
+    cards = [tag("h2", "What fails"), *cards] if cards else []
     return [_verdict(model.run, reports), _strip(model), *cards, *_facts(model), *suites]
 
 
@@ -108,15 +109,17 @@ def _rule_row(result: QualityResult, *, has_past: bool) -> Iterator[Html | str]:
     yield pill("holds", "good") if result.success else pill("fails", _tone([result]))
 
 
-def _card(result: QualityResult, environment: str | None) -> Html:
+def _card(result: QualityResult, environment: str | None, *, has_past: bool) -> Html:
     tone = _tone([result])
     title = tag("h3", tag("code", result.rule), " ", result.title, " ", pill(result.severity, tone))
-    rows = _failing_rows(result.examples) if result.examples else None
+    rows = _failing_rows(result.examples, has_past=has_past) if result.examples else None
     is_link = result.runbook.startswith(("https://", "http://"))
     runbook = tag("a", result.runbook, href=result.runbook) if is_link else tag("code", result.runbook)
     what_to_do = tag("p", "What to do: ", runbook) if result.runbook else None
     why = _why(result, environment) if environment and result.rule in _ABOUT_HEALTH else None
-    return tag("section", title, tag("p", _counts(result)), rows, why, what_to_do, cls=f"card {tone}")
+    return tag(
+        "section", title, tag("p", _counts(result, has_past=has_past)), rows, why, what_to_do, cls=f"card {tone}"
+    )
 
 
 def _why(result: QualityResult, environment: str) -> Html | None:
@@ -129,11 +132,11 @@ def _why(result: QualityResult, environment: str) -> Html | None:
     return together(tag("p", "Why, and what ends it:"), tag("ul", *ways)) if ways else None
 
 
-def _counts(result: QualityResult) -> str:
+def _counts(result: QualityResult, *, has_past: bool) -> str:
     failed = f"{result.rows_failed:,} of {result.rows_checked:,} rows fail"
     shown = len(result.examples)
     more = f" Shown: {shown}." if 0 < shown < result.rows_failed else ""
-    return f"{failed}; {_history(result)}.{more}"
+    return f"{failed}{f'; {_history(result)}' if has_past else ', before the changes'}.{more}"
 
 
 def _history(result: QualityResult) -> str:
@@ -145,16 +148,20 @@ def _history(result: QualityResult) -> str:
     return f"{result.rows_failed_before:,} of them did before the changes, {new:,} are new"
 
 
-def _failing_rows(examples: Sequence[FailingRow]) -> Html:
+def _failing_rows(examples: Sequence[FailingRow], *, has_past: bool) -> Html:
     """Draw a column for each name that any of the rows has, in order of first appearance."""
     names = list(dict.fromkeys(name for example in examples for name in example.row))
-    rows = [[*(_value(example.row.get(name)) for name in names), _since(example)] for example in examples]
-    return table([*(name.replace("_", " ") for name in names), "since"], rows, cls="rows")
+    since = [[_since(example)] if has_past else [] for example in examples]
+    rows = [[*(_value(e.row.get(name)) for name in names), *last] for e, last in zip(examples, since, strict=True)]
+    head = [*(name.replace("_", " ") for name in names), *(["since"] if has_past else [])]
+    return table(head, rows, cls="rows")
 
 
 def _value(value: object) -> str:
     if value is None:
         return ""
+    if isinstance(value, Mapping):
+        value = [f"{name}={each}" for name, each in value.items()]
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
