@@ -25,11 +25,16 @@ _log = logging.getLogger(__name__)
 
 
 def find_java(environ: Mapping[str, str] = os.environ) -> Path:
-    """Return the first Java 17 or 21 of ``JAVA_HOME`` and ``PATH``. Raises ``LocalClusterError`` if there is none."""
+    """Return the first Java 17 or 21 of ``JAVA_HOME`` and ``PATH``; a warning says if it is not that of ``JAVA_HOME``.
+
+    Raises ``LocalClusterError`` if there is none.
+    """
     refused = []
     for candidate in _java_candidates(environ):
         version = java_version(candidate)
         if version in JAVA_VERSIONS:
+            if refused:
+                _log.warning("JAVA_HOME is not used, because %s; %s is used", refused[0], candidate)
             return candidate
         refused.append(f"{candidate} is {'no working Java' if version is None else f'Java {version}'}")
     found = "; ".join(refused) or "there is no java in JAVA_HOME or PATH"
