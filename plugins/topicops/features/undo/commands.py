@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -28,14 +30,18 @@ def undo_command(
 
     Nothing is written to the cluster, and no tombstone is written.
     """
-    from topicops.features.undo.undoing import undo, undo_json, undo_text, write_undo
+    from topicops.features.shared.writer import replace_text
+    from topicops.features.undo.undoing import undo, undo_text
     from topicops.flow import reporting
     from topicops.flow.planning import make_plan
     from topicops.flow.runs.run import save_plan
+    from topicops.model.json_types import json_text
+    from topicops.model.plans.plan_file import plan_to_json
     from topicops.plugged import ENGINES, after_run
 
     found = undo(run, environment, topics)
-    write_undo(found)
+    for edit in found.edits:
+        replace_text(Path(edit.file), edit.after, before=edit.before)
     if output == "text":
         print_result(undo_text(found))
     plan = None
@@ -45,7 +51,7 @@ def undo_command(
         after_run(made, planned.results())
         plan = planned.plan
     if output == "json":
-        print_result(undo_json(found, plan))
+        print_result(json_text(replace(found, plan=json.loads(plan_to_json(plan)) if plan else None)))
     elif plan is not None:
         print_result(f"\n{reporting.render(plan, 'text')}")
     if plan is not None and out is not None:

@@ -40,7 +40,7 @@ class SpecFiles:
     topics: Path
     tree: Tree
     desired: Desired
-    versions: Callable[[Document], Iterable[Version]]
+    versions: Callable[[Path], Iterable[Version]]
     """Function that gives the versions of one file, newest first, as far as git has them."""
     needs: Needs
     """Topics whose files must be valid: those of the run."""
@@ -150,7 +150,7 @@ def _take_back_delete(past: PastTopic, desired: DesiredTopic | None, files: Spec
 
 def _before_tombstone(document: Document, files: SpecFiles) -> Version | None:
     """Find the newest version of the file that is no tombstone."""
-    for commit, text in files.versions(document):
+    for commit, text in files.versions(Path(document.file)):
         root = files.root(document, text)
         if root is not None and field_of(root, "spec") and plain_value(field_of(root, "lifecycle", "state")) is None:
             return commit, text
@@ -234,7 +234,7 @@ def _shared_files(edits: Sequence[FileEdit], files: SpecFiles) -> Iterator[str]:
 
 
 def _shown(name: str, value: str | None) -> str:
-    return or_not_set(None if value is None else written_value(name, value))
+    return or_not_set(None if value is None else _line(name, value).partition(": ")[2])
 
 
 # ---- one config of a topic's own file, set or written anew; all other lines stay ----
@@ -255,12 +255,8 @@ def with_config(root: Node | None, text: str, name: str, value: str | None) -> s
     return None
 
 
-def written_value(name: str, value: str | None) -> str:
-    """Write a canonical value as people do in a file: ``7d``, ``1GiB``, ``null``."""
-    return _line(name, value).partition(": ")[2]
-
-
 def _line(name: str, value: str | None) -> str:
+    """Write a canonical value as people do in a file: ``retention.ms: 7d``, ``segment.bytes: null``."""
     content = config_content(name, value) if value is not None and name in TOPIC_CONFIGS else value
     return text_of({name: content}).rstrip("\n")
 

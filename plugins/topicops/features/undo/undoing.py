@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import shlex
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from topicops.edges.specs.git import versions_of
 from topicops.edges.specs.reader import read_tree
-from topicops.features.shared.writer import replace_text
 from topicops.features.undo.taken_back import SpecFiles, undo_of
 from topicops.features.undo.values import Undo, UndoNote, past_topics
 from topicops.flow.runs.memory import audit_files
 from topicops.flow.runs.run import now
 from topicops.model.errors import UsageError
-from topicops.model.json_types import json_text
-from topicops.model.plans.plan import Plan
-from topicops.model.plans.plan_file import plan_to_json
 from topicops.model.printable import plural, printable, printable_lines
 from topicops.model.runs.audit import are_whole, in_order
 from topicops.steps.specs.validate import validate
@@ -42,31 +37,14 @@ def undo(run: str, environment: str | None, topics: Path) -> Undo:
         raise UsageError(f"run {run} changed no topic, by the audit log: nothing to take back")
     if len(changed) > 1:
         raise UsageError(f"run {run} changed {', '.join(changed)}: name one with --environment")
-    found = undo_of(lines, _spec_files(topics, changed[0], past))
+    tree, at, needs = read_tree(topics), now(), past.__contains__  # the files of other topics may be invalid
+    _, desired = validate(tree, environment=changed[0], now=at, needs=needs).require()
+    files = SpecFiles(topics=topics, tree=tree, desired=desired, versions=versions_of, needs=needs, now=at)
+    found = undo_of(lines, files)
     if are_whole(log for log in logs if log.environment == changed[0]):
         return found
     doubt = "the audit log is not whole, so this may not be all: see `topicops audit verify`"
     return replace(found, notes=(doubt, *found.notes))
-
-
-def _spec_files(topics: Path, environment: str, names: Container[str]) -> SpecFiles:
-    """Read the files of now; those of other topics may be invalid."""
-    tree, at, needs = read_tree(topics), now(), names.__contains__
-    _, desired = validate(tree, environment=environment, now=at, needs=needs).require()
-    return SpecFiles(
-        topics=topics,
-        tree=tree,
-        desired=desired,
-        versions=lambda document: versions_of(Path(document.file)),
-        needs=needs,
-        now=at,
-    )
-
-
-def write_undo(found: Undo) -> None:
-    """Write the edits. Raises ``SpecFileError`` if a file changed meanwhile, or the disk refuses."""
-    for edit in found.edits:
-        replace_text(Path(edit.file), edit.after, before=edit.before)
 
 
 def undo_text(undo: Undo) -> str:
@@ -91,10 +69,6 @@ def undo_text(undo: Undo) -> str:
     else:
         next_ = ["No file was edited, so there is no plan to make."]
     return printable_lines("\n\n".join("\n".join(part) for part in (*parts, next_) if part))
-
-
-def undo_json(undo: Undo, plan: Plan | None) -> str:
-    return json_text(replace(undo, plan=json.loads(plan_to_json(plan)) if plan else None))
 
 
 def _part(title: str, lines: Iterable[str]) -> list[str]:
