@@ -120,6 +120,15 @@ def chips(name: str, shown: Iterable[Html]) -> Html:
     return tag("div", tag("span", name, cls="muted"), *shown, cls="chips")
 
 
+def choices(name: str, counts: Mapping[str, int | None], chosen: str, address: Callable[[str], str]) -> Html:
+    """Show a chip for each word, with its count. It leads to what has the word; the chosen one, to all."""
+    shown = (
+        chip(word, address("" if word == chosen else word), is_set=word == chosen, count=count)
+        for word, count in counts.items()
+    )
+    return chips(name, shown)
+
+
 def filters(groups: Iterable[Html | None], *, q: str, address: str, everything: str) -> Html:
     """Show groups of chips, and a field to search in.
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 
 from topicops.model.plans.plan import Blocked, GatedChange
-from topicops.on_airflow.pages.parts import chip, chips, filters, with_query
+from topicops.on_airflow.pages.parts import choices, filters, with_query
 from topicops.steps.reporting.markup import Html
 
 MOST_WORDS = 12
@@ -81,16 +81,6 @@ def _group(run_id: str, chosen: Filter, name: str, counts: Counter[str]) -> Html
     now = getattr(chosen, name)
     if len(counts) < 2 and not now:
         return None
-    words = dict.fromkeys([*(word for word, _ in counts.most_common(MOST_WORDS)), *filter(None, [now])])
-    return chips(
-        name,
-        (
-            chip(
-                word,
-                address(run_id, replace(chosen, **{name: "" if now == word else word})),
-                is_set=now == word,
-                count=counts[word],
-            )
-            for word in words
-        ),
-    )
+    words = [*(word for word, _ in counts.most_common(MOST_WORDS)), *filter(None, [now])]
+    shown = {word: counts[word] for word in words}
+    return choices(name, shown, now, lambda word: address(run_id, replace(chosen, **{name: word})))

@@ -19,7 +19,7 @@ from topicops.features.topic_pages.values import (
     TopicsWanted,
 )
 from topicops.model.printable import plural
-from topicops.on_airflow.pages.parts import chip, chips, empty, filters, tiles, with_query
+from topicops.on_airflow.pages.parts import chip, chips, choices, empty, filters, tiles, with_query
 from topicops.steps.reporting.markup import Html, number, table, tag, together
 
 ORDERS: tuple[Order, ...] = get_args(Order)
@@ -72,23 +72,12 @@ def _address(wanted: TopicsWanted) -> str:
 
 
 def _filters(wanted: TopicsWanted, page: TopicsPage) -> Html:
-    owners = dict.fromkeys([*page.owners, *([wanted.owner] if wanted.owner else [])])
-    of_owners = (
-        chip(
-            owner,
-            _address(replace(wanted, owner="" if wanted.owner == owner else owner)),
-            is_set=wanted.owner == owner,
-            count=page.owners.get(owner),
-        )
-        for owner in owners
-    )
+    owners = {owner: page.owners.get(owner) for owner in (*page.owners, *filter(None, [wanted.owner]))}
+    of_owner = choices("owner", owners, wanted.owner, lambda owner: _address(replace(wanted, owner=owner)))
     of_broker = chip(str(wanted.broker), _address(replace(wanted, broker=None)), is_set=True)
     has_filter = any((wanted.q, wanted.owner, wanted.state, wanted.broker is not None))
     return filters(
-        (
-            chips("owner", of_owners) if len(owners) > 1 else None,
-            None if wanted.broker is None else chips("broker", [of_broker]),
-        ),
+        (of_owner if len(owners) > 1 else None, None if wanted.broker is None else chips("broker", [of_broker])),
         q=wanted.q,
         address=_address(replace(wanted, q="")),
         everything=_address(replace(_EVERYTHING, order=wanted.order)) if has_filter else "",
