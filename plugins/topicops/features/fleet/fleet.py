@@ -209,11 +209,10 @@ def verify_fleet(fleet: Fleet) -> FleetReport:
     """Check every topic of each cluster once, as ``check_cluster`` does."""
     steps = Steps(fleet)
 
-    def keep(run: EnvironmentRun, validated: Validated) -> None:
+    def keep(validated: Validated, run: EnvironmentRun) -> None:
         run.store.write_value(ENVIRONMENT_FILE, validated.require()[0])
 
-    for run, validated in _judged(steps, no_topic):
-        steps.noted(run, attempt(partial(keep, validated=validated), run))
+    _keep_judged(steps, no_topic, keep)
     steps.each(_require_reachable, at_once=REACHED_AT_ONCE)
     fleet.progress(f"Verifying {len(steps.going)} environments")
     return steps.report(steps.each(_verified, at_once=READ_AT_ONCE))
@@ -239,7 +238,7 @@ def _read_and_compare(
     """
     fleet, as_tables = steps.fleet, engine.needs_tables or bool(judges)
 
-    def keep(run: EnvironmentRun, validated: Validated) -> None:
+    def keep(validated: Validated, run: EnvironmentRun) -> None:
         keep_specs(run, specs_of(validated, commit), as_tables=as_tables)
 
     def judge(run: EnvironmentRun) -> None:
@@ -252,8 +251,7 @@ def _read_and_compare(
         fleet.progress(f"Reading {fleet.topics}")
         prune(first.home, now=now())
         commit = commit_of_files(first.files)
-        for run, validated in _judged(steps, needs):
-            steps.noted(run, attempt(partial(keep, validated=validated), run))
+        _keep_judged(steps, needs, keep)
         steps.each(_require_reachable, at_once=REACHED_AT_ONCE)
         fleet.progress(f"Reading the live topics of {len(steps.going)} environments")
         steps.each(partial(snapshot, states=states), at_once=READ_AT_ONCE)
@@ -261,8 +259,8 @@ def _read_and_compare(
         steps.each(partial(diff, engine=engine))
 
 
-def _judged(steps: Steps, needs: Needs | None) -> Iterator[tuple[EnvironmentRun, Validated]]:
-    """Yield the files as each environment has them."""
+def _keep_judged(steps: Steps, needs: Needs | None, keep: Callable[[Validated, EnvironmentRun], None]) -> None:
+    """Call ``keep`` for each run, with the files as its environment has them."""
     runs, topics = steps.fleet.runs, steps.fleet.topics
     judged = validate_each(read_tree(topics), runs, now=now(), needs=needs)
     read, named = shown_folder(topics), name_in_repository(topics)
@@ -274,7 +272,8 @@ def _judged(steps: Steps, needs: Needs | None) -> Iterator[tuple[EnvironmentRun,
                 steps.fleet.progress(f"{diagnostic.file}:{diagnostic.line}: {diagnostic.code} {diagnostic.summary}")
         if line := left_out_line(validated.left_out):
             run.progress(line)
-        yield run, with_folder_named(validated, read=read, named=named)
+        renamed = with_folder_named(validated, read=read, named=named)
+        steps.noted(run, attempt(partial(keep, renamed), run))
 
 
 def _require_reachable(run: EnvironmentRun) -> None:
