@@ -38,11 +38,13 @@ def racks_text(found: RackLosses) -> str:
 
 
 def rehearsal_markdown(found: Rehearsal) -> str:
-    changes = [(f"{change.action} {change.topic}", _effect(change)) for change in _worst_first(found)]
-    loads = [
-        (str(row.broker), row.rack or "", _arrow(row.leaders_before, row.leaders), _replicas_text(row))
-        for row in found.load
-    ]
+    worst_first = [Effect.HANGS, Effect.REFUSED, Effect.SKEWED, Effect.DONE]
+    ordered = sorted(found.changes, key=lambda change: worst_first.index(change.effect))
+    changes = [(f"{change.action} {change.topic}", _effect(change)) for change in ordered]
+    loads = []
+    for row in found.load:
+        replicas = "lost" if row.is_lost else _arrow(row.replicas_before, row.replicas)
+        loads.append((str(row.broker), row.rack or "", _arrow(row.leaders_before, row.leaders), replicas))
     return as_markdown(
         [
             Section(title=f"Rehearsal in {found.environment}", level=3, rows=()),
@@ -89,11 +91,6 @@ def _effect(change: RehearsedChange) -> str:
     return f"{change.effect}: {change.reason}" if change.reason else change.effect
 
 
-def _worst_first(found: Rehearsal) -> list[RehearsedChange]:
-    order = [Effect.HANGS, Effect.REFUSED, Effect.SKEWED, Effect.DONE]
-    return sorted(found.changes, key=lambda change: order.index(change.effect))
-
-
 def _topic_lines(topic: RehearsedTopic) -> Iterator[str]:
     if not topic.partitions:
         yield f"  {topic.topic}: {'marked for deletion' if topic.is_deleting else 'absent'}"
@@ -116,10 +113,6 @@ def _load_text(row: RehearsedLoad) -> str:
         return f"broker {row.broker}{rack}: lost, with {plural(row.leaders_before, 'leader')} before"
     leaders, replicas = _arrow(row.leaders_before, row.leaders), _arrow(row.replicas_before, row.replicas)
     return f"broker {row.broker}{rack}: leaders {leaders}, replicas {replicas}"
-
-
-def _replicas_text(row: RehearsedLoad) -> str:
-    return "lost" if row.is_lost else _arrow(row.replicas_before, row.replicas)
 
 
 def _arrow(before: int, after: int) -> str:

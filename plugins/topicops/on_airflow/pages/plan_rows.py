@@ -65,7 +65,9 @@ def state_of(model: PlanModel, gated: GatedChange) -> str:
 def change_row(model: PlanModel, plan: Plan, gated: GatedChange) -> Html:
     """Return a table row that a link can name: ``#change-4084ab12cd34``."""
     anchor = f"change-{gated.digest[:_DIGITS]}"
-    cells = (_subject(gated, anchor), together(*_what(plan, gated)), _risk(gated), _state(model, gated))
+    word = state_of(model, gated)
+    state = together(pill(word, TONES[word]), lines(_why(model, gated)))
+    cells = (_subject(gated, anchor), together(*_what(plan, gated)), _risk(gated), state)
     return tag("tr", *(tag("td", cell) for cell in cells), id=anchor)
 
 
@@ -114,11 +116,6 @@ def _risk(gated: GatedChange) -> Html:
         tag("div", why, cls="muted") if why else None,
         None if change.reversible else tag("div", final, cls="final"),
     )
-
-
-def _state(model: PlanModel, gated: GatedChange) -> Html:
-    state = state_of(model, gated)
-    return together(pill(state, TONES[state]), lines(_why(model, gated)))
 
 
 def _why(model: PlanModel, gated: GatedChange) -> Iterator[str]:

@@ -37,14 +37,11 @@ def code_command(
     """Explain a code, or list all of them."""
     if code is None:
         print_result("\n".join(f"{each}  {each.meaning}" for each in Code))
-    else:
-        print_result(code_text(find_code(code)))
-
-
-def code_text(code: Code) -> str:
-    """Return one code with its cause, an example and the fix."""
-    parts = {"Cause:": code.cause, "Example:": code.example, "Fix:": code.fix, "More:": code.page}
-    return "\n".join([f"{code}: {code.meaning}", "", *(f"  {part:<8} {text}" for part, text in parts.items() if text)])
+        return
+    found = find_code(code)
+    parts = {"Cause:": found.cause, "Example:": found.example, "Fix:": found.fix, "More:": found.page}
+    lines = (f"  {part:<8} {text}" for part, text in parts.items() if text)
+    print_result("\n".join([f"{found}: {found.meaning}", "", *lines]))
 
 
 def find_code(text: str) -> Code:

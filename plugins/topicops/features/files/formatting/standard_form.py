@@ -326,12 +326,8 @@ def _duration(text: str) -> str:
 # ---- all passes ----
 
 
-def _with_line_feeds(text: str, _root: Node, _place: Place) -> str:
-    return text.replace("\r\n", "\n")
-
-
 PASSES: tuple[Callable[[str, Node, Place], str], ...] = (
-    _with_line_feeds,
+    lambda text, _root, _place: text.replace("\r\n", "\n"),
     reordered,
     respelled,
     reindented,

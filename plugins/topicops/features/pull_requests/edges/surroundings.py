@@ -85,12 +85,11 @@ def _on_github(variables: Mapping[str, str]) -> Surroundings:
     pull, repository = event.pull_request, variables.get("GITHUB_REPOSITORY", "")
     # Of a pull request, the commit of the job is a trial merge.
     head = pull.head.sha if pull else variables.get("GITHUB_SHA", "")
+    url = variables.get("GITHUB_API_URL") or _GITHUB
     server, run = variables.get("GITHUB_SERVER_URL", ""), variables.get("GITHUB_RUN_ID", "")
     return Surroundings(
         kind="github",
-        api_url=_checked(
-            variables.get("GITHUB_API_URL") or _GITHUB, _URL, "GITHUB_API_URL: {} is no address of an API"
-        ),
+        api_url=_checked(url, _URL, "GITHUB_API_URL: {} is no address of an API"),
         repository=_checked(repository, _REPOSITORY["github"], _NO_REPOSITORY),
         number=int(_checked(str(pull.number), _NUMBER, _NO_NUMBER)) if pull else None,
         base_commit=_commit(pull.base.sha if pull else event.before),
