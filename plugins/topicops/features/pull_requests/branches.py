@@ -10,10 +10,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from topicops.edges.specs.git import folder_in_repository
-from topicops.edges.specs.open_files import environment_files, folder_below, shown_folder
+from topicops.edges.specs.open_files import OWNERS_FILE, environment_files, folder_below, shown_folder
 from topicops.edges.specs.reader import read_tree
 from topicops.features.pull_requests.edges import git_trees
-from topicops.features.pull_requests.owners import OWNERS
 from topicops.flow.runs.run import now
 from topicops.flow.spec_files import validate_files
 from topicops.model.errors import UsageError
@@ -25,7 +24,7 @@ from topicops.steps.specs.validate import Validated, validate, with_folder_named
 
 def is_policy(path: str) -> bool:
     """Say whether the file, named relative to the folder of topics, is an environment, a profile or the owners."""
-    return path.startswith(("environments/", "profiles/")) or path == OWNERS
+    return path.startswith(("environments/", "profiles/")) or path == OWNERS_FILE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from topicops.features.pull_requests.comment_markdown import result_note
 from topicops.features.pull_requests.commenting import Conversation, describe
+from topicops.features.pull_requests.edges.git_trees import COMMIT
 from topicops.features.pull_requests.forge import Check, CheckResult
 from topicops.features.pull_requests.values import CommentContent, PlannedPullRequest, ReviewState, TriggeredRuns
 from topicops.model.plans.changes import GateWord
@@ -14,7 +14,6 @@ from topicops.model.printable import first_line_of, markdown, plural
 from topicops.model.specs.environment import Risk
 
 LABELS: Mapping[Risk, str] = {risk: f"topics:{risk}" for risk in Risk}
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _WRONG, _OPEN = frozenset({"failed", "not started"}), frozenset({"held", "waiting"})
 """States of a run."""
 _NO_REVIEW = ReviewState(reviewers=(), can_be_reviewed=False)
@@ -46,7 +45,7 @@ def set_check(planned: PlannedPullRequest, conversation: Conversation) -> Check:
     """Set the check on the newest commit of the branch, and the label of its risk."""
     summary = planned.summary
     if summary.problem:
-        commit = summary.head_commit if _COMMIT.fullmatch(summary.head_commit) else ""
+        commit = summary.head_commit if COMMIT.fullmatch(summary.head_commit) else ""
         return set_plain_check(CheckResult.FAILURE, summary.problem, conversation, commit=commit)
     comments = conversation.our_comments(entry.environment for entry in summary.environments)
     contents = describe(planned, conversation, comments)

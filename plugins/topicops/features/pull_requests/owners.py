@@ -10,7 +10,7 @@ from pathlib import Path
 
 from topicops.edges.durable_files import write_atomically
 from topicops.edges.specs.git import folder_in_repository
-from topicops.edges.specs.open_files import shown_folder
+from topicops.edges.specs.open_files import OWNERS_FILE, shown_folder
 from topicops.edges.specs.reader import read_tree
 from topicops.flow.runs.run import now
 from topicops.model.errors import SpecFileError, UsageError
@@ -18,7 +18,6 @@ from topicops.model.specs.desired import Desired
 from topicops.steps.reporting.plan_wording import some
 from topicops.steps.specs.validate import view_of
 
-OWNERS = "owners.yaml"
 BEGIN = "# topicops: begin (written by `topicops ci codeowners`; edit topics/owners.yaml instead)"
 END = "# topicops: end"
 
@@ -86,7 +85,7 @@ def reviewer_remarks(before: Reviewers, after: Reviewers) -> Iterator[str]:
 
 
 def _reviewers_of(owner: str, reviewers: Reviewers) -> str:
-    return some(reviewers.get(owner, ())) or f"nobody ({OWNERS} names no reviewers of {owner})"
+    return some(reviewers.get(owner, ())) or f"nobody ({OWNERS_FILE} names no reviewers of {owner})"
 
 
 # ---- CODEOWNERS, which says to GitHub and GitLab who must review which file ----
@@ -110,7 +109,7 @@ def code_owners_text(owners: Mapping[str, str], reviewers: Reviewers, *, folder:
     Source: docs.github.com, "About code owners": the last line that matches a file counts.
     """
     without = sorted(owner for owner in set(owners.values()) if not reviewers.get(owner))
-    lines = [BEGIN, *(f"# {owner} has no reviewers in {folder}/{OWNERS}" for owner in without)]
+    lines = [BEGIN, *(f"# {owner} has no reviewers in {folder}/{OWNERS_FILE}" for owner in without)]
     by_domain: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for file, owner in sorted(owners.items()):
         by_domain[file.partition("/")[0]][file] = owner

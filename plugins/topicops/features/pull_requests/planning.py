@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from topicops.edges.home.artifacts import ArtifactStore
-from topicops.edges.specs.open_files import environment_files
+from topicops.edges.specs.open_files import OWNERS_FILE, environment_files
 from topicops.features.pull_requests.branches import Branches, changed_topics, open_branches
 from topicops.features.pull_requests.edges.git_trees import commit_id, is_ancestor
 from topicops.features.pull_requests.owners import (
-    OWNERS,
     changed_owners,
     claims_on_names,
     owner_of,
@@ -107,7 +106,7 @@ def _planned_branches(branches: Branches, planning: Planning) -> PlannedPullRequ
             plans |= {environment: plan} if plan is not None else {}
     reviewers = reviewers_by_owner(branches.before)
     remarks = [*_policy_remarks(branches, effects), *owner_remarks(owners, reviewers)]
-    if OWNERS in branches.changed:
+    if OWNERS_FILE in branches.changed:
         remarks += reviewer_remarks(reviewers, reviewers_by_owner(branches.after_with_policy))
     if not branches.environments:
         remarks.append(

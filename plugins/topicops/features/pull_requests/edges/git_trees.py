@@ -24,7 +24,8 @@ MOST_ENTRIES = 200_000
 """Number of entries of the folder; more than ten times the largest repository of topics that is known."""
 MOST_BYTES = 256 * 1024 * 1024
 """Bytes of all files together."""
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+"""Full id of a commit."""
 _ENTRY = re.compile(rb"([0-7]{6}) (blob|tree|commit) ([0-9a-f]{40,64}) +([0-9]+|-)\t(.+)", re.DOTALL)
 """Mode, type, object id, size and path of ``git ls-tree --long -z``."""
 _LINK, _SUBMODULE = b"120000", b"160000"
@@ -55,7 +56,7 @@ def commit_id(repository: Path, name: str) -> str:
         raise UsageError(f"{printable(name)} is no name of a commit")
     found = _git(repository, "rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
     commit = found.stdout.decode("ascii", "replace").strip()
-    if found.returncode or not _COMMIT.fullmatch(commit):
+    if found.returncode or not COMMIT.fullmatch(commit):
         raise UsageError(_why_no_commit(repository, name))
     return commit
 
@@ -84,7 +85,7 @@ def _what_to_fetch(name: str, remotes: Sequence[str]) -> str:
         return "origin"
     if branch and remote in remotes:
         return f"{remote} {branch}:refs/remotes/{name}"
-    return f"origin {name}" if _COMMIT.fullmatch(name) else f"origin {name}:{name}"
+    return f"origin {name}" if COMMIT.fullmatch(name) else f"origin {name}:{name}"
 
 
 def _why_no_repository(folder: Path, said: str) -> str:
@@ -121,7 +122,7 @@ def merged_tree(repository: Path, base: str, head: str) -> str:
     """Merge both commits without a work tree. Raises ``UsageError`` where git cannot, as for conflicts."""
     found = _git(repository, "merge-tree", "--write-tree", "-z", "--name-only", "--no-messages", base, head)
     tree, *conflicts = found.stdout.split(b"\0")
-    if found.returncode == 0 and _COMMIT.fullmatch(tree.decode("ascii", "replace")):
+    if found.returncode == 0 and COMMIT.fullmatch(tree.decode("ascii", "replace")):
         return tree.decode()
     if found.returncode == 1:
         named = ", ".join(sorted({printable(os.fsdecode(path)) for path in conflicts if path})[:10])

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from topicops.features.pull_requests.edges.git_trees import COMMIT
 from topicops.features.pull_requests.edges.github import ACTIONS, GitHub
 from topicops.features.pull_requests.edges.gitlab import GitLab
 from topicops.model.choices import ForgeKind
@@ -23,7 +24,6 @@ Forge = GitHub | GitLab
 TOKEN, LOGIN, JOB_TOKEN = "TOPICOPS_FORGE_TOKEN", "TOPICOPS_FORGE_USER", "GITHUB_TOKEN"
 MERGE_REQUEST = "TOPICOPS_MERGE_REQUEST"
 """Names a merge request to a GitLab pipeline of another branch."""
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _ON_GITHUB = re.compile(r"(?!\.+/)[\w.-]+/(?!\.+$)[\w.-]+", re.ASCII)
 _ON_GITLAB = re.compile(r"(?!\.+/)[\w.-]+(/(?!\.+(?:/|$))[\w.-]+)+|\d+", re.ASCII)
 _REPOSITORY: Mapping[ForgeKind, re.Pattern[str]] = {"github": _ON_GITHUB, "gitlab": _ON_GITLAB}
@@ -118,7 +118,7 @@ def _on_gitlab(variables: Mapping[str, str]) -> Surroundings:
 
 def _commit(text: str) -> str | None:
     has_none = not text or text == _NO_COMMIT
-    return None if has_none else _checked(text, _COMMIT, "the CI names the commit {}, which is none")
+    return None if has_none else _checked(text, COMMIT, "the CI names the commit {}, which is none")
 
 
 def _checked(text: str, form: re.Pattern[str], problem: str) -> str:
