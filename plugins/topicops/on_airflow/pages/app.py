@@ -16,13 +16,13 @@ from fastapi import Depends, FastAPI, HTTPException, Query, Response
 from fastapi.responses import FileResponse, HTMLResponse
 
 from topicops.on_airflow.airflow_inside import GetUserDep, requires_access_dag
-from topicops.on_airflow.names import STATIC, RunOf, environment_of
+from topicops.on_airflow.names import RunOf, environment_of
+from topicops.on_airflow.pages.parts import NOT_OURS, empty, page
 from topicops.on_airflow.pages.plan_filter import Filter
 from topicops.on_airflow.pages.plan_page import plan_page
 from topicops.on_airflow.pages.reading import read_plan, without_persons
 from topicops.on_airflow.plugged import PAGES, Page
 from topicops.on_airflow.plugged_at_start import TABS, TOPIC_PAGES, Tab, framed
-from topicops.steps.reporting.markup import document, tag
 
 STATIC_FILES: Mapping[str, str] = {"pages.css": "text/css", "pages.js": "text/javascript"}
 _STATIC_FOLDER = Path(__file__).parent / "static"
@@ -65,8 +65,8 @@ def build_app(home: Callable[[], Path]) -> FastAPI:
 
     for pages in TOPIC_PAGES:
         pages.add_routes(app, home)
-    for page in PAGES:
-        _plug_in(app, page, home)
+    for plugged_in in PAGES:
+        _plug_in(app, plugged_in, home)
     for tab in TABS:
         _plug_in_tab(app, tab, home)
 
@@ -97,13 +97,12 @@ def shown(home: Path, page: str, status: int = 200) -> Response:
     return HTMLResponse(page.replace(f"{escape(str(home))}/", ""), status, headers=HEADERS)
 
 
-def of_environment(home: Path, dag_id: str, page: Callable[[Path, str], str]) -> Response:
+def of_environment(home: Path, dag_id: str, page_of: Callable[[Path, str], str]) -> Response:
     """Answer with the page of the environment whose DAG this is; 404 for a DAG that is not ours."""
     environment = environment_of(dag_id)
     if environment is None:
-        text = "This is no DAG of topicops: there is nothing to show."
-        return shown(home, document("Topics", tag("p", text, cls="empty"), static=STATIC).text, 404)
-    return shown(home, page(home, environment))
+        return shown(home, page("Topics", empty(NOT_OURS)), 404)
+    return shown(home, page_of(home, environment))
 
 
 def may_read(dag_id: str, user: BaseUser) -> bool:

@@ -15,6 +15,7 @@ S = TypeVar("S", bound=str)
 _COMMIT_PAGE = re.compile(r"(?P<base>https?://.+?)/(?:tree|commit|blob)/(?P<sha>[0-9a-f]{7,64})(?:/.*)?", re.ASCII)
 BELOW = "../../../"
 """Leads from a page of a run or an environment to Airflow's own pages."""
+NOT_OURS = "This is no DAG of topicops: there is nothing to show."
 
 
 def page(title: str, *content: Html | None) -> str:
@@ -36,7 +37,7 @@ def empty(sentence: str) -> Html:
 
 
 def nothing(run: RunOf, sentence: str) -> Html:
-    return empty(sentence if run.environment else "This is no DAG of topicops: there is nothing to show.")
+    return empty(sentence if run.environment else NOT_OURS)
 
 
 def problem_box(problem: str) -> Html:

@@ -9,7 +9,6 @@ from functools import partial
 
 from topicops.model.plans.plan import GatedChange, Plan, RackLossRow, RackLossTable, Share
 from topicops.model.printable import plural
-from topicops.model.runs.facts import Facts
 from topicops.model.runs.results import IN_PLACE, OutcomeStatus
 from topicops.on_airflow.pages.parts import (
     BELOW,
@@ -110,7 +109,9 @@ def _parts(model: PlanModel, plan: Plan, chosen: Filter) -> list[Html | None]:
         _blocked(plan, chosen),
     ]
     if not chosen.words:
-        parts += [_owners(model.facts), _losses(plan), _balance(plan)]
+        owners = owners_section(model.facts)
+        owners = replace(owners, title=f"{owners.title}, as this run first read them")
+        parts += [section(owners, most=CHANGES_SHOWN), _losses(plan), _balance(plan)]
         parts.append(section(also_section(plan), most=CHANGES_SHOWN))
     return parts
 
@@ -254,12 +255,7 @@ def _about(model: PlanModel) -> Html:
     return tag("footer", tag("h2", "About this plan" if plan else "About this run"), tag("dl", *rows))
 
 
-# ---- owners and balance ----
-
-
-def _owners(facts: Facts | None) -> Html | None:
-    found = owners_section(facts)
-    return section(replace(found, title=f"{found.title}, as this run first read them"), most=CHANGES_SHOWN)
+# ---- losses and balance ----
 
 
 def _losses(plan: Plan) -> Html | None:

@@ -31,7 +31,10 @@ def environments_page(environments: Sequence[EnvironmentRow], import_errors: int
     ends = {_name(model): end_of(model) for model in environments}
     worst_first = sorted(environments, key=lambda model: (_ENDS.index(ends[_name(model)]), _name(model)))
     rows = ([*_row(model, ends[_name(model)])] for model in worst_first)
-    body = [tag("p", _verdict(Counter(ends.values())), cls="verdict"), *_unread(import_errors)]
+    counts = Counter(ends.values())
+    said = ", ".join(f"{counts[end]} {end}" for end in _ENDS if counts[end])
+    verdict = f"Of {plural(counts.total(), 'environment')}: {said}."
+    body = [tag("p", verdict, cls="verdict"), *_unread(import_errors)]
     return page("Topics", head, *body, table(_HEAD, rows, cls="environments"))
 
 
@@ -44,11 +47,6 @@ def end_of(model: EnvironmentRow) -> str:
     if model.indexed.head is None:
         return "never read"
     return "to look at" if "warn" in tones or model.question else "well"
-
-
-def _verdict(ends: Counter[str]) -> str:
-    said = ", ".join(f"{ends[end]} {end}" for end in _ENDS if ends[end])
-    return f"Of {plural(ends.total(), 'environment')}: {said}."
 
 
 def _unread(import_errors: int) -> Iterator[Html]:
