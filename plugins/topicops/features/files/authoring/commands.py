@@ -33,11 +33,8 @@ def init_command(
         str | None,
         typer.Option(
             "--bootstrap-servers",
-            help=(
-                "host:port,host:port. Default: the listeners without TLS and login that brokers "
-                "registered in ZooKeeper. Without ZooKeeper, the environment has source: kafka and lease:"
-                " file."
-            ),
+            help="host:port,host:port. Default: the listeners without TLS and login that brokers registered in "
+            "ZooKeeper. Without ZooKeeper, the environment has source: kafka and lease: file.",
         ),
     ] = None,
     zookeeper_connection: Annotated[
@@ -57,10 +54,8 @@ def init_command(
         Literal["production", "sandbox"] | None,
         typer.Option(
             "--class",
-            help=(
-                "production or sandbox. Default: production; with --local: sandbox, which is not bound to"
-                " the cluster's id."
-            ),
+            help="production or sandbox. Default: production; with --local: sandbox, which is not bound to the "
+            "cluster's id.",
         ),
     ] = None,
     forge: Annotated[
@@ -244,10 +239,8 @@ def import_command(
         Path | None,
         typer.Option(
             "--owners",
-            help=(
-                "A file of owners whose patterns say whose each topic is. Default: owners.yaml of the "
-                "topics. A topic that no pattern fits has no file, unless there is --owner."
-            ),
+            help="A file of owners whose patterns say whose each topic is. Default: owners.yaml of the topics. "
+            "A topic that no pattern fits has no file, unless there is --owner.",
         ),
     ] = None,
     only: Annotated[str | None, typer.Option("--only", help="Import only topics whose name matches this glob.")] = None,

@@ -28,10 +28,10 @@ def environments_page(environments: Sequence[EnvironmentRow], import_errors: int
             "Airflow for the right to read the DAGs topic_pipeline_…"
         )
         return page("Topics", head, *_unread(import_errors), empty(nothing))
-    ends = {_name(model): end_of(model) for model in environments}
-    worst_first = sorted(environments, key=lambda model: (_ENDS.index(ends[_name(model)]), _name(model)))
-    rows = ([*_row(model, ends[_name(model)])] for model in worst_first)
-    counts = Counter(ends.values())
+    ends = [(end_of(model), model) for model in environments]
+    ends.sort(key=lambda found: (_ENDS.index(found[0]), found[1].indexed.environment))  # the worst first
+    rows = ([*_row(model, end)] for end, model in ends)
+    counts = Counter(end for end, _ in ends)
     said = ", ".join(f"{counts[end]} {end}" for end in _ENDS if counts[end])
     verdict = f"Of {plural(counts.total(), 'environment')}: {said}."
     body = [tag("p", verdict, cls="verdict"), *_unread(import_errors)]
@@ -57,19 +57,15 @@ def _unread(import_errors: int) -> Iterator[Html]:
         yield tag("p", said, "Home, “Dag Import Errors”, says which and why.", cls="card bad")
 
 
-def _name(model: EnvironmentRow) -> str:
-    return model.indexed.environment
-
-
 def _row(model: EnvironmentRow, end: str) -> Iterator[Html | str | None]:
     indexed, head = model.indexed, model.indexed.head
     tone = {"in trouble": "bad", "well": "good"}.get(end, "warn")
-    link = tag("a", _name(model), href=f"dags/{quoted(indexed.dag_id)}/topics", cls="topic")
+    link = tag("a", indexed.environment, href=f"dags/{quoted(indexed.dag_id)}/topics", cls="topic")
     yield together(link, tag("div", pill(end, tone)))
     yield together(*_wrong(model))
     yield "never read" if head is None else f"read {age(head.known_at)}"
     yield _newest(indexed.pipeline)
-    approval = f"topic_approval_{_name(model)}/{model.question}"
+    approval = f"topic_approval_{indexed.environment}/{model.question}"
     yield together("an answer: ", run_link(approval, _BELOW)) if model.question else None
     yield _next(indexed.pipeline)
 
