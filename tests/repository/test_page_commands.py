@@ -102,7 +102,7 @@ def test_a_block_has_a_language_unless_it_is_typed() -> None:
     fences = {
         fence for page in PAGES for fence in re.findall(r"^ *```.*$", page.read_text(encoding="utf-8"), re.MULTILINE)
     }
-    assert fences == {"```", "```ini", "```json", "```python", "```text", "```yaml"}
+    assert fences == {"```", "```ini", "```json", "```python", "```sql", "```text", "```yaml"}
 
 
 def test_each_line_of_a_page_has_a_story_that_types_it_or_a_reason_why_none_does() -> None:

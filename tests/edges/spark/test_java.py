@@ -57,9 +57,12 @@ def test_java_home_comes_before_the_path(make_java: Callable[[str], Path]) -> No
     assert subject.find_java({"JAVA_HOME": str(home.parent.parent), "PATH": str(path.parent)}) == home
 
 
-def test_a_java_on_the_path_serves_where_java_home_has_a_wrong_one(make_java: Callable[[str], Path]) -> None:
+def test_a_java_on_the_path_serves_where_java_home_has_a_wrong_one_with_a_word(
+    make_java: Callable[[str], Path], caplog: pytest.LogCaptureFixture
+) -> None:
     home, path = make_java("25.0.1"), make_java("21.0.1")
     assert subject.find_java({"JAVA_HOME": str(home.parent.parent), "PATH": str(path.parent)}) == path
+    assert caplog.messages == [f"JAVA_HOME is not used, because {home} is Java 25; {path} is used"]
 
 
 DAY_S = 24 * 3600

@@ -546,6 +546,8 @@ def test_a_trained_archive_is_used_by_the_next_process(tmp_path: Path, monkeypat
             "give the executors more memory by spark.executor",
         ),
         ("Command exited with code 52", True, "give the executors more memory by spark.executor.memory"),
+        ("[INVALID_DRIVER_MEMORY.SYSTEM_MEMORY] Insufficient", True, "give the driver more memory by TOPICOPS_SPARK_"),
+        ("failed to connect to all addresses; last error: x", False, "the Connect server has ended, or cannot be"),
         ("the table is gone", True, "check TOPICOPS_SPARK, or run again"),
     ],
 )

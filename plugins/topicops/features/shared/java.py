@@ -29,7 +29,7 @@ def find_java(environ: Mapping[str, str] = os.environ) -> Path:
 
     Raises ``LocalClusterError`` if there is none.
     """
-    refused = []
+    refused: list[str] = []
     for candidate in _java_candidates(environ):
         version = java_version(candidate)
         if version in JAVA_VERSIONS:

@@ -33,6 +33,8 @@ _OUT_OF_MEMORY = re.compile(r"OutOfMemoryError: ([^\n]+)")
 _EXECUTOR_OUT_OF_MEMORY = re.compile(r"executor \d+\): [\w.]*OutOfMemoryError|code 52\b|Container killed")
 """52 is SparkExitCode.OOM. An executor of the driver itself has no number."""
 _MASTERS_SILENT = "All masters are unresponsive"
+_SERVER_SILENT = "failed to connect to all addresses"
+"""What gRPC says."""
 
 
 @contextmanager
@@ -79,8 +81,10 @@ def _what_helps(reason: str, log: Path | None) -> str:
         return f"give the executors more memory by spark.executor.memory in {CONF_SETTING}"
     if "OutOfMemoryError" in reason and log is None:
         return "start the server with more memory"
-    if "OutOfMemoryError" in reason:
+    if "OutOfMemoryError" in reason or "DRIVER_MEMORY" in reason:
         return f"give the driver more memory by {MEMORY_SETTING}, for example 4g"
+    if _SERVER_SILENT in reason:
+        return "the Connect server has ended, or cannot be reached any more: start it, and run again"
     if _MASTERS_SILENT in reason:
         return f"check that its release of Spark is the one of this PySpark, and {SETTING}"
     return f"check {SETTING}, or run again"
