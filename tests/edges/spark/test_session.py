@@ -233,6 +233,18 @@ def test_a_java_process_that_ends_at_once_is_an_error_with_the_end_of_its_log(tm
     assert "TopicopsError: Spark could not be started; the end of its log:\n  no memory\n" in ended.stderr
 
 
+def test_a_settings_file_that_stops_the_start_is_named_with_the_cause_in_one_sentence(tmp_path: Path) -> None:
+    settings = tmp_path / "spark-defaults.conf"
+    settings.write_text("spark.jars.packages no.such:thing:1.0\n")
+    program = "from topicops.features.spark.edges.driver import cluster_driver; cluster_driver({})"
+
+    said = run_alone(program, SPARK_CONF_DIR=str(tmp_path)).stderr.splitlines()[-1]
+
+    cause = "RuntimeException: [unresolved dependency: no.such#thing;1.0: not found]"
+    assert f"TopicopsError: Spark could not be started: {cause}; Spark read {settings}; its log is " in said
+    assert Path(said.rpartition(" ")[2]).is_file()
+
+
 def test_without_a_fitting_java_one_sentence_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -340,6 +352,8 @@ def test_the_last_error_of_the_drivers_log_is_in_the_reason(tmp_path: Path, monk
     log.write_text(
         "2026-01-02T03:04:05,678 WARN Standalone: once more\n"
         "2026-01-02T03:04:05,678 ERROR StandaloneSchedulerBackend: All masters are unresponsive! Giving up.\n"
+        "2026-01-02T03:04:05,679 ERROR TransportResponseHandler: Still have 3 requests outstanding\n"
+        "2026-01-02T03:04:05,680 ERROR SparkContext: Error initializing SparkContext.\n"
     )
     monkeypatch.setattr(causes, "kept_log", lambda: log)
     monkeypatch.setattr(causes, "log_size", lambda: 0)

@@ -12,7 +12,7 @@ from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untype
 from pyspark.errors import PySparkException
 
 from topicops.features.shared.java import noexec_problem
-from topicops.features.spark.edges.driver import has_ended, kept_log, log_size
+from topicops.features.spark.edges.driver import defaults_file, has_ended, kept_log, log_size
 from topicops.features.spark.settings import CONF_SETTING, MEMORY_SETTING, SETTING, without_secrets
 from topicops.model.errors import TopicopsError
 
@@ -33,6 +33,7 @@ _OUT_OF_MEMORY = re.compile(r"OutOfMemoryError: ([^\n]+)")
 _EXECUTOR_OUT_OF_MEMORY = re.compile(r"executor \d+\): [\w.]*OutOfMemoryError|code 52\b|Container killed")
 """52 is SparkExitCode.OOM. An executor of the driver itself has no number."""
 _MASTERS_SILENT = "All masters are unresponsive"
+_NO_CAUSE = "Error initializing SparkContext."
 _SERVER_SILENT = "failed to connect to all addresses"
 """What gRPC says."""
 
@@ -70,10 +71,9 @@ def _with_log(reason: str, end: str) -> str:
     """Add the last error of the driver's log, where the reason does not say it: Spark's call names what failed last."""
     if memory := _OUT_OF_MEMORY.findall(end):
         return reason if "OutOfMemoryError" in reason else f"{reason}: OutOfMemoryError: {memory[-1].strip()}"
-    logged = _LOGGED.findall(end)
-    if not logged or logged[-1] in reason:
-        return reason
-    return f"{reason} (its log: {_first_line(logged[-1])})"
+    logged = [line for line in _LOGGED.findall(end) if line != _NO_CAUSE]
+    last = next((line for line in logged if _MASTERS_SILENT in line), logged[-1] if logged else "")
+    return reason if last in reason else f"{reason} (its log: {_first_line(last)})"
 
 
 def _what_helps(reason: str, log: Path | None) -> str:
@@ -87,7 +87,8 @@ def _what_helps(reason: str, log: Path | None) -> str:
         return "the Connect server has ended, or cannot be reached any more: start it, and run again"
     if _MASTERS_SILENT in reason:
         return f"check that its release of Spark is the one of this PySpark, and {SETTING}"
-    return f"check {SETTING}, or run again"
+    read = defaults_file()
+    return f"check {SETTING}{f' and {read}, which Spark read' if read else ''}, or run again"
 
 
 def _end_of(log: Path | None, began: int) -> str:

@@ -11,6 +11,7 @@ import atexit
 import logging
 import os
 import pwd
+import re
 import shlex
 import shutil
 import signal
@@ -68,6 +69,8 @@ class SparkDriver:
 
     gateway: JavaGateway
     folder: Path
+    defaults: Path
+    """Place of the ``spark-defaults.conf`` that it reads, if there is one."""
 
     @property
     def log(self) -> Path:
@@ -85,6 +88,8 @@ _taken: list[Mapping[str, str]] = []
 """Variables of the host that ``without_host_settings`` has taken away."""
 _kept: set[Path] = set()
 """Logs that an error has named, and that stay when this process ends."""
+_CAUSE = re.compile(r'^(?:Exception in thread "main" |Caused by: |Error: )(?:[a-z]\w*\.)*(.+)$', re.MULTILINE)
+"""Pattern of what Spark's script or Java says last, without the package of the error."""
 
 
 def local_driver(*, memory: str | None = None) -> SparkDriver:
@@ -132,6 +137,11 @@ def cluster_driver(settings: Mapping[str, str]) -> SparkDriver:
             of_the_site.pop(name, None)  # TOPICOPS_SPARK says where Spark runs
         _started.append(_start(home, arguments, folder, {**of_the_site, **_java_first(driver_java())}))
     return _started[0]
+
+
+def defaults_file() -> Path | None:
+    """Return the ``spark-defaults.conf`` that this process's driver read; None means that there was none."""
+    return next((driver.defaults for driver in _started if driver.defaults.is_file()), None)
 
 
 def log_size() -> int:
@@ -263,14 +273,24 @@ def _start(home: Path, arguments: Sequence[str], folder: Path, changed: Mapping[
         )
     while process.poll() is None and not answer.is_file():
         time.sleep(_POLL_S)
+    defaults = Path(environment.get("SPARK_CONF_DIR") or home / "conf", "spark-defaults.conf")
     if not answer.is_file():
-        raise TopicopsError(f"Spark could not be started; the end of its log:\n{last_lines(log_file)}")
+        raise TopicopsError(f"Spark could not be started{_why_not_started(log_file, defaults)}")
     with answer.open("rb") as found:
         port, secret = read_int(found), UTF8Deserializer().loads(found)  # type: ignore[no-untyped-call]
     answer.unlink()
     gateway = _connected(str(port), str(secret))
     gateway.proc = process
-    return SparkDriver(gateway=gateway, folder=folder)
+    return SparkDriver(gateway=gateway, folder=folder, defaults=defaults)
+
+
+def _why_not_started(log: Path, defaults: Path) -> str:
+    """Return the last error of the log, and the file that may have caused it; without an error the log's end."""
+    causes = _CAUSE.findall(log.read_text(encoding="utf-8", errors="replace"))
+    if not causes:
+        return f"; the end of its log:\n{last_lines(log)}"
+    _kept.add(log)
+    return f": {causes[-1]}{f'; Spark read {defaults}' if defaults.is_file() else ''}; its log is {log}"
 
 
 def _connected(port: str, secret: str) -> JavaGateway:
