@@ -572,7 +572,8 @@ def test_what_helps_depends_on_whose_memory_was_too_small(reason: str, own: bool
 @pytest.mark.parametrize(
     ("page", "release"),
     [
-        (b'<span class="version">4.0.1</span> at <li>spark://host:PORT</li>', "4.0.1"),
+        (b'<span class="version" style="margin-right: 15px;">4.0.1</span> at <li>spark://host:PORT</li>', "4.0.1"),
+        (b'<span class="version">4.3.0</span> at <li>spark://host:PORT</li>', "4.3.0"),
         (b'<span class="version">4.0.1</span> at <li>spark://host:7</li>', None),
         (b"<h1>something else</h1>", None),
         (None, None),
