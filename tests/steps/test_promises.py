@@ -42,7 +42,7 @@ def place_on_last_brokers(request: PlacementRequest) -> Assignment:
 def test_a_third_placement_is_planned_from_yaml_to_plan_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PLACEMENTS, "last", "")
     monkeypatch.setitem(PLACING, "last", place_on_last_brokers)
-    monkeypatch.setattr(fields, "_file_reader", fields._file_reader.__wrapped__)  # readers of files are kept
+    monkeypatch.setattr(fields, "_model_reader", fields._model_reader.__wrapped__)  # readers of files are kept
 
     _, desired = validated(tmp_path, FILES).require()
     plan = gate(plan_of(desired, snapshot(racks=dict.fromkeys((1, 2, 3)))), environment())

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import cache
-from typing import NamedTuple, TypeVar, assert_never
+from typing import TypeVar, assert_never
 
 import msgspec
 
@@ -90,6 +90,10 @@ class Section(msgspec.Struct, frozen=True, gc=False):
     def texts(self, name: str) -> tuple[str, ...]:
         return tuple(item.value for item in self.items(name) if isinstance(item.value, str))
 
+    def texts_or_none(self, name: str) -> tuple[str, ...] | None:
+        """Return the texts of a list; None if it is missing or unreadable."""
+        return None if self.get(name, tuple) is None else self.texts(name)
+
     def finding(
         self,
         code: Code,
@@ -115,13 +119,8 @@ Reader = Callable[[Node, FileFindings], object]
 def read_section(root: Node, model: type[Written], file: str) -> tuple[Section, list[Finding]]:
     """Return every value of ``root`` that ``model`` allows, and a finding for everything else."""
     findings = FileFindings(file)
-    read = _file_reader(model)(root, findings)
+    read = _model_reader(model, is_file=True)(root, findings)
     return (read if isinstance(read, Section) else Section(file)), findings.found
-
-
-@cache
-def _file_reader(model: type[Written]) -> Reader:
-    return _model_reader(model, is_file=True)
 
 
 def _if_fine(suggestion: str | None, node: Text, read: Reader) -> str | None:
@@ -136,14 +135,11 @@ def _if_fine(suggestion: str | None, node: Text, read: Reader) -> str | None:
 # ---- mappings and lists ----
 
 
-class _Field(NamedTuple):
-    is_required: bool
-    read: Reader
-
-
+@cache
 def _model_reader(model: type[Written], *, is_file: bool = False) -> Reader:
     """Reads a mapping with the fields of ``model``."""
-    fields = {name: _Field(field.is_required, _reader_of(field.kind)) for name, field in fields_of(model).items()}
+    fields = fields_of(model)
+    readers = {name: _reader_of(field.kind) for name, field in fields.items()}
     required = {name for name, field in fields.items() if field.is_required}
     shared = _SharedEntries()
     find = shared.get
@@ -159,11 +155,11 @@ def _model_reader(model: type[Written], *, is_file: bool = False) -> Reader:
                 values[known.name] = known.value
                 continue
             key, below = entry
-            field = fields.get(key.text)
-            if field is None:
+            read_field = readers.get(key.text)
+            if read_field is None:
                 unknown.append(entry)
             elif below.__class__ is not Text or not below.plain or below.text not in NULLS:
-                values[key.text] = shared.read(entry, field.read, findings)
+                values[key.text] = shared.read(entry, read_field, findings)
         if unknown:
             _add_unknown(unknown, tuple(fields), findings)
         first = START if is_file else node.first

@@ -18,18 +18,17 @@ from topicops.model.cluster.snapshot import Assignment
 from topicops.model.codes import Code
 from topicops.model.release import Release
 from topicops.model.specs.config_checks import value_problem
-from topicops.model.specs.diagnostics import Location, Note
+from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.document import Document, Node, Span
-from topicops.model.specs.environment import BUILT_IN_PROTECTED_TOPICS, Cluster, Limits, Policy
+from topicops.model.specs.environment import BUILT_IN_PROTECTED_TOPICS, Cluster
 from topicops.model.specs.files import TopicSpec
 from topicops.model.specs.topic_config import ConfigTable, ConfigValueError, canonical_written, configs_of
-from topicops.steps.specs.fields import Section, read_assignment
+from topicops.steps.specs.fields import Section, Value, read_assignment
 from topicops.steps.specs.findings import UNREADABLE, Finding, Unreadable, note_at
 
 TOPIC_DEFAULTS = TopicSpec()
 CLUSTER_DEFAULTS = Cluster(cluster_class="sandbox")
 """Read only fields that have a default in the model."""
-_LIMITS, _POLICY = Limits(), Policy()
 
 
 class ReadFile:
@@ -55,19 +54,16 @@ class TopicSource(ReadFile):
         super().__init__(document, body)
         self.label = self.name or document.stem
         """The name, or the file's where the name cannot be read."""
-        self.environments = _environments_of(self.metadata)
+        self.environments = self.metadata.texts_or_none("environments")
         """Environments; None means all."""
         self.lifecycle = body.section("lifecycle")
         self.state = self.lifecycle.get("state", str)
         """``absent``, ``paused``, or None for a topic that simply is."""
-        self.shall_exist = self._shall_exist()
+        has_spec = body.get("spec", Section) is not None
+        self.shall_exist = self.state != "absent" and not body.is_unreadable("lifecycle") and has_spec
         self.profile = self.spec.get("profile", str)
         self.keyed = self.spec.get_or("keyed", TOPIC_DEFAULTS.keyed)
         self._layers: dict[Release, Layer] = {}
-
-    def _shall_exist(self) -> bool:
-        lifecycle_is_clear = not self.body.is_unreadable("lifecycle")
-        return self.state != "absent" and lifecycle_is_clear and self.body.get("spec", Section) is not None
 
     def layer(self, release: Release) -> Layer:
         """Return what the topic itself gives, the same in all environments of one release."""
@@ -82,13 +78,7 @@ class TopicSource(ReadFile):
     def shares_environment(self, other: TopicSource) -> bool:
         if self.environments is None or other.environments is None:
             return True
-        return not self.environments.isdisjoint(other.environments)
-
-
-def _environments_of(metadata: Section) -> frozenset[str] | None:
-    if "environments" not in metadata.values or metadata.is_unreadable("environments"):
-        return None
-    return frozenset(metadata.texts("environments"))
+        return not set(self.environments).isdisjoint(other.environments)
 
 
 class Setting(msgspec.Struct, frozen=True, gc=False):
@@ -116,10 +106,8 @@ class Setting(msgspec.Struct, frozen=True, gc=False):
         self, code: Code, summary: str, remedy: str = "", *, topic: str, against: Setting | None = None, why: str = ""
     ) -> Finding:
         """Report a problem of this value; ``against`` is the value that it does not fit, and ``why`` describes that."""
-        return Finding(code, self.file, self.span, summary, remedy, topic, note=against.note(why) if against else None)
-
-    def note(self, text: str) -> Note:
-        return note_at(self.file, self.span, text)
+        note = note_at(against.file, against.span, why) if against else None
+        return Finding(code, self.file, self.span, summary, remedy, topic, note=note)
 
 
 class Layer(msgspec.Struct, frozen=True, gc=False):
@@ -165,10 +153,6 @@ class MergedTopic(msgspec.Struct, frozen=True, gc=False):
     @property
     def label(self) -> str:
         return self.source.label
-
-    @property
-    def keyed(self) -> bool:
-        return self.source.keyed
 
     def number(self, field_name: str) -> int | None:
         setting = self.settings.get(field_name)
@@ -290,17 +274,6 @@ class EnvironmentView:
     def environment_spec(self) -> Section:
         return self.environment.spec if self.environment else Section("")
 
-    @property
-    def partitions_per_topic(self) -> int | None:
-        """None: the field is in the file and unreadable."""
-        limits = self.environment_spec.section("limits")
-        return _number_or(limits, "partitionsPerTopic", _LIMITS.partitions_per_topic)
-
-    @property
-    def min_replication_factor(self) -> int | None:
-        policy = self.environment_spec.section("policy")
-        return _number_or(policy, "minReplicationFactor", _POLICY.min_replication_factor)
-
     @cached_property
     def release(self) -> Release:
         """Of ``cluster.kafkaVersion``."""
@@ -342,9 +315,9 @@ class EnvironmentView:
         if upper is not None:
             merged = merged.under(upper)
         assignment, settings = None, merged.settings
-        if "assignment" in topic.spec.values:
-            assignment = _assignment_of(topic)
-            settings = {**settings, **_settings_of_assignment(topic, assignment)}
+        if (written := topic.spec.values.get("assignment")) is not None:
+            assignment, sizes = _assigned(written, topic.file)
+            settings = {**settings, **sizes}
         return MergedTopic(topic, settings, merged.configs, assignment, is_known and merged.complete)
 
     @cached_property
@@ -370,10 +343,6 @@ def _policies(text: str) -> frozenset[str]:
     return frozenset(text.split(","))
 
 
-def _number_or(section: Section, name: str, default: int) -> int | None:
-    return None if section.is_unreadable(name) else section.get_or(name, default)
-
-
 def _canonical_or_unreadable(name: str, value: object, release: Release) -> str | Unreadable | None:
     if isinstance(value, str):
         return _canonical_text_or_unreadable(name, value, release)
@@ -389,17 +358,10 @@ def _canonical_text_or_unreadable(name: str, value: str, release: Release) -> st
     return UNREADABLE if value_problem(name, canonical, release) else canonical
 
 
-def _assignment_of(topic: TopicSource) -> Assignment | None:
-    found = topic.spec.values.get("assignment")
-    if found is None or not isinstance(found.value, Node):
-        return None
-    return read_assignment(found.value, topic.file)[0]
-
-
-def _settings_of_assignment(topic: TopicSource, assignment: Assignment | None) -> dict[str, Setting]:
-    """Return what an assignment says about the numbers; it stands above every other layer."""
-    found = topic.spec.values.get("assignment")
-    if found is None:
-        return {}
+def _assigned(written: Value, file: str) -> tuple[Assignment | None, dict[str, Setting]]:
+    """Return an assignment, if it can be read, and the numbers in it, which stand above every other layer."""
+    assignment = read_assignment(written.value, file)[0] if isinstance(written.value, Node) else None
     sizes = (len(assignment), len(assignment[0])) if assignment else (UNREADABLE, UNREADABLE)
-    return {name: Setting(size, topic.file, found.span, found.key) for name, size in zip(NUMBERS, sizes, strict=True)}
+    return assignment, {
+        n: Setting(size, file, written.span, written.key) for n, size in zip(NUMBERS, sizes, strict=True)
+    }

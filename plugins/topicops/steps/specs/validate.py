@@ -405,7 +405,7 @@ def _desired(
 
 def _topic(source: TopicSource, merged: MergedTopic | None, environment: str) -> DesiredTopic:
     """Return one topic; ``merged`` is None for a tombstone."""
-    lifecycle, spec, metadata = source.body.section("lifecycle"), source.spec, source.metadata
+    lifecycle, spec, metadata = source.lifecycle, source.spec, source.metadata
     return DesiredTopic(
         name=source.label,
         owner=metadata.get("owner", str) or "",
@@ -430,8 +430,7 @@ def _topic(source: TopicSource, merged: MergedTopic | None, environment: str) ->
 
 def _topic_locations(source: TopicSource, merged: MergedTopic | None) -> dict[str, Location]:
     places = {name: source.spec.location(name) for name in source.spec.values if name != "configs"}
-    lifecycle = source.body.section("lifecycle")
-    places |= {f"lifecycle.{name}": lifecycle.location(name) for name in lifecycle.values}
+    places |= {f"lifecycle.{name}": source.lifecycle.location(name) for name in source.lifecycle.values}
     if merged is not None:
         places |= {name: setting.location for name, setting in merged.settings.items()}
         places |= {f"configs.{name}": setting.location for name, setting in merged.configs.items()}

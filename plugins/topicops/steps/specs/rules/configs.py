@@ -37,7 +37,10 @@ def configs_are_valid(view: EnvironmentView) -> Iterator[Finding]:
     for name, value, places in view.written_configs():
         config = view.topic_configs.get(name)
         if name not in TOPIC_CONFIGS:
-            yield from (_unknown(name, place) for place in places)
+            summary = f"Kafka has no topic config {name}"
+            for section in (place.section for place in places):
+                key = section.values[name].key
+                yield Finding(Code.UNKNOWN_CONFIG, section.file, key, summary, _hint(name))
         elif config is None or _release_problem(name, view):  # one problem, not two
             continue
         elif isinstance(value, str) and name not in THROTTLE_LISTS and (refusal := _refusal(config, value)):
@@ -45,7 +48,7 @@ def configs_are_valid(view: EnvironmentView) -> Iterator[Finding]:
 
 
 def configs_are_usable(view: EnvironmentView) -> Iterator[Finding]:
-    allowed = _allow_list(view)
+    allowed = view.environment_spec.section("policy").texts_or_none("alterableConfigs")
     for name, value, places in view.written_configs():
         if name not in TOPIC_CONFIGS:
             continue
@@ -78,11 +81,6 @@ def _is_small(text: str, unit: Unit) -> bool:
     """Return whether it is a plain number below the first larger unit: below 1,000 ms, below 1,024 bytes."""
     _, larger, *_ = UNITS[unit].values()
     return text.isascii() and text.isdecimal() and 0 < int(text[:_LONGEST]) < larger
-
-
-def _unknown(name: str, place: ConfigsPlace) -> Finding:
-    key, summary = place.section.values[name].key, f"Kafka has no topic config {name}"
-    return Finding(Code.UNKNOWN_CONFIG, place.section.file, key, summary, _hint(name))
 
 
 def _refused_value(config: TopicConfig, text: str, refusal: ConfigValueError, place: ConfigsPlace) -> Finding:
@@ -144,13 +142,6 @@ def _release_problem(name: str, view: EnvironmentView) -> str | None:
     if name == _MESSAGE_FORMAT and view.release >= ONE_MESSAGE_FORMAT:
         return f"{name} does nothing since Kafka {ONE_MESSAGE_FORMAT}"
     return None
-
-
-def _allow_list(view: EnvironmentView) -> frozenset[str] | None:
-    policy = view.environment_spec.section("policy")
-    if "alterableConfigs" not in policy or policy.is_unreadable("alterableConfigs"):
-        return None
-    return frozenset(policy.texts("alterableConfigs"))
 
 
 def _hint(name: str) -> str:
@@ -271,7 +262,7 @@ def segments_keep_most_of_their_age(view: EnvironmentView) -> Iterator[Finding]:
 
 def compaction_has_keys(view: EnvironmentView) -> Iterator[Finding]:
     for topic in view.giving("cleanup.policy"):
-        if not topic.keyed and topic.policies and "compact" in topic.policies:
+        if not topic.source.keyed and topic.policies and "compact" in topic.policies:
             summary = "compaction needs keys, and keyed is false"
             remedy = "a broker refuses records without a key there"
             keyed = topic.source.spec.values["keyed"]

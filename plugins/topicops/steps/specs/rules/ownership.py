@@ -80,7 +80,7 @@ def required_labels_are_given(view: EnvironmentView) -> Iterator[Finding]:
 
 def owners_may_have_topics(view: EnvironmentView) -> Iterator[Finding]:
     """By ``policy.allowedOwners``, and by the file of owners where there is one."""
-    allowed = _allowed_owners(view)
+    allowed = view.environment_spec.section("policy").texts_or_none("allowedOwners")
     listed = None if view.owners is None else {entry.get("owner", str) for entry in _entries_here(view)}
     for topic in _that_shall_exist(view) if allowed is not None or listed is not None else ():
         owner = topic.metadata.get("owner", str)
@@ -140,11 +140,6 @@ def _by_owner(view: EnvironmentView) -> Mapping[str, Sequence[MergedTopic]]:
     for topic in view.complete:
         found[topic.source.metadata.get_or("owner", "")].append(topic)
     return found
-
-
-def _allowed_owners(view: EnvironmentView) -> Sequence[str] | None:
-    policy = view.environment_spec.section("policy")
-    return policy.texts("allowedOwners") if policy.get("allowedOwners", tuple) is not None else None
 
 
 def _that_shall_exist(view: EnvironmentView) -> Iterator[TopicSource]:

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from topicops.model.codes import Code
 from topicops.model.specs.diagnostics import Note
 from topicops.model.specs.document import Node
+from topicops.model.specs.environment import Limits, Policy
 from topicops.steps.specs.fields import Section, read_assignment
 from topicops.steps.specs.findings import Finding, note_at
 from topicops.steps.specs.layers import NUMBERS, EnvironmentView, Setting, TopicSource
@@ -27,21 +28,21 @@ def not_given(name: str) -> str:
 
 
 def partitions_stay_in_the_limit(view: EnvironmentView) -> Iterator[Finding]:
-    limit = view.partitions_per_topic
+    limit, place = _limit(view, "limits", "partitionsPerTopic", Limits().partitions_per_topic)
     if limit is None:
         return
     for topic in view.complete:
         setting = topic.settings.get("partitions")
         if setting is not None and (number := setting.number) is not None and number > limit:
             remedy = "partitions cannot be taken away again; limits.partitionsPerTopic is the limit"
-            summary, place = f"{number} partitions, {limit} allowed", _limit(view, "limits", "partitionsPerTopic")
+            summary = f"{number} partitions, {limit} allowed"
             yield setting.finding(
                 Code.MANY_PARTITIONS, summary, remedy, topic=topic.label, against=place, why="the limit"
             )
 
 
 def replication_is_high_enough(view: EnvironmentView) -> Iterator[Finding]:
-    lowest = view.min_replication_factor
+    lowest, place = _limit(view, "policy", "minReplicationFactor", Policy().min_replication_factor)
     if lowest is None:
         return
     for topic in view.complete:
@@ -49,15 +50,16 @@ def replication_is_high_enough(view: EnvironmentView) -> Iterator[Finding]:
         if setting is not None and (number := setting.number) is not None and number < lowest:
             summary = f"replication factor {number}, at least {lowest} needed here"
             remedy = "policy.minReplicationFactor is the limit"
-            place = _limit(view, "policy", "minReplicationFactor")
             yield setting.finding(Code.FEW_REPLICAS, summary, remedy, topic=topic.label, against=place, why="the limit")
 
 
-def _limit(view: EnvironmentView, block: str, name: str) -> Setting | None:
-    """Return the limit in the environment file; None where the file leaves it to the default."""
+def _limit(view: EnvironmentView, block: str, name: str, default: int) -> tuple[int | None, Setting | None]:
+    """Return a limit, None if it is unreadable, and its place in the file, None where that leaves it to the default."""
     section = view.environment_spec.section(block)
     found = section.values.get(name)
-    return Setting(found.value, section.file, found.span, found.key) if found else None
+    if found is None:
+        return default, None
+    return section.get(name, int), Setting(found.value, section.file, found.span, found.key)
 
 
 def assignments_are_sound(view: EnvironmentView) -> Iterator[Finding]:
