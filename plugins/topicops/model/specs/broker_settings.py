@@ -41,20 +41,15 @@ def setting_in_force(config: str, broker_settings: Mapping[str, str]) -> str | N
 
 
 def _default(name: str, broker_settings: Mapping[str, str]) -> str:
+    """Return the text of the default; ``168`` hours are given in ms, and a negative time as -1, which is no limit."""
     setting = setting_in_force(name, broker_settings)
     if setting is None:
         return TOPIC_CONFIGS[name].default
-    return _in_ms(broker_settings[setting], setting.rpartition(".")[2])
+    text, factor = broker_settings[setting], MS_IN_UNIT.get(setting.rpartition(".")[2])
+    return text if factor is None else str(max(-1, int(text) * factor))
 
 
 def _ignores_message_format(broker_settings: Mapping[str, str]) -> bool:
     """Return whether brokers ignore the setting and write one format; under KRaft they may have no protocol setting."""
     protocol = Release.parse(broker_settings.get(PROTOCOL, ""))
     return protocol is None or protocol >= ONE_MESSAGE_FORMAT
-
-
-def _in_ms(text: str, unit: str) -> str:
-    """``168`` hours as milliseconds; a negative value gives -1, which is no limit; other units stay as they are."""
-    if unit not in MS_IN_UNIT:
-        return text
-    return str(max(-1, int(text) * MS_IN_UNIT[unit]))

@@ -37,7 +37,10 @@ def schedule_problem(written: str) -> str | None:
     if written == NONE or written in AIRFLOW_WORDS:
         return None
     if every := _EVERY.fullmatch(written):
-        return _every_problem(int(every[1]) * _MINUTES[every[2]])
+        minutes = int(every[1]) * _MINUTES[every[2]]
+        # A cron can count only what divides the hour or the day.
+        is_countable = AN_HOUR % minutes == 0 or (minutes % AN_HOUR == 0 and A_DAY % minutes == 0)
+        return None if is_countable else "every: the time must divide an hour or a day without rest"
     fields = written.split()
     if len(fields) != len(_FIELDS):
         return f"{written!r} is no schedule"
@@ -72,13 +75,6 @@ def _spread(minutes: int, environment: str) -> str:
     if minutes == AN_HOUR:
         return f"{minute} * * * *"
     return f"{minute} {hour} * * *" if minutes == A_DAY else f"{minute} {hour}-23/{minutes // AN_HOUR} * * *"
-
-
-def _every_problem(minutes: int) -> str | None:
-    """Say why not: a cron can count only what divides the hour or the day."""
-    if AN_HOUR % minutes == 0 or (minutes % AN_HOUR == 0 and A_DAY % minutes == 0):
-        return None
-    return "every: the time must divide an hour or a day without rest"
 
 
 def _field_problem(field: str, name: str, lowest: int, highest: int, words: Sequence[str]) -> str | None:

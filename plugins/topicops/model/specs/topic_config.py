@@ -277,7 +277,8 @@ def canonical(name: str, text: str) -> str:
     if isinstance(value, tuple):
         return ",".join(value)
     if isinstance(value, float):
-        return _java_text(value + 0.0)  # minus nought is nought
+        shown = repr(value + 0.0)  # minus nought is nought
+        return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}.get(shown, shown)
     return str(value)
 
 
@@ -425,10 +426,6 @@ def _hexadecimal(text: str) -> float:
         return float.fromhex(text)
     except OverflowError:  # Java makes it infinite
         return float("-inf" if text.startswith("-") else "inf")
-
-
-def _java_text(value: float) -> str:
-    return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}.get(repr(value), repr(value))
 
 
 def _canonical_or_raw(name: str, text: str) -> str:
