@@ -160,15 +160,11 @@ def _failed(
 ) -> ExitStatus:
     """Print why the command ended: for people on stderr, and with ``--format json`` also as JSON on stdout."""
     print_error(text)
-    if _is_json(words):
+    if "--format=json" in words or ("--format", "json") in pairwise(words):
         from topicops.steps.reporting.diagnostics_text import error_json
 
         print_result(error_json(status, code=code, message=message, diagnostics=diagnostics))
     return status
-
-
-def _is_json(words: Sequence[str]) -> bool:
-    return "--format=json" in words or any(pair == ("--format", "json") for pair in pairwise(words))
 
 
 def _usage_text(error: typer.exceptions.TyperException) -> str:

@@ -125,7 +125,7 @@ _NODE_MARKS = {"&": "an anchor", "*": "an alias", "!": "a tag"}
 
 
 class _EventReader:
-    def __init__(self, text: str, most_nodes: int = MOST_NODES) -> None:
+    def __init__(self, text: str, most_nodes: int) -> None:
         self.text = text
         self.most_nodes = most_nodes
         self.nodes = 0
@@ -163,7 +163,8 @@ class _EventReader:
         mark = event.start_mark
         first = self.text[mark.index : mark.index + 1]
         if first in _NODE_MARKS and not (isinstance(event, yaml.ScalarEvent) and event.start_mark == event.end_mark):
-            raise self._refused_mark(first, mark)
+            code, why = Code.TAG if first == "!" else Code.ANCHOR, f"{_NODE_MARKS[first]} is not read"
+            raise ReadingError(code, _at(mark), why, "write the value out, or quote the text")
         self.nodes += 1
         if self.nodes > self.most_nodes:
             raise ReadingError(Code.TOO_MANY_VALUES, START, f"more than {self.most_nodes:,} values", WRITE_LESS)
@@ -204,12 +205,6 @@ class _EventReader:
             why = f"{key.text} stands twice; the first is on line {seen[key.text].line}"
             raise ReadingError(Code.DUPLICATE_KEY, key.span, why, "keep one", other=(seen[key.text], "the first one"))
         return key
-
-    def _refused_mark(self, first: str, mark: Mark) -> ReadingError:
-        code = Code.TAG if first == "!" else Code.ANCHOR
-        return ReadingError(
-            code, _at(mark), f"{_NODE_MARKS[first]} is not read", "write the value out, or quote the text"
-        )
 
     def _refuse_tab_before(self, mark: Mark) -> None:
         indentation = self.text[mark.index - mark.column : mark.index]

@@ -34,11 +34,6 @@ def indentation(line: str) -> int:
     return len(line) - len(line.lstrip(" "))
 
 
-def is_bare(line: str) -> bool:
-    """Return a blank line, or one that is a comment only."""
-    return not line.strip() or line.lstrip(" ").startswith("#")
-
-
 def last_line(node: Node, lines: Sequence[str], *, below: int, line: int) -> int:
     """Return the last line that ``node`` needs; ``below`` is the indentation of its key or dash, on ``line``."""
     match node:
@@ -84,7 +79,7 @@ def end_of(entry: Entry, lines: Sequence[str], *, end: int) -> int:
     key, value = entry
     depth = key.span.column - 1
     line = last_line(value, lines, below=depth, line=key.span.line) + 1
-    while line < end and (text := lines[line - 1]).strip() and is_bare(text) and indentation(text) > depth:
+    while line < end and (text := lines[line - 1]).lstrip(" ").startswith("#") and indentation(text) > depth:
         line += 1
     return line
 
