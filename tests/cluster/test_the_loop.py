@@ -191,7 +191,7 @@ def test_a_broker_killed_in_the_middle_leaves_a_report_and_running_again_ends_ve
             if len(seen) == 4:
                 cluster.kill(2)
 
-    monkeypatch.setattr("topicops.cli.runs.progress", kill_at_four)
+    monkeypatch.setattr("topicops.cli.shared_options.progress", kill_at_four)
     broken = live.apply()
     cluster.start_broker(2)
     live.plan()

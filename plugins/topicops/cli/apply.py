@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Self, TypeVar
 import typer
 
 from topicops.cli.output import print_error, print_result, progress, shown_path
-from topicops.cli.runs import new_run
-from topicops.cli.shared_options import EnvironmentOption, Format, FormatOption, TopicsOption, one_environment
+from topicops.cli.shared_options import EnvironmentOption, Format, FormatOption, TopicsOption, new_run, one_environment
 from topicops.model.errors import ExitStatus, UsageError, log_error, sentence, status_after_signal
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Approval, Plan

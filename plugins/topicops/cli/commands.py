@@ -11,7 +11,6 @@ from typing import Annotated, Literal
 import typer
 
 from topicops.cli.output import print_error, print_result, progress
-from topicops.cli.runs import new_run
 from topicops.cli.shared_options import (
     DetailedExitcodeOption,
     EngineOption,
@@ -21,6 +20,7 @@ from topicops.cli.shared_options import (
     TopicsOption,
     all_environments,
     default_topics,
+    new_run,
     one_environment,
 )
 from topicops.model.errors import ExitStatus, UsageError

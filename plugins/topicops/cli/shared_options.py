@@ -1,15 +1,19 @@
-"""Options that several commands share, and defaults for those that were left out."""
+"""Options that several commands share, defaults for those that were left out, and the run of what they name."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from topicops.cli.output import new_run_id, progress, shown_path
 from topicops.model.errors import UsageError
+
+if TYPE_CHECKING:
+    from topicops.flow.runs.run import EnvironmentRun
 
 Engine = Literal["auto", "spark", "python"]
 Format = Literal["text", "json", "markdown"]
@@ -68,6 +72,25 @@ def one_environment(named: str | None, topics: Path) -> str:
 def all_environments(named: Sequence[str] | None, topics: Path) -> Sequence[str]:
     """Do as ``one_environment``, for commands that take several."""
     return named or [_environment_left_out(topics)]
+
+
+def run_of(environment: str, topics: Path) -> EnvironmentRun:
+    """Return a run whose progress goes to stderr; its folder is created by what is first written there."""
+    from topicops.flow.runs.run import open_run
+
+    return open_run(environment=environment, topics=topics, group="cli", run_id=new_run_id(), progress=progress)
+
+
+def new_run(environment: str, topics: Path) -> EnvironmentRun:
+    """Return a run as ``run_of``; stderr names its folder before the first step."""
+    run = run_of(environment, topics)
+    progress(f"Keeping this run's files in {shown_path(run.store.folder)}")
+    return run
+
+
+def unrecorded_run(named: str | None, topics: Path) -> EnvironmentRun:
+    """Return a run of ``one_environment``, for a command that only reads and prints: its folder is never created."""
+    return run_of(one_environment(named, topics), topics)
 
 
 def _environment_left_out(topics: Path) -> str:

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from topicops.cli.output import print_result
-from topicops.cli.runs import unrecorded_run
-from topicops.cli.shared_options import EnvironmentOption, FormatOption, TopicsOption, one_environment
+from topicops.cli.shared_options import EnvironmentOption, FormatOption, TopicsOption, unrecorded_run
 from topicops.model.errors import UsageError
 
 
@@ -55,7 +54,7 @@ def rehearse_command(
         raise UsageError("nothing to rehearse; name a plan, or what is lost with --without-broker or --without-rack")
     saved = load_plan(plan) if plan else None
     named = environment or (saved.target.environment if saved else None)
-    run = unrecorded_run(one_environment(named, topics), topics)
+    run = unrecorded_run(named, topics)
     if without_each_rack:
         racks = lose_each_rack(run, saved)
         print_result({"text": texts.racks_text, "json": json_text, "markdown": texts.racks_markdown}[output](racks))

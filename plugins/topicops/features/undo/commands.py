@@ -10,8 +10,7 @@ from typing import Annotated
 import typer
 
 from topicops.cli.output import print_result
-from topicops.cli.runs import new_run
-from topicops.cli.shared_options import TextOrJsonOption, TopicsOption
+from topicops.cli.shared_options import TextOrJsonOption, TopicsOption, new_run
 
 
 def undo_command(

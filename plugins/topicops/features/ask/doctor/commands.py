@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from topicops.cli.output import print_result
-from topicops.cli.runs import unrecorded_run
-from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, TopicsOption, one_environment
+from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, TopicsOption, unrecorded_run
 from topicops.model.errors import ExitStatus
 from topicops.model.printable import plural, printable
 
@@ -35,7 +34,7 @@ def doctor_command(
     from topicops.features.ask.doctor.reading import doctor, doctor_for_kraft
     from topicops.model.json_types import json_text
 
-    run = unrecorded_run(one_environment(environment, topics), topics)
+    run = unrecorded_run(environment, topics)
     report = doctor_for_kraft(run) if for_kraft else doctor(run)
     print_result(json_text(report) if output == "json" else doctor_text(report))
     if report.has_errors:

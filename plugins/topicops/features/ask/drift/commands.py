@@ -10,7 +10,6 @@ import typer
 
 from topicops.cli.fleets import FLEETS, several
 from topicops.cli.output import print_result, print_warnings
-from topicops.cli.runs import unrecorded_run
 from topicops.cli.shared_options import (
     DetailedExitcodeOption,
     EngineOption,
@@ -19,6 +18,7 @@ from topicops.cli.shared_options import (
     TextOrJsonOption,
     TopicsOption,
     all_environments,
+    run_of,
 )
 from topicops.flow.runs.run import EnvironmentRun
 from topicops.model.errors import ExitStatus, UsageError
@@ -71,7 +71,7 @@ def _differs_now(environment: str, topics: Path, only: str | None, output: TextO
     from topicops.model.json_types import json_text
     from topicops.steps.planning.diff import drift_lines, drift_summary
 
-    found = live_drift(unrecorded_run(environment, topics), only=only)
+    found = live_drift(run_of(environment, topics), only=only)
     if only is not None and not found.compared and not found.drift:
         raise UsageError(
             f"--only {only} matches no topic that the files describe or that is live; write *{only}* for a part"

@@ -8,8 +8,7 @@ from typing import Annotated
 import typer
 
 from topicops.cli.output import print_error, print_result
-from topicops.cli.runs import unrecorded_run
-from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, TopicsOption, one_environment
+from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, TopicsOption, unrecorded_run
 
 
 def topics_command(
@@ -50,7 +49,7 @@ def topics_command(
         "unmanaged": unmanaged,
     }
     wanted = [option for option, is_asked in asked.items() if is_asked]
-    listing = read_topics(unrecorded_run(one_environment(environment, topics), topics), wanted)
+    listing = read_topics(unrecorded_run(environment, topics), wanted)
     if output == "json":
         print_result(json_text(listing))
         return

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from topicops.cli.output import print_result
-from topicops.cli.runs import unrecorded_run
-from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, TopicsOption, one_environment
+from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, TopicsOption, unrecorded_run
 from topicops.model.printable import printable
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ def why_command(
     from topicops.features.ask.why.reading import why
     from topicops.model.json_types import json_text
 
-    found = why(unrecorded_run(one_environment(environment, topics), topics), topic)
+    found = why(unrecorded_run(environment, topics), topic)
     print_result(json_text(found) if output == "json" else why_text(found))
 
 

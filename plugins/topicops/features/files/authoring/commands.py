@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from topicops.cli.output import print_error, print_result, progress
-from topicops.cli.runs import unrecorded_run
-from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, TopicsOption, one_environment
+from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, TopicsOption, run_of, unrecorded_run
 from topicops.model.choices import ForgeKind
 from topicops.model.errors import SpecError, SpecFileError, UsageError
 from topicops.model.printable import printable
@@ -221,7 +220,7 @@ def retire_command(
 
     def lifecycle() -> dict[str, Content]:
         not_before = None if earliest is None else earliest.isoformat().replace("+00:00", "Z")
-        ids = {name: topic_id(unrecorded_run(name, topics), topic) for name in sorted(environment or ())}
+        ids = {name: topic_id(run_of(name, topics), topic) for name in sorted(environment or ())}
         return {"state": "absent", "reason": reason, **given({"notBefore": not_before, "topicIds": ids})}
 
     file = retire(topics, topic, lifecycle)
@@ -258,7 +257,7 @@ def import_command(
     from topicops.model.json_types import json_text
 
     found = topic_owners(topics, owners, otherwise=owner)
-    run = unrecorded_run(one_environment(environment, topics), topics)
+    run = unrecorded_run(environment, topics)
     result = import_topics(run, found, domain=checked_domain(domain), only=only)
     print_result(json_text(result) if output == "json" else "\n".join(import_lines(result)))
 

@@ -9,7 +9,7 @@ from topicops.features.ask.doctor.values import Area, KafkaRole
 from topicops.model.cluster.broker_defaults import DefaultOnBrokers, brokers_text, default_of
 from topicops.model.codes import Code
 from topicops.model.release import ABILITIES, OLDEST
-from topicops.model.specs.broker_settings import setting_in_force, topic_defaults
+from topicops.model.specs.broker_settings import PROTOCOL, setting_in_force, topic_defaults
 from topicops.model.specs.topic_config import TOPIC_CONFIGS
 from topicops.steps.before_deletes import ASK_AGAIN, REPAIR, failed_by_broker
 
@@ -25,7 +25,6 @@ NEEDED_TOPIC_OPERATIONS: Mapping[KafkaRole, frozenset[str]] = {
     "applier": frozenset({"DESCRIBE", "ALTER", "ALTER_CONFIGS"}),
     "deleter": frozenset({"DESCRIBE", "DELETE"}),
 }
-PROTOCOL = "inter.broker.protocol.version"
 CLOCK_TOLERANCE_MS = 10_000
 """Tolerance for the clock: on a busy machine, seconds may pass between a time stamp and the write that carries it."""
 FIX_BY_AREA: Mapping[Area, str] = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from topicops.features.ask.doctor.findings import ERROR, NOTICE, WARNING, Finding, found, listed
-from topicops.features.ask.doctor.rules.cluster import PROTOCOL, ConnectionRules, SettingsRules
+from topicops.features.ask.doctor.rules.cluster import ConnectionRules, SettingsRules
 from topicops.features.ask.doctor.rules.metadata import TopicRules
 from topicops.features.ask.doctor.values import GONE_SETTINGS, DoctorFacts
 from topicops.model.codes import Code
@@ -24,6 +24,7 @@ from topicops.model.release import (
     NO_ZOOKEEPER,
     Release,
 )
+from topicops.model.specs.broker_settings import PROTOCOL
 from topicops.model.specs.config_checks import value_problem
 from topicops.model.specs.topic_config import TOPIC_CONFIGS, configs_of
 
