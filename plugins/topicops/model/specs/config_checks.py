@@ -19,7 +19,7 @@ from topicops.model.specs.topic_config import (
     TopicConfig,
     configs_of,
     typed,
-    typed_written,
+    without_unit,
 )
 
 _VALUES_KEPT = 4096
@@ -52,7 +52,7 @@ def later_problem(name: str, text: str, release: Release) -> str:
 
 def check_written(config: TopicConfig, text: str) -> None:
     """Check as ``canonical_written``; raises ``ConfigValueError`` too if brokers of the release refuse the value."""
-    require_taken(config, typed_written(config, text))
+    require_taken(config, typed(config, without_unit(config, text)))
 
 
 def ranges_by_release(config: TopicConfig) -> dict[Release, str]:

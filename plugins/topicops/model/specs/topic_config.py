@@ -99,7 +99,6 @@ class TopicConfig:
     words: str
     """Sentence that editors show."""
     type: ConfigType
-    importance: str
     since: Release
     removed_in: Release | None
     """The first release without it."""
@@ -165,7 +164,6 @@ class _ConfigRow(msgspec.Struct):
     name: str
     words: str
     type: ConfigType
-    importance: str
     since: str
     forms: tuple[_FormRow, ...]
     removed_in: str | None = None
@@ -185,7 +183,6 @@ def _config(row: _ConfigRow) -> TopicConfig:
         name=row.name,
         words=row.words,
         type=row.type,
-        importance=row.importance,
         since=_release(row.since),
         removed_in=_release(row.removed_in) if row.removed_in else None,
         deprecated_since=_release(row.deprecated_since) if row.deprecated_since else None,
@@ -258,11 +255,6 @@ def typed(config: TopicConfig, text: str) -> ConfigValue:
             return text
 
 
-def typed_written(config: TopicConfig, text: str) -> ConfigValue:
-    """Parse as ``typed``, what people write; raises as ``canonical_written``."""
-    return typed(config, _without_unit(config, _java_trim(text)) if config.is_whole_number else text)
-
-
 @lru_cache(_VALUES_KEPT)
 def canonical(name: str, text: str) -> str:
     """Return the one spelling of the value of ``text``: equal exactly when a broker treats two values alike.
@@ -291,9 +283,7 @@ def canonical_written(name: str, text: str) -> str:
         ConfigValueError: as ``parse``.
     """
     config = TOPIC_CONFIGS.get(name)
-    if config is not None and config.is_whole_number:
-        text = _without_unit(config, _java_trim(text))
-    return canonical(name, text)
+    return canonical(name, text if config is None else without_unit(config, text))
 
 
 def canonical_overrides(overrides: Mapping[str, str]) -> dict[str, str]:
@@ -435,8 +425,14 @@ def _canonical_or_raw(name: str, text: str) -> str:
         return text
 
 
-def _without_unit(config: TopicConfig, text: str) -> str:
-    """Return ``text`` as a plain number: ``7d`` becomes ``604800000``. What is no number at all stays as it is."""
+def without_unit(config: TopicConfig, text: str) -> str:
+    """Return a whole number without its unit: ``604800000`` for ``7d``; any other text stays as it is.
+
+    Raises as ``canonical_written``.
+    """
+    if not config.is_whole_number:
+        return text
+    text = _java_trim(text)
     _require_number_length(text)
     if AMBIGUOUS_NUMBER.fullmatch(text):
         raise AmbiguousNumberError("readers of YAML disagree about this number")

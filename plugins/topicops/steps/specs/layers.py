@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cache, cached_property, lru_cache
+from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import msgspec
@@ -178,7 +178,7 @@ class MergedTopic(msgspec.Struct, frozen=True, gc=False):
     def policies(self) -> frozenset[str] | None:
         """The words of ``cleanup.policy``; None where no layer gives it."""
         text = self.config("cleanup.policy")
-        return _policies(text) if text is not None else None
+        return None if text is None else frozenset(text.split(","))
 
 
 class ConfigsPlace(NamedTuple):
@@ -338,19 +338,10 @@ class EnvironmentView:
         return {name: layer_of(overrides.section(name), self.release) for name in overrides.values}
 
 
-@cache
-def _policies(text: str) -> frozenset[str]:
-    return frozenset(text.split(","))
-
-
-def _canonical_or_unreadable(name: str, value: object, release: Release) -> str | Unreadable | None:
-    if isinstance(value, str):
-        return _canonical_text_or_unreadable(name, value, release)
-    return None if value is None else UNREADABLE
-
-
 @lru_cache(maxsize=4096)
-def _canonical_text_or_unreadable(name: str, value: str, release: Release) -> str | Unreadable:
+def _canonical_or_unreadable(name: str, value: object, release: Release) -> str | Unreadable | None:
+    if not isinstance(value, str):
+        return None if value is None else UNREADABLE
     try:
         canonical = canonical_written(name, value)
     except ConfigValueError:

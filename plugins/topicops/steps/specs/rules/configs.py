@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from topicops.model.codes import Code
 from topicops.model.release import CAPPED_MIN_ISR, ONE_MESSAGE_FORMAT, TIERED_STORAGE
+from topicops.model.specs.broker_settings import MESSAGE_FORMAT
 from topicops.model.specs.config_checks import check_written, no_such_config
 from topicops.model.specs.spellings import config_name_of_broker_setting, exact_word, known_unit, plain_number
 from topicops.model.specs.topic_config import (
@@ -30,7 +31,6 @@ from topicops.steps.specs.suggestions import similar_word
 _ONLY_IN_KRAFT = frozenset({"remote.log.copy.disable", "remote.log.delete.on.disable"})
 _LONGEST = 20
 """The digits of the largest number that a config takes."""
-_MESSAGE_FORMAT = "message.format.version"
 
 
 def configs_are_valid(view: EnvironmentView) -> Iterator[Finding]:
@@ -139,7 +139,7 @@ def _release_problem(name: str, view: EnvironmentView) -> str | None:
     if name not in view.topic_configs:
         by_default = "" if "kafkaVersion" in view.environment_spec.section("cluster") else ", by default"
         return f"{no_such_config(name, view.release)}; cluster.kafkaVersion is {view.release}{by_default}"
-    if name == _MESSAGE_FORMAT and view.release >= ONE_MESSAGE_FORMAT:
+    if name == MESSAGE_FORMAT and view.release >= ONE_MESSAGE_FORMAT:
         return f"{name} does nothing since Kafka {ONE_MESSAGE_FORMAT}"
     return None
 
