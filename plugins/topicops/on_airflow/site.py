@@ -24,7 +24,7 @@ from topicops.model.errors import (
     WrongTargetError,
 )
 from topicops.model.printable import printable
-from topicops.model.specs.schedules import cron_of, owner_link_problem, owner_problem, schedule_problem
+from topicops.model.specs.schedules import PROBLEMS, cron_of
 from topicops.model.specs.topic_config import read_duration_ms
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ log = logging.getLogger(__name__)
 MODES = ("plan", "apply")
 BROKEN = "broken"
 """Among the words of a file: the file, or its schedule, cannot be understood."""
-_OWNER_RULES = {"owner": owner_problem, "ownerLink": owner_link_problem}
 FAIL_ON = frozenset(("unhealthy",))
 LAST_RESORT = "every 1h"
 """Schedule of a pipeline whose file has no valid one: so ``validate`` runs, fails, and sends an event."""
@@ -130,14 +129,12 @@ def read_airflow_part(file: Path) -> Mapping[str, str]:
     except SpecFileError as error:
         log.warning("spec.airflow cannot be read, so these DAGs only plan: %s", printable(str(error)))
         return {"mode": "plan", BROKEN: "yes"}
-    written = {name: part[name] for name in ("schedule", "driftSchedule") if name in part}
-    schedules = {name: words for name, words in written.items() if schedule_problem(words) is None}
+    good = {name: words for name, words in part.items() if name in PROBLEMS and PROBLEMS[name](words) is None}
     return {
-        **schedules,
+        **good,
         **({"mode": part["mode"] if part["mode"] in MODES else "plan"} if "mode" in part else {}),
-        **({BROKEN: "yes"} if "schedule" in written and "schedule" not in schedules else {}),
+        **({BROKEN: "yes"} if "schedule" in part and "schedule" not in good else {}),
         **({"failOn": part["failOn"]} if "failOn" in part else {}),
-        **{name: part[name] for name, rule in _OWNER_RULES.items() if name in part and not rule(part[name])},
     }
 
 

@@ -413,15 +413,13 @@ ROWS: Mapping[Rule, Sequence[Row]] = {
             "an exception of no code", "TOP205", "TOP999", policy("exceptions: [{topic: a, code: TOP999, reason: r}]")
         ),
     ],
-    environments.schedules_are_readable: [
+    environments.airflow_takes_schedules_and_owner: [
         of_environment(
             "a schedule that is none",
             "TOP205",
             "every 7m",
             local_airflow("{schedule: every 7m, driftSchedule: '@daily'}"),
-        )
-    ],
-    environments.owner_can_be_shown: [
+        ),
         of_environment(
             "two owners in one name",
             "TOP205",

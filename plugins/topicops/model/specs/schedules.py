@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 AIRFLOW_WORDS = ("@once", "@continuous", "@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
 NONE = "none"
@@ -109,3 +109,12 @@ def owner_problem(written: str) -> str | None:
 def owner_link_problem(written: str) -> str | None:
     """Return what is wrong with a link; None means that Airflow takes it."""
     return None if _LINK.fullmatch(written) else f"{written[:LONGEST]!r} is no link: write https://… or mailto:…"
+
+
+PROBLEMS: Mapping[str, Callable[[str], str | None]] = {
+    "schedule": schedule_problem,
+    "driftSchedule": schedule_problem,
+    "owner": owner_problem,
+    "ownerLink": owner_link_problem,
+}
+"""Functions that say what is wrong with a text, by its field of ``spec.airflow``; None means nothing."""

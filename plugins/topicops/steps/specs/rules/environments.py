@@ -11,7 +11,7 @@ from topicops.model.codes import CODES, Code
 from topicops.model.errors import UsageError
 from topicops.model.release import NEWEST, NO_ZOOKEEPER, OLDEST, USUAL, Release
 from topicops.model.specs.environment import Risk, RowLevel
-from topicops.model.specs.schedules import FORMS, owner_link_problem, owner_problem, schedule_problem
+from topicops.model.specs.schedules import FORMS, PROBLEMS, schedule_problem
 from topicops.steps.specs.conditions import read_condition
 from topicops.steps.specs.fields import Section
 from topicops.steps.specs.findings import Finding
@@ -102,20 +102,13 @@ def addresses_are_given(view: EnvironmentView) -> Iterator[Finding]:
             yield Finding(Code.INCOMPLETE_ENVIRONMENT, cluster.file, span, f"cluster.{name} names no address", remedy)
 
 
-def schedules_are_readable(view: EnvironmentView) -> Iterator[Finding]:
+def airflow_takes_schedules_and_owner(view: EnvironmentView) -> Iterator[Finding]:
     airflow = view.environment_spec.section("airflow")
-    for name in ("schedule", "driftSchedule"):
-        written = airflow.get(name, str)
-        if written is not None and (problem := schedule_problem(written)):
-            yield airflow.finding(Code.OUT_OF_RANGE, name, problem, FORMS)
-
-
-def owner_can_be_shown(view: EnvironmentView) -> Iterator[Finding]:
-    airflow = view.environment_spec.section("airflow")
-    for name, problem_of in (("owner", owner_problem), ("ownerLink", owner_link_problem)):
+    for name, problem_of in PROBLEMS.items():
         written = airflow.get(name, str)
         if written is not None and (problem := problem_of(written)):
-            yield airflow.finding(Code.OUT_OF_RANGE, name, problem)
+            remedy = FORMS if problem_of is schedule_problem else ""
+            yield airflow.finding(Code.OUT_OF_RANGE, name, problem, remedy)
 
 
 def exceptions_are_current(view: EnvironmentView) -> Iterator[Finding]:
