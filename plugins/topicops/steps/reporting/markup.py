@@ -5,7 +5,7 @@ Only these functions make ``Html``; none makes it from foreign text, and none wr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
 
@@ -58,8 +58,8 @@ def table(
 ) -> Html:
     """Return a table that scrolls by itself; a row is its cells, escaped as any text, or a finished ``tr``."""
     header = tag("thead", tag("tr", *(tag("th", title, scope="col") for title in head)))
-    body = tag("tbody", *(row if isinstance(row, Html) else tag("tr", *_cells(row)) for row in rows))
-    return tag("div", tag("table", header, body, cls=cls), cls="scroll")
+    drawn = (row if isinstance(row, Html) else tag("tr", *(tag("td", cell) for cell in row)) for row in rows)
+    return tag("div", tag("table", header, tag("tbody", *drawn), cls=cls), cls="scroll")
 
 
 def section(found: Section, *, most: int) -> Html | None:
@@ -110,10 +110,6 @@ def document(title: str, *content: Html | None, static: str) -> Html:
     )
     body = tag("body", tag("main", *content))
     return Html(f"<!DOCTYPE html>\n{tag('html', head, body, lang='en').text}\n")
-
-
-def _cells(row: Iterable[Html | str | None]) -> Iterator[Html]:
-    return (tag("td", cell) for cell in row)
 
 
 def _escaped(text: str) -> str:

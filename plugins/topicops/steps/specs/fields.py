@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import cache
+from functools import cache, partial
 from typing import TypeVar, assert_never
 
 import msgspec
@@ -213,7 +213,8 @@ def _reader_of(kind: Kind) -> Reader:
         case WordKind():
             return _word_reader(kind.words)
         case IntegerKind():
-            return _integer_reader(kind)
+            highest = _LARGEST_INTEGER if kind.highest is None else kind.highest
+            return partial(read_integer, lowest=kind.lowest or 0, highest=highest)
         case PlainKind.BOOLEAN:
             return _read_boolean
         case PlainKind.TIME:
@@ -315,11 +316,6 @@ def _word_reader(words: Collection[str]) -> Reader:
         return findings.add(Code.OUT_OF_RANGE, node.span, f"{node.text!r} is not one of {', '.join(words)}", remedy)
 
     return read
-
-
-def _integer_reader(kind: IntegerKind) -> Reader:
-    lowest, highest = kind.lowest or 0, _LARGEST_INTEGER if kind.highest is None else kind.highest
-    return lambda node, findings: read_integer(node, findings, lowest=lowest, highest=highest)
 
 
 _LARGEST_INTEGER = 2**31 - 1

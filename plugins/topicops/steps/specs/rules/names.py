@@ -115,15 +115,8 @@ def other_names_differ_by_more_than_case(view: EnvironmentView) -> Iterator[Find
             if earlier != name:
                 note = note_at(other_file, other_span, f"the {what} {earlier}")
                 summary = f"the {what} {name} differs from {earlier} by case, or by how its letters are stored, only"
-                yield Finding(
-                    Code.DIFFERS_BY_CASE,
-                    file,
-                    span,
-                    summary,
-                    "keep one of the two names",
-                    note=note,
-                    warns=what == "domain",
-                )
+                code, remedy, warns = Code.DIFFERS_BY_CASE, "keep one of the two names", what == "domain"
+                yield Finding(code, file, span, summary, remedy, note=note, warns=warns)
 
 
 def _look_alikes(topics: Iterable[TopicSource]) -> Iterator[list[TopicSource]]:

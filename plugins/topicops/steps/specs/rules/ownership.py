@@ -159,13 +159,11 @@ def _entries_here(view: EnvironmentView) -> Sequence[Section]:
 def _unlisted_owner(topic: TopicSource, owner: str, view: EnvironmentView) -> Finding:
     known = [name for entry in view.owner_entries if (name := entry.get("owner", str))]
     if owner in known:
-        return _wrong_owner(
-            topic,
-            f"{owner} may have no topics in {view.environment_name}",
-            "owners.yaml names the environments of each owner; name others in metadata.environments",
-        )
-    hint = meant(owner, known, "owners.yaml names every owner")
-    return _wrong_owner(topic, f"owners.yaml has no owner {owner}", hint)
+        summary = f"{owner} may have no topics in {view.environment_name}"
+        remedy = "owners.yaml names the environments of each owner; name others in metadata.environments"
+    else:
+        summary, remedy = f"owners.yaml has no owner {owner}", meant(owner, known, "owners.yaml names every owner")
+    return _wrong_owner(topic, summary, remedy)
 
 
 def _wrong_owner(topic: TopicSource, summary: str, remedy: str) -> Finding:
