@@ -14,8 +14,6 @@ import msgspec
 T = TypeVar("T")
 FormatVersion = Annotated[str, msgspec.Meta(pattern=r"^1\.[0-9]+$")]
 """Number of the format, of the first major version. Readers refuse another major and ignore fields of a newer minor."""
-Time = Annotated[str, msgspec.Meta(extra_json_schema={"format": "date-time"})]
-"""Time as in RFC 3339."""
 
 _lock = threading.Lock()
 _known: set[object] = set()

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from topicops.edges.home.audit_files import logged_topics
@@ -53,11 +52,6 @@ def beside(run: EnvironmentRun) -> Iterator[None]:
         import_module("topicops.features.quality.edges.validation")
         with spark_session(connections=run.connections, progress=run.progress):
             yield
-
-
-def quality_project(home: Path, environment: str) -> Path:
-    """Return the project of Great Expectations in which the results of an environment are kept."""
-    return home / "great-expectations" / environment
 
 
 def before(run: EnvironmentRun) -> QualityReport:
@@ -203,7 +197,7 @@ def _judge(
     started = time.monotonic()
     with tables.step(f"quality_{suite}", rows=sum(expected.values())):
         judged = judge_rows(rules, to_count, to_name, expected, earlier=earlier, beside=beside)
-    project = quality_project(run.home, run.environment)
+    project = run.home / "great-expectations" / run.environment
     failed = failed_rules(project, f"{run.environment}-{suite}", rules, judged.measures, run=run.name)
     results = results_of(rules, judged, failed)
     found = QualityReport(

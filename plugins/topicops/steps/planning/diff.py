@@ -101,13 +101,9 @@ def check_conserved(delta: Delta, desired_topics: Iterable[str], live_topics: It
     listed = Counter(row.topic for row in delta.topics)
     if odd := sorted(topic for topic, times in listed.items() if times > 1 or topic not in known):
         raise DiffError(f"the comparison lists topics twice, or unknown ones: {', '.join(odd[:5])}")
-    if delta.counts != _recounted(delta):
+    rows = Counter(row.topic_class for row in delta.topics)
+    if delta.counts != {word: delta.counts.get(word, 0) if word in UNTOUCHED else rows[word] for word in TopicClass}:
         raise DiffError("the comparison's rows and its counts disagree; so there is no plan")
-
-
-def _recounted(delta: Delta) -> Mapping[TopicClass, int]:
-    found = Counter(row.topic_class for row in delta.topics)
-    return {word: delta.counts.get(word, 0) if word in UNTOUCHED else found[word] for word in TopicClass}
 
 
 def _by_topic(rows: Iterable[Row], *, name: str) -> dict[str, Row]:

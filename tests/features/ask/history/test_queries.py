@@ -75,8 +75,8 @@ def lines() -> list[HistoryLine]:
 def folder(lines: list[HistoryLine], tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("home")
     write(home, lines)
-    found = export(home, ENVIRONMENTS, str(home / "exported"))
-    assert found.rows["runs"] == 3 * 90 * 4
+    rows, _ = export(home, ENVIRONMENTS, str(home / "exported"))
+    assert rows["runs"] == 3 * 90 * 4
     return home / "exported"
 
 

@@ -68,6 +68,6 @@ def export_command(
     from topicops.model.printable import plural
 
     home = home_folder()
-    found = export(home, environment or recorded_environments(home), to)
-    print_warnings(found.left_out)
-    print_result("\n".join(f"{table}: {plural(rows, 'row')}" for table, rows in found.rows.items()))
+    rows, left_out = export(home, environment or recorded_environments(home), to)
+    print_warnings(left_out)
+    print_result("\n".join(f"{table}: {plural(number, 'row')}" for table, number in rows.items()))

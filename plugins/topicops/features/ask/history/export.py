@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -39,18 +39,10 @@ SCHEMAS = {
 _Row = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Exported:
-    """What was written, and what could not be read."""
-
-    rows: Mapping[str, int]
-    """Number of rows by table."""
-    left_out: Sequence[str]
-    """A sentence about each line of the history that cannot be read."""
-
-
-def export(home: Path, environments: Sequence[str], to: str) -> Exported:
+def export(home: Path, environments: Sequence[str], to: str) -> tuple[Mapping[str, int], Sequence[str]]:
     """Write the tables; each file is replaced whole.
+
+    Returns the number of rows by table, and a sentence about each line of the history that cannot be read.
 
     Raises ``UsageError`` where no environment, or one of these, has a history, and ``ArtifactError`` where ``to``
     cannot be written.
@@ -67,7 +59,7 @@ def export(home: Path, environments: Sequence[str], to: str) -> Exported:
             rows[table] += found
     for name, schema in SCHEMAS.items():
         write_rows(folder, name, schema, rows[name])
-    return Exported(rows={name: len(found) for name, found in rows.items()}, left_out=left_out)
+    return {name: len(found) for name, found in rows.items()}, left_out
 
 
 def _tables_of(environment: str, lines: Sequence[HistoryLine]) -> Mapping[str, Iterable[_Row]]:
