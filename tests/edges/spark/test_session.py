@@ -245,6 +245,13 @@ def test_a_settings_file_that_stops_the_start_is_named_with_the_cause_in_one_sen
     assert Path(said.rpartition(" ")[2]).is_file()
 
 
+def test_a_java_process_that_ends_outside_a_step_is_one_sentence_too() -> None:
+    program = "with spark_session('local[2]') as spark:\n    spark._sc._gateway.proc.kill()\n    spark.range(3).schema"
+    ended = run_alone(f"from topicops.features.spark.edges.session import spark_session\n{program}")
+    said = "TopicopsError: TOPICOPS_SPARK=local[2]: Spark failed: Spark's Java process has ended"
+    assert said in ended.stderr.splitlines()[-1]
+
+
 def test_without_a_fitting_java_one_sentence_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -102,25 +102,26 @@ def spark_session(
     stopped at the end; its Java process is kept for the next session, until this process ends. A start that takes long
     says so to ``progress``.
 
-    Raises ``UsageError`` for a setting, and ``TopicopsError`` where Spark could not be started or reached.
+    Raises ``UsageError`` for a setting, and ``TopicopsError`` where Spark could not be started or reached, or fails.
     """
     place = spark_place(setting, connections)
-    running = _running()
-    if running is not None:
-        yield running
-        return
-    for application in _applications:
-        if application.place == place:
-            yield application.session()
+    with spark_errors(place.named):
+        running = _running()
+        if running is not None:
+            yield running
             return
-    require_effective(place)
-    with without_host_settings():
-        session = _open(place, progress)
-        try:
-            yield session
-        finally:
-            with suppress(*FAILURES):
-                session.stop()
+        for application in _applications:
+            if application.place == place:
+                yield application.session()
+                return
+        require_effective(place)
+        with without_host_settings():
+            session = _open(place, progress)
+            try:
+                yield session
+            finally:
+                with suppress(*FAILURES):
+                    session.stop()
 
 
 @contextmanager
