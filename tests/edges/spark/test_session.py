@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
-from py4j.protocol import Py4JError, Py4JNetworkError
+from py4j.protocol import Py4JError, Py4JJavaError, Py4JNetworkError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -489,7 +489,12 @@ def test_a_secret_that_spark_repeats_is_neither_in_the_error_nor_in_its_cause() 
 
 @pytest.mark.parametrize(
     "lost",
-    [ConnectionRefusedError(111), Py4JNetworkError("no answer"), Py4JError("An error occurred while calling o1.add")],
+    [
+        ConnectionRefusedError(111),
+        Py4JNetworkError("no answer"),
+        Py4JError("An error occurred while calling o1.add"),
+        Py4JJavaError("collect", SimpleNamespace(_target_id="o1")),  # only Java has its text
+    ],
 )
 def test_every_form_of_a_lost_connection_says_that_java_has_ended(
     lost: Exception, monkeypatch: pytest.MonkeyPatch

@@ -45,14 +45,14 @@ def spark_errors(doing: str) -> Iterator[None]:
     try:
         yield
     except FAILURES as error:
-        # py4j says a connection that broke by a Py4JError of any kind; only these two come from a Java that answered.
-        is_lost = not isinstance(error, PySparkException | Py4JJavaError) and has_ended(wait_s=_ENDS_S)
+        # py4j says by an error of any kind that the connection broke, and asks Java for the text of Java's own errors.
+        is_lost = not isinstance(error, PySparkException) and has_ended(wait_s=_ENDS_S)
         log = kept_log()
         reason = _with_log(ENDED if is_lost else reason_of(error), _end_of(log, began))
         where = f"; the driver's log is {log}" if log else ""
         said = f"{doing}: Spark failed: {without_secrets(reason)}{where}; {_what_helps(reason, log)}"
         # Spark's own text may hold a secret: then it must not become the cause, which a log would show.
-        raise TopicopsError(said) from (error if without_secrets(str(error)) == str(error) else None)
+        raise TopicopsError(said) from (None if is_lost or without_secrets(str(error)) != str(error) else error)
 
 
 def reason_of(error: Exception) -> str:
