@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -94,14 +94,14 @@ def partition_counts(live: ClusterSnapshot, owners: Mapping[str, Owner] | None =
     """Return what is counted over all partitions of a snapshot that is in memory, with states."""
     rows = [row for topic in live.topics.values() for row in topic.target_assignment.values()]
     racks = {broker: rack for broker, rack in live.racks.items() if rack is not None}
-    broken = [(row.topic, tuple(_causes(row))) for row in partition_rows(live)]
+    broken = [(row.topic, causes) for row in partition_rows(live) if (causes := tuple(_causes(row)))]
     return PartitionCounts(
         replicas=Counter(broker for row in rows for broker in row),
         preferred=Counter(row[0] for row in rows if row),
         leaders=Counter(_leaders(live)),
         rack_partitions=Counter(rack for row in rows for rack in {racks[broker] for broker in row if broker in racks}),
         unhealthy=Counter(cause for _, causes in broken for cause in causes),
-        unhealthy_by_owner=Counter((owners or {}).get(topic, _NOBODY) for topic, causes in broken if causes),
+        unhealthy_by_owner=Counter((owners or {}).get(topic, _NOBODY) for topic, _ in broken),
     )
 
 
@@ -173,14 +173,17 @@ def _unhealthy(counts: PartitionCounts, racks: Mapping[int, str | None]) -> Iter
 
 def _owners(owned: OwnedTopics, unhealthy: Mapping[Owner, int] | None) -> Iterator[OwnerCounts]:
     """Yield those with topics, by name; topics that no file names come last."""
-    for owner in sorted({of for of, _ in owned}, key=lambda of: (of[0] is None, of[0] or "", of[1] or "")):
-        classes = {name: found for (of, name), found in owned.items() if of == owner and name is not TopicClass.RETIRED}
-        if classes:
-            yield OwnerCounts(
-                owner=owner[0],
-                domain=owner[1],
-                topics=sum(found.topics for found in classes.values()),
-                partitions=sum(found.partitions for found in classes.values()),
-                **{name.value: classes[name].topics if name in classes else 0 for name in DRIFT_CLASSES},
-                unhealthy=None if unhealthy is None else unhealthy.get(owner, 0),
-            )
+    classes: dict[Owner, dict[TopicClass, Owned]] = defaultdict(dict)
+    for (owner, topic_class), found in owned.items():
+        if topic_class is not TopicClass.RETIRED:
+            classes[owner][topic_class] = found
+    for owner in sorted(classes, key=lambda of: (of[0] is None, of[0] or "", of[1] or "")):
+        of_owner = classes[owner]
+        yield OwnerCounts(
+            owner=owner[0],
+            domain=owner[1],
+            topics=sum(found.topics for found in of_owner.values()),
+            partitions=sum(found.partitions for found in of_owner.values()),
+            **{name.value: of_owner[name].topics if name in of_owner else 0 for name in DRIFT_CLASSES},
+            unhealthy=None if unhealthy is None else unhealthy.get(owner, 0),
+        )

@@ -226,6 +226,6 @@ def _spread(live: ClusterSnapshot, replicas: tuple[int, ...]) -> _Spread:
 
 
 def owners_with_drift(facts: Facts) -> list[OwnerCounts]:
-    """Those with the most topics that differ first; topics that no file names are nobody's drift."""
+    """Return the owners of topics that differ from their files, the one with the most such topics first."""
     found = [counts for counts in facts.owners if any(counts.differing)]
     return sorted(found, key=lambda counts: (-sum(counts.differing), counts.owner or "", counts.domain or ""))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from datetime import UTC
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -76,7 +77,7 @@ def _tables_of(environment: str, lines: Sequence[HistoryLine]) -> Mapping[str, I
 
 def _of_run(line: HistoryLine) -> dict[str, Any]:
     same = {name: getattr(line, name) for name in ("environment", "run", "cluster_id")}
-    return same | {"read_at": line.at, "day": line.at.date()}
+    return same | {"read_at": line.at, "day": line.at.astimezone(UTC).date()}
 
 
 def _runs(runs: Sequence[HistoryLine]) -> Iterator[_Row]:

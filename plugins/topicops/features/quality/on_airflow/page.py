@@ -117,9 +117,8 @@ def _card(result: QualityResult, environment: str | None, *, has_past: bool) -> 
     runbook = tag("a", result.runbook, href=result.runbook) if is_link else tag("code", result.runbook)
     what_to_do = tag("p", "What to do: ", runbook) if result.runbook else None
     why = _why(result, environment) if environment and result.rule in _ABOUT_HEALTH else None
-    return tag(
-        "section", title, tag("p", _counts(result, has_past=has_past)), rows, why, what_to_do, cls=f"card {tone}"
-    )
+    counts = tag("p", _counts(result, has_past=has_past))
+    return tag("section", title, counts, rows, why, what_to_do, cls=f"card {tone}")
 
 
 def _why(result: QualityResult, environment: str) -> Html | None:
@@ -151,8 +150,7 @@ def _history(result: QualityResult) -> str:
 def _failing_rows(examples: Sequence[FailingRow], *, has_past: bool) -> Html:
     """Draw a column for each name that any of the rows has, in order of first appearance."""
     names = list(dict.fromkeys(name for example in examples for name in example.row))
-    since = [[_since(example)] if has_past else [] for example in examples]
-    rows = [[*(_value(e.row.get(name)) for name in names), *last] for e, last in zip(examples, since, strict=True)]
+    rows = [[*(_value(e.row.get(name)) for name in names), *([_since(e)] if has_past else [])] for e in examples]
     head = [*(name.replace("_", " ") for name in names), *(["since"] if has_past else [])]
     return table(head, rows, cls="rows")
 

@@ -194,7 +194,5 @@ def counts_of(rows: Sequence[Mapping[str, Any]]) -> PartitionCounts:
         leaders=by_broker("leaders"),
         rack_partitions={row["name"]: row["partitions"] for row in rows if row["counted"] == "rack"},
         unhealthy={(row["name"], row["broker"]): row["partitions"] for row in rows if row["counted"] == "unhealthy"},
-        unhealthy_by_owner={
-            (row["owner"], row["domain"]): row["partitions"] for row in rows if row["counted"] == "owner"
-        },
+        unhealthy_by_owner={(r["owner"], r["domain"]): r["partitions"] for r in rows if r["counted"] == "owner"},
     )
