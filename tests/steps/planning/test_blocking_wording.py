@@ -93,8 +93,8 @@ ONE_REPLICA = live_topic("a", assignment=BY_HAND)
             snapshot(live_topic("a")),
             "TOP401",
             "2 partitions wanted, 3 live; Kafka cannot remove partitions",
-            "set partitions: 3, in the spec or, where it is of other environments too, below overrides in "
-            "topics/environments/local.yaml; or move the data to a new topic",
+            "set partitions: 3, in the spec or, where it is of other environments too, below spec.overrides.local; "
+            "or move the data to a new topic",
             11,
             id="fewer partitions",
         ),

@@ -10,6 +10,7 @@ from fixtures.spec_folder import HEAD, LOCAL, NOW, PROD, owners, topic, validate
 
 ORDERS = topic("orders", "spec: {partitions: 6}\n")
 OVERRIDE = LOCAL + "  overrides: {orders: {partitions: 12}}\n"
+HERE_ONLY = topic("orders", "spec: {partitions: 6, overrides: {local: {partitions: 12}}}\n")
 
 
 def codes(folder: Path, files: dict[str, str], *, local: str = LOCAL) -> list[str]:
@@ -18,10 +19,11 @@ def codes(folder: Path, files: dict[str, str], *, local: str = LOCAL) -> list[st
 
 
 def test_top702_first_what_the_other_half_needs(tmp_path: Path) -> None:
-    """A new topic and its override: the policy cannot come first."""
+    """A new topic and its override: the policy cannot come first, and need not: the topic's own file can hold it."""
     assert codes(tmp_path / "policy-first", {}, local=OVERRIDE) == ["TOP319"]
     assert codes(tmp_path / "topic-first", {"shop/orders.yaml": ORDERS}) == []
     assert codes(tmp_path / "then-policy", {"shop/orders.yaml": ORDERS}, local=OVERRIDE) == []
+    assert codes(tmp_path / "or-at-once", {"shop/orders.yaml": HERE_ONLY}) == []
 
 
 def test_top105_what_topics_share_goes_into_a_profile(tmp_path: Path) -> None:
@@ -41,14 +43,14 @@ def test_top105_what_topics_share_goes_into_a_profile(tmp_path: Path) -> None:
 
 def test_top401_the_number_of_one_environment_stands_in_its_file(tmp_path: Path) -> None:
     live = snapshot(live_topic("orders", 12))
-    for local, is_blocked in ((LOCAL, True), (OVERRIDE, False)):
+    for orders, is_blocked in ((ORDERS, True), (HERE_ONLY, False)):
         folder = tmp_path / str(is_blocked)
         folder.mkdir()
-        environment, desired = validated(folder, {**PROD, "shop/orders.yaml": ORDERS}, local=local).require()
+        environment, desired = validated(folder, {**PROD, "shop/orders.yaml": orders}).require()
         blocked = plan_of(desired, live, environment, now=NOW).blocked
         assert [entry.codes for entry in blocked] == ([("TOP401",)] if is_blocked else [])
         if is_blocked:
-            assert "/environments/local.yaml; or move the data" in blocked[0].way_out
+            assert "below spec.overrides.local; or move the data" in blocked[0].way_out
 
 
 def test_an_owner_is_renamed_in_three_steps_of_which_each_is_good(tmp_path: Path) -> None:

@@ -22,7 +22,11 @@ EXCEPTION = "exceptions: [{topic: a, code: TOP320, reason: r}]"
 EXCEPTIONS = HEAD.format(kind="Exceptions", name="local") + f"  {EXCEPTION}\n"
 RIGHT: Mapping[str, str] = {
     **PROD,
-    "web/a.yaml": topic("a", "spec: {profile: p, configs: {retention.ms: 7d}}\n", metadata=", environments: [local]"),
+    "web/a.yaml": topic(
+        "a",
+        "spec: {profile: p, configs: {retention.ms: 7d}, overrides: {local: {configs: {segment.ms: 2h}}}}\n",
+        metadata=", environments: [local, prod]",
+    ),
     "web/old.yaml": topic("old", f"lifecycle: {{state: absent, reason: r, topicIds: {{local: {ID}}}}}\n"),
     "profiles/p.yaml": HEAD.format(kind="Profile", name="p") + "  configs: {segment.ms: 1h}\n",
     "owners.yaml": OWNERS,
@@ -34,9 +38,11 @@ RIGHT: Mapping[str, str] = {
 FIELDS: Mapping[str, tuple[str, str, str, str]] = {
     "topic metadata.name": ("web/a.yaml", "name: a,", "name: aa,", "TOP117"),
     "topic metadata.owner": ("web/a.yaml", "owner: team-web", "owner: team-wep", "TOP331"),
-    "topic metadata.environments[]": ("web/a.yaml", "[local]", "[locla]", "TOP336"),
+    "topic metadata.environments[]": ("web/a.yaml", "prod]", "prdo]", "TOP336"),
     "topic spec.profile": ("web/a.yaml", "profile: p", "profile: q", "TOP318"),
     "topic spec.configs.*": ("web/a.yaml", "retention.ms", "retention.msec", "TOP305"),
+    "topic spec.overrides.*": ("web/a.yaml", "overrides: {local", "overrides: {locla", "TOP336"),
+    "topic spec.overrides.*.configs.*": ("web/a.yaml", "segment.ms", "segment", "TOP305"),
     "topic lifecycle.topicIds.*": ("web/old.yaml", "{local:", "{locla:", "TOP336"),
     "profile metadata.name": ("profiles/p.yaml", "name: p", "name: pp", "TOP117"),
     "profile spec.configs.*": ("profiles/p.yaml", "segment.ms", "segment.millis", "TOP305"),
@@ -88,7 +94,7 @@ FREE = {
     "environment spec.quality.rules[].title",
     "environment spec.policy.requiredLabels[]", "exceptions spec.exceptions[].reason", "owners spec.owners[].owner",
     "topic lifecycle.reason", "topic metadata.description", "topic metadata.labels.*",
-    "topic metadata.labels.*=", "topic spec.assignment",
+    "topic metadata.labels.*=", "topic spec.assignment", "topic spec.overrides.*.assignment",
 }  # fmt: skip
 """No names of something else."""
 

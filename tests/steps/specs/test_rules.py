@@ -201,6 +201,18 @@ ROWS: Mapping[Rule, Sequence[Row]] = {
             topic("a", "spec: {placement: kafka, assignment: {0: [1]}}\n"),
         ),
         Row("numbers and the assignment", "TOP205", "2", topic("a", "spec: {partitions: 2, assignment: {0: [1]}}\n")),
+        Row(
+            "a number of one environment and the assignment",
+            "TOP205",
+            "2",
+            topic("a", "spec: {assignment: {0: [1]}, overrides: {local: {partitions: 2}}}\n"),
+        ),
+        Row(
+            "a number and an assignment of one environment",
+            "TOP205",
+            "3",
+            topic("a", "spec: {partitions: 2, overrides: {local: {partitions: 3, assignment: {0: [1]}}}}\n"),
+        ),
     ],
     values.numbers_are_given: [
         Row(
@@ -493,6 +505,13 @@ ROWS: Mapping[Rule, Sequence[Row]] = {
     ownership.environments_exist: [
         Row(
             "an environment that has no file", "TOP336", "locla", topic("a", metadata=", environments: [local, locla]")
+        ),
+        Row(
+            "an override of an environment that the topic is not for",
+            "TOP336",
+            "local",
+            {**PROD, "web/a.yaml": topic("a", "spec: {overrides: {local: {}}}\n", metadata=", environments: [prod]")},
+            file="web/a.yaml",
         ),
         Row(
             "the id of a topic in an environment that has no file",

@@ -45,6 +45,35 @@ def test_later_layers_win_and_only_configs_merge_by_key(tmp_path: Path) -> None:
     assert Path(clicks.location_of("replicationFactor").file).name == "web.clicks.yaml"
 
 
+def test_a_topics_own_override_of_an_environment_lies_between_the_topic_and_the_environment(tmp_path: Path) -> None:
+    local = LOCAL + "  overrides:\n    orders: {configs: {compression.type: zstd}}\n"
+    spec = (
+        "spec:\n  partitions: 6\n  configs: {retention.ms: 7d, segment.ms: 1h}\n  overrides:\n"
+        "    local: {partitions: 12, configs: {retention.ms: 30d, compression.type: gzip, segment.ms: null}}\n"
+        "    prod: {replicationFactor: 2}\n"
+    )
+
+    answer = desired(validated(tmp_path, {"web/orders.yaml": topic("orders", spec), **PROD}, local=local))
+
+    orders = answer.topics["orders"]
+    assert (orders.partitions, orders.replication_factor) == (12, 3)
+    assert orders.configs == {"compression.type": "zstd", "retention.ms": "2592000000", "segment.ms": None}
+    places = {name: (Path(at.file).name, at.line) for name, at in orders.locations.items()}
+    assert places["partitions"] == places["configs.retention.ms"] == ("orders.yaml", 8)
+    assert places["configs.compression.type"][0] == "local.yaml"
+    assert "overrides" not in places
+
+
+def test_an_assignment_of_one_environment_gives_its_partitions_and_replicas(tmp_path: Path) -> None:
+    spec = 'spec:\n  partitions: 6\n  overrides: {local: {assignment: "1:2,2:1"}}\n'
+
+    labels = desired(validated(tmp_path, {"web/labels.yaml": topic("labels", spec)})).topics["labels"]
+
+    assert (labels.partitions, labels.replication_factor) == (2, 2)
+    assert labels.assignment == {0: (1, 2), 1: (2, 1)}
+    assert labels.location_of("assignment").line == 6
+
+
 def test_a_topic_of_another_environment_is_left_out_and_so_are_a_tombstone_and_a_pause(tmp_path: Path) -> None:
     elsewhere = ", environments: [prod]"
     pause = "spec: {}\nlifecycle: {state: paused, reason: r, until: 2031-01-01T00:00:00Z}\n"
@@ -176,6 +205,12 @@ def test_an_exception_names_a_code_that_exists(code: str, tmp_path: Path) -> Non
             LOCAL.replace("partitionsPerTopic: 24", "partitionsPerTopic: lots"),
             ["TOP203"],
             id="a limit limits nothing",
+        ),
+        pytest.param(
+            {"web/a.yaml": topic("a", "spec: {overrides: {local: 12}}\n")},
+            LOCAL.replace("replicationFactor: 3", ""),
+            ["TOP203"],
+            id="an override gives what it may give",
         ),
         pytest.param(
             {"web/a.yaml": "{\n"},

@@ -66,6 +66,13 @@ class WrittenLifecycle(Written):
     only."""
 
 
+class TopicOverride(SharedSpec):
+    """What one environment has in another way than the rest of the topic's file."""
+
+    assignment: WrittenAssignment | None = None
+    """Replicas chosen by hand, for this environment's brokers."""
+
+
 class TopicSpec(SharedSpec):
     profile: str | None = None
     """Name of a file in `profiles/`; this file's own values win over its values."""
@@ -78,6 +85,9 @@ class TopicSpec(SharedSpec):
     """Whether replicas are spread over racks."""
     assignment: WrittenAssignment | None = None
     """Replicas chosen by hand, the preferred leader first: `{0: [1, 2, 3]}` or `1:2:3,2:3:1`."""
+    overrides: Mapping[str, TopicOverride] = Field(default_factory=dict)
+    """Values of single environments (TOP336), which win over those above: `{prod: {partitions: 12}}`. Only the
+    environment file's own `overrides` win over these."""
 
 
 class ExceptionsSpec(Written):

@@ -259,7 +259,7 @@ def _fewer_partitions(situation: Situation) -> Finding | None:
     reason = f"{desired.partitions} partitions wanted, {topic.partitions} live; Kafka cannot remove partitions"
     way_out = (
         f"set partitions: {topic.partitions}, in the spec or, where it is of other environments too, below "
-        f"overrides in {situation.environment.file}; or move the data to a new topic"
+        f"spec.overrides.{situation.environment.name}; or move the data to a new topic"
     )
     return Finding(Code.FEWER_PARTITIONS, reason, way_out, "partitions")
 

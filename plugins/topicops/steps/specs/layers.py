@@ -1,4 +1,6 @@
-"""The files of one environment laid over each other: defaults, profile, topic, override; later wins.
+"""The files of one environment laid over each other; later wins.
+
+The layers: defaults, profile, topic, the topic's override for this environment, the environment's override.
 
 Only configs merge by key. Each value keeps the place where it was written, so that a rule can point there.
 """
@@ -10,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property, lru_cache
+from itertools import chain
 from typing import NamedTuple
 
 import msgspec
@@ -48,7 +51,17 @@ class ReadFile:
 class TopicSource(ReadFile):
     """A topic's own file."""
 
-    __slots__ = ("_layers", "environments", "keyed", "label", "lifecycle", "profile", "shall_exist", "state")
+    __slots__ = (
+        "_layers",
+        "environments",
+        "keyed",
+        "label",
+        "lifecycle",
+        "overrides",
+        "profile",
+        "shall_exist",
+        "state",
+    )
 
     def __init__(self, document: Document, body: Section) -> None:
         super().__init__(document, body)
@@ -63,10 +76,12 @@ class TopicSource(ReadFile):
         self.shall_exist = self.state != "absent" and not body.is_unreadable("lifecycle") and has_spec
         self.profile = self.spec.get("profile", str)
         self.keyed = self.spec.get_or("keyed", TOPIC_DEFAULTS.keyed)
+        self.overrides = self.spec.section("overrides")
+        """By environment, what it has in another way."""
         self._layers: dict[Release, Layer] = {}
 
     def layer(self, release: Release) -> Layer:
-        """Return what the topic itself gives, the same in all environments of one release."""
+        """Return what the topic gives to all environments of one release."""
         found = self._layers.get(release)
         if found is None:
             found = self._layers[release] = layer_of(self.spec, release)
@@ -305,17 +320,30 @@ class EnvironmentView:
     @cached_property
     def _environment_configs(self) -> PlacesByConfig:
         defaults, overrides = self.environment_spec.section("defaults"), self.environment_spec.section("overrides")
-        sections = [defaults, *(overrides.section(name) for name in overrides.values)]
-        return places_by_config(ConfigsPlace(section.section("configs"), None) for section in sections)
+        shared = (
+            ConfigsPlace(s.section("configs"), None) for s in (defaults, *map(overrides.section, overrides.values))
+        )
+        own = (ConfigsPlace(s.section("configs"), topic) for topic in self.here if (s := self.override_of(topic)))
+        return places_by_config(chain(shared, own))
+
+    def override_of(self, topic: TopicSource) -> Section | None:
+        """Return what the topic's own file gives to this environment alone."""
+        return topic.overrides.get(self.environment_name or "", Section)
 
     def _merge(self, topic: TopicSource) -> MergedTopic:
         lower, upper = self._lower.get(topic.profile), self._upper.get(topic.label)
         is_known = lower is not None and (topic.profile is not None or "profile" not in topic.spec.values)
         merged = (lower or self._lower[None]).under(topic.layer(self.release))
+        own = self.override_of(topic)
+        if own is not None:
+            merged = merged.under(layer_of(own, self.release))
+        is_known &= not (
+            topic.spec.is_unreadable("overrides") or topic.overrides.is_unreadable(self.environment_name or "")
+        )
         if upper is not None:
             merged = merged.under(upper)
         assignment, settings = None, merged.settings
-        if (written := topic.spec.values.get("assignment")) is not None:
+        if (written := assignment_in(topic, own)) is not None:
             assignment, sizes = _assigned(written, topic.file)
             settings = {**settings, **sizes}
         return MergedTopic(topic, settings, merged.configs, assignment, is_known and merged.complete)
@@ -347,6 +375,12 @@ def _canonical_or_unreadable(name: str, value: object, release: Release) -> str 
     except ConfigValueError:
         return UNREADABLE
     return UNREADABLE if value_problem(name, canonical, release) else canonical
+
+
+def assignment_in(topic: TopicSource, override: Section | None) -> Value | None:
+    """Return the assignment where ``override`` is the topic's own for an environment."""
+    own = override.values.get("assignment") if override is not None else None
+    return own or topic.spec.values.get("assignment")
 
 
 def _assigned(written: Value, file: str) -> tuple[Assignment | None, dict[str, Setting]]:

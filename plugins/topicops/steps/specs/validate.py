@@ -429,10 +429,11 @@ def _topic(source: TopicSource, merged: MergedTopic | None, environment: str) ->
 
 
 def _topic_locations(source: TopicSource, merged: MergedTopic | None) -> dict[str, Location]:
-    places = {name: source.spec.location(name) for name in source.spec.values if name != "configs"}
+    places = {name: source.spec.location(name) for name in source.spec.values if name not in ("configs", "overrides")}
     places |= {f"lifecycle.{name}": source.lifecycle.location(name) for name in source.lifecycle.values}
     if merged is not None:
         places |= {name: setting.location for name, setting in merged.settings.items()}
+        places |= {"assignment": places["partitions"]} if merged.assignment else {}
         places |= {f"configs.{name}": setting.location for name, setting in merged.configs.items()}
     return places
 

@@ -121,13 +121,15 @@ def _below(section: Section, prefix: str = "") -> Iterator[Explained]:
 def _settings(topic: MergedTopic, view: EnvironmentView) -> Iterator[Explained]:
     layers = _layers(topic, view)
     spec = topic.source.spec
-    for name in ("profile", "assignment"):
-        if name in spec:
-            yield _explained(name, [_given("topic", spec, name)])
+    if "profile" in spec:
+        yield _explained("profile", [_given("topic", spec, "profile")])
+    assigned = [_given(label, layer, "assignment") for label, layer in layers if "assignment" in layer]
+    if assigned:
+        yield _explained("assignment", assigned)
     for name in ("partitions", "replicationFactor"):
         given = [_given(label, layer, name) for label, layer in layers if name in layer]
-        if "assignment" in spec:
-            given.append(replace(_given("assignment", spec, "assignment"), written=str(topic.number(name))))
+        if assigned:
+            given.append(replace(assigned[-1], layer="assignment", written=str(topic.number(name))))
         yield _explained(name, given)
     built_in = {info.alias or name: _written(info.default) for name, info in TopicSpec.model_fields.items()}
     for name in ("keyed", "placement", "rackAware"):  # no layer below the topic gives these
@@ -157,6 +159,7 @@ def _layers(topic: MergedTopic, view: EnvironmentView) -> list[tuple[str, Sectio
         ("environment defaults", environment.section("defaults")),
         (f"profile {name}", profile.spec if profile else Section(topic.source.file)),
         ("topic", spec),
+        ("topic override", view.override_of(topic.source) or Section(topic.source.file)),
         ("environment override", environment.section("overrides").section(topic.label)),
     ]
 

@@ -202,10 +202,16 @@ def environments_exist(view: EnvironmentView) -> Iterator[Finding]:
         return  # the folder has none at all
     for topic in view.topics:
         yield from _unknown_environments(topic.metadata, view)
-        ids = topic.lifecycle.section("topicIds")
-        for name, value in ids.values.items():
-            if name not in view.environment_names:
-                yield _unknown_environment(name, ids.file, value.key, view)
+        for named in (topic.lifecycle.section("topicIds"), topic.overrides):
+            for name, value in named.values.items():
+                if name not in view.environment_names:
+                    yield _unknown_environment(name, named.file, value.key, view)
+                elif named is topic.overrides and not topic.is_for(name):
+                    summary, remedy = (
+                        f"the topic is not for {name}",
+                        "add it to metadata.environments, or take this out",
+                    )
+                    yield Finding(Code.UNKNOWN_ENVIRONMENT, named.file, value.key, summary, remedy)
     for entry in view.owner_entries:
         yield from _unknown_environments(entry, view)
 

@@ -6,12 +6,11 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 from topicops.model.codes import Code
-from topicops.model.specs.diagnostics import Note
 from topicops.model.specs.document import Node
 from topicops.model.specs.environment import Limits, Policy
-from topicops.steps.specs.fields import Section, read_assignment
+from topicops.steps.specs.fields import Section, Value, read_assignment
 from topicops.steps.specs.findings import Finding, note_at
-from topicops.steps.specs.layers import NUMBERS, EnvironmentView, Setting, TopicSource
+from topicops.steps.specs.layers import NUMBERS, EnvironmentView, Setting, TopicSource, assignment_in
 
 
 def numbers_are_given(view: EnvironmentView) -> Iterator[Finding]:
@@ -64,25 +63,31 @@ def _limit(view: EnvironmentView, block: str, name: str, default: int) -> tuple[
 
 def assignments_are_sound(view: EnvironmentView) -> Iterator[Finding]:
     for topic in view.topics:
-        found = topic.spec.values.get("assignment")
-        if found is None or not isinstance(found.value, Node):
-            continue
-        assignment, findings = read_assignment(found.value, topic.file)
-        yield from findings
-        note = note_at(topic.file, found.key, "the assignment")
-        if "placement" in topic.spec:
+        written = topic.spec.values.get("assignment")
+        if written is not None and "placement" in topic.spec:
             summary, remedy = "there is an assignment already", "keep one of the two"
+            note = note_at(topic.file, written.key, "the assignment")
             yield topic.spec.finding(Code.OUT_OF_RANGE, "placement", summary, remedy, note=note)
-        if assignment:
-            yield from _disagreements(topic, "partitions", len(assignment), note)
-            yield from _disagreements(topic, "replicationFactor", len(assignment[0]), note)
+        yield from _assignment_problems(topic.spec, written)
+        for name in topic.overrides.values:
+            override = topic.overrides.section(name)
+            yield from _assignment_problems(override, assignment_in(topic, override))
 
 
-def _disagreements(topic: TopicSource, name: str, assigned: int, note: Note) -> Iterator[Finding]:
-    written = topic.spec.get(name, int)
-    if written is not None and written != assigned:
-        summary = f"{name} {written}, and the assignment has {assigned}"
-        yield topic.spec.finding(Code.OUT_OF_RANGE, name, summary, "leave it out, or correct one", note=note)
+def _assignment_problems(spec: Section, written: Value | None) -> Iterator[Finding]:
+    """Judge the numbers in ``spec`` by the assignment that counts there, and an assignment of its own."""
+    if written is None or not isinstance(written.value, Node):
+        return
+    assignment, findings = read_assignment(written.value, spec.file)
+    if "assignment" in spec:
+        yield from findings
+    sizes = zip(NUMBERS, (len(assignment), len(assignment[0])), strict=True) if assignment else ()
+    for name, assigned in sizes:
+        number = spec.get(name, int)
+        if number is not None and number != assigned:
+            summary, remedy = f"{name} {number}, and the assignment has {assigned}", "leave it out, or correct one"
+            note = note_at(spec.file, written.key, "the assignment")
+            yield spec.finding(Code.OUT_OF_RANGE, name, summary, remedy, note=note)
 
 
 _WARNED_BEFORE = timedelta(days=7)
