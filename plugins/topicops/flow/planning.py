@@ -221,7 +221,7 @@ def plan_changes(
     change_set = plan_step(desired, live, delta, environment, now=at, activity=activity, warnings=warnings)
     if only is not None:
         change_set = keep_only(change_set, live, desired.topics, only)
-    change_set = _with_notes_of_lost_files(files.topics, change_set, live)
+    change_set = _with_notes_of_lost_files(files.topics, change_set, live, desired.prefix)
     if change_set.changes and live.has_states and live.partitions <= MOST_REHEARSED:
         change_set = replace(change_set, rack_losses=planned_losses(live, change_set.changes))
     keep_changes(run, change_set)
@@ -231,7 +231,7 @@ def plan_changes(
     return snapshot, change_set
 
 
-def _with_notes_of_lost_files(topics: Path, change_set: ChangeSet, live: ClusterSnapshot) -> ChangeSet:
+def _with_notes_of_lost_files(topics: Path, change_set: ChangeSet, live: ClusterSnapshot, prefix: str) -> ChangeSet:
     """Note on a created topic with a renamed file that this is no rename: the old topic stays, without a file."""
     from topicops.edges.specs.git import name_in_repository, removed_files
     from topicops.steps.planning.planned_changes import with_notes_of_lost_files
@@ -241,7 +241,8 @@ def _with_notes_of_lost_files(topics: Path, change_set: ChangeSet, live: Cluster
         return change_set
     root = name_in_repository(topics)
     files = (PurePosixPath(name) for name in sorted(removed_files(topics)))
-    lost = {file.stem: f"{root}{file.parent}" for file in files if file.stem in unmanaged}
+    named = ((f"{prefix}{file.stem}", file) for file in files)
+    lost = {name: f"{root}{file.parent}" for name, file in named if name in unmanaged}
     if not lost:
         return change_set
     hold(live.topics, lost)

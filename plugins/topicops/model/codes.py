@@ -211,6 +211,10 @@ class Code(StrEnum):
         "The policy lets the author of a change approve it.",
         "Write approvals: [question] and authorApproves: notice, or leave both out.",
         "`authorApproves: destructive`: who starts a run deletes a topic with it, and nobody else has looked.")
+    SHARED_NAMES = ("TOP339", "two environments share names of topics",
+        "Two environments of one cluster have prefixes of which one begins with the other.",
+        "Choose other prefixes; an environment without one looks at all topics.",
+        "`prefix: dev.` beside `prefix: dev.eu.`.")
     FEWER_PARTITIONS = ("TOP401", "fewer partitions than live", "Kafka cannot take partitions away.",
         "Write the live number, or move to a new topic.", "12 partitions live, `partitions: 6` in the file.")
     REPLICATION_FACTOR = ("TOP402", "replication factor differs from live", "Only a reassignment changes it.",

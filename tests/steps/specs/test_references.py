@@ -94,6 +94,7 @@ FREE = {
     "environment spec.quality.rules[].title",
     "environment spec.policy.requiredLabels[]", "exceptions spec.exceptions[].reason", "owners spec.owners[].owner",
     "topic lifecycle.reason", "topic metadata.description", "topic metadata.labels.*",
+    "environment spec.cluster.topics.prefix",
     "topic metadata.labels.*=", "topic spec.assignment", "topic spec.overrides.*.assignment",
 }  # fmt: skip
 """No names of something else."""

@@ -69,6 +69,9 @@ def own_rules(*ids: str, holds: str = "owner <> ''") -> str:
     return f"{LOCAL}  quality: {{rules: [{', '.join(rules)}]}}\n"
 
 
+PREFIXED = LOCAL.replace("sandbox,", "sandbox, topics: {prefix: dev.},")
+
+
 ROWS: Mapping[Rule, Sequence[Row]] = {
     names.names_are_legal: [
         Row("an odd character", "TOP207", '"a b"', named("a b")),
@@ -338,6 +341,34 @@ ROWS: Mapping[Rule, Sequence[Row]] = {
             "TOP201",
             "topicIds",
             topic("a", "spec: {}\nlifecycle: {state: paused, reason: r, until: 2031-01-01T00:00:00Z, topicIds: {}}\n"),
+        ),
+    ],
+    names.names_fit_behind_the_prefix: [
+        Row(
+            "too long behind the prefix",
+            "TOP208",
+            "a" * 247,
+            {f"web/{'a' * 247}.yaml": topic("a" * 247)},
+            file=f"web/{'a' * 247}.yaml",
+            local=PREFIXED,
+        )
+    ],
+    environments.environments_of_one_cluster_share_no_names: [
+        Row(
+            "a prefix that begins with the other",
+            "TOP339",
+            "dev.",
+            {"environments/eu.yaml": PREFIXED.replace("name: local", "name: eu").replace("dev.", "dev.eu.")},
+            file="environments/local.yaml",
+            local=PREFIXED,
+        ),
+        Row(
+            "a prefix beside an environment that looks at all topics",
+            "TOP339",
+            "dev.",
+            {"environments/all.yaml": LOCAL.replace("name: local", "name: all")},
+            file="environments/local.yaml",
+            local=PREFIXED,
         ),
     ],
     ownership.profiles_exist: [Row("no such profile", "TOP318", "p", topic("a", "spec: {profile: p}\n"))],

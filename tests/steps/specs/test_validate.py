@@ -98,6 +98,21 @@ def test_an_assignment_gives_partitions_and_replicas_whatever_the_layers_say(tmp
     assert labels.assignment == {0: (1, 2), 1: (2, 1)}
 
 
+def test_the_prefix_of_an_environment_comes_before_each_name_of_a_file(tmp_path: Path) -> None:
+    local = LOCAL.replace("sandbox,", "sandbox, topics: {prefix: dev.},") + "  overrides: {orders: {partitions: 9}}\n"
+    files = {"shop/orders.yaml": topic("orders"), "shop/bills.yaml": topic("bills", "spec: {partitions: x}\n")}
+
+    write(tmp_path, files, local=local)
+    answer = validate(read_tree(tmp_path), environment="local", now=NOW, needs="dev.orders".__eq__)
+
+    assert {name: found.partitions for name, found in desired(answer).topics.items()} == {"dev.orders": 9}
+    assert (desired(answer).left_out, desired(answer).prefix) == ({"dev.bills"}, "dev.")
+    assert validate(read_tree(tmp_path), environment="local", now=NOW, needs="dev.bills".__eq__).has_errors
+    environment, _ = answer.require()
+    assert environment.protecting_pattern("test.orders") == "not dev.*"
+    assert environment.protecting_pattern("dev.orders") is None
+
+
 # ---- lifecycles ----
 
 

@@ -131,7 +131,8 @@ def _own(branches: Branches, before: Desired | None, after: Desired | None) -> t
     if before is None or after is None:
         return None if branches.topic_files else ()
     # A file with errors is left out, so its topic may look as if nothing had changed.
-    broken = {Path(file).stem for file in branches.changed} & (after.left_out - before.left_out)
+    changed = {f"{after.prefix}{Path(file).stem}" for file in branches.changed}
+    broken = changed & (after.left_out - before.left_out)
     return tuple(sorted({*changed_topics(before, after), *broken}))
 
 

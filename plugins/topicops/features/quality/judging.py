@@ -110,6 +110,7 @@ def _after(run: EnvironmentRun) -> QualityReport:
     known = Afterwards(
         managed=run.read_desired().topics.keys(),
         unmanaged_percent=environment.spec.limits.unmanaged_percent,
+        prefix=environment.prefix,
         deleted={o.topic for o in read_outcomes(run, DELETES) if o.status is OutcomeStatus.DONE},
         known_identities=known_before,
         own_topic_identities=logged_topics(audit_folder(run.home), run.environment, new, "create"),

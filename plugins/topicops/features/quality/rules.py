@@ -282,6 +282,8 @@ class Afterwards:
     managed: Collection[str]
     """Topics that a spec names."""
     unmanaged_percent: int = 100
+    prefix: str = ""
+    """Topics with other names belong to other environments."""
     deleted: Collection[str] = ()
     """Topics whose deletion this run has verified."""
     known_identities: Mapping[str, str] | None = None
@@ -305,7 +307,7 @@ def topics_at_least(topics_last_good: int, shrink_percent: int) -> int:
 
 
 def cluster_row(live: ClusterSnapshot, afterwards: Afterwards) -> ClusterRow:
-    unmanaged = sum(name not in afterwards.managed for name in live.topics)
+    unmanaged = sum(name not in afterwards.managed and name.startswith(afterwards.prefix) for name in live.topics)
     return ClusterRow(len(live.topics), unmanaged, afterwards.unmanaged_percent)
 
 

@@ -10,6 +10,14 @@ from topicops.model.specs.spellings import human_unit
 from topicops.model.specs.topic_config import SMALLEST_UNITS, TOPIC_CONFIGS, UNITS
 
 Scalar = str | int | float | bool | None
+
+
+class Written(str):
+    """A plain text that stays as it was written: ``6``, ``7d``, ``true``."""
+
+    __slots__ = ()
+
+
 Content = Scalar | tuple["Content", ...] | Mapping[str, "Content"]
 """Content of a field; a ``str`` is written so that it is read back as text."""
 
@@ -87,7 +95,7 @@ def _inline(content: Content, *, inside: bool = False) -> str:
             return "null"
         case bool():
             return str(content).lower()
-        case int() | float():
+        case int() | float() | Written():
             return str(content)
         case str():
             return scalar(content, inside=inside)

@@ -79,6 +79,8 @@ class Desired:
     """SHA-256 of the topics' values; the order of files and keys does not matter."""
     left_out: frozenset[str] = frozenset()
     """Names of topics whose files have errors, where these do not stop the command."""
+    prefix: str = ""
+    """What the names have before those of the files: ``cluster.topics.prefix``."""
 
     @property
     def has_files(self) -> bool:

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 from pydantic.alias_generators import to_camel
 
 from topicops.model.choices import Lease, Source
@@ -77,6 +77,12 @@ class KafkaEndpoint(Written):
     with a login (`sasl.*`) must name its servers itself."""
 
 
+class TopicNames(Written):
+    prefix: Annotated[str, StringConstraints(pattern=r"[A-Za-z0-9._-]{0,100}")] = ""
+    """What the cluster puts before each name of a file: with `dev.` the file `orders.yaml` is the topic `dev.orders`
+    here. Topics with other names are left alone; two environments of one cluster must not share a name (TOP339)."""
+
+
 class Cluster(Written):
     id: str | None = None
     """Id in the znode `/cluster/id`, or as the brokers tell it. Only a sandbox may leave it out (TOP325); then any
@@ -99,6 +105,8 @@ class Cluster(Written):
     needs `file` or `none` (TOP325)."""
     min_live_brokers: int = Field(default=1, ge=1)
     """With fewer live brokers, creates, expansions and deletes are skipped."""
+    topics: TopicNames = TopicNames()
+    """How the topics of the files are called here."""
 
     @property
     def release(self) -> Release:
@@ -358,6 +366,16 @@ class Environment:
     def protected_topics(self) -> tuple[str, ...]:
         return (*BUILT_IN_PROTECTED_TOPICS, *self.spec.policy.protected_topics)
 
+    @property
+    def prefix(self) -> str:
+        """What comes before a file's name to make the topic's; empty in most environments."""
+        return self.spec.cluster.topics.prefix
+
     def protecting_pattern(self, topic: str) -> str | None:
-        """Return the first pattern that protects this topic from changes; None means that it is not protected."""
+        """Return the first pattern that protects this topic from changes; None means that it is not protected.
+
+        Topics of other environments are protected too: ``not dev.*``.
+        """
+        if not topic.startswith(self.prefix):
+            return f"not {self.prefix}*"
         return next((pattern for pattern in self.protected_topics if fnmatchcase(topic, pattern)), None)

@@ -89,12 +89,18 @@ def plan(
         changes=changes,
         blocked=tuple(_blocked(decision, load) for decision in blocked),
         drift=tuple(entry for decision in decisions for entry in _drift(decision.situation)),
-        unmanaged=tuple(sorted(row.topic for row in delta.topics if row.topic_class is TopicClass.UNMANAGED)),
+        unmanaged=tuple(sorted(_unmanaged(delta, environment))),
         paused=tuple(_paused(desired, delta, now=now)),
         activity={topic: _in_order(activity[topic]) for topic in deleted if topic in activity},
         load=load_table(live, changes, before=load),
         warnings=tuple(warnings),
     )
+
+
+def _unmanaged(delta: Delta, environment: Environment) -> Iterator[str]:
+    for row in delta.topics:
+        if row.topic_class is TopicClass.UNMANAGED and row.topic.startswith(environment.prefix):
+            yield row.topic
 
 
 def topics_with_rising_min_isr(

@@ -260,7 +260,7 @@ class EnvironmentView:
         """Topics of this environment that shall exist; none where the environment cannot be read."""
         if self.environment_unreadable:
             return ()
-        return tuple(self._merge(topic) for topic in self.here if topic.shall_exist)
+        return tuple(self.merge(topic) for topic in self.here if topic.shall_exist)
 
     @cached_property
     def complete(self) -> tuple[MergedTopic, ...]:
@@ -307,6 +307,11 @@ class EnvironmentView:
         source = cluster.get_or("source", CLUSTER_DEFAULTS.source)
         return source == "zookeeper" and not cluster.is_unreadable("source")
 
+    @cached_property
+    def prefix(self) -> str:
+        """What this environment puts before the names of the files."""
+        return self.environment_spec.section("cluster").section("topics").get("prefix", str) or ""
+
     @property
     def protected_patterns(self) -> tuple[str, ...]:
         return (*BUILT_IN_PROTECTED_TOPICS, *self.environment_spec.section("policy").texts("protectedTopics"))
@@ -330,7 +335,8 @@ class EnvironmentView:
         """Return what the topic's own file gives to this environment alone."""
         return topic.overrides.get(self.environment_name or "", Section)
 
-    def _merge(self, topic: TopicSource) -> MergedTopic:
+    def merge(self, topic: TopicSource) -> MergedTopic:
+        """Return the topic as this environment has it, or would have it."""
         lower, upper = self._lower.get(topic.profile), self._upper.get(topic.label)
         is_known = lower is not None and (topic.profile is not None or "profile" not in topic.spec.values)
         merged = (lower or self._lower[None]).under(topic.layer(self.release))

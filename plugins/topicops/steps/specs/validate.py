@@ -182,7 +182,8 @@ def _judged(read: _ReadTree, environment: str | None, needs: Needs | None) -> Va
     judged = list(_of_others_warn(problems, environment))
     left_out = NOTHING_LEFT_OUT
     if needs is not None and environment is not None:
-        judged, left_out = sort_problems(judged, tree, views[0], needs)
+        prefix = views[0].prefix
+        judged, left_out = sort_problems(judged, tree, views[0], lambda name: needs(prefix + name))
     ordered = _once(problem.diagnostic for problem in judged)
     found = Validated(diagnostics=ordered, files=tree.files, left_out=left_out)
     if environment is None or found.has_errors:
@@ -392,22 +393,24 @@ def _desired(
 ) -> Desired:
     merged = {topic.source.file: topic for topic in view.merged}
     here = [topic for topic in view.here if topic.label not in left_out.topics]
-    topics = sorted((_topic(t, merged.get(t.file), environment) for t in here), key=lambda topic: topic.name)
+    found = (_topic(t, merged.get(t.file), environment, view.prefix) for t in here)
+    topics = sorted(found, key=lambda topic: topic.name)
     return Desired(
         environment=environment,
         topics={topic.name: topic for topic in topics},
         files=files,
         warnings=tuple(d for d in diagnostics if d.severity is Severity.WARNING),
         digest=sha256_of([_digested(topic) for topic in topics]),
-        left_out=left_out.topics,
+        left_out=frozenset(view.prefix + name for name in left_out.topics),
+        prefix=view.prefix,
     )
 
 
-def _topic(source: TopicSource, merged: MergedTopic | None, environment: str) -> DesiredTopic:
+def _topic(source: TopicSource, merged: MergedTopic | None, environment: str, prefix: str) -> DesiredTopic:
     """Return one topic; ``merged`` is None for a tombstone."""
     lifecycle, spec, metadata = source.lifecycle, source.spec, source.metadata
     return DesiredTopic(
-        name=source.label,
+        name=prefix + source.label,
         owner=metadata.get("owner", str) or "",
         location=metadata.location("name"),
         description=metadata.get("description", str) or "",

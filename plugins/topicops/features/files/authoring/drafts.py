@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass
 from fnmatch import fnmatchcase
 from typing import NamedTuple
 
+from topicops.edges.specs.open_files import regular_text
 from topicops.features.files.authoring.importable import (
     CodedReason,
     ImportInputs,
@@ -20,11 +21,22 @@ from topicops.features.files.authoring.importable import (
     inexpressible_overrides,
     reason_to_leave_out,
 )
-from topicops.features.files.authoring.profiles import Choice, Layers, Values, content_of, layers_of, new_profiles
+from topicops.features.files.authoring.profiles import (
+    NUMBERS,
+    Choice,
+    Layers,
+    Values,
+    above,
+    content_of,
+    layers_of,
+    new_profiles,
+    values_of,
+)
 from topicops.features.files.authoring.specs import domain_of
 from topicops.features.shared.writer import document_of, tree_with
 from topicops.features.shared.yaml_blocks import field_of, last_line, plain_value
-from topicops.features.shared.yaml_text import Content, document_text, text_of
+from topicops.features.shared.yaml_edits import with_field
+from topicops.features.shared.yaml_text import Content, config_content, document_text, text_of
 from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.codes import Code
 from topicops.model.errors import UsageError
@@ -46,6 +58,8 @@ class ImportResult:
     """Topics that get a file."""
     files: tuple[str, ...]
     """New files by path below ``topics/``: profiles, then topics."""
+    extended: tuple[str, ...] = ()
+    """Files of other environments that have values of this one now."""
     exceptions: tuple[WrittenException, ...]
     """New exceptions, by topic and code."""
     left_out: tuple[LeftOut, ...]
@@ -54,6 +68,8 @@ class ImportResult:
     protected: tuple[str, ...]
     described: tuple[str, ...]
     """Topics that a spec of this environment describes already."""
+    missing: tuple[str, ...] = ()
+    """Topics of files that are for every environment, and that are not live: the next plan would create them."""
 
 
 def draft_import(inputs: ImportInputs) -> tuple[dict[str, str], ImportResult]:
@@ -63,47 +79,51 @@ def draft_import(inputs: ImportInputs) -> tuple[dict[str, str], ImportResult]:
     first text, if some are added.
     """
     described, protected, left_out, topics = list[str](), list[str](), list[LeftOut](), dict[str, LiveTopic]()
-    files = {d.stem: d.file for d in inputs.tree.documents if d.kind == "Topic"}
+    builder = _DraftBuilder(inputs)
     for name, topic in sorted(inputs.live.topics.items()):
-        if inputs.only is not None and not fnmatchcase(name, inputs.only):
+        if not name.startswith(inputs.prefix) or (inputs.only is not None and not fnmatchcase(name, inputs.only)):
             continue
-        if name in inputs.desired.topics:
+        source = builder.sources.get(name)
+        if name in inputs.desired.topics and not builder.differs(topic):
             described.append(name)
         elif inputs.environment.protecting_pattern(name):
             protected.append(name)
-        elif reason := reason_to_leave_out(topic, inputs, files.get(name)):
+        elif reason := reason_to_leave_out(topic, inputs, source) or (source and builder.reason_not_to_extend(topic)):
             left_out.append(LeftOut(name, *reason))
         else:
             topics[name] = topic
-    builder = _DraftBuilder(inputs)
     while True:
         draft = builder.draft(topics)
         findings = tuple(unlifted(builder.tree_with(draft), inputs.environment.name, inputs.now))
         if builder.excludes_more_configs(draft, findings):
             continue
         exceptions = _exceptions_for(findings)
-        refused = _not_liftable(findings, topics) or builder.changed_by_plan(draft, exceptions, topics)
+        refused = _not_liftable(findings, topics, inputs.prefix) or builder.changed_by_plan(draft, exceptions, topics)
         if not refused:
             break
         left_out += refused
         for each in refused:
             del topics[each.topic]
     changed = {builder.exceptions_file: builder.exceptions_text(exceptions)} if exceptions else {}
+    extended = {path for path, _ in builder.extended.values()}
+    lacking = (name for name in builder.everywhere if name not in inputs.live.topics)
     return {**changed, **draft.texts}, ImportResult(
         imported=tuple(topics),
-        files=tuple(draft.texts),
+        files=tuple(path for path in draft.texts if path not in extended),
+        extended=tuple(path for path in draft.texts if path in extended),
         exceptions=exceptions,
         left_out=tuple(sorted(left_out, key=lambda each: each.topic)),
         unsayable=tuple(o for topic in topics.values() for o in inexpressible_overrides(topic, inputs.release)),
         protected=tuple(protected),
         described=tuple(described),
+        missing=tuple(sorted(name for name in lacking if inputs.only is None or fnmatchcase(name, inputs.only))),
     )
 
 
-def _not_liftable(findings: Iterable[Finding], topics: Container[str]) -> list[LeftOut]:
+def _not_liftable(findings: Iterable[Finding], topics: Container[str], prefix: str) -> list[LeftOut]:
     """Return new topics with a finding that no exception can lift."""
-    found = {p.topic: p for p in findings if p.topic is not None and p.topic in topics and not is_liftable(p.code)}
-    return [LeftOut(name, problem.code, problem.summary) for name, problem in found.items()]
+    found = {f"{prefix}{p.topic}": p for p in findings if p.topic is not None and not is_liftable(p.code)}
+    return [LeftOut(name, problem.code, problem.summary) for name, problem in found.items() if name in topics]
 
 
 def _exceptions_for(findings: Iterable[Finding]) -> tuple[WrittenException, ...]:
@@ -113,7 +133,7 @@ def _exceptions_for(findings: Iterable[Finding]) -> tuple[WrittenException, ...]
 
 
 class _Draft(NamedTuple):
-    """New files that may still be rejected, by path below ``topics/``: profiles, then topics."""
+    """Files that may still be rejected, by path below ``topics/``: profiles, then topics."""
 
     texts: Mapping[str, str]
     documents: tuple[Document, ...]
@@ -124,19 +144,58 @@ class _DraftBuilder:
 
     def __init__(self, inputs: ImportInputs) -> None:
         self.inputs = inputs
-        view = view_of(inputs.tree, inputs.environment.name, inputs.now)
+        self.view = view = view_of(inputs.tree, inputs.environment.name, inputs.now)
         self.layers, self.taken = layers_of(view), tuple(view.profiles)
         self.environments = [d.stem for d in inputs.tree.documents if d.kind == "Environment"]
+        self.sources = {inputs.prefix + topic.label: topic for topic in view.topics}
+        """The files by the names that their topics have here."""
+        self.everywhere = frozenset(
+            name
+            for name, source in self.sources.items()
+            if len(self.environments) > 1 and source.environments is None and source.shall_exist
+        )
+        """Topics of files that are for every environment."""
+        self.extended: dict[str, tuple[str, str]] = {}
+        """By topic, the path and the new text of a file that has values of this environment now."""
         self.exceptions_file = exceptions_file(inputs.environment.name)
         self.own_configs: frozenset[str] = frozenset()
         """Configs that no profile may hold: an exception can lift their findings only for one topic."""
 
+    def _wanted(self, topic: LiveTopic) -> Values:
+        (factor,) = topic.replication_factors
+        configs = expressible_configs(topic, self.inputs.release)
+        return {"partitions": topic.partitions, "replicationFactor": factor, **configs}
+
+    def differs(self, topic: LiveTopic) -> bool:
+        """Say whether a file of every environment, this one among others, has other values than the live topic."""
+        if topic.name not in self.everywhere or len(topic.replication_factors) != 1:
+            return False
+        return bool(above(self._wanted(topic), values_of(self.view.merge(self.sources[topic.name]))))
+
+    def reason_not_to_extend(self, topic: LiveTopic) -> CodedReason | None:
+        """Write the environment, and each value that differs here, into the topic's file; None where that is done."""
+        source, environment = self.sources[topic.name], self.inputs.environment.name
+        path = "/".join(source.file.split("/")[-2:])
+        text, root = regular_text(self.inputs.topics / path) or "", source.document.root
+        fields: list[tuple[tuple[str, ...], Content]] = []
+        if source.environments is not None:
+            fields.append((("metadata", "environments"), (*source.environments, environment)))
+        for name, value in above(self._wanted(topic), values_of(self.view.merge(source))).items():
+            path_of = (name,) if name in NUMBERS else ("configs", name)
+            written = config_content(name, value) if isinstance(value, str) else value
+            fields.append((("spec", "overrides", environment, *path_of), written))
+        try:
+            for keys, content in fields:
+                text = with_field(text, root, keys, content)
+                root = document_of(self.inputs.topics, path, text).root
+        except UsageError as error:
+            return Code.DEFINED_TWICE, f"{source.file} describes it for other environments, and {error}"
+        self.extended[topic.name] = path, text
+        return None
+
     def draft(self, topics: Mapping[str, LiveTopic]) -> _Draft:
-        wanted: dict[str, Values] = {}
-        for name, topic in topics.items():
-            (factor,) = topic.replication_factors
-            configs = expressible_configs(topic, self.inputs.release)
-            wanted[name] = {"partitions": topic.partitions, "replicationFactor": factor, **configs}
+        prefix = self.inputs.prefix
+        wanted = {n.removeprefix(prefix): self._wanted(topic) for n, topic in topics.items() if n not in self.extended}
         profiles = new_profiles(wanted, self.layers, own_configs=self.own_configs, taken=self.taken)
         choices = Layers(self.layers.defaults, {**self.layers.profiles, **profiles}).best_of_each(wanted)
         used = {name for name, _ in choices.values()}
@@ -147,6 +206,7 @@ class _DraftBuilder:
         }
         for name, choice in choices.items():
             texts[f"{self.inputs.domain or domain_of(name)}/{name}.yaml"] = self._topic_text(name, choice)
+        texts |= dict(self.extended[name] for name in topics if name in self.extended)
         return _Draft(texts, tuple(document_of(self.inputs.topics, path, text) for path, text in texts.items()))
 
     def _topic_text(self, topic: str, choice: Choice) -> str:

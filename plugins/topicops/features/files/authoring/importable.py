@@ -16,6 +16,7 @@ from topicops.model.specs.document import Tree
 from topicops.model.specs.environment import Environment
 from topicops.model.specs.topic_config import THROTTLE_LISTS, TOPIC_CONFIGS, canonical, canonical_overrides, configs_of
 from topicops.steps.planning.blocking import config_edits
+from topicops.steps.specs.layers import TopicSource
 from topicops.steps.specs.rules.names import name_problem
 
 CodedReason = tuple[Code | None, str]
@@ -74,6 +75,10 @@ class ImportInputs:
     """Glob of topics to import; None means all."""
 
     @property
+    def prefix(self) -> str:
+        return self.environment.prefix
+
+    @property
     def release(self) -> Release:
         return self.environment.spec.cluster.release
 
@@ -109,17 +114,16 @@ def _override_problem(name: str, text: str, release: Release) -> tuple[Code, str
     return Code.INVALID_CONFIG, f"{name} cannot be {text!r}: {problem}"
 
 
-def reason_to_leave_out(topic: LiveTopic, inputs: ImportInputs, file: str | None) -> CodedReason | None:
-    """Return why no spec can describe the topic, None if one can; ``file`` describes its name in any environment."""
-    name, environment = topic.name, inputs.environment.name
+def reason_to_leave_out(topic: LiveTopic, inputs: ImportInputs, source: TopicSource | None) -> CodedReason | None:
+    """Return why no spec can describe the topic, None if one can; ``source`` is the file of that name."""
+    name = topic.name.removeprefix(inputs.prefix)
     if problem := name_problem(name):
         return problem
-    if file is not None:
-        reason = f"{file} describes this name, but not for {environment}; add that to its environments"
-        return Code.DEFINED_TWICE, reason
-    if inputs.owners.of(name) is None:
+    if source is not None and not (source.shall_exist and source.state is None):
+        return Code.DEFINED_TWICE, f"{source.file} has this name, and it is a tombstone or a pause"
+    if source is None and inputs.owners.of(name) is None:
         return None, "no pattern of the owners fits its name; add one, or give --owner for all such topics"
-    if name in inputs.live.deleting:
+    if topic.name in inputs.live.deleting:
         return Code.BEING_DELETED, "it is marked for deletion"
     if topic.unstable:
         return Code.KEPT_CHANGING, "it kept changing while it was read; import it again later"

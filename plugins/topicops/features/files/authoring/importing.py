@@ -44,7 +44,9 @@ def topic_owners(topics: Path, file: Path | None, *, otherwise: str | None) -> T
 
 
 def import_topics(run: EnvironmentRun, owners: TopicOwners, *, domain: str | None, only: str | None) -> ImportResult:
-    """Write specs for the live topics that no file describes. Existing files stay; only exceptions may be added.
+    """Write specs for the live topics that no file of this environment describes.
+
+    Files of other environments get what this one has in another way; exceptions may be added. All else stays.
 
     Exceptions are written first and topics last: after a crash the files are valid, and another import continues.
     """
@@ -68,6 +70,9 @@ def import_topics(run: EnvironmentRun, owners: TopicOwners, *, domain: str | Non
     texts, result = draft_import(inputs)
     if inputs.exceptions_text is not None and exceptions in texts:
         replace_text(run.topics / exceptions, texts.pop(exceptions), before=inputs.exceptions_text)
+    before = {path: regular_text(run.topics / path) or "" for path in result.extended}
+    for path, text in before.items():
+        replace_text(run.topics / path, texts.pop(path), before=text)
     write_new(run.topics, texts)
     return result
 
@@ -76,11 +81,15 @@ def import_lines(result: ImportResult) -> Iterator[str]:
     """Yield the new files, then everything that a person may not expect with its reason, then the counts."""
     profiles = sorted(path for path in result.files if path.startswith("profiles/"))
     yield from _section("Imported", "topic", [path for path in result.files if path not in profiles])
+    yield from _section("Values of this environment added", "file", result.extended)
     yield from _section("New profiles", "profile", profiles)
     yield from _section("Exceptions written", "exception", [*map(_coded, result.exceptions)])
     yield from _section("Left out", "topic", [*map(_coded, result.left_out)])
     yield from _section("Overrides that no spec may name", "override", [*map(_coded, result.unsayable)])
     yield from _section("Protected, skipped", "topic", result.protected)
+    yield from _section(
+        "Not live, and their files are for every environment, so the next plan creates them", "topic", result.missing
+    )
     yield (
         f"{plural(len(result.imported), 'topic')} imported, {plural(len(profiles), 'new profile')}, "
         f"{plural(len(result.exceptions), 'exception')}, {len(result.left_out)} left out, "

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from topicops.features.shared.yaml_text import Content, config_content
-from topicops.steps.specs.layers import EnvironmentView, Layer, layer_of
+from topicops.steps.specs.layers import EnvironmentView, Layer, MergedTopic, layer_of
 
 Values = Mapping[str, int | str | None]
 """The numbers and canonical configs of a topic or of one layer, by name; None means that no override may be live."""
@@ -36,7 +36,7 @@ def content_of(values: Values) -> dict[str, Content]:
     return {**found, "configs": configs} if configs else found
 
 
-def _above(wanted: Values, below: Values) -> Values:
+def above(wanted: Values, below: Values) -> Values:
     """Return the values to write above the layer ``below`` to get ``wanted``."""
     changed = {name: value for name, value in wanted.items() if below.get(name) != value}
     gone = {name: None for name, value in below.items() if value is not None and name not in wanted}
@@ -56,8 +56,8 @@ class Layers:
 
     def best(self, wanted: Values) -> Choice:
         """Give the profile that makes the topic's file shortest, None if none saves a line."""
-        found: list[Choice] = [(None, _above(wanted, self.defaults))]
-        found += [(name, _above(wanted, {**self.defaults, **values})) for name, values in sorted(self.profiles.items())]
+        found: list[Choice] = [(None, above(wanted, self.defaults))]
+        found += [(name, above(wanted, {**self.defaults, **values})) for name, values in sorted(self.profiles.items())]
         return min(found, key=lambda choice: _lines(choice[1]) + (choice[0] is not None))
 
     def best_of_each(self, wanted: Mapping[str, Values]) -> dict[str, Choice]:
@@ -71,12 +71,12 @@ def layers_of(view: EnvironmentView) -> Layers:
     """Return the defaults and profiles of the view's environment."""
     readable = {name: file.spec for name, file in view.profiles.items() if file is not None}
     return Layers(
-        _values_of(layer_of(view.environment_spec.section("defaults"), view.release)),
-        {name: _values_of(layer_of(spec, view.release)) for name, spec in readable.items()},
+        values_of(layer_of(view.environment_spec.section("defaults"), view.release)),
+        {name: values_of(layer_of(spec, view.release)) for name, spec in readable.items()},
     )
 
 
-def _values_of(layer: Layer) -> Values:
+def values_of(layer: Layer | MergedTopic) -> Values:
     numbers = {name: setting.number for name, setting in layer.settings.items() if setting.number is not None}
     return {**numbers, **{name: setting.text for name, setting in layer.configs.items()}}
 
@@ -99,7 +99,7 @@ def new_profiles(
         factors = {member.get("replicationFactor") for member in members}
         shared = {} if len(factors) > 1 or None in factors else {"replicationFactor": factors.pop()}
         profile: Values = {**dict(configs), **shared}
-        saved = [_lines(member) - _lines(_above(member, profile)) - 1 for member in members]
+        saved = [_lines(member) - _lines(above(member, profile)) - 1 for member in members]
         if len(members) > 1 and sum(saved) > _LINES_AROUND_A_PROFILE + _lines(profile):
             found[_free_name(profile, {**layers.profiles, **found}, taken)] = profile
     return found

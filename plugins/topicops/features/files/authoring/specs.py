@@ -156,6 +156,7 @@ def _kept(document: Document) -> object:
 def topic_id(run: EnvironmentRun, topic: str) -> str:
     """Read the id of a live topic. Raises ``UsageError`` where it has none, or is not there."""
     environment, _ = read_specs(run.files).require()
+    topic = environment.prefix + topic
     with run.access(environment).reader() as reader:
         require_cluster_id(reader.cluster_id(), environment)
         live = reader.traces([topic])[topic].live

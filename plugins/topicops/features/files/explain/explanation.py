@@ -98,6 +98,9 @@ def explain(topics: Path, topic: str, environment: str) -> Explanation:
 def _source_of(tree: Tree, topic: str, environment: str, now: datetime) -> tuple[TopicSource, EnvironmentView]:
     """Return the topic's file, and a view without any other topic."""
     names = [document.stem for document in tree.documents if document.kind == "Topic"]
+    if topic not in names:  # a plan shows the name with the prefix
+        prefix = view_of(Tree(documents=tree.documents, files=tree.files), environment, now).prefix
+        topic = topic.removeprefix(prefix)
     if topic not in names:
         close = similar_word(topic, names)
         raise UsageError(f"no topic is called {topic!r}" + (f"; did you mean {close}?" if close else ""))

@@ -17,6 +17,7 @@ RULES: tuple[Rule, ...] = (
     names.names_are_legal,
     names.files_are_named_after_topics,
     names.protected_names_stay_out,
+    names.names_fit_behind_the_prefix,
     names.names_do_not_clash,
     names.other_names_differ_by_more_than_case,
     configs.configs_are_valid,
@@ -55,5 +56,6 @@ RULES: tuple[Rule, ...] = (
     environments.airflow_takes_schedules_and_owner,
     environments.exceptions_are_current,
     environments.environments_come_after_others,
+    environments.environments_of_one_cluster_share_no_names,
     environments.own_rules_can_be_judged,
 )

@@ -189,3 +189,34 @@ def _way(start: str, end: str, after: Mapping[str, tuple[str, ...]]) -> tuple[st
         ways += [(*way, name) for name in after.get(way[-1], ()) if name not in seen]
         seen.update(after.get(way[-1], ()))
     return ()
+
+
+def environments_of_one_cluster_share_no_names(view: EnvironmentView) -> Iterator[Finding]:
+    """Judge environments of which at least one has a prefix: it looks at topics with that prefix alone."""
+    cluster = view.environment_spec.section("cluster")
+    for other in (file for file in view.environments if file.document.kind == "Environment"):
+        theirs = other.spec.section("cluster").section("topics").get("prefix", str) or ""
+        is_one = other.document.stem != view.environment_name and is_one_cluster(cluster, other.spec.section("cluster"))
+        overlaps = view.prefix.startswith(theirs) or theirs.startswith(view.prefix)
+        if is_one and overlaps and view.prefix:
+            names = cluster.section("topics")
+            has = f"has the prefix {theirs}" if theirs else "has no prefix, and so looks at all topics"
+            summary = f"the environment {other.document.stem} of the same cluster {has}"
+            yield names.finding(Code.SHARED_NAMES, "prefix", summary, "choose prefixes of which none begins another")
+
+
+_ADDRESSES = (
+    ("zookeeper", "hosts"),
+    ("zookeeper", "connection"),
+    ("kafka", "bootstrapServers"),
+    ("kafka", "connection"),
+)
+
+
+def is_one_cluster(one: Section, other: Section) -> bool:
+    """Say whether two environments name one cluster: by the id where both have it, else by any address."""
+    ids = (one.get("id", str), other.get("id", str))
+    if all(ids):
+        return ids[0] == ids[1]
+    pairs = ((one.section(block).get(name, str), other.section(block).get(name, str)) for block, name in _ADDRESSES)
+    return any(address is not None and address == theirs for address, theirs in pairs)

@@ -56,7 +56,8 @@ def files_are_named_after_topics(view: EnvironmentView) -> Iterator[Finding]:
 def protected_names_stay_out(view: EnvironmentView) -> Iterator[Finding]:
     here, elsewhere = _any_of(view.protected_patterns), _any_of(BUILT_IN_PROTECTED_TOPICS)
     for topic in view.topics:
-        name, is_here = topic.name, topic.is_for(view.environment_name)
+        is_here = topic.is_for(view.environment_name)
+        name = topic.name and (view.prefix if is_here else "") + topic.name
         if name is None or not (here if is_here else elsewhere).match(name) or name_problem(name):
             continue
         patterns = view.protected_patterns if is_here else BUILT_IN_PROTECTED_TOPICS
@@ -64,6 +65,14 @@ def protected_names_stay_out(view: EnvironmentView) -> Iterator[Finding]:
         if found:
             summary, remedy = f"{name} is protected by {found}", "Kafka or another system owns it"
             yield topic.metadata.finding(Code.RESERVED_NAME, "name", summary, remedy)
+
+
+def names_fit_behind_the_prefix(view: EnvironmentView) -> Iterator[Finding]:
+    for topic in view.here if view.prefix else ():
+        if topic.name and not name_problem(topic.name) and (problem := name_problem(view.prefix + topic.name)):
+            code, summary = problem
+            remedy = f"the name in {view.environment_name} begins with {view.prefix} (cluster.topics.prefix)"
+            yield topic.metadata.finding(code, "name", summary, remedy, topic.label)
 
 
 def _any_of(patterns: Sequence[str]) -> re.Pattern[str]:
