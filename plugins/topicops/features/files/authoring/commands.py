@@ -249,6 +249,20 @@ def import_command(
             "--domain", help="The folder for all of them. Default: the first dotted part of each name, or other."
         ),
     ] = None,
+    from_format: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            help="Take over the files of another tool: terraform, strimzi, jikkou, topicctl, julie, "
+            "kafka-gitops, jsonl, ansible, helmsman, create-topics or describe. Opens no connection.",
+        ),
+    ] = None,
+    path: Annotated[Path | None, typer.Argument(metavar="PATH", help="With --from: a file or a folder.")] = None,
+    cluster: Annotated[str | None, typer.Option("--cluster", help="With --from: only topics of this cluster.")] = None,
+    owner_from: Annotated[
+        str | None,
+        typer.Option("--owner-from", help="With --from: where the owner stands: label:KEY, folder or project."),
+    ] = None,
     output: TextOrJsonOption = "text",
 ) -> None:
     """Write a spec for each live topic that has none, so that the next plan changes nothing."""
@@ -256,10 +270,22 @@ def import_command(
     from topicops.features.files.authoring.specs import checked_domain
     from topicops.model.json_types import json_text
 
-    found = topic_owners(topics, owners, otherwise=owner)
-    run = unrecorded_run(environment, topics)
-    result = import_topics(run, found, domain=checked_domain(domain), only=only)
+    found = topic_owners(topics, owners, otherwise=owner, needs_one=from_format is None)
+    run, domain = unrecorded_run(environment, topics), checked_domain(domain)
+    if from_format is None:
+        if path or cluster or owner_from:
+            raise UsageError(
+                "PATH, --cluster and --owner-from need --from, as in: topicops import --from strimzi deploy/"
+            )
+        result = import_topics(run, found, domain=domain, only=only)
+    else:
+        from topicops.features.files.takeover.taking_over import Source, take_over
+
+        source = Source(format_name=from_format, path=path, cluster=cluster, owner_from=owner_from)
+        result = take_over(run, found, source, domain=domain, only=only)
     print_result(json_text(result) if output == "json" else "\n".join(import_lines(result)))
+    if from_format is not None and not result.imported:
+        raise typer.Exit(1)
 
 
 def dags_command(

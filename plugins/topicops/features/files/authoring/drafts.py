@@ -17,6 +17,7 @@ from topicops.features.files.authoring.importable import (
     ImportInputs,
     InexpressibleOverride,
     LeftOut,
+    NotConverted,
     expressible_configs,
     inexpressible_overrides,
     reason_to_leave_out,
@@ -29,6 +30,7 @@ from topicops.features.files.authoring.profiles import (
     above,
     content_of,
     layers_of,
+    named_profiles,
     new_profiles,
     values_of,
 )
@@ -68,6 +70,10 @@ class ImportResult:
     protected: tuple[str, ...]
     described: tuple[str, ...]
     """Topics that a spec of this environment describes already."""
+    not_converted: tuple[NotConverted, ...] = ()
+    """What files of another tool say and topicops has no place for."""
+    named_profiles: tuple[str, ...] = ()
+    """New profiles that took the name of a set of another tool."""
     missing: tuple[str, ...] = ()
     """Topics of files that are for every environment, and that are not live: the next plan would create them."""
 
@@ -110,6 +116,7 @@ def draft_import(inputs: ImportInputs) -> tuple[dict[str, str], ImportResult]:
     return {**changed, **draft.texts}, ImportResult(
         imported=tuple(topics),
         files=tuple(path for path in draft.texts if path not in extended),
+        named_profiles=draft.named_profiles,
         extended=tuple(path for path in draft.texts if path in extended),
         exceptions=exceptions,
         left_out=tuple(sorted(left_out, key=lambda each: each.topic)),
@@ -137,6 +144,7 @@ class _Draft(NamedTuple):
 
     texts: Mapping[str, str]
     documents: tuple[Document, ...]
+    named_profiles: tuple[str, ...]
 
 
 class _DraftBuilder:
@@ -164,6 +172,8 @@ class _DraftBuilder:
     def _wanted(self, topic: LiveTopic) -> Values:
         (factor,) = topic.replication_factors
         configs = expressible_configs(topic, self.inputs.release)
+        if self.inputs.given_of(topic.name).assignment:
+            return configs
         return {"partitions": topic.partitions, "replicationFactor": factor, **configs}
 
     def differs(self, topic: LiveTopic) -> bool:
@@ -196,8 +206,12 @@ class _DraftBuilder:
     def draft(self, topics: Mapping[str, LiveTopic]) -> _Draft:
         prefix = self.inputs.prefix
         wanted = {n.removeprefix(prefix): self._wanted(topic) for n, topic in topics.items() if n not in self.extended}
-        profiles = new_profiles(wanted, self.layers, own_configs=self.own_configs, taken=self.taken)
-        choices = Layers(self.layers.defaults, {**self.layers.profiles, **profiles}).best_of_each(wanted)
+        named, chosen = named_profiles({n: self.inputs.given_of(prefix + n).profile for n in wanted}, self.layers)
+        free = {name: values for name, values in wanted.items() if name not in chosen}
+        taken = (*self.taken, *named)
+        profiles = {**named, **new_profiles(free, self.layers, own_configs=self.own_configs, taken=taken)}
+        layers = Layers(self.layers.defaults, {**self.layers.profiles, **profiles})
+        choices = {**layers.best_of_each(free), **{n: layers.above(by, wanted[n]) for n, by in chosen.items()}}
         used = {name for name, _ in choices.values()}
         texts = {
             f"profiles/{name}.yaml": document_text("Profile", {"name": name}, {"spec": content_of(profile)})
@@ -207,14 +221,22 @@ class _DraftBuilder:
         for name, choice in choices.items():
             texts[f"{self.inputs.domain or domain_of(name)}/{name}.yaml"] = self._topic_text(name, choice)
         texts |= dict(self.extended[name] for name in topics if name in self.extended)
-        return _Draft(texts, tuple(document_of(self.inputs.topics, path, text) for path, text in texts.items()))
+        documents = tuple(document_of(self.inputs.topics, path, text) for path, text in texts.items())
+        return _Draft(texts, documents, tuple(sorted(named)))
 
     def _topic_text(self, topic: str, choice: Choice) -> str:
-        metadata: dict[str, Content] = {"name": topic, "owner": self.inputs.owners.of(topic) or ""}
+        name = self.inputs.prefix + topic
+        given = self.inputs.given_of(name)
+        metadata: dict[str, Content] = {"name": topic, "owner": self.inputs.owner_of(name) or ""}
+        metadata |= {"description": given.description} if given.description else {}
+        metadata |= {"labels": dict(given.labels)} if given.labels else {}
         if len(self.environments) > 1:  # without it, the spec would create the topic in every environment
             metadata["environments"] = (self.inputs.environment.name,)
         profile, own = choice
         spec: dict[str, Content] = {} if profile is None else {"profile": profile}
+        if given.assignment:
+            spec["assignment"] = given.assignment
+            own = {name: value for name, value in own.items() if name not in NUMBERS}
         return document_text("Topic", metadata, {"spec": {**spec, **content_of(own)}})
 
     def excludes_more_configs(self, draft: _Draft, findings: Iterable[Finding]) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from topicops.features.files.authoring.profiles import Values
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.codes import Code
 from topicops.model.release import Release
@@ -30,6 +32,20 @@ class LeftOut:
     code: Code | None
     """Code of the reason; None means that no code fits."""
     reason: str
+    file: str | None = None
+    """File of another tool that describes it, and the line there; None: it is live."""
+    line: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NotConverted:
+    """What the files of another tool say and topicops has no place for."""
+
+    topic: str | None
+    """Whose it is; None means that it belongs to no single topic."""
+    message: str
+    file: str
+    line: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +73,22 @@ class TopicOwners:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What another tool's file says of a topic, and no cluster knows."""
+
+    owner: str | None = None
+    description: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    assignment: str = ""
+    """In Kafka's form: ``1:2,2:3``."""
+    profile: tuple[str, Values] | None = None
+    """A set of configs that has a name there."""
+
+
+NOTHING_GIVEN = Given()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ImportInputs:
     """Valid existing files, the live cluster, and the options of the command line."""
 
@@ -73,6 +105,15 @@ class ImportInputs:
     """Folder of every new topic file; None means the first dotted part of the topic's name."""
     only: str | None = None
     """Glob of topics to import; None means all."""
+    given: Mapping[str, Given] = field(default_factory=dict)
+    """By topic, what the cluster does not say."""
+
+    def given_of(self, name: str) -> Given:
+        return self.given.get(name, NOTHING_GIVEN)
+
+    def owner_of(self, name: str) -> str | None:
+        """Return who is responsible for a live topic of this name; None means that nobody is."""
+        return self.given_of(name).owner or self.owners.of(name.removeprefix(self.prefix))
 
     @property
     def prefix(self) -> str:
@@ -121,7 +162,7 @@ def reason_to_leave_out(topic: LiveTopic, inputs: ImportInputs, source: TopicSou
         return problem
     if source is not None and not (source.shall_exist and source.state is None):
         return Code.DEFINED_TWICE, f"{source.file} has this name, and it is a tombstone or a pause"
-    if source is None and inputs.owners.of(name) is None:
+    if source is None and inputs.owner_of(topic.name) is None:
         return None, "no pattern of the owners fits its name; add one, or give --owner for all such topics"
     if topic.name in inputs.live.deleting:
         return Code.BEING_DELETED, "it is marked for deletion"

@@ -8,7 +8,13 @@ from pathlib import Path
 from topicops.edges.specs.open_files import OWNERS_FILE, ROOM_FOR_MANY, regular_text
 from topicops.edges.specs.reader import read_tree
 from topicops.features.files.authoring.drafts import ImportResult, WrittenException, draft_import, exceptions_file
-from topicops.features.files.authoring.importable import ImportInputs, InexpressibleOverride, LeftOut, TopicOwners
+from topicops.features.files.authoring.importable import (
+    ImportInputs,
+    InexpressibleOverride,
+    LeftOut,
+    NotConverted,
+    TopicOwners,
+)
 from topicops.features.files.authoring.specs import checked_owner
 from topicops.features.shared.writer import replace_text, root_of, shown, write_new
 from topicops.flow.runs.access import read_live_topics
@@ -20,7 +26,7 @@ from topicops.steps.specs.fields import Section, read_section
 from topicops.steps.specs.validate import validate
 
 
-def topic_owners(topics: Path, file: Path | None, *, otherwise: str | None) -> TopicOwners:
+def topic_owners(topics: Path, file: Path | None, *, otherwise: str | None, needs_one: bool = True) -> TopicOwners:
     """Find the owners of topics in ``file``, or in ``owners.yaml`` where there is one.
 
     Raises ``UsageError`` if the file cannot be read or nothing names an owner, and ``SpecError`` for problems in it.
@@ -36,7 +42,7 @@ def topic_owners(topics: Path, file: Path | None, *, otherwise: str | None) -> T
         for item in body.section("spec").items("owners"):
             if isinstance(item.value, Section) and (owner := item.value.get("owner", str)) is not None:
                 patterns += [(pattern, owner) for pattern in item.value.texts("topics")]
-    if not patterns and otherwise is None:
+    if needs_one and not patterns and otherwise is None:
         raise UsageError(
             f"{path} gives no pattern to an owner; give --owner for all topics, or --owners with a file of patterns"
         )
@@ -47,8 +53,6 @@ def import_topics(run: EnvironmentRun, owners: TopicOwners, *, domain: str | Non
     """Write specs for the live topics that no file of this environment describes.
 
     Files of other environments get what this one has in another way; exceptions may be added. All else stays.
-
-    Exceptions are written first and topics last: after a crash the files are valid, and another import continues.
     """
     at, exceptions = now(), exceptions_file(run.environment)
     run.progress(f"Reading {run.topics}")
@@ -68,13 +72,19 @@ def import_topics(run: EnvironmentRun, owners: TopicOwners, *, domain: str | Non
         only=only,
     )
     texts, result = draft_import(inputs)
-    if inputs.exceptions_text is not None and exceptions in texts:
-        replace_text(run.topics / exceptions, texts.pop(exceptions), before=inputs.exceptions_text)
-    before = {path: regular_text(run.topics / path) or "" for path in result.extended}
-    for path, text in before.items():
-        replace_text(run.topics / path, texts.pop(path), before=text)
-    write_new(run.topics, texts)
+    write_import(inputs, texts, result)
     return result
+
+
+def write_import(inputs: ImportInputs, texts: dict[str, str], result: ImportResult) -> None:
+    """Write exceptions first and topics last: after a crash the files are valid, and another import continues."""
+    topics, exceptions = inputs.topics, exceptions_file(inputs.environment.name)
+    if inputs.exceptions_text is not None and exceptions in texts:
+        replace_text(topics / exceptions, texts.pop(exceptions), before=inputs.exceptions_text)
+    before = {path: regular_text(topics / path) or "" for path in result.extended}
+    for path, text in before.items():
+        replace_text(topics / path, texts.pop(path), before=text)
+    write_new(topics, texts)
 
 
 def import_lines(result: ImportResult) -> Iterator[str]:
@@ -90,6 +100,7 @@ def import_lines(result: ImportResult) -> Iterator[str]:
     yield from _section(
         "Not live, and their files are for every environment, so the next plan creates them", "topic", result.missing
     )
+    yield from _section("Not converted", "thing", [*map(_placed, result.not_converted)])
     yield (
         f"{plural(len(result.imported), 'topic')} imported, {plural(len(profiles), 'new profile')}, "
         f"{plural(len(result.exceptions), 'exception')}, {len(result.left_out)} left out, "
@@ -104,5 +115,10 @@ def _section(title: str, noun: str, lines: Sequence[str]) -> Iterator[str]:
         yield ""
 
 
+def _placed(of: NotConverted) -> str:
+    return f"{of.file}:{of.line}: {f'{of.topic}: ' if of.topic else ''}{of.message}"
+
+
 def _coded(of: WrittenException | LeftOut | InexpressibleOverride) -> str:
-    return f"{of.topic}: {of.code}: {of.reason}" if of.code else f"{of.topic}: {of.reason}"
+    place = f" ({of.file}:{of.line})" if isinstance(of, LeftOut) and of.file else ""
+    return f"{of.topic}: {of.code}: {of.reason}{place}" if of.code else f"{of.topic}: {of.reason}{place}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
@@ -60,6 +60,10 @@ class Layers:
         found += [(name, above(wanted, {**self.defaults, **values})) for name, values in sorted(self.profiles.items())]
         return min(found, key=lambda choice: _lines(choice[1]) + (choice[0] is not None))
 
+    def above(self, profile: str, wanted: Values) -> Choice:
+        """Give this profile, and the values that are left to write above it."""
+        return profile, above(wanted, {**self.defaults, **self.profiles[profile]})
+
     def best_of_each(self, wanted: Mapping[str, Values]) -> dict[str, Choice]:
         """Give ``best`` by topic; computed once for equal values, because most topics are like another one."""
         distinct = {frozenset(values.items()): values for values in wanted.values()}
@@ -79,6 +83,29 @@ def layers_of(view: EnvironmentView) -> Layers:
 def values_of(layer: Layer | MergedTopic) -> Values:
     numbers = {name: setting.number for name, setting in layer.settings.items() if setting.number is not None}
     return {**numbers, **{name: setting.text for name, setting in layer.configs.items()}}
+
+
+def named_profiles(
+    sets: Mapping[str, tuple[str, Values] | None], layers: Layers
+) -> tuple[dict[str, Values], dict[str, str]]:
+    """Return profiles to create for sets of configs that have a name, and the profile of each topic that has one.
+
+    A set is worth a profile if two topics have it, or if it is longer than a reference. A name that is taken by other
+    values gets a number.
+    """
+    users = Counter(found[0] for found in sets.values() if found)
+    new: dict[str, Values] = {}
+    chosen: dict[str, str] = {}
+    for topic, found in sets.items():
+        if found is None or not found[1] or (users[found[0]] < 2 and _lines(found[1]) <= 1):
+            continue
+        name, values = found
+        known = {**layers.profiles, **new}
+        names = (name if number == 1 else f"{name}-{number}" for number in range(1, len(known) + 2))
+        chosen[topic] = next(n for n in names if known.get(n, values) == values)
+        if chosen[topic] not in layers.profiles:
+            new[chosen[topic]] = values
+    return new, chosen
 
 
 def new_profiles(

@@ -166,6 +166,11 @@ def topic_id(run: EnvironmentRun, topic: str) -> str:
     return live.topic_id
 
 
+def is_placeholder(owner: str) -> bool:
+    """Return whether a text stands where an owner belongs and names none."""
+    return _PLACEHOLDER.fullmatch(owner) is not None or len(owner) > LONGEST_OWNER or not owner.isprintable()
+
+
 def checked_owner(owner: str) -> str:
     """Return the owner, unless it is a placeholder. Raises ``UsageError``."""
     if _PLACEHOLDER.fullmatch(owner):
