@@ -98,6 +98,11 @@ def two_environments(shop: Simulated) -> None:
     local.with_name("second.yaml").write_text(local.read_text().replace("name: local", "name: second"))
 
 
+def of_another_tool(_: Simulated) -> None:
+    Path("other").mkdir()
+    Path("other/t.yaml").write_text("meta: {name: more.topics}\nspec: {partitions: 1, settings: {redpanda.x: 1}}\n")
+
+
 def spoiled(shop: Simulated) -> None:
     """One file that an edit would mend, one that another name would, and one with a field twice."""
     new, bills = shop.workspace.path_of("new"), shop.workspace.path_of("bills")
@@ -139,6 +144,7 @@ PRINTED: Sequence[tuple[str, Before, str]] = [
     ("rehearsal", planned, "rehearse plan.json --without-broker 2 --step 0"),
     ("rack-losses", nothing, "rehearse --environment local --without-each-rack"),
     ("import", nothing, "import --environment local --owner team-tests"),
+    ("import", of_another_tool, "import --environment local --owner team-tests --from topicctl other"),
     ("undo", applied, "undo 1"),
     ("undo", nothing, "undo 1"),
     ("history", reported, "drift --environment local --since 1d"),

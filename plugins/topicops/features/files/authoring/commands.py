@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
 
 DEFAULT_OWNER = "team-platform"
+FORMATS_SHOWN = (
+    "terraform, strimzi, jikkou, topicctl, julie, kafka-gitops, jsonl, ansible, helmsman, create-topics or describe"
+)
 
 
 def init_command(
@@ -251,11 +254,7 @@ def import_command(
     ] = None,
     from_format: Annotated[
         str | None,
-        typer.Option(
-            "--from",
-            help="Take over the files of another tool: terraform, strimzi, jikkou, topicctl, julie, "
-            "kafka-gitops, jsonl, ansible, helmsman, create-topics or describe. Opens no connection.",
-        ),
+        typer.Option("--from", help=f"Take over the files of another tool: {FORMATS_SHOWN}. Opens no connection."),
     ] = None,
     path: Annotated[Path | None, typer.Argument(metavar="PATH", help="With --from: a file or a folder.")] = None,
     cluster: Annotated[str | None, typer.Option("--cluster", help="With --from: only topics of this cluster.")] = None,
@@ -279,7 +278,7 @@ def import_command(
             )
         result = import_topics(run, found, domain=domain, only=only)
     else:
-        from topicops.features.files.takeover.taking_over import Source, take_over
+        from topicops.features.files.authoring.takeover.taking_over import Source, take_over
 
         source = Source(format_name=from_format, path=path, cluster=cluster, owner_from=owner_from)
         result = take_over(run, found, source, domain=domain, only=only)

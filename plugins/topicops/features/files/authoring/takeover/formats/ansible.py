@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from topicops.features.files.takeover.edges.texts import Map, SourceFile, Value
-from topicops.features.files.takeover.found import Found, NoTopic, SourceTopic, rest
+from topicops.features.files.authoring.takeover.edges.texts import Map, SourceFile, Value
+from topicops.features.files.authoring.takeover.found import Found, NoTopic, SourceTopic, rest
 
 _FIELDS = ("name", "partitions", "replica_factor", "replication_factor", "options", "config", "state")
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from topicops.features.files.authoring.importable import NotConverted
-from topicops.features.files.takeover.edges.texts import Map, SourceFile, Value
+from topicops.features.files.authoring.takeover.edges.texts import Map, SourceFile, Value
 from topicops.model.codes import Code
 
 

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 from topicops.features.files.authoring.importable import NotConverted
-from topicops.features.files.takeover.edges.texts import Map, SourceFile
-from topicops.features.files.takeover.formats.kubernetes import resources
-from topicops.features.files.takeover.found import Found, NoTopic, SourceTopic, rest
+from topicops.features.files.authoring.takeover.edges.texts import Map, SourceFile
+from topicops.features.files.authoring.takeover.formats.kubernetes import resources
+from topicops.features.files.authoring.takeover.found import Found, NoTopic, SourceTopic, rest
 
 _HASHED = re.compile(r".*---[0-9a-f]{40}")
 """The operator's name for a topic whose own name Kubernetes refuses."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from topicops.features.files.authoring.importable import NotConverted
-from topicops.features.files.takeover.edges.texts import Map, SourceFile, Value, documents_of
-from topicops.features.files.takeover.found import Found, SourceTopic, rest
+from topicops.features.files.authoring.takeover.edges.texts import Map, SourceFile, Value, documents_of
+from topicops.features.files.authoring.takeover.found import Found, SourceTopic, rest
 from topicops.model.errors import UsageError
 
 _TOPIC = ("name", "partitions", "replicationFactor", "config", "clusters")

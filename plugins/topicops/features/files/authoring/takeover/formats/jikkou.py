@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from topicops.features.files.takeover.edges.texts import Map, SourceFile
-from topicops.features.files.takeover.formats.kubernetes import resources
-from topicops.features.files.takeover.found import Found, NoTopic, SourceTopic, counted, rest
+from topicops.features.files.authoring.takeover.edges.texts import Map, SourceFile
+from topicops.features.files.authoring.takeover.formats.kubernetes import resources
+from topicops.features.files.authoring.takeover.found import Found, NoTopic, SourceTopic, counted, rest
 
 _SPEC = ("partitions", "replicas", "replicationFactor", "configs", "configMapRefs")
 

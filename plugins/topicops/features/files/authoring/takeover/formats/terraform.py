@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from topicops.features.files.authoring.importable import NotConverted
-from topicops.features.files.takeover.edges.texts import Map, SourceFile, Value
-from topicops.features.files.takeover.found import Found, NoTopic, SourceTopic, counted
-from topicops.features.files.takeover.hcl import EXPRESSION, blocks_of
+from topicops.features.files.authoring.takeover.edges.texts import Map, SourceFile, Value
+from topicops.features.files.authoring.takeover.found import Found, NoTopic, SourceTopic, counted
+from topicops.features.files.authoring.takeover.hcl import EXPRESSION, blocks_of
 
 
 class _Fields(NamedTuple):

@@ -14,9 +14,9 @@ from topicops.features.files.authoring.drafts import ImportResult, draft_import,
 from topicops.features.files.authoring.importable import Given, ImportInputs, LeftOut, NotConverted, TopicOwners
 from topicops.features.files.authoring.importing import write_import
 from topicops.features.files.authoring.specs import LONGEST_OWNER, is_placeholder
-from topicops.features.files.takeover.edges.texts import Value, read_files
-from topicops.features.files.takeover.formats import FORMATS
-from topicops.features.files.takeover.found import NoTopic, SourceTopic
+from topicops.features.files.authoring.takeover.edges.texts import Value, read_files
+from topicops.features.files.authoring.takeover.formats import FORMATS
+from topicops.features.files.authoring.takeover.found import NoTopic, SourceTopic
 from topicops.flow.runs.run import EnvironmentRun, now
 from topicops.model.cluster.snapshot import Broker, ClusterSnapshot, LiveTopic
 from topicops.model.codes import Code

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from topicops.features.files.authoring.importable import NotConverted
-from topicops.features.files.takeover.edges.texts import Map, SourceFile, documents_of
-from topicops.features.files.takeover.found import Found, NoTopic, SourceTopic, rest
+from topicops.features.files.authoring.takeover.edges.texts import Map, SourceFile, documents_of
+from topicops.features.files.authoring.takeover.found import Found, NoTopic, SourceTopic, rest
 
 _MS_PER_MINUTE = 60_000
 _PLACED_BY_US = ("any", "balanced-leaders")

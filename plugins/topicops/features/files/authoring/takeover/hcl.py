@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from topicops.features.files.takeover.edges.texts import Map, SourceFile, Value
+from topicops.features.files.authoring.takeover.edges.texts import Map, SourceFile, Value
 from topicops.model.errors import UsageError
 
 _DEEPEST = 100

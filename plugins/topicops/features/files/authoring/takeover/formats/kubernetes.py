@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from topicops.features.files.takeover.edges.texts import Map, SourceFile, documents_of
+from topicops.features.files.authoring.takeover.edges.texts import Map, SourceFile, documents_of
 
 
 def resources(files: Sequence[SourceFile]) -> Iterator[tuple[str, str, Map]]:

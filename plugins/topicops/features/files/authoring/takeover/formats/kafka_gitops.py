@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from topicops.features.files.authoring.importable import NotConverted
-from topicops.features.files.takeover.edges.texts import Map, SourceFile, documents_of
-from topicops.features.files.takeover.found import Found, SourceTopic, counted, rest
+from topicops.features.files.authoring.takeover.edges.texts import Map, SourceFile, documents_of
+from topicops.features.files.authoring.takeover.found import Found, SourceTopic, counted, rest
 
 _OTHERS = ("services", "users", "customServiceAcls", "customUserAcls")
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from topicops.features.files.takeover.edges.texts import Map, SourceFile, json_value
-from topicops.features.files.takeover.found import Found, NoTopic, SourceTopic
+from topicops.features.files.authoring.takeover.edges.texts import Map, SourceFile, json_value
+from topicops.features.files.authoring.takeover.found import Found, NoTopic, SourceTopic
 from topicops.model.codes import Code
 from topicops.model.errors import UsageError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from topicops.features.files.takeover.formats import (
+from topicops.features.files.authoring.takeover.formats import (
     ansible,
     create_topics,
     describe,
@@ -18,7 +18,7 @@ from topicops.features.files.takeover.formats import (
     terraform,
     topicctl,
 )
-from topicops.features.files.takeover.found import Reader
+from topicops.features.files.authoring.takeover.found import Reader
 
 
 class Format(NamedTuple):
