@@ -222,8 +222,9 @@ def test_mode_plan_sends_nothing(tmp_path: Path) -> None:
 
 
 def test_a_change_task_sends_its_own_kind_with_the_digests_of_the_params(tmp_path: Path) -> None:
-    flow = ScriptedFlow(tmp_path)
-    changes.pipeline_change("delete", site(flow), context(ScriptedTask(), approved=[digest(DELETE)]))
+    flow, params = ScriptedFlow(tmp_path, changes=(DELETE,)), context(ScriptedTask(), approved=[digest(DELETE)])
+    planning.gate(site(flow), params)
+    changes.pipeline_change("delete", site(flow), params)
     assert flow.sent == [("delete", frozenset({digest(DELETE)}))]
 
 
@@ -235,8 +236,9 @@ def test_a_change_task_sends_its_own_kind_with_the_digests_of_the_params(tmp_pat
     ],
 )
 def test_an_approval_by_parameter_names_who_triggered_the_run(tmp_path: Path, user: str | None, signature: str) -> None:
-    flow = ScriptedFlow(tmp_path)
+    flow = ScriptedFlow(tmp_path, changes=(DELETE,))
     task = ScriptedTask(dag_run=ScriptedRun(triggering_user_name=user))
+    planning.gate(site(flow), context(task, approved=[digest(DELETE)]))
     changes.pipeline_change("delete", site(flow), context(task, approved=[digest(DELETE)]))
     (given,) = flow.approvals
     assert (given.way, given.approver) == ("parameter", user)
@@ -253,16 +255,38 @@ def review_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("review_key")
 def test_a_change_task_takes_the_signed_reviews_of_the_params_beside_the_digests(tmp_path: Path) -> None:
-    flow = ScriptedFlow(tmp_path)
+    flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE, OTHER_DELETE))
     reviews = as_param(signed(review_of(DELETE)), signed(review_of(OTHER_DELETE, reviewer="ann")))
     task = ScriptedTask(dag_run=ScriptedRun(triggering_user_name="carol"))
     params = {"approved": [digest(CREATE)], "reviews": reviews}
+    planning.gate(site(flow), context(task, **params))
     changes.pipeline_change("delete", site(flow), context(task, **params))
     assert [(given.way, given.approver, set(given.digests)) for given in flow.approvals] == [
         ("parameter", "carol", {digest(CREATE)}),
         ("review", "alice", {digest(DELETE)}),
         ("review", "ann", {digest(OTHER_DELETE)}),
     ]
+
+
+@pytest.mark.parametrize(
+    ("digits", "is_this_plan", "held", "note"),
+    [
+        pytest.param(8, True, [], "", id="8 digits"),
+        pytest.param(64, True, [], "", id="all digits"),
+        pytest.param(7, True, [digest(DELETE)], "is too short: type 8 digits or more", id="too few digits"),
+        pytest.param(8, False, [digest(DELETE)], "is not how this plan's fingerprint", id="another plan"),
+    ],
+)
+def test_the_param_approved_takes_the_first_digits_of_this_plans_fingerprint(
+    tmp_path: Path, *, digits: int, is_this_plan: bool, held: list[str], note: str
+) -> None:
+    flow, task = ScriptedFlow(tmp_path, changes=(CREATE, DELETE)), ScriptedTask()
+    of = flow if is_this_plan else ScriptedFlow(tmp_path / "other", changes=(CREATE,))
+    key = str(planning.gate(site(of), context(ScriptedTask()))["fingerprint"])[:digits]
+    params = {"approved": [key]}
+    assert planning.gate(site(flow), context(task, **params))["digests"] == held
+    changes.report(site(flow), context(task, **params))
+    assert [note in text for text in task.pushed["result"]["notes"] if "approved: " in text] == [True] * bool(note)  # type: ignore[index]
 
 
 @pytest.mark.usefixtures("review_key")

@@ -73,16 +73,29 @@ def test_a_person_who_says_yes_gets_what_may_run(shop: Simulated, person: Person
     person(answer)
     ended = shop.workspace.run(*AT_ONCE)
     assert (ended.status, requests(shop)) == (0, ["request create"]), ended.err
-    assert "1 change is held: type the plan's fingerprint to run it too.\nApply this change? [y/N] " in ended.err
+    assert "1 change is held; to run it too, type the first 8 digits: " in ended.err
     assert "topic.shop.new will be created" in ended.err  # stdout is no terminal: a pipe may hide the plan
 
 
-@pytest.mark.parametrize("answer", ["", "n", "f" * 64])
-def test_every_other_answer_sends_nothing(shop: Simulated, person: Person, answer: str) -> None:
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ("", "."),
+        ("n", "."),
+        ("f" * 64, f": '{'f' * 64}' is not how this plan's fingerprint KEY... begins; review it first."),
+        ("KEY-1", ": 'KEY-1' is too short: type 8 digits or more."),
+        ("KEYx", ": 'KEYx' is not how this plan's fingerprint KEY... begins; review it first."),
+    ],
+)
+def test_every_other_answer_sends_nothing_and_is_told_why(
+    shop: Simulated, person: Person, answer: str, why: str
+) -> None:
+    key = fingerprint(shop)[:8]
+    answer, why = (text.replace("KEY-1", key[:-1]).replace("KEY", key) for text in (answer, why))
     person(answer)
     ended = shop.workspace.run(*AT_ONCE)
     assert (ended.status, requests(shop)) == (1, [])
-    assert ended.err.endswith("Nothing was sent.\n")
+    assert ended.err.endswith(f"Nothing was sent{why}\n")
     assert "take the lease" not in shop.events
 
 
@@ -92,8 +105,9 @@ def test_without_a_terminal_and_without_yes_nothing_is_read_or_sent(shop: Simula
     assert "there is no terminal to ask at, so nothing was sent: give --yes" in ended.err
 
 
-def test_the_typed_fingerprint_approves_what_is_held(shop: Simulated, person: Person) -> None:
-    person(fingerprint(shop))
+@pytest.mark.parametrize("digits", [8, 64])
+def test_the_typed_fingerprint_approves_what_is_held(shop: Simulated, person: Person, digits: int) -> None:
+    person(fingerprint(shop)[:digits])
     ended = shop.workspace.run(*AT_ONCE)
     assert (ended.status, requests(shop)) == (0, ["request create", "request delete"]), ended.err
 
@@ -105,11 +119,13 @@ def test_yes_alone_approves_nothing_that_is_held(shop: Simulated) -> None:
 
 
 def test_the_fingerprint_on_the_command_line_approves_this_plan_alone(shop: Simulated) -> None:
-    known = fingerprint(shop)
+    known = fingerprint(shop)[:8]
     shop.workspace.topic("shop.more")
     other = shop.workspace.run(*AT_ONCE, "--yes", "--approve", known)
     assert (other.status, requests(shop)) == (1, [])
     assert "review it first" in other.err
+    short = shop.workspace.run(*AT_ONCE, "--yes", "--approve", fingerprint(shop)[:7])
+    assert (short.status, requests(shop), "is too short" in short.err) == (1, [], True)
 
     shop.workspace.path_of("shop.more").unlink()
     ended = shop.workspace.run(*AT_ONCE, "--yes", "--approve", known)
@@ -187,12 +203,12 @@ def test_a_saved_plan_has_its_environment_and_topics(shop: Simulated, option: tu
     [
         (1, 0, "Apply this change? [y/N] "),
         (3, 0, "Apply these 3 changes? [y/N] "),
-        (3, 2, "2 changes are held: type the plan's fingerprint to run them too.\nApply these 3 changes? [y/N] "),
-        (0, 1, "1 change is held: type the plan's fingerprint to run it: "),
+        (3, 2, "2 changes are held; to run them too, type the first 8 digits: 4603e8d7\nApply these 3 changes? [y/N] "),
+        (0, 1, "1 change is held; to run it, type the first 8 digits: 4603e8d7\n> "),
     ],
 )
 def test_the_question_counts_what_may_run_and_what_is_held(ready: int, held: int, text: str) -> None:
-    assert question(ready, held) == text
+    assert question(ready, held, "4603e8d7") == text
 
 
 def test_the_own_plan_is_applied_by_the_same_function_as_a_saved_one() -> None:

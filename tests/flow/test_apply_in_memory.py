@@ -359,7 +359,7 @@ def test_approving_another_plans_fingerprint_is_bad_usage(simulated: Simulated) 
     simulated.workspace.policy["unattended"] = "safe"
     assert simulated.workspace.plan().status == 0
     ended = simulated.workspace.apply("--approve", "0" * 64)
-    assert (ended.status, "this plan's fingerprint is" in ended.err) == (1, True), ended.err
+    assert (ended.status, "is not how this plan's fingerprint" in ended.err) == (1, True), ended.err
     assert simulated.cluster.requests == []
 
 

@@ -45,7 +45,8 @@ def apply_command(
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Without PLAN: do not ask. Held changes stay held.")] = False,
     approve: Annotated[
-        str | None, typer.Option("--approve", help="The plan's fingerprint: lets its held changes run.")
+        str | None,
+        typer.Option("--approve", help="8 digits or more of the plan's fingerprint: its held changes run too."),
     ] = None,
     lock_timeout: Annotated[
         str, typer.Option("--lock-timeout", help="How long to wait for the lease: 30s, 5m, 1h or seconds.")
@@ -104,12 +105,13 @@ def planned_and_confirmed(
         return planned, approvals
     if output == "text" and not sys.stdout.isatty():
         print_error(shown)  # a pipe has it, and nobody can be asked about what he does not see
-    answer = asked(question(ready, held))
-    if answer == plan.fingerprint and held:
-        return planned, approvals_of(plan, answer)
-    if ready and answer.lower() in ("y", "yes"):
+    answer = asked(question(ready, held, plan.key)).lower()
+    if ready and answer in ("y", "yes"):
         return planned, approvals
-    print_error("Nothing was sent.")
+    problem = plan.key_problem(answer) if held else f"{answer!r} is not yes"
+    if not problem:
+        return planned, approvals_of(plan, answer)
+    print_error("Nothing was sent." if answer in ("", "n", "no") else f"Nothing was sent: {problem}.")
     raise typer.Exit(ExitStatus.ERROR)
 
 
@@ -122,20 +124,21 @@ def show_report(run: Run, report: RunReport, output: Format, *, own_plan: bool) 
         if own_plan and report.plan is not None and report.plan.held_for(command=True):
             # The next plan has another fingerprint, and this one is kept.
             file = shown_path(run.store.path("plan.json"))
-            progress(f"To approve what is held: topicops apply {file} --approve {report.plan.fingerprint}")
+            progress(f"To approve what is held: topicops apply {file} --approve {report.plan.key}")
     except Exception as error:  # noqa: BLE001 - whatever it is, requests may have been sent
         log_error(logger, "the report is not shown", error, level=logging.INFO)
         print_error(f"topicops: {sentence(error)}; the run's report is in {shown_path(run.store.folder)}")
 
 
-def question(ready: int, held: int) -> str:
-    """Return what is asked on the terminal, about changes that may run and changes that are held for an approval."""
+def question(ready: int, held: int, key: str) -> str:
+    """Return what is asked on the terminal, about changes that may run and those held; ``key`` approves the latter."""
     them = "it" if held == 1 else "them"
-    more = f"{plural(held, 'change')} {'is' if held == 1 else 'are'} held: type the plan's fingerprint to run {them}"
+    more = f"{plural(held, 'change')} {'is' if held == 1 else 'are'} held; to run {them}"
     apply = f"Apply {'this change' if ready == 1 else f'these {ready} changes'}? [y/N] "
+    typed = f"type the first {len(key)} digits: {key}"
     if not ready:
-        return f"{more}: "
-    return f"{more} too.\n{apply}" if held else apply
+        return f"{more}, {typed}\n> "
+    return f"{more} too, {typed}\n{apply}" if held else apply
 
 
 def asked(text: str) -> str:
@@ -144,15 +147,15 @@ def asked(text: str) -> str:
     return sys.stdin.readline().strip()
 
 
-def approvals_of(saved: Plan, fingerprint: str | None) -> tuple[Approval, ...]:
+def approvals_of(saved: Plan, key: str | None) -> tuple[Approval, ...]:
     """Return the approval of ``--approve``: an approval by parameter whose author is the approver; empty without it."""
     from topicops.flow import applying
 
-    if not fingerprint:
+    if key is None:
         return ()
     name = user_name()
     approval = Approval(
-        digests=applying.approved_digests(saved, fingerprint),
+        digests=applying.approved_digests(saved, key),
         way="parameter",
         approver=name,
         signature=f"{name} with --approve",

@@ -129,7 +129,7 @@ def next_line(plan: Plan, out: Path) -> str:
     if plan.with_gate(GateWord.RUN):
         return f"Wrote {out}; next: topicops apply {place}"
     if plan.held_for(command=True):
-        return f"Wrote {out}; everything is held; after a review: topicops apply {place} --approve {plan.fingerprint}"
+        return f"Wrote {out}; everything is held; after a review: topicops apply {place} --approve {plan.key}"
     if plan.held_for(command=False):
         return f"Wrote {out}; everything is held, and --approve does not count here (policy.approvals)"
     return f"Wrote {out}; it has nothing to apply"

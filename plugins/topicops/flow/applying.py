@@ -45,10 +45,10 @@ if TYPE_CHECKING:
     from topicops.model.ports import Lease
 
 
-def approved_digests(plan: Plan, fingerprint: str) -> frozenset[str]:
-    """Return the digests that ``--approve FINGERPRINT`` covers. Raises ``UsageError`` for another plan's."""
-    if fingerprint != plan.fingerprint:
-        raise UsageError(f"--approve {fingerprint}: this plan's fingerprint is {plan.fingerprint}; review it first")
+def approved_digests(plan: Plan, key: str) -> frozenset[str]:
+    """Return the digests that ``--approve KEY`` covers. Raises ``UsageError`` for another plan's, or a short one."""
+    if problem := plan.key_problem(key):
+        raise UsageError(f"--approve {problem}; nothing was sent")
     return frozenset(gated.digest for gated in plan.changes)
 
 

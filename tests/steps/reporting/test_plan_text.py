@@ -160,7 +160,7 @@ def test_the_summary_counts_everything() -> None:
 
 def test_held_changes_come_with_the_way_to_approve_them() -> None:
     plan = a_plan()
-    assert f"1 held: to run them too, apply with --approve {plan.fingerprint}\n" in plan_text(plan)
+    assert f"1 held: to run them too, apply with --approve {plan.key} (of {plan.fingerprint})\n" in plan_text(plan)
 
 
 def test_no_approval_is_offered_for_what_none_can_lift() -> None:

@@ -104,6 +104,8 @@ class LoadTable:
     """Loads by name of the rack; brokers without a rack are in none."""
 
 
+KEY_DIGITS = 8
+"""How many digits of a plan's fingerprint approve it at least."""
 FORMAT_VERSION = "1.0"
 """An older reader must refuse another major version; of another minor version it may ignore unknown fields."""
 
@@ -292,6 +294,17 @@ class Plan:
                 "activity": {topic: _shown(activity) for topic, activity in change_set.activity.items()},
             }
         )
+
+    @property
+    def key(self) -> str:
+        """The digits of the fingerprint that a person types."""
+        return self.fingerprint[:KEY_DIGITS]
+
+    def key_problem(self, typed: str) -> str:
+        """Return why these digits do not approve this plan; empty: they do."""
+        if not self.fingerprint.startswith(typed):
+            return f"{typed!r} is not how this plan's fingerprint {self.key}... begins; review it first"
+        return "" if len(typed) >= KEY_DIGITS else f"{typed!r} is too short: type {KEY_DIGITS} digits or more"
 
     def with_gate(self, word: GateWord) -> tuple[GatedChange, ...]:
         return tuple(gated for gated in self.changes if gated.gate is word)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from airflow.sdk import Param
 
+from topicops.model.plans.plan import KEY_DIGITS
 from topicops.model.runs.results import MOST_DIGESTS, MOST_REVIEWS
 from topicops.on_airflow.site import MODES
 
@@ -13,6 +14,8 @@ MOST_AUTHORS = 200
 USUAL, FOR_CI = "Usual", "CI"
 """Sections of the form. One word each: Airflow puts the name into an HTML id, and an id must not have a blank."""
 HEX_64 = {"type": "string", "pattern": "^[0-9a-f]{64}$"}
+KEY = {"type": "string", "pattern": f"^[0-9a-f]{{{KEY_DIGITS},64}}$"}
+"""The first digits of a plan's fingerprint, or a whole digest."""
 COMMIT_PATTERN = "^([0-9a-f]{40}|[0-9a-f]{64})$"
 COMMIT = {"type": "string", "pattern": COMMIT_PATTERN}
 LOGIN = {"type": "string", "minLength": 1, "maxLength": 255}
@@ -54,8 +57,10 @@ def pipeline_params(mode: str) -> dict[str, Param]:
         ),
         "approved": digests_param(
             "Approved changes",
-            "Changes that may run although they need an approval: the 64 digits of each, one in a line. The Plan tab "
-            "has them. Usually you answer the question in Required Actions instead.",
+            "What may run although it needs an approval, one in a line: the 64 digits of a change, or for all changes "
+            "8 digits or more of the plan's fingerprint. The Plan tab has them. Usually you answer the question in "
+            "Required Actions instead.",
+            items=KEY,
         ),
         "reviews": Param(
             [],
@@ -80,8 +85,8 @@ def only_param() -> Param:
     )
 
 
-def digests_param(title: str, description: str) -> Param:
-    return Param([], type=["null", "array"], items=HEX_64, title=title, section=FOR_CI, description=description)
+def digests_param(title: str, description: str, *, items: Mapping[str, str] = HEX_64) -> Param:
+    return Param([], type=["null", "array"], items=items, title=title, section=FOR_CI, description=description)
 
 
 def _object(fields: Mapping[str, object]) -> dict[str, object]:

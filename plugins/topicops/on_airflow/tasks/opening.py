@@ -148,14 +148,22 @@ def refuse_overtaken(run: EnvironmentRun, context: Context) -> None:
 def approvals_of_params(run: EnvironmentRun, context: Context) -> tuple[tuple[Approval, ...], tuple[str, ...]]:
     """Give what the params ``approved`` and ``reviews`` approve, and why a review does not count.
 
-    The author of the run's changes is not known any better: whoever triggers it is taken for the author too.
+    The run's plan is there already. The author of its changes is not known any better: whoever triggers it is taken
+    for the author too.
     """
     found = [approvals_of(run, context["params"].get("reviews") or ()) for approvals_of in REVIEWS]
-    objections = tuple(chain.from_iterable(each.objections for each in found))
+    reviewed = tuple(chain.from_iterable(each.approvals for each in found))
+    given, name = frozenset(context["params"].get("approved") or ()), triggered_by(context)
+    plan = run.read_plan() if given else None
+    every = frozenset(gated.digest for gated in plan.changes) if plan else frozenset()
+    problems = {key: plan.key_problem(key) for key in sorted(given - every)} if plan else {}
+    digests = every if "" in problems.values() else given & every
+    objections = (
+        *chain.from_iterable(each.objections for each in found),
+        *(f"approved: no change of this plan, and {problem}" for problem in problems.values() if problem),
+    )
     for objection in objections:
         log.warning("%s", objection)
-    reviewed = tuple(chain.from_iterable(each.approvals for each in found))
-    digests, name = frozenset(context["params"].get("approved") or ()), triggered_by(context)
     if not digests:
         return reviewed, objections
     by_parameter = Approval(

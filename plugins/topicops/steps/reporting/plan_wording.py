@@ -261,7 +261,7 @@ def command_lines(plan: Plan) -> list[str]:
     """Say how to approve held changes by the command, and for which of them that does not count."""
     lines = []
     if here := len(plan.held_for(command=True)):
-        lines.append(f"{here} held: to run them too, apply with --approve {plan.fingerprint}")
+        lines.append(f"{here} held: to run them too, apply with --approve {plan.key} (of {plan.fingerprint})")
     if elsewhere := len(plan.held_for(command=False)):
         lines.append(
             f"{elsewhere} held: --approve does not count here (policy.approvals, policy.authorApproves); another "
