@@ -72,33 +72,33 @@ def test_what_cannot_come_back_is_first_and_the_rest_goes_through_the_files(appl
         "Written to the files:",
         "  topics/tests/bills.yaml: retention.ms: 1d -> 7d",
         "  topics/tests/bills.yaml: segment.ms: 1h -> not set",
+        "  topics/tests/new.yaml: a tombstone takes the place of its spec",
         f"  topics/tests/old.yaml: the spec of commit {commits[1][:12]} takes the place of the tombstone",
         "",
-        "Only a tombstone deletes what the run created; type these, if that is meant:",
-        "  topicops retire new --reason 'Undo of run topic_pipeline_local/1.' --environment local",
-        "",
         "Next: read the edits and the plan below, commit and have them merged as any change; then plan and apply.",
-        "  git diff -- topics/tests/bills.yaml topics/tests/old.yaml",
+        "  git diff -- topics/tests/bills.yaml topics/tests/new.yaml topics/tests/old.yaml",
         "To leave it, restore these files with git: nothing else was written.",
     ]
     assert "+ topic.old will be created" in plan
     assert "~ topic.bills will be configured" in plan
+    assert "- topic.new will be deleted" in plan
 
 
 def test_the_files_and_the_cluster_are_as_before_after_the_plan_is_applied(applied: Simulated) -> None:
-    applied.workspace.run("undo", "1", "--out", "undo.json")
+    applied.workspace.run("undo", "--out", "undo.json")
 
     assert applied.workspace.path_of("bills").read_text().split("spec:")[1] == (
         "\n  keyed: false\n  configs:\n    # for the auditors\n    retention.ms: 7d\n    segment.ms: null\n"
     )
     assert "# kept for the shop\n" in applied.workspace.path_of("old").read_text()
     assert applied.workspace.run("validate").status == 0
-    ended = applied.workspace.run("apply", "undo.json")
+    key = json.loads((applied.workspace.folder / "undo.json").read_text())["fingerprint"][:8]
+    ended = applied.workspace.run("apply", "undo.json", "--approve", key)
     assert ended.status in (0, 7), ended.err
     assert applied.cluster.live("bills").overrides == {"retention.ms": WEEK}
     assert applied.cluster.live("old").partitions == 1
     assert applied.cluster.live("grown").partitions == 3
-    assert "new" in applied.cluster.snapshot().topics
+    assert "new" not in applied.cluster.snapshot().topics
 
 
 def test_to_undo_it_again_changes_nothing(applied: Simulated) -> None:
@@ -120,9 +120,11 @@ def test_the_json_holds_the_lists_and_the_plan_of_those_topics_alone(applied: Si
     found = json.loads(applied.workspace.run("undo", "1", "--format", "json").out)
 
     assert [(note["topic"]) for note in found["lost"]] == ["old", "grown", "bills"]
-    assert [edit["file"] for edit in found["edits"]] == ["topics/tests/bills.yaml", "topics/tests/old.yaml"]
-    assert found["retire"] == ["topicops retire new --reason 'Undo of run topic_pipeline_local/1.' --environment local"]
-    assert [change["address"] for change in found["plan"]["changes"]] == ["topic.old", "topic.bills"]
+    assert [edit["file"] for edit in found["edits"]] == [
+        f"topics/tests/{name}.yaml" for name in ("bills", "new", "old")
+    ]
+    assert found["retire"] == []
+    assert [change["address"] for change in found["plan"]["changes"]] == ["topic.old", "topic.bills", "topic.new"]
 
 
 def test_an_invalid_file_of_another_topic_stops_no_undo(applied: Simulated) -> None:
@@ -133,11 +135,27 @@ def test_an_invalid_file_of_another_topic_stops_no_undo(applied: Simulated) -> N
     assert "~ topic.bills will be configured" in ended.out
 
 
-def test_undo_sends_nothing_and_writes_no_tombstone(applied: Simulated) -> None:
-    sent = list(applied.cluster.requests)
+def test_undo_sends_nothing_and_its_tombstone_deletes_only_the_topic_of_the_run(applied: Simulated) -> None:
+    sent, identity = list(applied.cluster.requests), applied.cluster.live("new").topic_id
     applied.workspace.run("undo", "1")
     assert applied.cluster.requests == sent
-    assert "absent" not in "".join(path.read_text() for path in applied.workspace.path_of("new").parent.iterdir())
+    assert applied.workspace.path_of("new").read_text().endswith(f"  topicIds:\n    local: {identity}\n")
+
+
+def test_a_tombstone_that_another_environment_would_follow_is_left_to_a_person(applied: Simulated) -> None:
+    folder = applied.workspace.folder / "topics/environments"
+    (folder / "prod.yaml").write_text((folder / "local.yaml").read_text().replace("name: local", "name: prod"))
+    ended = applied.workspace.run("undo", "1")
+    assert "\n  topicops retire new --reason 'Undo of run topic_pipeline_local/1.' --environment local\n" in ended.out
+    assert "absent" not in applied.workspace.path_of("new").read_text()
+
+
+def test_without_a_run_and_without_a_change_nothing_is_undone(applied: Simulated) -> None:
+    folder = applied.workspace.folder / "home/audit"
+    lines = (folder / "local.jsonl").read_text()
+    (folder / "local.jsonl").write_text(lines.replace('"done"', '"refused"'))
+    ended = applied.workspace.run("undo")
+    assert (ended.status, "no run changed a topic, by the audit log" in ended.err) == (1, True), ended.err
 
 
 def test_a_run_that_changed_nothing_is_an_error(applied: Simulated) -> None:

@@ -10,14 +10,19 @@ from typing import Annotated
 import typer
 
 from topicops.cli.output import print_result
-from topicops.cli.shared_options import TextOrJsonOption, TopicsOption, new_run
+from topicops.cli.shared_options import TextOrJsonOption, TopicsOption, new_run, one_environment
 
 
 def undo_command(
-    run: Annotated[str, typer.Argument(metavar="RUN", help="`<group>/<run id>`, or the run id, as audit shows it.")],
+    run: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[RUN]", help="`<group>/<run id>`, or the run id, as audit shows it. Default: the last one."
+        ),
+    ] = None,
     environment: Annotated[
         str | None,
-        typer.Option("--environment", "-e", help="Where the run changed several environments.", show_default=False),
+        typer.Option("--environment", "-e", help="Whose run; a run may have changed several.", show_default=False),
     ] = None,
     topics: TopicsOption = Path("topics"),
     out: Annotated[
@@ -27,7 +32,7 @@ def undo_command(
 ) -> None:
     """Edit the files back to what they asked for before a run, and plan that; what cannot come back is shown first.
 
-    Nothing is written to the cluster, and no tombstone is written.
+    Topics that the run created get tombstones. Nothing is written to the cluster.
     """
     from topicops.features.shared.writer import replace_text
     from topicops.features.undo.undoing import undo, undo_text
@@ -38,6 +43,8 @@ def undo_command(
     from topicops.model.plans.plan_file import plan_to_json
     from topicops.plugged import ENGINES, after_run
 
+    if run is None:
+        environment = one_environment(environment, topics)
     found = undo(run, environment, topics)
     for edit in found.edits:
         replace_text(Path(edit.file), edit.after, before=edit.before)

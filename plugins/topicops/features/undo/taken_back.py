@@ -1,6 +1,6 @@
 """From what a run did to the edits of spec files that take it back, as far as that is possible.
 
-Nothing here deletes a topic or writes a tombstone: a topic that the run created is left to a person.
+A topic that the run created gets a tombstone with its id, so that no other topic of this name is deleted by it.
 """
 
 from __future__ import annotations
@@ -13,17 +13,23 @@ from operator import itemgetter
 from pathlib import Path
 
 from topicops.edges.specs.open_files import regular_text
+from topicops.features.shared.topic_files import (
+    FileEdit,
+    config_line,
+    environments_of,
+    tombstone,
+    with_value,
+    written_config,
+)
 from topicops.features.shared.writer import document_of
-from topicops.features.shared.yaml_blocks import field_of, is_block, last_line, plain_value
-from topicops.features.shared.yaml_text import config_content, text_of
-from topicops.features.undo.values import FileEdit, PastTopic, Undo, UndoNote, past_topics
-from topicops.model.errors import SpecError
+from topicops.features.shared.yaml_blocks import field_of, plain_value
+from topicops.features.undo.values import PastTopic, Undo, UndoNote, past_topics
+from topicops.model.errors import SpecError, UsageError
 from topicops.model.printable import or_not_set
 from topicops.model.runs.audit import AuditLine
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
-from topicops.model.specs.document import Document, Entry, Fields, Node, Span, Text, Tree
+from topicops.model.specs.document import Document, Node, Tree
 from topicops.model.specs.environment import Risk
-from topicops.model.specs.topic_config import TOPIC_CONFIGS
 from topicops.steps.planning.risk import config_risk
 from topicops.steps.specs.needed import Needs
 from topicops.steps.specs.validate import Validated, validate
@@ -48,6 +54,11 @@ class SpecFiles:
 
     def document(self, topic: str) -> Document | None:
         return next((found for found in self.tree.documents if found.kind == "Topic" and found.stem == topic), None)
+
+    def others(self, document: Document) -> list[str]:
+        """Return the other environments that the file of a topic is for."""
+        known = {found.stem for found in self.tree.documents if found.kind == "Environment"}
+        return sorted(environments_of(document, known) - {self.desired.environment})
 
     def root(self, document: Document, text: str) -> Node | None:
         """Read the document with this text. None means that it cannot be read."""
@@ -79,7 +90,7 @@ def undo_of(lines: Sequence[AuditLine], files: SpecFiles) -> Undo:
     for topic in past.values():
         desired = files.desired.topics.get(topic.topic)
         if topic.created:
-            _take_back_create(topic, desired, found)
+            _take_back_create(topic, desired, first.run, files, found)
         elif topic.deleted:
             _take_back_delete(topic, desired, files, found)
         if topic.configs_before and not topic.deleted:
@@ -122,14 +133,21 @@ def _losses(topic: PastTopic) -> Iterator[tuple[int, str]]:
             yield 2, f"records that went while {name} was {_shown(name, new)} instead of {_shown(name, old)}"
 
 
-def _take_back_create(past: PastTopic, desired: DesiredTopic | None, found: _Found) -> None:
+def _take_back_create(past: PastTopic, desired: DesiredTopic | None, run: str, files: SpecFiles, found: _Found) -> None:
+    document, here = files.document(past.topic), files.desired.environment
     if desired is None:
         advice = "bring its file back, then make it a tombstone with topicops retire"
         found.leave(past.topic, f"no file describes the topic any more: {advice}")
     elif desired.lifecycle is Lifecycle.ABSENT:
         found.pass_over(past.topic, "its file is a tombstone already")
-    else:
+    elif document is None or past.topic_id is None or files.others(document):
         found.to_retire.append(past.topic)
+    else:
+        block = {"state": "absent", "reason": f"Undo of run {run}.", "topicIds": {here: past.topic_id}}
+        try:
+            found.edits.append(tombstone(files.topics, document, block)[0])
+        except (UsageError, SpecError):
+            found.to_retire.append(past.topic)
 
 
 def _take_back_delete(past: PastTopic, desired: DesiredTopic | None, files: SpecFiles, found: _Found) -> None:
@@ -165,8 +183,9 @@ def _take_back_configs(past: PastTopic, desired: DesiredTopic | None, files: Spe
         return
     edited, edits = text, []
     for name, before in sorted(past.configs_before.items()):
-        now, after, written = desired.configs.get(name), past.configs_after.get(name), _line(name, before)
-        new = with_config(files.root(document, edited), edited, name, before)
+        now, after, written = desired.configs.get(name), past.configs_after.get(name), config_line(name, before)
+        path, root = ("spec", "configs", name), files.root(document, edited)
+        new = with_value(root, edited, path, written_config(name, before))
         if name in desired.configs and now == before:
             found.pass_over(past.topic, f"its file asks for {written} already")
         elif now != after:
@@ -203,11 +222,11 @@ def _refusal(edit: FileEdit, past: PastTopic, after: Validated) -> str:
     if after.desired is None:
         return f"{tried}: other files would not be valid then"
     topic = after.desired.topics.get(edit.topic)
-    if topic is None or topic.lifecycle is Lifecycle.ABSENT:
+    if topic is None or (topic.lifecycle is Lifecycle.ABSENT) != past.created:
         return f"{tried}: the file would not ask for the topic in this environment"
     for name, before in past.configs_before.items():
         if any(text.startswith(f"{name}: ") for text in edit.edits) and topic.configs.get(name) != before:
-            return f"{name} comes from {topic.location_of(f'configs.{name}')}: write {_line(name, before)} there"
+            return f"{name} comes from {topic.location_of(f'configs.{name}')}: write {config_line(name, before)} there"
     return ""
 
 
@@ -224,54 +243,11 @@ def _validated(edits: Sequence[FileEdit], files: SpecFiles) -> Validated:
 
 def _shared_files(edits: Sequence[FileEdit], files: SpecFiles) -> Iterator[str]:
     """Yield a sentence for each edited file that other environments use as well."""
-    others = {d.stem for d in files.tree.documents if d.kind == "Environment"} - {files.desired.environment}
     for edit in edits:
         document = files.document(edit.topic)
-        named = plain_value(field_of(document.root, "metadata", "environments")) if document else None
-        also = sorted(others & {str(name) for name in named} if isinstance(named, list) else others)
-        if also:
+        if document and (also := files.others(document)):
             yield f"{edit.file} is also used by {', '.join(also)}: the next plan there changes the topic as well"
 
 
 def _shown(name: str, value: str | None) -> str:
-    return or_not_set(None if value is None else _line(name, value).partition(": ")[2])
-
-
-# ---- one config of a topic's own file, set or written anew; all other lines stay ----
-
-
-def with_config(root: Node | None, text: str, name: str, value: str | None) -> str | None:
-    """Write a config into the text of a spec, null for a ``value`` of None. None means that no line can be changed."""
-    lines, written = text.split("\n"), _line(name, value)
-    spec = field_of(root, "spec")
-    configs = field_of(spec, "configs")
-    found = field_of(configs, name)
-    if isinstance(found, Text):
-        return _replaced(lines, found.span, written.partition(": ")[2])
-    if isinstance(configs, Fields) and configs.entries and is_block(configs, lines):
-        return _added(lines, configs.entries[-1], [written])
-    if configs is None and isinstance(spec, Fields) and spec.entries and is_block(spec, lines):
-        return _added(lines, spec.entries[-1], ["configs:", f"  {written}"])
-    return None
-
-
-def _line(name: str, value: str | None) -> str:
-    """Write a canonical value as people do in a file: ``retention.ms: 7d``, ``segment.bytes: null``."""
-    content = config_content(name, value) if value is not None and name in TOPIC_CONFIGS else value
-    return text_of({name: content}).rstrip("\n")
-
-
-def _replaced(lines: list[str], span: Span, value: str) -> str | None:
-    if span.line != span.end_line or span.column == span.end_column:
-        return None
-    line = lines[span.line - 1]
-    edited = f"{line[: span.column - 1]}{value}{line[span.end_column - 1 :]}"
-    return "\n".join([*lines[: span.line - 1], edited, *lines[span.line :]])
-
-
-def _added(lines: list[str], after: Entry, new: list[str]) -> str:
-    """The lines with new ones below a field, indented as its key is."""
-    key, value = after
-    depth = key.span.column - 1
-    last = last_line(value, lines, below=depth, line=key.span.line)
-    return "\n".join([*lines[:last], *(f"{' ' * depth}{line}" for line in new), *lines[last:]])
+    return or_not_set(None if value is None else config_line(name, value).partition(": ")[2])

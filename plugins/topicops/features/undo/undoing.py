@@ -10,7 +10,7 @@ from pathlib import Path
 from topicops.edges.specs.git import versions_of
 from topicops.edges.specs.reader import read_tree
 from topicops.features.undo.taken_back import SpecFiles, undo_of
-from topicops.features.undo.values import Undo, UndoNote, past_topics
+from topicops.features.undo.values import TOOK_EFFECT, Undo, UndoNote, past_topics
 from topicops.flow.runs.memory import audit_files
 from topicops.flow.runs.run import now
 from topicops.model.errors import UsageError
@@ -19,18 +19,23 @@ from topicops.model.runs.audit import are_whole, in_order
 from topicops.steps.specs.validate import validate
 
 
-def undo(run: str, environment: str | None, topics: Path) -> Undo:
+def undo(run: str | None, environment: str | None, topics: Path) -> Undo:
     """Say how a run is taken back, by the audit log and the files of now; nothing is written, no connection opened.
 
     Args:
-        run: ``<group>/<run id>``, or the run id alone.
+        run: ``<group>/<run id>``, or the run id alone; None: the last one that changed a topic.
 
     Raises:
         UsageError: The run changed nothing, or several environments where none is named.
         SpecError: The files are not valid.
     """
     logs = audit_files(environment)
-    lines = [line for line in in_order(logs) if line.is_of_run(run)]
+    lines = in_order(logs)
+    if run is None:
+        run = next((line.run for line in reversed(lines) if line.outcome in TOOK_EFFECT), "")
+        if not run:
+            raise UsageError("no run changed a topic, by the audit log: nothing to take back")
+    lines = [line for line in lines if line.is_of_run(run)]
     changed = sorted({line.environment for line in lines})
     past = past_topics(lines)
     if not past:
@@ -55,7 +60,7 @@ def undo_text(undo: Undo) -> str:
         [head],
         _part("Cannot come back:", _notes(undo.lost)),
         _part("Written to the files:", (f"{edit.file}: {text}" for edit in undo.edits for text in edit.edits)),
-        _part("Only a tombstone deletes what the run created; type these, if that is meant:", undo.retire),
+        _part("The run created these, and only a tombstone deletes them; type these, if that is meant:", undo.retire),
         _part("By hand:", _notes(undo.by_hand)),
         _part("As before the run already:", _notes(undo.done)),
         _part("Note:", undo.notes),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
+from topicops.features.shared.topic_files import FileEdit
 from topicops.model.json_types import FormatVersion
 from topicops.model.plans.plan_file import PlanFile
 from topicops.model.runs.audit import AuditLine
@@ -23,18 +24,6 @@ class UndoNote:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FileEdit:
-    """A spec file before and after the edit."""
-
-    topic: str
-    file: str
-    """Path, relative to the working folder."""
-    before: str
-    after: str
-    edits: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Undo:
     """How far a run can be taken back. Every topic of the run is in at least one of the lists."""
 
@@ -47,7 +36,7 @@ class Undo:
     lost: tuple[UndoNote, ...] = ()
     edits: tuple[FileEdit, ...] = ()
     retire: tuple[str, ...] = ()
-    """Commands for the topics that the run created: only a tombstone deletes them, and only a person writes one."""
+    """Commands for the topics that the run created, where a tombstone in this file might delete more than them."""
     by_hand: tuple[UndoNote, ...] = ()
     """Edits that people must make in the files, because undo cannot."""
     done: tuple[UndoNote, ...] = ()
@@ -65,6 +54,7 @@ class PastTopic:
     created: bool = False
     deleted: bool = False
     topic_id: str | None = None
+    """Id of the topic that was created, else of the one that was deleted."""
     partitions: tuple[int, int] | None = None
     """Numbers before and after an expansion."""
     configs_before: Mapping[str, str | None] = field(default_factory=dict)
@@ -89,7 +79,7 @@ def _with_line(past: PastTopic, line: AuditLine) -> PastTopic:
     past = replace(past, is_sure=past.is_sure and line.outcome is not OutcomeStatus.UNKNOWN)
     match line.action:
         case "create":
-            return replace(past, created=True)
+            return replace(past, created=True, topic_id=line.topic_id_after)
         case "delete":
             return replace(past, deleted=True, topic_id=line.topic_id_before)
         case "expand":

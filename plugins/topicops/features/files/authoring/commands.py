@@ -195,8 +195,8 @@ def _pairs(given: Sequence[str] | None, *, option: str) -> dict[str, str]:
 
 
 def retire_command(
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="The topic's name.")],
-    reason: Annotated[str, typer.Option("--reason", help="Why the topic is deleted; a reviewer reads it.")],
+    topic: Annotated[list[str], typer.Argument(metavar="TOPIC...", help="Names of topics, or globs such as 'tmp.*'.")],
+    reason: Annotated[str, typer.Option("--reason", help="Why they are deleted; a reviewer reads it.")],
     topics: TopicsOption = Path("topics"),
     not_before: Annotated[
         str | None, typer.Option("--not-before", help="The earliest time, with its zone: 2030-01-31T12:00:00Z.")
@@ -206,12 +206,12 @@ def retire_command(
         typer.Option(
             "--environment",
             "-e",
-            help="Read the topic's id there, and write it into topicIds; may be repeated. Opens a connection.",
+            help="Read the ids of the topics there, and write them into topicIds; may be repeated. Opens a connection.",
         ),
     ] = None,
 ) -> None:
-    """Turn a spec into a tombstone: the metadata stays, the lifecycle takes the place of the spec."""
-    from topicops.features.files.authoring.specs import given, retire, topic_id
+    """Turn specs into tombstones, all or none: the metadata stays, the lifecycle takes the place of the spec."""
+    from topicops.features.files.authoring.specs import Lifecycles, given, retire, topic_ids
 
     if not reason.strip():
         raise UsageError("--reason is empty: give one, as in: --reason 'Replaced by payments.orders-v2.'")
@@ -221,13 +221,15 @@ def retire_command(
         message = f"--not-before {not_before!r}: write a time with its zone, like 2030-01-31T12:00:00Z"
         raise UsageError(message) from error
 
-    def lifecycle() -> dict[str, Content]:
+    def lifecycle(names: Sequence[str]) -> Lifecycles:
         not_before = None if earliest is None else earliest.isoformat().replace("+00:00", "Z")
-        ids = {name: topic_id(run_of(name, topics), topic) for name in sorted(environment or ())}
-        return {"state": "absent", "reason": reason, **given({"notBefore": not_before, "topicIds": ids})}
+        found = {where: topic_ids(run_of(where, topics), names) for where in sorted(environment or ())}
+        ids = {name: {where: by_name[name] for where, by_name in found.items()} for name in names}
+        block: dict[str, Content] = {"state": "absent", "reason": reason}
+        return {name: {**block, **given({"notBefore": not_before, "topicIds": ids[name]})} for name in names}
 
-    file = retire(topics, topic, lifecycle)
-    print_result(f"{printable(file)} is a tombstone; the next plan deletes {printable(topic)}")
+    for file in retire(topics, topic, lifecycle):
+        print_result(f"{printable(file)} is a tombstone; the next plan deletes {printable(Path(file).stem)}")
 
 
 def import_command(

@@ -8,23 +8,24 @@ from datetime import UTC, datetime
 from functools import reduce
 from pathlib import Path
 
-from topicops.edges.specs.open_files import regular_text
 from topicops.edges.specs.reader import read_tree
 from topicops.features.files.authoring.first_environment import SCHEMAS, schema_line
+from topicops.features.shared.topic_files import named_topics, tombstone
 from topicops.features.shared.writer import document_of, replace_text, require_free, shown, tree_with, write_new
-from topicops.features.shared.yaml_blocks import chunks_of, field_of, is_block, plain_value
-from topicops.features.shared.yaml_text import Content, document_text, text_of
+from topicops.features.shared.yaml_blocks import field_of, plain_value
+from topicops.features.shared.yaml_text import Content, document_text
 from topicops.flow.runs.files import read_specs
 from topicops.flow.runs.run import EnvironmentRun
 from topicops.model.errors import SpecError, UsageError
 from topicops.model.specs.diagnostics import Diagnostic
-from topicops.model.specs.document import Document, Fields, Tree
+from topicops.model.specs.document import Document, Tree
 from topicops.steps.planning.right_cluster import require_cluster_id
 from topicops.steps.specs.rules.names import name_problem
 from topicops.steps.specs.rules.values import not_given
-from topicops.steps.specs.suggestions import similar_word
 from topicops.steps.specs.validate import validate
 
+Lifecycles = Mapping[str, Mapping[str, Content]]
+"""Block of each topic."""
 LONGEST_OWNER = 200
 FOLDERS_WITH_MEANING = ("environments", "profiles")
 """Folders of other files; no topic file can be in them."""
@@ -34,8 +35,6 @@ _PLACEHOLDER = re.compile(
 _FOLDER = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
 _OPTIONS = {"partitions": "--partitions", "replicationFactor": "--replication-factor"}
 """Option of each field."""
-_REPLACED = ("spec", "lifecycle")
-"""Blocks of a file that the lifecycle of a tombstone replaces."""
 _DIGITS = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
 _NOT_TEXT: Mapping[str, Content] = {"true": True, "false": False, "null": None}
 
@@ -86,11 +85,11 @@ def write_new_spec(
     return shown(topics / below)
 
 
-def _require_sound(before: Tree, changed: Document) -> None:
-    """Raise ``SpecError`` with every error that ``changed`` would bring, itself or to another file."""
+def _require_sound(before: Tree, *changed: Document) -> None:
+    """Raise ``SpecError`` with every error that ``changed`` would bring, themselves or to other files."""
     now = datetime.now(UTC)
     known = {_problem(found) for found in validate(before, environment=None, now=now).diagnostics}
-    after = validate(tree_with(before, changed), environment=None, now=now)
+    after = validate(tree_with(before, *changed), environment=None, now=now)
     added = [found for found in after.diagnostics if found.is_error and _problem(found) not in known]
     if added:
         raise SpecError(added)
@@ -101,69 +100,44 @@ def _problem(found: Diagnostic) -> tuple[str, str, str, bool]:
     return found.file, found.code, found.summary, found.is_error
 
 
-def retire(topics: Path, topic: str, lifecycle: Callable[[], Mapping[str, Content]]) -> str:
-    """Turn the spec of a topic into a tombstone; gives the file's name. Only comments inside replaced blocks are lost.
+def retire(topics: Path, globs: Sequence[str], lifecycle: Callable[[Sequence[str]], Lifecycles]) -> list[str]:
+    """Turn the specs of topics into tombstones, all or none; gives the names of their files.
 
-    ``lifecycle`` is called once the file is read. Raises ``UsageError`` where no block can be taken out of it.
+    Args:
+        globs: Names of topics, or globs, which pass over tombstones.
+        lifecycle: Gives the block of each of these topics; it is called once the files are read.
+
+    Raises ``UsageError`` where no block can be taken out of a file.
     """
     tree = read_tree(topics)
-    specs = [document for document in tree.documents if document.kind == "Topic"]
-    named = [document for document in specs if document.stem == topic]
-    if not named:
-        close = similar_word(topic, [document.stem for document in specs])
-        raise UsageError(f"{topic}: no file describes it" + (f"; did you mean {close}?" if close else ""))
-    if len(named) > 1:
-        raise UsageError(f"{topic}: {named[0].file} and {named[1].file} describe it")
-    document = named[0]
-    path, root = Path(document.file), document.root
-    text = regular_text(path)
-    if text is None or not isinstance(root, Fields):
-        raise UsageError(f"{document.file}: it cannot be read; `topicops validate` says why")
-    state = field_of(root, "lifecycle", "state")
-    if plain_value(state) == "absent":
-        raise UsageError(f"{document.file}:{state.span.line if state else 1}: this is a tombstone already")
-    edited = _with_lifecycle(root, text, text_of({"lifecycle": lifecycle()}))
-    after = None if edited is None else document_of(topics, f"{path.parent.name}/{path.name}", edited)
-    if edited is None or after is None or _kept(after) != _kept(document):
-        raise UsageError(
-            f"{document.file}: written so that no block can be taken out of it; write one field a line, "
-            "or put the lifecycle there yourself"
-        )
-    _require_sound(tree, after)
-    replace_text(path, edited, before=text)
-    return shown(path)
+    documents = {document.stem: document for document in tree.documents if document.kind == "Topic"}
+    names = named_topics(globs, documents, otherwise="no file describes it")
+    twice = [(d.file, documents[d.stem].file) for d in tree.documents if d.kind == "Topic" and d.stem in names]
+    if clash := next((files for files in twice if files[0] != files[1]), None):
+        raise UsageError(f"{clash[0]} and {clash[1]} describe one topic")
+    absent = {n for n in names if plain_value(field_of(documents[n].root, "lifecycle", "state")) == "absent"}
+    names = [name for name in names if name not in absent or name in globs or len(absent) == len(names)]
+    lifecycles = lifecycle([name for name in names if name not in absent])
+    made = [tombstone(topics, documents[name], lifecycles.get(name, {})) for name in names]
+    _require_sound(tree, *(document for _, document in made))
+    for edit, _ in made:
+        replace_text(Path(edit.file), edit.after, before=edit.before)
+    return [shown(Path(edit.file)) for edit, _ in made]
 
 
-def _with_lifecycle(root: Fields, text: str, lifecycle: str) -> str | None:
-    lines = text.split("\n")
-    if not is_block(root, lines) or root.first.column != 1:
-        return None
-    kept: list[str] = []
-    for chunk in chunks_of(root, lines, start=1, end=len(lines) + 1):
-        found, is_kept = lines[chunk.start - 1 : chunk.end - 1], chunk.entry[0].text not in _REPLACED
-        kept += [line for line in found if is_kept or line.startswith("#")]
-    while kept and not kept[-1].strip():
-        kept.pop()
-    return "\n".join([*kept, lifecycle])
-
-
-def _kept(document: Document) -> object:
-    """Return the values that must be the same before and after."""
-    entries = document.root.entries if isinstance(document.root, Fields) else ()
-    return {key.text: plain_value(value) for key, value in entries if key.text not in _REPLACED}
-
-
-def topic_id(run: EnvironmentRun, topic: str) -> str:
-    """Read the id of a live topic. Raises ``UsageError`` where it has none, or is not there."""
+def topic_ids(run: EnvironmentRun, topics: Sequence[str]) -> dict[str, str]:
+    """Read the ids of live topics. Raises ``UsageError`` where one has none, or is not there."""
     environment, _ = read_specs(run.files).require()
     topic = environment.prefix + topic
     with run.access(environment).reader() as reader:
         require_cluster_id(reader.cluster_id(), environment)
-        live = reader.traces([topic])[topic].live
-    if live is None or live.topic_id is None:
-        problem = "is not live" if live is None else "has no id, because an old Kafka version created it"
-        raise UsageError(f"{topic} {problem} in {environment.name}; leave this environment out")
-    return live.topic_id
+        traces = reader.traces(topics)
+    ids = {topic: live.topic_id for topic in topics if (live := traces[topic].live) is not None}
+    for topic in topics:
+        if ids.get(topic) is None:
+            problem = "has no id, because an old Kafka version created it" if topic in ids else "is not live"
+            raise UsageError(f"{topic} {problem} in {environment.name}; leave this environment out")
+    return {topic: found for topic, found in ids.items() if found is not None}
 
 
 def is_placeholder(owner: str) -> bool:

@@ -1,0 +1,148 @@
+"""Edits of topics' own files: a value, a value taken out, a tombstone. All other lines and comments stay."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+from topicops.edges.specs.open_files import regular_text
+from topicops.features.shared.writer import document_of
+from topicops.features.shared.yaml_blocks import chunks_of, field_of, is_block, last_line, plain_value
+from topicops.features.shared.yaml_text import Content, config_content, text_of
+from topicops.model.errors import UsageError
+from topicops.model.specs.document import Document, Fields, Node, Span, Text
+from topicops.model.specs.topic_config import TOPIC_CONFIGS
+from topicops.steps.specs.suggestions import similar_word
+
+_REPLACED = ("spec", "lifecycle")
+"""Blocks of a file that the lifecycle of a tombstone replaces."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileEdit:
+    """A spec file before and after the edit."""
+
+    topic: str
+    file: str
+    """Path, relative to the working folder."""
+    before: str
+    after: str
+    edits: tuple[str, ...]
+
+
+def named_topics(globs: Sequence[str], topics: Collection[str], *, otherwise: str) -> list[str]:
+    """Return the topics that have one of these names or match one of the globs, sorted.
+
+    Raises ``UsageError``, with ``otherwise``, where a name or glob fits none.
+    """
+    for glob in globs:
+        if not any(fnmatchcase(topic, glob) for topic in topics):
+            close = similar_word(glob, sorted(topics))
+            raise UsageError(f"{glob}: {otherwise}" + (f"; did you mean {close}?" if close else ""))
+    return sorted(topic for topic in topics if any(fnmatchcase(topic, glob) for glob in globs))
+
+
+def environments_of(document: Document, known: Collection[str]) -> set[str]:
+    """Return those of the known environments that a topic's file is for."""
+    named = plain_value(field_of(document.root, "metadata", "environments"))
+    return {str(name) for name in named} & set(known) if isinstance(named, list) else set(known)
+
+
+def config_line(name: str, value: str | None) -> str:
+    """Write a canonical value as people do in a file: ``retention.ms: 7d``, ``segment.bytes: null``."""
+    return text_of({name: written_config(name, value)}).rstrip("\n")
+
+
+def written_config(name: str, value: str | None) -> Content:
+    return config_content(name, value) if value is not None and name in TOPIC_CONFIGS else value
+
+
+def with_value(root: Node | None, text: str, path: Sequence[str], value: Content) -> str | None:
+    """Write a value below a path of keys, all but the first of which may be new. None: no line can be changed."""
+    lines, found = text.split("\n"), field_of(root, *path)
+    if isinstance(found, Text):
+        return _replaced(lines, found.span, text_of({path[-1]: value}).rstrip("\n").partition(": ")[2])
+    depth = next((n for n in range(len(path) - 1, 0, -1) if field_of(root, *path[:n]) is not None), 0)
+    block = field_of(root, *path[:depth])
+    if found is not None or not depth or not isinstance(block, Fields) or not block.entries:
+        return None
+    for key in reversed(path[depth:]):
+        value = {key: value}
+    return _added(lines, block, text_of(value).splitlines()) if isinstance(value, Mapping) else None
+
+
+def without_value(root: Node | None, text: str, path: Sequence[str]) -> str | None:
+    """Take out the lines of a value, and of the blocks that held nothing else. None: it is not in lines of its own."""
+    lines, gone = text.split("\n"), set[int]()
+    for depth in range(len(path), 1, -1):
+        block = field_of(root, *path[: depth - 1])
+        if not isinstance(block, Fields) or not is_block(block, lines):
+            return None
+        key, value = next(entry for entry in block.entries if entry[0].text == path[depth - 1])
+        end = key.span.line if gone else last_line(value, lines, below=key.span.column - 1, line=key.span.line)
+        gone |= set(range(key.span.line, end + 1))
+        if len(block.entries) > 1:
+            return "\n".join(line for number, line in enumerate(lines, 1) if number not in gone)
+    return None
+
+
+def _replaced(lines: list[str], span: Span, value: str) -> str | None:
+    if span.line != span.end_line or span.column == span.end_column:
+        return None
+    line = lines[span.line - 1]
+    edited = f"{line[: span.column - 1]}{value}{line[span.end_column - 1 :]}"
+    return "\n".join([*lines[: span.line - 1], edited, *lines[span.line :]])
+
+
+def _added(lines: list[str], block: Fields, new: list[str]) -> str | None:
+    """Return the lines with new ones below the last field of the block, indented as its key is."""
+    if not is_block(block, lines):
+        return None
+    key, value = block.entries[-1]
+    depth = key.span.column - 1
+    last = last_line(value, lines, below=depth, line=key.span.line)
+    return "\n".join([*lines[:last], *(f"{' ' * depth}{line}" for line in new), *lines[last:]])
+
+
+def tombstone(topics: Path, document: Document, lifecycle: Mapping[str, Content]) -> tuple[FileEdit, Document]:
+    """Turn the spec of a topic into a tombstone; only comments inside replaced blocks are lost. Nothing is written.
+
+    Raises ``UsageError`` where it is one already, or no block can be taken out of the file.
+    """
+    path, root = Path(document.file), document.root
+    text = regular_text(path)
+    if text is None or not isinstance(root, Fields):
+        raise UsageError(f"{document.file}: it cannot be read; `topicops validate` says why")
+    state = field_of(root, "lifecycle", "state")
+    if plain_value(state) == "absent":
+        raise UsageError(f"{document.file}:{state.span.line if state else 1}: this is a tombstone already")
+    edited = _with_lifecycle(root, text, text_of({"lifecycle": lifecycle}))
+    after = None if edited is None else document_of(topics, f"{path.parent.name}/{path.name}", edited)
+    if edited is None or after is None or _kept(after) != _kept(document):
+        raise UsageError(
+            f"{document.file}: written so that no block can be taken out of it; write one field a line, "
+            "or put the lifecycle there yourself"
+        )
+    said = ("a tombstone takes the place of its spec",)
+    return FileEdit(topic=document.stem, file=document.file, before=text, after=edited, edits=said), after
+
+
+def _with_lifecycle(root: Fields, text: str, lifecycle: str) -> str | None:
+    lines = text.split("\n")
+    if not is_block(root, lines) or root.first.column != 1:
+        return None
+    kept: list[str] = []
+    for chunk in chunks_of(root, lines, start=1, end=len(lines) + 1):
+        found, is_kept = lines[chunk.start - 1 : chunk.end - 1], chunk.entry[0].text not in _REPLACED
+        kept += [line for line in found if is_kept or line.startswith("#")]
+    while kept and not kept[-1].strip():
+        kept.pop()
+    return "\n".join([*kept, lifecycle])
+
+
+def _kept(document: Document) -> object:
+    """Return the values that must be the same before and after."""
+    entries = document.root.entries if isinstance(document.root, Fields) else ()
+    return {key.text: plain_value(value) for key, value in entries if key.text not in _REPLACED}
