@@ -49,6 +49,7 @@ COMMANDS = {
     "doctor": ".features.ask.doctor.commands:doctor_command",
     "topics": ".features.ask.topics.commands:topics_command",
     "drift": ".features.ask.drift.commands:drift_command",
+    "adopt": ".features.files.authoring.commands:adopt_command",
     "history": ".features.ask.history.commands:app",
     "import": ".features.files.authoring.commands:import_command",
     "demo": "local:demo_command",

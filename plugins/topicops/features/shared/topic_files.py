@@ -12,6 +12,7 @@ from topicops.features.shared.writer import document_of
 from topicops.features.shared.yaml_blocks import chunks_of, field_of, is_block, last_line, plain_value
 from topicops.features.shared.yaml_text import Content, config_content, text_of
 from topicops.model.errors import UsageError
+from topicops.model.printable import or_not_set
 from topicops.model.specs.document import Document, Fields, Node, Span, Text
 from topicops.model.specs.topic_config import TOPIC_CONFIGS
 from topicops.steps.specs.suggestions import similar_word
@@ -55,6 +56,10 @@ def config_line(name: str, value: str | None) -> str:
     return text_of({name: written_config(name, value)}).rstrip("\n")
 
 
+def shown_config(name: str, value: str | None) -> str:
+    return or_not_set(None if value is None else config_line(name, value).partition(": ")[2])
+
+
 def written_config(name: str, value: str | None) -> Content:
     return config_content(name, value) if value is not None and name in TOPIC_CONFIGS else value
 
@@ -76,6 +81,8 @@ def with_value(root: Node | None, text: str, path: Sequence[str], value: Content
 def without_value(root: Node | None, text: str, path: Sequence[str]) -> str | None:
     """Take out the lines of a value, and of the blocks that held nothing else. None: it is not in lines of its own."""
     lines, gone = text.split("\n"), set[int]()
+    if field_of(root, *path) is None:
+        return None
     for depth in range(len(path), 1, -1):
         block = field_of(root, *path[: depth - 1])
         if not isinstance(block, Fields) or not is_block(block, lines):

@@ -17,15 +17,16 @@ from topicops.features.shared.topic_files import (
     FileEdit,
     config_line,
     environments_of,
+    shown_config,
     tombstone,
     with_value,
     written_config,
 )
 from topicops.features.shared.writer import document_of
 from topicops.features.shared.yaml_blocks import field_of, plain_value
+from topicops.features.shared.yaml_text import Content
 from topicops.features.undo.values import PastTopic, Undo, UndoNote, past_topics
 from topicops.model.errors import SpecError, UsageError
-from topicops.model.printable import or_not_set
 from topicops.model.runs.audit import AuditLine
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.document import Document, Node, Tree
@@ -130,7 +131,10 @@ def _losses(topic: PastTopic) -> Iterator[tuple[int, str]]:
     for name, old in topic.configs_before.items():
         new = topic.configs_after.get(name)
         if config_risk(name, old, new, None)[0] is Risk.DESTRUCTIVE:
-            yield 2, f"records that went while {name} was {_shown(name, new)} instead of {_shown(name, old)}"
+            yield (
+                2,
+                f"records that went while {name} was {shown_config(name, new)} instead of {shown_config(name, old)}",
+            )
 
 
 def _take_back_create(past: PastTopic, desired: DesiredTopic | None, run: str, files: SpecFiles, found: _Found) -> None:
@@ -143,7 +147,11 @@ def _take_back_create(past: PastTopic, desired: DesiredTopic | None, run: str, f
     elif document is None or past.topic_id is None or files.others(document):
         found.to_retire.append(past.topic)
     else:
-        block = {"state": "absent", "reason": f"Undo of run {run}.", "topicIds": {here: past.topic_id}}
+        block: dict[str, Content] = {
+            "state": "absent",
+            "reason": f"Undo of run {run}.",
+            "topicIds": {here: past.topic_id},
+        }
         try:
             found.edits.append(tombstone(files.topics, document, block)[0])
         except (UsageError, SpecError):
@@ -189,13 +197,14 @@ def _take_back_configs(past: PastTopic, desired: DesiredTopic | None, files: Spe
         if name in desired.configs and now == before:
             found.pass_over(past.topic, f"its file asks for {written} already")
         elif now != after:
-            was = f"{name} was {_shown(name, after)} after the run, and its file asks for {_shown(name, now)} now"
-            found.leave(past.topic, f"{was}: write {written}")
+            was = f"{name} was {shown_config(name, after)} after the run"
+            asked = f"its file asks for {shown_config(name, now)} now"
+            found.leave(past.topic, f"{was}, and {asked}: write {written}")
         elif not new or files.root(document, new) is None:
             found.leave(past.topic, f"its file is written so that no line can be changed: write {written}")
         else:
             edited = new
-            edits.append(f"{name}: {_shown(name, after)} -> {_shown(name, before)}")
+            edits.append(f"{name}: {shown_config(name, after)} -> {shown_config(name, before)}")
     if edits:
         edit = FileEdit(topic=past.topic, file=document.file, before=text, after=edited, edits=tuple(edits))
         found.edits.append(edit)
@@ -247,7 +256,3 @@ def _shared_files(edits: Sequence[FileEdit], files: SpecFiles) -> Iterator[str]:
         document = files.document(edit.topic)
         if document and (also := files.others(document)):
             yield f"{edit.file} is also used by {', '.join(also)}: the next plan there changes the topic as well"
-
-
-def _shown(name: str, value: str | None) -> str:
-    return or_not_set(None if value is None else config_line(name, value).partition(": ")[2])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -132,6 +133,9 @@ class DriftKind(StrEnum):
     """Live, and no file of this environment names it; protected topics are left out."""
     BEING_DELETED = "being deleted"
     """Marked for deletion by whomever, and not gone yet; no other difference of it is reported."""
+
+
+_KEPT_BY = {DriftKind.CHANGED: "adopt", DriftKind.UNLISTED: "adopt", DriftKind.UNMANAGED: "import --only"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -284,10 +288,15 @@ def lost_topics(missing: Mapping[str, LastSeen], desired: Desired, *, deleted: C
 
 
 def drift_lines(entries: Sequence[DriftEntry]) -> Iterator[str]:
-    """Yield one line for each difference."""
+    """Yield one line for each difference, with the command that takes over what is live where there is one."""
     for entry in entries:
         place = f" ({entry.file}:{entry.line})" if entry.file else ""
-        yield printable(f"{entry.topic}: {_difference(entry)}{place}")
+        keep = (
+            f"; to keep it: topicops {_KEPT_BY[entry.kind]} {shlex.quote(entry.topic)}"
+            if entry.kind in _KEPT_BY
+            else ""
+        )
+        yield printable(f"{entry.topic}: {_difference(entry)}{place}{keep}")
 
 
 def drift_summary(report: DriftReport) -> str:

@@ -130,10 +130,10 @@ def test_the_text_has_a_line_for_each_difference_and_counts_topics(drifted: Work
     assert ended.status == 2
     assert ended.out.splitlines() == [
         "gone: described in a file, but not live (topics/tests/gone.yaml:4)",
-        "odd\\xa0: live, but no file describes it",
-        "same: flush.ms: 2 live, but no file names it (topics/tests/same.yaml:4)",
-        "same: retention.ms: 604800000 in the files, not set live (topics/tests/same.yaml:9)",
-        "same: segment.ms: 1 live, but no file names it (topics/tests/same.yaml:4)",
+        "odd\\xa0: live, but no file describes it; to keep it: topicops import --only 'odd\\xa0'",
+        "same: flush.ms: 2 live, but no file names it (topics/tests/same.yaml:4); to keep it: topicops adopt same",
+        "same: retention.ms: 604800000 in the files, not set live (topics/tests/same.yaml:9); to keep it: topicops adopt same",
+        "same: segment.ms: 1 live, but no file names it (topics/tests/same.yaml:4); to keep it: topicops adopt same",
         "",
         "Drift, in topics: 1 changed, 1 unlisted, 1 missing, 1 unmanaged.",
     ]
@@ -165,7 +165,10 @@ def test_a_run_keeps_the_same_drift_and_says_a_line_for_each_difference(drifted:
     assert json.loads(step.store.read_text("drift.json"))["drift"] == found(drifted)
     assert (counts["missing"], counts["unmanaged"], counts["changed"]) == (1, 1, 0)
     assert said[0].startswith("new: described in a file, but not live (")
-    assert said[1:] == ["stray: live, but no file describes it", "Drift, in topics: 1 missing, 1 unmanaged."]
+    assert said[1:] == [
+        "stray: live, but no file describes it; to keep it: topicops import --only stray",
+        "Drift, in topics: 1 missing, 1 unmanaged.",
+    ]
 
 
 def test_the_drift_of_a_narrowed_run_is_that_of_its_topics(drifted: Workspace, chroot: Chroot) -> None:

@@ -111,3 +111,37 @@ def test_a_topic_that_is_nearly_called_so_is_offered(file: Path, capsys: pytest.
     nearly = f"{file.stem}z"
     assert run(["retire", nearly, "--reason", "Over."]) == 1
     assert f"{nearly}: no file describes it; did you mean {file.stem}?" in capsys.readouterr().err
+
+
+def test_several_names_and_globs_are_all_retired_and_tombstones_are_passed_over(
+    file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("web.views", "web.over", "shop.orders"):
+        write(file.parents[1], {f"{name.partition('.')[0]}/{name}.yaml": SPEC.replace("web.clicks", name)})
+    assert run(["retire", "web.over", "--reason", "Over."]) == 0
+    capsys.readouterr()
+
+    assert run(["retire", "shop.orders", "web.*", "--reason", "All of it."]) == 0
+
+    names = ("shop/shop.orders", "web/web.clicks", "web/web.views")
+    assert capsys.readouterr().out.splitlines() == [
+        f"topics/{name}.yaml is a tombstone; the next plan deletes {name.partition('/')[2]}" for name in names
+    ]
+    assert run(["validate"]) == 0
+
+
+@pytest.mark.parametrize(
+    ("topics", "said"),
+    [
+        pytest.param(["web.*", "no.*"], "no.*: no file describes it", id="a glob of nothing"),
+        pytest.param(["web.*"], "no block can be taken out", id="one of them in braces"),
+    ],
+)
+def test_all_are_retired_or_none(file: Path, capsys: pytest.CaptureFixture[str], topics: list[str], said: str) -> None:
+    braces = (
+        "apiVersion: topicops/v1\nkind: Topic\nmetadata: {name: web.views, owner: team-web}\nspec: {partitions: 3}\n"
+    )
+    write(file.parents[1], {"web/web.views.yaml": f"{{{', '.join(braces.splitlines())}}}"})
+    assert run(["retire", *topics, "--reason", "Over."]) == 1
+    assert said in capsys.readouterr().err
+    assert file.read_text() == SPEC

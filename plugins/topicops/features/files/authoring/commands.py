@@ -1,4 +1,4 @@
-"""``topicops init``, ``new``, ``retire``, ``import`` and ``dags``: files of people, which a person looks at next."""
+"""``topicops init``, ``new``, ``retire``, ``adopt``, ``import``, ``dags``: files of people, who look at them next."""
 
 from __future__ import annotations
 
@@ -230,6 +230,21 @@ def retire_command(
 
     for file in retire(topics, topic, lifecycle):
         print_result(f"{printable(file)} is a tombstone; the next plan deletes {printable(Path(file).stem)}")
+
+
+def adopt_command(
+    topic: Annotated[
+        list[str] | None, typer.Argument(metavar="TOPIC...", help="Names of topics, or globs; '*': all that drifted.")
+    ] = None,
+    environment: EnvironmentOption = None,
+    topics: TopicsOption = Path("topics"),
+) -> None:
+    """Write live values into the files that ask for others, so that the next plan changes nothing."""
+    from topicops.features.files.authoring.adopting import adopt, adopted_lines
+
+    if not topic:
+        raise UsageError("name the topics: topicops adopt payments.orders, or topicops adopt '*' for all that drifted")
+    print_result("\n".join(adopted_lines(adopt(unrecorded_run(environment, topics), topic))))
 
 
 def import_command(

@@ -129,7 +129,7 @@ def expressible_configs(topic: LiveTopic, release: Release) -> dict[str, str]:
     return {
         name: canonical(name, text)
         for name, text in sorted(topic.overrides.items())
-        if _override_problem(name, text, release) is None
+        if override_problem(name, text, release) is None
     }
 
 
@@ -139,11 +139,12 @@ def inexpressible_overrides(topic: LiveTopic, release: Release) -> list[Inexpres
     What is no override to ``canonical_overrides``, and so no drift, is none here.
     """
     names = sorted(topic.overrides.keys() & canonical_overrides(topic.overrides).keys())
-    found = ((name, _override_problem(name, topic.overrides[name], release)) for name in names)
+    found = ((name, override_problem(name, topic.overrides[name], release)) for name in names)
     return [InexpressibleOverride(topic.name, name, *problem) for name, problem in found if problem is not None]
 
 
-def _override_problem(name: str, text: str, release: Release) -> tuple[Code, str] | None:
+def override_problem(name: str, text: str, release: Release) -> tuple[Code, str] | None:
+    """Return why no spec may have this override where brokers are of this release; None: one may."""
     if name in THROTTLE_LISTS:
         return Code.THROTTLE, f"{name} belongs to Kafka's reassignment tools"
     if name not in TOPIC_CONFIGS:
