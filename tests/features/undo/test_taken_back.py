@@ -11,7 +11,7 @@ import pytest
 from fakes.builders import configure_change, create_change, delete_change, expand_change
 from fixtures.spec_folder import LOCAL, NOW, topic, write
 from topicops.edges.specs.reader import read_tree
-from topicops.features.undo.taken_back import SpecFiles, Version, undo_of
+from topicops.features.undo.taken_back import KnownFiles, Version, undo_of
 from topicops.features.undo.undoing import undo_text
 from topicops.features.undo.values import Undo, past_topics
 from topicops.model.plans.changes import Action, Change, before_and_after
@@ -48,8 +48,14 @@ def undone(
     write(topics, files, **({} if local is None else {"local": local}))
     tree = read_tree(topics)
     _, desired = validate(tree, environment="local", now=NOW).require()
-    known = SpecFiles(
-        topics=topics, tree=tree, desired=desired, versions=lambda _: versions, needs=lambda _: True, now=NOW
+    known = KnownFiles(
+        topics=topics,
+        tree=tree,
+        environment=desired.environment,
+        desired=desired,
+        versions=lambda _: versions,
+        needs=lambda _: True,
+        now=NOW,
     )
     return undo_of(lines, known)
 

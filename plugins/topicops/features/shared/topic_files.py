@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -11,11 +12,14 @@ from topicops.edges.specs.open_files import regular_text
 from topicops.features.shared.writer import document_of
 from topicops.features.shared.yaml_blocks import chunks_of, field_of, is_block, last_line, plain_value
 from topicops.features.shared.yaml_text import Content, config_content, text_of
-from topicops.model.errors import UsageError
+from topicops.model.errors import SpecError, UsageError
 from topicops.model.printable import or_not_set
-from topicops.model.specs.document import Document, Fields, Node, Span, Text
+from topicops.model.specs.desired import Desired
+from topicops.model.specs.document import Document, Fields, Node, Span, Text, Tree
 from topicops.model.specs.topic_config import TOPIC_CONFIGS
+from topicops.steps.specs.needed import Needs
 from topicops.steps.specs.suggestions import similar_word
+from topicops.steps.specs.validate import Validated, validate
 
 _REPLACED = ("spec", "lifecycle")
 """Blocks of a file that the lifecycle of a tombstone replaces."""
@@ -45,10 +49,63 @@ def named_topics(globs: Sequence[str], topics: Collection[str], *, otherwise: st
     return sorted(topic for topic in topics if any(fnmatchcase(topic, glob) for glob in globs))
 
 
-def environments_of(document: Document, known: Collection[str]) -> set[str]:
-    """Return those of the known environments that a topic's file is for."""
-    named = plain_value(field_of(document.root, "metadata", "environments"))
-    return {str(name) for name in named} & set(known) if isinstance(named, list) else set(known)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpecFiles:
+    """The present files, as they are judged for one environment."""
+
+    topics: Path
+    tree: Tree
+    environment: str
+    needs: Needs
+    """Topics whose files must be valid."""
+    now: datetime
+
+    def others(self, document: Document) -> list[str]:
+        """Return the other environments that a topic's file is for."""
+        others = {found.stem for found in self.tree.documents if found.kind == "Environment"} - {self.environment}
+        named = plain_value(field_of(document.root, "metadata", "environments"))
+        return sorted(others & {str(name) for name in named} if isinstance(named, list) else others)
+
+    def with_text(self, file: str, text: str) -> Document | None:
+        """Return what a topic's file says with this text; None means that it cannot be read."""
+        try:
+            return document_of(self.topics, "/".join(file.split("/")[-2:]), text)
+        except SpecError:
+            return None
+
+    def judged(self, edits: Sequence[FileEdit] = ()) -> Validated:
+        """Validate the files as they are after these edits."""
+        texts = {edit.file: edit.after for edit in edits}
+        documents = ((self.with_text(d.file, texts[d.file]) if d.file in texts else d) for d in self.tree.documents)
+        tree = replace(self.tree, documents=tuple(document for document in documents if document))
+        return validate(tree, environment=self.environment, now=self.now, needs=self.needs)
+
+    def sound(
+        self, edits: Sequence[FileEdit], objection: Callable[[FileEdit, Desired], str]
+    ) -> tuple[list[FileEdit], list[tuple[str, str]]]:
+        """Return the edits after which all files are valid and nothing is objected, and topic and reason of the others.
+
+        Args:
+            objection: Says why an edit does not do what it is for; empty: it does.
+        """
+        left, refused = list(edits), list[tuple[str, str]]()
+        while left:
+            after = self.judged(left)
+            reasons = {edit.file: why for edit in left if (why := _refusal(edit, after, objection))}
+            if not reasons:
+                break
+            refused += [(edit.topic, reasons[edit.file]) for edit in left if edit.file in reasons]
+            left = [edit for edit in left if edit.file not in reasons]
+        return left, refused
+
+
+def _refusal(edit: FileEdit, after: Validated, objection: Callable[[FileEdit, Desired], str]) -> str:
+    tried = f"{edit.file}: {'; '.join(edit.edits)}"
+    if error := next((found for found in after.diagnostics if found.is_error and found.file == edit.file), None):
+        return f"{tried}: {error.code}: {error.summary}"
+    if after.desired is None:
+        return f"{tried}: other files would not be valid then"
+    return objection(edit, after.desired)
 
 
 def config_line(name: str, value: str | None) -> str:

@@ -6,34 +6,30 @@ A topic that the run created gets a tombstone with its id, so that no other topi
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
 
 from topicops.edges.specs.open_files import regular_text
 from topicops.features.shared.topic_files import (
     FileEdit,
+    SpecFiles,
     config_line,
-    environments_of,
     shown_config,
     tombstone,
     with_value,
     written_config,
 )
-from topicops.features.shared.writer import document_of
 from topicops.features.shared.yaml_blocks import field_of, plain_value
 from topicops.features.shared.yaml_text import Content
 from topicops.features.undo.values import PastTopic, Undo, UndoNote, past_topics
 from topicops.model.errors import SpecError, UsageError
 from topicops.model.runs.audit import AuditLine
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
-from topicops.model.specs.document import Document, Node, Tree
+from topicops.model.specs.document import Document, Node
 from topicops.model.specs.environment import Risk
 from topicops.steps.planning.risk import config_risk
-from topicops.steps.specs.needed import Needs
-from topicops.steps.specs.validate import Validated, validate
 
 Version = tuple[str, str]
 """A commit, and the text that a file had in it."""
@@ -41,32 +37,20 @@ _NOT_SURE = "the run does not know whether its request took effect"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SpecFiles:
-    """The present files, and how earlier ones are found."""
+class KnownFiles(SpecFiles):
+    """The present files, what they ask for, and how earlier ones are found."""
 
-    topics: Path
-    tree: Tree
     desired: Desired
     versions: Callable[[Path], Iterable[Version]]
     """Function that gives the versions of one file, newest first, as far as git has them."""
-    needs: Needs
-    """Topics whose files must be valid: those of the run."""
-    now: datetime
 
     def document(self, topic: str) -> Document | None:
         return next((found for found in self.tree.documents if found.kind == "Topic" and found.stem == topic), None)
 
-    def others(self, document: Document) -> list[str]:
-        """Return the other environments that the file of a topic is for."""
-        known = {found.stem for found in self.tree.documents if found.kind == "Environment"}
-        return sorted(environments_of(document, known) - {self.desired.environment})
-
     def root(self, document: Document, text: str) -> Node | None:
         """Read the document with this text. None means that it cannot be read."""
-        try:
-            return document_of(self.topics, "/".join(document.file.split("/")[-2:]), text).root
-        except SpecError:
-            return None
+        found = self.with_text(document.file, text)
+        return found.root if found else None
 
 
 @dataclass(slots=True)
@@ -85,7 +69,7 @@ class _Found:
         self.done.append(UndoNote(topic=topic, text=text))
 
 
-def undo_of(lines: Sequence[AuditLine], files: SpecFiles) -> Undo:
+def undo_of(lines: Sequence[AuditLine], files: KnownFiles) -> Undo:
     """Say how the run of these lines, which are of one environment, is taken back."""
     past, found, first = past_topics(lines), _Found(), lines[0]
     for topic in past.values():
@@ -94,9 +78,10 @@ def undo_of(lines: Sequence[AuditLine], files: SpecFiles) -> Undo:
             _take_back_create(topic, desired, first.run, files, found)
         elif topic.deleted:
             _take_back_delete(topic, desired, files, found)
-        if topic.configs_before and not topic.deleted:
+        elif topic.configs_before:
             _take_back_configs(topic, desired, files, found)
-    edits = _sound_edits(past, files, found)
+    edits, refused = files.sound(found.edits, lambda edit, after: _objection(edit, past[edit.topic], after))
+    found.by_hand += [UndoNote(topic=topic, text=why) for topic, why in refused]
     losses = [(rank, topic, text) for topic in past.values() for rank, text in _losses(topic)]
     reason, environment = shlex.quote(f"Undo of run {first.run}."), shlex.quote(first.environment)
     return Undo(
@@ -131,14 +116,14 @@ def _losses(topic: PastTopic) -> Iterator[tuple[int, str]]:
     for name, old in topic.configs_before.items():
         new = topic.configs_after.get(name)
         if config_risk(name, old, new, None)[0] is Risk.DESTRUCTIVE:
-            yield (
-                2,
-                f"records that went while {name} was {shown_config(name, new)} instead of {shown_config(name, old)}",
-            )
+            was, shown = shown_config(name, new), shown_config(name, old)
+            yield 2, f"records that went while {name} was {was} instead of {shown}"
 
 
-def _take_back_create(past: PastTopic, desired: DesiredTopic | None, run: str, files: SpecFiles, found: _Found) -> None:
-    document, here = files.document(past.topic), files.desired.environment
+def _take_back_create(
+    past: PastTopic, desired: DesiredTopic | None, run: str, files: KnownFiles, found: _Found
+) -> None:
+    document = files.document(past.topic)
     if desired is None:
         advice = "bring its file back, then make it a tombstone with topicops retire"
         found.leave(past.topic, f"no file describes the topic any more: {advice}")
@@ -147,18 +132,15 @@ def _take_back_create(past: PastTopic, desired: DesiredTopic | None, run: str, f
     elif document is None or past.topic_id is None or files.others(document):
         found.to_retire.append(past.topic)
     else:
-        block: dict[str, Content] = {
-            "state": "absent",
-            "reason": f"Undo of run {run}.",
-            "topicIds": {here: past.topic_id},
-        }
+        block: dict[str, Content] = {"state": "absent", "reason": f"Undo of run {run}."}
+        block["topicIds"] = {files.environment: past.topic_id}
         try:
             found.edits.append(tombstone(files.topics, document, block)[0])
         except (UsageError, SpecError):
             found.to_retire.append(past.topic)
 
 
-def _take_back_delete(past: PastTopic, desired: DesiredTopic | None, files: SpecFiles, found: _Found) -> None:
+def _take_back_delete(past: PastTopic, desired: DesiredTopic | None, files: KnownFiles, found: _Found) -> None:
     if desired is not None and desired.lifecycle is not Lifecycle.ABSENT:
         found.pass_over(past.topic, "its file asks for the topic again already")
         return
@@ -174,7 +156,7 @@ def _take_back_delete(past: PastTopic, desired: DesiredTopic | None, files: Spec
     found.edits.append(FileEdit(topic=past.topic, file=document.file, before=text, after=earlier, edits=(what,)))
 
 
-def _before_tombstone(document: Document, files: SpecFiles) -> Version | None:
+def _before_tombstone(document: Document, files: KnownFiles) -> Version | None:
     """Find the newest version of the file that is no tombstone."""
     for commit, text in files.versions(Path(document.file)):
         root = files.root(document, text)
@@ -183,7 +165,7 @@ def _before_tombstone(document: Document, files: SpecFiles) -> Version | None:
     return None
 
 
-def _take_back_configs(past: PastTopic, desired: DesiredTopic | None, files: SpecFiles, found: _Found) -> None:
+def _take_back_configs(past: PastTopic, desired: DesiredTopic | None, files: KnownFiles, found: _Found) -> None:
     document = files.document(past.topic)
     text = regular_text(Path(document.file)) if document else None
     if document is None or text is None or desired is None or desired.lifecycle is Lifecycle.ABSENT:
@@ -210,27 +192,10 @@ def _take_back_configs(past: PastTopic, desired: DesiredTopic | None, files: Spe
         found.edits.append(edit)
 
 
-def _sound_edits(past: Mapping[str, PastTopic], files: SpecFiles, found: _Found) -> list[FileEdit]:
-    """Choose the edits after which all files are valid and ask for what was there before; the others go by hand."""
-    left = found.edits
-    while left:
-        after = _validated(left, files)
-        refused = {edit.file: reason for edit in left if (reason := _refusal(edit, past[edit.topic], after))}
-        if not refused:
-            break
-        found.by_hand += [UndoNote(topic=e.topic, text=refused[e.file]) for e in left if e.file in refused]
-        left = [edit for edit in left if edit.file not in refused]
-    return left
-
-
-def _refusal(edit: FileEdit, past: PastTopic, after: Validated) -> str:
-    """Say why this edit must not be written; empty: it may."""
+def _objection(edit: FileEdit, past: PastTopic, after: Desired) -> str:
+    """Say why the files do not ask for what was there before; empty: they do."""
     tried = f"{edit.file}: {'; '.join(edit.edits)}"
-    if error := next((found for found in after.diagnostics if found.is_error and found.file == edit.file), None):
-        return f"{tried}: {error.code}: {error.summary}"
-    if after.desired is None:
-        return f"{tried}: other files would not be valid then"
-    topic = after.desired.topics.get(edit.topic)
+    topic = after.topics.get(edit.topic)
     if topic is None or (topic.lifecycle is Lifecycle.ABSENT) != past.created:
         return f"{tried}: the file would not ask for the topic in this environment"
     for name, before in past.configs_before.items():
@@ -239,18 +204,7 @@ def _refusal(edit: FileEdit, past: PastTopic, after: Validated) -> str:
     return ""
 
 
-def _validated(edits: Sequence[FileEdit], files: SpecFiles) -> Validated:
-    """Validate the files as they are after the edits."""
-    texts = {edit.file: edit.after for edit in edits}
-    documents = tuple(
-        Document(file=d.file, kind=d.kind, stem=d.stem, root=files.root(d, texts[d.file])) if d.file in texts else d
-        for d in files.tree.documents
-    )
-    tree = replace(files.tree, documents=documents)
-    return validate(tree, environment=files.desired.environment, now=files.now, needs=files.needs)
-
-
-def _shared_files(edits: Sequence[FileEdit], files: SpecFiles) -> Iterator[str]:
+def _shared_files(edits: Sequence[FileEdit], files: KnownFiles) -> Iterator[str]:
     """Yield a sentence for each edited file that other environments use as well."""
     for edit in edits:
         document = files.document(edit.topic)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from topicops.edges.specs.git import versions_of
 from topicops.edges.specs.reader import read_tree
-from topicops.features.undo.taken_back import SpecFiles, undo_of
+from topicops.features.undo.taken_back import KnownFiles, undo_of
 from topicops.features.undo.values import TOOK_EFFECT, Undo, UndoNote, past_topics
 from topicops.flow.runs.memory import audit_files
 from topicops.flow.runs.run import now
@@ -44,7 +44,9 @@ def undo(run: str | None, environment: str | None, topics: Path) -> Undo:
         raise UsageError(f"run {run} changed {', '.join(changed)}: name one with --environment")
     tree, at, needs = read_tree(topics), now(), past.__contains__  # the files of other topics may be invalid
     _, desired = validate(tree, environment=changed[0], now=at, needs=needs).require()
-    files = SpecFiles(topics=topics, tree=tree, desired=desired, versions=versions_of, needs=needs, now=at)
+    files = KnownFiles(
+        topics=topics, tree=tree, environment=changed[0], desired=desired, versions=versions_of, needs=needs, now=at
+    )
     found = undo_of(lines, files)
     if are_whole(log for log in logs if log.environment == changed[0]):
         return found

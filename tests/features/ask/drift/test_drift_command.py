@@ -132,7 +132,8 @@ def test_the_text_has_a_line_for_each_difference_and_counts_topics(drifted: Work
         "gone: described in a file, but not live (topics/tests/gone.yaml:4)",
         "odd\\xa0: live, but no file describes it; to keep it: topicops import --only 'odd\\xa0'",
         "same: flush.ms: 2 live, but no file names it (topics/tests/same.yaml:4); to keep it: topicops adopt same",
-        "same: retention.ms: 604800000 in the files, not set live (topics/tests/same.yaml:9); to keep it: topicops adopt same",
+        "same: retention.ms: 604800000 in the files, not set live (topics/tests/same.yaml:9); "
+        "to keep it: topicops adopt same",
         "same: segment.ms: 1 live, but no file names it (topics/tests/same.yaml:4); to keep it: topicops adopt same",
         "",
         "Drift, in topics: 1 changed, 1 unlisted, 1 missing, 1 unmanaged.",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fixtures.simulated import Simulated
+from topicops.features.files.authoring.adopting import block_of
 
 DAY = "86400000"
 HEAD = "apiVersion: topicops/v1\nkind: Topic\nmetadata:\n  name: {name}\n  owner: team-tests\n"
@@ -126,7 +127,7 @@ def test_what_is_live_becomes_the_value_of_the_file(
         pytest.param(
             "spec:\n  keyed: false\n",
             {MIN_ISR: "4"},
-            "shop: min.insync.replicas: not set -> 4: topics/tests/shop.yaml would not be valid: TOP",
+            "shop: topics/tests/shop.yaml: min.insync.replicas: not set -> 4: TOP308: ",
             id="a value that a rule is against",
         ),
         pytest.param(
@@ -192,10 +193,17 @@ def test_an_invalid_file_of_another_topic_is_in_nobodys_way(simulated: Simulated
     assert spec_of(simulated, "shop").endswith("  partitions: 2\n")
 
 
-@pytest.mark.parametrize(
-    ("environments", "block"), [(["prod"], "spec"), ([], "spec"), (["prod", "dev"], "spec.overrides.prod")]
-)
-def test_a_file_of_several_environments_has_a_block_for_each(environments: list[str], block: str) -> None:
-    from topicops.features.files.authoring.adopting import block_of
+@pytest.mark.parametrize(("others", "block"), [([], "spec"), (["dev"], "spec.overrides.prod")])
+def test_a_file_of_several_environments_has_a_block_for_each(others: list[str], block: str) -> None:
+    assert ".".join(block_of("prod", others)) == block
 
-    assert ".".join(block_of(environments, "prod")) == block
+
+def test_a_value_of_a_block_that_cannot_be_read_yet_is_left(simulated: Simulated) -> None:
+    write(simulated, "shop", "spec:\n  keyed: false\n")
+    simulated.cluster.put_topic("shop", *[(1, 2, 3)] * 2)
+    simulated.workspace.write_environment()
+    folder = simulated.workspace.folder / "topics/environments"
+    (folder / "prod.yaml").write_text((folder / "local.yaml").read_text().replace("name: local", "name: prod"))
+    ended = simulated.workspace.run("adopt", "shop", "--environment", "local")
+    assert "shop: topics/tests/shop.yaml: partitions: 1 -> 2: TOP" in ended.out, ended.err
+    assert spec_of(simulated, "shop") == "spec:\n  keyed: false\n"

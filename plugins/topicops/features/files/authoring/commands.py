@@ -240,11 +240,11 @@ def adopt_command(
     topics: TopicsOption = Path("topics"),
 ) -> None:
     """Write live values into the files that ask for others, so that the next plan changes nothing."""
-    from topicops.features.files.authoring.adopting import adopt, adopted_lines
+    from topicops.features.files.authoring.adopting import adopt
 
     if not topic:
         raise UsageError("name the topics: topicops adopt payments.orders, or topicops adopt '*' for all that drifted")
-    print_result("\n".join(adopted_lines(adopt(unrecorded_run(environment, topics), topic))))
+    print_result("\n".join(adopt(unrecorded_run(environment, topics), topic)))
 
 
 def import_command(

@@ -110,13 +110,13 @@ def retire(topics: Path, globs: Sequence[str], lifecycle: Callable[[Sequence[str
     Raises ``UsageError`` where no block can be taken out of a file.
     """
     tree = read_tree(topics)
-    documents = {document.stem: document for document in tree.documents if document.kind == "Topic"}
-    names = named_topics(globs, documents, otherwise="no file describes it")
-    twice = [(d.file, documents[d.stem].file) for d in tree.documents if d.kind == "Topic" and d.stem in names]
-    if clash := next((files for files in twice if files[0] != files[1]), None):
-        raise UsageError(f"{clash[0]} and {clash[1]} describe one topic")
+    files = [document for document in tree.documents if document.kind == "Topic"]
+    names = named_topics(globs, {document.stem for document in files}, otherwise="no file describes it")
+    documents = {document.stem: document for document in files}
     absent = {n for n in names if plain_value(field_of(documents[n].root, "lifecycle", "state")) == "absent"}
-    names = [name for name in names if name not in absent or name in globs or len(absent) == len(names)]
+    names = [name for name in names if name not in absent or name in globs] or names
+    if clash := next((d for d in files if d.stem in names and d is not documents[d.stem]), None):
+        raise UsageError(f"{clash.stem}: {clash.file} and {documents[clash.stem].file} describe it")
     lifecycles = lifecycle([name for name in names if name not in absent])
     made = [tombstone(topics, documents[name], lifecycles.get(name, {})) for name in names]
     _require_sound(tree, *(document for _, document in made))
@@ -132,12 +132,14 @@ def topic_ids(run: EnvironmentRun, topics: Sequence[str]) -> dict[str, str]:
     with run.access(environment).reader() as reader:
         require_cluster_id(reader.cluster_id(), environment)
         traces = reader.traces(topics)
-    ids = {topic: live.topic_id for topic in topics if (live := traces[topic].live) is not None}
+    ids: dict[str, str] = {}
     for topic in topics:
-        if ids.get(topic) is None:
-            problem = "has no id, because an old Kafka version created it" if topic in ids else "is not live"
+        live = traces[topic].live
+        if live is None or live.topic_id is None:
+            problem = "is not live" if live is None else "has no id, because an old Kafka version created it"
             raise UsageError(f"{topic} {problem} in {environment.name}; leave this environment out")
-    return {topic: found for topic, found in ids.items() if found is not None}
+        ids[topic] = live.topic_id
+    return ids
 
 
 def is_placeholder(owner: str) -> bool:
