@@ -69,7 +69,7 @@ def problem_of(line: str, *, name_suffices: bool = False) -> str | None:
         pytest.param("topicops validate [PATHS]", False, None, id="an argument that may be left out"),
         pytest.param("topicops spark archive", False, None, id="three words"),
         pytest.param("topicops retire", True, None, id="a name alone, in a sentence"),
-        pytest.param("topicops retire", False, "Missing argument 'TOPIC'.", id="a name alone, to be typed"),
+        pytest.param("topicops retire", False, "Missing argument 'TOPIC...'.", id="a name alone, to be typed"),
         pytest.param("topicops retire a", True, "Missing option '--reason'.", id="a missing option"),
         pytest.param(
             "topicops plan --yes",
