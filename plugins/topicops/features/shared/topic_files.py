@@ -160,10 +160,8 @@ def _replaced(lines: list[str], span: Span, value: str) -> str | None:
     return "\n".join([*lines[: span.line - 1], edited, *lines[span.line :]])
 
 
-def _added(lines: list[str], block: Fields, new: list[str]) -> str | None:
+def _added(lines: list[str], block: Fields, new: list[str]) -> str:
     """Return the lines with new ones below the last field of the block, indented as its key is."""
-    if not is_block(block, lines):
-        return None
     key, value = block.entries[-1]
     depth = key.span.column - 1
     last = last_line(value, lines, below=depth, line=key.span.line)

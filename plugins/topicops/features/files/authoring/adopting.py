@@ -26,11 +26,12 @@ from topicops.features.shared.writer import replace_text
 from topicops.features.shared.yaml_blocks import field_of, plain_value
 from topicops.flow.runs.access import read_live_topics
 from topicops.flow.runs.run import EnvironmentRun, now
+from topicops.model.plans.delta import desired_row, live_row
 from topicops.model.printable import plural, printable
 from topicops.model.release import Release
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.document import Document, Node
-from topicops.steps.planning.diff import DriftEntry, DriftKind, drift
+from topicops.steps.planning.diff import DriftEntry, DriftKind, diff, drift
 from topicops.steps.specs.layers import NUMBERS
 
 _WAYS_OUT = {
@@ -53,13 +54,8 @@ def adopt(run: EnvironmentRun, globs: Sequence[str]) -> Iterator[str]:
     Raises ``UsageError`` where one of them fits no topic, and ``SpecError`` where the files of theirs are not valid.
     """
     run.progress(f"Reading {run.topics}")
-    files = _Files(
-        topics=run.topics,
-        tree=read_tree(run.topics),
-        environment=run.environment,
-        needs=lambda name: any(fnmatchcase(name, glob) for glob in globs),
-        now=now(),
-    )
+    tree, needs = read_tree(run.topics), lambda name: any(fnmatchcase(name, glob) for glob in globs)
+    files = _Files(topics=run.topics, tree=tree, environment=run.environment, needs=needs, now=now())
     environment, desired = files.judged().require()
     run.progress(f"Reading the live topics of {run.environment}")
     live = read_live_topics(run.access(environment))
@@ -74,8 +70,9 @@ def adopt(run: EnvironmentRun, globs: Sequence[str]) -> Iterator[str]:
         left += sentences
 
     def objection(edit: FileEdit, after: Desired) -> str:
-        still = {_name(e) for e in drift(after, live, environment).drift if e.topic == edit.topic and e.field}
-        missed = [text for text in edit.edits if text.partition(": ")[0] in still]
+        delta = diff([desired_row(after.topics[edit.topic])], [live_row(live.topics[edit.topic])])
+        left = [entry.field or "" for entry in drift(after, live, environment, only=edit.topic, delta=delta).drift]
+        missed = [text for text in edit.edits if {text.partition(": ")[0]} & {f.removeprefix("configs.") for f in left}]
         return f"{edit.file}: {'; '.join(missed)}: the files would still ask for another value" if missed else ""
 
     edits, refused = files.sound(edits, objection)
@@ -152,7 +149,3 @@ class _Files(SpecFiles):
     def _field(self, place: str, *path: str) -> Node | None:
         document = self.by_place.get(place)
         return field_of(document.root, "spec", *path) if document else None
-
-
-def _name(entry: DriftEntry) -> str:
-    return (entry.field or "").removeprefix("configs.")
