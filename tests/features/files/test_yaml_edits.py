@@ -24,6 +24,9 @@ BLOCK = "a: 1  # one\nspec:\n  # above\n  configs:\n    x: 7d   # why\n    y: 2\
         pytest.param(
             "b: 1\nspec:\n  configs:\n    x: 1\n", "spec.configs.x", GONE, "b: 1\n", id="the last of its block"
         ),
+        pytest.param("m: {a: 1, b: 2}  # why\n", "m.a", "3d", "m: {a: 3d, b: 2}  # why\n", id="a value in braces"),
+        pytest.param("m: {a: x}\n", "m.a", "y,z", "m:\n  a: y,z\n", id="a value that braces would divide"),
+        pytest.param("b: 1\nm:\n  # why\n  a: 1\n", "m.a", GONE, "b: 1\n  # why\n", id="gone, but for its comments"),
         pytest.param(BLOCK, "spec.none", GONE, BLOCK, id="gone, and was not there"),
         pytest.param(
             'm: {q: 010, t: "7", e: [a, 1]}\n',
@@ -45,4 +48,4 @@ def test_a_field_is_set_or_taken_out(text: str, path: str, content: object, expe
 @pytest.mark.parametrize("text", ["{a: 1}\n", "- a\n", "m: {a: 1, # why\n  b: 2}\n", "  a: 1\n"])
 def test_what_would_lose_a_comment_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="one field a line"):
-        with_field(text, node_of(text), ["m", "a"], 2)
+        with_field(text, node_of(text), ["m", "c"], 2)

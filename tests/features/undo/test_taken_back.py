@@ -118,7 +118,7 @@ def test_an_override_that_was_not_there_is_asked_for_as_null_because_a_missing_l
             id="the files ask for a third value since",
         ),
         pytest.param(
-            "spec: {profile: short}\n",
+            "spec: {profile: short, # why\n  keyed: true}\n",
             "its file is written so that no line can be changed: write retention.ms: 7d",
             id="no place for a line",
         ),

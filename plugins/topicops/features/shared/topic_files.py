@@ -10,12 +10,13 @@ from pathlib import Path
 
 from topicops.edges.specs.open_files import regular_text
 from topicops.features.shared.writer import document_of
-from topicops.features.shared.yaml_blocks import chunks_of, field_of, is_block, last_line, plain_value
+from topicops.features.shared.yaml_blocks import chunks_of, field_of, is_block, plain_value
+from topicops.features.shared.yaml_edits import with_field
 from topicops.features.shared.yaml_text import Content, config_content, text_of
 from topicops.model.errors import SpecError, UsageError
 from topicops.model.printable import or_not_set
 from topicops.model.specs.desired import Desired
-from topicops.model.specs.document import Document, Fields, Node, Span, Text, Tree
+from topicops.model.specs.document import Document, Fields, Node, Tree
 from topicops.model.specs.topic_config import TOPIC_CONFIGS
 from topicops.steps.specs.needed import Needs
 from topicops.steps.specs.suggestions import similar_word
@@ -121,51 +122,12 @@ def written_config(name: str, value: str | None) -> Content:
     return config_content(name, value) if value is not None and name in TOPIC_CONFIGS else value
 
 
-def with_value(root: Node | None, text: str, path: Sequence[str], value: Content) -> str | None:
-    """Write a value below a path of keys, all but the first of which may be new. None: no line can be changed."""
-    lines, found = text.split("\n"), field_of(root, *path)
-    if isinstance(found, Text):
-        return _replaced(lines, found.span, text_of({path[-1]: value}).rstrip("\n").partition(": ")[2])
-    depth = next((n for n in range(len(path) - 1, 0, -1) if field_of(root, *path[:n]) is not None), 0)
-    block = field_of(root, *path[:depth])
-    if found is not None or not depth or not isinstance(block, Fields) or not block.entries:
+def with_value(root: Node | None, text: str, path: Sequence[str], value: Content | object) -> str | None:
+    """Do as ``with_field``. None: no line can be changed."""
+    try:
+        return with_field(text, root, path, value)
+    except UsageError:
         return None
-    for key in reversed(path[depth:]):
-        value = {key: value}
-    return _added(lines, block, text_of(value).splitlines()) if isinstance(value, Mapping) else None
-
-
-def without_value(root: Node | None, text: str, path: Sequence[str]) -> str | None:
-    """Take out the lines of a value, and of the blocks that held nothing else. None: it is not in lines of its own."""
-    lines, gone = text.split("\n"), set[int]()
-    if field_of(root, *path) is None:
-        return None
-    for depth in range(len(path), 1, -1):
-        block = field_of(root, *path[: depth - 1])
-        if not isinstance(block, Fields) or not is_block(block, lines):
-            return None
-        key, value = next(entry for entry in block.entries if entry[0].text == path[depth - 1])
-        end = key.span.line if gone else last_line(value, lines, below=key.span.column - 1, line=key.span.line)
-        gone |= set(range(key.span.line, end + 1))
-        if len(block.entries) > 1:
-            return "\n".join(line for number, line in enumerate(lines, 1) if number not in gone)
-    return None
-
-
-def _replaced(lines: list[str], span: Span, value: str) -> str | None:
-    if span.line != span.end_line or span.column == span.end_column:
-        return None
-    line = lines[span.line - 1]
-    edited = f"{line[: span.column - 1]}{value}{line[span.end_column - 1 :]}"
-    return "\n".join([*lines[: span.line - 1], edited, *lines[span.line :]])
-
-
-def _added(lines: list[str], block: Fields, new: list[str]) -> str:
-    """Return the lines with new ones below the last field of the block, indented as its key is."""
-    key, value = block.entries[-1]
-    depth = key.span.column - 1
-    last = last_line(value, lines, below=depth, line=key.span.line)
-    return "\n".join([*lines[:last], *(f"{' ' * depth}{line}" for line in new), *lines[last:]])
 
 
 def tombstone(topics: Path, document: Document, lifecycle: Mapping[str, Content]) -> tuple[FileEdit, Document]:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from topicops.features.shared.yaml_blocks import end_of, field_of, is_block, last_line
 from topicops.features.shared.yaml_text import Content, Written, text_of
 from topicops.model.errors import UsageError
-from topicops.model.specs.document import Entry, Fields, Items, Node
+from topicops.model.specs.document import Entry, Fields, Items, Node, Text
 
+_Scalar = str | int | float | bool | None
+_BRACES = re.compile(r"[\[\]{},]")
 GONE: Final = object()
 """In place of a content: the field is taken out, and a mapping that has no other field goes with it."""
 
@@ -19,11 +22,16 @@ def with_field(text: str, root: Node | None, path: Sequence[str], content: Conte
 
     A mapping in braces on the way is written anew, one field a line. Raises ``UsageError`` where it holds comments.
     """
-    lines = text.split("\n")
+    lines, there = text.split("\n"), field_of(root, *path)
+    shown = text_of({path[-1]: content}).rstrip("\n").partition(": ")[2] if isinstance(content, _Scalar) else ""
+    if isinstance(there, Text) and shown and there.span.line == there.span.end_line and not _BRACES.search(shown):
+        line, span = lines[there.span.line - 1], there.span
+        lines[span.line - 1] = f"{line[: span.column - 1]}{shown}{line[span.end_column - 1 :]}"
+        return "\n".join(lines)
     if not isinstance(root, Fields) or not is_block(root, lines) or root.first.column != 1:
         raise UsageError("it is not written one field a line")
     node, parent = root, [*path]
-    if content is GONE and field_of(root, *path) is None:
+    if content is GONE and there is None:
         return text
     while content is GONE and len(parent) > 1 and _is_alone(field_of(root, *parent[:-1])):
         parent.pop()
@@ -66,7 +74,8 @@ def _replaced(lines: Sequence[str], entry: Entry, content: Content | object) -> 
     key, value = entry
     start, last = key.span.line, last_line(value, lines, below=key.span.column - 1, line=key.span.line)
     if content is GONE:
-        return "\n".join([*lines[: start - 1], *lines[last:]])
+        comments = (line for line in lines[start - 1 : last] if line.lstrip().startswith("#"))
+        return "\n".join([*lines[: start - 1], *comments, *lines[last:]])
     if last > start and any("#" in line for line in lines[start - 1 : last]):
         raise UsageError(f"{key.text} has comments inside its value; write it one field a line")
     shown = _indented({key.text: content}, key.span.column)  # type: ignore[dict-item]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from pathlib import Path
 
@@ -45,7 +45,8 @@ class KnownFiles(SpecFiles):
     """Function that gives the versions of one file, newest first, as far as git has them."""
 
     def document(self, topic: str) -> Document | None:
-        return next((found for found in self.tree.documents if found.kind == "Topic" and found.stem == topic), None)
+        name = topic.removeprefix(self.desired.prefix)
+        return next((found for found in self.tree.documents if found.kind == "Topic" and found.stem == name), None)
 
     def root(self, document: Document, text: str) -> Node | None:
         """Read the document with this text. None means that it cannot be read."""
@@ -83,6 +84,7 @@ def undo_of(lines: Sequence[AuditLine], files: KnownFiles) -> Undo:
     edits, refused = files.sound(found.edits, lambda edit, after: _objection(edit, past[edit.topic], after))
     found.by_hand += [UndoNote(topic=topic, text=why) for topic, why in refused]
     losses = [(rank, topic, text) for topic in past.values() for rank, text in _losses(topic)]
+    prefix = files.desired.prefix
     reason, environment = shlex.quote(f"Undo of run {first.run}."), shlex.quote(first.environment)
     return Undo(
         run=first.run,
@@ -95,7 +97,7 @@ def undo_of(lines: Sequence[AuditLine], files: KnownFiles) -> Undo:
         ),
         edits=tuple(edits),
         retire=tuple(
-            f"topicops retire {shlex.quote(topic)} --reason {reason} --environment {environment}"
+            f"topicops retire {shlex.quote(topic.removeprefix(prefix))} --reason {reason} --environment {environment}"
             for topic in found.to_retire
         ),
         by_hand=tuple(found.by_hand),
@@ -135,7 +137,7 @@ def _take_back_create(
         block: dict[str, Content] = {"state": "absent", "reason": f"Undo of run {run}."}
         block["topicIds"] = {files.environment: past.topic_id}
         try:
-            found.edits.append(tombstone(files.topics, document, block)[0])
+            found.edits.append(replace(tombstone(files.topics, document, block)[0], topic=past.topic))
         except (UsageError, SpecError):
             found.to_retire.append(past.topic)
 
@@ -174,7 +176,9 @@ def _take_back_configs(past: PastTopic, desired: DesiredTopic | None, files: Kno
     edited, edits = text, []
     for name, before in sorted(past.configs_before.items()):
         now, after, written = desired.configs.get(name), past.configs_after.get(name), config_line(name, before)
-        path, root = ("spec", "configs", name), files.root(document, edited)
+        root = files.root(document, edited)
+        own = ("spec", "overrides", files.environment, "configs", name)
+        path = own if field_of(root, *own) else ("spec", "configs", name)
         new = with_value(root, edited, path, written_config(name, before))
         if name in desired.configs and now == before:
             found.pass_over(past.topic, f"its file asks for {written} already")

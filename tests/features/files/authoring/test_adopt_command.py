@@ -113,7 +113,7 @@ def test_what_is_live_becomes_the_value_of_the_file(
     ("spec", "live", "said"),
     [
         pytest.param(
-            "spec: {keyed: false, partitions: 1}\n",
+            "spec: {keyed: false, # why\n  partitions: 1}\n",
             {"retention.ms": DAY},
             "shop: retention.ms: not set -> 1d: topics/tests/shop.yaml is written so that no line can be changed",
             id="no line",
@@ -198,12 +198,16 @@ def test_a_file_of_several_environments_has_a_block_for_each(others: list[str], 
     assert ".".join(block_of("prod", others)) == block
 
 
-def test_a_value_of_a_block_that_cannot_be_read_yet_is_left(simulated: Simulated) -> None:
+def test_a_file_of_several_environments_gets_the_value_for_this_one_alone(simulated: Simulated) -> None:
     write(simulated, "shop", "spec:\n  keyed: false\n")
     simulated.cluster.put_topic("shop", *[(1, 2, 3)] * 2)
     simulated.workspace.write_environment()
     folder = simulated.workspace.folder / "topics/environments"
     (folder / "prod.yaml").write_text((folder / "local.yaml").read_text().replace("name: local", "name: prod"))
     ended = simulated.workspace.run("adopt", "shop", "--environment", "local")
-    assert "shop: topics/tests/shop.yaml: partitions: 1 -> 2: TOP" in ended.out, ended.err
-    assert spec_of(simulated, "shop") == "spec:\n  keyed: false\n"
+    assert "topics/tests/shop.yaml: partitions: 1 -> 2" in ended.out, ended.err
+    added = "  overrides:\n    local:\n      partitions: 2\n"
+    assert spec_of(simulated, "shop") == f"spec:\n  keyed: false\n{added}"
+    simulated.cluster.put_topic("shop", *[(1, 2, 3)] * 3)
+    simulated.workspace.run("adopt", "shop", "--environment", "local")
+    assert spec_of(simulated, "shop") == f"spec:\n  keyed: false\n{added}".replace("2", "3")

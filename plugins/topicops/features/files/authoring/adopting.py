@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -19,11 +19,11 @@ from topicops.features.shared.topic_files import (
     named_topics,
     shown_config,
     with_value,
-    without_value,
     written_config,
 )
 from topicops.features.shared.writer import replace_text
 from topicops.features.shared.yaml_blocks import field_of, plain_value
+from topicops.features.shared.yaml_edits import GONE
 from topicops.flow.runs.access import read_live_topics
 from topicops.flow.runs.run import EnvironmentRun, now
 from topicops.model.plans.delta import desired_row, live_row
@@ -43,9 +43,9 @@ _WAYS_OUT = {
 """Sentences on topics that have no value to take over; ``{}`` stands for the name."""
 
 
-def block_of(environment: str, others: Collection[str]) -> tuple[str, ...]:
-    """Return the block of a topic's file that has the values of this environment, where the file is for others too."""
-    return ("spec", "overrides", environment) if others else ("spec",)
+def block_of(environment: str, apart: object) -> tuple[str, ...]:
+    """Return the block of a topic's file for a value; ``apart``: this environment alone is to have it."""
+    return ("spec", "overrides", environment) if apart else ("spec",)
 
 
 def adopt(run: EnvironmentRun, globs: Sequence[str]) -> Iterator[str]:
@@ -65,7 +65,7 @@ def adopt(run: EnvironmentRun, globs: Sequence[str]) -> Iterator[str]:
     edits = list[FileEdit]()
     for topic, entries in groupby((entry for entry in found if entry.field), key=lambda entry: entry.topic):
         document = files.by_place[desired.topics[topic].location.file]
-        edit, sentences = files.edited(document, list(entries), environment.spec.cluster.release)
+        edit, sentences = files.edited(topic, document, list(entries), environment.spec.cluster.release)
         edits += [edit] if edit.edits else []
         left += sentences
 
@@ -100,7 +100,9 @@ class _Files(SpecFiles):
         """Topics by the name of their file, and what lies above and below them by ``kind/stem``."""
         return {d.file if d.kind == "Topic" else f"{d.kind}/{d.stem}": d for d in self.tree.documents}
 
-    def edited(self, document: Document, entries: Sequence[DriftEntry], release: Release) -> tuple[FileEdit, list[str]]:
+    def edited(
+        self, topic: str, document: Document, entries: Sequence[DriftEntry], release: Release
+    ) -> tuple[FileEdit, list[str]]:
         """Return the edit of a topic's file, and a sentence on each difference that it leaves."""
         edits, left, before = list[str](), list[str](), regular_text(Path(document.file)) or ""
         text = before
@@ -113,11 +115,11 @@ class _Files(SpecFiles):
             after = None if new is None else self.with_text(document.file, new)
             if new is None or after is None:
                 problem = problem or f"{document.file} is written so that no line can be changed: write it there"
-                left.append(f"{document.stem}: {change}: {problem}")
+                left.append(f"{topic}: {change}: {problem}")
             else:
                 document, text = after, new
                 edits.append(change)
-        return FileEdit(topic=document.stem, file=document.file, before=before, after=text, edits=tuple(edits)), left
+        return FileEdit(topic=topic, file=document.file, before=before, after=text, edits=tuple(edits)), left
 
     def _problem(self, entry: DriftEntry, path: Sequence[str], document: Document, release: Release) -> str:
         """Return why no value of the topic's file can be what is live; empty: one can."""
@@ -134,7 +136,8 @@ class _Files(SpecFiles):
 
     def _taken_over(self, live: str | None, path: Sequence[str], document: Document, text: str) -> str | None:
         """Return the text with the live value; one that is not live goes, or is null where a lower layer gives it."""
-        block, name = block_of(self.environment, self.others(document)), path[-1]
+        own = field_of(document.root, "spec", "overrides", self.environment, *path)
+        block, name = block_of(self.environment, self.others(document) or own), path[-1]
         if live is not None:
             value = int(live) if name in NUMBERS else written_config(name, live)
             return with_value(document.root, text, (*block, *path), value)
@@ -143,8 +146,7 @@ class _Files(SpecFiles):
             self._field(f"Profile/{plain_value(field_of(document.root, 'spec', 'profile'))}", *path),
             field_of(document.root, "spec", *path) if len(block) > 1 else None,
         )
-        gone = None if any(lower) else without_value(document.root, text, (*block, *path))
-        return gone or with_value(document.root, text, (*block, *path), None)
+        return with_value(document.root, text, (*block, *path), None if any(lower) else GONE)
 
     def _field(self, place: str, *path: str) -> Node | None:
         document = self.by_place.get(place)

@@ -128,13 +128,13 @@ def retire(topics: Path, globs: Sequence[str], lifecycle: Callable[[Sequence[str
 def topic_ids(run: EnvironmentRun, topics: Sequence[str]) -> dict[str, str]:
     """Read the ids of live topics. Raises ``UsageError`` where one has none, or is not there."""
     environment, _ = read_specs(run.files).require()
-    topic = environment.prefix + topic
+    named = {topic: environment.prefix + topic for topic in topics}
     with run.access(environment).reader() as reader:
         require_cluster_id(reader.cluster_id(), environment)
-        traces = reader.traces(topics)
+        traces = reader.traces([*named.values()])
     ids: dict[str, str] = {}
     for topic in topics:
-        live = traces[topic].live
+        live = traces[named[topic]].live
         if live is None or live.topic_id is None:
             problem = "is not live" if live is None else "has no id, because an old Kafka version created it"
             raise UsageError(f"{topic} {problem} in {environment.name}; leave this environment out")
