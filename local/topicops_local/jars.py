@@ -71,14 +71,17 @@ def usual_version() -> str:
 
 
 def version_of(text: str) -> str:
-    """Return the version that a user names: ``2.8.1`` is itself, ``2.8`` the pinned version of that release.
+    """Return the version that a user names: ``2.8.1`` is itself, ``2.8`` the pinned one, ``2`` the newest.
 
     Raises:
         UsageError: This is no release of Kafka, or one without pinned jars.
     """
-    release, pinned = Release.parse(text), pinned_versions()
+    pinned = pinned_versions()
+    if found := [release for release in pinned if str(release).partition(".")[0] == text]:
+        return pinned[found[-1]]
+    release = Release.parse(text)
     if release is None or "-" in text:
-        raise UsageError(f"{text} is no release of Kafka; give one such as {usual_version()} or {USUAL}")
+        raise UsageError(f"{text} is no release of Kafka; give one of {', '.join(map(str, pinned))}")
     if release not in pinned:
         oldest, *_, newest = pinned
         raise UsageError(f"the local cluster does not run Kafka {release}; it runs {oldest} to {newest}")

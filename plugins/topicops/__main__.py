@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 INTERRUPTED = 130
@@ -10,6 +11,11 @@ INTERRUPTED = 130
 
 def main() -> None:
     try:
+        if asked := os.environ.get("_TOPICOPS_COMPLETE"):
+            from topicops.completion import print_answer
+
+            if print_answer(asked):
+                return
         from topicops.cli.standard_streams import make_unfailing
 
         make_unfailing()

@@ -21,9 +21,9 @@ COMMANDS = [
     ("doctor",),
     ("verify",),
     ("verify", "-e", "local", "-e", "more"),
-    ("topics",),
-    ("topics", "--format", "json"),
-    ("topics", "--unmanaged"),
+    ("list",),
+    ("list", "--format", "json"),
+    ("list", "--unmanaged"),
     ("drift",),
     ("drift", "--only", "shop.*"),
     ("drift", "-e", "local", "-e", "more"),
@@ -124,7 +124,7 @@ def test_a_file_of_a_topic_that_is_asked_for_stops_the_command(shop: Simulated, 
 
 def test_a_live_topic_whose_file_has_errors_is_not_called_unmanaged(shop: Simulated) -> None:
     shop.workspace.path_of("shop.orders").write_text("{")
-    listed = json.loads(shop.workspace.run("topics", "--format", "json").out)["topics"]
+    listed = json.loads(shop.workspace.run("list", "--format", "json").out)["topics"]
     assert {topic["name"]: topic["managed"] for topic in listed} == {
         "shop.old": True, "shop.orders": True, "unmanaged": False,
     }  # fmt: skip

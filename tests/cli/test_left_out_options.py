@@ -38,7 +38,7 @@ def test_the_only_environment_needs_no_name(capsys: pytest.CaptureFixture[str]) 
 
 
 @pytest.mark.usefixtures("two")
-@pytest.mark.parametrize("command", [EXPLAIN, ["plan"], ["verify"], ["doctor"], ["drift"], ["topics"]], ids=" ".join)
+@pytest.mark.parametrize("command", [EXPLAIN, ["plan"], ["verify"], ["doctor"], ["drift"], ["list"]], ids=" ".join)
 def test_with_several_environments_one_sentence_lists_them(
     command: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:

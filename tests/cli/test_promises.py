@@ -86,7 +86,8 @@ def test_the_schema_offers_what_the_lists_hold(source: str, lease: str) -> None:
 @pytest.fixture
 def command(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setitem(sys.modules, "topicops.cli.hello", pretended_file)
-    monkeypatch.setitem(cli.COMMANDS, "hello", "hello:hello_command")
+    for those in (cli.PANELS["Look"], cli.COMMANDS):
+        monkeypatch.setitem(those, "hello", "hello:hello_command")
     cli._command.cache_clear()
     yield "hello"
     cli._command.cache_clear()

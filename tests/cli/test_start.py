@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -29,11 +28,64 @@ def test_help_before_a_command_is_about_all_of_them(words: list[str], capsys: py
     assert cli.run(words) == 0
     shown = capsys.readouterr().out
     assert ROOT_HELP in shown
-    assert [name for name in cli.COMMANDS if f" {name} " not in shown] == []
+    assert {name for name in cli.COMMANDS if f" {name} " not in shown} == cli.PANELS[cli.HIDDEN].keys()
+    assert [panel for panel in cli.PANELS if f"─ {panel} ─" not in shown and panel] == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("code v08", "explain v08"),
+        ("show no.json", "plan no.json"),
+        ("topics --help", "list --help"),
+        ("-v dags", "init --airflow -"),
+        ("dags --write topicops", "init --airflow topicops"),
+        ("history --help", "audit --help"),
+        ("history topic --help", "audit past --help"),
+        ("history export --help", "audit export --help"),
+    ],
+)
+def test_a_name_of_before_works_as_the_new_one(
+    old: str, new: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "topicops").mkdir()
+    (tmp_path / "topicops/topicops_dags.py").write_text("# mine\n")
+    said = [(cli.run(line.split()), *capsys.readouterr()) for line in (old, new)]
+    assert said[0] == said[1]
+    assert "No such" not in said[0][2]
+
+
+@pytest.mark.parametrize(
+    ("line", "advice"),
+    [
+        ("delete a", "topicops retire TOPIC --reason TEXT"),
+        ("rename a b", "topicops new TOPIC --owner OWNER"),
+        ("status", "topicops verify"),
+        ("apply --dry-run", "topicops plan"),
+    ],
+)
+def test_a_word_of_other_programs_leads_to_the_command(
+    line: str, advice: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(line.split()) == 1
+    assert f"`{advice}`" in capsys.readouterr().err
+
+
+WORDS = {"explain": ["a"], "new": ["a", "--owner", "o"], "audit": ["quality"], "ci": ["plan"], "undo": ["a"]}
+
+
+@pytest.mark.parametrize("name", [name for name in cli.COMMANDS if name not in cli.NEEDS_NO_TOPICS])
+def test_in_an_empty_folder_a_command_leads_to_init(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.run([name, *WORDS.get(name, [])]) == 1
+    assert "`topicops init`" in capsys.readouterr().err
 
 
 def test_a_command_is_found_behind_the_options_of_all(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(["--verbose", "code", "TOP501"]) == 0
+    assert cli.run(["--verbose", "explain", "TOP501"]) == 0
     assert "TOP501" in capsys.readouterr().out
 
 
@@ -47,7 +99,7 @@ def test_an_unknown_command_is_an_error_of_one_line(capsys: pytest.CaptureFixtur
     [
         (["plan", "--env", "x"], "No such option: --env (did you mean --environment?)"),
         (["local", "up", "--zoo", "x"], "No such option: --zoo (did you mean --zookeeper-port?)"),
-        (["topics", "--under", "x"], "(did you mean --under-replicated or --under-min-isr?)"),
+        (["list", "--under", "x"], "(did you mean --under-replicated or --under-min-isr?)"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
@@ -72,7 +124,7 @@ def test_the_folder_of_a_run_is_named_from_here_or_from_the_root(
 PROGRAM = [sys.executable, "-m", "topicops"]
 
 
-@pytest.mark.parametrize("words", [["code"], ["--help"]], ids=" ".join)
+@pytest.mark.parametrize("words", [["explain"], ["--help"]], ids=" ".join)
 def test_a_reader_that_goes_away_is_no_error(words: list[str]) -> None:
     with subprocess.Popen([*PROGRAM, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as started:
         assert started.stdout is not None
@@ -102,20 +154,6 @@ def test_ctrl_c_while_commands_are_imported_is_one_line() -> None:
     )
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
     assert (ended.returncode, ended.stderr) == (130, "topicops: interrupted\n")
-
-
-def test_the_shell_completes_commands_and_options() -> None:
-    def completed(line: str) -> list[str]:
-        words = line.split(" ")
-        asked = {"_TOPICOPS_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words) - 1)}
-        program = "import sys; sys.argv = ['topicops']; from topicops.__main__ import main; main()"
-        ended = subprocess.run(
-            [sys.executable, "-c", program], env={**os.environ, **asked}, capture_output=True, text=True, timeout=60
-        )
-        return ended.stdout.split()
-
-    assert completed("topicops pl") == ["plan"]
-    assert "--environment" in completed("topicops plan --env")
 
 
 def test_with_json_an_error_is_json_on_stdout_and_its_text_on_stderr(

@@ -114,7 +114,7 @@ def test_commands_of_an_extra_that_is_missing_are_listed_with_what_installs_them
     status, shown = answers["--help",]
     assert status == 0
     missing = r" +The local cluster is not installed: run pip install\W+'topicops\[local\]'"
-    assert set(re.findall(rf"^\W*(\w+){missing}", shown, re.MULTILINE)) == {"local", "demo"}
+    assert set(re.findall(rf"^\W*(\w+){missing}", shown, re.MULTILINE)) == {"local"}
 
 
 def test_without_extras_files_are_checked_and_a_plan_gets_as_far_as_the_connection(answers: Answers) -> None:

@@ -202,7 +202,7 @@ def test_each_line_of_the_readme_and_then_each_that_the_tool_prints_works(
     shown(f"what init prints, {topics} topics", by_output)
 
     assert "The cluster is healthy" in by_output.type("topicops verify")
-    described = by_output.type("topicops topics")
+    described = by_output.type("topicops list --describe")
     assert {"first-topic", "payments.refunds"} <= set(re.findall(r"^Topic: (\S+)", described, re.MULTILINE))
     [undo] = UNDO.findall(seen["apply"][0])
     assert "topicops retire first-topic" in by_output.type(undo)

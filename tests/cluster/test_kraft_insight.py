@@ -1,4 +1,4 @@
-"""``topicops doctor`` and ``topicops topics`` on a cluster without ZooKeeper."""
+"""``topicops doctor`` and ``topicops list`` on a cluster without ZooKeeper."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def stopped(cluster: LocalCluster) -> LocalCluster:
 
 @pytest.mark.parametrize("name", KAFKAS_OPTION)
 def test_filters_print_the_lines_of_kafkas_own_tool(live: Workspace, stopped: LocalCluster, name: str) -> None:
-    ours = live.run("topics", "--environment", "local", f"--{name}")
+    ours = live.run("list", "--environment", "local", f"--{name}")
 
     # Kafka's lines end with eligible leader replicas, which 3.9 keeps nowhere by default.
     kafkas = [re.sub(r"\tElr: .*", "", line) for line in described_topics(stopped, KAFKAS_OPTION[name])]

@@ -22,10 +22,10 @@ COMMANDS = (
     "explain TOPIC",
     "plan --engine python",
     "apply --yes",
-    "show ../plan.json",
+    "plan ../plan.json",
     "verify",
     "drift",
-    "topics",
+    "list",
     "doctor",
     "audit verify",
 )
@@ -44,7 +44,7 @@ class Stage:
         self._client.start()
         self._forks = ForkedCommands().__enter__()
         usual = self.play("usual", Surroundings())
-        assert [end for end in usual if end[1] != 0 and end[0] != "show ../plan.json"] == []
+        assert [end for end in usual if end[1] != 0 and end[0] != "plan ../plan.json"] == []
         shutil.copy(next((self._place / "usual/home").rglob("plan.json")), self._place / "plan.json")
         return self
 

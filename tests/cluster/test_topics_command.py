@@ -1,4 +1,4 @@
-"""``topicops topics`` beside Kafka's own ``kafka-topics --describe``, on a cluster with a stopped broker."""
+"""``topicops list`` beside Kafka's own ``kafka-topics --describe``, on a cluster with a stopped broker."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_filter_of_partitions_prints_the_lines_of_kafkas_own_tool(
     live: Workspace, cluster: LocalCluster, name: str, source: str
 ) -> None:
     live.cluster |= {"source": source} | ({"lease": "file"} if source == "kafka" else {})
-    ours = live.run("topics", "--environment", "local", f"--{name}")
+    ours = live.run("list", "--environment", "local", f"--{name}")
 
     kafkas = described_topics(cluster, f"--{KAFKAS_OPTION[name]}")
     assert ours.status == 0, ours.err
@@ -91,7 +91,7 @@ def test_a_filter_of_partitions_prints_the_lines_of_kafkas_own_tool(
 def test_topics_with_overrides_are_kafkas_without_what_the_brokers_set_for_all(
     live: Workspace, cluster: LocalCluster
 ) -> None:
-    ours = live.run("topics", "--environment", "local", "--with-overrides")
+    ours = live.run("list", "--environment", "local", "--with-overrides", "--describe")
 
     # Kafka's tool takes every value that is no built-in default for an override, a broker's own settings among them.
     kafkas = described_topics(cluster, "--topics-with-overrides")
@@ -108,7 +108,7 @@ def head_and_configs(line: str) -> tuple[str, frozenset[str]]:
 def test_unmanaged_topics_are_those_that_no_file_names(live: Workspace) -> None:
     live.topic("health-fine", replicationFactor=2)
 
-    listed = live.run("topics", "--environment", "local", "--unmanaged", "--format", "json")
+    listed = live.run("list", "--environment", "local", "--unmanaged", "--format", "json")
 
     topics = {topic["name"]: topic for topic in json.loads(listed.out)["topics"]}
     assert (ROWS.keys() - {"health-fine"}) <= topics.keys()
@@ -117,7 +117,7 @@ def test_unmanaged_topics_are_those_that_no_file_names(live: Workspace) -> None:
 
 
 def test_filters_narrow_each_other(live: Workspace) -> None:
-    listed = live.run("topics", "--environment", "local", "--under-replicated", "--under-min-isr", "--format", "json")
+    listed = live.run("list", "--environment", "local", "--under-replicated", "--under-min-isr", "--format", "json")
 
     [topic] = json.loads(listed.out)["topics"]
     [row] = topic["matching_partitions"]
@@ -125,6 +125,6 @@ def test_filters_narrow_each_other(live: Workspace) -> None:
 
 
 def test_a_run_that_only_looks_leaves_no_folder(live: Workspace) -> None:
-    live.run("topics", "--environment", "local", "--unavailable")
+    live.run("list", "--environment", "local", "--unavailable")
 
     assert not (live.folder / "home" / "runs").exists()

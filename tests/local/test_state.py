@@ -179,7 +179,7 @@ def test_a_release_names_its_pinned_version_and_a_version_itself(text: str, vers
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("newest", "newest is no release of Kafka; give one such as"),
+        ("newest", "newest is no release of Kafka; give one of 1.0, "),
         ("0.11.0.3", "0.11.0.3 is no release of Kafka"),
         ("0.11", "the local cluster does not run Kafka 0.11; it runs 1.0 to 4.4"),
         ("5.0.0", "the local cluster does not run Kafka 5.0; it runs 1.0 to 4.4"),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import dropwhile
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from fixtures.page_commands import BY_CI, NOT_TYPED, PAGES, ROOT, command_spans,
 from fixtures.page_stories import STORIES
 from topicops.cli import app
 
+PACKAGE = ROOT / "plugins/topicops"
 PROGRAM = typer.main.get_command(app)
 OTHER_PROGRAMS = {
     *("cd", "docker", "export", "find", "git", "helm", "jq", "kafka-reassign-partitions.sh", "make", "mkdir", "pip"),
@@ -35,7 +37,7 @@ def command_of(words: Sequence[str]) -> tuple[Any, list[str]]:
     """The command that the words begin with, and the words behind its name. Raises ``KeyError``."""
     command, rest = PROGRAM, list(words)
     while hasattr(command, "commands"):
-        options = {option for parameter in command.params for option in parameter.opts}
+        options = {option for parameter in command.params for option in parameter.opts} | {"--help"}
         rest = list(dropwhile(options.__contains__, rest))
         if not rest:
             break
@@ -77,13 +79,28 @@ def problem_of(line: str, *, name_suffices: bool = False) -> str | None:
             "No such option: --yes (Possible options: --states)",
             id="an option of another command",
         ),
-        pytest.param("topicops plan E", True, "Got unexpected extra argument(s) (E)", id="one word too many"),
+        pytest.param("topicops drift E", True, "Got unexpected extra argument(s) (E)", id="one word too many"),
         pytest.param("topicops drift --since", True, "Option '--since' requires an argument.", id="no value"),
         pytest.param("topicops plna", True, "'plna' is no command", id="a misspelt command"),
     ],
 )
 def test_what_is_wrong_with_a_line_is_found(line: str, name_suffices: bool, problem: str | None) -> None:
     assert problem_of(line, name_suffices=name_suffices) == problem
+
+
+def test_topicops_takes_each_command_that_a_text_of_the_program_advises() -> None:
+    """What fills a gap of the text is an argument."""
+    advised = {span for file in PACKAGE.rglob("*.py") for span in spans_of(ast.parse(file.read_text(encoding="utf-8")))}
+    assert {"topicops init", "topicops retire TOPIC --reason TEXT", "topicops plan --out X"} <= advised
+    problems = {span: problem_of(span, name_suffices=True) for span in advised}
+    assert {span: problem for span, problem in problems.items() if problem} == {}
+
+
+def spans_of(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+        texts = [part.value if isinstance(part, ast.Constant) else "X" for part in parts]
+        yield from re.findall(r"(?<!`)`(topicops [^`]+)`", "".join(text for text in texts if isinstance(text, str)))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -128,7 +145,7 @@ def test_each_make_target_and_benchmark_of_the_pages_is_there() -> None:
 def test_the_headings_of_the_reference_name_the_arguments_of_each_command() -> None:
     """Those that may be left out are in brackets."""
     page = (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8")
-    headings = dict(re.findall(r"^## `topicops ([a-z ]+?)((?: \[?[A-Z]+\]?)*)`$", page, re.MULTILINE))
+    headings = dict(re.findall(r"^## `topicops ([a-z ]+?)((?: \[?[A-Z|]+\]?)*)`$", page, re.MULTILINE))
     assert {"plan", "apply", "audit topic"} <= headings.keys()
     for name, shown in headings.items():
         arguments = [each for each in command_of(name.split())[0].params if each.param_type_name == "argument"]

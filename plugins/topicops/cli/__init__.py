@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -29,40 +29,67 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-COMMANDS = {
-    "init": ".features.files.authoring.commands:init_command",
-    "validate": "commands:validate_command",
-    "explain": ".features.files.explain.commands:explain_command",
-    "code": ".features.files.explain.commands:code_command",
-    "schema": ".features.files.schemas.commands:schema_command",
-    "dags": ".features.files.authoring.commands:dags_command",
-    "fmt": ".features.files.formatting.commands:fmt_command",
-    "new": ".features.files.authoring.commands:new_command",
-    "retire": ".features.files.authoring.commands:retire_command",
-    "plan": "commands:plan_command",
-    "show": "commands:show_command",
-    "rehearse": ".features.rehearse.commands:rehearse_command",
-    "apply": "apply:apply_command",
-    "stop": "commands:stop_command",
-    "verify": "commands:verify_command",
-    "why": ".features.ask.why.commands:why_command",
-    "doctor": ".features.ask.doctor.commands:doctor_command",
-    "topics": ".features.ask.topics.commands:topics_command",
-    "drift": ".features.ask.drift.commands:drift_command",
-    "adopt": ".features.files.authoring.commands:adopt_command",
-    "history": ".features.ask.history.commands:app",
-    "import": ".features.files.authoring.commands:import_command",
-    "demo": "local:demo_command",
-    "ci": ".features.pull_requests.commands:app",
-    "audit": ".features.ask.audit.commands:app",
-    "undo": ".features.undo.commands:undo_command",
-    "local": "local:app",
-    "spark": ".features.spark.commands:app",
+HIDDEN = ""
+ALIASES = {
+    "code": "explain",
+    "show": "plan",
+    "topics": "list --describe",
+    "dags": "init --airflow -",
+    "dags --write": "init --airflow",
+    "history": "audit",
+    "history topic": "audit past",
 }
-"""Module of this package and name in it, in the order in which the help shows them.
+"""Names of before 1.0, and what they are called now."""
+ADVICE = {
+    "delete": "`topicops retire TOPIC --reason TEXT` marks it in its file, and the next plan deletes it",
+    "rename": "Kafka has no rename: `topicops new TOPIC --owner OWNER`, later `topicops retire TOPIC --reason TEXT`",
+    "status": "`topicops verify` says what is healthy, `topicops drift` what differs, `topicops list` what is there",
+    "--dry-run": "`topicops plan` shows what would change and sends nothing",
+}
+"""What to type in place of a word that other programs have."""
+PANELS = {
+    "Start": {
+        "init": ".features.files.authoring.commands:init_command",
+        "import": ".features.files.authoring.commands:import_command",
+        "doctor": ".features.ask.doctor.commands:doctor_command",
+        "local": "local:app",
+    },
+    "Write": {
+        "new": ".features.files.authoring.commands:new_command",
+        "retire": ".features.files.authoring.commands:retire_command",
+        "adopt": ".features.files.authoring.commands:adopt_command",
+        "fmt": ".features.files.formatting.commands:fmt_command",
+        "validate": "commands:validate_command",
+        "explain": ".features.files.explain.commands:explain_command",
+    },
+    "Change": {
+        "plan": "commands:plan_command",
+        "rehearse": ".features.rehearse.commands:rehearse_command",
+        "apply": "apply:apply_command",
+        "stop": "commands:stop_command",
+        "undo": ".features.undo.commands:undo_command",
+    },
+    "Look": {
+        "list": ".features.ask.topics.commands:list_command",
+        "drift": ".features.ask.drift.commands:drift_command",
+        "why": ".features.ask.why.commands:why_command",
+        "verify": "commands:verify_command",
+        "audit": ".features.ask.audit.commands:app",
+    },
+    "Automate": {"ci": ".features.pull_requests.commands:app", "spark": ".features.spark.commands:app"},
+    HIDDEN: {"schema": ".features.files.schemas.commands:schema_command", "demo": "local:demo_command"},
+}
+"""Module of this package and name in it, of each command, by the part of the help that shows it.
 
 The module of a feature begins with a dot: it is one of ``topicops``. Deleting a feature deletes its lines here.
 """
+COMMANDS = {name: place for panel in PANELS.values() for name, place in panel.items()}
+NEEDS_NO_TOPICS = (None, "init", "local", "spark", "schema", "demo", "explain")
+"""Commands that also work without a folder of topics; None is a line without a command."""
+JOINED: Mapping[str, str] = {
+    "audit": ".features.ask.history.commands:app",
+}  # fmt: skip
+"""Commands of another feature that a group has too."""
 
 
 def app_of(names: Iterable[str]) -> typer.Typer:
@@ -76,20 +103,28 @@ def app_of(names: Iterable[str]) -> typer.Typer:
         context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback(invoke_without_command=True)(options)
+    panels = {name: panel for panel, those in PANELS.items() for name in those}
     for name in names:
-        module, _, attribute = COMMANDS[name].partition(":")
+        shown_in: Any = {"rich_help_panel": panels[name], "hidden": panels[name] == HIDDEN}
         try:
-            command = getattr(import_module(f".{module}", __name__), attribute)
+            command = _imported(COMMANDS[name])
         except MissingExtraError as error:
             any_words = {"allow_extra_args": True, "ignore_unknown_options": True}
             shown = f"{error}.".replace("[", "\\[")  # else it begins a style
-            app.command(name, help=shown, context_settings=any_words)(_raising(error))
+            app.command(name, help=shown, context_settings=any_words, **shown_in)(_raising(error))
             continue
         if isinstance(command, typer.Typer):
-            app.add_typer(command, name=name)
+            if name in JOINED and not command.registered_groups:
+                command.add_typer(_imported(JOINED[name]))  # without a name: its commands become those of the group
+            app.add_typer(command, name=name, **shown_in)
         else:
-            app.command(name)(command)
+            app.command(name, **shown_in)(command)
     return app
+
+
+def _imported(place: str) -> Any:
+    module, _, attribute = place.partition(":")
+    return getattr(import_module(f".{module}", __name__), attribute)
 
 
 def _raising(error: MissingExtraError) -> Callable[[], None]:
@@ -117,7 +152,7 @@ def options(
 
 def run(arguments: list[str] | None = None) -> int:
     """Run one command line and give its exit status; a problem is one clear text on stderr, never a traceback."""
-    words = sys.argv[1:] if arguments is None else arguments
+    words = _with_new_name(sys.argv[1:] if arguments is None else arguments)
     try:
         with told_waits(progress):
             return _command(_named(words))(words, standalone_mode=False) or ExitStatus.SUCCESS
@@ -160,7 +195,11 @@ def _failed(
     diagnostics: Sequence[Diagnostic] = (),
 ) -> ExitStatus:
     """Print why the command ended: for people on stderr, and with ``--format json`` also as JSON on stdout."""
+    from topicops.cli.shared_options import default_topics
+
     print_error(text)
+    if not ("`topicops init`" in text or _named(words) in NEEDS_NO_TOPICS or default_topics().is_dir()):
+        print_error("There are no topics here yet: start with `topicops init`")
     if "--format=json" in words or ("--format", "json") in pairwise(words):
         from topicops.steps.reporting.diagnostics_text import error_json
 
@@ -172,16 +211,34 @@ def _usage_text(error: typer.exceptions.TyperException) -> str:
     """Return the problem; for an unknown option, those that begin with the same letters, else similar ones."""
     wrong, context = getattr(error, "option_name", None), getattr(error, "ctx", None)
     if wrong and context:
+        if wrong in ADVICE:
+            return f"No such option: {wrong}; {ADVICE[wrong]}"
         known = [option for parameter in context.command.params for option in parameter.opts]
         if longer := [option for option in known if option.startswith(wrong)]:
             return f"No such option: {printable(wrong)} (did you mean {' or '.join(longer)}?)"
+    if advice := ADVICE.get(error.message.removeprefix("No such command '").removesuffix("'.")):
+        return f"{error.message.removesuffix('.')}; {advice}"
     return error.format_message() or "see `topicops --help`"
 
 
 def _named(words: Sequence[str]) -> str | None:
     """Return the command that a line names; None where it names none, or asks for help about all of them."""
-    first = next((word for word in words if word not in ("-v", "--verbose")), "")
-    return first if first in COMMANDS else None
+    first = words[_first(words) :][:1]
+    return first[0] if first and first[0] in COMMANDS else None
+
+
+def _first(words: Sequence[str]) -> int:
+    """Return the place of the command in a line; the line's end where there is none."""
+    return next((place for place, word in enumerate(words) if word not in ("-v", "--verbose")), len(words))
+
+
+def _with_new_name(words: list[str]) -> list[str]:
+    """Return the line with the command's name of today in place of an older one."""
+    first = _first(words)
+    for length in (2, 1):
+        if new := ALIASES.get(" ".join(words[first : first + length])):
+            return [*words[:first], *new.split(), *words[first + length :]]
+    return words
 
 
 @cache

@@ -1,4 +1,4 @@
-"""The commands of the loop but ``apply``: check the files, plan, show a plan, verify, and stop runs."""
+"""The commands of the loop but ``apply``: check the files, plan, verify, and stop runs."""
 
 from __future__ import annotations
 
@@ -66,13 +66,18 @@ def validate_command(
 
 
 def plan_command(
+    saved: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[PLAN]",
+            help="A file written by --out, to print; no connection is made. Default: make a new plan.",
+            show_default=False,
+        ),
+    ] = None,
     environment: EnvironmentsOption = None,
     topics: TopicsOption = Path("topics"),
     only: Annotated[
-        str | None,
-        typer.Option(
-            "--only", help="Plan only topics whose name matches this glob; the plan shows how much it leaves out."
-        ),
+        str | None, typer.Option("--only", help="Only topics whose name matches this glob; the plan counts the others.")
     ] = None,
     out: Annotated[
         Path | None,
@@ -94,9 +99,15 @@ def plan_command(
     """Compare the files with the live cluster and print the plan; nothing is written to the cluster."""
     from topicops.cli.fleets import FLEETS, several
     from topicops.flow import planning, reporting
-    from topicops.flow.runs.run import save_plan
+    from topicops.flow.runs.run import load_plan, save_plan
     from topicops.plugged import ENGINES, after_run
 
+    if saved:
+        if environment or only or out or states:
+            raise UsageError(f"{saved} is printed as it is: leave the other options out, or leave the plan out")
+        plan = load_plan(saved)
+        print_result(reporting.render(plan, output), output)
+        raise typer.Exit(ExitStatus.CHANGES_PENDING if detailed_exitcode and not plan.is_empty else ExitStatus.SUCCESS)
     environments = all_environments(environment, topics)
     if named := several(environments, topics):
         FLEETS[0].plan(
@@ -133,17 +144,6 @@ def next_line(plan: Plan, out: Path) -> str:
     if plan.held_for(command=False):
         return f"Wrote {out}; everything is held, and --approve does not count here (policy.approvals)"
     return f"Wrote {out}; it has nothing to apply"
-
-
-def show_command(
-    plan: Annotated[Path, typer.Argument(metavar="PLAN", help="A file written by `plan --out`.")],
-    output: FormatOption = "text",
-) -> None:
-    """Print a saved plan; no connection is made."""
-    from topicops.flow import reporting
-    from topicops.flow.runs.run import load_plan
-
-    print_result(reporting.render(load_plan(plan), output), output)
 
 
 def verify_command(

@@ -39,7 +39,7 @@ class JsonOutput:
 
 
 OUTPUTS: Mapping[str, JsonOutput] = {
-    "plan": JsonOutput(PlanFile, ("plan", "show"), ("plan.json",)),
+    "plan": JsonOutput(PlanFile, ("plan",), ("plan.json",)),
     "report": JsonOutput(ReportFile, ("apply", "verify"), ("report.json",)),
     "fleet": JsonOutput(topicops.features.fleet.values.FleetReport, ("plan", "drift", "verify"), ("fleet.json",)),
     "drift": JsonOutput(DriftReport, ("drift",), ("drift.json",)),
@@ -47,12 +47,12 @@ OUTPUTS: Mapping[str, JsonOutput] = {
     "explanation": JsonOutput(topicops.features.files.explain.explanation.Explanation, ("explain",)),
     "doctor": JsonOutput(topicops.features.ask.doctor.findings.DoctorReport, ("doctor",)),
     "why": JsonOutput(topicops.features.ask.why.values.Why, ("why",)),
-    "topics": JsonOutput(topicops.features.ask.topics.listing.Listing, ("topics",)),
+    "topics": JsonOutput(topicops.features.ask.topics.listing.Listing, ("list",)),
     "rehearsal": JsonOutput(topicops.features.rehearse.played.Rehearsal, ("rehearse",)),
     "rack-losses": JsonOutput(topicops.features.rehearse.losses.RackLosses, ("rehearse",)),
     "import": JsonOutput(topicops.features.files.authoring.drafts.ImportResult, ("import",)),
     "undo": JsonOutput(topicops.features.undo.values.Undo, ("undo",)),
-    "history": JsonOutput(topicops.features.ask.history.answers.History, ("drift", "history topic", "history quality")),
+    "history": JsonOutput(topicops.features.ask.history.answers.History, ("drift", "audit past", "audit quality")),
     "audit-runs": JsonOutput(topicops.features.ask.audit.audited.AuditedRuns, ("audit runs",)),
     "audit-lines": JsonOutput(topicops.features.ask.audit.audited.AuditedLines, ("audit topic", "audit run")),
     "audit-check": JsonOutput(topicops.features.ask.audit.audited.CheckedLogs, ("audit verify",)),

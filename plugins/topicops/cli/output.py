@@ -5,13 +5,16 @@ from __future__ import annotations
 import os
 import secrets
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeVar
 
 from topicops.cli.standard_streams import taken_loss
 from topicops.cli.terminal import for_terminal
 from topicops.model.printable import printable, printable_lines
+
+T = TypeVar("T")
 
 
 def print_result(text: str, output: str = "", *, file: Path | None = None) -> None:
@@ -23,6 +26,13 @@ def print_result(text: str, output: str = "", *, file: Path | None = None) -> No
     print(for_terminal(text, sys.stdout) if output == "text" else text, flush=True)
     if file is not None:
         print_loss(f"; it is in {shown_path(file)}")
+
+
+def print_value(value: T, output: str, text: Callable[[T], str], markdown: Callable[[T], str] | None = None) -> None:
+    """Print a value as JSON, as text, or as Markdown where there is one."""
+    from topicops.model.json_types import json_text
+
+    print_result({"json": json_text, "markdown": markdown or text}.get(output, text)(value))
 
 
 def print_loss(place: str = "") -> None:

@@ -446,12 +446,12 @@ class Code(StrEnum):
         "Wait for an election; ask `topicops doctor`.")
     Q09 = ("Q09", "No partition is offline before the changes",
         "A partition had no live leader before the run changed anything.",
-        "Start the brokers that `topicops topics --unavailable` names.")
+        "Start the brokers that `topicops list --unavailable` names.")
     Q10 = ("Q10", "All brokers name their rack, or none does", "Some brokers name a rack and some do not.",
         "Set `broker.rack` on all, or on none.")
     Q11 = ("Q11", "Every partition is led by a live broker",
         "A partition has no live leader, so no client can use it.",
-        "Start the brokers that `topicops topics --unavailable` names; an unclean election loses records.")
+        "Start the brokers that `topicops list --unavailable` names; an unclean election loses records.")
     Q12 = ("Q12", "Every ISR is complete",
         "A follower is behind, or its broker is down; one that a reassignment adds does not count.",
         "Wait until it has caught up; if it does not, check disk, network and log of its broker.")
@@ -488,7 +488,7 @@ class Code(StrEnum):
         "Find out who did it, and restore the records if they are needed; it fails once for each such topic.")
     Q25 = ("Q25", "No more topics are unmanaged than the limit allows",
         "More live topics are in no file than limits.unmanagedPercent allows.",
-        "Import them; `topicops topics --unmanaged` lists them.")
+        "Import them; `topicops list --unmanaged` lists them.")
     Q26 = ("Q26", "Every leader is in its ISR", "The state was written by hand, or read during an election.",
         "Run again; then elect leaders with `kafka-leader-election.sh`.")
     Q27 = ("Q27", "Every replica is on a broker that lives",

@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
-from topicops.cli.output import new_run_id, print_result, progress, shown_path
+from topicops.cli.output import new_run_id, print_value, progress, shown_path
 from topicops.cli.shared_options import Format
 from topicops.features.fleet.values import PENDING, FleetReport, fleet_markdown, fleet_text
 from topicops.model.errors import ArtifactError, ExitStatus
-from topicops.model.json_types import json_text
 
 if TYPE_CHECKING:
     from topicops.features.fleet.fleet import Fleet
@@ -107,7 +106,7 @@ def end(
                 shutil.copyfile(result.path, out / f"{result.environment}.json")
     except OSError as error:
         raise ArtifactError(f"{out}: cannot be written: {error.strerror}") from error
-    print_result({"text": fleet_text, "json": json_text, "markdown": fleet_markdown}[output](report))
+    print_value(report, output, fleet_text, fleet_markdown)
     status = ExitStatus(report.exit_status)
     if detailed_exitcode and status is ExitStatus.SUCCESS and PENDING & report.counts.keys():
         status = ExitStatus.CHANGES_PENDING

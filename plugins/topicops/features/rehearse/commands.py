@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from topicops.cli.output import print_result
+from topicops.cli.output import print_value
 from topicops.cli.shared_options import EnvironmentOption, FormatOption, TopicsOption, unrecorded_run
 from topicops.model.errors import UsageError
 
@@ -43,7 +43,6 @@ def rehearse_command(
     from topicops.features.rehearse import text as texts
     from topicops.features.rehearse.rehearsing import lose_each_rack, rehearse_plan
     from topicops.flow.runs.run import load_plan
-    from topicops.model.json_types import json_text
 
     lost = bool(without_broker or without_rack)
     if without_each_rack and (lost or step is not None):
@@ -56,9 +55,7 @@ def rehearse_command(
     named = environment or (saved.target.environment if saved else None)
     run = unrecorded_run(named, topics)
     if without_each_rack:
-        racks = lose_each_rack(run, saved)
-        print_result({"text": texts.racks_text, "json": json_text, "markdown": texts.racks_markdown}[output](racks))
+        print_value(lose_each_rack(run, saved), output, texts.racks_text, texts.racks_markdown)
         return
     found = rehearse_plan(run, saved, brokers=without_broker or (), racks=without_rack or (), step=step)
-    render = {"text": texts.rehearsal_text, "json": json_text, "markdown": texts.rehearsal_markdown}[output]
-    print_result(render(found))
+    print_value(found, output, texts.rehearsal_text, texts.rehearsal_markdown)

@@ -60,9 +60,9 @@ def test_plans_see_a_difference_begin_and_end(shop: Simulated) -> None:
     assert span["began"]["at"] < span["ended"]["at"]
     assert asked(shop, "drift", "--since", "1d", "--only", "pay*")["spans"] == []
     assert asked(shop, "drift", "--since", "2999-01-01")["spans"] == []
-    assert asked(shop, "history", "topic", "orders")["spans"] == [span]
-    assert asked(shop, "history", "topic", "other")["spans"] == []
-    assert asked(shop, "history", "quality")["spans"] == []
+    assert asked(shop, "audit", "past", "orders")["spans"] == [span]
+    assert asked(shop, "audit", "past", "other")["spans"] == []
+    assert asked(shop, "audit", "quality")["spans"] == []
 
 
 def test_the_exit_status_says_whether_a_difference_lasts(shop: Simulated) -> None:
@@ -98,8 +98,8 @@ def test_a_line_has_the_numbers_of_its_run_and_a_table_by_owner(shop: Simulated)
     assert (applied["topics"], applied["partitions"], applied["brokers"]) == (2, 2, 3)
     assert {trouble["topic"] for trouble in planned["opened"]} == {"new", "stray"}
     assert (applied["opened"], applied["closed"]) == ([], [])
-    assert asked(shop, "history", "topic", "orders")["outcomes"] == []
-    [outcome] = asked(shop, "history", "topic", "new")["outcomes"]
+    assert asked(shop, "audit", "past", "orders")["outcomes"] == []
+    [outcome] = asked(shop, "audit", "past", "new")["outcomes"]
     assert (outcome["run"], outcome["action"], outcome["status"]) == (applied["run"], "create", "done")
 
 
@@ -175,12 +175,12 @@ def test_a_time_that_cannot_be_read_is_an_error_that_says_how_to_write_it(shop: 
 @pytest.mark.edges
 def test_export_writes_the_tables_of_all_environments_and_names_lines_that_it_cannot_read(shop: Simulated) -> None:
     folder = shop.workspace.folder
-    assert "no run of this TOPICOPS_HOME has left a history" in shop.workspace.run("history", "export", "--to", "x").err
+    assert "no run of this TOPICOPS_HOME has left a history" in shop.workspace.run("audit", "export", "--to", "x").err
     shop.workspace.plan()
     history = folder / "home/history/local.jsonl"
     (history.parent / "other.jsonl").write_text(history.read_text() + "{\n")
 
-    ended = shop.workspace.run("history", "export", "--to", "out")
+    ended = shop.workspace.run("audit", "export", "--to", "out")
 
     assert (ended.status, ended.out) == (0, "runs: 2 rows\nowners: 2 rows\noutcomes: 0 rows\ntroubles: 0 rows\n")
     assert ended.err.startswith(f"warning: {history.parent}/other.jsonl:2: left out: ")

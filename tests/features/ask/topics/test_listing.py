@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 
 import pytest
 
 from fakes.builders import live_topic, partition_state, snapshot
-from topicops.features.ask.topics.listing import FILTERS, Listing, list_topics, topics_summary, topics_text, topics_ways
+from topicops.features.ask.topics.listing import (
+    FILTERS,
+    Listing,
+    list_topics,
+    topics_summary,
+    topics_table,
+    topics_text,
+    topics_ways,
+)
 from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.json_types import json_text
+from topicops.model.specs.desired import DesiredTopic, Lifecycle
+from topicops.model.specs.diagnostics import Location
 
 MIN_ISR = "min.insync.replicas"
 
@@ -27,7 +39,7 @@ def one(*isr: int, leader: int | None = None, min_isr: int = 1, adding: tuple[in
 
 def asked(topic: LiveTopic, *names: str, deleting: bool = False) -> Listing:
     live = snapshot(topic, deleting={topic.name: 5} if deleting else {})
-    return list_topics(live, names, environment="local", managed=())
+    return list_topics(live, names, environment="local", managed={})
 
 
 def matching(topic: LiveTopic) -> set[str]:
@@ -59,7 +71,7 @@ def test_without_an_override_the_brokers_default_counts() -> None:
     topic = live_topic("orders", assignment={0: (1, 2)}, states={0: partition_state([1, 2])})
     live = snapshot(topic, broker_defaults={MIN_ISR: "2"})
 
-    listing = list_topics(live, ["at-min-isr"], environment="l", managed=())
+    listing = list_topics(live, ["at-min-isr"], environment="l", managed={})
 
     assert (len(listing.topics), listing.knows_broker_defaults) == (1, True)
 
@@ -75,7 +87,7 @@ def test_a_topic_that_goes_is_listed_as_such() -> None:
 def test_lines_of_topics_are_kafkas() -> None:
     topic = live_topic("orders", 2, topic_id="A" * 22, overrides={"b": "2", "a": "1\x1b"})
 
-    listing = list_topics(snapshot(topic), (), environment="local", managed={"orders"})
+    listing = list_topics(snapshot(topic), (), environment="local", managed={"orders": None})
 
     cells = [
         "Topic: orders",
@@ -97,6 +109,29 @@ def test_lines_of_partitions_are_kafkas() -> None:
     assert topics_summary(gone) == "1 of 1 topic, 1 partition"
 
 
+def test_the_table_has_owner_file_and_state() -> None:
+    web = DesiredTopic(name="web", owner="team-web", location=Location("topics/web/web.yaml", 3), partitions=2)
+    gone = replace(web, name="gone", lifecycle=Lifecycle.ABSENT)
+    names = ("bad", "gone", "other", "web", "weg")
+    live = snapshot(*(live_topic(name, 2) for name in names), deleting={"weg": 5})
+    managed = {"bad": None, "web": web, "gone": gone}
+
+    listing = list_topics(live, (), environment="local", managed=managed)
+
+    rows = [re.split("  +", line) for line in topics_table(listing).splitlines()]
+    assert rows == [
+        ["topic", "owner", "file", "state", "partitions", "replicas"],
+        ["bad", "-", "-", "bad file", "2", "3"],
+        ["gone", "team-web", "topics/web/web.yaml", "absent", "2", "3"],
+        ["other", "-", "-", "unmanaged", "2", "3"],
+        ["web", "team-web", "topics/web/web.yaml", "present", "2", "3"],
+        ["weg", "-", "-", "being deleted", "2", "3"],
+    ]
+    named = list_topics(live, (), environment="local", managed=managed, name="we[a-c]")
+    assert [topic.name for topic in named.topics] == ["web"]
+    assert json.loads(json_text(named))["topics"][0]["file"] == "topics/web/web.yaml"
+
+
 def test_all_filters_that_are_asked_for_must_hold() -> None:
     assert asked(one(1, min_isr=2), "under-replicated", "at-min-isr").topics == ()
 
@@ -105,13 +140,13 @@ def test_topics_are_narrowed_to_those_with_overrides_and_without_a_file() -> Non
     topics = [live_topic(name, overrides={"a": "1"} if name != "plain" else {}) for name in ("ours", "plain", "theirs")]
 
     wanted = ["with-overrides", "unmanaged"]
-    listing = list_topics(snapshot(*topics), wanted, environment="local", managed={"ours"})
+    listing = list_topics(snapshot(*topics), wanted, environment="local", managed={"ours": None})
 
     assert [topic.name for topic in listing.topics] == ["theirs"]
 
 
 def test_the_json_has_partitions_only_where_they_were_filtered() -> None:
-    plain = list_topics(snapshot(live_topic("orders")), (), environment="local", managed=())
+    plain = list_topics(snapshot(live_topic("orders")), (), environment="local", managed={})
     filtered = asked(one(1, min_isr=1), "at-min-isr")
 
     assert json.loads(json_text(plain))["topics"][0]["matching_partitions"] is None
@@ -133,5 +168,5 @@ def test_a_topic_at_its_minimum_is_healthy_and_has_no_such_command() -> None:
     at_minimum = asked(one(1, 2, min_isr=2), "at-min-isr")
     assert (len(at_minimum.topics), topics_ways(at_minimum)) == (1, [])
     assert json.loads(json_text(at_minimum))["topics"][0]["why"] is None
-    unfiltered = list_topics(snapshot(live_topic("orders")), (), environment="local", managed=())
+    unfiltered = list_topics(snapshot(live_topic("orders")), (), environment="local", managed={})
     assert topics_ways(unfiltered) == []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from topicops.cli.output import print_error, print_result
+from topicops.cli.output import print_error, print_result, print_value
 from topicops.cli.shared_options import TextOrJsonOption
 from topicops.model.errors import ExitStatus, UsageError
 
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from topicops.model.runs.audit import AuditFile, AuditHead
 
 app = typer.Typer(
-    name="audit",
-    help="Who changed what, when and why, from $TOPICOPS_HOME/audit; opens no connection.",
+    help="Who changed what, when and why, and what runs have found, from $TOPICOPS_HOME; opens no connection.",
     no_args_is_help=True,
 )
 
@@ -90,11 +89,10 @@ def verify_command(
     """Check that no line was changed, removed, moved or cut off; exit status 1 when one was."""
     from topicops.features.ask.audit.audited import CheckedLogs
     from topicops.flow.runs.memory import audit_files
-    from topicops.model.json_types import json_text
 
     files = audit_files(environment)
     checked = CheckedLogs.of(files, _noted_head(head, files))
-    print_result(json_text(checked) if output == "json" else checked.text())
+    print_value(checked, output, CheckedLogs.text)
     if not checked.whole:
         raise typer.Exit(ExitStatus.ERROR)
 

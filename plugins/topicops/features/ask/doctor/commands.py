@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from topicops.cli.output import print_result
+from topicops.cli.output import print_value
 from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, TopicsOption, unrecorded_run
 from topicops.model.errors import ExitStatus
 from topicops.model.printable import plural, printable
@@ -32,11 +32,10 @@ def doctor_command(
 ) -> None:
     """Find what would stop an apply: versions, permissions, settings, clocks and metadata. Nothing is written."""
     from topicops.features.ask.doctor.reading import doctor, doctor_for_kraft
-    from topicops.model.json_types import json_text
 
     run = unrecorded_run(environment, topics)
     report = doctor_for_kraft(run) if for_kraft else doctor(run)
-    print_result(json_text(report) if output == "json" else doctor_text(report))
+    print_value(report, output, doctor_text)
     if report.has_errors:
         raise typer.Exit(ExitStatus.ERROR)
 

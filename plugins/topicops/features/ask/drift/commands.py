@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from topicops.cli.fleets import FLEETS, several
-from topicops.cli.output import print_result, print_warnings
+from topicops.cli.output import print_result, print_value, print_warnings
 from topicops.cli.shared_options import (
     DetailedExitcodeOption,
     EngineOption,
@@ -68,7 +68,6 @@ def _differed_since(environment: str, since: str, only: str | None, output: Text
 
 
 def _differs_now(environment: str, topics: Path, only: str | None, output: TextOrJson) -> bool:
-    from topicops.model.json_types import json_text
     from topicops.steps.planning.diff import drift_lines, drift_summary
 
     found = live_drift(run_of(environment, topics), only=only)
@@ -77,7 +76,7 @@ def _differs_now(environment: str, topics: Path, only: str | None, output: TextO
             f"--only {only} matches no topic that the files describe or that is live; write *{only}* for a part"
         )
     lines = [*drift_lines(found.drift), ""] if found.drift else []
-    print_result(json_text(found) if output == "json" else "\n".join([*lines, drift_summary(found)]))
+    print_value(found, output, lambda found: "\n".join([*lines, drift_summary(found)]))
     return bool(found.drift)
 
 

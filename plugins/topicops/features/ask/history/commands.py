@@ -1,4 +1,4 @@
-"""``topicops history``: what the runs of an environment have found over time."""
+"""``topicops audit past``, ``quality`` and ``export``: what runs have found over time, from $TOPICOPS_HOME/history."""
 
 from __future__ import annotations
 
@@ -7,18 +7,14 @@ from typing import Annotated
 
 import typer
 
-from topicops.cli.output import print_result, print_warnings
+from topicops.cli.output import print_result, print_value, print_warnings
 from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, TopicsOption, one_environment
 
-app = typer.Typer(
-    name="history",
-    help="What runs have found over time, from $TOPICOPS_HOME/history; opens no connection to the cluster.",
-    no_args_is_help=True,
-)
+app = typer.Typer()
 
 
-@app.command("topic")
-def topic_command(
+@app.command("past")
+def past_command(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The topic's whole name.")],
     environment: EnvironmentOption = None,
     topics: TopicsOption = Path("topics"),
@@ -26,11 +22,10 @@ def topic_command(
 ) -> None:
     """Print all differences of a topic, the quality rules that it broke, and the changes that runs made."""
     from topicops.features.ask.history.answers import topic_history, topic_text
-    from topicops.model.json_types import json_text
 
     found = topic_history(one_environment(environment, topics), name)
     print_warnings(found.left_out)
-    print_result(json_text(found) if output == "json" else topic_text(found))
+    print_value(found, output, topic_text)
 
 
 @app.command("quality")
@@ -44,11 +39,10 @@ def quality_command(
 ) -> None:
     """Print when each quality rule began to fail, and when it held again."""
     from topicops.features.ask.history.answers import quality_since, spans_text
-    from topicops.model.json_types import json_text
 
     found = quality_since(one_environment(environment, topics), since)
     print_warnings(found.left_out)
-    print_result(json_text(found) if output == "json" else spans_text(found, "failing rule"))
+    print_value(found, output, lambda found: spans_text(found, "failing rule"))
 
 
 @app.command("export")

@@ -1,4 +1,4 @@
-"""The history as tables for other programs: ``topicops history export``. The docs say what each column means."""
+"""The history as tables for other programs: ``topicops audit export``. The docs say what each column means."""
 
 from __future__ import annotations
 

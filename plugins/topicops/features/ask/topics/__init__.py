@@ -1,1 +1,1 @@
-"""``topics``: live topics through the filters of Kafka's own ``kafka-topics --describe``."""
+"""``list``: live topics through the filters of Kafka's own ``kafka-topics --describe``."""

@@ -1,4 +1,4 @@
-"""``topicops topics``: list live topics, with the filters of ``kafka-topics``."""
+"""``topicops list``: list live topics, with the filters of ``kafka-topics``."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from typing import Annotated
 
 import typer
 
-from topicops.cli.output import print_error, print_result
+from topicops.cli.output import print_error, print_value
 from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, TopicsOption, unrecorded_run
 
 
-def topics_command(
+def list_command(
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAME]", help="A topic, or a glob of names. Default: all.", show_default=False),
+    ] = None,
     environment: EnvironmentOption = None,
     topics: TopicsOption = Path("topics"),
     under_replicated: Annotated[
@@ -34,11 +38,13 @@ def topics_command(
     unavailable: Annotated[bool, typer.Option("--unavailable", help="Partitions without a live leader.")] = False,
     with_overrides: Annotated[bool, typer.Option("--with-overrides", help="Topics with configs of their own.")] = False,
     unmanaged: Annotated[bool, typer.Option("--unmanaged", help="Topics that no file describes.")] = False,
+    describe: Annotated[
+        bool, typer.Option("--describe", help="Topics in the lines of kafka-topics, as partitions are.")
+    ] = False,
     output: TextOrJsonOption = "text",
 ) -> None:
-    """List live topics, or the partitions that match Kafka's own filters. Nothing is written."""
-    from topicops.features.ask.topics.listing import read_topics, topics_summary, topics_text, topics_ways
-    from topicops.model.json_types import json_text
+    """List live topics with owner, file and state, or the partitions that match Kafka's own filters. Reads only."""
+    from topicops.features.ask.topics import listing
 
     asked = {
         "under-replicated": under_replicated,
@@ -49,16 +55,16 @@ def topics_command(
         "unmanaged": unmanaged,
     }
     wanted = [option for option, is_asked in asked.items() if is_asked]
-    listing = read_topics(unrecorded_run(environment, topics), wanted)
+    found = listing.read_topics(unrecorded_run(environment, topics), wanted, name)
+    is_kafkas = describe or listing.FILTERS.keys() & set(wanted)
+    if output == "json" or found.topics:
+        print_value(found, output, listing.topics_text if is_kafkas else listing.topics_table)
     if output == "json":
-        print_result(json_text(listing))
         return
-    if listing.topics:
-        print_result(topics_text(listing))
-    print_error(topics_summary(listing))
-    for line in topics_ways(listing):
+    print_error(listing.topics_summary(found))
+    for line in listing.topics_ways(found):
         print_error(f"why: {line}")
-    if listing.knows_broker_defaults is False:
+    if found.knows_broker_defaults is False:
         print_error(
             "not every broker reported min.insync.replicas: for topics without their own the others' is used, else 1"
         )

@@ -1,4 +1,4 @@
-"""Live topics through the filters of Kafka's own ``kafka-topics --describe``, and as text in the lines of that tool.
+"""Live topics with their owners and files, through the filters of Kafka's own ``kafka-topics --describe``.
 
 Source: org.apache.kafka.tools.TopicCommand (3.9).
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 
 from topicops.features.shared.listed_partitions import ListedPartition, listed_partitions
 from topicops.flow.runs.access import read_live_topics
@@ -17,6 +18,7 @@ from topicops.model.cluster.health import PartitionHealth
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.json_types import FormatVersion
 from topicops.model.printable import plural, printable
+from topicops.model.specs.desired import DesiredTopic, Lifecycle
 from topicops.model.specs.topic_config import MIN_ISR
 from topicops.steps.reporting.facts_wording import why_command, why_commands
 from topicops.steps.specs.needed import no_topic
@@ -60,11 +62,15 @@ class MatchingTopic:
     """Partitions that pass the filters, by id; None means that no filter of partitions was asked for."""
     why: str | None
     """Command that says why; None means that the topic stays, and that each partition listed is healthy."""
+    owner: str | None = None
+    """None, as ``file`` and ``state``, means that no valid file describes the topic."""
+    file: str | None = None
+    state: Lifecycle | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Listing:
-    """What ``topics`` prints."""
+    """What ``list`` prints."""
 
     format_version: FormatVersion = "1.0"
     environment: str
@@ -77,18 +83,24 @@ class Listing:
     """Topics by name."""
 
 
-def read_topics(run: EnvironmentRun, wanted: Collection[str]) -> Listing:
-    """Read the live topics that ``wanted`` lets through. Raises ``WrongTargetError`` for another cluster."""
+def read_topics(run: EnvironmentRun, wanted: Collection[str], name: str | None) -> Listing:
+    """Read the live topics that ``wanted`` and a glob let through. Raises ``WrongTargetError`` for another cluster."""
     environment, desired = read_needed_specs(run.files, no_topic, run.progress).require()
     access, filters = run.access(environment), FILTERS.keys() & set(wanted)
     live = read_live_topics(access, states=bool(filters))
     if filters:
         live = access.with_broker_answers(live)
-    return list_topics(live, wanted, environment=environment.name, managed=desired.topics.keys() | desired.left_out)
+    managed = {**dict.fromkeys(desired.left_out), **desired.topics}
+    return list_topics(live, wanted, environment=environment.name, managed=managed, name=name)
 
 
 def list_topics(
-    snapshot: ClusterSnapshot, wanted: Collection[str], *, environment: str, managed: Collection[str]
+    snapshot: ClusterSnapshot,
+    wanted: Collection[str],
+    *,
+    environment: str,
+    managed: Mapping[str, DesiredTopic | None],
+    name: str | None = None,
 ) -> Listing:
     """Filter a snapshot, which must hold the states where partitions are filtered.
 
@@ -96,30 +108,35 @@ def list_topics(
 
     Args:
         wanted: Options of the command: keys of ``FILTERS``, ``with-overrides``, ``unmanaged``. All must hold at once.
+        managed: Topics with a file; None where it has errors.
+        name: A glob; None lets every name through.
     """
     found, filters = [], [passes for option, passes in FILTERS.items() if option in wanted]
-    for name, topic in sorted(snapshot.topics.items()):
-        is_managed, is_deleting = name in managed, name in snapshot.deleting
+    for topic in sorted(snapshot.topics.values(), key=lambda topic: topic.name):
+        described, is_deleting = managed.get(topic.name), topic.name in snapshot.deleting
         passing: list[ListedPartition] | None = None
         if filters:
             listed = () if is_deleting else listed_partitions(snapshot, topic)
             passing = [each for each in listed if all(passes(each.health) for passes in filters)]
-        is_left_out = ("unmanaged" in wanted and is_managed) or ("with-overrides" in wanted and not topic.overrides)
-        if is_left_out or passing == []:
+        is_left_out = ("unmanaged" in wanted and topic.name in managed) or not fnmatchcase(topic.name, name or "*")
+        if is_left_out or passing == [] or ("with-overrides" in wanted and not topic.overrides):
             continue
         health, first = [each.health for each in passing or ()], min(topic.assignment, default=-1)
         is_healthy = not any(each.is_under_replicated or each.refuses_all_acks for each in health)
         found.append(
             MatchingTopic(
-                name=name,
+                name=topic.name,
                 topic_id=topic.topic_id,
                 partitions=topic.partitions,
                 replication_factor=len(set(topic.assignment.get(first, ())) - set(topic.adding.get(first, ()))),
                 overrides=dict(sorted(topic.overrides.items())),
-                managed=is_managed,
+                managed=topic.name in managed,
                 deleting=is_deleting,
                 matching_partitions=None if passing is None else tuple(map(_partition, passing)),
-                why=None if is_healthy and not is_deleting else why_command(name, environment),
+                why=None if is_healthy and not is_deleting else why_command(topic.name, environment),
+                owner=described.owner if described else None,
+                file=described.location.file if described else None,
+                state=described.lifecycle if described else None,
             )
         )
     return Listing(
@@ -142,6 +159,17 @@ def _partition(listed: ListedPartition) -> MatchingPartition:
         removing=listed.removing,
         min_isr=listed.health.min_isr,
     )
+
+
+def topics_table(listing: Listing) -> str:
+    """Return a line for each topic: its name, owner, file, state, partitions and replication factor."""
+    rows = [["topic", "owner", "file", "state", "partitions", "replicas"]]
+    for topic in listing.topics:
+        state = "being deleted" if topic.deleting else topic.state or ("bad file" if topic.managed else "unmanaged")
+        cells = (topic.name, topic.owner or "-", topic.file or "-", state, topic.partitions, topic.replication_factor)
+        rows.append([printable(str(cell)) for cell in cells])
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
 
 
 def topics_text(listing: Listing) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from topicops.cli.output import print_result
+from topicops.cli.output import print_value
 from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, TopicsOption, unrecorded_run
 from topicops.model.printable import printable
 
@@ -22,12 +22,11 @@ def why_command(
     topics: TopicsOption = Path("topics"),
     output: TextOrJsonOption = "text",
 ) -> None:
-    """Say why a topic is stuck or unhealthy, from its znodes and its brokers' answers; nothing is written."""
+    """Say why a topic is stuck or unhealthy, from its metadata and its brokers' answers; nothing is written."""
     from topicops.features.ask.why.reading import why
-    from topicops.model.json_types import json_text
 
     found = why(unrecorded_run(environment, topics), topic)
-    print_result(json_text(found) if output == "json" else why_text(found))
+    print_value(found, output, why_text)
 
 
 def why_text(found: Why) -> str:

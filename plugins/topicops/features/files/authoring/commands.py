@@ -1,4 +1,4 @@
-"""``topicops init``, ``new``, ``retire``, ``adopt``, ``import``, ``dags``: files of people, who look at them next."""
+"""``topicops init``, ``new``, ``retire``, ``adopt`` and ``import``: files of people, who look at them next."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from topicops.cli.output import print_error, print_result, progress
+from topicops.cli.output import print_error, print_result, print_value, progress
 from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, TopicsOption, run_of, unrecorded_run
 from topicops.model.choices import ForgeKind
 from topicops.model.errors import SpecError, SpecFileError, UsageError
@@ -63,6 +63,14 @@ def init_command(
     forge: Annotated[
         ForgeKind, typer.Option("--forge", help="github or gitlab: whose workflow and CODEOWNERS are written.")
     ] = "github",
+    airflow: Annotated[
+        Path | None,
+        typer.Option(
+            "--airflow",
+            metavar="FOLDER",
+            help="Write only the DAG file for Airflow, into this folder. It reads `topics` beside it. -: print it.",
+        ),
+    ] = None,
     topics: TopicsOption = Path("topics"),
 ) -> None:
     """Look at a cluster, and write its environment file and what editors, git and pull requests need."""
@@ -72,6 +80,9 @@ def init_command(
     from topicops.features.shared.writer import shown
     from topicops.steps.specs.rules.names import name_problem
 
+    if airflow:
+        print_result(_dag_file_in(airflow))
+        return
     given = (zookeeper, bootstrap_servers, zookeeper_connection, kafka_connection)
     if local and any(given):
         raise UsageError("--local names the cluster already: leave out the addresses and connections")
@@ -105,6 +116,22 @@ def init_command(
         forge=forge,
     )
     print_result(start(wanted, progress=progress))
+
+
+def _dag_file_in(folder: Path) -> str:
+    """Write the DAG file unless it is there, and return a sentence about it; of ``-``, its text."""
+    from topicops.features.files.authoring.first_environment import DAG_FILE, dag_file
+    from topicops.features.shared.writer import write_new
+
+    if folder == Path("-"):
+        return dag_file().rstrip("\n")
+    path = folder / DAG_FILE
+    if path.is_file() and path.read_bytes() == dag_file().encode():
+        return f"{path}: is there already, as it would be written"
+    if path.exists():
+        raise SpecFileError(f"{path}: it has other lines; compare with `topicops init --airflow -`, or move it away")
+    write_new(folder, {DAG_FILE: dag_file()})
+    return f"{path}: written"
 
 
 def _asked_addresses() -> tuple[ZooKeeperEndpoint | None, KafkaEndpoint | None]:
@@ -284,7 +311,6 @@ def import_command(
     """Write a spec for each live topic that has none, so that the next plan changes nothing."""
     from topicops.features.files.authoring.importing import import_lines, import_topics, topic_owners
     from topicops.features.files.authoring.specs import checked_domain
-    from topicops.model.json_types import json_text
 
     found = topic_owners(topics, owners, otherwise=owner, needs_one=from_format is None)
     run, domain = unrecorded_run(environment, topics), checked_domain(domain)
@@ -299,28 +325,6 @@ def import_command(
 
         source = Source(format_name=from_format, path=path, cluster=cluster, owner_from=owner_from)
         result = take_over(run, found, source, domain=domain, only=only)
-    print_result(json_text(result) if output == "json" else "\n".join(import_lines(result)))
+    print_value(result, output, lambda result: "\n".join(import_lines(result)))
     if from_format is not None and not result.imported:
         raise typer.Exit(1)
-
-
-def dags_command(
-    write: Annotated[
-        Path | None,
-        typer.Option("--write", metavar="FOLDER", help="Write the file into this folder; a file with own lines stays."),
-    ] = None,
-) -> None:
-    """Print the DAG file for Airflow, or write it. It reads the folder `topics` beside its own folder."""
-    from topicops.features.files.authoring.first_environment import DAG_FILE, dag_file
-    from topicops.features.shared.writer import write_new
-
-    if write is None:
-        print_result(dag_file().rstrip("\n"))
-        return
-    path = write / DAG_FILE
-    is_there = path.is_file() and path.read_bytes() == dag_file().encode()
-    if not is_there and path.exists():
-        raise SpecFileError(f"{path}: it has other lines; compare with `topicops dags`, or move it away")
-    if not is_there:
-        write_new(write, {DAG_FILE: dag_file()})
-    print_result(f"{path}: {'is there already, as it would be written' if is_there else 'written'}")

@@ -1,1 +1,1 @@
-"""``explain`` and ``code``: where each value of a topic comes from, and what each code means."""
+"""``explain``: where each value of a topic comes from, and what each code means."""

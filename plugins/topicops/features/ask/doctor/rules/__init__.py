@@ -16,7 +16,7 @@ from topicops.features.ask.doctor.rules.cluster import ConnectionRules, Settings
 from topicops.features.ask.doctor.rules.metadata import TopicRules
 from topicops.features.ask.doctor.values import DoctorFacts, KafkaFacts, KafkaRole
 from topicops.model.cluster.snapshot import ClusterSnapshot
-from topicops.model.printable import printable
+from topicops.model.printable import plural, printable
 from topicops.model.release import BRIDGE, NO_ZOOKEEPER, OLDEST_CLIENT
 
 T = TypeVar("T")
@@ -61,11 +61,15 @@ def _applied(rules: Sequence[Rule], facts: DoctorFacts) -> DoctorReport:
             found += [replace(finding, id=rule.id) for finding in rule.check(facts)]
         except NotReadError:
             not_applied.append(rule.id)
+    applied, said = len(rules) - len(not_applied), dict(sentences(facts))
+    if not_applied and not facts.unread and facts.environment.spec.cluster.source == "kafka":
+        said["zookeeper"] = f"none, so {plural(len(not_applied), 'rule')} about it do not count here"
+        not_applied.clear()
     return DoctorReport(
         environment=facts.environment.name,
-        facts=dict(sentences(facts)),
+        facts=said,
         findings=tuple(sorted(found, key=lambda finding: list(Severity).index(finding.severity))),
-        rules_applied=len(rules) - len(not_applied),
+        rules_applied=applied,
         rules_not_applied=tuple(not_applied),
     )
 
