@@ -170,7 +170,8 @@ def test_servers_log_by_the_log4j_that_is_on_their_class_path() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "version"), [("2.8.1", "2.8.1"), ("2.8", "2.8.2"), ("1.0", "1.0.2"), ("3.9", usual_version())]
+    ("text", "version"),
+    [("2.8.1", "2.8.1"), ("2.8", "2.8.2"), ("1.0", "1.0.2"), ("2", "2.8.2"), ("3.9", usual_version())],
 )
 def test_a_release_names_its_pinned_version_and_a_version_itself(text: str, version: str) -> None:
     assert version_of(text) == version

@@ -76,9 +76,15 @@ PANELS = {
         "verify": "commands:verify_command",
         "audit": ".features.ask.audit.commands:app",
     },
-    "Automate": {"ci": ".features.pull_requests.commands:app", "spark": ".features.spark.commands:app"},
-    HIDDEN: {"schema": ".features.files.schemas.commands:schema_command", "demo": "local:demo_command"},
-}
+    "Automate": {
+        "ci": ".features.pull_requests.commands:app",
+        "spark": ".features.spark.commands:app",
+    },
+    HIDDEN: {
+        "schema": ".features.files.schemas.commands:schema_command",
+        "demo": "local:demo_command",
+    },
+}  # fmt: skip
 """Module of this package and name in it, of each command, by the part of the help that shows it.
 
 The module of a feature begins with a dot: it is one of ``topicops``. Deleting a feature deletes its lines here.

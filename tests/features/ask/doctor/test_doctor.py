@@ -236,6 +236,19 @@ def test_a_host_that_is_behind_is_found_by_stamps_of_its_future() -> None:
     assert "this host by -100 s or more" in finding.message
 
 
+def test_rules_about_zookeeper_are_no_fault_of_a_cluster_that_has_none() -> None:
+    facts, without_zookeeper = replace(healthy(), zookeeper=None), environment()
+    cluster = without_zookeeper.spec.cluster.model_copy(update={"source": "kafka"})
+    kraft = replace(without_zookeeper, spec=without_zookeeper.spec.model_copy(update={"cluster": cluster}))
+
+    report = examine(replace(facts, environment=kraft))
+
+    assert report.rules_not_applied == ()
+    assert f"none, so {len(RULES) - report.rules_applied} rules about it" in report.facts["zookeeper"]
+    assert "not applied" not in doctor_text(report)
+    assert examine(facts).rules_not_applied
+
+
 def test_rules_that_lack_what_they_need_are_named_and_the_others_look() -> None:
     fault = world(healthy_topic(topic_id=None)).snapshot
 
