@@ -31,6 +31,7 @@ OFFERED = [
     pytest.param("topicops plan --det", ["--detailed-exitcode"], id="option"),
     pytest.param("topicops plan --format ", ["json", "markdown", "text"], id="choice"),
     pytest.param("topicops plan --environment ", ["prod", "staging"], id="environment"),
+    pytest.param("topicops plan --environment = s", ["staging"], id="environment behind a sign that bash splits at"),
     pytest.param("topicops plan -e prod -e s", ["staging"], id="environment again"),
     pytest.param("topicops why w", ["web.clicks"], id="topic"),
     pytest.param("topicops new x --owner ", ["team-pay", "team-web"], id="owner"),

@@ -60,6 +60,11 @@ def test_a_damaged_plan_is_refused_by_its_name(saved: Path, capsys: pytest.Captu
     assert "plan.json: the plan's checksum is wrong" in capsys.readouterr().err
 
 
+def test_a_saved_plan_takes_no_option_that_would_change_it(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["plan", str(saved), "--only", "a"]) == 1
+    assert "plan.json is printed as it is: leave the other options out" in capsys.readouterr().err
+
+
 def test_a_missing_plan_is_one_line_with_how_to_make_it(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["plan", "other.json"]) == 1
     assert "other.json: no such plan; make one with `topicops plan --out other.json`" in capsys.readouterr().err

@@ -34,7 +34,7 @@ def explain_command(
 
     if word is None:
         print_result("\n".join(f"{each}  {each.meaning}" for each in Code))
-    elif (code := _CODE.fullmatch(word)) and not any(topics.glob(f"*/{word}.yaml")):
+    elif output == "text" and (code := _CODE.fullmatch(word)) and not any(topics.glob(f"*/{word}.yaml")):
         print_result(_code_text(find_code((code[1] or "TOP").upper(), code[2])))
     else:
         print_value(explain(topics, word, one_environment(environment, topics)), output, explain_text)
