@@ -18,7 +18,7 @@ TABLE = Path(__file__).with_name("made_completion.json")
 """By the words of each command: what its arguments are (``""``), and the value of each option (``""`` for none)."""
 MOST_FILES = 300
 """Most files of topics that are read for their owners."""
-_OWNER = re.compile(r"^[\s{-]*(?:metadata:.*?)?\bowner:\s*[\"']?([^\s\"',}#]+)", re.MULTILINE)
+_OWNER = re.compile(r"(?<![\w-])owner:[ \t]*[\"']?([^\s\"',}#]+)")
 
 
 def print_answer(instruction: str) -> bool:
