@@ -215,6 +215,10 @@ class Code(StrEnum):
         "Two environments of one cluster have prefixes of which one begins with the other.",
         "Choose other prefixes; an environment without one looks at all topics.",
         "`prefix: dev.` beside `prefix: dev.eu.`.")
+    POLICY_RULE = ("TOP340", "value that a rule forbids",
+        "A rule of the environment's policy.rules allows other values.",
+        "Choose a value within the rule, or write an exception.",
+        '`retention.ms: 60d` in `pay.cards`, where `{match: {names: "pay.*"}, configs: {retention.ms: {max: 30d}}}`.')
     FEWER_PARTITIONS = ("TOP401", "fewer partitions than live", "Kafka cannot take partitions away.",
         "Write the live number, or move to a new topic.", "12 partitions live, `partitions: 6` in the file.")
     REPLICATION_FACTOR = ("TOP402", "replication factor differs from live", "Only a reassignment changes it.",

@@ -32,7 +32,8 @@ RIGHT: Mapping[str, str] = {
     "owners.yaml": OWNERS,
     "environments/local.exceptions.yaml": EXCEPTIONS,
     "environments/local.yaml": (
-        f"{LOCAL}{OVERRIDE}  policy: {{after: [prod], alterableConfigs: [retention.ms, segment.ms], {EXCEPTION}}}\n"
+        f"{LOCAL}{OVERRIDE}  policy: {{after: [prod], alterableConfigs: [retention.ms, segment.ms], {EXCEPTION},\n"
+        "    rules: [{match: {owners: [team-web]}, configs: {segment.ms: {max: 7d, min: 1s, oneOf: [1h]}}}]}\n"
     ),
 }
 FIELDS: Mapping[str, tuple[str, str, str, str]] = {
@@ -64,13 +65,21 @@ FIELDS: Mapping[str, tuple[str, str, str, str]] = {
     "environment spec.policy.alterableConfigs[]": (
         "environments/local.yaml", "[retention.ms,", "[retention.ms, retention,", "TOP305"
     ),
+    "environment spec.policy.rules[].match.owners[]": (
+        LOCAL_FILE, "{owners: [team-web", "{owners: [team-wep", "TOP205"
+    ),
+    "environment spec.policy.rules[].configs.*": (LOCAL_FILE, "{segment.ms: {max", "{segment: {max", "TOP305"),
+    "environment spec.policy.rules[].configs.*.max": (LOCAL_FILE, "max: 7d", "max: 7 days", "TOP214"),
+    "environment spec.policy.rules[].configs.*.min": (LOCAL_FILE, "min: 1s", "min: 1x", "TOP214"),
+    "environment spec.policy.rules[].configs.*.oneOf[]": (LOCAL_FILE, "oneOf: [1h", "oneOf: [1x", "TOP214"),
     "environment spec.policy.exceptions[].topic": ("environments/local.yaml", "{topic: a", "{topic: aa", "TOP337"),
     "environment spec.policy.exceptions[].code": ("environments/local.yaml", "code: TOP320", "code: TOP32", "TOP205"),
 }  # fmt: skip
 """Field: its file, what stands there, the typing error in its place, and the code that is said."""
 PATTERNS = {
     "environment spec.policy.allowedOwners[]", "environment spec.policy.namePattern",
-    "environment spec.policy.protectedTopics[]", "owners spec.owners[].topics[]",
+    "environment spec.policy.protectedTopics[]", "environment spec.policy.rules[].match.names",
+    "owners spec.owners[].topics[]",
 }  # fmt: skip
 """They fit names that may come later."""
 OF_OTHER_SYSTEMS = {

@@ -13,6 +13,7 @@ from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.document import Span
 from topicops.steps.specs.rules import RULES, Rule, environments, names, ownership, values
 from topicops.steps.specs.rules import configs as config_rules
+from topicops.steps.specs.rules import policy as policy_rules
 
 STAGING = LOCAL.replace("local", "staging") + "  policy: {}\n"
 KRAFT = LOCAL.replace("sandbox", "sandbox, source: kafka, lease: none")
@@ -70,6 +71,20 @@ def own_rules(*ids: str, holds: str = "owner <> ''") -> str:
 
 
 PREFIXED = LOCAL.replace("sandbox,", "sandbox, topics: {prefix: dev.},")
+
+
+def for_all(text: str) -> str:
+    """One rule for all topics."""
+    return policy(f"rules: [{{match: {{names: '*'}}, {text}}}]")
+
+
+def ruled(name: str, marked: str, config: str, rule: str) -> Row:
+    """A topic with a config that a rule for all topics forbids."""
+    return Row(name, "TOP340", marked, configs(config), local=for_all(f"configs: {{{rule}}}"))
+
+
+def bad_rule(name: str, code: str, marked: str, rule: str) -> Row:
+    return of_environment(name, code, marked, policy(f"rules: [{{{rule}}}]"))
 
 
 ROWS: Mapping[Rule, Sequence[Row]] = {
@@ -599,6 +614,63 @@ ROWS: Mapping[Rule, Sequence[Row]] = {
                 "owners.yaml": owners("owner: team-web", "owner: tea\u0308m", "owner: te\u00e4m"),
             },
             file="owners.yaml",
+        ),
+    ],
+    policy_rules.topics_fit_the_rules: [
+        ruled("a config above the highest", "31d", "retention.ms: 31d", "retention.ms: {min: 1d, max: 30d}"),
+        ruled("a config below the lowest", "1h", "retention.ms: 1h", "retention.ms: {min: 1d, max: 30d}"),
+        ruled("no limit is above each highest", "-1", "retention.bytes: -1", "retention.bytes: {max: 1TiB}"),
+        ruled("a total that no file gives", "-2", "local.retention.ms: -2", "local.retention.ms: {max: 1d}"),
+        ruled("another word", "compact", "cleanup.policy: compact", "cleanup.policy: {oneOf: [delete]}"),
+        ruled(
+            "one word more", '"compact,delete"', 'cleanup.policy: "compact,delete"', "cleanup.policy: {oneOf: [delete]}"
+        ),
+        ruled("a config that no layer gives", "configs", "segment.ms: 1h", "retention.ms: {required: true}"),
+        ruled("a config that is taken out", "null", "retention.ms: null", "retention.ms: {required: true}"),
+        of_environment("partitions of the defaults", "TOP340", "3", for_all("partitions: {max: 2}")),
+        Row(
+            "replicas of an owner's topic",
+            "TOP340",
+            "1",
+            topic("a", "spec: {replicationFactor: 1}\n"),
+            local=policy('rules: [{match: {owners: ["team-w*"]}, replicationFactor: {min: 2}}]'),
+        ),
+    ],
+    policy_rules.rules_can_be_judged: [
+        bad_rule("a match of nothing", "TOP202", "{}", "match: {}, partitions: {max: 3}"),
+        bad_rule("a match of the empty name", "TOP202", '{names: ""}', 'match: {names: ""}, partitions: {max: 3}'),
+        bad_rule("a rule without a limit", "TOP202", "match", 'match: {names: "*"}, partitions: {}'),
+        bad_rule(
+            "a config that Kafka lacks", "TOP305", "retenton.ms", "match: {names: a}, configs: {retenton.ms: {max: 1}}"
+        ),
+        bad_rule(
+            "a config that does nothing",
+            "TOP314",
+            "message.format.version",
+            "match: {names: a}, configs: {message.format.version: {oneOf: ['3.0']}}",
+        ),
+        bad_rule(
+            "a range that is empty", "TOP205", "2d", "match: {names: a}, configs: {retention.ms: {min: 2d, max: 1d}}"
+        ),
+        bad_rule(
+            "no limit as the lowest", "TOP205", "-1", "match: {names: a}, configs: {retention.ms: {min: -1, max: 1d}}"
+        ),
+        bad_rule("a range of numbers", "TOP205", "9", "match: {names: aa}, partitions: {min: 9, max: 3}"),
+        bad_rule("a range of words", "TOP205", "delete", "match: {names: a}, configs: {cleanup.policy: {max: delete}}"),
+        bad_rule("no value", "TOP205", "[]", "match: {names: a}, configs: {cleanup.policy: {oneOf: []}}"),
+        bad_rule(
+            "a value without sense", "TOP306", "keep", "match: {names: a}, configs: {cleanup.policy: {oneOf: [keep]}}"
+        ),
+        bad_rule(
+            "a value with another unit", "TOP214", "7 days", "match: {names: a}, configs: {retention.ms: {max: 7 days}}"
+        ),
+        Row(
+            "an owner that there is not",
+            "TOP205",
+            "tem-web",
+            {"web/a.yaml": topic("a"), "owners.yaml": owners("owner: team-web")},
+            ENVIRONMENT,
+            policy("rules: [{match: {owners: [tem-web]}, partitions: {max: 3}}]"),
         ),
     ],
     environments.environments_come_after_others: [

@@ -26,7 +26,18 @@ from topicops.edges.specs.open_files import (
 from topicops.model.codes import Code
 from topicops.model.memory import gc_paused
 from topicops.model.specs.diagnostics import Diagnostic
-from topicops.model.specs.document import START, Document, Entry, Fields, Items, Node, Span, Text, Tree
+from topicops.model.specs.document import (
+    COLON_WITHOUT_BLANK,
+    START,
+    Document,
+    Entry,
+    Fields,
+    Items,
+    Node,
+    Span,
+    Text,
+    Tree,
+)
 
 Event = Any
 """An event of libyaml. The stubs have every mark optional; a parser's events have both, and speed counts here."""
@@ -93,7 +104,34 @@ def read_document(data: bytes, *, room: int = 1) -> Node:
 
 def nodes_of_events(text: str, *, most_nodes: int = MOST_NODES) -> Node:
     """Return what libyaml's events say, whatever the file looks like; or ``ReadingError``."""
-    return _EventReader(text, most_nodes).document()
+    try:
+        root = _EventReader(text, most_nodes).document()
+    except ReadingError as error:
+        raise _mistake_of_git(text) or error from error
+    if isinstance(root, Text) and (mistake := _mistake_of_git(text)):
+        raise mistake
+    return root
+
+
+_MISTAKES_OF_GIT = (
+    (
+        re.compile(r"^<{7}(?= |$)|^>{7}(?= |$)", re.MULTILINE),
+        "conflict markers of git: the merge is not finished",
+        "keep the lines that are right, and delete the markers",
+    ),
+    (
+        re.compile(r"\Aversion https://git-lfs"),
+        "this is a pointer of Git LFS, not the file itself",
+        "run `git lfs pull`, and take .yaml files out of LFS in .gitattributes",
+    ),
+)
+
+
+def _mistake_of_git(text: str) -> ReadingError | None:
+    for pattern, what, way_out in _MISTAKES_OF_GIT:
+        if found := pattern.search(text):
+            return ReadingError(Code.YAML_SYNTAX, _place(text, found.start()), what, way_out)
+    return None
 
 
 def _decoded(data: bytes) -> str:
@@ -106,6 +144,9 @@ def _decoded(data: bytes) -> str:
     except UnicodeDecodeError as error:
         before, why = data[: error.start].decode(), f"byte 0x{data[error.start]:02X} is not UTF-8"
         raise ReadingError(Code.NOT_UTF8, _place(before, len(before)), why, "save as UTF-8") from error
+    if text.startswith("\ufeff"):
+        why = "the file begins with a byte order mark, which some editors write and nobody sees"
+        raise ReadingError(Code.HIDDEN_CHARACTER, START, why, "save it as UTF-8 without a byte order mark (BOM)")
     found = FORBIDDEN.search(text) if _SUSPECT.search(text) else None
     if found:
         why = f"the character U+{ord(found[0]):04X} is hidden or ends a line for some readers only"
@@ -120,7 +161,7 @@ def _place(text: str, index: int) -> Span:
     return Span(line, column, line, column + 1)
 
 
-_EMPTY = ("the file says nothing", "describe a topic, or delete the file")
+_EMPTY = ("the file says nothing", "describe a topic, as `topicops new` does, or delete the file")
 _NODE_MARKS = {"&": "an anchor", "*": "an alias", "!": "a tag"}
 
 
@@ -234,10 +275,24 @@ class _EventReader:
         if opening is not None and self._is_unclosed(opening.index):
             what = f"nothing closes this {self.text[opening.index]}"
             return ReadingError(Code.YAML_SYNTAX, _at(opening), what, "close it, or quote the text")
+        if "mapping values are not allowed" in str(error.problem) and (known := self._colon(mark)):
+            return known
         context = f" {error.context}" if error.context else ""
         return ReadingError(
             Code.YAML_SYNTAX, _at(mark), f"not YAML{context}: {error.problem}", "see the line above as well"
         )
+
+    def _colon(self, mark: Mark) -> ReadingError | None:
+        """Return a colon without a blank in the line above, or one with a blank in the middle of a text."""
+        above, line = ["", *self.text.splitlines()][mark.line : mark.line + 2]
+        if text := _TEXT_WITH_COLON.match(line, endpos=mark.column):
+            span = Span(mark.line + 1, text.end() + 1, mark.line + 1, len(line) + 1)
+            why = "a colon and a blank in a text that is not quoted"
+            return ReadingError(Code.YAML_SYNTAX, span, why, f'quote the text: "{line[text.end() :].strip()}"')
+        if key := COLON_WITHOUT_BLANK.match(above):
+            span = Span(mark.line, key.start(1) + 1, mark.line, key.end() + 1)
+            return ReadingError(Code.YAML_SYNTAX, span, "no blank after the colon", f"write {key[1]}: {key[2]}")
+        return None
 
     def _is_unclosed(self, index: int) -> bool:
         opening = self.text[index : index + 1]
@@ -246,6 +301,7 @@ class _EventReader:
         return opening in ("[", "{") and not _closes(self.text, index)
 
 
+_TEXT_WITH_COLON = re.compile(r"\s*[\w.]+:\s+(?=[^\s'\"{\[])")
 _TOKEN = re.compile(
     r"""(?<=[\s\[{,:])'(?:[^']|'')*' | (?<=[\s\[{,:])"(?:[^"\\]|\\.)*" | (?<=\s)\#[^\n]* | [\[\]{}]""",
     re.DOTALL | re.VERBOSE,

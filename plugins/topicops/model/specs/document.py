@@ -5,6 +5,7 @@ No value is converted: ``010``, ``no`` and ``2024-01-02`` are text.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -42,6 +43,10 @@ class Text(msgspec.Struct, frozen=True, gc=False):
 
 NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 """YAML's spellings of null, as plain text."""
+
+
+COLON_WITHOUT_BLANK = re.compile(r"\s*([A-Za-z][\w.]*):([^\s/:]\S*)\s*")
+"""``partitions:12``, which YAML takes for one text."""
 
 
 class Items(msgspec.Struct, frozen=True, gc=False):

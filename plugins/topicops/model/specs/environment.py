@@ -161,6 +161,49 @@ class PolicyException(Written):
     """End of the exception, in UTC: then the error counts again, with a warning (TOP326); left out: it has no end."""
 
 
+class RuleMatch(Written):
+    """A topic must fit both, where both are given."""
+
+    names: str | None = None
+    """Glob pattern of the topics' names; left out: all names."""
+    owners: tuple[str, ...] | None = None
+    """Glob patterns of the topics' owners; left out: all owners."""
+
+
+class NumberRule(Written):
+    min: int | None = Field(default=None, ge=1)
+    """The lowest number."""
+    max: int | None = Field(default=None, ge=1)
+    """The highest number."""
+
+
+class ConfigRule(Written):
+    """Values have the units of the config itself: `30d`, `1MiB`."""
+
+    min: str | None = None
+    """The lowest value."""
+    max: str | None = None
+    """The highest value; where `-1` means no limit, it is above each `max`."""
+    one_of: tuple[str, ...] | None = None
+    """The values that are allowed, each a whole value: `[delete, "compact,delete"]`."""
+    required: bool = False
+    """Whether a layer must give the config. Otherwise a topic without it, or with `null`, has the brokers' default,
+    which files do not know, and fits."""
+
+
+class PolicyRule(Written):
+    """What the values of some topics must be, all layers merged (TOP340)."""
+
+    match: RuleMatch
+    """The topics that the rule is for; `names: "*"` for all."""
+    configs: Mapping[str, ConfigRule] = Field(default_factory=dict)
+    """By config, what it may be."""
+    partitions: NumberRule | None = None
+    """What `partitions` may be."""
+    replication_factor: NumberRule | None = None
+    """What `replicationFactor` may be."""
+
+
 class Policy(Written):
     min_replication_factor: int = Field(default=1, ge=1, le=LARGEST_REPLICATION_FACTOR)
     """The lowest replication factor that a topic may have; a smaller one is an error of the file (TOP310)."""
@@ -175,6 +218,8 @@ class Policy(Written):
     """Keys that the labels of each topic must have (TOP330)."""
     allowed_owners: tuple[str, ...] | None = None
     """Glob patterns: only such owners may have topics here (TOP331); left out: all owners."""
+    rules: tuple[PolicyRule, ...] = ()
+    """Ranges and choices for configs, partitions and replication factor of some topics (TOP340)."""
     unlisted_configs: Literal["report", "remove"] = "report"
     """What happens to live overrides that no file names: `report` or `remove`."""
     unattended: Risk = Risk.NOTICE

@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 
 from topicops.model.specs.topic_config import TOPIC_CONFIGS, UNITS, TopicConfig, Unit
 
+_MOST_DIGITS = 10
 _DECIMAL = re.compile(r"([+-]?)([0-9][0-9_]*)([A-Za-z]*)")
 _NUMBER_AND_UNIT = re.compile(r"\s*([0-9]+)\s*([A-Za-z]+)\s*")
 _LOCAL_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,6})?)?([Zz]|[+-]\d\d:\d\d)", re.ASCII)
@@ -46,6 +47,22 @@ def known_unit(text: str, unit: Unit) -> str | None:
     # `M` may have been meant as months, mebibytes or minutes.
     known = None if word == "M" else _UNIT_WORDS[unit].get(word.lower())
     return f"{number}{known}" if known else None
+
+
+_LIKELY: Mapping[Unit, Mapping[str, str]] = {
+    "ms": {"m": "m"},
+    "bytes": {f"{letter}{b}": f"{letter.upper()}iB" for letter in "kmgt" for b in ("", "b")},
+}
+
+
+def likely_unit(text: str, unit: Unit) -> str:
+    """Return what to write where ``known_unit`` does not know: for ``1w``, ``1GB`` and ``30M`` a value to agree to."""
+    found = _NUMBER_AND_UNIT.fullmatch(text)
+    number, word = found.groups() if found else ("", "")
+    if unit == "ms" and word.lower() in ("w", "week", "weeks") and len(number) < _MOST_DIGITS:
+        return f"write {7 * int(number)}d"
+    likely = _LIKELY[unit].get(word.lower())
+    return f"write {number}{likely} if that is meant" if likely else f"write it like {'7d' if unit == 'ms' else '1GiB'}"
 
 
 def utc_time(text: str) -> str | None:

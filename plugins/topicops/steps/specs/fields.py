@@ -18,7 +18,7 @@ import msgspec
 from topicops.model.cluster.snapshot import Assignment
 from topicops.model.codes import Code
 from topicops.model.specs.diagnostics import Location, Note
-from topicops.model.specs.document import NULLS, START, Entry, Fields, Items, Node, Span, Text
+from topicops.model.specs.document import COLON_WITHOUT_BLANK, NULLS, START, Entry, Fields, Items, Node, Span, Text
 from topicops.model.specs.environment import Written
 from topicops.model.specs.files import (
     EntriesKind,
@@ -31,7 +31,7 @@ from topicops.model.specs.files import (
     WordKind,
     fields_of,
 )
-from topicops.model.specs.spellings import known_unit, plain_number, utc_time
+from topicops.model.specs.spellings import known_unit, likely_unit, plain_number, utc_time
 from topicops.model.specs.topic_config import (
     AMBIGUOUS_NUMBER,
     LONGEST_NUMBER,
@@ -226,7 +226,7 @@ def _reader_of(kind: Kind) -> Reader:
         case EntriesKind():
             return _entries_reader(kind.key, _reader_of(kind.value))
         case PlainKind.CONFIGS:
-            return _entries_reader(TextKind(), _text_reader(TextKind()), keeps_null=True)
+            return _entries_reader(TextKind(), _text_reader(TextKind(), joined=True), keeps_null=True)
         case ModelKind():
             return _model_reader(kind.model)
         case PlainKind.AS_WRITTEN:
@@ -235,9 +235,11 @@ def _reader_of(kind: Kind) -> Reader:
             assert_never(kind)
 
 
-def _wrong_type(node: Node, findings: FileFindings, wanted: str) -> Unreadable:
+def _wrong_type(node: Node, findings: FileFindings, wanted: str, remedy: str = "") -> Unreadable:
     kinds = {Text: "text", Items: "a list", Fields: "a mapping"}
-    return findings.add(Code.WRONG_TYPE, node.span, f"{wanted} is needed here, not {kinds[type(node)]}")
+    colon = COLON_WITHOUT_BLANK.fullmatch(node.text) if isinstance(node, Text) else None
+    remedy = f"put a blank after the colon: {colon[1]}: {colon[2]}" if colon else remedy
+    return findings.add(Code.WRONG_TYPE, node.span, f"{wanted} is needed here, not {kinds[type(node)]}", remedy)
 
 
 def _list_reader(read_item: Reader) -> Reader:
@@ -290,12 +292,14 @@ def _entries_reader(key_kind: TextKind, read_value: Reader, *, keeps_null: bool 
 # ---- scalars ----
 
 
-def _text_reader(kind: TextKind) -> Reader:
+def _text_reader(kind: TextKind, *, joined: bool = False) -> Reader:
+    """Reads a text; ``joined``: Kafka's own form of a list is one text with commas."""
     longest = kind.longest
 
     def read(node: Node, findings: FileFindings) -> object:
         if not isinstance(node, Text):
-            return _wrong_type(node, findings, "text")
+            items = [item.text for item in node.items if isinstance(item, Text)] if isinstance(node, Items) else []
+            return _wrong_type(node, findings, "text", f"write {','.join(items)}" if joined and items else "")
         if longest and len(node.text) > longest:
             return findings.add(
                 Code.TEXT_LIMITS, node.span, f"{len(node.text):,} characters; at most {longest:,} are kept"
@@ -344,9 +348,11 @@ def read_integer(
         remedy = f"write {suggestion} if that is meant" if suggestion else "write plain digits"
         return findings.add(Code.AMBIGUOUS_SCALAR, node.span, f"{text} is read differently by different tools", remedy)
     if not WHOLE_NUMBER.fullmatch(text):
-        return findings.add(Code.WRONG_TYPE, node.span, f"a whole number is needed here, not {_shown(text)}")
+        summary = f"a whole number is needed here, not {_shown(text)}"
+        return findings.add(Code.WRONG_TYPE, node.span, summary, "write digits alone, as in 12")
     if not _is_within(text, lowest, highest):
-        return findings.add(Code.OUT_OF_RANGE, node.span, f"{_shown(text)} is not in {lowest} … {highest}")
+        remedy = f"write a number from {lowest}" + (f" to {highest}" if highest < _LARGEST_INTEGER else " up")
+        return findings.add(Code.OUT_OF_RANGE, node.span, f"{_shown(text)} is not in {lowest} … {highest}", remedy)
     return int(text)
 
 
@@ -396,7 +402,7 @@ def _read_duration(node: Node, findings: FileFindings) -> object:
         return findings.add(Code.AMBIGUOUS_SCALAR, node.span, str(error), "write plain digits and a unit, as in 30s")
     except UnknownUnitError as error:
         suggestion = _if_fine(known_unit(node.text, "ms"), node, _read_duration)
-        remedy = f"write {suggestion}" if suggestion else ""
+        remedy = f"write {suggestion}" if suggestion else likely_unit(node.text, "ms")
         return findings.add(Code.UNKNOWN_UNIT, node.span, f"{_shown(node.text)}: {error}", remedy)
     except (ConfigValueError, OverflowError) as error:
         return findings.add(Code.WRONG_TYPE, node.span, f"{_shown(node.text)}: {error}")

@@ -25,6 +25,7 @@ from topicops.model.specs.files import (
 )
 from topicops.steps.specs.fields import Section, Value, read_section
 from topicops.steps.specs.findings import Finding
+from topicops.steps.specs.foreign import file_of_another_tool
 from topicops.steps.specs.layers import (
     TOPIC_DEFAULTS,
     ConfigsPlace,
@@ -229,7 +230,7 @@ def read_files(tree: Tree) -> tuple[dict[str, ReadFile], list[Finding]]:
         if document.root is None:
             continue
         body, problems = read_section(document.root, MODELS[document.kind], document.file)
-        foreign = _foreign(body, document.kind)
+        foreign = [tool] if (tool := file_of_another_tool(document)) else _foreign(body, document.kind)
         found += foreign or problems
         if not foreign and isinstance(document.root, Fields):
             files[document.file] = (TopicSource if document.kind == "Topic" else ReadFile)(document, body)
@@ -333,8 +334,8 @@ def _lifted_for(view: EnvironmentView, anywhere: Lifted) -> Lifted:
     return _lifted(view) | {(topic, code) for topic, code in anywhere if topic not in here}
 
 
-_SEVERAL_AT_A_PLACE = frozenset({Code.MISSING_FIELD, Code.OVER_BUDGET})
-"""Codes that may appear once for each missing field, or for each environment in which a budget is exceeded."""
+_SEVERAL_AT_A_PLACE = frozenset({Code.MISSING_FIELD, Code.OVER_BUDGET, Code.POLICY_RULE})
+"""Codes that may appear once for each missing field, each rule, or each environment in which a budget is exceeded."""
 
 
 def _once(diagnostics: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:

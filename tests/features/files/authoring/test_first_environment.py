@@ -105,6 +105,6 @@ def test_replicas_are_as_many_as_the_brokers_can_hold() -> None:
 def test_the_editor_finds_a_schema_for_each_kind_of_file(topics: str) -> None:
     schemas = json.loads(editor_settings(topics))["yaml.schemas"]
     folder = "./.schemas" if topics == "topics" else "./kafka/.schemas"
-    kinds = ["topic", "profile", "environment", "exceptions"]
+    kinds = ["topic", "profile", "environment", "exceptions", "owners"]
     assert list(schemas) == [f"{folder}/{kind}.v1.json" for kind in kinds]
     assert schemas[f"{folder}/topic.v1.json"][0] == f"{topics}/*/*.yaml"

@@ -80,6 +80,18 @@ def test_a_schema_is_one_of_2020_12(kind: str) -> None:
     Draft202012Validator.check_schema(schema_of(kind))
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_pattern_has_a_sentence_for_editors(kind: str) -> None:
+    def below(value: object) -> Iterator[Mapping[str, object]]:
+        if isinstance(value, dict):
+            yield value
+        for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+            yield from below(each)
+
+    bare = [found for found in below(schema_of(kind)) if "pattern" in found and "patternErrorMessage" not in found]
+    assert bare == []
+
+
 @pytest.mark.parametrize("file", sorted(TOPICS.rglob("*.yaml")), ids=lambda file: file.name)
 def test_the_examples_are_taken(file: Path) -> None:
     assert complaints(str(file), file.read_text(encoding="utf-8")) == []

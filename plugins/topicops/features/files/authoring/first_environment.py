@@ -20,7 +20,7 @@ FIRST_FILES = "features/files/authoring/first_files/"
 DAG_FILE = "topicops_dags.py"
 SCHEMAS = ".schemas"
 """Folder next to the folder of specs, in which `topicops init` writes the JSON Schemas."""
-SCHEMA_KINDS = ("topic", "profile", "environment", "exceptions")
+SCHEMA_KINDS = ("topic", "profile", "environment", "exceptions", "owners")
 DEFAULT_REPLICATION_FACTOR = 3
 FIRST_TOPICS = ("first-topic", *(f"first-topic-{number}" for number in range(2, 21)))
 """Names to suggest, in order: a cluster for experiments may have the first of them already."""
@@ -108,6 +108,7 @@ def editor_settings(topics: str) -> str:
         "profile": [profiles],
         "environment": [environments, f"!{exceptions}"],
         "exceptions": [exceptions],
+        "owners": [f"{topics}/owners.yaml"],
     }
     schemas = {f"./{schemas_folder(topics)}/{kind}.v1.json": patterns[kind] for kind in SCHEMA_KINDS}
     return json.dumps({"yaml.schemas": schemas}, indent=2) + "\n"

@@ -35,7 +35,19 @@ _TIME = r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?(Z|\+00:00)$"
 _DOUBLE = r"^\s*[+-]?(NaN|Infinity|0[xX][0-9a-fA-F.]+[pP][+-]?[0-9]+[fFdD]?|[0-9.]+([eE][+-]?[0-9]+)?[fFdD]?)\s*$"
 _BOOLEAN = r"^\s*([Tt][Rr][Uu][Ee]|[Ff][Aa][Ll][Ss][Ee])\s*$"
 _TEXT_FORM_OF_ASSIGNMENT = r"^\s*[0-9]+\s*(:\s*[0-9]+\s*)*(,\s*[0-9]+\s*(:\s*[0-9]+\s*)*)*$"
-_NAME: Schema = {"pattern": "^[A-Za-z0-9._-]+$", "maxLength": 249}
+
+
+def _pattern(pattern: str, message: str) -> Schema:
+    """Add the sentence that editors show instead of the pattern. Source: yaml-language-server, patternErrorMessage."""
+    return {"pattern": pattern, "patternErrorMessage": message}
+
+
+_UNIT_MESSAGES: Mapping[Unit, str] = {
+    "ms": "a whole number with a unit right behind it, such as 7d, 12h, 30m or 500ms",
+    "bytes": "a whole number with a unit right behind it, such as 1GiB, 512MiB or 64KiB",
+}
+_DIGITS = "a whole number in plain digits, such as 12"
+_NAME: Schema = _pattern("^[A-Za-z0-9._-]+$", "letters, digits, dot, underscore and dash") | {"maxLength": 249}
 _LARGEST_EXACT = 2**53
 """Above it an editor's numbers are rounded, so a bound says nothing there."""
 
@@ -138,17 +150,23 @@ def _schema(value: Kind, definitions: dict[str, Schema], kind: str) -> Schema:
         case kinds.IntegerKind():
             limits = {"minimum": value.lowest, "maximum": value.highest}
             bounds = {name: bound for name, bound in limits.items() if bound is not None}
-            return {"type": ["integer", "string"], "pattern": _WHOLE_NUMBER, **bounds}
+            return {"type": ["integer", "string"], **_pattern(_WHOLE_NUMBER, _DIGITS), **bounds}
         case kinds.PlainKind.BOOLEAN:
-            return {"type": ["boolean", "string"], "pattern": "^(true|false)$"}
+            return {"type": ["boolean", "string"], **_pattern("^(true|false)$", "true or false")}
         case kinds.PlainKind.TIME:
-            return {"type": "string", "format": "date-time", "pattern": _TIME}
+            return {
+                "type": "string",
+                "format": "date-time",
+                **_pattern(_TIME, "a time in UTC, such as 2030-01-31T12:00:00Z"),
+            }
         case kinds.PlainKind.DURATION:
-            return {"type": "string", "pattern": _with_unit("ms", always=True)}
+            return {"type": "string", **_pattern(_with_unit("ms", always=True), _UNIT_MESSAGES["ms"])}
         case kinds.ListKind():
             return {"type": "array", "items": _schema(value.item, definitions, kind)}
         case kinds.EntriesKind():
-            names = {"propertyNames": {"pattern": f"^{value.key.pattern}$"}} if value.key.pattern else {}
+            pattern = value.key.pattern
+            words = f"a key matches {pattern}"
+            names = {"propertyNames": _pattern(f"^{pattern}$", words)} if pattern else {}
             found = _or_null(_schema(value.value, definitions, kind))
             return {"type": "object", "additionalProperties": found, **names}
         case kinds.PlainKind.CONFIGS:
@@ -171,11 +189,17 @@ def _with_unit(unit: Unit, *, always: bool = False) -> str:
 
 
 def _assignment() -> Schema:
-    broker: Schema = {"type": ["integer", "string"], "minimum": 0, "pattern": rf"^\s*\+?{_WHOLE}\s*$"}
+    broker: Schema = {
+        "type": ["integer", "string"],
+        "minimum": 0,
+        **_pattern(rf"^\s*\+?{_WHOLE}\s*$", "the id of a broker"),
+    }
     row: Schema = {"type": "array", "items": broker, "minItems": 1, "uniqueItems": True}
-    names = {"pattern": f"^{_WHOLE}$"}
+    names = _pattern(f"^{_WHOLE}$", "the number of a partition")
     by_partition = {"type": "object", "propertyNames": names, "additionalProperties": row, "minProperties": 1}
-    return {"anyOf": [by_partition, {"type": ["string", "integer"], "pattern": _TEXT_FORM_OF_ASSIGNMENT}]}
+    return {
+        "anyOf": [by_partition, {"type": ["string", "integer"], **_pattern(_TEXT_FORM_OF_ASSIGNMENT, "as 1:2:3,2:3:1")}]
+    }
 
 
 def _config(config: TopicConfig) -> Schema:
@@ -211,16 +235,28 @@ def _config_value(config: TopicConfig) -> Schema:
     match config.type:
         case "INT" | "LONG":
             pattern = _with_unit(config.unit) if config.unit else _WHOLE_NUMBER
+            message = f"{_UNIT_MESSAGES[config.unit]}; or a plain number such as -1" if config.unit else _DIGITS
             bounds = _bounds_of(config)
             if also := config.constraint.also:
                 bounds = {"anyOf": [bounds, {"enum": list(also)}]}
-            return {"type": ["integer", "string", "null"], "pattern": pattern, **bounds}
+            return {"type": ["integer", "string", "null"], **_pattern(pattern, message), **bounds}
         case "DOUBLE":
-            return {"type": ["number", "string", "null"], "pattern": _DOUBLE, **_bounds_of(config)}
+            return {
+                "type": ["number", "string", "null"],
+                **_pattern(_DOUBLE, "a number, such as 0.5"),
+                **_bounds_of(config),
+            }
         case "BOOLEAN":
-            return {"type": ["boolean", "string", "null"], "pattern": _BOOLEAN}
+            return {"type": ["boolean", "string", "null"], **_pattern(_BOOLEAN, "true or false")}
         case "LIST":
-            return {"type": ["string", "integer", "null"], "pattern": _list_pattern(config)}
+            items = config.constraint.items
+            examples = [*items, ",".join(items)] if items else ["0:1001,1:1002"]
+            message = f"a text with commas, such as {' or '.join(examples)}"
+            return {
+                "type": ["string", "integer", "null"],
+                **_pattern(_list_pattern(config), message),
+                "examples": examples,
+            }
         case "STRING" if config.constraint.kind == "enum":
             words = dict.fromkeys(word for form in reversed(config.forms) for word in form.constraint.values)
             return {"enum": [*words, None]}

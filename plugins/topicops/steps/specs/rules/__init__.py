@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from topicops.steps.specs.findings import Finding
 from topicops.steps.specs.layers import EnvironmentView
-from topicops.steps.specs.rules import configs, environments, names, ownership, values
+from topicops.steps.specs.rules import configs, environments, names, ownership, policy, values
 
 Rule = Callable[[EnvironmentView], Iterator[Finding]]
 
@@ -48,6 +48,8 @@ RULES: tuple[Rule, ...] = (
     ownership.exceptions_have_topics,
     ownership.environments_exist,
     ownership.alterable_configs_exist,
+    policy.rules_can_be_judged,
+    policy.topics_fit_the_rules,
     environments.production_names_its_cluster,
     environments.production_needs_a_second_person,
     environments.releases_are_supported,

@@ -11,7 +11,13 @@ from topicops.model.codes import Code
 from topicops.model.release import CAPPED_MIN_ISR, ONE_MESSAGE_FORMAT, TIERED_STORAGE
 from topicops.model.specs.broker_settings import MESSAGE_FORMAT
 from topicops.model.specs.config_checks import check_written, no_such_config
-from topicops.model.specs.spellings import config_name_of_broker_setting, exact_word, known_unit, plain_number
+from topicops.model.specs.spellings import (
+    config_name_of_broker_setting,
+    exact_word,
+    known_unit,
+    likely_unit,
+    plain_number,
+)
 from topicops.model.specs.topic_config import (
     AS_TOTAL,
     THROTTLE_LISTS,
@@ -40,10 +46,10 @@ def configs_are_valid(view: EnvironmentView) -> Iterator[Finding]:
             summary = f"Kafka has no topic config {name}"
             for section in (place.section for place in places):
                 key = section.values[name].key
-                yield Finding(Code.UNKNOWN_CONFIG, section.file, key, summary, _hint(name))
-        elif config is None or _release_problem(name, view):  # one problem, not two
+                yield Finding(Code.UNKNOWN_CONFIG, section.file, key, summary, hint_for_config(name))
+        elif config is None or release_problem(name, view):  # one problem, not two
             continue
-        elif isinstance(value, str) and name not in THROTTLE_LISTS and (refusal := _refusal(config, value)):
+        elif isinstance(value, str) and name not in THROTTLE_LISTS and (refusal := refusal_of(config, value)):
             yield from (_refused_value(config, value, refusal, place) for place in places)
 
 
@@ -68,7 +74,7 @@ def small_numbers_have_a_unit(view: EnvironmentView) -> Iterator[Finding]:
         unit = config.unit if config and config.is_whole_number else None
         if config is None or unit is None or not isinstance(value, str) or not _is_small(value.strip(), unit):
             continue
-        if _refusal(config, value):  # one problem, not two
+        if refusal_of(config, value):  # one problem, not two
             continue
         smallest, *larger = UNITS[unit]
         summary = f"{name}: {value} without a unit is {value} {'bytes' if smallest == 'B' else smallest}"
@@ -89,7 +95,9 @@ def _refused_value(config: TopicConfig, text: str, refusal: ConfigValueError, pl
     suggestion = _certain_value(config, text, refusal)
     valid = f"valid in Kafka {config.release}" if config.differs_by_release else "valid"
     remedy = f"write {suggestion}" if suggestion else f"{valid}: {config.valid}"
-    return place.section.finding(_code_of(refusal), config.name, summary, remedy, place.label)
+    if isinstance(refusal, UnknownUnitError) and config.unit and not suggestion:
+        remedy = likely_unit(text, config.unit)
+    return place.section.finding(code_of_refusal(refusal), config.name, summary, remedy, place.label)
 
 
 def _certain_value(config: TopicConfig, text: str, error: ConfigValueError) -> str | None:
@@ -101,10 +109,10 @@ def _certain_value(config: TopicConfig, text: str, error: ConfigValueError) -> s
             suggestion = known_unit(text, config.unit) if config.unit else None
         case _:
             suggestion = exact_word(text, config.constraint.values or config.constraint.items)
-    return suggestion if suggestion is not None and _refusal(config, suggestion) is None else None
+    return suggestion if suggestion is not None and refusal_of(config, suggestion) is None else None
 
 
-def _refusal(config: TopicConfig, text: str) -> ConfigValueError | None:
+def refusal_of(config: TopicConfig, text: str) -> ConfigValueError | None:
     """Return why brokers refuse ``text`` for this config; None means that they take it."""
     try:
         check_written(config, text)
@@ -113,7 +121,7 @@ def _refusal(config: TopicConfig, text: str) -> ConfigValueError | None:
     return None
 
 
-def _code_of(error: ConfigValueError) -> Code:
+def code_of_refusal(error: ConfigValueError) -> Code:
     match error:
         case AmbiguousNumberError():
             return Code.AMBIGUOUS_SCALAR
@@ -126,7 +134,7 @@ def _code_of(error: ConfigValueError) -> Code:
 def _why_unusable(name: str, value: object, view: EnvironmentView) -> tuple[Code, str, str] | None:
     if name in THROTTLE_LISTS:
         return Code.THROTTLE, f"{name} belongs to Kafka's reassignment tools", "take it out"
-    problem = _release_problem(name, view)
+    problem = release_problem(name, view)
     if problem:
         return Code.UNUSABLE_CONFIG, problem, "take it out, or correct cluster.kafkaVersion"
     if name in _ONLY_IN_KRAFT and view.reads_zookeeper and str(value).strip().lower() == "true":
@@ -134,7 +142,7 @@ def _why_unusable(name: str, value: object, view: EnvironmentView) -> tuple[Code
     return None
 
 
-def _release_problem(name: str, view: EnvironmentView) -> str | None:
+def release_problem(name: str, view: EnvironmentView) -> str | None:
     """Return why a config of Kafka is not one of the environment's release, or does nothing there."""
     if name not in view.topic_configs:
         by_default = "" if "kafkaVersion" in view.environment_spec.section("cluster") else ", by default"
@@ -144,7 +152,17 @@ def _release_problem(name: str, view: EnvironmentView) -> str | None:
     return None
 
 
-def _hint(name: str) -> str:
+_FIELDS_AS_CONFIGS = {
+    **dict.fromkeys(("partitions", "num.partitions", "partition.count"), "partitions"),
+    **dict.fromkeys(
+        ("replicationFactor", "replication.factor", "default.replication.factor", "replicas"), "replicationFactor"
+    ),
+}
+
+
+def hint_for_config(name: str) -> str:
+    if field := _FIELDS_AS_CONFIGS.get(name):
+        return f"it is no config: write {field} below spec, beside configs"
     of_broker = config_name_of_broker_setting(name)
     if of_broker:
         return f"that is a broker's setting; a topic's is {of_broker}"

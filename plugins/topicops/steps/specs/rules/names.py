@@ -17,6 +17,7 @@ from topicops.steps.specs.suggestions import folded_letters
 LONGEST_NAME = 249
 """A file name's 255 less a dash and five digits of partition. Source: org.apache.kafka.common.internals.Topic."""
 LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]+")
+_OTHERS_THAN_LEGAL = re.compile(r"[^a-zA-Z0-9._-]+")
 _USUAL_NAME = re.compile(r"[a-zA-Z0-9_-][a-zA-Z0-9._-]{0,248}")
 """Names that are surely legal; tested first, because that is fast."""
 
@@ -42,7 +43,9 @@ def names_are_legal(view: EnvironmentView) -> Iterator[Finding]:
         problem = None if _USUAL_NAME.fullmatch(name) else name_problem(name)
         if problem:
             code, summary = problem
-            yield source.metadata.finding(code, "name", summary)
+            usual = _OTHERS_THAN_LEGAL.sub(".", name).strip(".")
+            remedy = f"as in {usual}" if code is Code.NAME_CHARACTERS and usual else "choose another name"
+            yield source.metadata.finding(code, "name", summary, remedy)
 
 
 def files_are_named_after_topics(view: EnvironmentView) -> Iterator[Finding]:

@@ -44,6 +44,7 @@ def whole_match(pattern: str) -> Callable[[str], bool]:
 
 
 _LARGEST_SHOWN = 3
+_NEW_OWNER = "add it there; of an owner with a new name, keep the old entry too until no file names it"
 
 
 def names_fit_the_pattern(view: EnvironmentView) -> Iterator[Finding]:
@@ -162,7 +163,7 @@ def _unlisted_owner(topic: TopicSource, owner: str, view: EnvironmentView) -> Fi
         summary = f"{owner} may have no topics in {view.environment_name}"
         remedy = "owners.yaml names the environments of each owner; name others in metadata.environments"
     else:
-        summary, remedy = f"owners.yaml has no owner {owner}", meant(owner, known, "owners.yaml names every owner")
+        summary, remedy = f"owners.yaml has no owner {owner}", meant(owner, known, _NEW_OWNER)
     return _wrong_owner(topic, summary, remedy)
 
 
