@@ -24,7 +24,7 @@ RIGHT: Mapping[str, str] = {
     **PROD,
     "web/a.yaml": topic(
         "a",
-        "spec: {profile: p, configs: {retention.ms: 7d}, overrides: {local: {configs: {segment.ms: 2h}}}}\n",
+        "spec: {profile: p, configs: {retention.ms: 7d}, overrides: {local: {configs: {segment.ms: 1h}}}}\n",
         metadata=", environments: [local, prod]",
     ),
     "web/old.yaml": topic("old", f"lifecycle: {{state: absent, reason: r, topicIds: {{local: {ID}}}}}\n"),

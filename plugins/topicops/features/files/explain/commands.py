@@ -21,7 +21,7 @@ def explain_command(
         str | None,
         typer.Argument(
             metavar="[TOPIC|CODE]",
-            help="A topic's name, or a code as in a message or report: TOP421, V08, Q13. Default: list all codes.",
+            help="A topic's name, or a code as messages and reports have it. Default: list all codes.",
             show_default=False,
         ),
     ] = None,

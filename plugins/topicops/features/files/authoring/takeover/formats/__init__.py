@@ -1,4 +1,4 @@
-"""The formats that `topicops import --from` reads: one module each."""
+"""The formats of other tools that an import reads: one module each."""
 
 from __future__ import annotations
 
