@@ -18,6 +18,7 @@ from topicops.cli.shared_options import (
     EnvironmentsOption,
     FormatOption,
     TopicsOption,
+    VerboseOption,
     all_environments,
     default_topics,
     new_run,
@@ -94,6 +95,7 @@ def plan_command(
         bool, typer.Option("--states", help="Read partition states too, so that the gate sees offline partitions.")
     ] = False,
     detailed_exitcode: DetailedExitcodeOption = False,
+    verbose: VerboseOption = False,
     output: FormatOption = "text",
 ) -> None:
     """Compare the files with the live cluster and print the plan; nothing is written to the cluster."""
@@ -106,7 +108,7 @@ def plan_command(
         if environment or only or out or states:
             raise UsageError(f"{saved} is printed as it is: leave the other options out, or leave the plan out")
         plan = load_plan(saved)
-        print_result(reporting.render(plan, output), output)
+        print_result(reporting.render(plan, output, verbose=verbose), output)
         raise typer.Exit(ExitStatus.CHANGES_PENDING if detailed_exitcode and not plan.is_empty else ExitStatus.SUCCESS)
     environments = all_environments(environment, topics)
     if named := several(environments, topics):
@@ -126,7 +128,8 @@ def plan_command(
     )
     after_run(run, planned.results())
     plan = planned.plan
-    print_result(reporting.render(plan, output, planned.comparison.facts), output, file=run.store.path("plan.json"))
+    shown = reporting.render(plan, output, planned.comparison.facts, verbose=verbose)
+    print_result(shown, output, file=run.store.path("plan.json"))
     if out is not None:
         save_plan(plan, out)
         progress(next_line(plan, out))

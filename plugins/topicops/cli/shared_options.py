@@ -46,6 +46,9 @@ TopicsOption = Annotated[
 ]
 FormatOption = Annotated[Format, typer.Option("--format", help="text, json or markdown.")]
 TextOrJsonOption = Annotated[TextOrJson, typer.Option("--format", help="text or json.")]
+VerboseOption = Annotated[
+    bool, typer.Option("--verbose", "-v", help="All of each change, its replicas, and the load of brokers and racks.")
+]
 DetailedExitcodeOption = Annotated[
     bool,
     typer.Option(

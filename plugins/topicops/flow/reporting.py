@@ -116,13 +116,17 @@ def note_verified(run: EnvironmentRun, found: RunReport) -> None:
         write_verified(run, commit)
 
 
-def render(plan: Plan, output: Format, facts: Facts | None = None) -> str:
-    """Return a plan; as a text or as Markdown also the facts of its run, where they are known."""
+def render(plan: Plan, output: Format, facts: Facts | None = None, *, verbose: bool = False) -> str:
+    """Return a plan; as a text or as Markdown also the facts of its run, where they are known.
+
+    Args:
+        verbose: Whether a text has all of each change.
+    """
     match output:
         case "text":
             from topicops.steps.reporting.plan_document import plan_text
 
-            return plan_text(plan, facts)
+            return plan_text(plan, facts, verbose=verbose)
         case "markdown":
             from topicops.steps.reporting.plan_document import plan_markdown
 

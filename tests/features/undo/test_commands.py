@@ -59,7 +59,7 @@ def test_what_cannot_come_back_is_first_and_the_rest_goes_through_the_files(appl
     ended = applied.workspace.run("undo", "topic_pipeline_local/1", "--out", "undo.json")
 
     assert ended.status == 0, ended.err
-    text, _, plan = ended.out.partition("\n\nPlan ")
+    text, _, plan = ended.out.partition("\n\nPlan: ")
     assert text.split("\n") == [
         f"Undo of run topic_pipeline_local/1 in local: it changed 4 topics, planned from commit {commits[0][:12]}.",
         "",

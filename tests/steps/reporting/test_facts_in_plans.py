@@ -27,7 +27,7 @@ def as_page(facts: Facts | None) -> str:
 @pytest.mark.parametrize(
     "shown",
     [
-        pytest.param(lambda facts: plan_text(PLAN, facts), id="text"),
+        pytest.param(lambda facts: plan_text(PLAN, facts, verbose=True), id="text"),
         pytest.param(lambda facts: plan_markdown(PLAN, facts), id="markdown"),
         pytest.param(as_page, id="page"),
     ],

@@ -10,7 +10,7 @@ from fakes.builders import cluster_state
 from fakes.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of
 from fakes.resting_cluster import RestingCluster
 from topicops.model.cluster.broker_defaults import DefaultOnBrokers
-from topicops.model.plans.changes import ACTIONS, ExpandTopic, GateWord
+from topicops.model.plans.changes import ACTIONS, Change, ExpandTopic, GateWord
 from topicops.model.plans.plan import (
     Blocked,
     BrokerLoad,
@@ -57,7 +57,7 @@ def a_plan() -> Plan:
 
 
 def test_each_change_is_a_sentence_with_its_facts_and_its_place() -> None:
-    text = plan_text(a_plan())
+    text = plan_text(a_plan(), verbose=True)
 
     assert "  + topic.new will be created  (topics/shop/new.yaml:4, team-shop)\n" in text
     assert "      cleanup.policy: compact\n      replicas: 0: 1,2\n" in text
@@ -73,7 +73,7 @@ def test_each_change_is_a_sentence_with_its_facts_and_its_place() -> None:
 
 def test_every_replica_list_is_shown_as_it_is_sent_in_columns() -> None:
     rows = [((index % 3) + 1, ((index + 1) % 3) + 1, ((index + 2) % 3) + 1) for index in range(14)]
-    lines = plan_text(plan_of(create_topic("wide", *rows))).splitlines()
+    lines = plan_text(plan_of(create_topic("wide", *rows)), verbose=True).splitlines()
 
     start = next(index for index, line in enumerate(lines) if "replicas:" in line)
     assert lines[start : start + 3] == [
@@ -86,7 +86,7 @@ def test_every_replica_list_is_shown_as_it_is_sent_in_columns() -> None:
 def test_beyond_what_anybody_reads_replica_lists_are_counted() -> None:
     plan = plan_of(create_topic("wide", *[(1, 2)] * 300))
 
-    assert "… and 44 more partitions, all in the plan file" in plan_text(plan)
+    assert "… and 44 more partitions, all in the plan file" in plan_text(plan, verbose=True)
     assert "… and 288 more partitions, all in the plan file" in plan_markdown(plan)
 
 
@@ -289,7 +289,7 @@ def test_the_load_of_each_broker_and_rack_is_shown_before_and_after() -> None:
     rack = RackLoad(rack="a", brokers=2, before=Share(replicas=19, leaders=8), after=Share(replicas=21, leaders=9))
     plan = with_load(plan_of(create_topic("new", (1, 2))), LoadTable(brokers=brokers, racks=(rack,)))
 
-    lines = plan_text(plan).splitlines()
+    lines = plan_text(plan, verbose=True).splitlines()
     start = lines.index("  if all of it runs  replicas       leaders")
     assert lines[start - 1] == "Load of brokers and racks:"
     assert lines[start + 1 : start + 5] == [
@@ -304,7 +304,8 @@ def test_the_load_of_each_broker_and_rack_is_shown_before_and_after() -> None:
 def test_racks_of_one_broker_each_are_not_said_twice() -> None:
     brokers = (broker_load(1, "a", (1, 2), (1, 1)), broker_load(2, None, (1, 1), (0, 0)))
     rack = RackLoad(rack="a", brokers=1, before=Share(replicas=1, leaders=1), after=Share(replicas=2, leaders=1))
-    text = plan_text(with_load(plan_of(create_topic("new", (1, 2))), LoadTable(brokers=brokers, racks=(rack,))))
+    table = LoadTable(brokers=brokers, racks=(rack,))
+    text = plan_text(with_load(plan_of(create_topic("new", (1, 2))), table), verbose=True)
 
     assert "broker 1, rack a   1 -> 2 (+1)" in text
     assert "broker 2           1" in text
@@ -395,3 +396,71 @@ def test_every_section_that_is_cut_keeps_its_heading_and_says_so() -> None:
     ]
     assert "*900 reassignments are left out here; the plan file has all.*" in comment
     assert len(comment) <= MARKDOWN_LIMIT
+
+
+def mixed(count: int) -> Plan:
+    """Every fifth change is a delete or an expansion of a keyed topic; no two others are equal."""
+    cluster, changes = RestingCluster(), list[Change]()
+    for number in range(count):
+        live = cluster.put_topic(f"shop.topic-{number:03}", (1, 2, 3))
+        match number % 10:
+            case 0:
+                changes.append(delete_topic(live, reason="no longer used"))
+            case 5:
+                changes.append(expand_topic(live, (1, 2, 3)))
+            case 1 | 2 | 3:
+                changes.append(create_topic(f"shop.new-{number:03}", (1, 2, 3), configs={"retention.ms": f"{number}"}))
+            case _:
+                changes.append(configure_topic(live, {"retention.ms": f"{number + 604800000}"}))
+    return plan_of(*changes)
+
+
+def creates(count: int) -> Plan:
+    return plan_of(
+        *(create_topic(f"shop.topic-{n:03}", (1, 2, 3), configs={"retention.ms": "7"}) for n in range(count))
+    )
+
+
+@pytest.mark.parametrize(
+    ("plan", "most"),
+    [
+        pytest.param(mixed(1), 14, id="1"),
+        pytest.param(mixed(10), 40, id="10"),
+        pytest.param(mixed(40), 60, id="40"),
+        pytest.param(creates(60), 40, id="60 equal creates"),
+        pytest.param(mixed(114), 60, id="114"),
+    ],
+)
+def test_a_plan_has_few_lines_and_names_each_topic(plan: Plan, most: int) -> None:
+    text = plan_text(plan)
+    lines = text.splitlines()
+    assert len(lines) <= most, text
+    assert lines[0].startswith("Plan: ")
+    assert lines[0] in lines[-3:]
+    assert max(len(line) for line in lines if line.startswith(" ")) <= 240
+    names = set(re.findall(r"shop\.[a-z]+-\d+", text))
+    assert names == {gated.change.topic for gated in plan.changes}
+    whole = plan_text(plan, verbose=True)
+    assert all(gated.change.address in whole for gated in plan.changes)
+
+
+def test_what_is_destructive_comes_first_and_equal_changes_are_one_block() -> None:
+    text = plan_text(plan_of(*(gated.change for gated in (*creates(3).changes, *mixed(1).changes))))
+    assert text.index("topic.shop.topic-000 will be deleted") < text.index("+ 3 topics will be created:\n")
+    block = "      shop.topic-000, shop.topic-001, shop.topic-002\n      partitions: 1\n      replication factor: 3\n"
+    assert block in text
+    assert "-v shows it" not in text
+
+
+def test_changes_with_a_line_each_say_what_they_do_and_that_there_is_more() -> None:
+    plan = mixed(40)
+    lines = plan_text(plan).splitlines()
+    deleted = next(line for line in lines if "delete shop.topic-000" in line)
+    assert re.fullmatch(
+        r"  - delete \S+ partitions: 1; topic id: \S+; reason: no longer used  \[destructive\]", deleted
+    )
+    assert any(line.startswith("  ~ expand shop.topic-005: partitions: 1 -> 2  [risky, TOP403") for line in lines)
+    assert "  + create shop.new-001: partitions: 1; replication factor: 3; retention.ms: 1 (1ms)" in lines
+    assert "Not all of each change is shown; -v shows it." in lines
+    held = plan_text(replace(plan, changes=tuple(replace(g, gate=GateWord.HELD, reasons=("r",)) for g in plan.changes)))
+    assert held.count("  (held)\n") == 40

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from topicops.model.plans.changes import DeleteTopic, GateWord
 from topicops.model.plans.plan import Blocked, GatedChange, Plan
@@ -24,6 +25,7 @@ from topicops.steps.reporting.document import (
     size,
 )
 from topicops.steps.reporting.facts_wording import OWNERS_HEAD, OWNERS_TITLE
+from topicops.steps.reporting.folded import IN_FULL, folded
 from topicops.steps.reporting.plan_wording import (
     PARTICIPLES,
     SIGNS,
@@ -51,17 +53,28 @@ _ROWS_IN_TABLE, _ROWS_IN_TEXT = 12, 256
 """The most replica lists of one change: a table's cell is narrow; in a text, any topic that is read in full."""
 
 
-def plan_text(plan: Plan, facts: Facts | None = None) -> str:
-    """Write the most important lines last, where a terminal stops."""
-    changes = (change_entry(plan, gated, most_rows=_ROWS_IN_TEXT) for gated in plan.changes)
-    *beside, also = _beside(plan, facts)
+def plan_text(plan: Plan, facts: Facts | None = None, *, verbose: bool = False) -> str:
+    """Write the counts first and last, then what a person must look at first: destructive and risky changes.
+
+    Equal changes are one block with their names. Many changes have a line each, and very many are named by what becomes
+    of them; ``verbose`` gives each all of its lines, with replicas, and the load of the brokers.
+    """
+    by_risk = sorted(plan.changes, key=lambda gated: (-gated.change.risk.rank, gated.change.reversible))
+    moves, load, owners, also = _beside(plan, facts)
+    blocked = list(map(blocked_entry, plan.change_set.blocked))
+    if verbose:
+        changes = [change_entry(plan, gated, most_rows=_ROWS_IN_TEXT) for gated in by_risk]
+    else:
+        changes = list(folded(by_risk, partial(change_entry, plan, most_rows=0)))
+    is_cut = any(len(entry.cells) < len(CHANGES_HEAD) for entry in changes)
     return as_text(
         [
-            Section(rows=(f"{title(plan)}:",)),
-            *(Section(rows=(entry,)) for entry in (*changes, *map(blocked_entry, plan.change_set.blocked))),
-            *beside,
+            Section(rows=(summary_line(plan), f"{title(plan)}:")),
+            *(Section(rows=(entry,)) for entry in (*changes, *blocked) if len(entry.cells) > 1),
+            Section(rows=[entry for entry in changes if len(entry.cells) == 1]),
+            *((moves, load, owners) if verbose else (moves,)),
             Section(rows=also.rows),
-            Section(rows=_summary(plan)),
+            Section(rows=[*_summary(plan), *([IN_FULL] if is_cut else [])]),
             Section(rows=approval_lines(plan)),
         ]
     )

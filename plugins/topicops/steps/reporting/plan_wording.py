@@ -143,7 +143,10 @@ def final_line(plan: Plan) -> str:
 
 
 def effect_lines(change: Change, *, most_rows: int) -> Iterator[str]:
-    """Yield what the change does, with at most ``most_rows`` lists of replicas: a topic may have a thousand."""
+    """Yield what the change does, with at most ``most_rows`` lists of replicas: a topic may have a thousand.
+
+    With 0 no word is said about replicas.
+    """
     match change:
         case CreateTopic():
             yield f"partitions: {change.partitions}"
@@ -312,6 +315,8 @@ def _replica_lines(assignment: Assignment, most_rows: int) -> Iterator[str]:
     """Yield ``replicas: 0: 1,2,3 1: 2,3,1``, wrapped; the preferred leader stands first."""
     rows = [f"{partition}: {','.join(map(str, assignment[partition]))}" for partition in sorted(assignment)]
     shown = rows[:most_rows]
+    if not shown:
+        return
     yield from _wrapped("replicas:", shown)
     if more := len(rows) - len(shown):
         yield f"… and {plural(more, 'more partition')}, all in the plan file"
