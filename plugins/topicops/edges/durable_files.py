@@ -53,39 +53,25 @@ def _temporary(path: Path, content: bytes, *, mode: int | None, is_durable: bool
             temporary.unlink(missing_ok=True)
 
 
-class DurableLines:
-    """A file that only grows; the first append makes it, with its folders."""
+def append_lines(path: Path, lines: Sequence[bytes]) -> None:
+    """Add lines, given without their line ends, to a file that only grows, and wait for the disk.
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._is_whole = False
-        """Known to end with a whole line."""
+    The first append makes the file, with its folders. If a crash left half a line at its end, that line is ended first.
 
-    def append(self, lines: Sequence[bytes]) -> None:
-        """Add lines, given without their line ends, and wait for the disk.
-
-        If a crash left half a line at the end of the file, that line is ended first.
-
-        Raises ``OSError``: then none of the lines is in the file, as far as the disk lets that be undone.
-        """
-        is_new = not self._is_whole and not self._path.exists()
-        if is_new:
-            make_folder(self._path.parent)
-        handle = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
-        try:
-            self._append(handle, b"".join(line + b"\n" for line in lines))
-        finally:
-            os.close(handle)
-        if is_new:
-            sync_folder(self._path.parent)
-        self._is_whole = True
-
-    def _append(self, handle: int, text: bytes) -> None:
+    Raises ``OSError``: then none of the lines is in the file, as far as the disk lets that be undone.
+    """
+    is_new = not path.exists()
+    if is_new:
+        make_folder(path.parent)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
+    try:
         size = os.lseek(handle, 0, os.SEEK_END)
-        if not self._is_whole and size and os.pread(handle, 1, size - 1) != b"\n":
-            text = b"\n" + text
-        self._is_whole = False  # until all of the text is written
-        append_whole(handle, text)
+        is_torn = size > 0 and os.pread(handle, 1, size - 1) != b"\n"
+        append_whole(handle, b"".join([b"\n" if is_torn else b"", *(line + b"\n" for line in lines)]))
+    finally:
+        os.close(handle)
+    if is_new:
+        sync_folder(path.parent)
 
 
 def append_whole(handle: int, text: bytes) -> None:

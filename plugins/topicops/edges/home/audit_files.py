@@ -86,7 +86,7 @@ def past_deletes(folder: Path, environment: str, topics: Collection[str]) -> Map
     """Return the newest delete of each of these names that was done, by name. Raises ``ArtifactError``."""
     found: dict[str, PastDelete] = {}
     for path in [*full_files(folder, environment), log_path(folder, environment)] if topics else ():
-        for text in _content(path).split(b"\n"):
+        for text in content_of(path).split(b"\n"):
             line = line_of(text) if b'"action":"delete"' in text else None
             if line is not None and line.topic in topics and line.outcome in IN_PLACE:
                 found[line.topic] = PastDelete(run=line.run, at=f"{line.at:%Y-%m-%dT%H:%M:%SZ}")
@@ -162,7 +162,7 @@ def _texts(files: list[Path], may_begin_with: Callable[[AuditLine], bool]) -> tu
     texts: list[bytes] = []
     torn = False
     for path in reversed(files):
-        *whole, rest = _content(path).split(b"\n")
+        *whole, rest = content_of(path).split(b"\n")
         is_line = bool(rest) and line_of(rest) is not None  # only its line end is missing
         texts[:0] = [*whole, rest] if is_line else whole
         torn |= bool(rest) and not is_line
@@ -172,7 +172,8 @@ def _texts(files: list[Path], may_begin_with: Callable[[AuditLine], bool]) -> tu
     return texts, torn
 
 
-def _content(path: Path) -> bytes:
+def content_of(path: Path) -> bytes:
+    """Return the bytes of a file; empty if there is none. Raises ``ArtifactError``."""
     with as_artifact_error(path, "cannot be read"):
         try:
             return path.read_bytes()

@@ -17,8 +17,9 @@ from typing import Literal
 
 import msgspec
 
-from topicops.edges.durable_files import DurableLines, as_artifact_error, write_atomically
+from topicops.edges.durable_files import append_lines, as_artifact_error, write_atomically
 from topicops.edges.file_locks import locked, try_lock
+from topicops.edges.home.audit_files import content_of
 from topicops.edges.home.audit_log import AuditOrigin
 from topicops.model.errors import ArtifactError
 from topicops.model.json_types import JsonError, json_errors, known
@@ -53,7 +54,6 @@ class FileJournal:
     def __init__(self, path: Path, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self.path = path
         self._now = now
-        self._lines = DurableLines(path)
 
     def intend(self, changes: Sequence[GatedChange]) -> None:
         at = self._now()
@@ -69,7 +69,7 @@ class FileJournal:
     def _append(self, entries: Iterable[JournalEntry]) -> None:
         advice = "; nothing more is sent: check the disk, then run again"
         with as_artifact_error(self.path, "the journal cannot be written", advice):
-            self._lines.append([msgspec.json.encode(entry) for entry in entries])
+            append_lines(self.path, [msgspec.json.encode(entry) for entry in entries])
 
 
 def read_journal(path: Path) -> tuple[JournalEntry, ...]:
@@ -177,8 +177,8 @@ def unsettled(folder: Path) -> Iterator[tuple[str, frozenset[str]]]:
     Such a run sends now, or ended in the middle. Raises ``ArtifactError``.
     """
     with as_artifact_error(folder, "cannot be read"):
-        texts = [text for path in sorted(folder.glob("*.json")) if (text := _content(path))]
-    for text in texts:
+        paths = sorted(folder.glob("*.json"))
+    for text in filter(None, map(content_of, paths)):  # else it was settled meanwhile
         try:
             with json_errors():
                 entry = msgspec.json.decode(text, type=known(OpenJournal))
@@ -187,13 +187,6 @@ def unsettled(folder: Path) -> Iterator[tuple[str, frozenset[str]]]:
         journal = Path(entry.journal)
         intents = open_intents(read_journal(journal)) if journal.exists() else ()
         yield entry.origin.run, frozenset(intent.topic for intent in intents)
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:  # it was settled meanwhile
-        return b""
 
 
 def unregister(folder: Path, entry: OpenJournal) -> None:
