@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from topicops.edges.connections.client_properties import has_readable_password
 from topicops.edges.connections.lookup import Role, kafka_properties, place_of_kafka, zookeeper_address
@@ -19,29 +19,20 @@ from topicops.edges.home.file_lease import FileLease, NoLease, lease_files
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.codes import Code
 from topicops.model.errors import ClusterError, ClusterUnreachableError, UnsupportedTargetError, UsageError
-from topicops.model.ports import (
-    BROKER_PATIENCE,
-    AuditLog,
-    ClusterQuestions,
-    ConnectionSource,
-    Journal,
-    Lease,
-    LiveReader,
-    TopicAdmin,
-)
+from topicops.model.ports import BROKER_PATIENCE, ClusterQuestions, ConnectionSource, Lease, LiveReader
 from topicops.model.specs.environment import Cluster, Environment, EnvironmentSpec, ZooKeeperEndpoint
 from topicops.model.specs.topic_config import read_duration_ms
 from topicops.steps.planning.right_cluster import require_cluster_id
 
 if TYPE_CHECKING:
     from topicops.edges.connections.lookup import ZooKeeperAddress as ZooKeeperAddress
-    from topicops.edges.home.artifacts import ArtifactStore
     from topicops.edges.kafka.admin import KafkaAdmin
     from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
     from topicops.edges.kafka.questions.broker_views import BrokerViews
     from topicops.edges.kafka.reader import KafkaReader
     from topicops.edges.zookeeper.reader import ZooKeeperReader
 
+Port = TypeVar("Port")
 
 PLAN_DEADLINE_S = 2.0
 """The least time that a plan gives brokers for what only they know; it follows the time of their first answer."""
@@ -263,32 +254,15 @@ def _refuse_kraft(access: Access, error: Exception) -> None:
 
 
 class PortWrappers:
-    """Gives each port back as it is. Tests set another one, which wraps ports to stop a run at a named step."""
+    """Gives each port back as it is. Tests set another one, which wraps ports to stop a run at a named step.
 
-    def store(self, store: ArtifactStore) -> ArtifactStore:
-        return store
+    ``earlier``: those of a run that ended in the middle, while its open intents are closed.
+    """
 
-    def lease(self, lease: AbstractContextManager[Lease]) -> AbstractContextManager[Lease]:
-        return lease
+    def store(self, port: Port) -> Port:
+        return port
 
-    def reader(self, reader: LiveReader) -> LiveReader:
-        return reader
-
-    def admin(self, admin: TopicAdmin) -> TopicAdmin:
-        return admin
-
-    def journal(self, journal: Journal) -> Journal:
-        return journal
-
-    def audit(self, audit: AuditLog) -> AuditLog:
-        return audit
-
-    def earlier_journal(self, journal: Journal) -> Journal:
-        """Return the journal of a run that ended in the middle, while its open intents are closed."""
-        return journal
-
-    def earlier_audit(self, audit: AuditLog) -> AuditLog:
-        return audit
+    lease = reader = admin = journal = audit = earlier_journal = earlier_audit = store
 
 
 PORT_WRAPPERS: ContextVar[PortWrappers] = ContextVar("PORT_WRAPPERS", default=PortWrappers())  # noqa: B039 - it has no state
