@@ -178,7 +178,11 @@ def used(properties: Mapping[str, str]) -> dict[str, str]:
 
 def problems(properties: Mapping[str, str]) -> Iterator[str]:
     """Yield a sentence for each property that counts and cannot be used, without its value."""
-    yield from _address_problems(properties)
+    for name in ("bootstrap.servers", "metadata.broker.list"):
+        # Other values librdkafka or kafka-python would read as another server, or as none.
+        servers = [server.strip() for server in properties.get(name, "").split(",") if server.strip()]
+        if name in properties and not (servers and all(map(_SERVER.fullmatch, servers))):
+            yield f"{name} must be host:port, or several with commas between them"
     yield from _login_problems(properties)
     for name in sorted(properties):
         if name in INSTEAD:
@@ -209,14 +213,6 @@ def _login_problems(properties: Mapping[str, str]) -> Iterator[str]:
         yield f"{mechanism} needs both sasl.username and sasl.password"
     if len({properties[name] for name in MECHANISM if properties.get(name)}) > 1:
         yield "sasl.mechanism and sasl.mechanisms are two names for one property: write one of them"
-
-
-def _address_problems(properties: Mapping[str, str]) -> Iterator[str]:
-    """Yield problems of host and port: values that librdkafka or kafka-python would read as another server, or none."""
-    for name in ("bootstrap.servers", "metadata.broker.list"):
-        servers = [server.strip() for server in properties.get(name, "").split(",") if server.strip()]
-        if name in properties and not (servers and all(map(_SERVER.fullmatch, servers))):
-            yield f"{name} must be host:port, or several with commas between them"
 
 
 def _with(names: frozenset[str], properties: Mapping[str, str]) -> str:

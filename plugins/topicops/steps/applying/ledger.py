@@ -100,7 +100,17 @@ class Ledger:
     def _mutations(self, decided: Sequence[tuple[Change, Outcome]]) -> list[Mutation]:
         after = self._identities_after([change for change, _ in decided])
         return [
-            _mutation(change, outcome, self.sent[outcome.digest], after[outcome.topic]) for change, outcome in decided
+            Mutation(
+                change=change,
+                digest=outcome.digest,
+                requests=sent.requests,
+                answer=sent.answer.error or "accepted",
+                status=outcome.status,
+                id_before=sent.id_before,
+                id_after=after[outcome.topic],
+            )
+            for change, outcome in decided
+            for sent in (self.sent[outcome.digest],)
         ]
 
     def _identities_after(self, changes: Sequence[Change]) -> Mapping[str, str | None]:
@@ -113,18 +123,6 @@ class Ledger:
             log_error(logger, f"ids of topics={len(changes)} are not read back", error, level=logging.INFO)
             return {change.topic: NOT_READ for change in changes}
         return {topic: found.lasting_identity for topic, found in traces.items()}
-
-
-def _mutation(change: Change, outcome: Outcome, sent: SentChange, id_after: str | None) -> Mutation:
-    return Mutation(
-        change=change,
-        digest=outcome.digest,
-        requests=sent.requests,
-        answer=sent.answer.error or "accepted",
-        status=outcome.status,
-        id_before=sent.id_before,
-        id_after=id_after,
-    )
 
 
 def _log(change: Change, outcome: Outcome) -> None:

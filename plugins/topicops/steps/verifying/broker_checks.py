@@ -104,8 +104,8 @@ def leftover_logs(observation: Observation) -> Iterator[Finding]:
     """V17: logs that are still on disks; only a remark, because brokers remove them later."""
     yield from _unseen_disks(observation, Code.V17)
     for broker, logs in sorted(observation.logs.items()):
-        left = _on_disk(logs, observation.expected.topic) if isinstance(logs, BrokerLogs) else frozenset()
-        if left:
+        by_topic = (logs.held, logs.idle) if isinstance(logs, BrokerLogs) else ()
+        if left := {p for found in by_topic for p in found.get(observation.expected.topic, ())}:
             message = f"broker {broker} still has logs of {partition_names(left)}"
             yield Finding(Code.V17, Verdict.HEALTHY, message)
 
@@ -113,23 +113,13 @@ def leftover_logs(observation: Observation) -> Iterator[Finding]:
 def _unseen_disks(observation: Observation, check: Code) -> Iterator[Finding]:
     """Brokers that offer no request about their disks, of those that would have to be asked about this topic."""
     logs = {b: found.unoffered for b, found in observation.logs.items() if isinstance(found, BrokerLogs)}
-    if unoffered := [logs[b] for b in sorted(_disks_of(observation) & logs.keys()) if logs[b]]:
+    asked = observation.holders & logs.keys() if observation.live else logs
+    if unoffered := [logs[b] for b in sorted(asked) if logs[b]]:
         yield _not_checked(check, f"log directories ({', '.join(unoffered)})")
-
-
-def _disks_of(observation: Observation) -> set[int]:
-    """Return the brokers that hold the topic's replicas; all that were asked about a topic that is gone."""
-    if observation.live is None:
-        return set(observation.logs)
-    return {broker for row in observation.live.assignment.values() for broker in row}
 
 
 def _not_checked(check: Code, what: str) -> Finding:
     return Finding(check, Verdict.NOT_CHECKED, what)
-
-
-def _on_disk(logs: BrokerLogs, topic: str) -> frozenset[int]:
-    return logs.held.get(topic, frozenset()) | logs.idle.get(topic, frozenset())
 
 
 def _views(observation: Observation) -> Iterator[tuple[int, BrokerView]]:

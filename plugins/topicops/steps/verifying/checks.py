@@ -311,18 +311,13 @@ def _left(observation: Observation) -> Iterator[str]:
 
 
 def _waiting_for(observation: Observation) -> str:
-    missing = _missing_brokers(observation)
+    missing = _dead(observation, observation.holders)
     waits = f"; waits for {broker_names(missing)}" if missing else ""
     return f"{waits}{observation.failed_disks()}"
 
 
 def _waited_for(observation: Observation) -> tuple[int, ...]:
-    return _in_order(_missing_brokers(observation), observation.brokers_with_failed_disks())
-
-
-def _missing_brokers(observation: Observation) -> list[int]:
-    held = {broker for row in observation.live.assignment.values() for broker in row} if observation.live else set()
-    return sorted(held - set(observation.brokers))
+    return _in_order(_dead(observation, observation.holders), observation.brokers_with_failed_disks())
 
 
 def _lost(observation: Observation, partition: int, replicas: Iterable[int]) -> str:

@@ -84,6 +84,11 @@ class Observation:
         return self.live
 
     @property
+    def holders(self) -> set[int]:
+        """Brokers that hold a replica of the topic; empty for a topic that is gone."""
+        return {broker for row in self.live.assignment.values() for broker in row} if self.live else set()
+
+    @property
     def states(self) -> Mapping[int, PartitionState]:
         return (self.live.states or {}) if self.live else {}
 
@@ -222,7 +227,7 @@ def log_questions(observation: Observation) -> Mapping[int, LogQuestions]:
 def replica_questions(observation: Observation) -> Mapping[int, LogQuestions]:
     """Return what each live broker is asked about the replicas that it should have; by broker."""
     rows, topic = observation.present.assignment, observation.expected.topic
-    holders = {broker for row in rows.values() for broker in row} & set(observation.brokers)
+    holders = observation.holders & set(observation.brokers)
     return {b: LogQuestions(held={topic: [p for p, row in rows.items() if b in row]}) for b in sorted(holders)}
 
 

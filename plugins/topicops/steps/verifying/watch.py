@@ -181,7 +181,7 @@ class Watch:
             return
         chosen = frozenset(chosen_brokers(brokers))
         may_confirm = any(self._is_unchanged(name, observed[name]) for name in healthy)
-        holders = {broker for name in healthy for broker in _holders(observed[name], chosen)}
+        holders = {broker for name in healthy for broker in (observed[name].holders if observed[name].live else chosen)}
         views = self.metadata.views(sorted(chosen if may_confirm else holders & frozenset(brokers)), healthy)
         observed.update({name: replace(observed[name], views=views) for name in healthy})
 
@@ -191,7 +191,9 @@ class Watch:
         if not names:
             return
         logs = self.metadata.logs(merged(log_questions(observed[name]) for name in names))
-        overrides = self._broker_overrides([name for name in names if observed[name].expected.configs])
+        # The brokers' overrides are known already where the brokers are the source.
+        asked = [name for name in names if observed[name].expected.configs] if self.source == "zookeeper" else []
+        overrides = self.metadata.overrides(asked) if asked else {}
         for name in names:
             observed[name] = replace(observed[name], logs=logs, broker_overrides=overrides.get(name))
 
@@ -204,10 +206,6 @@ class Watch:
         if wrong:
             directories = self.metadata.logs(merged(replica_questions(observed[name]) for name in wrong))
             observed.update({name: replace(observed[name], directories=directories) for name in wrong})
-
-    def _broker_overrides(self, names: Sequence[str]) -> Mapping[str, Mapping[str, str] | str]:
-        """Return nothing if the source is the brokers: it holds their overrides already."""
-        return self.metadata.overrides(names) if names and self.source == "zookeeper" else {}
 
     def _read_signatures(self, names: Sequence[str]) -> Mapping[str, object]:
         """Read the source again: an ISR may shrink while the brokers answer."""
@@ -288,12 +286,6 @@ def _kind(finding: Finding) -> str:
 def _blocking(found: Iterable[Finding]) -> list[Finding]:
     """Return the findings that verify waits for: neither remarks nor pre-existing ones."""
     return [finding for finding in found if finding.verdict not in NOT_BLOCKING]
-
-
-def _holders(observation: Observation, brokers: Collection[int]) -> Iterable[int]:
-    if observation.live is None:
-        return brokers
-    return {broker for row in observation.live.assignment.values() for broker in row}
 
 
 def _signature(live: LiveTopic | None) -> object:
