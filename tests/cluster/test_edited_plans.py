@@ -61,14 +61,6 @@ class Recorder:
         return self._admin.delete(change)
 
 
-class Recording(PortWrappers):
-    def __init__(self) -> None:
-        self.sent: list[Change] = []
-
-    def admin(self, admin: TopicAdmin) -> TopicAdmin:
-        return Recorder(admin, self.sent)  # type: ignore[return-value]
-
-
 @dataclass(frozen=True)
 class Story:
     """Topics of a prefix of their own: one to make, to grow, to tune and to delete, and two that nobody may touch."""
@@ -188,14 +180,14 @@ def _apply_edited(story: Story, random: Random, home: Path) -> None:
     document = json.loads(text)
     is_approved = random.random() < 0.5
 
-    recording = Recording()
-    token = PORT_WRAPPERS.set(recording)
+    sent: list[Change] = []
+    token = PORT_WRAPPERS.set(PortWrappers(admin=lambda admin: Recorder(admin, sent)))  # type: ignore[return-value]
     try:
         ended = space.apply(*(["--approve", document["fingerprint"]] if is_approved else []))
     finally:
         PORT_WRAPPERS.reset(token)
 
-    tried = Tried(ended.status, ended.err, tuple(recording.sent))
+    tried = Tried(ended.status, ended.err, tuple(sent))
     approved = [entry["digest"] for entry in document["changes"]] if is_approved else []
     assert list(problems_of(tried, plans.get, text, approved)) == [], f"{case}\n{ended.err}"
     after = story.live()

@@ -104,18 +104,17 @@ def test_a_delete_waits_for_the_broker_that_died_under_it_and_is_healthy_once_th
 def killed_before_a_delete(cluster: LocalCluster, broker: int) -> Iterator[None]:
     """The broker dies after apply has asked it, and right before the request leaves."""
 
-    class Wrappers(PortWrappers):
-        def admin(self, admin: TopicAdmin) -> TopicAdmin:
-            send = admin.delete
+    def wrapped(admin: TopicAdmin) -> TopicAdmin:
+        send = admin.delete
 
-            def delete(change: DeleteTopic) -> Answer:
-                cluster.kill(broker)
-                return send(change)
+        def delete(change: DeleteTopic) -> Answer:
+            cluster.kill(broker)
+            return send(change)
 
-            admin.delete = delete  # type: ignore[method-assign]
-            return admin
+        admin.delete = delete  # type: ignore[method-assign]
+        return admin
 
-    token = PORT_WRAPPERS.set(Wrappers())
+    token = PORT_WRAPPERS.set(PortWrappers(admin=wrapped))
     try:
         yield
     finally:

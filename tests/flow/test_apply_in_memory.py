@@ -25,7 +25,7 @@ from topicops.flow.runs.run import EnvironmentRun, audit_folder, notes_of
 from topicops.model.errors import ArtifactError, ExitStatus, ShrunkenWorldError, UsageError, WrongTargetError
 from topicops.model.plans.changes import ACTIONS, Action, CreateTopic, GateWord
 from topicops.model.plans.plan_file import plan_to_json
-from topicops.model.ports import AuditLog, Lease
+from topicops.model.ports import Lease
 from topicops.model.runs.results import IN_PLACE, Outcome, OutcomeStatus
 from topicops.model.specs.environment import Risk
 from topicops.steps.planning.gate import gate
@@ -203,18 +203,11 @@ def test_an_audit_log_that_cannot_be_continued_keeps_everything_unsent(simulated
     assert simulated.cluster.requests == []
 
 
-class _FullAudit(PortWrappers):
-    """The disk of the audit log is full once a request was sent."""
-
-    def audit(self, audit: AuditLog) -> AuditLog:
-        return FakeAuditLog(disk_full=True)
-
-
 def test_an_audit_line_that_is_missing_after_the_last_change_is_in_the_report_and_comes_with_the_next_run(
     simulated: Simulated,
 ) -> None:
     simulated.workspace.topic("orders")
-    token = PORT_WRAPPERS.set(_FullAudit())
+    token = PORT_WRAPPERS.set(PortWrappers(audit=lambda _: FakeAuditLog(disk_full=True)))
     try:
         ended = simulated.workspace.run("apply", "--environment", "local", "--yes")
     finally:

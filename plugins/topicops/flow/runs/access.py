@@ -19,13 +19,23 @@ from topicops.edges.home.file_lease import FileLease, NoLease, lease_files
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.codes import Code
 from topicops.model.errors import ClusterError, ClusterUnreachableError, UnsupportedTargetError, UsageError
-from topicops.model.ports import BROKER_PATIENCE, ClusterQuestions, ConnectionSource, Lease, LiveReader
+from topicops.model.ports import (
+    BROKER_PATIENCE,
+    AuditLog,
+    ClusterQuestions,
+    ConnectionSource,
+    Journal,
+    Lease,
+    LiveReader,
+    TopicAdmin,
+)
 from topicops.model.specs.environment import Cluster, Environment, EnvironmentSpec, ZooKeeperEndpoint
 from topicops.model.specs.topic_config import read_duration_ms
 from topicops.steps.planning.right_cluster import require_cluster_id
 
 if TYPE_CHECKING:
     from topicops.edges.connections.lookup import ZooKeeperAddress as ZooKeeperAddress
+    from topicops.edges.home.artifacts import ArtifactStore
     from topicops.edges.kafka.admin import KafkaAdmin
     from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
     from topicops.edges.kafka.questions.broker_views import BrokerViews
@@ -253,16 +263,25 @@ def _refuse_kraft(access: Access, error: Exception) -> None:
         ) from error
 
 
+def _as_it_is(port: Port) -> Port:
+    return port
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PortWrappers:
     """Gives each port back as it is. Tests set another one, which wraps ports to stop a run at a named step.
 
     ``earlier``: those of a run that ended in the middle, while its open intents are closed.
     """
 
-    def store(self, port: Port) -> Port:
-        return port
+    store: Callable[[ArtifactStore], ArtifactStore] = _as_it_is
+    lease: Callable[[AbstractContextManager[Lease]], AbstractContextManager[Lease]] = _as_it_is
+    reader: Callable[[LiveReader], LiveReader] = _as_it_is
+    admin: Callable[[TopicAdmin], TopicAdmin] = _as_it_is
+    journal: Callable[[Journal], Journal] = _as_it_is
+    audit: Callable[[AuditLog], AuditLog] = _as_it_is
+    earlier_journal: Callable[[Journal], Journal] = _as_it_is
+    earlier_audit: Callable[[AuditLog], AuditLog] = _as_it_is
 
-    lease = reader = admin = journal = audit = earlier_journal = earlier_audit = store
 
-
-PORT_WRAPPERS: ContextVar[PortWrappers] = ContextVar("PORT_WRAPPERS", default=PortWrappers())  # noqa: B039 - it has no state
+PORT_WRAPPERS: ContextVar[PortWrappers] = ContextVar("PORT_WRAPPERS", default=PortWrappers())  # noqa: B039 - it is frozen
