@@ -10,23 +10,28 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 
 @contextmanager
-def locked(path: Path, *, flags: int = os.O_RDWR | os.O_CREAT) -> Iterator[int]:
+def locked(
+    path: Path, *, flags: int = os.O_RDWR | os.O_CREAT, on_wait: Callable[[], object] = lambda: None
+) -> Iterator[int]:
     """Hold the lock of a file inside the block; gives its descriptor.
 
     Args:
         flags: How to open the file, as for ``os.open``; with ``O_RDWR``.
+        on_wait: Called once if another process or thread holds the lock.
 
     Raises ``OSError``: the file cannot be opened; a link is not followed.
     """
     handle = os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
     try:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+        if not try_lock(handle):
+            on_wait()
+            fcntl.flock(handle, fcntl.LOCK_EX)
         yield handle
     finally:
         os.close(handle)
