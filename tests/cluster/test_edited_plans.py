@@ -181,7 +181,7 @@ def _apply_edited(story: Story, random: Random, home: Path) -> None:
     is_approved = random.random() < 0.5
 
     sent: list[Change] = []
-    token = PORT_WRAPPERS.set(PortWrappers(admin=lambda admin: Recorder(admin, sent)))  # type: ignore[return-value]
+    token = PORT_WRAPPERS.set(PortWrappers(admin=lambda admin: Recorder(admin, sent)))  # type: ignore[arg-type]
     try:
         ended = space.apply(*(["--approve", document["fingerprint"]] if is_approved else []))
     finally:
