@@ -132,3 +132,42 @@ def test_an_environment_with_a_prefix_imports_its_own_topics_without_it(tmp_path
     planned = plan_of(desired, live, environment)
     assert (planned.changes, planned.unmanaged, sorted(desired.topics)) == ((), (), ["dev.fees", "dev.orders"])
     assert plan_of(desired, snapshot(live_topic("dev.x"), live_topic("x")), environment).unmanaged == ("dev.x",)
+
+
+def company(environment: str) -> ClusterSnapshot:
+    """As one company has its topics: 328 in both, of which 156 differ, 66 only in dev, 30 only in prod; 106 shapes."""
+    shared, own = range(328), range(328, 394) if environment == "dev" else range(394, 424)
+    topics = []
+    for number in (*shared, *own):
+        overrides = {
+            "retention.ms": str((number % 53 + 1) * 3_600_000),
+            "cleanup.policy": ("compact", "delete")[number % 2],
+        }
+        partitions = number % 4 + 1
+        if environment == "prod" and number < 156:
+            overrides |= {"retention.ms": "2592000000"} if number < 116 else {"max.message.bytes": "2097152"}
+            partitions += 6 if number < 29 else 0
+        topics.append(live_topic(f"d{number % 23}.t{number}", partitions, overrides=overrides))
+    return snapshot(*topics)
+
+
+def test_a_company_is_imported_by_two_commands_and_both_plans_are_empty(tmp_path: Path) -> None:
+    environments = {
+        f"environments/{name}.yaml": LOCAL.replace("name: local", f"name: {name}") for name in ("dev", "prod")
+    }
+    write(tmp_path, environments)
+    dev, prod = company("dev"), company("prod")
+
+    first, second = imported(tmp_path, dev, "dev"), imported(tmp_path, prod, "prod")
+
+    assert (len(first.imported), len(second.extended), second.missing) == (394, 328, ())
+    assert (changes(tmp_path, dev, "dev"), changes(tmp_path, prod, "prod")) == ([], [])
+    topics = [path for path in tmp_path.glob("d*/*.yaml") if (text := regular_text(path)) and "overrides:" in text]
+    assert len(topics) == 156
+    for name, text in environments.items():
+        assert regular_text(tmp_path / name) == text
+    changed = tmp_path / "d0/d0.t0.yaml"
+    changed.write_text(
+        (regular_text(changed) or "").replace("retention.ms: 30d", "retention.ms: 60d"), encoding="utf-8"
+    )
+    assert (changes(tmp_path, dev, "dev"), changes(tmp_path, prod, "prod")) == ([], ["configure d0.t0"])
