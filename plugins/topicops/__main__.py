@@ -26,6 +26,8 @@ def main() -> None:
         print_loss()
         sys.exit(status)
     except KeyboardInterrupt:
+        if output := sys.modules.get("topicops.cli.output"):
+            output.end_progress()
         sys.stderr.write("topicops: interrupted\n")
         sys.exit(INTERRUPTED)
 

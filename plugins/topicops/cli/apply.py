@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Self, TypeVar
 
 import typer
 
-from topicops.cli.output import print_error, print_result, progress, shown_path
+from topicops.cli.output import end_progress, print_error, print_result, shown_path
 from topicops.cli.shared_options import EnvironmentOption, Format, FormatOption, TopicsOption, new_run, one_environment
 from topicops.model.errors import ExitStatus, UsageError, log_error, sentence, status_after_signal
 from topicops.model.plans.changes import GateWord
@@ -124,7 +124,7 @@ def show_report(run: Run, report: RunReport, output: Format, *, own_plan: bool) 
         if own_plan and report.plan is not None and report.plan.held_for(command=True):
             # The next plan has another fingerprint, and this one is kept.
             file = shown_path(run.store.path("plan.json"))
-            progress(f"To approve what is held: topicops apply {file} --approve {report.plan.key}")
+            print_error(f"To approve what is held: topicops apply {file} --approve {report.plan.key}")
     except Exception as error:  # noqa: BLE001 - whatever it is, requests may have been sent
         log_error(logger, "the report is not shown", error, level=logging.INFO)
         print_error(f"topicops: {sentence(error)}; the run's report is in {shown_path(run.store.folder)}")
@@ -143,6 +143,7 @@ def question(ready: int, held: int, key: str) -> str:
 
 def asked(text: str) -> str:
     """Return what the person types; empty at the end of input."""
+    end_progress()
     print(text, end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip()
 
@@ -205,7 +206,7 @@ class StopSignals:
             return work()
         except KeyboardInterrupt:
             self._is_said = True
-            progress("stopped at once; the next apply looks first at what became of the request in flight")
+            print_error("stopped at once; the next apply looks first at what became of the request in flight")
             raise typer.Exit(self.exit_status) from None
 
     def is_asked(self) -> bool:
@@ -229,5 +230,5 @@ class StopSignals:
         """Say, once, that a signal came."""
         if self._received is None or self._is_said:
             return
-        progress("stopping after the request in flight; once more stops at once")
+        print_error("stopping after the request in flight; once more stops at once")
         self._is_said = True

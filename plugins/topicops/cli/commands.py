@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from topicops.cli.output import print_error, print_result, progress
+from topicops.cli.output import print_error, print_result
 from topicops.cli.shared_options import (
     DetailedExitcodeOption,
     EngineOption,
@@ -132,7 +132,7 @@ def plan_command(
     print_result(shown, output, file=run.store.path("plan.json"))
     if out is not None:
         save_plan(plan, out)
-        progress(next_line(plan, out))
+        print_error(next_line(plan, out))
     if detailed_exitcode and not plan.is_empty:
         raise typer.Exit(ExitStatus.CHANGES_PENDING)
 

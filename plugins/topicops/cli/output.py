@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import logging
 import os
 import secrets
+import shutil
 import sys
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
@@ -11,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from topicops.cli.standard_streams import taken_loss
-from topicops.cli.terminal import for_terminal
+from topicops.cli.terminal import for_terminal, is_terminal
 from topicops.model.printable import printable, printable_lines
 
 T = TypeVar("T")
@@ -23,6 +26,7 @@ def print_result(text: str, output: str = "", *, file: Path | None = None) -> No
     Args:
         file: Where the run keeps this result too; named on stderr when stdout cannot take it.
     """
+    end_progress()
     print(for_terminal(text, sys.stdout) if output == "text" else text, flush=True)
     if file is not None:
         print_loss(f"; it is in {shown_path(file)}")
@@ -42,7 +46,8 @@ def print_loss(place: str = "") -> None:
 
 
 def print_error(text: str) -> None:
-    """Print an error or a warning."""
+    """Print an error, a warning, or another line that stays."""
+    end_progress()
     print(printable_lines(text), file=sys.stderr, flush=True)
 
 
@@ -52,9 +57,31 @@ def print_warnings(sentences: Iterable[str]) -> None:
         print_error(f"warning: {sentence}")
 
 
+_CLEAR = "\r\x1b[2K"
+_is_open = False
+"""Whether a line of progress stands on the terminal, without an end."""
+
+
 def progress(line: str) -> None:
-    """Print one line of progress."""
-    print(printable(line), file=sys.stderr, flush=True)
+    """Print one line of progress; on a terminal it takes the place of the one before, but for ``topicops -v``."""
+    global _is_open
+    if not is_terminal(sys.stderr) or logging.getLogger().isEnabledFor(logging.INFO):
+        print(printable(line), file=sys.stderr, flush=True)
+        return
+    if not _is_open:
+        atexit.register(end_progress)
+    _is_open = True
+    shown = printable(line)[: shutil.get_terminal_size().columns - 1]
+    print(f"{_CLEAR}{shown}", end="", file=sys.stderr, flush=True)
+
+
+def end_progress() -> None:
+    """Take the line of progress from the terminal, before something is printed that stays."""
+    global _is_open
+    if _is_open:
+        print(_CLEAR, end="", file=sys.stderr, flush=True)
+        atexit.unregister(end_progress)
+    _is_open = False
 
 
 def shown_path(path: Path) -> str:

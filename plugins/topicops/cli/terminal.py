@@ -42,6 +42,11 @@ def wants_colour(stream: TextIO) -> bool:
         return False
     if os.environ.get("FORCE_COLOR"):
         return True
+    return is_terminal(stream)
+
+
+def is_terminal(stream: TextIO) -> bool:
+    """Return whether it is a terminal that knows colours and can take a line back."""
     return stream.isatty() and os.environ.get("TERM") != "dumb"
 
 
