@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
@@ -12,11 +12,12 @@ from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTop
 from topicops.model.codes import Code
 from topicops.model.errors import DiffError
 from topicops.model.json_types import canonical_json
-from topicops.model.plans.changes import ACTIONS, Action, DeleteTopic, Target
+from topicops.model.plans.changes import ACTIONS, Action, Change, DeleteTopic, Target
 from topicops.model.plans.delta import Delta, TopicClass
 from topicops.model.plans.plan import Blocked, ChangeSet, ClusterState, Drift, Paused, PlanSource, TopicActivity
 from topicops.model.printable import plural
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
+from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.environment import Environment
 from topicops.steps.planning.blocking import (
     ALTER_RULES,
@@ -93,8 +94,27 @@ def plan(
         paused=tuple(_paused(desired, delta, now=now)),
         activity={topic: _in_order(activity[topic]) for topic in deleted if topic in activity},
         load=load_table(live, changes, before=load),
-        warnings=tuple(warnings),
+        warnings=(*warnings, *_warned_of(desired, changes)),
     )
+
+
+def _warned_of(desired: Desired, changes: Iterable[Change]) -> Iterator[str]:
+    """Yield what `validate` warns of in the files of topics that change, one line for each code."""
+    topics = {_below_topics(change.location.file): change.topic for change in changes}
+    found: dict[Code, dict[str, Diagnostic]] = {}
+    for warning in desired.warnings:
+        if (topic := topics.get(_below_topics(warning.file))) is not None:
+            found.setdefault(warning.code, {}).setdefault(topic, warning)
+    for code, warned in sorted(found.items()):
+        first, *others = sorted(warned)
+        more = f" (and {plural(len(others), 'other topic')})" if others else ""
+        help_text = f"; {warned[first].help}" if warned[first].help else ""
+        yield f"{code} of {first}{more}: {warned[first].summary}{help_text}"
+
+
+def _below_topics(file: str) -> str:
+    """Return ``shop/orders.yaml``: a plan names the folder of topics in another way than a diagnostic."""
+    return "/".join(file.split("/")[-2:])
 
 
 def _unmanaged(delta: Delta, environment: Environment) -> Iterator[str]:
