@@ -243,8 +243,7 @@ def test_rules_about_zookeeper_are_no_fault_of_a_cluster_that_has_none() -> None
 
     report = examine(replace(facts, environment=kraft))
 
-    assert report.rules_not_applied == ()
-    assert f"none, so {len(RULES) - report.rules_applied} rules about it" in report.facts["zookeeper"]
+    assert f"none, so {len(report.rules_not_applied)} rules about it" in report.facts["zookeeper"]
     assert "not applied" not in doctor_text(report)
     assert examine(facts).rules_not_applied
 

@@ -46,13 +46,15 @@ def doctor_text(report: DoctorReport) -> str:
 
 
 def _lines(report: DoctorReport) -> Iterator[str]:
+    from topicops.features.ask.doctor.findings import NO_ZOOKEEPER_HERE
+
     width = max(map(len, report.facts), default=0)
     for about, sentence in report.facts.items():
         yield f"{about:<{width}}  {sentence}"
     for finding in report.findings:
         code = f" {finding.code}" if finding.code else ""
         yield f"{finding.severity}{code} [{finding.id}]: {finding.message}; fix: {finding.fix}"
-    if report.rules_not_applied:
+    if report.rules_not_applied and not report.facts.get("zookeeper", "").startswith(NO_ZOOKEEPER_HERE):
         yield f"not applied, because something they need is missing: {', '.join(report.rules_not_applied)}"
     counts = Counter(finding.severity for finding in report.findings)  # the gravest come first
     words = [plural(count, severity) for severity, count in counts.items()]

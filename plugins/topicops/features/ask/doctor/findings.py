@@ -44,6 +44,10 @@ class Finding:
     """Id of the rule."""
 
 
+NO_ZOOKEEPER_HERE = "none, so"
+"""How the fact about ZooKeeper begins where the cluster has none."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoctorReport:
     """What ``doctor`` prints."""

@@ -10,7 +10,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from topicops.features.ask.doctor.findings import NOTICE, DoctorReport, Finding, NotReadError, Rule, Severity, rules_of
+from topicops.features.ask.doctor.findings import (
+    NO_ZOOKEEPER_HERE,
+    NOTICE,
+    DoctorReport,
+    Finding,
+    NotReadError,
+    Rule,
+    Severity,
+    rules_of,
+)
 from topicops.features.ask.doctor.rules import migration
 from topicops.features.ask.doctor.rules.cluster import ConnectionRules, SettingsRules
 from topicops.features.ask.doctor.rules.metadata import TopicRules
@@ -63,8 +72,7 @@ def _applied(rules: Sequence[Rule], facts: DoctorFacts) -> DoctorReport:
             not_applied.append(rule.id)
     applied, said = len(rules) - len(not_applied), dict(sentences(facts))
     if not_applied and not facts.unread and facts.environment.spec.cluster.source == "kafka":
-        said["zookeeper"] = f"none, so {plural(len(not_applied), 'rule')} about it do not count here"
-        not_applied.clear()
+        said["zookeeper"] = f"{NO_ZOOKEEPER_HERE} {plural(len(not_applied), 'rule')} about it do not count here"
     return DoctorReport(
         environment=facts.environment.name,
         facts=said,
