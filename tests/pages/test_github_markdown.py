@@ -126,7 +126,7 @@ def spelled(text: str) -> str:
 
     Without quotes and dashes too: a command has them only around words that a shell would read otherwise.
     """
-    return re.sub(r"[0-9a-f]{12,}", "digest", re.sub(r"[\s'-]", "", text))
+    return re.sub(r"[0-9a-f]{12,}|(?<=approve)[0-9a-f]{8}", "digest", re.sub(r"[\s'-]", "", text))
 
 
 @pytest.mark.parametrize("action", ACTIONS)

@@ -360,7 +360,7 @@ def test_one_environment_is_no_fleet(folder: FleetFolder, capsys: pytest.Capture
 
     for named in (["all"], ["all", "all"]):
         status = cli.run(["plan", *(word for name in named for word in ("-e", name)), "--engine", "python"])
-        assert (status, capsys.readouterr().out.splitlines()[0][:24]) == (0, "Plan for environment all")
+        assert (status, capsys.readouterr().out.splitlines()[1][:24]) == (0, "Plan for environment all")
 
 
 def test_a_plan_to_verify_belongs_to_one_environment(folder: FleetFolder, capsys: pytest.CaptureFixture[str]) -> None:

@@ -160,7 +160,7 @@ def test_topics_of_one_environment_stay_out_of_the_others(adopter: Workspace, ch
     assert json.loads(adopter.run("plan", "-e", "other", "--engine", "python", "--format", "json").out)["changes"] == []
 
 
-def test_a_name_that_another_environment_describes_is_left_out(adopter: Workspace, chroot: Chroot) -> None:
+def test_a_topic_that_another_environment_has_gets_this_one_beside_it(adopter: Workspace, chroot: Chroot) -> None:
     adopter.write_environment()
     local = (adopter.folder / "topics/environments/local.yaml").read_text()
     (adopter.folder / "topics/environments/prod.yaml").write_text(local.replace("name: local", "name: prod"))
@@ -170,11 +170,10 @@ def test_a_name_that_another_environment_describes_is_left_out(adopter: Workspac
     path.write_text(path.read_text().replace("owner: team-tests", "owner: team-tests\n  environments: [prod]"))
     before = path.read_text()
 
-    (left,) = imported(adopter)["left_out"]
+    told = imported(adopter)
 
-    assert (left["topic"], left["code"]) == ("shop.orders", "TOP301")
-    assert "tests/shop.orders.yaml" in left["reason"]
-    assert path.read_text() == before
+    assert (told["extended"], told["left_out"]) == (["tests/shop.orders.yaml"], [])
+    assert path.read_text() == before.replace("[prod]", "[prod, local]")
 
 
 def test_defaults_and_profiles_that_are_there_make_specs_shorter_and_stay_as_they_are(
