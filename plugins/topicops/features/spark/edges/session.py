@@ -64,7 +64,7 @@ _PROXIES = ("grpc_proxy", "https_proxy", "http_proxy")
 _DESCRIPTION = "spark.job.description"
 _PAGE_PORT = 8080
 _PAGE_S = 2.0
-_RELEASE_ON_PAGE = re.compile(rb'class="version"[^>]*>\s*([0-9][0-9.]*)')
+_RELEASE_ON_PAGE = re.compile(rb'class="version"[^>]{0,200}>\s{0,200}([0-9][0-9.]*)')
 _MASTER_ON_PAGE = re.compile(rb"spark://[^\s<:]+:([0-9]+)")
 
 
