@@ -84,6 +84,18 @@ def test_in_an_empty_folder_a_command_leads_to_init(
     assert "`topicops init`" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("line", ["audit runs", "audit topic a", "audit run 1", "audit verify"])
+def test_an_audit_of_nothing_leads_to_init_where_there_are_no_topics(
+    line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert cli.run(line.split()) == 0
+    assert "`topicops init`" in capsys.readouterr().err
+    (tmp_path / "topics/environments").mkdir(parents=True)
+    assert cli.run(line.split()) == 0
+    assert "`topicops init`" not in capsys.readouterr().err
+
+
 def test_a_command_is_found_behind_the_options_of_all(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["--verbose", "explain", "TOP501"]) == 0
     assert "TOP501" in capsys.readouterr().out

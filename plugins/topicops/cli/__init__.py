@@ -201,11 +201,11 @@ def _failed(
     diagnostics: Sequence[Diagnostic] = (),
 ) -> ExitStatus:
     """Print why the command ended: for people on stderr, and with ``--format json`` also as JSON on stdout."""
-    from topicops.cli.shared_options import default_topics
+    from topicops.cli.shared_options import say_where_to_start
 
     print_error(text)
-    if not ("`topicops init`" in text or _named(words) in NEEDS_NO_TOPICS or default_topics().is_dir()):
-        print_error("There are no topics here yet: start with `topicops init`")
+    if not ("`topicops init`" in text or _named(words) in NEEDS_NO_TOPICS):
+        say_where_to_start()
     if "--format=json" in words or ("--format", "json") in pairwise(words):
         from topicops.steps.reporting.diagnostics_text import error_json
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from topicops.cli.output import new_run_id, progress, shown_path
+from topicops.cli.output import new_run_id, print_error, progress, shown_path
 from topicops.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -28,6 +28,12 @@ def default_topics() -> Path:
 
     found = topics_of(Path.cwd())
     return Path(os.path.relpath(found)) if found else Path("topics")
+
+
+def say_where_to_start() -> None:
+    """Name the first command, unless there is a folder of topics."""
+    if not default_topics().is_dir():
+        print_error("There are no topics here yet: start with `topicops init`")
 
 
 def nearest_topics(context: typer.Context, option: typer.CallbackParam, topics: Path) -> Path:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from topicops.cli.output import print_error, print_result, print_value
-from topicops.cli.shared_options import TextOrJsonOption
+from topicops.cli.shared_options import TextOrJsonOption, say_where_to_start
 from topicops.model.errors import ExitStatus, UsageError
 
 if TYPE_CHECKING:
@@ -93,6 +93,8 @@ def verify_command(
     files = audit_files(environment)
     checked = CheckedLogs.of(files, _noted_head(head, files))
     print_value(checked, output, CheckedLogs.text)
+    if not files:
+        say_where_to_start()
     if not checked.whole:
         raise typer.Exit(ExitStatus.ERROR)
 
@@ -108,6 +110,8 @@ def _print(files: Sequence[AuditFile], found: AuditedRuns | AuditedLines, output
         print_result(text)
     else:
         print_error(nothing)
+    if not files:
+        say_where_to_start()
     if not are_whole(files):
         print_error("the audit log is not whole: see `topicops audit verify`")
 
