@@ -145,6 +145,7 @@ PRINTED: Sequence[tuple[str, Before, str]] = [
     ("rack-losses", nothing, "rehearse --environment local --without-each-rack"),
     ("import", nothing, "import --environment local --owner team-tests"),
     ("import", of_another_tool, "import --environment local --owner team-tests --from topicctl other"),
+    ("adopt", nothing, "adopt * --environment local"),
     ("undo", applied, "undo 1"),
     ("undo", nothing, "undo 1"),
     ("history", reported, "drift --environment local --since 1d"),

@@ -11,6 +11,7 @@ import topicops.features.ask.history.answers
 import topicops.features.ask.history.lines
 import topicops.features.ask.topics.listing
 import topicops.features.ask.why.values
+import topicops.features.files.authoring.adopting
 import topicops.features.files.authoring.drafts
 import topicops.features.files.explain.explanation
 import topicops.features.fleet.values
@@ -51,6 +52,7 @@ OUTPUTS: Mapping[str, JsonOutput] = {
     "rehearsal": JsonOutput(topicops.features.rehearse.played.Rehearsal, ("rehearse",)),
     "rack-losses": JsonOutput(topicops.features.rehearse.losses.RackLosses, ("rehearse",)),
     "import": JsonOutput(topicops.features.files.authoring.drafts.ImportResult, ("import",)),
+    "adopt": JsonOutput(topicops.features.files.authoring.adopting.Adopted, ("adopt",)),
     "undo": JsonOutput(topicops.features.undo.values.Undo, ("undo",)),
     "history": JsonOutput(topicops.features.ask.history.answers.History, ("drift", "audit past", "audit quality")),
     "audit-runs": JsonOutput(topicops.features.ask.audit.audited.AuditedRuns, ("audit runs",)),

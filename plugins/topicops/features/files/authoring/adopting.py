@@ -26,6 +26,7 @@ from topicops.features.shared.yaml_blocks import field_of, plain_value
 from topicops.features.shared.yaml_edits import GONE
 from topicops.flow.runs.access import read_live_topics
 from topicops.flow.runs.run import EnvironmentRun, now
+from topicops.model.json_types import FormatVersion
 from topicops.model.plans.delta import desired_row, live_row
 from topicops.model.printable import plural, printable
 from topicops.model.release import Release
@@ -43,13 +44,32 @@ _WAYS_OUT = {
 """Sentences on topics that have no value to take over; ``{}`` stands for the name."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotAdopted:
+    """A difference that stays, or a topic that has no value to take over."""
+
+    topic: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adopted:
+    """What came of the topics that were named."""
+
+    format_version: FormatVersion = "1.0"
+    topics: tuple[str, ...]
+    edits: tuple[FileEdit, ...]
+    """Files that were written."""
+    left: tuple[NotAdopted, ...]
+
+
 def block_of(environment: str, apart: object) -> tuple[str, ...]:
     """Return the block of a topic's file for a value; ``apart``: this environment alone is to have it."""
     return ("spec", "overrides", environment) if apart else ("spec",)
 
 
-def adopt(run: EnvironmentRun, globs: Sequence[str]) -> Iterator[str]:
-    """Write what is live into the files of the topics that these names and globs name; yields what to print.
+def adopt(run: EnvironmentRun, globs: Sequence[str]) -> Adopted:
+    """Write what is live into the files of the topics that these names and globs name.
 
     Raises ``UsageError`` where one of them fits no topic, and ``SpecError`` where the files of theirs are not valid.
     """
@@ -61,13 +81,13 @@ def adopt(run: EnvironmentRun, globs: Sequence[str]) -> Iterator[str]:
     live = read_live_topics(run.access(environment))
     names = named_topics(globs, {*desired.topics, *live.topics}, otherwise="no file describes it, and it is not live")
     found = [entry for entry in drift(desired, live, environment).drift if files.needs(entry.topic)]
-    left = [f"{e.topic}: {_WAYS_OUT[e.kind].format(shlex.quote(e.topic))}" for e in found if e.field is None]
+    left = [(e.topic, _WAYS_OUT[e.kind].format(shlex.quote(e.topic))) for e in found if e.field is None]
     edits = list[FileEdit]()
     for topic, entries in groupby((entry for entry in found if entry.field), key=lambda entry: entry.topic):
         document = files.by_place[desired.topics[topic].location.file]
         edit, sentences = files.edited(topic, document, list(entries), environment.spec.cluster.release)
         edits += [edit] if edit.edits else []
-        left += sentences
+        left += [(topic, sentence) for sentence in sentences]
 
     def objection(edit: FileEdit, after: Desired) -> str:
         delta = diff([desired_row(after.topics[edit.topic])], [live_row(live.topics[edit.topic])])
@@ -78,19 +98,24 @@ def adopt(run: EnvironmentRun, globs: Sequence[str]) -> Iterator[str]:
     edits, refused = files.sound(edits, objection)
     for edit in edits:
         replace_text(Path(edit.file), edit.after, before=edit.before)
-    left += [f"{topic}: {why}" for topic, why in refused]
-    written = [f"{edit.file}: {text}" for edit in edits for text in edit.edits]
-    return map(printable, _lines(written, left, [edit.file for edit in edits], len(names)))
+    notes = tuple(NotAdopted(topic=topic, reason=reason) for topic, reason in [*left, *refused])
+    return Adopted(topics=tuple(names), edits=tuple(edits), left=notes)
 
 
-def _lines(written: Sequence[str], left: Sequence[str], files: Sequence[str], topics: int) -> Iterator[str]:
+def adopted_text(adopted: Adopted) -> str:
+    return "\n".join(map(printable, _lines(adopted)))
+
+
+def _lines(adopted: Adopted) -> Iterator[str]:
+    written = [f"{edit.file}: {text}" for edit in adopted.edits for text in edit.edits]
+    left = [f"{note.topic}: {note.reason}" for note in adopted.left]
     for title, lines in (("Written to the files:", written), ("Not taken over:", left)):
         yield from [title, *(f"  {line}" for line in lines)] if lines else []
-    if files:
+    if adopted.edits:
         yield "Next: read the edits, commit them and have them merged; to leave it, restore the files with git."
-        yield f"  git diff -- {' '.join(map(shlex.quote, files))}"
+        yield f"  git diff -- {' '.join(shlex.quote(edit.file) for edit in adopted.edits)}"
     elif not left:
-        yield f"Nothing to adopt: {plural(topics, 'topic')} without a difference."
+        yield f"Nothing to adopt: {plural(len(adopted.topics), 'topic')} without a difference."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,7 +140,7 @@ class _Files(SpecFiles):
             after = None if new is None else self.with_text(document.file, new)
             if new is None or after is None:
                 problem = problem or f"{document.file} is written so that no line can be changed: write it there"
-                left.append(f"{topic}: {change}: {problem}")
+                left.append(f"{change}: {problem}")
             else:
                 document, text = after, new
                 edits.append(change)

@@ -265,13 +265,14 @@ def adopt_command(
     ] = None,
     environment: EnvironmentOption = None,
     topics: TopicsOption = Path("topics"),
+    output: TextOrJsonOption = "text",
 ) -> None:
     """Write live values into the files that ask for others, so that the next plan changes nothing."""
-    from topicops.features.files.authoring.adopting import adopt
+    from topicops.features.files.authoring.adopting import adopt, adopted_text
 
     if not topic:
         raise UsageError("name the topics: topicops adopt payments.orders, or topicops adopt '*' for all that drifted")
-    print_result("\n".join(adopt(unrecorded_run(environment, topics), topic)))
+    print_value(adopt(unrecorded_run(environment, topics), topic), output, adopted_text)
 
 
 def import_command(
