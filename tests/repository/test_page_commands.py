@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import dropwhile
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,20 @@ import pytest
 import typer
 from benchmarks.__main__ import BENCHMARKS
 
-from fixtures.page_commands import BY_CI, NOT_TYPED, PAGES, ROOT, command_spans, name_of, typed_lines, without_comment
+from fixtures.page_commands import (
+    BY_CI,
+    NOT_TYPED,
+    PAGES,
+    ROOT,
+    advised_spans,
+    command_spans,
+    name_of,
+    typed_lines,
+    without_comment,
+)
 from fixtures.page_stories import STORIES
 from topicops.cli import app
 
-PACKAGE = ROOT / "plugins/topicops"
 PROGRAM = typer.main.get_command(app)
 OTHER_PROGRAMS = {
     *("cd", "docker", "export", "find", "git", "helm", "jq", "kafka-reassign-partitions.sh", "make", "mkdir", "pip"),
@@ -90,17 +98,10 @@ def test_what_is_wrong_with_a_line_is_found(line: str, name_suffices: bool, prob
 
 def test_topicops_takes_each_command_that_a_text_of_the_program_advises() -> None:
     """What fills a gap of the text is an argument."""
-    advised = {span for file in PACKAGE.rglob("*.py") for span in spans_of(ast.parse(file.read_text(encoding="utf-8")))}
+    advised = advised_spans()
     assert {"topicops init", "topicops retire TOPIC --reason TEXT", "topicops plan --out X"} <= advised
     problems = {span: problem_of(span, name_suffices=True) for span in advised}
     assert {span: problem for span, problem in problems.items() if problem} == {}
-
-
-def spans_of(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
-        parts = node.values if isinstance(node, ast.JoinedStr) else [node]
-        texts = [part.value if isinstance(part, ast.Constant) else "X" for part in parts]
-        yield from re.findall(r"(?<!`)`(topicops [^`]+)`", "".join(text for text in texts if isinstance(text, str)))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
