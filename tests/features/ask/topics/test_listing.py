@@ -145,6 +145,18 @@ def test_topics_are_narrowed_to_those_with_overrides_and_without_a_file() -> Non
     assert [topic.name for topic in listing.topics] == ["theirs"]
 
 
+@pytest.mark.parametrize(
+    ("wanted", "listed"),
+    [([], ["acme.a", "acme.b"]), (["unmanaged"], ["acme.b"]), (["unavailable"], ["acme.a", "acme.b", "other"])],
+)
+def test_topics_without_the_environments_prefix_are_listed_where_their_partitions_are_asked_for(
+    wanted: list[str], listed: list[str]
+) -> None:
+    topics = [live_topic(name, states={0: partition_state((1,), leader=-1)}) for name in ("acme.a", "acme.b", "other")]
+    listing = list_topics(snapshot(*topics), wanted, environment="acme", managed={"acme.a": None}, prefix="acme.")
+    assert [topic.name for topic in listing.topics] == listed
+
+
 def test_the_json_has_partitions_only_where_they_were_filtered() -> None:
     plain = list_topics(snapshot(live_topic("orders")), (), environment="local", managed={})
     filtered = asked(one(1, min_isr=1), "at-min-isr")

@@ -91,7 +91,8 @@ def read_topics(run: EnvironmentRun, wanted: Collection[str], name: str | None) 
     if filters:
         live = access.with_broker_answers(live)
     managed = {**dict.fromkeys(desired.left_out), **desired.topics}
-    return list_topics(live, wanted, environment=environment.name, managed=managed, name=name)
+    prefix = environment.prefix
+    return list_topics(live, wanted, environment=environment.name, managed=managed, name=name, prefix=prefix)
 
 
 def list_topics(
@@ -101,6 +102,7 @@ def list_topics(
     environment: str,
     managed: Mapping[str, DesiredTopic | None],
     name: str | None = None,
+    prefix: str = "",
 ) -> Listing:
     """Filter a snapshot, which must hold the states where partitions are filtered.
 
@@ -110,6 +112,7 @@ def list_topics(
         wanted: Options of the command: keys of ``FILTERS``, ``with-overrides``, ``unmanaged``. All must hold at once.
         managed: Topics with a file; None where it has errors.
         name: A glob; None lets every name through.
+        prefix: Begins the names of the environment's topics; partitions of others are listed, too.
     """
     found, filters = [], [passes for option, passes in FILTERS.items() if option in wanted]
     for topic in sorted(snapshot.topics.values(), key=lambda topic: topic.name):
@@ -119,7 +122,8 @@ def list_topics(
             listed = () if is_deleting else listed_partitions(snapshot, topic)
             passing = [each for each in listed if all(passes(each.health) for passes in filters)]
         is_left_out = ("unmanaged" in wanted and topic.name in managed) or not fnmatchcase(topic.name, name or "*")
-        if is_left_out or passing == [] or ("with-overrides" in wanted and not topic.overrides):
+        is_elsewhere = not topic.name.startswith(prefix) and ("unmanaged" in wanted or not filters)
+        if is_left_out or is_elsewhere or passing == [] or ("with-overrides" in wanted and not topic.overrides):
             continue
         health, first = [each.health for each in passing or ()], min(topic.assignment, default=-1)
         is_healthy = not any(each.is_under_replicated or each.refuses_all_acks for each in health)
