@@ -30,7 +30,7 @@ from topicops.cli import app
 PROGRAM = typer.main.get_command(app)
 OTHER_PROGRAMS = {
     *("cd", "docker", "export", "find", "git", "helm", "jq", "kafka-reassign-partitions.sh", "make", "mkdir", "pip"),
-    *("sbin/start-connect-server.sh", "spark-pipelines"),
+    *("python", "sbin/start-connect-server.sh", "spark-pipelines"),
 }
 """What the pages type beside topicops."""
 MAKE_TARGETS = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
