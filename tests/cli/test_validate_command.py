@@ -85,7 +85,7 @@ def test_two_places_that_do_not_go_together_have_a_caret_each(folder: Path, caps
         "  topics/web/clicks.yaml:8:22: note: the replication factor",
         "  8 |   replicationFactor: 2",
         "                           ^",
-        "  help: brokers take it for 2: with any replica away, writes with acks=all fail",
+        "  help: write 1: brokers take 4 as 2; one replica away, and acks=all fails",
         "",
     ]
 
