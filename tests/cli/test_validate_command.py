@@ -49,6 +49,16 @@ def test_text_shows_the_line_and_a_caret_below_the_characters(folder: Path, caps
     assert lines[3].startswith("  help: ")
 
 
+@pytest.mark.parametrize("is_there", [True, False])
+def test_an_empty_folder_is_no_good_news(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *, is_there: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ("topics/web" if is_there else "topics")).mkdir(parents=True)
+    run(["validate"])
+    assert capsys.readouterr().out == "0 files: nothing was checked\n"
+
+
 def test_the_examples_have_no_problem(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["validate", str(TOPICS), "--environment", "local", "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["diagnostics"] == []
@@ -85,7 +95,7 @@ def test_two_places_that_do_not_go_together_have_a_caret_each(folder: Path, caps
         "  topics/web/clicks.yaml:8:22: note: the replication factor",
         "  8 |   replicationFactor: 2",
         "                           ^",
-        "  help: brokers take it for 2: with any replica away, writes with acks=all fail",
+        "  help: write 1: brokers take 4 as 2; one replica away, and acks=all fails",
         "",
     ]
 

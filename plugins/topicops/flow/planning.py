@@ -33,7 +33,7 @@ from topicops.flow.runs.run import EngineChoice, EnvironmentRun, Notes, Run, saf
 from topicops.flow.runs.values import Comparison, Planned, Snapshot, Specs
 from topicops.model.cluster.broker_defaults import without_answer
 from topicops.model.cluster.snapshot import ClusterSnapshot
-from topicops.model.errors import ClusterError
+from topicops.model.errors import ClusterError, UsageError
 from topicops.model.memory import WithNewer, hold
 from topicops.model.plans.changes import CreateTopic
 from topicops.model.plans.delta import Delta, TopicClass
@@ -46,7 +46,7 @@ from topicops.steps.before_deletes import not_checked
 from topicops.steps.clocks import NO_SERVER_TIME, difference_text, passed_by_both
 from topicops.steps.planning.diff import check_conserved
 from topicops.steps.planning.gate import gate as gate_step
-from topicops.steps.planning.only import Only, keep_only, needs_of
+from topicops.steps.planning.only import Only, keep_only, needs_of, no_match
 from topicops.steps.planning.plan import plan as plan_step
 from topicops.steps.planning.plan import topics_with_rising_min_isr
 from topicops.steps.planning.right_cluster import release_warnings, require_cluster_id
@@ -102,6 +102,7 @@ def make_plan(
         ClusterError: It cannot be read.
         DiffError: The classes do not add up to the topics of files and cluster.
         TopicopsError: The engine failed, or its counts are not those of the snapshot.
+        UsageError: A glob matches no topic.
     """
     run.progress(f"Reading {files.topics}")
     validated = read_needed_specs(files, needs_of(only), run.progress)
@@ -113,6 +114,8 @@ def make_plan(
     with chosen.engine.beside(connections, run.progress):
         run.progress(f"Reading the live topics of {files.environment}")
         snapshot = read_snapshot(run, access, specs.desired, states=states)
+        if problem := no_match(only, sorted({*specs.desired.topics, *snapshot.live.topics})):
+            raise UsageError(problem)
         run.progress(f"Comparing with {len(snapshot.live.topics)} live topics ({chosen})")
         comparison = compare(run, specs.desired, snapshot.live, engine=chosen.engine, connections=connections)
     snapshot, change_set = plan_changes(run, access, files, specs.desired, snapshot, comparison.delta, only=only)

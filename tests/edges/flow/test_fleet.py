@@ -350,7 +350,7 @@ def test_files_with_errors_are_a_row_of_each_environment_that_they_stop(
 
     shown = capsys.readouterr()
     assert status == 1
-    assert "1 of 2 environments without changes, 1 with invalid files." in shown.out
+    assert "1 of 2 environments without a match, 1 with invalid files." in shown.out
     assert shown.err.count("topics/environments/bad.yaml:1: TOP2") >= 1
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from fixtures.fake_forge import BOT, PERSONAL_TOKEN, TOKEN, FakeForge
+from topicops.features.pull_requests.edges.forge import Check, CheckResult
 from topicops.features.pull_requests.edges.github import GitHub
 from topicops.features.pull_requests.edges.gitlab import GitLab
 from topicops.features.pull_requests.edges.surroundings import Surroundings, open_forge, surroundings_of
-from topicops.features.pull_requests.forge import Check, CheckResult
 from topicops.model.errors import UsageError
 
 BASE, HEAD = "a" * 40, "b" * 40

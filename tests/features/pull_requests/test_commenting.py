@@ -12,8 +12,8 @@ from fixtures.fake_forge import PERSONAL_TOKEN, REPOSITORY, TOKEN, FakeForge
 from topicops.features.pull_requests.checks import LABELS, report_runs, set_check, set_plain_check, set_unplanned_check
 from topicops.features.pull_requests.comment_markdown import COMMENT_LIMIT
 from topicops.features.pull_requests.commenting import Conversation, post_comments
+from topicops.features.pull_requests.edges.forge import Check, CheckResult
 from topicops.features.pull_requests.edges.github import GitHub
-from topicops.features.pull_requests.forge import Check, CheckResult
 from topicops.features.pull_requests.values import (
     PlannedEnvironment,
     PlannedPullRequest,

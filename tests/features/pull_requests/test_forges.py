@@ -12,10 +12,10 @@ import msgspec
 import pytest
 
 from fixtures.fake_forge import BOT, PERSON, PERSONAL_TOKEN, REPOSITORY, TOKEN, FakeCheck, FakeForge, MergeMethod
+from topicops.features.pull_requests.edges.forge import Check, CheckResult, ForgeError, PullRequest, ReviewVerdict
 from topicops.features.pull_requests.edges.github import GitHub
 from topicops.features.pull_requests.edges.gitlab import GitLab
 from topicops.features.pull_requests.edges.surroundings import Forge
-from topicops.features.pull_requests.forge import Check, CheckResult, ForgeError, PullRequest, ReviewVerdict
 
 HEAD, MERGED = "a" * 40, "b" * 40
 FILES = ["topics/shop/shop.orders.yaml"]

@@ -67,6 +67,36 @@ def test_a_base_without_an_environment_says_why_nothing_is_planned(topics: Path)
     assert "The base branch has no environment" in found.remarks[-1]
 
 
+def test_a_submodule_that_moves_is_a_problem_and_never_no_change(topics: Path) -> None:
+    for branch in ("with-submodule", "moved"):
+        git(topics.parent, "checkout", "-qb", branch)
+        there = git(topics.parent, "rev-parse", "HEAD").strip()
+        git(topics.parent, "update-index", "--add", "--cacheinfo", f"160000,{there},topics/pay")
+        git(topics.parent, "commit", "-q", "-m", "A submodule at another commit")
+
+    found = summary(topics, "with-submodule", "moved")
+
+    assert "topics/pay is a submodule: its files are in another repository" in found.problem
+
+
+def test_an_environment_where_an_edit_has_no_effect_is_planned_and_the_remark_says_why(topics: Path) -> None:
+    git(topics.parent, "checkout", "-q", "change")
+    hides = LOCAL + "  overrides: {orders: {partitions: 12}}\n"
+    write_files(topics, {"environments/local.yaml": hides, "shop/orders.yaml": topic("orders", "spec: {}\n")})
+    commit(topics.parent, "an override")
+    git(topics.parent, "checkout", "-qb", "edited")
+    write_files(topics, {"shop/orders.yaml": topic("orders", "spec: {partitions: 6}\n")})
+    commit(topics.parent, "an edit that it hides")
+
+    found = summary(topics, "change", "edited")
+
+    assert [(entry.environment, entry.own) for entry in found.environments] == [("local", ())]
+    assert found.remarks == (
+        "1 edit without effect in local: partitions in topics/shop/orders.yaml:4 "
+        "(topics/environments/local.yaml:9 sets it).",
+    )
+
+
 OWNERS = owners(
     'owner: team-web, topics: ["o*"], reviewers: ["@alice"]',
     'owner: team-mallory, topics: ["*"], reviewers: ["@mallorys-friend"]',

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fakes.builders import change_set, create_change, delete_change, environment, location
 from fixtures.comments import PULL
 from topicops.features.pull_requests.checks import check_of, labels_of
-from topicops.features.pull_requests.forge import CheckResult
+from topicops.features.pull_requests.edges.forge import CheckResult
 from topicops.features.pull_requests.values import CommentContent, PlannedEnvironment, ReviewState
 from topicops.model.plans.changes import Change
 from topicops.model.plans.plan import Blocked, Plan

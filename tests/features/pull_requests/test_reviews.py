@@ -11,7 +11,7 @@ import pytest
 
 from fakes.builders import delete_change
 from fakes.changes import TARGET
-from topicops.features.pull_requests.forge import Authors, Review, ReviewVerdict
+from topicops.features.pull_requests.edges.forge import Authors, Review, ReviewVerdict
 from topicops.features.pull_requests.reviews import (
     MOST_HEADS,
     SIGNED_WITHIN,

@@ -189,6 +189,20 @@ def test_a_tombstone_that_was_moved_gets_the_spec_of_before_its_move(applied: Si
     assert "# kept for the shop\n" in (folder / "topics/archive/old.yaml").read_text()
 
 
+@pytest.mark.parametrize("is_committed", [True, False])
+def test_a_tombstone_that_moved_in_the_commit_that_retired_it_or_in_none_yet_gets_it_too(
+    applied: Simulated, *, is_committed: bool
+) -> None:
+    folder = applied.workspace.folder
+    (folder / "topics/archive").mkdir()
+    git(folder, "mv", "topics/tests/old.yaml", "topics/archive/old.yaml")
+    if is_committed:
+        git(folder, "commit", "--quiet", "--amend", "--no-edit")
+    ended = applied.workspace.run("undo", "1")
+    assert "topics/archive/old.yaml: the spec of commit" in ended.out
+    assert "# kept for the shop\n" in (folder / "topics/archive/old.yaml").read_text()
+
+
 def test_a_tombstone_that_git_does_not_know_is_left_to_a_person(applied: Simulated) -> None:
     (applied.workspace.folder / ".git").rename(applied.workspace.folder / "elsewhere")
     ended = applied.workspace.run("undo", "1")

@@ -386,7 +386,7 @@ def test_a_folder_without_topics_is_a_fine_start(tmp_path: Path) -> None:
         ("replication_factor: 3", "did you mean replicationFactor?"),
         ("config: {}", "did you mean configs?"),
         ("partition: 3", "did you mean partitions?"),
-        ("retention.ms: 1", "a topic's config goes below configs"),
+        ("retention.ms: 1", "a topic's config goes below configs, as configs: {retention.ms: …}"),
         ("replication.factor: 3", "did you mean replicationFactor?"),
         ("num.partitions: 3", "did you mean partitions?"),
         ("properties: {}", "did you mean configs?"),

@@ -128,11 +128,13 @@ def is_in_history(folder: Path, earlier: str, *, of: str) -> bool | None:
 def versions_of(file: Path, *, most: int = 50) -> Iterator[tuple[str, str]]:
     """Yield commit and text of a file as ``most`` commits of this branch have it, newest first; none without git.
 
-    The file of before a move is the same file.
+    The file of before a move is the same file. Files of its name in other domains come last: git sees no move that is
+    not committed, or whose commit edits the file.
     """
-    form = ("--follow", "--name-only", "-z", "--format=%H")
-    answer = _ask(file.parent, "log", *form, f"--max-count={most}", "--", f"./{file.name}") or ""
-    for commit, path in _COMMIT_AND_PATH.findall(answer):
+    form = ("--name-only", "-z", "--format=%H", f"--max-count={most}")
+    places = ("--follow", "--", f"./{file.name}"), ("--", f":(glob)../*/{file.name}")
+    answers = "".join(_ask(file.parent, "log", *form, *place) or "" for place in places)
+    for commit, path in dict.fromkeys(_COMMIT_AND_PATH.findall(answers)):
         text = _ask(file.parent, "show", f"{commit}:{path}")
         if text and not _NOT_UTF_8.search(text):
             yield commit, f"{text}\n"

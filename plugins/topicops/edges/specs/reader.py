@@ -262,7 +262,7 @@ class _EventReader:
         mark_column = end.column - 2 if has_dashes else start.start_mark.column + 1
         line = end.line + 1 if has_dashes else start.start_mark.line + 1
         span = Span(line, mark_column, line, mark_column + 3)
-        return ReadingError(Code.SECOND_DOCUMENT, span, "a second document starts here", "one topic a file")
+        return ReadingError(Code.SECOND_DOCUMENT, span, "a second document starts here", "move it to a file of its own")
 
     def _syntax(self, error: yaml.MarkedYAMLError) -> ReadingError:
         """Return the complaint of libyaml at its own mark; a quote or bracket that nothing closes, where it opens."""
@@ -274,7 +274,7 @@ class _EventReader:
         opening = error.context_mark
         if opening is not None and self._is_unclosed(opening.index):
             what = f"nothing closes this {self.text[opening.index]}"
-            return ReadingError(Code.YAML_SYNTAX, _at(opening), what, "close it, or quote the text")
+            return ReadingError(Code.YAML_SYNTAX, _at(opening), what, "close it, or take it out")
         if "mapping values are not allowed" in str(error.problem) and (known := self._colon(mark)):
             return known
         context = f" {error.context}" if error.context else ""

@@ -44,7 +44,7 @@ from topicops.model.ports import ConnectionSource
 from topicops.model.runs.results import QualityReport
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.steps.planning.diff import counted, drift_summary
-from topicops.steps.planning.only import needs_of
+from topicops.steps.planning.only import needs_of, no_match
 from topicops.steps.planning.right_cluster import require_cluster_id
 from topicops.steps.reporting.plan_wording import summary_line
 from topicops.steps.reporting.run_report import headline
@@ -287,10 +287,12 @@ def _planned(run: EnvironmentRun, *, only: str | None) -> EnvironmentResult:
     gate(run)
     found = run.read_plan()
     change_set = found.change_set
+    names = {*run.read_desired().topics, *run.read_live().topics} if only and found.is_empty else ()
+    missed = no_match(only, sorted(names)) if names else ""
     return EnvironmentResult(
         environment=run.environment,
-        result=_standing_of(found),
-        summary=summary_line(found),
+        result=Standing.NO_MATCH if missed else _standing_of(found),
+        summary=missed or summary_line(found),
         counts={
             **dict(found.action_counts.items()),
             **{word.value: len(found.with_gate(word)) for word in GateWord},
@@ -306,9 +308,10 @@ def _planned(run: EnvironmentRun, *, only: str | None) -> EnvironmentResult:
 
 def _drifted(run: EnvironmentRun, *, only: str | None) -> EnvironmentResult:
     found = record_drift(run, only=only)
+    agreed = Standing.WITHOUT_DRIFT if found.compared or only is None else Standing.NO_MATCH
     return EnvironmentResult(
         environment=run.environment,
-        result=Standing.DRIFT if found.drift else Standing.WITHOUT_DRIFT,
+        result=Standing.DRIFT if found.drift else agreed,
         summary=drift_summary(found),
         counts=counted(found.drift),
         path=str(run.store.path(DRIFT_FILE)),

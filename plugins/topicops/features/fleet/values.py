@@ -25,6 +25,8 @@ class Standing(StrEnum):
     """The gate holds or skips changes."""
     WITHOUT_DRIFT = "without drift"
     DRIFT = "with drift"
+    NO_MATCH = "without a match"
+    """``--only`` matches no topic, so nothing was looked at."""
     HEALTHY = "healthy"
     UNHEALTHY = "not healthy"
     INVALID = "with invalid files"

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from topicops.features.pull_requests.comment_markdown import result_note
 from topicops.features.pull_requests.commenting import Conversation, describe
+from topicops.features.pull_requests.edges.forge import Check, CheckResult
 from topicops.features.pull_requests.edges.git_trees import COMMIT
-from topicops.features.pull_requests.forge import Check, CheckResult
 from topicops.features.pull_requests.values import CommentContent, PlannedPullRequest, ReviewState, TriggeredRuns
 from topicops.model.plans.changes import GateWord
 from topicops.model.printable import first_line_of, markdown, plural

@@ -147,7 +147,7 @@ def status_command(
     """Set the check and the label by the highest risk. A held change is neutral, with the way to approve it."""
     from topicops.features.pull_requests.checks import set_check, set_plain_check, set_unplanned_check
     from topicops.features.pull_requests.commenting import conversation_about
-    from topicops.features.pull_requests.forge import CheckResult, ForgeError
+    from topicops.features.pull_requests.edges.forge import CheckResult, ForgeError
     from topicops.features.pull_requests.planning import read_planned
 
     conversation = conversation_about(number, repository, progress=progress)

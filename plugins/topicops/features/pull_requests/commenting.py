@@ -12,8 +12,8 @@ from pathlib import PurePosixPath
 
 from topicops.features.pull_requests import reviews
 from topicops.features.pull_requests.comment_markdown import CommentKind, marked, no_plan_note, plan_comment
+from topicops.features.pull_requests.edges.forge import Check, Comment, ForgeError, PullRequest
 from topicops.features.pull_requests.edges.surroundings import Forge, open_forge, surroundings_about
-from topicops.features.pull_requests.forge import Check, Comment, ForgeError, PullRequest
 from topicops.features.pull_requests.signed_reviews import checked_key
 from topicops.features.pull_requests.values import (
     About,

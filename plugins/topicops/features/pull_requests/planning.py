@@ -10,6 +10,7 @@ from topicops.edges.home.artifacts import ArtifactStore
 from topicops.edges.specs.open_files import OWNERS_FILE, environment_files
 from topicops.features.pull_requests.branches import Branches, changed_topics, open_branches
 from topicops.features.pull_requests.edges.git_trees import commit_id, is_ancestor
+from topicops.features.pull_requests.hidden_edits import hidden_edits
 from topicops.features.pull_requests.owners import (
     changed_owners,
     claims_on_names,
@@ -91,21 +92,25 @@ def _planned_branches(branches: Branches, planning: Planning) -> PlannedPullRequ
     found, left_out, effects = list[PlannedEnvironment](), list[str](), dict[str, tuple[str, ...]]()
     owners: dict[str, tuple[str, str]] = {}
     prune(planning.home, now=now())
-    for environment in branches.environments:
-        before, after = (branches.desired(topics, environment) for topics in (branches.before, branches.after))
+    both = {
+        environment: tuple(branches.desired(topics, environment) for topics in (branches.before, branches.after))
+        for environment in branches.environments
+    }
+    hidden = hidden_edits(branches, {environment: after for environment, (_, after) in both.items() if after})
+    for environment, (before, after) in both.items():
         own = _own(branches, before, after)
         owners |= changed_owners(before, after) if before is not None and after is not None else {}
         if branches.policy_files:
             effects[environment] = _effects(branches, environment, after)
         if planning.only and environment not in planning.only:
             left_out.append(environment)
-        elif own is None or own or effects.get(environment):
+        elif own is None or own or effects.get(environment) or environment in hidden:
             entry = PlannedEnvironment(environment=environment, own=own or ())
             entry, plan = _plan_environment(branches, entry, before, after, planning)
             found.append(entry)
             plans |= {environment: plan} if plan is not None else {}
     reviewers = reviewers_by_owner(branches.before)
-    remarks = [*_policy_remarks(branches, effects), *owner_remarks(owners, reviewers)]
+    remarks = [*hidden.values(), *_policy_remarks(branches, effects), *owner_remarks(owners, reviewers)]
     if OWNERS_FILE in branches.changed:
         remarks += reviewer_remarks(reviewers, reviewers_by_owner(branches.after_with_policy))
     if not branches.environments:

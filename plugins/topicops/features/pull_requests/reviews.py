@@ -17,7 +17,7 @@ from itertools import chain
 
 import msgspec
 
-from topicops.features.pull_requests.forge import Authors, Review, ReviewVerdict
+from topicops.features.pull_requests.edges.forge import Authors, Review, ReviewVerdict
 from topicops.features.pull_requests.signed_reviews import is_signed, signature_of
 from topicops.features.pull_requests.values import About, ReviewRules, ReviewState, Shown, ShownByDigest, ShownChanges
 from topicops.model.json_types import sha256_of

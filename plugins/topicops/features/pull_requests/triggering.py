@@ -16,9 +16,9 @@ from topicops.edges.home.artifacts import ArtifactStore
 from topicops.edges.specs.open_files import environment_files
 from topicops.features.pull_requests.branches import Branches, changed_topics, open_branches
 from topicops.features.pull_requests.commenting import Conversation
+from topicops.features.pull_requests.edges.forge import ForgeError, PullRequest
 from topicops.features.pull_requests.edges.git_trees import fetch, is_ancestor
 from topicops.features.pull_requests.edges.surroundings import Forge, open_forge, surroundings_about
-from topicops.features.pull_requests.forge import ForgeError, PullRequest
 from topicops.features.pull_requests.owners import reviewers_by_owner
 from topicops.features.pull_requests.reviews import approved_digests
 from topicops.features.pull_requests.signed_reviews import ReviewApproval, SignedReview, checked_key, signed_review

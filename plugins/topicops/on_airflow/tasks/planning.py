@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import fnmatch
 import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from difflib import get_close_matches
 
 import msgspec
 from airflow.sdk import Context
@@ -28,7 +26,7 @@ from topicops.flow.verifying import verify_left
 from topicops.model.errors import UsageError
 from topicops.model.plans.changes import ACTIONS, Action, GateWord
 from topicops.model.plans.plan import Approval, Plan, may_run
-from topicops.model.printable import bold, markdown, plural, printable
+from topicops.model.printable import bold, markdown
 from topicops.model.runs.memories import HeldSet, LatestPlan
 from topicops.model.runs.results import (
     MOST_DIGESTS,
@@ -58,6 +56,7 @@ from topicops.on_airflow.tasks.opening import (
 )
 from topicops.plugged import after_task
 from topicops.steps.planning.diff import counted, drift_summary
+from topicops.steps.planning.only import no_match
 from topicops.steps.reporting.run_result import run_result
 
 log = logging.getLogger(__name__)
@@ -145,11 +144,8 @@ def _planned(tools: Tools, run: EnvironmentRun, context: Context) -> XComValue:
     """Plan. Raises ``UsageError`` where ``only`` matches no topic: a plan of nothing would look like good news."""
     only = only_of(context)
     planned = tools.flow.plan(run, only=only)
-    names = sorted({*run.read_desired().topics, *run.read_live().topics}) if only else []
-    if only and not fnmatch.filter(names, only):
-        near = get_close_matches(only.strip("*"), names, n=3)
-        hint = f" Near: {', '.join(near)}." if near else ""
-        raise UsageError(f"only: 0 of {plural(len(names), 'topic')} match {printable(only)}.{hint} Start a new run")
+    if only and (problem := no_match(only, sorted({*run.read_desired().topics, *run.read_live().topics}))):
+        raise UsageError(f"{problem} Start a new run")
     return planned
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
+from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from typing import Protocol, TypeVar
 
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import NotHeldError
 from topicops.model.plans.plan import ChangeSet, Plan
-from topicops.model.printable import plural
+from topicops.model.printable import plural, printable
 from topicops.steps.planning.placement.load import load_table
 
 
@@ -54,6 +55,15 @@ def keep_only(change_set: ChangeSet, live: ClusterSnapshot, described: Collectio
         load=load_table(live, changes),
         warnings=(*change_set.warnings, warning),
     )
+
+
+def no_match(only: Only | None, names: Collection[str]) -> str:
+    """Say that a glob matches none of these topics: a plan of nothing would look like good news. Empty: it does."""
+    if not isinstance(only, str) or any(fnmatchcase(name, only) for name in names):
+        return ""
+    near = get_close_matches(only.strip("*"), names, n=3)
+    hint = f" Near: {', '.join(near)}." if near else ""
+    return printable(f"only: 0 of {plural(len(names), 'topic')} match {only}; a glob is of the whole name.{hint}")
 
 
 def needs_of(only: Only | None) -> Callable[[str], bool] | None:

@@ -299,7 +299,9 @@ def _text_reader(kind: TextKind, *, joined: bool = False) -> Reader:
     def read(node: Node, findings: FileFindings) -> object:
         if not isinstance(node, Text):
             items = [item.text for item in node.items if isinstance(item, Text)] if isinstance(node, Items) else []
-            return _wrong_type(node, findings, "text", f"write {','.join(items)}" if joined and items else "")
+            return _wrong_type(
+                node, findings, "text", f"write {','.join(items)} in place of the list" if joined and items else ""
+            )
         if longest and len(node.text) > longest:
             return findings.add(
                 Code.TEXT_LIMITS, node.span, f"{len(node.text):,} characters; at most {longest:,} are kept"

@@ -52,7 +52,7 @@ def hint_for_field(key: str, fields: Sequence[str]) -> str:
     for guess in _similar_fields(key, fields):
         return f"did you mean {guess}?"
     if key in TOPIC_CONFIGS:
-        return "a topic's config goes below configs"
+        return f"a topic's config goes below configs, as configs: {{{key}: …}}"
     if key in _BLOCK_OF_FIELD:
         return f"it belongs to {_BLOCK_OF_FIELD[key]}"
     config = _CONFIGS_BY_BARE_NAME.get(_bare(key))

@@ -9,8 +9,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from topicops.features.pull_requests.edges.rest import PER_PAGE, Moment, Rest, checked_length, utc
-from topicops.features.pull_requests.forge import (
+from topicops.features.pull_requests.edges.forge import (
     Authors,
     Check,
     CheckResult,
@@ -20,6 +19,7 @@ from topicops.features.pull_requests.forge import (
     Review,
     ReviewVerdict,
 )
+from topicops.features.pull_requests.edges.rest import PER_PAGE, Moment, Rest, checked_length, utc
 
 MOST_COMMENT = 65_536
 """Number of characters of a comment."""

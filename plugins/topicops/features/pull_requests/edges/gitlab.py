@@ -10,8 +10,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from topicops.features.pull_requests.edges.rest import Moment, Rest, checked_length, utc
-from topicops.features.pull_requests.forge import (
+from topicops.features.pull_requests.edges.forge import (
     Authors,
     Check,
     CheckResult,
@@ -21,6 +20,7 @@ from topicops.features.pull_requests.forge import (
     Review,
     ReviewVerdict,
 )
+from topicops.features.pull_requests.edges.rest import Moment, Rest, checked_length, utc
 
 _STATES = {
     CheckResult.SUCCESS: "success",

@@ -13,7 +13,7 @@ from typing import Annotated, Any, TypeVar
 import httpx
 import msgspec
 
-from topicops.features.pull_requests.forge import ForgeError
+from topicops.features.pull_requests.edges.forge import ForgeError
 from topicops.model.printable import first_line, printable
 from topicops.model.specs.spellings import in_utc
 

@@ -94,7 +94,10 @@ def _refused_value(config: TopicConfig, text: str, refusal: ConfigValueError, pl
     summary = f"{config.name} cannot be {shown!r}: {refusal}"
     suggestion = _certain_value(config, text, refusal)
     valid = f"valid in Kafka {config.release}" if config.differs_by_release else "valid"
-    remedy = f"write {suggestion}" if suggestion else f"{valid}: {config.valid}"
+    words = config.constraint.values or config.constraint.items
+    remedy = f"write {suggestion}" if suggestion else f"{valid}: {', '.join(words) or config.valid}"
+    if not suggestion and (near := similar_word(text.lower(), words)):
+        remedy = f"did you mean {near}? {remedy}"
     if isinstance(refusal, UnknownUnitError) and config.unit and not suggestion:
         remedy = likely_unit(text, config.unit)
     return place.section.finding(code_of_refusal(refusal), config.name, summary, remedy, place.label)
@@ -162,7 +165,7 @@ _FIELDS_AS_CONFIGS = {
 
 def hint_for_config(name: str) -> str:
     if field := _FIELDS_AS_CONFIGS.get(name):
-        return f"it is no config: write {field} below spec, beside configs"
+        return f"take this line out; the number goes to {field} below spec, beside configs"
     of_broker = config_name_of_broker_setting(name)
     if of_broker:
         return f"that is a broker's setting; a topic's is {of_broker}"
@@ -180,11 +183,12 @@ def replicas_in_sync_fit_the_replication(view: EnvironmentView) -> Iterator[Find
         if least is None or replicas is None or least < replicas:
             continue
         if least > replicas:
+            most = max(1, replicas - 1)
             code, summary = Code.MIN_ISR_ABOVE_REPLICAS, f"{name} {least} is above the replication factor {replicas}"
             remedy = (
-                f"brokers before {CAPPED_MIN_ISR} refuse all writes with acks=all then"
+                f"write {most}: brokers before {CAPPED_MIN_ISR} refuse all writes with acks=all else"
                 if view.release < CAPPED_MIN_ISR
-                else f"brokers take it for {replicas}: with any replica away, writes with acks=all fail"
+                else f"write {most}: brokers take {least} as {replicas}; one replica away, and acks=all fails"
             )
         else:
             code, summary = Code.MIN_ISR_EQUALS_REPLICAS, f"{name} {least} equals the replication factor"

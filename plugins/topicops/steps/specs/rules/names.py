@@ -44,7 +44,11 @@ def names_are_legal(view: EnvironmentView) -> Iterator[Finding]:
         if problem:
             code, summary = problem
             usual = _OTHERS_THAN_LEGAL.sub(".", name).strip(".")
-            remedy = f"as in {usual}" if code is Code.NAME_CHARACTERS and usual else "choose another name"
+            remedy = (
+                f"write {usual}, as the name of the file too"
+                if code is Code.NAME_CHARACTERS and usual
+                else "choose another name"
+            )
             yield source.metadata.finding(code, "name", summary, remedy)
 
 
@@ -52,7 +56,7 @@ def files_are_named_after_topics(view: EnvironmentView) -> Iterator[Finding]:
     for source, name in _named_files(view):
         stem = source.document.stem
         if name != stem and not name_problem(name):
-            summary, remedy = f"the file is called {stem}, not {name}", "the two are always the same"
+            summary, remedy = f"the file is called {stem}, not {name}", f"write {stem}, or call the file {name}.yaml"
             yield source.metadata.finding(Code.FILE_NAME_DIFFERS, "name", summary, remedy)
 
 

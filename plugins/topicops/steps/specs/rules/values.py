@@ -33,7 +33,7 @@ def partitions_stay_in_the_limit(view: EnvironmentView) -> Iterator[Finding]:
     for topic in view.complete:
         setting = topic.settings.get("partitions")
         if setting is not None and (number := setting.number) is not None and number > limit:
-            remedy = "partitions cannot be taken away again; limits.partitionsPerTopic is the limit"
+            remedy = f"write {limit} or less, or raise limits.partitionsPerTopic; no partition can be taken away later"
             summary = f"{number} partitions, {limit} allowed"
             yield setting.finding(
                 Code.MANY_PARTITIONS, summary, remedy, topic=topic.label, against=place, why="the limit"
@@ -112,15 +112,20 @@ def _missing(topic: TopicSource, lifecycle: Section, state: str) -> Iterator[Fin
     needed = ("reason",) if state == "absent" else ("reason", "until")
     missing = [name for name in needed if name not in lifecycle or lifecycle.get(name, str) == ""]
     if missing:
-        summary = f"{'a tombstone' if state == 'absent' else 'a pause'} needs {' and '.join(missing)}"
-        code, remedy = Code.INCOMPLETE_LIFECYCLE, "reviewers must see why"
+        summary = f"state: {state} needs {' and '.join(missing)}"
+        code, added = Code.INCOMPLETE_LIFECYCLE, " and ".join(f"{name}: …" for name in missing)
+        remedy = f"add {added} below lifecycle: reviewers must see why"
         yield Finding(code, topic.file, lifecycle.first, summary, remedy, topic.label)
 
 
 def _misplaced(topic: TopicSource, lifecycle: Section, state: str) -> Iterator[Finding]:
     if state == "absent" and "spec" in topic.body:
-        code, span, summary = Code.INCOMPLETE_LIFECYCLE, topic.body.values["spec"].key, "a tombstone has no spec"
-        yield Finding(code, topic.file, span, summary, "delete the block", topic.label)
+        code, span, summary = (
+            Code.INCOMPLETE_LIFECYCLE,
+            topic.body.values["spec"].key,
+            "a topic with state: absent has no spec",
+        )
+        yield Finding(code, topic.file, span, summary, "delete spec, or lifecycle if the topic stays", topic.label)
     for name in (name for name in _FIELDS_OF_THE_OTHER[state] if name in lifecycle):
         span, summary = lifecycle.values[name].key, f"{name} means nothing when {state}"
         yield Finding(Code.UNKNOWN_FIELD, topic.file, span, summary)
