@@ -78,7 +78,7 @@ def test_a_file_that_is_there_stays_as_it_is(seen: list[Start], capsys: pytest.C
 
     assert Path(".gitignore").read_text(encoding="utf-8") == "*.pyc\n"
     assert "b1:9092" in Path("topics/environments/prod.yaml").read_text(encoding="utf-8")
-    assert "Left alone, because it is there already: .gitignore" in shown
+    assert "Left alone, there already: .gitignore" in shown
     assert ".gitignore has no line .topicops/" in shown
     assert "Wrote" not in again
 

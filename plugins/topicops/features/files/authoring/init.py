@@ -79,7 +79,7 @@ def start(wanted: Start, *, progress: Callable[[str], None]) -> str:
             lines.append(f"Wrote {name}")
         else:
             left_alone.append(name)
-    lines += [f"Left alone, because it is there already: {name}" for name in left_alone]
+    lines += [f"Left alone, there already: {', '.join(left_alone)}"] if left_alone else []
     if ".gitignore" in left_alone:
         ignored = Path(".gitignore").read_text(encoding="utf-8", errors="replace").splitlines()
         if HOME_LINE not in [line.strip() for line in ignored]:
