@@ -51,19 +51,6 @@ def test_a_clean_cluster_has_no_finding_and_what_needs_zookeeper_is_named(live: 
     assert "read through its brokers" in told["facts"]["mode"]
 
 
-@pytest.mark.parametrize("source", ["kafka", "zookeeper"])
-def test_there_is_nothing_to_migrate_whatever_the_environment_says(live: Workspace, source: str) -> None:
-    live.cluster |= {"source": source, "zookeeper": {"hosts": "127.0.0.1:1"}}
-
-    ended = live.run("doctor", "--for-kraft", "--environment", "local")
-
-    assert (ended.status, ended.err) == (0, "")
-    assert ended.out.splitlines() == [
-        "mode  the brokers run with KRaft already: there is nothing to migrate",
-        "Nothing to examine; 0 rules applied.",
-    ]
-
-
 @pytest.fixture(scope="module")
 def stopped(cluster: LocalCluster) -> LocalCluster:
     cluster.stop_broker(STOPPED)

@@ -49,14 +49,6 @@ def test_zookeeper_as_the_source_is_refused(live: Workspace) -> None:
     assert "source: kafka" in refused.err
 
 
-@pytest.mark.soak
-def test_a_migration_that_has_begun_is_no_finding(live: Workspace) -> None:
-    ended = live.run("doctor", "--for-kraft", "--environment", "local")
-
-    assert (ended.status, ended.err) == (0, "")
-    assert "the migration has begun: a KRaft controller rules" in ended.out
-
-
 def test_the_brokers_as_the_source_are_planned_for_applied_to_and_verified(live: Workspace) -> None:
     live.cluster |= {"source": "kafka", "lease": "file"}
     live.topic("moved", replicationFactor=1)

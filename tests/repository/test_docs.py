@@ -13,7 +13,6 @@ import pytest
 
 from fixtures.made_parts import commands, fields, made, pages
 from topicops.cli.json_outputs import OUTPUTS
-from topicops.features.ask.doctor.rules import MIGRATION_RULES
 from topicops.features.ask.doctor.rules import RULES as DOCTOR_RULES
 from topicops.features.ask.why.causes import RULES as WHY_RULES
 from topicops.features.quality.rules import RULES as QUALITY_RULES
@@ -141,7 +140,7 @@ def test_every_check_of_verify_has_its_code_and_no_other() -> None:
 def test_every_rule_of_doctor_is_documented_in_its_order_and_no_other() -> None:
     findings, _, _ = text_of(REFERENCE / "problems.md").partition("## Causes")
     documented = re.findall(r"^\| `([a-z-]+)` \|", findings, re.MULTILINE)
-    assert documented == [rule.id for rule in (*DOCTOR_RULES, *MIGRATION_RULES)]
+    assert documented == [rule.id for rule in DOCTOR_RULES]
 
 
 def test_every_quality_rule_leads_to_its_heading() -> None:

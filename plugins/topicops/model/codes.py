@@ -393,9 +393,6 @@ class Code(StrEnum):
         "`security.protocol: SASL_PLAINTEXT` with `sasl.mechanism: PLAIN`.")
     EXCESSIVE_RIGHT = ("TOP813", "excessive permission", "The reader may change the cluster.",
         "Take the right away: only the applier sends changes.", "The reader may Create on the cluster.")
-    LEFT_OVER_MIGRATION = ("TOP814", "left-over migration",
-        "`/controller` or `/migration` is left of an earlier migration to KRaft: the next one copies nothing.",
-        "Delete them in zookeeper-shell.", "`/migration` is there, and no KRaft controller runs.")
     V01 = ("V01", "one cluster", "The brokers that were asked belong to another cluster than the source.",
         "Correct one of the two addresses.")
     V02 = ("V02", "the topic as planned",

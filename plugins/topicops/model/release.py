@@ -78,22 +78,8 @@ CAPPED_MIN_ISR = Release(3, 7)
 
 Source: kafka.cluster.Partition#effectiveMinIsr, which 3.6.2 lacks and 3.7.2 has.
 """
-MIGRATES = Release(3, 4)
-"""Protocol. A cluster may be handed over from ZooKeeper to KRaft (KIP-866)."""
-MIGRATES_USERS = Release(3, 5)
-"""A migration takes ACLs and SCRAM users along. Source: kafka.zk.migration, which 3.4 lacks."""
-MIGRATES_TOKENS = Release(3, 6)
-"""A migration takes delegation tokens along. Source: kafka.zk.migration.ZkDelegationTokenMigrationClient."""
-MIGRATES_LOG_DIRS = Release(3, 7)
-"""Protocol. Brokers with several ``log.dirs`` may migrate. Source: kafka.server.KafkaConfig#validateValues."""
-NO_OLD_AUTHORIZER = Release(3, 0)
-"""``SimpleAclAuthorizer`` is gone; ``AclAuthorizer`` is there since 2.4."""
-BRIDGE = Release(3, 9)
-"""The last one with ZooKeeper, and so the one to migrate with."""
 NO_ZOOKEEPER = Release(4, 0)
 """Brokers run with KRaft alone (KIP-866)."""
-OLDEST_CLIENT = Release(2, 1)
-"""The oldest client that brokers without ZooKeeper answer (KIP-896)."""
 
 FIRST_REQUESTS: Mapping[Release, tuple[int, int]] = {
     Release(0, 11): (3, 4),  # Metadata

@@ -89,11 +89,6 @@ def is_override(source: int, *, is_default: bool) -> bool:
     return not is_default if source in NOT_TOLD else bool(source == ConfigSource.DYNAMIC_TOPIC_CONFIG.value)
 
 
-def is_written(source: int) -> bool:
-    """Return whether a person wrote a broker's setting; False also if the broker does not say."""
-    return source not in (*NOT_TOLD, ConfigSource.DEFAULT_CONFIG.value)
-
-
 def directories_request(partitions: Mapping[str, Collection[int]]) -> Any:
     """Ask about these partitions, by topic; the answer names every log directory, also without one."""
     topics = [

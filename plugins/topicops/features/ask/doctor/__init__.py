@@ -1,1 +1,1 @@
-"""``doctor``: problems of a cluster, and obstacles to a migration to KRaft, by rules over facts."""
+"""``doctor``: problems of a cluster, by rules over facts."""

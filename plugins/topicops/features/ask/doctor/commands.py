@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -19,22 +19,12 @@ if TYPE_CHECKING:
 
 
 def doctor_command(
-    environment: EnvironmentOption = None,
-    topics: TopicsOption = Path("topics"),
-    for_kraft: Annotated[
-        bool,
-        typer.Option(
-            "--for-kraft",
-            help="Find what stands in the way of a migration from ZooKeeper to KRaft; needs source: zookeeper.",
-        ),
-    ] = False,
-    output: TextOrJsonOption = "text",
+    environment: EnvironmentOption = None, topics: TopicsOption = Path("topics"), output: TextOrJsonOption = "text"
 ) -> None:
     """Find what would stop an apply: versions, permissions, settings, clocks and metadata. Nothing is written."""
-    from topicops.features.ask.doctor.reading import doctor, doctor_for_kraft
+    from topicops.features.ask.doctor.reading import doctor
 
-    run = unrecorded_run(environment, topics)
-    report = doctor_for_kraft(run) if for_kraft else doctor(run)
+    report = doctor(unrecorded_run(environment, topics))
     print_value(report, output, doctor_text)
     if report.has_errors:
         raise typer.Exit(ExitStatus.ERROR)
@@ -58,5 +48,5 @@ def _lines(report: DoctorReport) -> Iterator[str]:
         yield f"not applied, because something they need is missing: {', '.join(report.rules_not_applied)}"
     counts = Counter(finding.severity for finding in report.findings)  # the gravest come first
     words = [plural(count, severity) for severity, count in counts.items()]
-    said = ", ".join(filter(None, [report.verdict, *words])) or "Nothing found"
+    said = ", ".join(words) or "Nothing found"
     yield f"{said}; {plural(report.rules_applied, 'rule')} applied."

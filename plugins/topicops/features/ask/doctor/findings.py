@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, TypeVar
 
-from topicops.features.ask.doctor.values import DoctorFacts, KafkaFacts, MigrationFacts, ZooKeeperFacts
+from topicops.features.ask.doctor.values import DoctorFacts, KafkaFacts, ZooKeeperFacts
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.codes import Code
 from topicops.model.json_types import FormatVersion
@@ -62,7 +62,7 @@ class DoctorReport:
     rules_not_applied: tuple[str, ...] = ()
     """Ids of the rules that were not applied, because something they need was not read."""
     verdict: str = ""
-    """Sentence about the migration to KRaft where every rule was applied, and none found an error or a warning."""
+    """Nothing; it stays for readers of the first form."""
 
     @property
     def has_errors(self) -> bool:
@@ -121,10 +121,6 @@ class Rules:
     @property
     def kafka(self) -> KafkaFacts:
         return _needed(self.facts.kafka)
-
-    @property
-    def copied(self) -> MigrationFacts:
-        return _needed(self.facts.migration)
 
 
 def _needed(area: T | None) -> T:

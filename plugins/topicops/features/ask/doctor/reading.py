@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from typing import TypeVar
 
 from topicops.features.ask.doctor.findings import DoctorReport
-from topicops.features.ask.doctor.rules import examine, examine_for_kraft, kraft_report
+from topicops.features.ask.doctor.rules import examine
 from topicops.features.ask.doctor.values import Area, DoctorFacts, KafkaFacts, KafkaRole
 from topicops.flow.runs.access import Access
 from topicops.flow.runs.files import read_needed_specs
 from topicops.flow.runs.run import EnvironmentRun, home_is_set
-from topicops.model.errors import TopicopsError, UsageError
+from topicops.model.errors import TopicopsError
 from topicops.model.ports import Clock
 from topicops.model.specs.desired import Lifecycle
 from topicops.steps.clocks import difference_text
@@ -48,23 +47,6 @@ def doctor(run: EnvironmentRun) -> DoctorReport:
     )
 
 
-def doctor_for_kraft(run: EnvironmentRun) -> DoctorReport:
-    """Return what stands in the way of a migration of the environment's cluster from ZooKeeper to KRaft."""
-    from topicops.edges.kafka.questions.cluster import quorum_of
-
-    environment, _ = read_needed_specs(run.files, no_topic, run.progress).require()
-    access, unread = run.access(environment), Unread()
-    with suppress(TopicopsError):  # that no broker answers is a finding below
-        if quorum_of(access.kafka("reader")) is not None:
-            return kraft_report(environment.name, "the brokers run with KRaft already: there is nothing to migrate")
-    kafka = _read_brokers(access, unread, {}, for_migration=True)
-    if environment.spec.cluster.source != "zookeeper":
-        place = environment.place_of("cluster.source")
-        unread["zookeeper"] = UsageError(f"{place}: ZooKeeper is read only with source: zookeeper")
-        return examine_for_kraft(DoctorFacts(environment=environment, kafka=kafka, unread=unread))
-    return examine_for_kraft(replace(_read_source(access, unread, for_migration=True), kafka=kafka))
-
-
 def _tried(unread: Unread, area: Area, read: Callable[[], T]) -> T | None:
     """Give what was read; None, and a note of the reason, where that cannot be."""
     try:
@@ -74,17 +56,16 @@ def _tried(unread: Unread, area: Area, read: Callable[[], T]) -> T | None:
         return None
 
 
-def _read_source(access: Access, unread: Unread, *, for_migration: bool = False) -> DoctorFacts:
+def _read_source(access: Access, unread: Unread) -> DoctorFacts:
     """Read the environment's cluster with states, ZooKeeper's facts, and the id of another cluster that answered."""
     area: Area = "zookeeper" if access.environment.spec.cluster.source == "zookeeper" else "snapshot"
-    facts = _tried(unread, area, lambda: _facts_of_source(access, unread, for_migration=for_migration))
+    facts = _tried(unread, area, lambda: _facts_of_source(access, unread))
     return facts or DoctorFacts(environment=access.environment, unread=unread)
 
 
-def _facts_of_source(access: Access, unread: Unread, *, for_migration: bool) -> DoctorFacts:
+def _facts_of_source(access: Access, unread: Unread) -> DoctorFacts:
     from topicops.edges.zookeeper.diagnosis import tls_context
     from topicops.edges.zookeeper.reader import ZooKeeperReader
-    from topicops.features.ask.doctor.edges.migration import migration_facts
     from topicops.features.ask.doctor.edges.zookeeper import undecodable_znodes, zookeeper_facts
 
     facts = DoctorFacts(environment=access.environment, unread=unread)
@@ -102,16 +83,11 @@ def _facts_of_source(access: Access, unread: Unread, *, for_migration: bool) -> 
             if facts.snapshot is None and facts.other_cluster_id is None:
                 found = replace(found, undecodable=undecodable_znodes(reader))
             facts = replace(facts, zookeeper=found)
-            if for_migration and facts.other_cluster_id is None:
-                facts = replace(facts, migration=_tried(unread, "zookeeper", lambda: migration_facts(reader)))
     return facts
 
 
-def _read_brokers(
-    access: Access, unread: Unread, topics: Mapping[KafkaRole, Sequence[str]], *, for_migration: bool = False
-) -> KafkaFacts | None:
-    from topicops.features.ask.doctor.edges.brokers import SETTINGS, SETTINGS_OF_MIGRATION, kafka_facts
+def _read_brokers(access: Access, unread: Unread, topics: Mapping[KafkaRole, Sequence[str]]) -> KafkaFacts | None:
+    from topicops.features.ask.doctor.edges.brokers import kafka_facts
 
     roles: tuple[KafkaRole, ...] = ("reader", "applier", "deleter")
-    ask = partial(kafka_facts, topics=topics, settings=SETTINGS_OF_MIGRATION if for_migration else SETTINGS)
-    return _tried(unread, "kafka", lambda: ask({role: access.kafka(role) for role in roles}))
+    return _tried(unread, "kafka", lambda: kafka_facts({role: access.kafka(role) for role in roles}, topics=topics))

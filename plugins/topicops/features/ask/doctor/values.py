@@ -12,25 +12,9 @@ from topicops.model.release import Ability, Release
 from topicops.model.specs.environment import Environment
 
 Migration = Literal["none", "prepared", "begun"]
-Area = Literal["zookeeper", "snapshot", "kafka", "migration"]
+Area = Literal["zookeeper", "snapshot", "kafka"]
 """Field of ``DoctorFacts``; each is read on its own and may be missing."""
 KafkaRole = Literal["reader", "applier", "deleter"]
-GONE_SETTINGS: Mapping[str, str] = {
-    "delegation.token.master.key": "delegation.token.secret.key",
-    "leader.imbalance.per.broker.percentage": "",
-    "log.message.downconversion.enable": "",
-    "log.message.format.version": "",
-    "log.message.timestamp.difference.max.ms": "log.message.timestamp.before.max.ms",
-    "offsets.commit.required.acks": "",
-    "reserved.broker.max.id": "",
-}
-"""Settings of brokers that Kafka 4.0 does not know, each with the one that takes its place; empty: none does.
-
-Those that mean nothing to a KRaft broker, such as ``zookeeper.connect`` and ``controlled.shutdown.max.retries``, are
-left out.
-
-Source: the settings of kafka.server.KafkaConfig in 3.9.2 and in 4.0.2.
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,27 +62,6 @@ class ZooKeeperFacts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MigrationFacts:
-    """What only a migration to KRaft needs of ZooKeeper, beside the topics."""
-
-    kraft_controller: int | None = None
-    """Node id of a KRaft controller that holds ``/controller``; None means a broker, or no controller."""
-    broken_quotas: tuple[str, ...] = ()
-    """``path: problem`` of each znode of a user, client or IP address whose values a migration cannot copy."""
-    scram_users: tuple[str, ...] = ()
-    """Users with a SCRAM password, by the names of their znodes."""
-    encrypted: tuple[str, ...] = ()
-    """``path (setting)`` of each setting of a broker that is stored encrypted."""
-    delegation_tokens: int = 0
-    unknown_configs: tuple[str, ...] = ()
-    """Paths below ``/config`` that a migration does not read."""
-    election: str = ""
-    """Path of a request for preferred leaders that no controller took; empty where there is none."""
-    hidden: tuple[str, ...] = ()
-    """Paths that this identity may not read."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerFacts:
     """What one broker reports about itself."""
 
@@ -107,8 +70,6 @@ class BrokerFacts:
     missing: tuple[Ability, ...] = ()
     """Requests that it does not offer, as its own list of them says."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    written: frozenset[str] = frozenset()
-    """Settings that a person wrote, secrets among them; the others are Kafka's defaults."""
     problem: str = ""
     """Reason why something is missing above."""
     log_directories: LogDirectories | str | None = None
@@ -151,8 +112,6 @@ class DoctorFacts:
     """Snapshot with states."""
     zookeeper: ZooKeeperFacts | None = None
     kafka: KafkaFacts | None = None
-    migration: MigrationFacts | None = None
-    """Facts for a migration; None also means that no one asked for them."""
     unread: Mapping[Area, TopicopsError] = field(default_factory=dict)
     other_cluster_id: str | None = None
     """Id of the cluster that answered, if it is not the environment's; its topics are not read."""

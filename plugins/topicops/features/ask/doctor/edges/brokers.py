@@ -14,15 +14,9 @@ from topicops.edges.connections.client_properties import has_readable_password
 from topicops.edges.kafka.clients.confluent import Confluent
 from topicops.edges.kafka.clients.diagnosis import reachable_brokers
 from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections
-from topicops.edges.kafka.clients.requests import (
-    directories_request,
-    is_written,
-    settings_of,
-    settings_request,
-    told_directories,
-)
+from topicops.edges.kafka.clients.requests import directories_request, settings_of, settings_request, told_directories
 from topicops.edges.kafka.clients.settings import Deadline, wait_all
-from topicops.features.ask.doctor.values import GONE_SETTINGS, BrokerFacts, KafkaFacts, KafkaRole
+from topicops.features.ask.doctor.values import BrokerFacts, KafkaFacts, KafkaRole
 from topicops.model.cluster.snapshot import LogDirectories
 from topicops.model.errors import ClusterUnreachableError
 from topicops.model.printable import printable
@@ -45,23 +39,10 @@ SETTINGS = (
     *SETTINGS_OF_TOPICS,
 )
 """Settings that a broker is asked for."""
-SETTINGS_OF_MIGRATION = (
-    *SETTINGS,
-    "broker.id",
-    "control.plane.listener.name",
-    "controller.quorum.bootstrap.servers",
-    "controller.quorum.voters",
-    "log.dir",
-    "log.dirs",
-    "log.segment.bytes",
-    "zookeeper.metadata.migration.enable",
-    *GONE_SETTINGS,
-)
-"""Settings that a broker is asked for before a migration to KRaft."""
 
 
 def kafka_facts(
-    roles: Mapping[KafkaRole, Mapping[str, str]], *, topics: Mapping[KafkaRole, Sequence[str]], settings: Sequence[str]
+    roles: Mapping[KafkaRole, Mapping[str, str]], *, topics: Mapping[KafkaRole, Sequence[str]]
 ) -> KafkaFacts:
     """Ask every broker at the same time as ``reader``, and the cluster once as each role.
 
@@ -69,7 +50,7 @@ def kafka_facts(
     """
     with waiting_for("the brokers' answers", limit_s=TIMEOUT_S):
         deadline = Deadline(TIMEOUT_S)
-        brokers = _brokers(roles["reader"], settings)
+        brokers = _brokers(roles["reader"])
         described: dict[KafkaRole, Any] = {}
         for role, properties in roles.items():
             same = next((other for other in described if roles[other] == properties), None)
@@ -89,11 +70,11 @@ def kafka_facts(
         )
 
 
-def _brokers(properties: Mapping[str, str], settings: Sequence[str]) -> dict[int, BrokerFacts]:
+def _brokers(properties: Mapping[str, str]) -> dict[int, BrokerFacts]:
     with closing(BrokerConnections(properties, request_timeout_s=TIMEOUT_S / 4)) as connections:
         brokers = sorted(reachable_brokers(connections, properties))
         offered = connections.offered(brokers)
-        configs = connections.ask({broker: settings_request(broker, settings) for broker in brokers})
+        configs = connections.ask({broker: settings_request(broker, SETTINGS) for broker in brokers})
         answering = [broker for broker in brokers if not isinstance(offered[broker], str)]
         disks = connections.ask({broker: directories_request({}) for broker in answering})
     directories = {broker: told_directories(broker, reply) for broker, reply in disks.items()}
@@ -108,12 +89,10 @@ def _broker(offered: Mapping[int, int] | str, configs: Any, directories: LogDire
         problem = f"its settings: {configs}"
     elif error := configs.results[0].error_code:
         problem = f"does not give its settings: {KafkaError(error).name()}"
-    told = configs.results[0].configs if settings else ()
     return BrokerFacts(
         release=release_of(offered, settings),
         missing=lacking(offered),
         settings={name: text for name, text in settings.items() if text is not None},
-        written=frozenset(setting.name for setting in told if is_written(setting.config_source)),
         problem=problem,
         log_directories=directories,
     )

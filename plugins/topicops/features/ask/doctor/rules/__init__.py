@@ -12,7 +12,6 @@ from typing import TypeVar
 
 from topicops.features.ask.doctor.findings import (
     NO_ZOOKEEPER_HERE,
-    NOTICE,
     DoctorReport,
     Finding,
     NotReadError,
@@ -20,57 +19,26 @@ from topicops.features.ask.doctor.findings import (
     Severity,
     rules_of,
 )
-from topicops.features.ask.doctor.rules import migration
 from topicops.features.ask.doctor.rules.cluster import ConnectionRules, SettingsRules
 from topicops.features.ask.doctor.rules.metadata import TopicRules
 from topicops.features.ask.doctor.values import DoctorFacts, KafkaFacts, KafkaRole
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.printable import plural, printable
-from topicops.model.release import BRIDGE, NO_ZOOKEEPER, OLDEST_CLIENT
 
 T = TypeVar("T")
-JAVA_OF_BROKERS = 17
-"""The oldest Java that runs brokers without ZooKeeper (KIP-1013)."""
 LEASE = {True: "may hold the lease", False: "may not hold the lease", None: "not known whether it may hold the lease"}
 RULES: Sequence[Rule] = rules_of(ConnectionRules, SettingsRules, TopicRules)
-MIGRATION_RULES: Sequence[Rule] = rules_of(migration.MigrationRules)
 
 
 def examine(facts: DoctorFacts) -> DoctorReport:
     """Apply every rule whose areas were read; of equal findings, those of earlier rules come first."""
-    return _applied(RULES, facts)
-
-
-def examine_for_kraft(facts: DoctorFacts) -> DoctorReport:
-    """Return what stands in the way of a migration from ZooKeeper to KRaft; nothing once it has begun."""
-    if migration.is_migrating(facts):
-        return kraft_report(
-            facts.environment.name,
-            "the migration has begun: a KRaft controller rules, and ZooKeeper is only a copy; go on with it, and write "
-            "source: kafka",
-        )
-    if migration.is_left_over(facts):
-        # Its reason is not that KRaft rules: left-over-migration says what it is.
-        facts = replace(facts, unread={area: why for area, why in facts.unread.items() if area != "snapshot"})
-    report = _applied(MIGRATION_RULES, facts)
-    is_clean = not report.rules_not_applied and all(finding.severity is NOTICE for finding in report.findings)
-    verdict = "Nothing stands in the way of a migration to KRaft" if is_clean else ""
-    return replace(report, facts=dict(migration_sentences(facts)), verdict=verdict)
-
-
-def kraft_report(environment: str, sentence: str) -> DoctorReport:
-    """Return the report on a cluster that needs no rule, because KRaft rules it."""
-    return DoctorReport(environment=environment, facts={"mode": sentence}, verdict="Nothing to examine")
-
-
-def _applied(rules: Sequence[Rule], facts: DoctorFacts) -> DoctorReport:
     found, not_applied = list[Finding](), list[str]()
-    for rule in rules:
+    for rule in RULES:
         try:
             found += [replace(finding, id=rule.id) for finding in rule.check(facts)]
         except NotReadError:
             not_applied.append(rule.id)
-    applied, said = len(rules) - len(not_applied), dict(sentences(facts))
+    applied, said = len(RULES) - len(not_applied), dict(sentences(facts))
     if not_applied and not facts.unread and facts.environment.spec.cluster.source == "kafka":
         said["zookeeper"] = f"{NO_ZOOKEEPER_HERE} {plural(len(not_applied), 'rule')} about it do not count here"
     return DoctorReport(
@@ -107,20 +75,6 @@ def sentences(facts: DoctorFacts) -> Iterator[tuple[str, str]]:
         yield "brokers", "; ".join(f"{_joined(b)} run {release}" for release, b in _grouped(releases).items())
         yield "kafka identity", _by_text(kafka.principals)
         yield "kafka rights", _rights(kafka)
-
-
-def migration_sentences(facts: DoctorFacts) -> Iterator[tuple[str, str]]:
-    """Yield what is there now, the way to KRaft, and which ids its controllers may not have."""
-    yield from (each for each in sentences(facts) if each[0] in ("mode", "topics", "brokers"))
-    if facts.kafka is not None:
-        upgrade = f"upgrade to {BRIDGE}, " if min(facts.kafka.releases.values(), default=BRIDGE) < BRIDGE else ""
-        yield (
-            "way",
-            f"{upgrade}migrate with {BRIDGE}, then upgrade to {NO_ZOOKEEPER} or later: its brokers need Java "
-            f"{JAVA_OF_BROKERS}, and its clients are {OLDEST_CLIENT} or later",
-        )
-    if facts.snapshot is not None:
-        yield "controllers", f"need a node.id that no broker has: not {_joined(sorted(facts.snapshot.brokers))}"
 
 
 def _mode(live: ClusterSnapshot) -> str:
