@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import socket
 import ssl
-import struct
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-from topicops.model.errors import ClusterError, ClusterUnreachableError
+from topicops.model.errors import CertificateError, ClusterError, ClusterUnreachableError
 from topicops.model.printable import printable
 
 PATIENCE_S = 1.5
@@ -53,30 +52,15 @@ def opened(host: str, port: int, context: ssl.SSLContext | None) -> socket.socke
 
 
 CLOSED = "it closes the connection without an answer"
+OTHER_SERVER = "Or is this the port of another server?"
 
 
-def other_server(host: str, port: int) -> str:
-    """Return what answers in plain text at a port without the wanted protocol; empty means not known."""
-    for question, name, starts in _OTHERS:
-        try:
-            with opened(host, port, None) as connection:
-                connection.sendall(question)
-                answer = connection.recv(64)
-        except OSError:
-            continue
-        if answer.startswith(starts):
-            return name
-    return ""
-
-
-_VERSIONS_SIZE, _VERSIONS = 10, 18
-_OTHERS: Sequence[tuple[bytes, str, tuple[bytes, ...]]] = (
-    (b"srvr", "ZooKeeper", (b"Zookeeper", b"ZooKeeper", b"srvr is not", b"This ZooKeeper")),
-    (b"HEAD / HTTP/1.0\r\n\r\n", "an HTTP server", (b"HTTP/",)),
-    # A size, ApiVersions in version 0, a number that comes back after the size of the answer, and no client id.
-    (struct.pack(">ihhih", _VERSIONS_SIZE, _VERSIONS, 0, 1, -1), "a Kafka broker", (b"\0\0",)),
-)
-"""A question, who answers it, and how the answer begins."""
+def untrusted(where: str, error: ssl.SSLCertVerificationError, authorities: str) -> PortProblem:
+    return PortProblem(
+        CertificateError,
+        f"{where}: its certificate is not trusted: {error.verify_message}; "
+        f"compare {authorities} of the connection, and the host with the names in the certificate",
+    )
 
 
 def speaks_tls(host: str, port: int) -> bool:

@@ -5,20 +5,20 @@ kazoo reports a refused port, an untrusted certificate, a missing one and the wr
 
 from __future__ import annotations
 
-import socket
 import ssl
 from collections.abc import Sequence
 
 from topicops.edges.connections.lookup import Tls
 from topicops.edges.connections.port_probe import (
     CLOSED,
+    OTHER_SERVER,
     PortProblem,
     is_alert,
     opened,
-    other_server,
     port_problems,
     reason_of,
     speaks_tls,
+    untrusted,
     verified_tls,
 )
 from topicops.model.errors import CertificateError, ClusterUnreachableError, ConnectionSecurityError
@@ -66,17 +66,11 @@ def _examine(host: str, port: int, context: ssl.SSLContext | None) -> PortProble
     try:
         answer = _answer(host, port, context)
     except ssl.SSLCertVerificationError as error:
-        return PortProblem(
-            CertificateError,
-            f"{where}: its certificate is not trusted: {error.verify_message}; "
-            "compare ca_file of the connection, and the host with the names in the certificate",
-        )
+        return untrusted(where, error, "ca_file")
     except OSError as error:
         return _after_failure(host, port, context, error)
     if not answer:
         return _after_failure(host, port, context, None)
-    if answer.startswith(b"HTTP/"):
-        return _another_server(where, "an HTTP server")
     if b"not currently serving" in answer:
         return PortProblem(
             ClusterUnreachableError, f"{where}: it runs but serves no client: its ensemble has no quorum"
@@ -86,48 +80,27 @@ def _examine(host: str, port: int, context: ssl.SSLContext | None) -> PortProble
 
 def _after_failure(host: str, port: int, context: ssl.SSLContext | None, error: OSError | None) -> PortProblem:
     """Find the cause of a failed request by a second one; ``error`` None means: the server closed the connection."""
-    where = address(host, port)
-    if isinstance(error, ssl.SSLError) and is_alert(error):
-        return _refused_certificate(where, f" ({error.reason})")
-    if context is None and speaks_tls(host, port):
+    where, has_tls = address(host, port), is_alert(error) or speaks_tls(host, port)
+    if context is None and has_tls:
         return PortProblem(
             ConnectionSecurityError, f"{where}: it accepts only TLS; set tls: true in the connection's extra"
         )
-    if context is not None and _speaks_plainly(host, port):
+    refused = isinstance(error, ConnectionRefusedError)
+    if context is not None and not refused and (error is None or isinstance(error, ssl.SSLError | ConnectionError)):
+        if not has_tls:
+            return PortProblem(
+                ConnectionSecurityError,
+                f"{where}: it speaks no TLS; name the server's secure port, or take tls out of the connection",
+            )
         return PortProblem(
-            ConnectionSecurityError,
-            f"{where}: it speaks no TLS; name the server's secure port, or take tls out of the connection",
+            CertificateError,
+            f"{where}: it closed the connection because of our certificate, or because we sent none; "
+            "give the connection a certificate_file and key_file that the server trusts",
         )
-    hung_up = error is None or isinstance(error, ssl.SSLError | ConnectionError)
-    if context is not None and hung_up and speaks_tls(host, port):
-        return _refused_certificate(where, "")
-    is_heard = not isinstance(error, ConnectionRefusedError | socket.gaierror)
-    if context is None and is_heard and (other := other_server(host, port)):
-        return _another_server(where, other)
-    reason = reason_of(error)
-    limit = "; has it reached a limit of connections of one address (maxClientCnxns)?" if reason == CLOSED else ""
-    return PortProblem(ClusterUnreachableError, f"{where}: {reason}{limit}")
-
-
-def _another_server(where: str, other: str) -> PortProblem:
+    reason, limit = reason_of(error), "; has it reached a limit of connections of one address (maxClientCnxns)?"
     return PortProblem(
-        ConnectionSecurityError, f"{where}: {other} answers here, not ZooKeeper; name ZooKeeper's port, by default 2181"
+        ClusterUnreachableError, f"{where}: {reason}{f'{limit} {OTHER_SERVER}' if reason == CLOSED else ''}"
     )
-
-
-def _refused_certificate(where: str, reason: str) -> PortProblem:
-    return PortProblem(
-        CertificateError,
-        f"{where}: it closed the connection because of our certificate, or because we sent none{reason}; "
-        "give the connection a certificate_file and key_file that the server trusts",
-    )
-
-
-def _speaks_plainly(host: str, port: int) -> bool:
-    try:
-        return bool(_answer(host, port, None))
-    except OSError:
-        return False
 
 
 def _answer(host: str, port: int, context: ssl.SSLContext | None) -> bytes:

@@ -7,9 +7,9 @@ port-forward; clients then try the others for minutes.
 
 from __future__ import annotations
 
+import re
 import socket
 import ssl
-import struct
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from functools import partial
@@ -18,31 +18,30 @@ from typing import NamedTuple
 from topicops.edges.connections.lookup import MECHANISMS
 from topicops.edges.connections.port_probe import (
     CLOSED,
+    OTHER_SERVER,
     PortProblem,
     error_of,
     opened,
-    other_server,
     port_problems,
     reason_of,
     speaks_tls,
-    unverified_tls,
+    untrusted,
 )
 from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections
 from topicops.edges.kafka.clients.settings import LIMIT, PROTOCOLS, trusting, wait_all
 from topicops.edges.threads import run_in_thread
-from topicops.model.errors import (
-    CertificateError,
-    ClusterError,
-    ClusterUnreachableError,
-    ConnectionSecurityError,
-    LoginRefusedError,
-)
+from topicops.model.errors import ClusterError, ClusterUnreachableError, ConnectionSecurityError, LoginRefusedError
 from topicops.model.printable import address, printable
 
-SASL_HANDSHAKE = 17
-NOT_A_SASL_PORT = 34
+SASL_HANDSHAKE = b"\0\0\0\x18\0\x11\0\x01\0\0\0\x01\0\x08topicops\0\x04NONE"
+"""Asks for a mechanism that there is not, and so for those that there are; it carries no secret.
+
+Source: SaslHandshakeRequest.json and SaslHandshakeResponse.json, version 1.
+"""
+NOT_A_SASL_PORT = b"\0\x22"
 """Error of a listener without SASL that gets a handshake: ILLEGAL_SASL_STATE."""
 _MAX_ANSWER_BYTES = 4096
+_TEXT = re.compile(rb"[A-Z][A-Z0-9-]+")
 ADVERTISED_S = 8.0
 """Seconds that the addresses are tried, all at once; resolving a name has no time limit of its own."""
 SHOWN = 3
@@ -78,54 +77,30 @@ def _examine(host: str, port: int, properties: Mapping[str, str]) -> PortProblem
     if has_tls != protocol.endswith("SSL"):
         speaks = "it accepts only TLS" if has_tls else "it speaks no TLS"
         return PortProblem(ConnectionSecurityError, f"{where}: {speaks}; security.protocol is {protocol}")
-    if has_tls and (distrusted := _distrusted(host, port, properties)):
-        return distrusted
     try:
-        mechanisms = _mechanisms(host, port, unverified_tls() if has_tls else None)
-    except OSError as error:
-        return None if has_tls else _not_kafka(host, port, error)
-    return None if mechanisms is None else _login_problem(where, mechanisms, properties)
-
-
-def _not_kafka(host: str, port: int, error: OSError) -> PortProblem:
-    """Return the problem of a port that takes connections, and gives no answer of Kafka's."""
-    if other := other_server(host, port):
-        text = f"{other} answers here, not a Kafka broker; name a broker's port, by default 9092"
-        return PortProblem(ConnectionSecurityError, f"{address(host, port)}: {text}")
-    reason = reason_of(error)
-    doubt = LIMIT if reason == CLOSED else "; does the broker hang, or is this the port of another server?"
-    return PortProblem(ClusterUnreachableError, f"{address(host, port)}: it takes connections: {reason}{doubt}")
-
-
-def _distrusted(host: str, port: int, properties: Mapping[str, str]) -> PortProblem | None:
-    """Return the problem of the broker's certificate, from Python: librdkafka has one sentence for all problems."""
-    try:
-        opened(host, port, trusting(properties)).close()
-    except ssl.SSLCertVerificationError as error:
-        return PortProblem(
-            CertificateError,
-            f"{address(host, port)}: its certificate is not trusted: {error.verify_message}; "
-            "compare ssl.ca.location of the connection, and the host with the names in the certificate",
-        )
-    except (OSError, TypeError, ValueError):
-        return None  # another problem, or a file that librdkafka names itself
-    return None
+        mechanisms = _mechanisms(host, port, trusting(properties) if has_tls else None)
+    except ssl.SSLCertVerificationError as error:  # librdkafka has one sentence for all problems of certificates
+        return untrusted(where, error, "ssl.ca.location")
+    except (OSError, TypeError, ValueError) as error:
+        if has_tls or not isinstance(error, OSError):
+            return None  # another problem, or a file that librdkafka names itself
+        reason = reason_of(error)
+        doubt = f"{LIMIT if reason == CLOSED else '; does the broker hang?'} {OTHER_SERVER}"
+        return PortProblem(ClusterUnreachableError, f"{where}: it takes connections: {reason}{doubt}")
+    return _login_problem(where, mechanisms, properties)
 
 
 def _login_problem(where: str, mechanisms: tuple[str, ...], properties: Mapping[str, str]) -> PortProblem | None:
     protocol = _protocol(properties)
     mechanism = properties.get("sasl.mechanism") or properties.get("sasl.mechanisms") or "GSSAPI"
-    offered = ", ".join(map(printable, mechanisms))
-    wants_login = protocol.startswith("SASL")
+    offered, wants_login = ", ".join(mechanisms), protocol.startswith("SASL")
     if mechanisms and not wants_login:
         return PortProblem(LoginRefusedError, f"{where}: it wants a login ({offered}); security.protocol is {protocol}")
     if wants_login and not mechanisms:
         return PortProblem(ConnectionSecurityError, f"{where}: it takes no login; security.protocol is {protocol}")
     if wants_login and mechanism not in mechanisms:
-        return PortProblem(
-            LoginRefusedError,
-            f"{where}: it takes {offered}; sasl.mechanism is {mechanism if mechanism in MECHANISMS else 'another'}",
-        )
+        shown = mechanism if mechanism in MECHANISMS else "another"
+        return PortProblem(LoginRefusedError, f"{where}: it takes {offered}; sasl.mechanism is {shown}")
     return None
 
 
@@ -134,39 +109,17 @@ def _protocol(properties: Mapping[str, str]) -> str:
     return written if written in PROTOCOLS else "PLAINTEXT"
 
 
-def _mechanisms(host: str, port: int, context: ssl.SSLContext | None) -> tuple[str, ...] | None:
-    """SASL mechanisms that the port takes, none where it takes no login; None means not known. Raises ``OSError``.
-
-    The question carries no secret. Source: SaslHandshakeRequest.json and SaslHandshakeResponse.json, version 1.
-    """
-    client, nonsense = b"topicops", b"NONE"
-    body = struct.pack(
-        f">hhih{len(client)}sh{len(nonsense)}s", SASL_HANDSHAKE, 1, 1, len(client), client, len(nonsense), nonsense
-    )
+def _mechanisms(host: str, port: int, context: ssl.SSLContext | None) -> tuple[str, ...]:
+    """SASL mechanisms that the port takes, none where it takes no login. Raises ``OSError``."""
     with opened(host, port, context) as connection:
-        connection.sendall(struct.pack(">i", len(body)) + body)
+        connection.sendall(SASL_HANDSHAKE)
         answer = connection.recv(_MAX_ANSWER_BYTES)
     if not answer:
         raise ConnectionResetError
     if answer[4:8] != b"\0\0\0\1":  # the number of the question
         raise OSError(0, "its answer is none of Kafka's")
-    try:
-        return _decoded(answer)
-    except (struct.error, UnicodeDecodeError):
-        return None
-
-
-def _decoded(answer: bytes) -> tuple[str, ...]:
-    """Read, after size and correlation id, an error code, and texts with their length before them."""
-    error, count = struct.unpack_from(">hi", answer, 8)
-    if error == NOT_A_SASL_PORT:
-        return ()
-    offset, found = 14, []
-    for _ in range(count):
-        (length,) = struct.unpack_from(">h", answer, offset)
-        found.append(struct.unpack_from(f"{length}s", answer, offset + 2)[0].decode("ascii"))
-        offset += 2 + length
-    return tuple(found)
+    # After size and number: an error code, a count, and texts with their lengths before them.
+    return () if answer[8:10] == NOT_A_SASL_PORT else tuple(text.decode() for text in _TEXT.findall(answer, 14))
 
 
 class Unreachable(NamedTuple):
