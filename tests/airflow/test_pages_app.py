@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("airflow_database")
 
 DAG, RUN = "topic_pipeline_local", "manual__2024-05-01T12:00:00+00:00"
 NOTHING = ("This run has made no plan", "No quality rule has been evaluated", "This is no DAG of topicops")
-TOPICS_PAGES = ("topics", "topic?name=shop.orders", "brokers", "broker?id=3", "trends")
+TOPICS_PAGES = ("topics", "topic?name=shop.orders", "brokers", "broker?id=3")
 PAGES = (f"{PREFIX}/dags/{DAG}/plan", f"{PREFIX}/dags/{DAG}/quality")
 
 

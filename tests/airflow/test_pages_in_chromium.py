@@ -47,7 +47,7 @@ FORM = {
 with DAG("plain", schedule=None, is_paused_upon_creation=False, params=FORM):
     EmptyOperator(task_id="only")
 """
-TOPICS_PAGES = ("topics", "topic?name=shop.items", "brokers", "broker?id=3", "trends")
+TOPICS_PAGES = ("topics", "topic?name=shop.items", "brokers", "broker?id=3")
 SCREENSHOTS = os.environ.get("TOPICOPS_SCREENSHOTS")
 """Where to keep the pictures, for whoever wants to look at them; else they go with the test's folder."""
 
@@ -332,7 +332,6 @@ def test_from_airflow_s_bar_a_viewer_comes_to_a_topic_and_to_the_broker_that_it_
         ("topic?name=no.such", "Neither the cluster nor a file"),
         ("brokers", "2 brokers registered"),
         ("broker?id=3", "not registered"),
-        ("trends", "No run of this environment has left a history yet."),
     ],
 )
 def test_each_topics_page_has_an_address_of_its_own(site: Site, browser: Browser, page: str, words: str) -> None:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-import topicops.features.ask.history.trends_page
 import topicops.features.ask.why.causes
 import topicops.features.pull_requests.signed_reviews
 import topicops.features.quality.judging
@@ -26,7 +25,6 @@ from topicops.model.ports import ConnectionSource
 from topicops.model.runs.results import QualityReport, Quiet, ReviewApprovals
 from topicops.plugged import ENGINES
 from topicops.steps.planning.diff import DriftReport
-from topicops.steps.reporting.markup import Html
 
 
 class Flow(Protocol):
@@ -84,17 +82,6 @@ class Quality(Protocol):
     def after(self, run: EnvironmentRun) -> QualityReport: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Page:
-    """A page of an environment."""
-
-    name: str
-    """Last word of its address."""
-    title: str
-    body: Callable[[Path, str], Iterable[Html]]
-    """Function that takes the home and the environment, and reads what the page shows."""
-
-
 SHORT_CUTS: tuple[ShortCut, ...] = (
     topicops.features.quiet.quiet,
 )  # fmt: skip
@@ -102,9 +89,6 @@ AFTER_READING: tuple[Callable[[EnvironmentRun], None], ...] = (
     topicops.features.topic_pages.indexing.index_topics,
 )  # fmt: skip
 """Functions called after tasks that have read, planned for or changed the cluster. They raise nothing."""
-PAGES: tuple[Page, ...] = (
-    Page("trends", "Trends", topicops.features.ask.history.trends_page.trends_page),
-)  # fmt: skip
 REVIEWS: tuple[Callable[[EnvironmentRun, Sequence[object]], ReviewApprovals], ...] = (
     topicops.features.pull_requests.signed_reviews.approvals_of_reviews,
 )  # fmt: skip

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import topicops.features.notify.on_airflow
 import topicops.features.quality.on_airflow
 import topicops.features.topic_pages.on_airflow
-from topicops.on_airflow.names import QUALITY_ROUTE, STATIC
-from topicops.steps.reporting.markup import Html, document, tag, together
+from topicops.on_airflow.names import QUALITY_ROUTE
+from topicops.steps.reporting.markup import Html, together
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from topicops.flow.runs.run import EnvironmentRun
     from topicops.on_airflow.names import RunOf
-    from topicops.on_airflow.plugged import Page
 
 AnswerKind = Literal["held", "approved", "rejected", "withdrawn"]
 
@@ -82,7 +81,6 @@ class TopicPages(Protocol):
         """What Airflow shows of them, as a plugin's ``external_views`` have it."""
 
     def add_routes(self, app: FastAPI, home: Callable[[], Path]) -> None: ...
-    def framed(self, page: Page, home: Path, environment: str) -> str: ...
     def topic_link(self, name: str, part: str = "") -> Html: ...
 
 
@@ -95,15 +93,7 @@ TABS: tuple[Tab, ...] = (
 TOPIC_PAGES: tuple[TopicPages, ...] = (
     topicops.features.topic_pages.on_airflow,
 )  # fmt: skip
-"""For links and frames, the first is used."""
-
-
-def framed(page: Page, home: Path, environment: str) -> str:
-    """Give the whole document of a feature's page."""
-    if TOPIC_PAGES:
-        return TOPIC_PAGES[0].framed(page, home, environment)
-    title = f"{page.title}: {environment}"
-    return document(title, tag("header", tag("h1", title)), *page.body(home, environment), static=STATIC).text
+"""For links, the first is used."""
 
 
 def topic_link(name: str, part: str = "") -> Html:

@@ -21,8 +21,7 @@ from topicops.on_airflow.pages.parts import NOT_OURS, empty, page
 from topicops.on_airflow.pages.plan_filter import Filter
 from topicops.on_airflow.pages.plan_page import plan_page
 from topicops.on_airflow.pages.reading import read_plan, without_persons
-from topicops.on_airflow.plugged import PAGES, Page
-from topicops.on_airflow.plugged_at_start import TABS, TOPIC_PAGES, Tab, framed
+from topicops.on_airflow.plugged_at_start import TABS, TOPIC_PAGES, Tab
 
 STATIC_FILES: Mapping[str, str] = {"pages.css": "text/css", "pages.js": "text/javascript"}
 _STATIC_FOLDER = Path(__file__).parent / "static"
@@ -65,8 +64,6 @@ def build_app(home: Callable[[], Path]) -> FastAPI:
 
     for pages in TOPIC_PAGES:
         pages.add_routes(app, home)
-    for plugged_in in PAGES:
-        _plug_in(app, plugged_in, home)
     for tab in TABS:
         _plug_in_tab(app, tab, home)
 
@@ -78,12 +75,6 @@ def build_app(home: Callable[[], Path]) -> FastAPI:
         return FileResponse(_STATIC_FOLDER / name, media_type=STATIC_FILES[name], headers=HEADERS)
 
     return app
-
-
-def _plug_in(app: FastAPI, page: Page, home: Callable[[], Path]) -> None:
-    @app.get(f"/dags/{{dag_id}}/{page.name}")
-    def plugged(dag_id: str) -> Response:
-        return of_environment(home(), dag_id, lambda home, environment: framed(page, home, environment))
 
 
 def _plug_in_tab(app: FastAPI, tab: Tab, home: Callable[[], Path]) -> None:

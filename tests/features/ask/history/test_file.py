@@ -15,7 +15,6 @@ from features.ask.history.test_spans import run, saw, wrong
 from topicops.features.ask.history.file import append, history_path, read_history
 from topicops.features.ask.history.lines import spans_of
 from topicops.features.ask.history.recording import with_moves
-from topicops.features.ask.history.trends_page import last_runs
 from topicops.model.errors import ArtifactError, UsageError
 
 
@@ -154,16 +153,6 @@ def test_a_disk_that_refuses_is_an_error_that_names_the_file(tmp_path: Path) -> 
         add(tmp_path, 0)
     with pytest.raises(ArtifactError, match=r"prod\.jsonl: cannot be read"):
         read_history(tmp_path, "prod")
-
-
-def test_trends_are_of_the_last_runs_that_read_the_cluster_each_as_its_last_line_has_it(tmp_path: Path) -> None:
-    tried = [run(1), run(3), run(2), run(4, read_at=None), run(1, in_place=7), run(0)]
-    for line in tried:
-        append(tmp_path, "prod", lambda _, line=line: line)  # type: ignore[misc]
-
-    lines, _ = read_history(tmp_path, "prod")
-
-    assert [(line.run, line.in_place) for line in last_runs(lines, 3)] == [("dag/1", 7), ("dag/2", 0), ("dag/3", 0)]
 
 
 def test_an_environment_without_history_is_an_error_that_names_those_that_have_one(tmp_path: Path) -> None:

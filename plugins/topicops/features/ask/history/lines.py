@@ -171,11 +171,6 @@ class HistoryLine(Moves):
         counts = [owner.unhealthy for owner in self.owners if owner.unhealthy is not None]
         return sum(counts) if counts else None
 
-    @property
-    def waiting(self) -> int | None:
-        """Changes that are held, and topics that are blocked; None means that there is no plan."""
-        return self.plan.held + self.plan.blocked if self.plan else None
-
 
 # ---- what lines add up to ----
 

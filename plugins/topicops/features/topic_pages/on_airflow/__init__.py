@@ -13,8 +13,6 @@ from topicops.steps.reporting.markup import Html, tag
 if TYPE_CHECKING:
     from fastapi import FastAPI
 
-    from topicops.on_airflow.plugged import Page
-
 VIEW = {"name": "Topics", "href": f"{BELOW}topics", "destination": "nav", "url_route": "topicops-topics"}
 
 
@@ -22,14 +20,6 @@ def add_routes(app: FastAPI, home: Callable[[], Path]) -> None:
     from topicops.features.topic_pages.on_airflow.routes import add_routes
 
     add_routes(app, home)
-
-
-def framed(page: Page, home: Path, environment: str) -> str:
-    """Give the whole document of another feature's page."""
-    from topicops.features.topic_pages.on_airflow.frame import framed
-    from topicops.on_airflow.pages.airflow_state import dags_of
-
-    return framed(page, home, environment, dags_of)
 
 
 def topic_link(name: str, part: str = "") -> Html:

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import NamedTuple
 
 from topicops.features.topic_pages.later import LaterRun
-from topicops.features.topic_pages.on_airflow.reading import DagsOf, Indexed, read_indexed
+from topicops.features.topic_pages.on_airflow.reading import Indexed
 from topicops.features.topic_pages.values import IndexHead, Word
 from topicops.flow.runs.run import now
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.printable import plural
 from topicops.on_airflow.pages.airflow_state import AirflowDag, AirflowRun
 from topicops.on_airflow.pages.parts import BELOW, chip, empty, muted, page, run_link, with_query
-from topicops.on_airflow.plugged import PAGES, Page
 from topicops.steps.reporting.markup import Html, pill, tag, together
 
 TONES: Mapping[Word, str] = {
@@ -26,8 +24,7 @@ TONES: Mapping[Word, str] = {
     "moving": "calm", "paused": "calm", "unmanaged": "calm", "healthy": "good",
 }  # fmt: skip
 """Colour of each state, the gravest first."""
-_PLUGGED = {page.name: page.title for page in PAGES}
-_PAGES = {"topics": "Topics", "brokers": "Brokers", **_PLUGGED}
+_PAGES = {"topics": "Topics", "brokers": "Brokers"}
 A_RUN_GOES_ON = "a run goes on"
 OVERDUE_AFTER = timedelta(minutes=10)
 
@@ -43,14 +40,8 @@ def topics_document(title: str, indexed: Indexed, here: str, *content: Html | No
         _as_of(indexed.head) if indexed.head else None,
         *(tag("p", found.sentence, cls=f"card {found.tone}") for found in news(indexed, BELOW)),
     )
-    body = content if indexed.head or here in _PLUGGED else (empty(indexed.problem),)
+    body = content if indexed.head else (empty(indexed.problem),)
     return page(f"{title}: {indexed.environment}", head, *body)
-
-
-def framed(other: Page, home: Path, environment: str, dags: DagsOf) -> str:
-    """Give the whole document of another feature's page."""
-    indexed = read_indexed(home, environment, dags)
-    return topics_document(other.title, indexed, other.name, *other.body(home, environment))
 
 
 def _as_of(head: IndexHead) -> Html:
