@@ -63,7 +63,7 @@ def token_of(role: str) -> str:
 def test_nobody_sees_anything_without_a_login(server: TestClient, home: Path) -> None:
     routes = build_app(lambda: home).routes
     paths = [route.path.format(dag_id=DAG, name="pages.css") for route in routes if isinstance(route, APIRoute)]
-    assert len(paths) == len(routes) == 10
+    assert len(paths) == len(routes) == 9
     answers = [server.get(f"{PREFIX}{path}", params=params) for path in paths for params in ({}, {"run_id": RUN})]
     assert {answer.status_code for answer in answers} == {401}
     assert all(DAG not in answer.text and "topic" not in answer.text for answer in answers)

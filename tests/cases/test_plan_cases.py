@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from fixtures.schemas.outputs import schema_of_output
 from fixtures.zookeeper import Chroot
 from topicops.cli import run
-from topicops.features.files.schemas.outputs import schema_of_output
 from topicops.model.plans.plan_file import PlanFile, plan_from_json, plan_to_json
 
 pytestmark = pytest.mark.edges

@@ -11,10 +11,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from fixtures.quality import quality_report
+from fixtures.schemas.json_outputs import OUTPUTS
+from fixtures.schemas.outputs import schema_of_output
 from fixtures.simulated import Simulated
 from fixtures.workflow import git
-from topicops.cli.json_outputs import OUTPUTS
-from topicops.features.files.schemas.outputs import schema_of_output
 from topicops.flow import single_steps
 from topicops.flow.runs.run import EnvironmentRun
 from topicops.model.runs.results import FailingRow, QualityResult

@@ -10,9 +10,9 @@ import pytest
 
 from fixtures import pretended as pretended_file
 from fixtures.pretended import open_lease, open_source
+from fixtures.schemas.spec_files import schema_of
 from fixtures.workspace import Workspace
 from topicops import cli
-from topicops.features.files.schemas.spec_files import schema_of
 from topicops.flow.runs.access import LEASES, READERS, Access
 from topicops.model import choices
 

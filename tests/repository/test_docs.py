@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from fixtures.made_parts import commands, fields, made, pages
-from topicops.cli.json_outputs import OUTPUTS
+from fixtures.schemas.json_outputs import OUTPUTS
 from topicops.features.ask.doctor.rules import RULES as DOCTOR_RULES
 from topicops.features.ask.why.causes import RULES as WHY_RULES
 from topicops.features.quality.rules import RULES as QUALITY_RULES

@@ -25,7 +25,6 @@ FEATURES = sorted(
 LISTS = (
     "cli/__init__.py",
     "cli/fleets.py",
-    "cli/json_outputs.py",
     "on_airflow/dags/dag_file.py",
     "on_airflow/plugged.py",
     "on_airflow/plugged_at_start.py",

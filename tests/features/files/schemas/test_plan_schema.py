@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 from fakes.builders import configure_change, create_change, delete_change, expand_change
 from fixtures.any_plan import any_plans
 from fixtures.rich_plan import rich_plan
-from topicops.features.files.schemas.outputs import VALUES_BY_ACTION, schema_of_output
+from fixtures.schemas.outputs import VALUES_BY_ACTION, schema_of_output
 from topicops.model.plans.changes import ACTIONS, before_and_after
 from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import PlanFile, plan_from_json, plan_to_json

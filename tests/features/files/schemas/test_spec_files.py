@@ -13,8 +13,8 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
+from fixtures.schemas.spec_files import KINDS, schema_of
 from fixtures.spec_folder import LOCAL, configs, topic
-from topicops.features.files.schemas.spec_files import KINDS, schema_of
 from topicops.model.release import FIRST_REQUESTS
 from topicops.model.specs.config_checks import check_written
 from topicops.model.specs.topic_config import (

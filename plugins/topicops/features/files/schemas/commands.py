@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from importlib import resources
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from topicops.cli.output import print_result
 from topicops.model.errors import UsageError
+
+_FOLDER = Path(str(resources.files("topicops"))) / "made_schemas"
+_PLAN = "plan"
+"""The one output whose file is beside those of spec files."""
 
 
 def schema_command(
@@ -19,40 +23,34 @@ def schema_command(
 ) -> None:
     """Print the JSON Schema of one kind of file or output, or where the schemas are installed."""
     if kind is not None:
-        print_result(rendered(kind))
+        print_result(_schema(kind))
         return
-    folder = resources.files("topicops").joinpath("made_schemas")
     for title, files in (("Files that people write", spec_files()), ("Outputs for programs", output_files())):
         print_result(f"{title}:")
         for name, file in files.items():
-            print_result(f"  {name}: {folder.joinpath(file)}")
+            print_result(f"  {name}: {file}")
 
 
-def spec_files() -> dict[str, str]:
-    """Return the path below ``schema/`` of each kind of file that people write."""
-    from topicops.features.files.schemas.spec_files import KINDS
-
-    return {kind: f"{kind}.v1.json" for kind in KINDS}
+def spec_files() -> dict[str, Path]:
+    """Return the schema of each kind of file that people write."""
+    return {name: file for name, file in _files(_FOLDER).items() if name != _PLAN}
 
 
-def output_files() -> dict[str, str]:
-    """Return the path below ``schema/`` of each kind of output."""
-    from topicops.cli.json_outputs import OUTPUTS
-
-    return {kind: f"{kind}.v1.json" if kind == "plan" else f"outputs/{kind}.v1.json" for kind in OUTPUTS}
+def output_files() -> dict[str, Path]:
+    """Return the schema of each kind of output."""
+    return {_PLAN: _files(_FOLDER)[_PLAN], **_files(_FOLDER / "outputs")}
 
 
-def rendered(kind: str) -> str:
-    """Return the text of the file in the repository, without the last line feed. Raises ``UsageError``."""
-    from topicops.cli.json_outputs import OUTPUTS
-    from topicops.features.files.schemas.outputs import schema_of_output
-    from topicops.features.files.schemas.spec_files import KINDS, schema_of
+def _files(folder: Path) -> dict[str, Path]:
+    return {file.name.partition(".")[0]: file for file in sorted(folder.glob("*.json"))}
+
+
+def _schema(kind: str) -> str:
     from topicops.steps.specs.suggestions import similar_word
 
-    if kind in KINDS:
-        return json.dumps(schema_of(kind), indent=2)
-    if kind in OUTPUTS:
-        return json.dumps(schema_of_output(kind, OUTPUTS[kind].kind), indent=2)
-    close = similar_word(kind, [*KINDS, *OUTPUTS])
+    files = {**spec_files(), **output_files()}
+    if kind in files:
+        return files[kind].read_text(encoding="utf-8").removesuffix("\n")
+    close = similar_word(kind, [*files])
     advice = f"did you mean {close}?" if close else "`topicops schema` lists the kinds"
     raise UsageError(f"there is no kind {kind!r}; {advice}")
