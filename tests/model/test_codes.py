@@ -36,6 +36,10 @@ def test_every_code_says_what_it_means_how_it_comes_about_and_what_to_do() -> No
     assert [*OF_FILES, *OF_RUNS] == sorted([*OF_FILES, *OF_RUNS])
 
 
+def test_the_texts_are_those_of_the_codes_in_their_order() -> None:
+    assert [*json.loads((PRODUCT / "model" / "codes.json").read_text(encoding="utf-8"))] == [*Code]
+
+
 def test_no_module_writes_the_number_of_a_code() -> None:
     written = [
         f"{file.relative_to(PRODUCT)}:{node.lineno}: {node.value!r}"
