@@ -21,7 +21,6 @@ from airflow.serialization.serialized_objects import DagSerialization
 
 from fakes import builders
 from fixtures.reviews import as_param, review_of, signed
-from topicops.features.fleet.on_airflow.dag import fleet_dags
 from topicops.on_airflow.dags.environment_dags import misnamed
 from topicops.on_airflow.dags.operators import STEP_OPERATORS, PlanLink, QualityLink
 from topicops.on_airflow.names import PLAN_ROUTE, QUALITY_ROUTE
@@ -91,12 +90,7 @@ def test_the_dag_files_of_this_repository_can_be_imported() -> None:
 
 def test_each_environment_file_has_one_set_of_dags_also_one_that_is_no_yaml(dags: Mapping[str, DAG]) -> None:
     own = {f"topic_{kind}_{environment}" for kind in KINDS for environment in ("local", "prod-eu")}
-    assert set(dags) == {*own, "topic_fleet_drift"}
-
-
-def test_one_environment_is_no_fleet(tmp_path: Path) -> None:
-    assert [dag.dag_id for dag in fleet_dags(("local", "prod-eu"), tmp_path)] == ["topic_fleet_drift"]
-    assert fleet_dags(("local",), tmp_path) == ()
+    assert set(dags) == own
 
 
 ODD_NAMES = ("prod eu", "prod@eu", "prod+eu", "ü", "n" * 101, "local\ncopy")
@@ -110,7 +104,7 @@ def test_a_file_name_that_can_name_no_dag_leaves_the_others_their_dags_and_is_na
     bag = DagBag(dag_folder=str(tmp_path / "dags"))
     assert bag.import_errors == {}
     own = {f"topic_{kind}_{environment}" for kind in KINDS for environment in ("local", "prod-eu_2", "n" * 100)}
-    assert set(bag.dags) == {*own, "topic_fleet_drift", "topic_problems"}
+    assert set(bag.dags) == {*own, "topic_problems"}
     said = misnamed(tmp_path / "topics")
     assert len(said) == len(ODD_NAMES)
     assert any("prod eu.yaml has no DAGs" in line for line in said)

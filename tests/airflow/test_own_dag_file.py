@@ -253,7 +253,7 @@ def test_of_twenty_environments_a_broken_one_and_an_odd_name_stop_no_other(
     (topics / "environments/prod eu.yaml").write_text("kind: Environment\n", encoding="utf-8")
     with caplog.at_level(logging.WARNING):
         dags = dags_of(topics)
-    assert len(dags) == 19 * 3 + 2
+    assert len(dags) == 19 * 3 + 1
     assert dags["topic_pipeline_broken"].schedule is not None
     assert dags["topic_pipeline_broken"].params["mode"] == "plan"
     assert len({dags[f"topic_pipeline_cluster-{number}"].schedule for number in range(18)}) == 5
@@ -268,8 +268,6 @@ def test_a_task_parses_the_dags_of_its_own_environment_alone(tmp_path: Path, mon
     assert set(dags_of(topics)) == {"topic_pipeline_dev", "topic_approval_dev", "topic_drift_dev"}
     monkeypatch.setenv(PARSED, "topic_pipeline_eu-prod")
     assert "topic_pipeline_eu-prod" in dags_of(topics)
-    monkeypatch.setenv(PARSED, "topic_fleet_drift")
-    assert set(dags_of(topics)) == {"topic_fleet_drift"}
 
 
 @pytest.mark.parametrize(

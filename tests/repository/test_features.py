@@ -22,14 +22,7 @@ FEATURES = sorted(
     {folder.name for folder in PACKAGE.glob("features/*/") if (folder / "__init__.py").is_file()} - GROUPS - {"shared"}
     | {f"{group}/{file.parent.name}" for group in GROUPS for file in PACKAGE.glob(f"features/{group}/*/__init__.py")}
 )
-LISTS = (
-    "cli/__init__.py",
-    "cli/fleets.py",
-    "on_airflow/dags/dag_file.py",
-    "on_airflow/plugged.py",
-    "on_airflow/plugged_at_start.py",
-    "plugged.py",
-)
+LISTS = ("cli/__init__.py", "cli/fleets.py", "on_airflow/plugged.py", "on_airflow/plugged_at_start.py", "plugged.py")
 """Files that name a feature, one line for each of its entries."""
 LOOP_TESTS = [ROOT / "tests" / name for name in ("model", "steps", "flow")]
 ARROWS = ("quality -> spark",)

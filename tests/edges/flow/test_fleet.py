@@ -25,13 +25,11 @@ from topicops.features.ask.drift.commands import live_drift
 from topicops.features.fleet import fleet as fleet_steps
 from topicops.features.fleet.fleet import Fleet
 from topicops.features.fleet.values import EnvironmentResult, FleetReport, Standing
-from topicops.features.quality import judging
-from topicops.features.spark.engine import SPARK
 from topicops.flow import planning, single_steps
+from topicops.flow.engines import PYTHON
 from topicops.flow.runs.run import open_run
 from topicops.model.errors import TopicopsError
 from topicops.model.json_types import json_text
-from topicops.model.runs.results import QualityReport
 from topicops.plugged import ENGINES
 from topicops_local.processes import stop
 
@@ -261,31 +259,21 @@ def test_46_of_50_environments_are_planned_as_alone(large_folder: FleetFolder, s
 
 
 @pytest.mark.soak
-def test_the_drift_of_a_fleet_is_that_of_each_environment_and_so_are_its_quality_and_its_plan(
-    folder: FleetFolder, spark: SparkSession
-) -> None:
+def test_the_drift_of_a_fleet_is_that_of_each_environment(folder: FleetFolder) -> None:
     lay(folder, environments=6, topics=60)
 
-    drift = fleet_steps.drift_fleet(new_fleet(folder, run_id="drift"))
-    looked = fleet_steps.look_at_fleet(new_fleet(folder, run_id="looked"), engine=SPARK, judges=[judging.before])
+    fleet_steps.drift_fleet(new_fleet(folder, run_id="drift"))
 
-    assert by_environment(drift) == {
-        name: replace(result, path=by_environment(drift)[name].path) for name, result in by_environment(looked).items()
-    }
     for environment in ("env-00", "env-01"):
         own = open_run(environment=environment, topics=folder.topics, group="cli", run_id=f"own-{environment}")
-        single_steps.validate(own, as_tables=True)
-        single_steps.snapshot(own, states=True)
-        judging.before(own)
-        wanted = own.store.read_value("quality-before.json", QualityReport).results
-        single_steps.diff(own, engine=SPARK)
+        single_steps.validate(own)
+        single_steps.snapshot(own, states=False)
+        single_steps.diff(own, engine=PYTHON)
         single_steps.record_drift(own)
-        run = open_run(environment=environment, topics=folder.topics, group="cli", run_id="looked", part=environment)
-        assert run.store.read_value("quality-before.json", QualityReport).results == wanted
+        run = open_run(environment=environment, topics=folder.topics, group="cli", run_id="drift", part=environment)
         assert run.store.read_text("drift.json") == own.store.read_text("drift.json")
         now = open_run(environment=environment, topics=folder.topics, group="cli", run_id="never-made")
         assert json.loads(run.store.read_text("drift.json")) == json.loads(json_text(live_drift(now)))
-        assert run.store.has("plan.json")
 
 
 def test_the_command_prints_a_row_for_each_environment_and_ends_with_the_worst_status(

@@ -37,11 +37,10 @@ from topicops.flow.runs.run import (
 )
 from topicops.flow.single_steps import diff, gate, plan, record_drift, snapshot
 from topicops.flow.whole_runs import check_cluster
-from topicops.model.errors import ExitStatus, TopicopsError, UsageError
+from topicops.model.errors import ExitStatus, UsageError
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Plan
 from topicops.model.ports import ConnectionSource
-from topicops.model.runs.results import QualityReport
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.steps.planning.diff import counted, drift_summary
 from topicops.steps.planning.only import needs_of, no_match
@@ -59,7 +58,6 @@ READ_AT_ONCE = 4
 PLANNED_AT_ONCE = 2
 """A plan may wait for brokers, and holds the topics that differ."""
 
-Judge = Callable[[EnvironmentRun], QualityReport]
 T = TypeVar("T")
 
 
@@ -101,7 +99,6 @@ def open_fleet(
     run_id: str,
     connections: ConnectionSource = from_environment,
     progress: Callable[[str], None] = no_progress,
-    version: str | None = None,
 ) -> Fleet:
     """Open as ``open_run``, for many environments: ``<home>/runs/<group>/<run id>/<environment>``."""
     runs = {
@@ -112,7 +109,6 @@ def open_fleet(
             run_id=run_id,
             connections=connections,
             progress=lambda line, name=environment: progress(f"{name}: {line}"),  # type: ignore[misc]
-            version=version,
             part=environment,
         )
         for environment in environments
@@ -197,14 +193,6 @@ def drift_fleet(
     return steps.report(steps.each(partial(_drifted, only=only)))
 
 
-def look_at_fleet(fleet: Fleet, *, engine: DiffEngine, judges: Sequence[Judge], only: str | None = None) -> FleetReport:
-    """Drift of each environment, as its drift DAG shows it: with the quality rules before, and with the plan."""
-    steps = Steps(fleet)
-    _read_and_compare(steps, engine, states=True, judges=judges)
-    steps.each(partial(_planned, only=only), at_once=PLANNED_AT_ONCE)
-    return steps.report(steps.each(partial(_drifted, only=only)))
-
-
 def verify_fleet(fleet: Fleet) -> FleetReport:
     """Check every topic of each cluster once, as ``check_cluster`` does."""
     steps = Steps(fleet)
@@ -221,33 +209,19 @@ def verify_fleet(fleet: Fleet) -> FleetReport:
 def _compare(
     steps: Steps, choice: EngineChoice, engines: Sequence[DiffEngine], *, states: bool, needs: Needs | None
 ) -> None:
-    """Read all files and clusters, and compare all topics; chosen by the topics of all environments together."""
-    chosen = engine_for(choice, count_topic_files(steps.fleet.topics) * len(steps.fleet.runs), engines)
-    steps.fleet.progress(f"Comparing with {chosen}")
-    _read_and_compare(steps, chosen.engine, states=states, needs=needs)
-
-
-def _read_and_compare(
-    steps: Steps, engine: DiffEngine, *, states: bool, judges: Sequence[Judge] = (), needs: Needs | None = None
-) -> None:
     """Read all files and clusters, and compare all topics, beside one application of the engine.
 
-    Args:
-        judges: What judges the inputs of a run before they are compared.
-        needs: The topics whose files must be valid; None means all.
+    The engine is chosen by the topics of all environments together. Files of topics that ``needs`` names must be valid.
     """
-    fleet, as_tables = steps.fleet, engine.needs_tables or bool(judges)
+    fleet = steps.fleet
+    chosen = engine_for(choice, count_topic_files(fleet.topics) * len(fleet.runs), engines)
+    fleet.progress(f"Comparing with {chosen}")
 
     def keep(validated: Validated, run: EnvironmentRun) -> None:
-        keep_specs(run, specs_of(validated, commit), as_tables=as_tables)
-
-    def judge(run: EnvironmentRun) -> None:
-        for report in (each(run) for each in judges):
-            if report.critical:
-                raise TopicopsError(f"critical quality rules failed: {', '.join(report.critical)}")
+        keep_specs(run, specs_of(validated, commit), as_tables=chosen.engine.needs_tables)
 
     first = next(iter(fleet.runs.values()))
-    with engine.beside(first.connections, fleet.progress):
+    with chosen.engine.beside(first.connections, fleet.progress):
         fleet.progress(f"Reading {fleet.topics}")
         prune(first.home, now=now())
         commit = commit_of_files(first.files)
@@ -255,8 +229,7 @@ def _read_and_compare(
         steps.each(_require_reachable, at_once=REACHED_AT_ONCE)
         fleet.progress(f"Reading the live topics of {len(steps.going)} environments")
         steps.each(partial(snapshot, states=states), at_once=READ_AT_ONCE)
-        steps.each(judge)
-        steps.each(partial(diff, engine=engine))
+        steps.each(partial(diff, engine=chosen.engine))
 
 
 def _keep_judged(steps: Steps, needs: Needs | None, keep: Callable[[Validated, EnvironmentRun], None]) -> None:

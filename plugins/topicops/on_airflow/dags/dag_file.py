@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,7 +13,6 @@ from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import DAG, CronTriggerTimetable, get_current_context, get_parsing_context
 from airflow.sdk.exceptions import AirflowFailException
 
-import topicops.features.fleet.on_airflow.dag
 from topicops.model.errors import UsageError
 from topicops.model.printable import printable
 from topicops.on_airflow.airflow_inside import begin_metrics, count, metrics_are_on
@@ -23,18 +22,11 @@ from topicops.on_airflow.plugged_at_start import TELLERS
 from topicops.on_airflow.site import duration_of
 
 PROBLEMS_ID = "topic_problems"
-DAGS: Mapping[str, Callable[[Collection[str], Path], Sequence[DAG]]] = {
-    topicops.features.fleet.on_airflow.dag.FLEET_ID: topicops.features.fleet.on_airflow.dag.fleet_dags,
-}  # fmt: skip
-"""Functions that take the names of the environments and give the DAG, if it is to be there, by its id.
-
-Deleting a feature deletes its lines here.
-"""
 log = logging.getLogger(__name__)
 
 
 def dags_of(topics: Path) -> dict[str, DAG]:
-    """Return the DAGs by id: one set for each file in ``<topics>/environments/``, and one DAG for all.
+    """Return the DAGs by id: one set for each file in ``<topics>/environments/``.
 
     In the process of a task these are only the DAGs of its own environment. An environment whose DAGs cannot be made
     is left out, and the others keep theirs; then the DAG ``topic_problems`` fails each hour and says why. So it does
@@ -46,9 +38,6 @@ def dags_of(topics: Path) -> dict[str, DAG]:
     dag_id = get_parsing_context().dag_id
     wanted = [name for name in named if dag_id in (None, PROBLEMS_ID) or dag_id.endswith(f"_{name}")]
     dags = [dag for name in wanted for dag in _dags_or_none(name, topics, problems)]
-    for plugged_id, plugged in DAGS.items():
-        if dag_id in (None, plugged_id):
-            dags += plugged(named, topics)
     if dag_id in (None, PROBLEMS_ID):
         problems += gone(named, topics)
         scheduled = {dag.dag_id for dag in dags if dag.schedule is not None}

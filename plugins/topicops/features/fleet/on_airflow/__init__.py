@@ -1,1 +1,0 @@
-"""The DAG of all environments together, and its task."""
