@@ -293,7 +293,7 @@ def test_parsing_the_dags_loads_nothing_heavy_and_stays_below_a_second(project: 
         [sys.executable, "-c", PARSE, str(project / "dags")], capture_output=True, text=True, check=True, timeout=120
     )
     dags, heavy, seconds = result.stdout.splitlines()[-1].split(" ")
-    assert (dags, heavy) == ("7", "[]")
+    assert (dags, heavy) == ("6", "[]")
     assert float(seconds) < 1
 
 
