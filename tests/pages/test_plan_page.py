@@ -24,7 +24,6 @@ from topicops.model.runs.results import NO_FILE, QUIET_FILE, Outcome, OutcomeSta
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Limits
 from topicops.on_airflow.names import RunOf
-from topicops.on_airflow.pages.plan_filter import Filter
 from topicops.on_airflow.pages.plan_page import CHANGES_SHOWN, bar, plan_page
 from topicops.on_airflow.pages.reading import Answered, PlanModel, Question, read_plan
 from topicops.steps.planning.gate import gate
@@ -316,32 +315,16 @@ def test_each_change_has_an_address_and_a_link_to_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("chosen", "topics"),
-    [
-        pytest.param(Filter(action="delete"), {"payments.orders-v1"}, id="action"),
-        pytest.param(Filter(state="skipped"), {"payments.refunds"}, id="state"),
-        pytest.param(Filter(risk="destructive"), {"payments.orders-v1", "shop.clicks"}, id="risk"),
-        pytest.param(Filter(q="SHOP.C"), {"shop.clicks", "shop.carts"}, id="part of a name"),
-        pytest.param(Filter(risk="destructive", q="clicks"), {"shop.clicks"}, id="two at once"),
-        pytest.param(Filter(state="blocked"), {"shop.views", "shop.returns"}, id="blocked"),
-        pytest.param(Filter(owner="nobody"), set(), id="none"),
-    ],
+    ("state", "topics"), [("skipped", {"payments.refunds"}), ("blocked", {"shop.views", "shop.returns"}), ("no", set())]
 )
-def test_a_filter_shows_the_changes_that_it_names(chosen: Filter, topics: set[str]) -> None:
+def test_the_number_of_a_state_leads_to_its_changes(state: str, topics: set[str]) -> None:
     plan = rich_plan()
-    seen = Seen(plan_page(PlanModel(run=RUN, plan=plan), chosen))
+    seen = Seen(plan_page(PlanModel(run=RUN, plan=plan), state))
     known = {gated.change.topic for gated in plan.changes} | {found.topic for found in plan.change_set.blocked}
     assert known & set(seen.texts) == topics
     changes = sum(gated.change.topic in topics for gated in plan.changes)
     assert f"{changes} of 5 changes shown" in seen.texts
-
-
-def test_a_large_plan_has_links_that_filter_it_and_a_small_one_has_none() -> None:
-    changes = [builders.create_change(f"t{n}") for n in range(4)] + [builders.expand_change(f"e{n}") for n in range(4)]
-    seen = shown(gate(builders.change_set(changes), builders.environment()))
-    assert {"plan?run_id=manual__1&action=create"} <= {link["href"] for link in seen.all("a", cls="chip")}
-    assert [field["data-address"] for field in seen.all("input")] == ["plan?run_id=manual__1"]
-    assert shown(rich_plan()).all("input") == []
+    assert "plan?run_id=manual__1&state=held" in {link["href"] for link in seen.all("a")}
 
 
 # ---- values, blocked topics, files that are not valid ----

@@ -18,7 +18,6 @@ from fastapi.responses import FileResponse, HTMLResponse
 from topicops.on_airflow.airflow_inside import GetUserDep, requires_access_dag
 from topicops.on_airflow.names import RunOf, environment_of
 from topicops.on_airflow.pages.parts import NOT_OURS, empty, page
-from topicops.on_airflow.pages.plan_filter import Filter
 from topicops.on_airflow.pages.plan_page import plan_page
 from topicops.on_airflow.pages.reading import read_plan, without_persons
 from topicops.on_airflow.plugged_at_start import TABS, TOPIC_PAGES, Tab
@@ -45,22 +44,12 @@ def build_app(home: Callable[[], Path]) -> FastAPI:
 
     # The DAG is a part of the path: the check reads it from there before it looks anywhere else.
     @app.get("/dags/{dag_id}/plan")
-    def plan(
-        dag_id: str,
-        run_id: Word,
-        user: GetUserDep,
-        *,
-        action: Word = "",
-        state: Word = "",
-        risk: Word = "",
-        owner: Word = "",
-        q: Word = "",
-    ) -> Response:
+    def plan(dag_id: str, run_id: Word, user: GetUserDep, *, state: Word = "") -> Response:
         run = RunOf(dag_id=dag_id, run_id=run_id)
         model = read_plan(home(), run)
         if run.environment and not may_read(run.approval_dag, user):
             model = without_persons(model)
-        return shown(home(), plan_page(model, Filter(action=action, state=state, risk=risk, owner=owner, q=q)))
+        return shown(home(), plan_page(model, state))
 
     for pages in TOPIC_PAGES:
         pages.add_routes(app, home)

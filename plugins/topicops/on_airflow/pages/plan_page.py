@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
 from topicops.model.plans.plan import GatedChange, Plan, RackLossRow, RackLossTable, Share
 from topicops.model.printable import plural
@@ -23,8 +22,8 @@ from topicops.on_airflow.pages.parts import (
     quoted,
     run_link,
     tiles,
+    with_query,
 )
-from topicops.on_airflow.pages.plan_filter import Filter, address, filter_bar
 from topicops.on_airflow.pages.plan_rows import BLOCKED, TONES, blocked_row, change_row, diagnostic_row, state_of
 from topicops.on_airflow.pages.reading import Answered, PlanModel, Question
 from topicops.steps.reporting.markup import Html, lines, more, number, section, table, tag, together
@@ -57,18 +56,17 @@ _NEXT: Mapping[OutcomeStatus, str] = {
     OutcomeStatus.NOT_SENT: "see to this reason",
 }
 """Next step for changes that are not in place, before a new run plans again."""
-_EVERYTHING = Filter()
 
 
-def plan_page(model: PlanModel, chosen: Filter = _EVERYTHING) -> str:
-    """Give the whole document, with the changes that ``chosen`` lets through."""
+def plan_page(model: PlanModel, state: str = "") -> str:
+    """Give the whole document; with a state, the word of the gate or what came of it, with these changes alone."""
     run, goes_on = model.run, None
     if run.environment:  # the script says here which task runs, while the run goes on, and reads the page again
         api = _api(run.dag_id, run.run_id)
         goes_on = tag("p", "", id="goes-on", cls="muted", role="status", data_api=api)
     title = f"Plan of {run.environment}" if run.environment else "Plan"
     head = [tag("header", tag("h1", title)), goes_on, *map(problem_box, model.problems)]
-    parts = [_no_plan(model)] if model.plan is None else _parts(model, model.plan, chosen)
+    parts = [_no_plan(model)] if model.plan is None else _parts(model, model.plan, state)
     return page(f"Plan of {run.run_id}", *head, *parts, _about(model))
 
 
@@ -90,25 +88,23 @@ def _no_plan(model: PlanModel) -> Html:
     )
 
 
-def _parts(model: PlanModel, plan: Plan, chosen: Filter) -> list[Html | None]:
-    state = partial(state_of, model)
-    found = [gated for gated in plan.changes if chosen.lets(gated, state(gated))]
+def _parts(model: PlanModel, plan: Plan, state: str) -> list[Html | None]:
+    found = [gated for gated in plan.changes if state in ("", state_of(model, gated))]
     wrong = [gated for gated in found if _went_wrong(model, gated)]
     rest = [gated for gated in found if not _went_wrong(model, gated)]
     grave = sorted((g for g in rest if is_grave(g)), key=lambda gated: -gated.change.risk.rank)
     others = [gated for gated in rest if not is_grave(gated)]
     count = f"{len(found):,} of {plural(len(plan.changes), 'change')} shown"
     parts = [
-        _summary(model, plan, chosen),
+        _summary(model, plan, state),
         _approval(model, plan, model.question),
-        filter_bar(model.run.run_id, chosen, plan.changes, state),
-        tag("p", count, cls="muted", role="status") if chosen.words else None,
+        tag("p", count, cls="muted", role="status") if state else None,
         *_wrong(model, plan, wrong),
         _changes("Look at these first", model, plan, grave),
         _changes("Other changes" if grave or wrong else "Changes", model, plan, others),
-        _blocked(plan, chosen),
+        _blocked(plan) if state in ("", BLOCKED) else None,
     ]
-    if not chosen.words:
+    if not state:
         owners = owners_section(model.facts)
         owners = replace(owners, title=f"{owners.title}, as this run first read them")
         parts += [section(owners, most=CHANGES_SHOWN), _losses(plan), _balance(plan)]
@@ -116,14 +112,14 @@ def _parts(model: PlanModel, plan: Plan, chosen: Filter) -> list[Html | None]:
     return parts
 
 
-def _summary(model: PlanModel, plan: Plan, chosen: Filter) -> Html:
+def _summary(model: PlanModel, plan: Plan, state: str) -> Html:
     """Give the verdict, and a tile for each state."""
     counts = Counter(state_of(model, gated) for gated in plan.changes)
     counts[BLOCKED] = len(plan.change_set.blocked)
     final = "" if _is_decided(model) else final_line(plan)
     return together(
         tag("p", _verdict(model, plan, counts), cls="verdict"),
-        tiles(counts, TONES, chosen.state, lambda state: address(model.run.run_id, Filter(state=state))),
+        tiles(counts, TONES, state, lambda word: with_query("plan", {"run_id": model.run.run_id, "state": word})),
         tag("p", final, cls="card bad") if final else None,
     )
 
@@ -229,8 +225,8 @@ def _wrong(model: PlanModel, plan: Plan, wrong: Sequence[GatedChange]) -> Iterat
     yield _changes("Each of them", model, plan, ordered)
 
 
-def _blocked(plan: Plan, chosen: Filter) -> Html | None:
-    blocked = [found for found in plan.change_set.blocked if chosen.lets_blocked(found)]
+def _blocked(plan: Plan) -> Html | None:
+    blocked = plan.change_set.blocked
     if not blocked:
         return None
     rows = map(blocked_row, blocked[:CHANGES_SHOWN])

@@ -79,10 +79,9 @@ function goingOnWords(run, goesOn, tasks) {
   return `This run goes on${names ? `: ${names} runs` : ""}. What follows is what it has left so far.`;
 }
 
-// Somebody types or reads what a reload would close, or the page is behind another one.
+// Somebody reads what a reload would close, or the page is behind another one.
 function isBusy() {
-  const types = document.activeElement && document.activeElement.id === "search";
-  return types || document.hidden || Boolean(document.querySelector("details[open]")) || String(getSelection()) !== "";
+  return document.hidden || Boolean(document.querySelector("details[open]")) || String(getSelection()) !== "";
 }
 
 // Enter in the search field opens the same page with other words; without the script the links beside it stay.
