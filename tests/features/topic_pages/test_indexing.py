@@ -68,6 +68,15 @@ def test_a_run_writes_what_it_has_found(run: EnvironmentRun, tmp_path: Path) -> 
     assert [entry.title for entry in topic.planned] == ["configure"]
 
 
+def test_of_an_environment_with_a_prefix_the_topics_of_others_are_left_out(run: EnvironmentRun, tmp_path: Path) -> None:
+    desired = builders.desired_of(builders.desired_like(a_cluster().topics["shop.orders"]))
+    run.store.write_value("desired.json", replace(desired, prefix="shop."))
+    write_plan(run)
+    index_topics(run)
+    names = [topic.name for topic in TopicIndex.of(tmp_path, "local").page(TopicsWanted()).rows]
+    assert (len(names), {name.partition(".")[0] for name in names}) == (3, {"shop"})
+
+
 def planned_of(home: Path) -> dict[str, list[str]]:
     return {name: [entry.title for entry in found] for name, found in TopicIndex.of(home, "local").planned().items()}
 

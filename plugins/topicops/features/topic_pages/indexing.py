@@ -115,7 +115,8 @@ def _write(run: EnvironmentRun, index: TopicIndex) -> None:
     planned = _planned(run, plan)
     if is_of_plan is not None:
         planned = {**{name: found for name, found in index.planned().items() if not is_of_plan(name)}, **planned}
-    index.write(head, indexed_topics(live, desired.topics, planned, changes, desired.left_out))
+    topics = indexed_topics(live, desired.topics, planned, changes, desired.left_out)
+    index.write(head, (topic for topic in topics if topic.name.startswith(desired.prefix)))
 
 
 def _topics_of_plan(run: Run, plan: Plan | None) -> Callable[[str], bool] | None:
