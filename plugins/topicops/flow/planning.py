@@ -5,6 +5,7 @@ Each step takes values and gives values; ``kept`` writes them to the run's folde
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -33,10 +34,11 @@ from topicops.flow.runs.run import EngineChoice, EnvironmentRun, Notes, Run, saf
 from topicops.flow.runs.values import Comparison, Planned, Snapshot, Specs
 from topicops.model.cluster.broker_defaults import without_answer
 from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.codes import Code
 from topicops.model.errors import ClusterError, UsageError
 from topicops.model.memory import WithNewer, hold
 from topicops.model.plans.changes import CreateTopic
-from topicops.model.plans.delta import Delta, TopicClass
+from topicops.model.plans.delta import Delta, TopicClass, TopicDelta
 from topicops.model.plans.plan import Approval, ChangeSet, Plan, TopicActivity
 from topicops.model.ports import Clock, ConnectionSource, ServerTime
 from topicops.model.runs.facts import Reading
@@ -50,6 +52,7 @@ from topicops.steps.planning.only import Only, keep_only, needs_of, no_match
 from topicops.steps.planning.plan import plan as plan_step
 from topicops.steps.planning.plan import topics_with_rising_min_isr
 from topicops.steps.planning.right_cluster import release_warnings, require_cluster_id
+from topicops.steps.planning.risk import config_risk
 from topicops.steps.rack_losses import planned_losses
 
 if TYPE_CHECKING:
@@ -324,14 +327,16 @@ def _with_broker_answers(
     doomed = _doomed(delta)
     with access.questions() as brokers:
         live = with_broker_answers(live, brokers)
-        if doomed or any(t.topic_class is TopicClass.MISSING or t.changed - {"configs"} for t in delta.topics):
-            live = with_log_directories(live, doomed, brokers)
+        moves = any(t.topic_class is TopicClass.MISSING or t.changed - {"configs"} for t in delta.topics)
+        shorter = [t.topic for t in delta.topics if _may_be_shorter(t)]
+        if doomed or moves or shorter:
+            live = with_log_directories(live, {*doomed, *shorter}, brokers)
         silent = without_answer(live.broker_defaults or {})
         is_answered = len(silent) < len(live.broker_defaults or {})
         activity = brokers.activity(doomed) if doomed and is_answered else {}
     warnings = [f"{sentence}; {ITS_DEFAULTS}" for sentence in silent] if is_answered else [SILENT_BROKERS]
     needed = warnings if is_rated_by_defaults or doomed else ()
-    return live, activity, (*needed, *not_checked(live.log_directories or {}))
+    return live, activity, (*needed, *(not_checked(live.log_directories or {}) if doomed or moves else ()))
 
 
 def _server_time(access: Access, delta: Delta, clock: Clock) -> tuple[ServerTime | None, tuple[str, ...]]:
@@ -348,6 +353,15 @@ def _server_time(access: Access, delta: Delta, clock: Clock) -> tuple[ServerTime
     unproved = server_time is None and spec.rests_for and spec.policy.delete_active == "refuse"
     doubt = NO_SERVER_TIME if unproved else difference_text(server_time, clock)
     return server_time, (doubt,) if doubt else ()
+
+
+def _may_be_shorter(topic: TopicDelta) -> bool:
+    """Return whether its retention may get shorter; without an override the brokers' defaults decide that."""
+    if "configs" not in topic.changed or topic.live is None or topic.desired is None:
+        return False
+    old, new = json.loads(topic.live.configs), json.loads(topic.desired.configs)
+    ends = ((name, old.get(name), new.get(name)) for name in ("retention.ms", "retention.bytes"))
+    return any(a != b and Code.RETENTION_DELETES in config_risk(name, a, b, None)[1] for name, a, b in ends)
 
 
 def _doomed(delta: Delta) -> list[str]:

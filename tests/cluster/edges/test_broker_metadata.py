@@ -23,6 +23,7 @@ from topicops.edges.kafka.admin import KafkaAdmin
 from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.edges.kafka.questions.broker_views import BrokerViews
+from topicops.model.cluster.snapshot import DirectoriesByBroker, LogDirectories
 from topicops.model.errors import ClusterUnreachableError
 from topicops.model.plans.plan import NO_RECORD, GroupUse, TopicActivity
 from topicops.model.ports import BrokerLogs, BrokerView, LogQuestions, PartitionView
@@ -261,6 +262,22 @@ def test_activity_tells_end_offsets_and_who_consumes(properties: dict[str, str],
             group_uses={committed: GroupUse(state="Empty", lag=0)},
         )
     }
+
+
+def test_each_broker_tells_the_bytes_of_its_logs(properties: dict[str, str], topic: str) -> None:
+    producer = Producer(properties)
+    producer.produce(topic, bytes(5000), partition=1)
+    assert producer.flush(30) == 0
+
+    with closing(BrokerQuestions(properties, timeout_s=20.0)) as questions:
+        until(lambda: all(size(questions.log_directories({topic: (0, 1)}), b, topic) > 5000 for b in (2, 3)))
+        assert size(questions.log_directories({topic: (0, 1)}), 1, topic) == 0
+
+
+def size(told: DirectoriesByBroker, broker: int, topic: str) -> int:
+    found = told[broker]
+    assert isinstance(found, LogDirectories)
+    return found.log_bytes[topic]
 
 
 def test_records_without_a_time_are_not_taken_for_records_that_are_gone(properties: dict[str, str], topic: str) -> None:

@@ -68,6 +68,7 @@ def test_the_file_has_the_documented_shape() -> None:
         "activity",
         "load",
         "rack_losses",
+        "log_bytes",
         "warnings",
         "command_approves",
         "summary",

@@ -48,6 +48,8 @@ class LogDirectories:
     """Partitions asked for that have a log in use, by topic; without logs on a failed disk and unfinished copies."""
     failed: tuple[str, ...] = ()
     """Paths of the log directories that failed: the broker is live, and uses them no more until it is restarted."""
+    log_bytes: Mapping[str, int] = field(default_factory=dict)
+    """Bytes of the logs of these partitions, by topic, on the directories that work."""
 
 
 DirectoriesByBroker = Mapping[int, LogDirectories | str | None]

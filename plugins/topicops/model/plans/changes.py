@@ -144,6 +144,11 @@ class DeleteTopic(PlannedChange):
 Change = CreateTopic | ExpandTopic | ConfigureTopic | DeleteTopic
 
 
+def lets_records_go(change: Change) -> bool:
+    """Return whether it deletes the topic, or lets it keep records for less time or in fewer bytes."""
+    return isinstance(change, DeleteTopic) or Code.RETENTION_DELETES in change.codes
+
+
 class GateWord(StrEnum):
     RUN = "run"
     HELD = "held"

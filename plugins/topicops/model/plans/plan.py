@@ -248,6 +248,8 @@ class ChangeSet:
     """Load as if every change ran, whatever the gate decides; in no digest."""
     rack_losses: RackLossTable | None = None
     """Losses as if every change ran; in no digest. None: no change, states not read, or too many partitions."""
+    log_bytes: Mapping[str, Mapping[int, int | None]] = field(default_factory=dict)
+    """Bytes on disk of topics that go, or keep less, by broker; None means not known. In no digest."""
     warnings: tuple[str, ...] = ()
     """Sentences about what could not be read."""
 

@@ -146,6 +146,9 @@ class AnyPlanFile(msgspec.Struct, kw_only=True):
     ``knows_broker_defaults``: false if ``min.insync.replicas`` of a broker is not known; then the largest of the others
     is used, else 1. Missing where nothing changes, the partition states were not read, or the cluster has more than a
     million partitions. In no digest."""
+    log_bytes: dict[str, dict[int, int | None]] = {}
+    """Bytes on disk, by broker, of each topic that is to be deleted or gets a shorter retention; null: not known.
+    In no digest."""
     warnings: tuple[str, ...]
     """Sentences about what the brokers could not be asked; with ``--only`` also how much is left out."""
     checksum: Sha256
@@ -250,6 +253,7 @@ def _document_json(change_set: ChangeSet, entries: Sequence[Json]) -> Json:
         "activity": {topic: _plain(change_set.activity[topic]) for topic in sorted(change_set.activity)},
         "load": _plain(change_set.load),
         **({"rack_losses": _plain(change_set.rack_losses)} if change_set.rack_losses else {}),
+        **({"log_bytes": _plain(change_set.log_bytes)} if change_set.log_bytes else {}),
         "warnings": list(change_set.warnings),
     }
 
@@ -364,6 +368,7 @@ def change_set_of(document: AnyPlanFile, changes: Sequence[Change]) -> ChangeSet
         activity=document.activity,
         load=document.load,
         rack_losses=document.rack_losses,
+        log_bytes=document.log_bytes,
         warnings=document.warnings,
     )
 

@@ -20,6 +20,7 @@ from topicops.steps.reporting.markup import Html, lines, pill, tag, together
 from topicops.steps.reporting.plan_wording import (
     SIGNS,
     default_in_units,
+    disk_lines,
     effect_lines,
     in_units,
     origin,
@@ -104,6 +105,7 @@ def _what(plan: Plan, gated: GatedChange) -> Iterator[Html]:
         yield tag("div", f"reason: {change.reason}")
         yield tag("div", traffic_text(plan.change_set.activity.get(change.topic)))
         yield tag("div", f"topic id: {change.topic_id or 'none'}", cls="muted")
+    yield from (tag("div", line) for line in disk_lines(plan, [change]))
     yield from (tag("div", f"note: {note}", cls="note") for note in change.notes)
 
 

@@ -8,11 +8,11 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import assert_never
 
-from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
+from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic, LogDirectories
 from topicops.model.codes import Code
 from topicops.model.errors import DiffError
 from topicops.model.json_types import canonical_json
-from topicops.model.plans.changes import ACTIONS, Action, Change, DeleteTopic, Target
+from topicops.model.plans.changes import ACTIONS, Action, Change, DeleteTopic, Target, lets_records_go
 from topicops.model.plans.delta import Delta, TopicClass
 from topicops.model.plans.plan import Blocked, ChangeSet, ClusterState, Drift, Paused, PlanSource, TopicActivity
 from topicops.model.printable import plural
@@ -94,8 +94,20 @@ def plan(
         paused=tuple(_paused(desired, delta, now=now)),
         activity={topic: _in_order(activity[topic]) for topic in deleted if topic in activity},
         load=load_table(live, changes, before=load),
+        log_bytes={c.topic: _log_bytes(live, c.topic) for c in changes if lets_records_go(c)},
         warnings=(*warnings, *_warned_of(desired, changes)),
     )
+
+
+def _log_bytes(live: ClusterSnapshot, name: str) -> Mapping[int, int | None]:
+    """Return the bytes of the topic's logs by broker; None where the broker did not tell of each of its replicas."""
+    rows, found = live.topics[name].assignment, dict[int, int | None]()
+    for broker in sorted({broker for row in rows.values() for broker in row}):
+        told = (live.log_directories or {}).get(broker)
+        its = {partition for partition, row in rows.items() if broker in row}
+        whole = told if isinstance(told, LogDirectories) and its <= told.held.get(name, set()) else None
+        found[broker] = whole.log_bytes.get(name, 0) if whole else None
+    return found
 
 
 def _warned_of(desired: Desired, changes: Iterable[Change]) -> Iterator[str]:

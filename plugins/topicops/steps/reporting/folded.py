@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
-from topicops.model.plans.changes import GateWord
+from topicops.model.plans.changes import Change, GateWord
 from topicops.model.plans.plan import GatedChange
 from topicops.model.printable import plural, printable
 from topicops.model.specs.environment import Risk
@@ -22,17 +23,22 @@ IN_FULL = "Not all of each change is shown; -v shows it."
 Group = Sequence[GatedChange]
 
 
-def folded(changes: Sequence[GatedChange], entry_of: Callable[[GatedChange], Entry]) -> Iterator[Entry]:
+def folded(
+    changes: Sequence[GatedChange],
+    entry_of: Callable[[GatedChange], Entry],
+    more_of: Callable[[Sequence[Change]], Iterable[str]],
+) -> Iterator[Entry]:
     """Yield the entries of a text, in the order of ``changes``; those with one cell are single lines.
 
     Args:
         entry_of: Gives all of one change.
+        more_of: Gives lines about changes together, which may differ between changes that are one block.
     """
     groups: dict[object, list[GatedChange]] = {}
     entries = {id(gated): entry_of(gated) for gated in changes}
     for gated in changes:
         groups.setdefault((gated.change.action, gated.gate, entries[id(gated)].cells[1:]), []).append(gated)
-    full = [(group, _in_full(group, entries[id(group[0])])) for group in groups.values()]
+    full = [(group, _in_full(group, entries[id(group[0])], more_of)) for group in groups.values()]
     grave = [entry for group, entry in full if is_grave(group[0])]
     others = [entry for group, entry in full if not is_grave(group[0])]
     room = _IN_FULL
@@ -52,10 +58,12 @@ def _lines(entry: Entry) -> int:
     return 2 + sum(len(cell) if isinstance(cell, tuple) else 1 for cell in entry.cells[1:])
 
 
-def _in_full(group: Group, first: Entry) -> Entry:
+def _in_full(group: Group, first: Entry, more_of: Callable[[Sequence[Change]], Iterable[str]]) -> Entry:
+    name, *cells = first.cells
+    cells.insert(1, tuple(more_of([gated.change for gated in group])))
     if len(group) == 1:
-        return first
-    return Entry(_sentence(group), (first.cells[0], _names(group), *first.cells[1:]))
+        return replace(first, cells=(name, *cells))
+    return Entry(_sentence(group), (name, _names(group), *cells))
 
 
 def _sentence(group: Group) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 
 from topicops.model.plans.changes import DeleteTopic, GateWord
@@ -30,6 +31,7 @@ from topicops.steps.reporting.plan_wording import (
     PARTICIPLES,
     SIGNS,
     approval_lines,
+    disk_lines,
     effect_lines,
     final_line,
     is_grave,
@@ -65,7 +67,8 @@ def plan_text(plan: Plan, facts: Facts | None = None, *, verbose: bool = False) 
     if verbose:
         changes = [change_entry(plan, gated, most_rows=_ROWS_IN_TEXT) for gated in by_risk]
     else:
-        changes = list(folded(by_risk, partial(change_entry, plan, most_rows=0)))
+        alike = replace(plan, change_set=replace(plan.change_set, log_bytes={}))
+        changes = list(folded(by_risk, partial(change_entry, alike, most_rows=0), partial(disk_lines, plan)))
     is_cut = any(len(entry.cells) < len(CHANGES_HEAD) for entry in changes)
     return as_text(
         [
@@ -145,6 +148,7 @@ def change_entry(
     ]
     if isinstance(change, DeleteTopic):
         what.append(traffic_text(plan.change_set.activity.get(change.topic)))
+    what += disk_lines(plan, [change])
     risk = [Said(risk_text(change), label="" if change.risk is Risk.SAFE else "risk")]
     if final := why_final(change):
         risk.append(Said(final, bold="cannot be undone:"))

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import assert_never
 
 from topicops.model.cluster.broker_defaults import Default, DefaultOnBrokers
 from topicops.model.cluster.snapshot import Assignment
-from topicops.model.plans.changes import Action, Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic, GateWord
+from topicops.model.plans.changes import (
+    Action,
+    Change,
+    ConfigureTopic,
+    CreateTopic,
+    DeleteTopic,
+    ExpandTopic,
+    GateWord,
+    lets_records_go,
+)
 from topicops.model.plans.plan import (
     NO_RECORD,
     Drift,
@@ -23,7 +33,7 @@ from topicops.model.printable import plural, printable
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Risk
 from topicops.model.specs.spellings import largest_unit
-from topicops.model.specs.topic_config import SMALLEST_UNITS, TOPIC_CONFIGS
+from topicops.model.specs.topic_config import SMALLEST_UNITS, TOPIC_CONFIGS, UNITS
 from topicops.steps.before_deletes import groups_text, time_text
 from topicops.steps.reporting.document import clipped
 
@@ -107,6 +117,8 @@ PARTICIPLES: Mapping[Action, str] = {
 }
 _NAMES_WIDTH = 200
 """The most characters of a list of names; the first name is always shown whole."""
+MOST_BROKERS = 10
+"""The most brokers of which a line shows the bytes."""
 _REPLICAS_WIDTH = 80
 """The most characters of a line of replica lists."""
 
@@ -216,6 +228,41 @@ def _last_record_text(activity: TopicActivity) -> str:
     return f"last record of {time_text(activity.last_record_ms)}"
 
 
+def disk_lines(plan: Plan, changes: Iterable[Change]) -> Iterator[str]:
+    """Yield the bytes that deletes free, and those that topics of shorter retention hold, of which a part may go."""
+    sizes = plan.change_set.log_bytes
+    deletes, others = [list[Change](), list[Change]()]
+    for change in changes:
+        if change.topic in sizes and lets_records_go(change):
+            (deletes if isinstance(change, DeleteTopic) else others).append(change)
+    if deletes:
+        who = f"the {len(deletes)} deletes free" if len(deletes) > 1 else "frees"
+        yield f"{who} {_bytes_text([sizes[change.topic] for change in deletes])}"
+    if others:
+        who = f"the {len(others)} topics of shorter retention hold" if len(others) > 1 else "holds"
+        yield f"{who} {_bytes_text([sizes[change.topic] for change in others], ' today, of which a part may go')}"
+
+
+def _bytes_text(topics: Sequence[Mapping[int, int | None]], remark: str = "") -> str:
+    """Return ``2.1GiB: broker 1 1.4GiB, broker 2 716.8MiB``; the bytes of one topic are a map by broker."""
+    unknown = {broker for found in topics for broker, size in found.items() if size is None}
+    known = Counter[int]()
+    for found in topics:
+        known.update({broker: size or 0 for broker, size in found.items()})
+    if not known.keys() - unknown:
+        return f"a number of bytes that is not known{remark}"
+    shown = [f"broker {b} {'not known' if b in unknown else size_text(known[b])}" for b in sorted(known)]
+    more = f" and {len(shown) - MOST_BROKERS} more" if len(shown) > MOST_BROKERS else ""
+    least = "at least " if unknown else ""
+    return f"{least}{size_text(known.total())}{remark}: {', '.join(shown[:MOST_BROKERS])}{more}"
+
+
+def size_text(size: int) -> str:
+    """Return ``1.4GiB``: in the largest unit that is not larger."""
+    unit, name = max((each, name) for name, each in UNITS["bytes"].items() if each <= max(size, 1))
+    return f"{size / unit:.1f}{name}" if unit > 1 else f"{size}{name}"
+
+
 def drift_line(drift: Drift) -> str:
     shown = config_text(drift.config, drift.value)
     where = origin(drift.location, drift.owner)
@@ -233,6 +280,7 @@ def other_lines(plan: Plan) -> list[str]:
     lines = [drift_line(drift) for drift in found.drift]
     lines += [paused_line(paused) for paused in found.paused]
     lines += [printable(f"warning: {warning}") for warning in found.warnings]
+    lines += [line for line in disk_lines(plan, found.changes) if line.startswith("the ")]
     lines += [line for line in (missing_line(plan),) if line]
     if found.unmanaged:
         lines.append(printable(f"unmanaged: {some(found.unmanaged)}"))

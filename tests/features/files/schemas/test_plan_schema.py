@@ -115,7 +115,7 @@ def put(document: Json, path: str, value: object) -> None:
 def test_only_what_came_later_may_be_missing(field: str) -> None:
     document = rich_document()
     del document[field]
-    assert (complaints(document) == []) == (field in ("load", "rack_losses", "command_approves"))
+    assert (complaints(document) == []) == (field in ("load", "rack_losses", "log_bytes", "command_approves"))
 
 
 def test_both_sides_of_every_action_are_known_to_the_schema() -> None:

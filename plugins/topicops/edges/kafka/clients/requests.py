@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -111,7 +112,10 @@ def directories_of(broker: int, reply: Any) -> LogDirectories | str:
         # A broker before 3.0 answers so when a right is missing; it always has a log directory.
         return f"broker {broker} describes no log directory: the reader needs Describe on the cluster"
     failed = sorted(directory.log_dir for directory in reply.results if directory.error_code)
-    return LogDirectories(held=partitions_of(reply, served=True), failed=tuple(failed))
+    log_bytes = Counter[str]()
+    for topic in (topic for directory in reply.results if not directory.error_code for topic in directory.topics):
+        log_bytes[topic.name] += sum(log.partition_size for log in topic.partitions)
+    return LogDirectories(held=partitions_of(reply, served=True), failed=tuple(failed), log_bytes=log_bytes)
 
 
 def told_directories(broker: int, reply: Any) -> LogDirectories | str | None:
