@@ -19,6 +19,7 @@ Plan for environment local, cluster x:
   ! topic.c is blocked  (topics/web/c.yaml:4, team-web)
       TOP401: fewer partitions
       way out: copy the live value
+  ! 41 topics are blocked: d1, d2 and 39 more
 
 Plan: 1 to create, 0 to expand, 0 to configure, 1 to delete; 1 blocked, 0 unmanaged.
 """
@@ -65,6 +66,8 @@ def test_without_its_colour_the_text_is_the_same(monkeypatch: pytest.MonkeyPatch
     assert re.sub(r"\x1b\[\d*m", "", shown) == PLAN
     assert "\x1b[32m  + topic.a will be created" in shown
     assert "\x1b[31m  - topic.b would be deleted" in shown
+    assert "\x1b[31m  ! topic.c is blocked" in shown
+    assert "\x1b[31m  ! 41 topics are blocked" in shown
 
 
 def test_a_wide_line_is_folded_at_blanks_and_loses_no_word() -> None:

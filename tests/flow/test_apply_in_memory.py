@@ -526,3 +526,19 @@ def test_a_report_that_cannot_be_shown_leaves_the_exit_status(
     assert ended.status == ExitStatus.SUCCESS, ended.err
     assert f"topicops: {SHORTAGE}" in ended.err
     assert "the run's report is in home/runs/cli/" in ended.err
+
+
+def test_the_same_refusal_of_many_changes_is_one_line_of_progress(simulated: Simulated) -> None:
+    for name in ("a", "b", "c"):
+        simulated.cluster.put_topic(name, (1, 2))
+        simulated.workspace.tombstone(name)
+    lines: list[str] = []
+    run = replace(simulated.planned(), progress=lines.append)
+    simulated.cluster.stop_broker(2)
+
+    simulated.apply(run, approved=True)
+
+    (line,) = (line for line in lines if "refused" in line)
+    assert line.startswith("delete a: refused (")
+    assert line.endswith(", and 2 more for the same reason")
+    assert [outcome.topic for outcome in outcomes_of(run)] == ["a", "b", "c"]

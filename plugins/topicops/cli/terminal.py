@@ -18,7 +18,7 @@ STYLES: Sequence[tuple[re.Pattern[str], str]] = (
     (re.compile(r"\A  \+ topic\."), GREEN),
     (re.compile(r"\A  [~>] topic\."), YELLOW),
     (re.compile(r"\A  - topic\."), RED),
-    (re.compile(r"\A(?:  ! topic\.|      TOP\d{3}: )"), RED),
+    (re.compile(r"\A(?:  ! |      TOP\d{3}: )"), RED),
     (re.compile(r"\A(?:      (risk: destructive|cannot be undone:)|Cannot be undone:)"), RED),
     (re.compile(r"\A(?:      (risk|held|skipped): |.*\bheld: to run them too)"), YELLOW),
     (re.compile(r"\A(?:      (way out|note): |  help: )"), CYAN),

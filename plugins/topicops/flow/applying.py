@@ -39,6 +39,7 @@ from topicops.steps.applying.apply import apply as apply_step
 from topicops.steps.clocks import difference_text
 from topicops.steps.planning.only import needs_again
 from topicops.steps.planning.right_cluster import require_cluster_id
+from topicops.steps.reporting.run_report import reasons_of
 from topicops.steps.verifying.observation import FindingKey
 
 if TYPE_CHECKING:
@@ -144,8 +145,9 @@ def carry_out(
             final = judged.without(unsent)
             if unsent:  # kept in the journal: its file shows an earlier try that a later one has begun
                 journal.record(unsent)
-            for outcome in unsent:
-                run.progress(outcome_line(outcome))
+            for alike in reasons_of(unsent):
+                first, *more = map(outcome_line, alike.outcomes)
+                run.progress(f"{first}, and {len(more)} more for the same reason" if more else first)
             if reason := _reason_to_wait(final, actions, earlier):
                 waiting = [Outcome.of(gated, OutcomeStatus.NOT_SENT, reason) for gated in _to_run(final, actions)]
                 return Applied(outcomes=write_outcomes(run, actions, [*unsent, *waiting]))

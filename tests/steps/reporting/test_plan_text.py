@@ -22,6 +22,7 @@ from topicops.model.plans.plan import (
     Share,
     TopicActivity,
 )
+from topicops.model.plans.plan_file import plan_from_json, plan_to_json
 from topicops.model.printable import printable
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Risk
@@ -69,6 +70,22 @@ def test_each_change_is_a_sentence_with_its_facts_and_its_place() -> None:
     assert "      reason: replaced by new\n" in text
     assert "      traffic: last record of 2023-11-14T22:13:20Z; end offsets add up to 42; groups: none\n" in text
     assert "      cannot be undone: every record of the topic goes\n      held: needs an approval\n" in text
+
+
+@pytest.mark.parametrize(("count", "entries"), [pytest.param(3, 3, id="few"), pytest.param(41, 1, id="many")])
+def test_many_topics_blocked_for_one_reason_are_one_entry_and_the_file_has_all(count: int, entries: int) -> None:
+    plan = plan_of(blocked=[BLOCKED, *(replace(BLOCKED, topic=f"t{n:02}", reasons=("down",)) for n in range(count))])
+
+    text, comment = plan_text(plan), plan_markdown(plan)
+
+    assert text.count("TOP401: down") == comment.count("TOP401: down") == entries
+    assert text.count("! topic.shrunk is blocked  (topics/shop/shrunk.yaml:7, team-shop)") == 1
+    assert plan_text(plan, verbose=True).count("TOP401: down") == count
+    assert len(plan_from_json(plan_to_json(plan)).change_set.blocked) == count + 1
+    if entries == 1:
+        assert "  ! 41 topics are blocked: t00, t01, " in text
+        assert "      TOP401: down\n      way out: set 6 in the spec\n" in text
+        assert "| 41 topics are blocked: t00, t01, " in comment
 
 
 def test_every_replica_list_is_shown_as_it_is_sent_in_columns() -> None:

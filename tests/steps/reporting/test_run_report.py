@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from fakes.changes import plan_of, plan_to_create
+from topicops.model.codes import Code
 from topicops.model.json_types import json_text
 from topicops.model.plans.changes import GateWord
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, QualityResult, Verdict
@@ -318,23 +319,51 @@ def test_where_all_is_healthy_nothing_asks_why() -> None:
     assert report_json(report).why == {}
 
 
-def test_of_many_findings_of_one_check_about_one_broker_ten_are_shown() -> None:
+def test_many_findings_about_one_broker_are_one_line_and_the_json_has_all() -> None:
     isr = "partition 0 lacks broker 3 in its ISR; broker 3 not live"
-    checks = tuple(replace(check(f"t-{n:03}", Verdict.DEGRADED, isr), id="V08", brokers=(3,)) for n in range(590))
-    other = tuple(
-        replace(check(f"t-{n:03}", Verdict.DEGRADED, "partition 0 lacks broker 2 in its ISR"), id="V08", brokers=(2,))
+    checks = tuple(replace(check(f"t-{n:03}", Verdict.DEGRADED, isr), id=Code.V08, brokers=(3,)) for n in range(590))
+    few = tuple(
+        replace(
+            check(f"t-{n:03}", Verdict.DEGRADED, "partition 0 lacks broker 2 in its ISR"), id=Code.V08, brokers=(2,)
+        )
         for n in range(3)
     )
-    report = RunReport(environment="local", checks=(*checks, *other))
+    report = RunReport(environment="local", checks=(*checks, *few))
 
     lines = report_text(report).splitlines()
 
-    assert "  degraded: V08 about broker 3: 590 findings on 590 topics" in lines
-    assert sum("lacks broker 3" in line for line in lines) == EXAMPLES
-    assert "    … and 580 more; all are in report.json of this run" in lines
-    assert sum("lacks broker 2" in line for line in lines) == len(other)
-    assert len(lines) < 30
+    (line,) = (line for line in lines if "lacks broker 3" in line)
+    assert line.startswith("  degraded: V08 about broker 3: 590 findings on 590 topics (t-000, t-001, ")
+    assert line.endswith(f" more), such as {isr}")
+    assert sum("lacks broker 2" in line for line in lines) == len(few)
     assert len(report_json(report).checks) == 593
+
+
+def test_of_many_findings_about_no_broker_ten_are_shown() -> None:
+    checks = tuple(check(f"t-{n:03}", Verdict.FAILED, f"cleanup.policy differs {n}") for n in range(590))
+    lines = report_text(RunReport(environment="local", checks=checks)).splitlines()
+
+    assert sum("differs" in line for line in lines) == EXAMPLES
+    assert "    … and 580 more; all are in report.json of this run" in lines
+
+
+@pytest.mark.parametrize(("count", "rows"), [pytest.param(3, 3, id="few"), pytest.param(41, 1, id="many")])
+def test_many_changes_with_one_reason_are_one_row_and_the_json_has_all(count: int, rows: int) -> None:
+    why = "its replicas are on broker 2, not live: start it"
+    refused = [replace(outcome(f"t-{n:02}", OutcomeStatus.REFUSED), message=why, action="delete") for n in range(count)]
+    other = replace(outcome("other", OutcomeStatus.REFUSED), message=why)
+    report = RunReport(environment="e", outcomes=(other, *refused))
+
+    text, comment = report_text(report), report_markdown(report)
+
+    lines = [line for line in text.split("Not done:")[1].splitlines() if why in line]
+    assert "  other create: refused: its replicas" in lines[0]
+    assert len(lines) == rows + 1
+    assert comment.count(f"| {why} |") == rows + 1
+    if rows == 1:
+        assert lines[1].startswith(f"  41 topics delete: refused: {why} (t-00, t-01, ")
+        assert "| 41 topics: t-00, t-01, " in comment
+    assert len(report_json(report).outcomes) == count + 1
 
 
 def test_the_first_line_does_not_contradict_what_follows() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -28,6 +28,7 @@ from topicops.steps.reporting.document import (
 from topicops.steps.reporting.facts_wording import OWNERS_HEAD, OWNERS_TITLE
 from topicops.steps.reporting.folded import IN_FULL, folded
 from topicops.steps.reporting.plan_wording import (
+    FEW,
     PARTICIPLES,
     SIGNS,
     approval_lines,
@@ -39,6 +40,7 @@ from topicops.steps.reporting.plan_wording import (
     origin,
     other_lines,
     risk_text,
+    some,
     summary_line,
     title,
     traffic_text,
@@ -63,7 +65,7 @@ def plan_text(plan: Plan, facts: Facts | None = None, *, verbose: bool = False) 
     """
     by_risk = sorted(plan.changes, key=lambda gated: (-gated.change.risk.rank, gated.change.reversible))
     moves, load, owners, also = _beside(plan, facts)
-    blocked = list(map(blocked_entry, plan.change_set.blocked))
+    blocked = list(map(blocked_entry, plan.change_set.blocked) if verbose else blocked_entries(plan.change_set.blocked))
     if verbose:
         changes = [change_entry(plan, gated, most_rows=_ROWS_IN_TEXT) for gated in by_risk]
     else:
@@ -94,9 +96,7 @@ def plan_markdown(plan: Plan, facts: Facts | None = None) -> str:
     summary, *final = _summary(plan)
     head = [Section(title=title(plan), level=3, rows=()), Section(rows=(Said(bold=summary), *final))]
     rest = [
-        Section(
-            title="Blocked", head=BLOCKED_HEAD, rows=list(map(blocked_entry, plan.change_set.blocked)), noun="topics"
-        ),
+        Section(title="Blocked", head=BLOCKED_HEAD, rows=list(blocked_entries(plan.change_set.blocked)), noun="topics"),
         Section(title="Other changes", head=CHANGES_HEAD, rows=others, noun="changes"),
         *(also, owners, load, moves),
         Section(rows=approval_lines(plan)),
@@ -180,6 +180,19 @@ def blocked_entry(blocked: Blocked) -> Entry:
     why = tuple(f"{code}: {reason}" for code, reason in zip(blocked.codes, blocked.reasons, strict=False))
     sentence = f"! {blocked.address} is blocked  ({place})"
     return Entry(sentence, ((blocked.topic, place), why, Said(blocked.way_out, label="way out")))
+
+
+def blocked_entries(blocked: Sequence[Blocked]) -> Iterator[Entry]:
+    """Yield an entry for each topic, and one for many with the same reason."""
+    groups: dict[object, list[Blocked]] = {}
+    for each in blocked:
+        groups.setdefault((each.codes, each.reasons, each.way_out), []).append(each)
+    for found in groups.values():
+        if len(found) <= FEW:
+            yield from map(blocked_entry, found)
+        else:
+            who = f"{len(found)} topics are blocked: {some(each.topic for each in found)}"
+            yield Entry(f"! {who}", (who, *blocked_entry(found[0]).cells[1:]))
 
 
 def _grave(plan: Plan, grave: Sequence[GatedChange], room: int) -> Section:

@@ -115,6 +115,8 @@ PARTICIPLES: Mapping[Action, str] = {
     "configure": "configured",
     "delete": "deleted",
 }
+FEW = 3
+"""The most changes, blocked topics and findings with one reason that have a line each."""
 _NAMES_WIDTH = 200
 """The most characters of a list of names; the first name is always shown whole."""
 MOST_BROKERS = 10

@@ -37,7 +37,7 @@ from topicops.steps.reporting.facts_wording import (
     why_command,
     why_commands,
 )
-from topicops.steps.reporting.plan_wording import PARTICIPLES, command_lines, final_hold_line, summary_line
+from topicops.steps.reporting.plan_wording import FEW, PARTICIPLES, command_lines, final_hold_line, some, summary_line
 
 _WHOLE_NAME = re.compile(r"[\w.-]+")
 """Pattern of a possible topic name, with a full stop that may follow it."""
@@ -228,12 +228,11 @@ def _parts(report: RunReport) -> list[Section]:
     owners = owner_lines(report.facts_before) if report.facts_before else []
     loads = list(load_rows(report.newest_facts)) if report.newest_facts else []
     why = [Said(line, is_whole=True) for line in why_commands(_unhealthy_topics(report), report.environment)]
-    missed = [outcome for outcome in report.outcomes if outcome.status not in IN_PLACE]
     quality = [*_quality_lines("before", report.quality_before), *_quality_lines("after", report.quality_after)]
     return [
         Section(title="Next", rows=list(next_steps(report))),
         Section(title=_WHY_TITLE, rows=why),
-        _outcomes("Not done", missed),
+        replace(_outcomes("Not done", ()), rows=list(_missed_rows(report.outcomes))),
         Section(title="Verified", rows=_check_lines(report.checks, report.source)),
         Section(title="Unhealthy partitions", rows=_unhealthy(report)),
         Section(title="Notes", rows=report.notes),
@@ -467,8 +466,32 @@ def _outcome_line(outcome: Outcome) -> str:
 
 
 def _outcomes(title: str, outcomes: Sequence[Outcome]) -> Section:
-    rows = [Entry(_outcome_line(o), tuple(map(Said, (o.topic, o.action, o.status, o.message)))) for o in outcomes]
+    rows = list(map(_outcome_row, outcomes))
     return Section(title=title, head=("topic", "action", "outcome", "why"), rows=rows, noun="changes")
+
+
+def _outcome_row(outcome: Outcome) -> Entry:
+    return Entry(_outcome_line(outcome), _said(outcome.topic, outcome.action, outcome.status, outcome.message))
+
+
+def _said(*cells: str) -> tuple[Said, ...]:
+    return tuple(map(Said, cells))
+
+
+def _missed_rows(outcomes: Iterable[Outcome]) -> Iterator[Entry]:
+    """Yield a row for each change that is not in place, the gravest first; one for many with the same reason."""
+    for reason in reasons_of(outcomes):
+        for action in dict.fromkeys(outcome.action for outcome in reason.outcomes):
+            found = [outcome for outcome in reason.outcomes if outcome.action == action]
+            if len(found) <= FEW:
+                yield from map(_outcome_row, found)
+                continue
+            names, many = some(outcome.topic for outcome in found), f"{len(found)} topics"
+            why = f"{reason.message} ({names})" if reason.message else names
+            yield Entry(
+                f"{many} {action}: {reason.status}: {why}",
+                _said(f"{many}: {names}", action, reason.status, reason.message),
+            )
 
 
 def _check_lines(checks: Sequence[Check], source: Source) -> list[str]:
@@ -491,16 +514,20 @@ def _check_lines(checks: Sequence[Check], source: Source) -> list[str]:
 
 
 def _grouped(checks: Sequence[Check]) -> Iterator[str]:
-    """Yield a line for each check; of many that one rule found about the same brokers, the first and how many more."""
+    """Yield a line for each check; one for many that a rule found about the same brokers, and of others the first."""
     groups: dict[tuple[Verdict, str, tuple[int, ...]], list[Check]] = {}
     for check in checks:
         groups.setdefault((check.verdict, check.id, check.brokers), []).append(check)
     for (verdict, rule, brokers), found in groups.items():
-        if len(found) <= EXAMPLES:
+        counted = f"{plural(len(found), 'finding')} on {_topics(found)}"
+        if len(found) <= (FEW if brokers else EXAMPLES):
             yield from map(_check_line, found)
             continue
-        where = f" about {brokers_text(brokers)}" if brokers else ""
-        yield f"{verdict}: {rule}{where}: {plural(len(found), 'finding')} on {_topics(found)}"
+        if brokers:
+            names = some({check.topic for check in found})
+            yield f"{verdict}: {rule} about {brokers_text(brokers)}: {counted} ({names}), such as {found[0].message}"
+            continue
+        yield f"{verdict}: {rule}: {counted}"
         yield from (f"  {_check_line(check)}" for check in found[:EXAMPLES])
         yield f"  … and {len(found) - EXAMPLES} more; all are in report.json of this run"
 

@@ -146,7 +146,8 @@ def min_isr(observation: Observation) -> Iterator[Finding]:
         if health.is_under_min_isr:
             size = f"{len(health.isr)} of {health.min_isr}"
             message = f"partition {p} has {size} in-sync replicas that {MIN_ISR} asks for"
-            yield _of_partition(Code.V09, Verdict.DEGRADED, p, message, Code.BELOW_MIN_ISR)
+            brokers = _lost_brokers(observation, p, row)
+            yield _of_partition(Code.V09, Verdict.DEGRADED, p, message, Code.BELOW_MIN_ISR, brokers)
 
 
 def preferred_leader(observation: Observation) -> Iterator[Finding]:
