@@ -743,7 +743,7 @@ def test_a_set_is_asked_about_in_a_run_of_its_own(runs: Runs, expected: str) -> 
     task = ScriptedTask(runs=runs, xcoms={"gate": HELD_SET})
     run_id, params, note = approval.to_ask(context(task), "topic_approval_local")
     assert (run_id, params) == (expected, {"digests": ["d"], "held_set": ""})
-    assert note == "3 held change(s), found by topic_pipeline_local, run manual__1"
+    assert note == "3 held changes, found by topic_pipeline_local, run manual__1"
 
 
 @pytest.mark.parametrize(
@@ -952,7 +952,7 @@ class ShowsAnEarlierQuestion(operators.AskPerson):
     """Airflow keeps the text of a task's first question when the task is cleared."""
 
     def _shown(self, context: Context) -> Shown:
-        subject = "Send to local? 2 held change(s), question 0123456789ab"
+        subject = "Send to local? 2 held changes, question 0123456789ab"
         return Shown(subject=subject, body="the text of then", params={})
 
 
@@ -1001,7 +1001,7 @@ def test_the_question_is_about_the_changes_in_it_alone_and_names_itself(flow: Sc
 
 def test_nobody_is_asked_about_a_set_that_is_due_no_more(tmp_path: Path) -> None:
     flow = ScriptedFlow(tmp_path, changes=(CREATE,))
-    with pytest.raises(AirflowSkipException, match="1 of 1 changes are due no more"):
+    with pytest.raises(AirflowSkipException, match="1 of 1 change are due no more"):
         approval.load(site(flow), context(ScriptedTask(), digests=[digest(DELETE)]))
 
 

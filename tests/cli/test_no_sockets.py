@@ -83,7 +83,7 @@ def test_commands_that_need_no_cluster_make_no_socket_and_load_no_client(tmp_pat
 
     ended = run_without_sockets(program, tmp_path)
 
-    counts = "0 of 1 file(s) changed\n0 of 1 file(s) would change\n"
+    counts = "0 of 1 file changed\n0 of 1 file would change\n"
     assert (ended.returncode, ended.stderr) == (0, counts)
     assert json.loads(ended.stdout.splitlines()[-1]) == [[0, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0], []]
 

@@ -15,7 +15,7 @@ Plan for environment local, cluster x:
   + topic.a will be created  (topics/web/a.yaml:4, team-web)
   - topic.b would be deleted, but is held  (topics/web/b.yaml:4, team-web)
       risk: destructive
-      held: 1 deletes, 0 allowed
+      held: 1 delete, 0 allowed
   ! topic.c is blocked  (topics/web/c.yaml:4, team-web)
       TOP401: fewer partitions
       way out: copy the live value

@@ -180,7 +180,7 @@ def test_what_the_brokers_do_not_offer_is_blocked_in_the_plan_by_its_name(
     [
         pytest.param(
             {METADATA: 8},
-            "(TOP809): broker(s) 1, 2, 3 answer Metadata only up to version 8, and topic ids come with version 10",
+            "(TOP809): Metadata on brokers 1, 2, 3 goes only up to version 8, and topic ids come with version 10",
             "Metadata of version 10 or later: they give no topic ids",
             id="no topic ids",
         ),

@@ -96,7 +96,7 @@ def test_a_delete_waits_for_the_broker_that_died_under_it_and_is_healthy_once_th
     assert planned.status == 0, planned.err
     plan = json.loads(Path("later.json").read_text(encoding="utf-8"))
     blocked = {b["topic"]: b["reasons"][0] for b in plan["blocked"]}
-    assert f"broker(s) {broker}" in blocked["staying"]
+    assert f"replicas on broker {broker} cannot" in blocked["staying"]
     assert verified.status == 0, verified.out
 
 

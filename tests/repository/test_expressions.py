@@ -1,4 +1,4 @@
-"""What no module of the package does: backtrack, parse YAML beside the one reader, name a release of Kafka."""
+"""What no module of the package does: backtrack, parse YAML beside the one reader, name a release, write "topic(s)"."""
 
 from __future__ import annotations
 
@@ -360,3 +360,9 @@ def test_no_other_module_names_a_release() -> None:
 
 def test_what_is_exempt_is_there() -> None:
     assert all((PACKAGE / module).is_file() for module in EXEMPT)
+
+
+def test_no_text_leaves_the_number_to_the_reader() -> None:
+    left = re.compile(r"\b(?:broker|change|delete|error|file|line|partition|replica|rule|run|topic)\(s\)")
+    found = [(path.name, each[0]) for path in PACKAGE.rglob("*.py") for each in left.finditer(path.read_text("utf-8"))]
+    assert found == []

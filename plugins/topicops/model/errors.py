@@ -12,7 +12,7 @@ from enum import IntEnum
 from typing import TYPE_CHECKING, ClassVar
 
 from topicops.model.codes import Code
-from topicops.model.printable import printable
+from topicops.model.printable import plural, printable
 
 if TYPE_CHECKING:
     from topicops.model.specs.diagnostics import Diagnostic
@@ -81,7 +81,7 @@ class SpecError(TopicopsError):
     def __init__(self, diagnostics: Sequence[Diagnostic]) -> None:
         self.diagnostics = tuple(diagnostics)
         errors = sum(d.is_error for d in self.diagnostics)
-        super().__init__(f"{errors} error(s) in the specs")
+        super().__init__(f"{plural(errors, 'error')} in the specs")
 
 
 class SpecFileError(TopicopsError):

@@ -279,7 +279,7 @@ def test_the_summary_counts_and_gives_reasons(adopter: Workspace, chroot: Chroot
 
     ended = adopter.run("import", "--environment", "local", "--owner", "team-platform")
 
-    assert "  a.gap: TOP426: its partition ids have gaps: of 1 partitions none has the id 0" in ended.out
+    assert "  a.gap: TOP426: its partition ids have gaps: of 1 partition none has the id 0" in ended.out
     assert "  a.one: TOP308: Imported as it is: min.insync.replicas 4 is above the replication factor 3." in ended.out
     assert ended.out.splitlines()[-1] == (
         "2 topics imported, 0 new profiles, 1 exception, 1 left out, 1 protected, 0 described before."

@@ -126,10 +126,10 @@ def test_each_placement_gives_these_rows(
         pytest.param({}, "there is no row", id="no rows"),
         pytest.param({0: (1, 2), 2: (2, 3)}, "partition ids must be 0 to 1", id="ids with a gap"),
         pytest.param({-1: (1, 2), 0: (1, 2), 3: (2, 3)}, "partition ids must be 0 to 1", id="ids that only add up"),
-        pytest.param({0: (1, 2), 1: (2,)}, r"partition 1 has 1 replica\(s\) instead of 2", id="another length"),
+        pytest.param({0: (1, 2), 1: (2,)}, "partition 1 has 1 replica instead of 2", id="another length"),
         pytest.param({0: (1, 2), 1: (2, 2)}, "partition 1 names a broker twice", id="a broker twice"),
-        pytest.param({0: (1, 2), 1: (2, 9)}, r"names broker\(s\) 9, which are not live", id="a dead broker"),
-        pytest.param({0: (1, 2), 1: (2, -1)}, r"broker\(s\) -1, which are not live", id="a negative broker"),
+        pytest.param({0: (1, 2), 1: (2, 9)}, "names broker 9, not live", id="a dead broker"),
+        pytest.param({0: (1, 2), 1: (2, -1)}, "broker -1, not live", id="a negative broker"),
         pytest.param({0: (), 1: ()}, "partition 0 has no replica; partition 1 has no replica", id="empty rows"),
     ],
 )
@@ -162,7 +162,7 @@ def test_start_and_shift_are_the_first_two_words_of_the_names_digest() -> None:
 def test_a_request_that_cannot_be_met_is_refused(strategy: str) -> None:
     with pytest.raises(TooFewBrokersError, match="replication factor 4 on 3 live broker"):
         place(strategy, request(1, 4))
-    with pytest.raises(MixedRacksError, match=r"broker\(s\) 2 have no rack"):
+    with pytest.raises(MixedRacksError, match="others have a rack, but not broker 2"):
         place(strategy, request(1, 1, racks={1: "a", 2: None}))
     with pytest.raises(BadPartitionCountError):
         place(strategy, request(0, 1))

@@ -500,7 +500,7 @@ ON_1_2 = live_topic("a", assignment={0: (1, 2), 1: (1, 2)})
         pytest.param(
             BY_HAND,
             snapshot(ON_1_2, racks=RACKS),
-            "start broker(s) 9, then plan again, or write the live assignment into the spec",
+            "start broker 9, then plan again, or write the live assignment into the spec",
             False,
             id="by hand, onto a broker that is down",
         ),

@@ -304,7 +304,8 @@ def broker_load(broker: int, rack: str | None, replicas: tuple[int, int], leader
 def test_the_load_of_each_broker_and_rack_is_shown_before_and_after() -> None:
     brokers = (broker_load(1, "a", (10, 12), (5, 5)), broker_load(2, "a", (9, 9), (3, 4)))
     rack = RackLoad(rack="a", brokers=2, before=Share(replicas=19, leaders=8), after=Share(replicas=21, leaders=9))
-    plan = with_load(plan_of(create_topic("new", (1, 2))), LoadTable(brokers=brokers, racks=(rack,)))
+    other = RackLoad(rack="b", brokers=1, before=Share(replicas=0, leaders=0), after=Share(replicas=0, leaders=0))
+    plan = with_load(plan_of(create_topic("new", (1, 2))), LoadTable(brokers=brokers, racks=(rack, other)))
 
     lines = plan_text(plan, verbose=True).splitlines()
     start = lines.index("  if all of it runs  replicas       leaders")
@@ -313,7 +314,7 @@ def test_the_load_of_each_broker_and_rack_is_shown_before_and_after() -> None:
         "  broker 1, rack a   10 -> 12 (+2)  5",
         "  broker 2, rack a   9              3 -> 4 (+1)",
         "  rack a, 2 brokers  19 -> 21 (+2)  8 -> 9 (+1)",
-        "",
+        "  rack b, 1 broker   0              0",
     ]
     assert "| broker 1, rack a | 10 -> 12 (+2) | 5 |" in plan_markdown(plan)
 

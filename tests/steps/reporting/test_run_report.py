@@ -79,9 +79,38 @@ def test_only_a_run_that_changed_something_says_how_it_is_taken_back() -> None:
         outcomes=(replace(outcome("a", DONE), action="delete"),),
         checks=(replace(check("a", Verdict.HEALTHY), id="V17"),),
     )
-    assert not any("undo" in report_text(report) for report in (already_so, refused, deleted))
+    expanded = replace(GOOD, outcomes=(replace(outcome("a", DONE), action="expand"),))
+    assert not any("undo" in report_text(report) for report in (already_so, refused, deleted, expanded))
     assert "1 deleted topic gone, by ZooKeeper" in report_text(deleted)
     assert "healthy" not in report_text(deleted)
+
+
+@pytest.mark.parametrize(
+    ("live", "deleted", "said"),
+    [
+        pytest.param(Verdict.HEALTHY, None, "What the plan names is healthy: 1 topic checked.", id="live"),
+        pytest.param(None, Verdict.HEALTHY, "What the plan names is as planned: 1 deleted topic gone.", id="deleted"),
+        pytest.param(
+            Verdict.HEALTHY,
+            Verdict.HEALTHY,
+            "What the plan names is healthy: 1 topic checked, 1 deleted topic gone.",
+            id="both",
+        ),
+        pytest.param(
+            None,
+            Verdict.CONVERGING,
+            "What the plan names is not healthy: 1 topic not healthy, 1 topic checked.",
+            id="not gone yet",
+        ),
+    ],
+)
+def test_a_deleted_topic_is_gone_and_not_healthy(live: Verdict | None, deleted: Verdict | None, said: str) -> None:
+    checks = [check("a", live)] if live else []
+    checks += [check("b", Verdict.HEALTHY), replace(check("b", deleted, "left"), id=Code.V17)] if deleted else []
+    report = RunReport(environment="e", plan=plan_to_create("a"), checks=tuple(checks))
+
+    assert headline(report) == said
+    assert ("1 deleted topic gone, by" in report_text(report)) == (deleted is Verdict.HEALTHY)
 
 
 def test_a_partial_run_says_what_was_done_what_was_not_and_what_next() -> None:

@@ -27,6 +27,7 @@ from topicops.edges.kafka.clients.settings import Deadline, error_text, named, w
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.edges.kafka.questions.broker_views import BrokerViews
 from topicops.edges.kafka.questions.cluster import ask_offered, ask_quorum
+from topicops.model.cluster.broker_defaults import brokers_text
 from topicops.model.cluster.snapshot import (
     Assignment,
     Broker,
@@ -281,7 +282,7 @@ class KafkaReader:
         last = {broker: requests.get(needed.key, -1) for broker, requests in offered.items()}
         if old := {broker: version for broker, version in last.items() if version < needed.version}:
             return (
-                f"broker(s) {', '.join(map(str, old))} answer {needed.request} only up to version {min(old.values())}, "
+                f"{needed.request} on {brokers_text(old)} goes only up to version {min(old.values())}, "
                 f"and topic ids come with version {needed.version} (Kafka {needed.since}); "
                 "use source: zookeeper if you run their ZooKeeper, else ask who runs the brokers for topic ids"
             )

@@ -41,6 +41,7 @@ from topicops.model.errors import ExitStatus, UsageError
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Plan
 from topicops.model.ports import ConnectionSource
+from topicops.model.printable import plural
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.steps.planning.diff import counted, drift_summary
 from topicops.steps.planning.only import needs_of, no_match
@@ -179,7 +180,7 @@ def plan_fleet(
     """Plan each environment, byte for byte as in its own run. Raises ``UsageError`` for an unknown one."""
     steps = Steps(fleet)
     _compare(steps, engine, engines, states=states, needs=needs_of(only))
-    fleet.progress(f"Planning {len(steps.going)} environments")
+    fleet.progress(f"Planning {plural(len(steps.going), 'environment')}")
     found = steps.each(partial(_planned, only=only), at_once=PLANNED_AT_ONCE)
     return steps.report(found)
 
@@ -202,7 +203,7 @@ def verify_fleet(fleet: Fleet) -> FleetReport:
 
     _keep_judged(steps, no_topic, keep)
     steps.each(_require_reachable, at_once=REACHED_AT_ONCE)
-    fleet.progress(f"Verifying {len(steps.going)} environments")
+    fleet.progress(f"Verifying {plural(len(steps.going), 'environment')}")
     return steps.report(steps.each(_verified, at_once=READ_AT_ONCE))
 
 
@@ -227,7 +228,7 @@ def _compare(
         commit = commit_of_files(first.files)
         _keep_judged(steps, needs, keep)
         steps.each(_require_reachable, at_once=REACHED_AT_ONCE)
-        fleet.progress(f"Reading the live topics of {len(steps.going)} environments")
+        fleet.progress(f"Reading the live topics of {plural(len(steps.going), 'environment')}")
         steps.each(partial(snapshot, states=states), at_once=READ_AT_ONCE)
         steps.each(partial(diff, engine=chosen.engine))
 

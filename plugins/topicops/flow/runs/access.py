@@ -29,6 +29,7 @@ from topicops.model.ports import (
     LiveReader,
     TopicAdmin,
 )
+from topicops.model.printable import plural
 from topicops.model.specs.environment import Cluster, Environment, EnvironmentSpec, ZooKeeperEndpoint
 from topicops.model.specs.topic_config import read_duration_ms
 from topicops.steps.planning.right_cluster import require_cluster_id
@@ -175,11 +176,11 @@ def zookeeper_of(connection_id: str, connections: ConnectionSource) -> ZooKeeper
 
 
 def describe_zookeeper(address: ZooKeeperAddress) -> str:
-    """Return ``cluster <id>, 3 live broker(s)``. Raises ``ClusterError``."""
+    """Return ``cluster <id>, 3 live brokers``. Raises ``ClusterError``."""
     from topicops.edges.zookeeper.reader import ZooKeeperReader
 
     with ZooKeeperReader(address, timeout_s=5.0) as reader:
-        return f"cluster {reader.cluster_id()}, {len(reader.brokers())} live broker(s)"
+        return f"cluster {reader.cluster_id()}, {plural(len(reader.brokers()), 'live broker')}"
 
 
 def read_live_topics(access: Access, *, states: bool = False) -> ClusterSnapshot:

@@ -242,7 +242,7 @@ def _about(model: PlanModel) -> Html:
     facts: list[tuple[str, Html | str]] = [("run", tag("code", f"{model.run.dag_id} {model.run.run_id}"))]
     if plan:
         facts.append(("cluster", f"{plan.target.cluster_id}, chroot {plan.target.chroot or '/'}"))
-        facts.append(("files", f"{plan.change_set.source.topics:,} topics described"))
+        facts.append(("files", f"{plural(plan.change_set.source.topics, 'topic')} described"))
     if plan or commit:
         facts.append(("commit", shown))
     if plan:
@@ -286,7 +286,7 @@ def _balance(plan: Plan) -> Html | None:
     """Show bars of one scale for all brokers, and of one for all racks: only like can be compared."""
     load = plan.change_set.load
     brokers = [(str(row.broker), row.rack or "", row.before, row.after) for row in load.brokers]
-    racks = [(row.rack, f"{row.brokers} brokers", row.before, row.after) for row in load.racks]
+    racks = [(row.rack, plural(row.brokers, "broker"), row.before, row.after) for row in load.racks]
     if not brokers:
         return None
     return together(

@@ -9,7 +9,7 @@ from typing import assert_never
 from topicops.model.cluster.broker_defaults import Default, default_text
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic, GateWord
 from topicops.model.plans.plan import Blocked, GatedChange, Plan
-from topicops.model.printable import printable
+from topicops.model.printable import plural, printable
 from topicops.model.runs.results import OutcomeStatus
 from topicops.model.specs.diagnostics import Diagnostic
 from topicops.model.specs.environment import Risk
@@ -99,7 +99,7 @@ def _what(plan: Plan, gated: GatedChange) -> Iterator[Html]:
         shown = list(effect_lines(change, most_rows=_ROWS_SHOWN))
         first = next((at for at, line in enumerate(shown) if line.startswith("replicas:")), len(shown))
         new = "new " if isinstance(change, ExpandTopic) else ""
-        label = f"replicas of {len(change.assignment):,} {new}partitions"
+        label = f"replicas of {plural(len(change.assignment), f'{new}partition')}"
         yield tag("details", tag("summary", label), tag("div", lines(shown[first:]), cls="replicas"))
     if isinstance(change, DeleteTopic):
         yield tag("div", f"reason: {change.reason}")

@@ -82,7 +82,7 @@ def to_ask(context: Context, dag_id: str) -> tuple[str, XComValue, str]:
     for n in range(1, HIGHEST_ASK):
         run_id = f"{name}.{n}"
         if not ti.get_dr_count(dag_id=dag_id, run_ids=[run_id]):
-            said = f"{found['asked']} held change(s), found by {ti.dag_id}, run {ti.run_id}"
+            said = f"{plural(found['asked'], 'held change')}, found by {ti.dag_id}, run {ti.run_id}"
             return run_id, {"digests": found["digests"], "held_set": found["held_set"]}, said
         if ti.get_dagrun_state(dag_id=dag_id, run_id=run_id) in ("queued", "running"):
             skip(f"this set is being asked about: {dag_id}, run {run_id}")
@@ -152,7 +152,7 @@ def begin_to_ask(site: Site, context: Context) -> tuple[Shown, list[airflow_insi
         params = form_params(run.read_plan(), question.fields, read_rejections(run.home, run.environment))
         questions.write_answer(run, questions.Answer(question=question.digest))
         shown = Shown(
-            subject=f"{len(question.digests)} held change(s), question {question.digest[:12]}",
+            subject=f"{plural(len(question.digests), 'held change')}, question {question.digest[:12]}",
             body=run.store.read_text(questions.QUESTION_TEXT),
             params=params,
         )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
 
-from topicops.model.cluster.broker_defaults import Default, possible
+from topicops.model.cluster.broker_defaults import Default, brokers_text, possible
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
 from topicops.model.codes import Code
 from topicops.model.plans.plan import ActivityOfHiddenGroups, TopicActivity
@@ -308,7 +308,7 @@ def needed_before_moving(situation: Situation) -> str | None:
     if failed := _with_failed_disk(situation, named):
         return f"{REPAIR}: {failed}"
     if named - live:
-        return f"start broker(s) {_listed(sorted(named - live))}"
+        return f"start {brokers_text(named - live)}"
     if desired.replication_factor > len(live):
         return f"start brokers until {desired.replication_factor} are live{_beside_failed(situation)}"
     return None
@@ -327,8 +327,8 @@ def _dead_brokers_by_hand(situation: Situation) -> Finding | None:
     dead = sorted(situation.new_by_hand - situation.live.brokers.keys())
     if not dead:
         return None
-    reason = f"the assignment names broker(s) {_listed(dead)}, which are not live"
-    return Finding(Code.ASSIGNED_BROKER_DOWN, reason, "start these brokers, or name live ones", "assignment")
+    reason = f"the assignment names {brokers_text(dead)}, not live"
+    return Finding(Code.ASSIGNED_BROKER_DOWN, reason, "start what is down, or name live brokers", "assignment")
 
 
 def _failed_disks_by_hand(situation: Situation) -> Finding | None:
@@ -390,7 +390,7 @@ def _mixed_racks(situation: Situation) -> Finding | None:
     without = sorted(broker for broker, rack in situation.live.racks.items() if rack is None)
     if not without or len(without) == len(situation.live.brokers):
         return None
-    reason = f"broker(s) {_listed(without)} have no rack while the others have one"
+    reason = f"the others have a rack, but not {brokers_text(without)}"
     return Finding(Code.MIXED_RACKS, reason, "give every broker a broker.rack, or none")
 
 
@@ -432,7 +432,7 @@ def _min_isr(situation: Situation) -> Finding | None:
     short = sorted(p for p in topic.assignment if isr_sizes.get(p, 0) < wanted)
     if not short:
         return None
-    reason = f"{MIN_ISR} {wanted} is above the ISR of partition(s) {_listed(short[:10])}"
+    reason = f"{MIN_ISR} {wanted} is above the ISR of partition{'s' if short[1:] else ''} {_listed(short[:10])}"
     way_out = "wait until the ISR is full again, then plan again"
     return Finding(Code.MIN_ISR_ABOVE_ISR, reason, way_out, f"configs.{MIN_ISR}")
 
@@ -486,8 +486,8 @@ def _dead_replica(situation: Situation) -> Finding | None:
     dead = sorted({b for row in topic.target_assignment.values() for b in row} - set(situation.live.brokers))
     if not dead:
         return None
-    reason = f"broker(s) {_listed(dead)} hold replicas and are down: they cannot delete them"
-    return Finding(Code.BROKER_DOWN, reason, "start these brokers, or move the replicas away, then plan again")
+    reason = f"its replicas on {brokers_text(dead)} cannot be deleted: not live"
+    return Finding(Code.BROKER_DOWN, reason, "start what is down, or move the replicas away, then plan again")
 
 
 def _failed_disk(situation: Situation) -> Finding | None:

@@ -98,5 +98,5 @@ def keep_held(change_set: ChangeSet, plan: Plan, digests: Collection[str]) -> Ch
     wanted = [gated for gated in plan.changes if gated.digest in digests and gated.approvable]
     if not digests or len(wanted) < len(digests):
         missing = len(digests) - len(wanted)
-        raise NotHeldError(f"{missing} of {len(digests)} changes are due no more, or wait for no approval")
+        raise NotHeldError(f"{missing} of {plural(len(digests), 'change')} are due no more, or wait for no approval")
     return replace(change_set, changes=tuple(gated.change for gated in wanted), blocked=())

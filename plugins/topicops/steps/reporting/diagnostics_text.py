@@ -128,6 +128,6 @@ class Failed:
 
 
 def error_json(status: ExitStatus, *, code: Code | None, message: str, diagnostics: Sequence[Diagnostic]) -> str:
-    sentence = message or f"{sum(found.is_error for found in diagnostics)} error(s) in the specs"
+    sentence = message or f"{plural(sum(found.is_error for found in diagnostics), 'error')} in the specs"
     found = list(map(in_printable, diagnostics))
     return json_text(Failed(error=Failure(int(status), code, printable(sentence), found)))

@@ -337,7 +337,7 @@ def load_rows(plan: Plan) -> list[tuple[str, str, str]]:
         for row in load.brokers
     ]
     if any(rack.brokers > 1 for rack in load.racks):
-        rows += [(f"rack {row.rack}, {row.brokers} brokers", row.before, row.after) for row in load.racks]
+        rows += [(f"rack {row.rack}, {plural(row.brokers, 'broker')}", row.before, row.after) for row in load.racks]
     return [(printable(who), *growth_texts(before, after)) for who, before, after in rows]
 
 

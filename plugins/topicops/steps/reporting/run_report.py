@@ -211,7 +211,7 @@ def report_text(report: RunReport) -> str:
     """Render the report for a terminal or a task's log: how it ended first, and what is to be done last."""
     top = [headline(report), *_problem_lines(report), *([summary_line(report.plan)] if report.plan else [])]
     *parts, _ = _parts(report)
-    is_undone = any(outcome.action != "delete" for outcome in _with(report, OutcomeStatus.DONE))
+    is_undone = any(outcome.action in ("create", "configure") for outcome in _with(report, OutcomeStatus.DONE))
     undo = [f"To take this run back: topicops undo {shlex.quote(report.run)}"] if is_undone else []
     return as_text([Section(rows=top), *reversed(parts), Section(rows=undo)])
 
@@ -386,7 +386,11 @@ def _verified(report: RunReport) -> str:
     is_whole = not _old_troubles(report) and not _unhealthy(report)
     state = "healthy" if is_whole else "not worse than before"
     limit = ", as far as it could be checked" if _not_checked(report.checks) else ""
-    return f"{subject} is {state}{limit}: {_topics(report.checks)} checked"
+    gone = _gone(report.checks)
+    others = {check.topic for check in report.checks if check.topic} - gone
+    counts = [f"{plural(len(others), 'topic')} checked"] if others else []
+    counts += [f"{plural(len(gone), 'deleted topic')} gone"] if gone else []
+    return f"{subject} is {state if others else 'as planned'}{limit}: {', '.join(counts)}"
 
 
 def _remarks(report: RunReport) -> str:
@@ -419,6 +423,12 @@ def _health_remark(report: RunReport) -> str:
 
 def _old_troubles(report: RunReport) -> list[Check]:
     return [check for check in report.checks if check.verdict is Verdict.PRE_EXISTING]
+
+
+def _gone(checks: Sequence[Check]) -> set[str]:
+    """Return the deleted topics of which nothing is left."""
+    deleted = {check.topic for check in checks if check.id == Code.V17}
+    return deleted - {check.topic for check in checks if not check.is_healthy}
 
 
 def _not_checked(checks: Sequence[Check]) -> list[Check]:
@@ -499,7 +509,7 @@ def _check_lines(checks: Sequence[Check], source: Source) -> list[str]:
         return []
     unhealthy = {check.topic for check in checks if check.is_problem}
     unseen = {check.topic for check in _not_checked(checks)} - unhealthy
-    gone = {check.topic for check in checks if check.id == Code.V17} - unhealthy - unseen
+    gone = _gone(checks)
     healthy = {check.topic for check in checks} - unhealthy - unseen - gone
     counts = [f"{plural(len(healthy), 'topic')} healthy"] if healthy or not gone else []
     counts += [f"{plural(len(gone), 'deleted topic')} gone"] if gone else []

@@ -169,7 +169,7 @@ def test_whole_logs_are_said_to_be_whole_and_what_cannot_be_seen_is_said_too(
 
     out = capsys.readouterr().out
     assert "prod: 3 lines, whole" in out
-    assert "test: 1 lines, whole" in out
+    assert "test: 1 line, whole" in out
     assert "keep the end that is shown here elsewhere" in out
 
 

@@ -30,7 +30,7 @@ def test_files_are_rewritten_and_named(folder: Path, capsys: pytest.CaptureFixtu
     said = capsys.readouterr()
     assert said.out == "topics/web/web.clicks.yaml\n"
     assert "left alone: topics/web/web.bad.yaml:4: TOP201" in said.err
-    assert said.err.endswith("1 of 4 file(s) changed, 1 left alone\n")
+    assert said.err.endswith("1 of 4 files changed, 1 left alone\n")
     assert (folder / "web/web.clicks.yaml").read_text() == TIDY
     assert stat.S_IMODE((folder / "web/web.clicks.yaml").stat().st_mode) == 0o640
 

@@ -11,7 +11,7 @@ import msgspec
 
 from topicops.model.cluster.broker_defaults import Default
 from topicops.model.json_types import FormatVersion
-from topicops.model.printable import printable, printable_lines
+from topicops.model.printable import plural, printable, printable_lines
 from topicops.model.runs.audit import AuditFile, AuditHead, AuditLine, chain_problems, in_order
 from topicops.steps.reporting.plan_wording import config_change_text, config_text
 
@@ -131,7 +131,7 @@ class CheckedLogs:
             return "Nothing was checked: this TOPICOPS_HOME has no audit log."
         lines: list[str] = []
         for log in self.logs:
-            lines.append(f"{log.environment}: {log.lines} lines, {'NOT ' if log.problems else ''}whole")
+            lines.append(f"{log.environment}: {plural(log.lines, 'line')}, {'NOT ' if log.problems else ''}whole")
             lines += (f"  {problem}" for problem in log.problems or [f"ends at {log.end}"])
         return printable_lines("\n".join([*lines, UNSEEN]))
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from topicops.features.files.authoring.profiles import Values
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.codes import Code
+from topicops.model.printable import plural
 from topicops.model.release import Release
 from topicops.model.specs.config_checks import config_problem
 from topicops.model.specs.desired import Desired
@@ -177,7 +178,9 @@ def _malformed(topic: LiveTopic) -> CodedReason | None:
     if not topic.assignment:
         return Code.MALFORMED_PARTITIONS, "it has no partitions"
     if missing := set(range(topic.partitions)) - topic.assignment.keys():
-        reason = f"its partition ids have gaps: of {topic.partitions} partitions none has the id {min(missing)}"
+        reason = (
+            f"its partition ids have gaps: of {plural(topic.partitions, 'partition')} none has the id {min(missing)}"
+        )
         return Code.MALFORMED_PARTITIONS, reason
     if len(factors) > 1:
         reason = f"its partitions have {' and '.join(map(str, factors))} replicas; a spec has one number"

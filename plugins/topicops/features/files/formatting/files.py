@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from topicops.edges.specs.open_files import regular_text, room_of
 from topicops.edges.specs.reader import read_tree
+from topicops.model.printable import plural
 from topicops.model.specs.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def format_text(result: FormatResult, *, check: bool) -> str:
     lines = [f"left alone: {file}:{d.line}: {d.code}: {d.summary}" for file, d in sorted(result.left_alone.items())]
     if not result.files:
         return "0 files: nothing was formatted"
-    counts = f"{len(result.changed)} of {result.files} file(s) {'would change' if check else 'changed'}"
+    counts = f"{len(result.changed)} of {plural(result.files, 'file')} {'would change' if check else 'changed'}"
     rest = f", {len(result.left_alone)} left alone" if result.left_alone else ""
     return "\n".join([*lines, f"{counts}{rest}"])
 

@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
+from topicops.model.cluster.broker_defaults import brokers_text
 from topicops.model.cluster.snapshot import Assignment
 from topicops.model.errors import TopicopsError
+from topicops.model.printable import plural
 
 
 class PlacementError(TopicopsError):
@@ -89,8 +91,7 @@ def known_racks(racks: Mapping[int, str | None]) -> Mapping[int, str] | None:
     if not known:
         return None
     if len(known) < len(racks):
-        without = ", ".join(map(str, sorted(set(racks) - set(known))))
-        raise MixedRacksError(f"broker(s) {without} have no rack while others have one")
+        raise MixedRacksError(f"others have a rack, but not {brokers_text(set(racks) - set(known))}")
     return known
 
 
@@ -104,7 +105,7 @@ def check_numbers(brokers: Sequence[int], partitions: int, replication_factor: i
     if partitions <= 0:
         raise BadPartitionCountError(f"{partitions} partitions cannot be placed; at least 1 is needed")
     if not 0 < replication_factor <= len(brokers):
-        raise TooFewBrokersError(f"replication factor {replication_factor} on {len(brokers)} live broker(s)")
+        raise TooFewBrokersError(f"replication factor {replication_factor} on {plural(len(brokers), 'live broker')}")
 
 
 def place_by_hand(request: PlacementRequest) -> Assignment:
@@ -137,10 +138,10 @@ def _row_problems(row: Sequence[int], live: Sequence[int] | None, request: Place
     if not row:
         yield "has no replica"
     elif len(row) != request.replication_factor:
-        yield f"has {len(row)} replica(s) instead of {request.replication_factor}"
+        yield f"has {plural(len(row), 'replica')} instead of {request.replication_factor}"
     if len(set(row)) < len(row):
         yield "names a broker twice"
     if live is None and (unknown := sorted(set(row) - request.racks.keys())):
-        yield f"names broker(s) {', '.join(map(str, unknown))}, which are not live"
+        yield f"names {brokers_text(unknown)}, not live"
     if live is not None and tuple(live) != tuple(row):
         yield f"is on {list(live)}, and no expansion moves it"

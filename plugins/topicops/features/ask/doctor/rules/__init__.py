@@ -57,7 +57,8 @@ def sentences(facts: DoctorFacts) -> Iterator[tuple[str, str]]:
         yield "mode", f"cluster {printable(other)}, which is not the environment's; its topics were not read"
     if live is not None:
         yield "mode", _mode(live)
-        yield "topics", f"{len(live.topics)} with {sum(topic.partitions for topic in live.topics.values())} partitions"
+        partitions = sum(topic.partitions for topic in live.topics.values())
+        yield "topics", f"{len(live.topics)} with {plural(partitions, 'partition')}"
     if zookeeper is not None:
         servers = (
             f"{s.version or 'unknown version'} {s.mode or 'unknown mode'} at {s.address}" for s in zookeeper.servers
