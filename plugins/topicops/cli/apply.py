@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Self, TypeVar
 
 import typer
 
-from topicops.cli.output import end_progress, print_error, print_result, shown_path
+from topicops.cli.output import end_progress, not_told_today, plan_of_today, print_error, print_result, shown_path
 from topicops.cli.shared_options import EnvironmentOption, Format, FormatOption, TopicsOption, new_run, one_environment
 from topicops.model.errors import ExitStatus, UsageError, log_error, sentence, status_after_signal
 from topicops.model.plans.changes import GateWord
@@ -25,9 +26,9 @@ from topicops.model.plans.plan import Approval, Plan
 from topicops.model.printable import plural
 
 if TYPE_CHECKING:
-    from topicops.flow.runs.run import EnvironmentRun, Run
+    from topicops.flow.runs.run import EnvironmentRun
     from topicops.flow.runs.values import Planned
-    from topicops.steps.reporting.run_report import RunReport
+    from topicops.flow.whole_runs import Ended
 
 T = TypeVar("T")
 logger = logging.getLogger(__name__)
@@ -78,7 +79,7 @@ def apply_command(
     with StopSignals() as stop:
         ended = stop.unless_stopped(lambda: work(interrupted=stop.is_asked))
     after_run(run, ended.results)
-    show_report(run, ended.report, output, own_plan=plan is None)
+    show_report(run, ended, output, own_plan=plan is None)
     raise typer.Exit(stop.exit_status or ended.status)
 
 
@@ -95,7 +96,7 @@ def planned_and_confirmed(
     planned = planning.make_plan(run, run.files, run.home, run.connections, engines=ENGINES, states=True, only=only)
     after_run(run, planned.results())
     plan = planned.plan
-    shown = reporting.render(plan, "text", planned.comparison.facts)
+    shown = reporting.render(plan_of_today(planned, run.home), "text", planned.comparison.facts)
     print_result(shown, output) if output == "text" else print_error(shown)
     approvals = approvals_of(plan, approve)
     ready, held = len(plan.with_gate(GateWord.RUN)), len(plan.held_for(command=True))
@@ -115,11 +116,14 @@ def planned_and_confirmed(
     raise typer.Exit(ExitStatus.ERROR)
 
 
-def show_report(run: Run, report: RunReport, output: Format, *, own_plan: bool) -> None:
+def show_report(run: EnvironmentRun, ended: Ended, output: Format, *, own_plan: bool) -> None:
     """Print the report. An error on the way is printed instead: the exit status says what the run did."""
     from topicops.flow import reporting
 
+    report = ended.report
     try:
+        if output == "text" and ended.results.environment:
+            report = replace(report, notes=not_told_today(report.notes, ended.results.environment, run.home))
         print_result(reporting.shown_report(report, output), output, file=reporting.report_file(run, output))
         if own_plan and report.plan is not None and report.plan.held_for(command=True):
             # The next plan has another fingerprint, and this one is kept.

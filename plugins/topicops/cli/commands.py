@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from topicops.cli.output import print_error, print_result
+from topicops.cli.output import plan_of_today, print_error, print_result
 from topicops.cli.shared_options import (
     DetailedExitcodeOption,
     EngineOption,
@@ -128,7 +128,8 @@ def plan_command(
     )
     after_run(run, planned.results())
     plan = planned.plan
-    shown = reporting.render(plan, output, planned.comparison.facts, verbose=verbose)
+    seen = plan if verbose or output != "text" else plan_of_today(planned, run.home)
+    shown = reporting.render(seen, output, planned.comparison.facts, verbose=verbose)
     print_result(shown, output, file=run.store.path("plan.json"))
     if out is not None:
         save_plan(plan, out)

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import atexit
+import hashlib
 import logging
 import os
 import secrets
 import shutil
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeVar
+from socket import gethostname
+from time import time
+from typing import TYPE_CHECKING, TypeVar
 
 from topicops.cli.standard_streams import taken_loss
 from topicops.cli.terminal import for_terminal, is_terminal
 from topicops.model.printable import printable, printable_lines
+
+if TYPE_CHECKING:
+    from topicops.flow.runs.values import Planned
+    from topicops.model.plans.plan import Plan
+    from topicops.model.specs.environment import Environment
 
 T = TypeVar("T")
 
@@ -55,6 +65,39 @@ def print_warnings(sentences: Iterable[str]) -> None:
     """Print what did not stop the command."""
     for sentence in sentences:
         print_error(f"warning: {sentence}")
+
+
+DAY_S = 24 * 3600
+
+
+def plan_of_today(planned: Planned, home: Path) -> Plan:
+    """Return the plan with the warnings of ``not_told_today``."""
+    change_set = planned.plan.change_set
+    warnings = not_told_today(change_set.warnings, planned.specs.environment, home)
+    return replace(planned.plan, change_set=replace(change_set, warnings=warnings))
+
+
+def not_told_today(sentences: Sequence[str], environment: Environment, home: Path) -> tuple[str, ...]:
+    """Return the sentences; on a terminal without those about this host that it has shown within a day.
+
+    ``topicops -v`` shows all. Stamps in the home say when each was shown.
+    """
+    from topicops.flow.runs.run import safety_notes
+
+    if not is_terminal(sys.stdout) or logging.getLogger().isEnabledFor(logging.INFO):
+        return tuple(sentences)
+    of_host = set(safety_notes(environment))
+    return tuple(sentence for sentence in sentences if sentence not in of_host or _is_news(sentence, home / "told"))
+
+
+def _is_news(sentence: str, folder: Path) -> bool:
+    stamp = folder / hashlib.sha256(f"{gethostname()} {sentence}".encode()).hexdigest()[:16]
+    with suppress(OSError):
+        if stamp.exists() and 0 <= time() - stamp.stat().st_mtime < DAY_S:
+            return False
+        folder.mkdir(parents=True, exist_ok=True)
+        stamp.touch()
+    return True
 
 
 _CLEAR = "\r\x1b[2K"
