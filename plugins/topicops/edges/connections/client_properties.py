@@ -1,155 +1,39 @@
 """Librdkafka's properties by what they are to the two Kafka clients of a run: used, ignored, or refused.
 
-A property counts until a table below says that it does not. Both clients get only what counts, so that neither
-connects in a way that the other one cannot.
+A property counts until a table of ``client_properties.json`` says that it does not. Both clients get only what counts,
+so that neither connects in a way that the other one cannot.
 
 Source: librdkafka's own list (``rd_kafka_conf_properties_show``, 2.16), in which C is a consumer's and P a producer's.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
 
 from topicops.model.printable import printable
 
-
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-KAFKA_PYTHON: Mapping[str, str] = {
-    "bootstrap.servers": "bootstrap_servers",
-    "client.dns.lookup": "client_dns_lookup",
-    "metadata.broker.list": "bootstrap_servers",
-    "reconnect.backoff.max.ms": "reconnect_backoff_max_ms",
-    "reconnect.backoff.ms": "reconnect_backoff_ms",
-    "sasl.mechanism": "sasl_mechanism",
-    "sasl.mechanisms": "sasl_mechanism",
-    "sasl.password": "sasl_plain_password",
-    "sasl.username": "sasl_plain_username",
-    "security.protocol": "security_protocol",
-}
+_TABLE: Mapping[str, Any] = json.loads(Path(__file__).with_name("client_properties.json").read_bytes())
+KAFKA_PYTHON: Mapping[str, str] = _TABLE["kafka_python"]
 """The name that kafka-python has for a property."""
-
-TLS = _names(
-    """
-    enable.ssl.certificate.verification ssl.ca.location ssl.ca.pem ssl.certificate.location ssl.certificate.pem
-    ssl.cipher.suites ssl.crl.location ssl.endpoint.identification.algorithm ssl.key.location ssl.key.password
-    ssl.key.pem
-    """
-)
+TLS = frozenset[str](_TABLE["tls"])
 """TLS settings that both clients need; kafka-python takes them as one Python object."""
-
-LIBRDKAFKA_ALONE = _names(
-    """
-    api.version.fallback.ms api.version.request api.version.request.timeout.ms broker.address.family
-    broker.address.ttl broker.version.fallback connections.max.idle.ms enable.metrics.push
-    socket.connection.setup.timeout.ms socket.keepalive.enable socket.nagle.disable socket.receive.buffer.bytes
-    socket.send.buffer.bytes socket.timeout.ms
-    """
-)
+LIBRDKAFKA_ALONE = frozenset[str](_TABLE["librdkafka_alone"])
 """Settings of how librdkafka connects. Kafka-python has its own times, and tries each address of a host."""
-
-TOKENS = _names(
-    """
-    enable.sasl.oauthbearer.unsecure.jwt https.ca.location https.ca.pem oauth_cb oauthbearer_token_refresh_cb
-    sasl.oauthbearer.assertion.algorithm sasl.oauthbearer.assertion.claim.aud
-    sasl.oauthbearer.assertion.claim.exp.seconds sasl.oauthbearer.assertion.claim.iss
-    sasl.oauthbearer.assertion.claim.jti.include sasl.oauthbearer.assertion.claim.nbf.seconds
-    sasl.oauthbearer.assertion.claim.sub sasl.oauthbearer.assertion.file
-    sasl.oauthbearer.assertion.jwt.template.file sasl.oauthbearer.assertion.private.key.file
-    sasl.oauthbearer.assertion.private.key.passphrase sasl.oauthbearer.assertion.private.key.pem
-    sasl.oauthbearer.client.credentials.client.id sasl.oauthbearer.client.credentials.client.secret
-    sasl.oauthbearer.client.id sasl.oauthbearer.client.secret sasl.oauthbearer.config sasl.oauthbearer.extensions
-    sasl.oauthbearer.grant.type sasl.oauthbearer.metadata.authentication.type sasl.oauthbearer.method
-    sasl.oauthbearer.scope sasl.oauthbearer.sub.claim.name sasl.oauthbearer.token.endpoint.url
-    """
-)
+TOKENS = frozenset[str](_TABLE["tokens"])
 """Settings for a login by token. They mean nothing without one."""
-
-KERBEROS = _names(
-    """
-    sasl.kerberos.keytab sasl.kerberos.kinit.cmd sasl.kerberos.min.time.before.relogin sasl.kerberos.principal
-    sasl.kerberos.service.name
-    """
-)
+KERBEROS = frozenset[str](_TABLE["kerberos"])
 """Settings for a login by Kerberos. They mean nothing without one."""
-
-CONSUMERS = _names(
-    """
-    auto.commit.enable auto.commit.interval.ms auto.offset.reset check.crcs consume.callback.max.messages consume_cb
-    coordinator.query.interval.ms enable.auto.commit enable.auto.offset.store enable.partition.eof
-    fetch.error.backoff.ms fetch.max.bytes fetch.message.max.bytes fetch.min.bytes fetch.queue.backoff.ms
-    fetch.wait.max.ms group.id group.instance.id group.protocol group.protocol.type group.remote.assignor
-    heartbeat.interval.ms isolation.level key.deserializer max.partition.fetch.bytes max.poll.interval.ms
-    max.poll.records offset.store.method offset.store.path offset.store.sync.interval.ms offset_commit_cb on_commit
-    partition.assignment.strategy queued.max.messages.kbytes queued.min.messages rebalance_cb session.timeout.ms
-    share.acknowledgement.mode value.deserializer
-    """
-)
-
-PRODUCERS = _names(
-    """
-    acks batch.num.messages batch.size compression.codec compression.level compression.type
-    delivery.report.only.error delivery.timeout.ms dr_cb dr_msg_cb enable.gapless.guarantee enable.idempotence
-    key.serializer linger.ms message.send.max.retries message.timeout.ms msg_order_cmp on_delivery partitioner
-    partitioner_cb produce.offset.report queue.buffering.backpressure.threshold queue.buffering.max.kbytes
-    queue.buffering.max.messages queue.buffering.max.ms queuing.strategy request.required.acks request.timeout.ms
-    retries sticky.partitioning.linger.ms transaction.timeout.ms transactional.id value.serializer
-    """
-)
-
-TUNING = _names(
-    """
-    allow.auto.create.topics background_event_cb builtin.features client.id client.rack closesocket_cb connect_cb
-    debug default.topic.config default_topic_conf enable.random.seed enabled_events error_cb interceptors
-    internal.termination.signal log.connection.close log.queue log.thread.name log_cb log_level logger max.in.flight
-    max.in.flight.requests.per.connection message.copy.max.bytes message.max.bytes metadata.max.age.ms
-    metadata.recovery.rebootstrap.trigger.ms metadata.recovery.strategy opaque open_cb receive.message.max.bytes
-    reconnect.backoff.jitter.ms resolve_cb retry.backoff.max.ms retry.backoff.ms socket.blocking.max.ms
-    socket.max.fails socket_cb statistics.interval.ms stats_cb throttle_cb topic.blacklist
-    topic.metadata.propagation.max.ms topic.metadata.refresh.fast.cnt topic.metadata.refresh.fast.interval.ms
-    topic.metadata.refresh.interval.ms topic.metadata.refresh.sparse
-    """
-)
+CONSUMERS = frozenset[str](_TABLE["consumers"])
+PRODUCERS = frozenset[str](_TABLE["producers"])
+TUNING = frozenset[str](_TABLE["tuning"])
 """Buffers, repetitions, logs and callbacks, and what a run sets itself. ``topic.blacklist`` would hide topics."""
-
 IGNORED = CONSUMERS | PRODUCERS | TUNING
-
-_OF_JAVA = "is a property of Java clients: "
-_PEM_OWN = "write certificate and key as PEM, and name the files as ssl.certificate.location and ssl.key.location"
-_PEM_AUTHORITIES = "write the authorities as PEM to a file, and name it as ssl.ca.location"
-_NO_COUNTERPART = "has no counterpart in the second client (kafka-python): take it out"
-INSTEAD: Mapping[str, str] = {
-    "plugin.library.paths": "loads other programs into this one: take it out",
-    "sasl.client.callback.handler.class": f"{_OF_JAVA}take it out",
-    "sasl.jaas.config": f"{_OF_JAVA}write its user and password as sasl.username and sasl.password",
-    "sasl.login.callback.handler.class": f"{_OF_JAVA}take it out",
-    "ssl.ca.certificate.stores": f"is for Windows: {_PEM_AUTHORITIES}",
-    "ssl.certificate.verify_cb": _NO_COUNTERPART,
-    "ssl.curves.list": _NO_COUNTERPART,
-    "ssl.enabled.protocols": f"{_OF_JAVA}take it out",
-    "ssl.engine.id": _NO_COUNTERPART,
-    "ssl.engine.location": _NO_COUNTERPART,
-    "ssl.keystore.certificate.chain": f"{_OF_JAVA}write ssl.certificate.pem",
-    "ssl.keystore.key": f"{_OF_JAVA}write ssl.key.pem",
-    "ssl.keystore.location": f"is a store that the second client (kafka-python) does not read: {_PEM_OWN}",
-    "ssl.keystore.password": "belongs to ssl.keystore.location: write ssl.key.password for an encrypted key",
-    "ssl.keystore.type": f"{_OF_JAVA}{_PEM_OWN}",
-    "ssl.protocol": f"{_OF_JAVA}take it out",
-    "ssl.providers": _NO_COUNTERPART,
-    "ssl.sigalgs.list": _NO_COUNTERPART,
-    "ssl.truststore.certificates": f"{_OF_JAVA}write ssl.ca.pem",
-    "ssl.truststore.location": f"{_OF_JAVA}{_PEM_AUTHORITIES}",
-    "ssl.truststore.password": f"{_OF_JAVA}take it out, because a PEM file in ssl.ca.location has no password",
-    "ssl.truststore.type": f"{_OF_JAVA}take it out, because ssl.ca.location is always PEM",
-    "ssl_ca": "cannot be written as text: write ssl.ca.location",
-    "ssl_certificate": "cannot be written as text: write ssl.certificate.location",
-    "ssl_engine_callback_data": _NO_COUNTERPART,
-    "ssl_key": "cannot be written as text: write ssl.key.location",
-}
+INSTEAD: Mapping[str, str] = _TABLE["instead"]
 """Advice for each property that cannot be used; the text continues after its name."""
 
 MECHANISM = ("sasl.mechanism", "sasl.mechanisms")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from topicops.cli.output import print_value
-from topicops.cli.shared_options import EnvironmentOption, FormatOption, TopicsOption, unrecorded_run
+from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, TopicsOption, unrecorded_run
 from topicops.model.errors import UsageError
 
 
@@ -37,7 +37,7 @@ def rehearse_command(
             help="Lose each rack in turn, on the whole cluster; with PLAN, after all its changes.",
         ),
     ] = False,
-    output: FormatOption = "text",
+    output: TextOrJsonOption = "text",
 ) -> None:
     """Play a plan on the live topics, with brokers that go missing; nothing is sent."""
     from topicops.features.rehearse import text as texts
@@ -55,7 +55,7 @@ def rehearse_command(
     named = environment or (saved.target.environment if saved else None)
     run = unrecorded_run(named, topics)
     if without_each_rack:
-        print_value(lose_each_rack(run, saved), output, texts.racks_text, texts.racks_markdown)
+        print_value(lose_each_rack(run, saved), output, texts.racks_text)
         return
     found = rehearse_plan(run, saved, brokers=without_broker or (), racks=without_rack or (), step=step)
-    print_value(found, output, texts.rehearsal_text, texts.rehearsal_markdown)
+    print_value(found, output, texts.rehearsal_text)

@@ -1,4 +1,4 @@
-"""A rehearsal as text and Markdown."""
+"""A rehearsal as text."""
 
 from __future__ import annotations
 
@@ -14,11 +14,9 @@ from topicops.features.rehearse.played import (
     RehearsedTopic,
 )
 from topicops.model.printable import plural, printable, printable_lines
-from topicops.steps.reporting.document import Said, Section, as_markdown
 
 NAMES_SHOWN = 10
 """Number of partitions that a line names; JSON has all."""
-_RACKS_HEAD = ("without rack", "offline", "below min ISR", "leaders that move", "most leaders of a broker")
 
 
 def rehearsal_text(found: Rehearsal) -> str:
@@ -37,39 +35,6 @@ def racks_text(found: RackLosses) -> str:
     return printable_lines("\n".join([_racks_head(found), "", *map(_rack_line, found.racks), *_rackless(found)]))
 
 
-def rehearsal_markdown(found: Rehearsal) -> str:
-    worst_first = [Effect.HANGS, Effect.REFUSED, Effect.SKEWED, Effect.DONE]
-    ordered = sorted(found.changes, key=lambda change: worst_first.index(change.effect))
-    changes = [(f"{change.action} {change.topic}", _effect(change)) for change in ordered]
-    loads = []
-    for row in found.load:
-        replicas = "lost" if row.is_lost else _arrow(row.replicas_before, row.replicas)
-        loads.append((str(row.broker), row.rack or "", _arrow(row.leaders_before, row.leaders), replicas))
-    return as_markdown(
-        [
-            Section(title=f"Rehearsal in {found.environment}", level=3, rows=()),
-            Section(rows=(f"{_story(found)}.", Said(bold=_headline(found)))),
-            Section(title="Changes", head=("change", "what becomes of it"), rows=changes, noun="changes"),
-            Section(
-                title="Load afterwards", head=("broker", "rack", "leaders", "replicas"), rows=loads, noun="brokers"
-            ),
-        ]
-    )
-
-
-def racks_markdown(found: RackLosses) -> str:
-    rows = [
-        (loss.rack, *map(str, (loss.offline, loss.below_min_isr, loss.moved_leaders, loss.most_leaders)))
-        for loss in found.racks
-    ]
-    return as_markdown(
-        [
-            Section(rows=(_racks_head(found), *_rackless(found))),
-            Section(title="If a rack is lost", head=_RACKS_HEAD, rows=rows, noun="racks"),
-        ]
-    )
-
-
 def _story(found: Rehearsal) -> str:
     changes = plural(len(found.changes), "change")
     if not found.lost_brokers:
@@ -79,12 +44,6 @@ def _story(found: Rehearsal) -> str:
     names = [f"{row.broker} ({row.rack})" if row.rack else str(row.broker) for row in found.load if row.is_lost]
     lost = f"broker {names[0]} is" if len(names) == 1 else f"brokers {', '.join(names)} are"
     return f"{changes}; {lost} lost{f' {then}' if found.changes else ''}"
-
-
-def _headline(found: Rehearsal) -> str:
-    hangs = len(found.with_effect(Effect.HANGS))
-    more = f", {plural(hangs, 'delete')} {'hangs' if hangs == 1 else 'hang'}" if hangs else ""
-    return f"{len(found.offline)} offline, {len(found.below_min_isr)} below min ISR{more}"
 
 
 def _effect(change: RehearsedChange) -> str:

@@ -55,15 +55,6 @@ def check_written(config: TopicConfig, text: str) -> None:
     require_taken(config, typed(config, without_unit(config, text)))
 
 
-def ranges_by_release(config: TopicConfig) -> dict[Release, str]:
-    """Return what is valid, as Kafka prints it, by the first release of those that take the same; the oldest first."""
-    found: dict[Release, str] = {}
-    for form in config.forms:
-        if form.valid not in list(found.values())[-1:]:
-            found[form.since] = form.valid
-    return found
-
-
 def no_such_config(name: str, release: Release) -> str:
     """Return why brokers of this release do not have the config, where they do not."""
     config = TOPIC_CONFIGS.get(name)
