@@ -112,7 +112,8 @@ def plan_command(
         raise typer.Exit(ExitStatus.CHANGES_PENDING if detailed_exitcode and not plan.is_empty else ExitStatus.SUCCESS)
     environments = all_environments(environment, topics)
     if named := several(environments, topics):
-        FLEETS[0].plan(
+        FLEETS[0].take(
+            "plan",
             named,
             topics,
             engine=engine,
@@ -166,7 +167,7 @@ def verify_command(
     if named := several(environments, topics):
         if plan is not None:
             raise UsageError("a plan is about one environment; name that one alone")
-        FLEETS[0].verify(named, topics, output=output)
+        FLEETS[0].take("verify", named, topics, output=output)
     run = new_run(environments[0], topics)
     ended = whole_runs.verify_plan(run, load_plan(plan)) if plan else whole_runs.verify_cluster(run)
     after_run(run, ended.results)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol
 
 import topicops.features.fleet.commands
-from topicops.cli.shared_options import Format
+from topicops.cli.shared_options import FleetStep, Format
 from topicops.model.errors import UsageError
 
 if TYPE_CHECKING:
@@ -19,31 +19,19 @@ class Fleets(Protocol):
 
     def environments_of(self, topics: Path, named: Sequence[str]) -> tuple[str, ...]: ...
 
-    def plan(
+    def take(
         self,
+        step: FleetStep,
         named: Sequence[str],
         topics: Path,
         *,
-        engine: EngineChoice,
-        states: bool,
-        only: str | None,
-        out: Path | None,
-        detailed_exitcode: bool,
         output: Format,
+        engine: EngineChoice = "auto",
+        states: bool = False,
+        only: str | None = None,
+        out: Path | None = None,
+        detailed_exitcode: bool = False,
     ) -> NoReturn: ...
-
-    def drift(
-        self,
-        named: Sequence[str],
-        topics: Path,
-        *,
-        engine: EngineChoice,
-        only: str | None,
-        detailed_exitcode: bool,
-        output: Format,
-    ) -> NoReturn: ...
-
-    def verify(self, named: Sequence[str], topics: Path, *, output: Format) -> NoReturn: ...
 
 
 FLEETS: tuple[Fleets, ...] = (

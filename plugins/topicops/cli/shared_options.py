@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Engine = Literal["auto", "spark", "python"]
 Format = Literal["text", "json", "markdown"]
+FleetStep = Literal["plan", "drift", "verify"]
 TextOrJson = Literal["text", "json"]
 
 _ENVIRONMENT = "Name of a file in topics/environments/. Default: $TOPICOPS_ENVIRONMENT, else the only file there."

@@ -1,4 +1,4 @@
-"""Commands for several environments: ``plan``, ``drift`` and ``verify`` call these functions."""
+"""Commands for several environments: ``plan``, ``drift`` and ``verify`` call this function."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, NoReturn
 import typer
 
 from topicops.cli.output import new_run_id, print_value, progress, shown_path
-from topicops.cli.shared_options import Format
-from topicops.features.fleet.values import PENDING, FleetReport, fleet_markdown, fleet_text
+from topicops.cli.shared_options import FleetStep, Format
+from topicops.features.fleet.values import PENDING, fleet_markdown, fleet_text
 from topicops.model.errors import ArtifactError, ExitStatus
 
 if TYPE_CHECKING:
-    from topicops.features.fleet.fleet import Fleet
     from topicops.flow.runs.run import EngineChoice
-    from topicops.flow.runs.values import RunMode
 
 
 def environments_of(topics: Path, named: Sequence[str]) -> tuple[str, ...]:
@@ -27,78 +25,36 @@ def environments_of(topics: Path, named: Sequence[str]) -> tuple[str, ...]:
     return fleet.environments_of(topics, named)
 
 
-def plan(
+def take(
+    step: FleetStep,
     named: Sequence[str],
     topics: Path,
     *,
-    engine: EngineChoice,
-    states: bool,
-    only: str | None,
-    out: Path | None,
-    detailed_exitcode: bool,
     output: Format,
-) -> NoReturn:
-    """Plan each environment, and end the command."""
-    from topicops.features.fleet.fleet import plan_fleet
-    from topicops.plugged import ENGINES
-
-    fleet = new_fleet(named, topics)
-    report = plan_fleet(fleet, engine=engine, engines=ENGINES, states=states, only=only)
-    end(fleet, report, output, out=out, detailed_exitcode=detailed_exitcode)
-
-
-def drift(
-    named: Sequence[str],
-    topics: Path,
-    *,
-    engine: EngineChoice,
-    only: str | None,
-    detailed_exitcode: bool,
-    output: Format,
-) -> NoReturn:
-    """Show where each cluster differs from the files, and end the command."""
-    from topicops.features.fleet.fleet import drift_fleet
-    from topicops.plugged import ENGINES
-
-    fleet = new_fleet(named, topics)
-    report = drift_fleet(fleet, engine=engine, engines=ENGINES, only=only)
-    end(fleet, report, output, mode="drift", detailed_exitcode=detailed_exitcode)
-
-
-def verify(named: Sequence[str], topics: Path, *, output: Format) -> NoReturn:
-    """Check every topic of each cluster, and end the command."""
-    from topicops.features.fleet.fleet import verify_fleet
-
-    fleet = new_fleet(named, topics)
-    end(fleet, verify_fleet(fleet), output)
-
-
-def new_fleet(environments: Sequence[str], topics: Path) -> Fleet:
-    """Open a run whose progress goes to stderr."""
-    from topicops.features.fleet.fleet import open_fleet
-
-    fleet = open_fleet(environments, topics=topics, group="cli", run_id=new_run_id(), progress=progress)
-    progress(f"Keeping this run's files in {shown_path(fleet.store.folder)}")
-    return fleet
-
-
-def end(
-    fleet: Fleet,
-    report: FleetReport,
-    output: Format,
-    *,
-    mode: RunMode | None = None,
+    engine: EngineChoice = "auto",
+    states: bool = False,
+    only: str | None = None,
     out: Path | None = None,
     detailed_exitcode: bool = False,
 ) -> NoReturn:
-    """Write ``<environment>.json`` of each into ``out``, print the table, and end with the worst exit status of all.
+    """Take the step for each environment, print the table, and end with the worst exit status of all.
 
-    Raises ``ArtifactError`` where ``out`` cannot be written.
+    Writes ``<environment>.json`` of each into ``out``. Raises ``ArtifactError`` where that cannot be written.
     """
-    from topicops.plugged import after_task
+    from topicops.features.fleet.fleet import drift_fleet, open_fleet, plan_fleet, verify_fleet
+    from topicops.plugged import ENGINES, after_task
 
+    fleet = open_fleet(named, topics=topics, group="cli", run_id=new_run_id(), progress=progress)
+    progress(f"Keeping this run's files in {shown_path(fleet.store.folder)}")
+    match step:
+        case "plan":
+            report = plan_fleet(fleet, engine=engine, engines=ENGINES, states=states, only=only)
+        case "drift":
+            report = drift_fleet(fleet, engine=engine, engines=ENGINES, only=only)
+        case "verify":
+            report = verify_fleet(fleet)
     for run in fleet.runs_of(report):
-        after_task(run, mode=mode)
+        after_task(run, mode="drift" if step == "drift" else None)
     try:
         for result in report.environments if out else ():
             if out and result.path:

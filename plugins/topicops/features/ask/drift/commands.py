@@ -49,7 +49,9 @@ def drift_command(
             raise UsageError("--since: name one environment")
         is_there = _differed_since(environments[0], since, only, output)
     elif named:
-        FLEETS[0].drift(named, topics, engine=engine, only=only, detailed_exitcode=detailed_exitcode, output=output)
+        FLEETS[0].take(
+            "drift", named, topics, output=output, engine=engine, only=only, detailed_exitcode=detailed_exitcode
+        )
     else:
         is_there = _differs_now(environments[0], topics, only, output)
     if detailed_exitcode and is_there:
