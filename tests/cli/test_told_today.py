@@ -23,7 +23,8 @@ LEASE = "the lease is a file"
 
 
 @pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+def terminal(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING)  # another test may have left it as `topicops -v` sets it
     monkeypatch.setattr(output, "is_terminal", lambda _: True)
 
 
@@ -62,10 +63,10 @@ def test_where_no_stamp_can_be_written_it_is_always_shown(tmp_path: Path) -> Non
     assert [shown(tmp_path), shown(tmp_path)] == [[OF_HOST, OTHER]] * 2
 
 
+@pytest.mark.usefixtures("terminal")
 def test_plans_and_reports_do_not_repeat_it(simulated: Simulated, monkeypatch: pytest.MonkeyPatch) -> None:
     simulated.workspace.cluster["lease"] = "file"
     simulated.workspace.topic("shop.new")
-    monkeypatch.setattr(output, "is_terminal", lambda _: True)
     at_once = ("apply", "--environment", "local", "--yes")
 
     first, again = simulated.workspace.plan(), simulated.workspace.plan()
