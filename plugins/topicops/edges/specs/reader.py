@@ -262,7 +262,9 @@ class _EventReader:
         mark_column = end.column - 2 if has_dashes else start.start_mark.column + 1
         line = end.line + 1 if has_dashes else start.start_mark.line + 1
         span = Span(line, mark_column, line, mark_column + 3)
-        return ReadingError(Code.SECOND_DOCUMENT, span, "a second document starts here", "move it to a file of its own")
+        return ReadingError(
+            Code.SECOND_DOCUMENT, span, "a second document starts here", "move it to a file of its own, or delete it"
+        )
 
     def _syntax(self, error: yaml.MarkedYAMLError) -> ReadingError:
         """Return the complaint of libyaml at its own mark; a quote or bracket that nothing closes, where it opens."""

@@ -240,9 +240,7 @@ def read_files(tree: Tree) -> tuple[dict[str, ReadFile], list[Finding]]:
 def _foreign(body: Section, kind: FileKind) -> list[Finding]:
     """Return findings for a file of another kind than its folder holds; then nothing else in it is checked."""
     return [
-        body.finding(
-            Code.UNKNOWN_KIND, name, f"{name} {given!r} is not known here", f"this folder holds: {name}: {wanted}"
-        )
+        body.finding(Code.UNKNOWN_KIND, name, f"{name} {given!r} is not known here", f"write {name}: {wanted}")
         for name, wanted in (("apiVersion", API_VERSION), ("kind", kind))
         if (given := body.get(name, str)) is not None and given != wanted
     ]

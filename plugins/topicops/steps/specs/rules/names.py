@@ -45,7 +45,7 @@ def names_are_legal(view: EnvironmentView) -> Iterator[Finding]:
             code, summary = problem
             usual = _OTHERS_THAN_LEGAL.sub(".", name).strip(".")
             remedy = (
-                f"write {usual}, as the name of the file too"
+                f"write {usual}, and rename the file to {usual}.yaml"
                 if code is Code.NAME_CHARACTERS and usual
                 else "choose another name"
             )

@@ -113,8 +113,8 @@ def _missing(topic: TopicSource, lifecycle: Section, state: str) -> Iterator[Fin
     missing = [name for name in needed if name not in lifecycle or lifecycle.get(name, str) == ""]
     if missing:
         summary = f"state: {state} needs {' and '.join(missing)}"
-        code, added = Code.INCOMPLETE_LIFECYCLE, " and ".join(f"{name}: …" for name in missing)
-        remedy = f"add {added} below lifecycle: reviewers must see why"
+        code, added = Code.INCOMPLETE_LIFECYCLE, "".join(f", {name}: …" for name in missing)
+        remedy = f"write lifecycle: {{state: {state}{added}}}, so that reviewers see why"
         yield Finding(code, topic.file, lifecycle.first, summary, remedy, topic.label)
 
 
