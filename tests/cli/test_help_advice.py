@@ -64,7 +64,6 @@ BEHIND = {
     "topicops rehearse --step *": "plan.json --without-broker 2",
     "topicops retire --not-before *": "bills --reason Over.",
     "topicops retire 'tmp.*'": "--reason Over.",
-    "topicops why": "bills",
 }
 """What such lines leave to their reader."""
 
