@@ -16,7 +16,7 @@ def shop(simulated: Simulated) -> Simulated:
     return simulated
 
 
-@pytest.mark.parametrize("command", ["plan", "plan --format json", "apply --yes", "drift"])
+@pytest.mark.parametrize("command", ["plan", "plan --format json", "apply --yes"])
 def test_a_command_is_refused(shop: Simulated, command: str) -> None:
     ended = shop.workspace.run(*command.split(), "--only", "shop.order")
     assert ended.status == 1
@@ -29,14 +29,3 @@ def test_the_refusal_of_a_plan_counts_the_topics_and_names_near_ones(shop: Simul
     assert shop.workspace.plan("--only", "shop.order").err.endswith(
         "only: 0 of 2 topics match shop.order; a glob is of the whole name. Near: shop.orders, shop.carts.\n"
     )
-
-
-@pytest.mark.parametrize("command", ["plan", "drift"])
-def test_of_several_environments_it_is_a_word_of_its_own(shop: Simulated, command: str) -> None:
-    ended = shop.workspace.run(command, "--environment", "all", "--only", "shop.order")
-    assert ended.out.endswith("1 of 1 environments without a match.\n")
-    assert "No " not in ended.out
-    assert " match" in ended.out.splitlines()[1]
-    ended = shop.workspace.run(command, "--environment", "all", "--only", "shop.orders")
-    assert "1 of 1 environments without " in ended.out
-    assert "without a match" not in ended.out
