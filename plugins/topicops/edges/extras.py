@@ -11,12 +11,14 @@ from typing import Literal
 
 from topicops.model.errors import MissingExtraError
 
-Extra = Literal["spark", "quality", "airflow", "local"]
+Extra = Literal["spark", "quality", "airflow", "local", "aws", "google"]
 _MODULES: Mapping[Extra, tuple[str, ...]] = {
     "spark": ("pyspark", "pyarrow"),
     "quality": ("great_expectations", "pyspark", "pyarrow"),
     "airflow": ("airflow", "great_expectations", "pyspark", "pyarrow"),
     "local": ("topicops_local",),
+    "aws": ("aws_msk_iam_sasl_signer",),
+    "google": ("google.auth", "requests"),
 }
 """Modules of each extra: if they are found, it is installed. Their own dependencies come with them."""
 _TITLES: Mapping[Extra, str] = {
@@ -24,6 +26,8 @@ _TITLES: Mapping[Extra, str] = {
     "quality": "Great Expectations",
     "airflow": "Airflow",
     "local": "The local cluster",
+    "aws": "Amazon MSK's login",
+    "google": "Google's login",
 }
 
 
@@ -40,5 +44,8 @@ def require_extra(extra: Extra) -> None:
 
 def _is_installed(module: str) -> bool:
     """Return whether the module is installed: a mere folder of that name has no ``__init__.py``."""
-    spec = importlib.util.find_spec(module)
+    try:
+        spec = importlib.util.find_spec(module)
+    except ModuleNotFoundError:  # a package above it
+        return False
     return spec is not None and spec.origin is not None

@@ -43,6 +43,8 @@ class ConnectionFields:
     schema: str = ""
     """The path of a URI, without its first slash; a ZooKeeper's chroot."""
     extra: Mapping[str, object] = field(default_factory=dict, repr=False)
+    callbacks: str = ""
+    """Dotted paths of the functions that a connection may name, with commas; they do not come from the connection."""
 
 
 ConnectionSource = Callable[[str], ConnectionFields]

@@ -7,6 +7,7 @@ import re
 from typing import TYPE_CHECKING
 
 from airflow.sdk import BaseHook
+from airflow.sdk.configuration import conf
 from airflow.sdk.exceptions import AirflowNotFoundException
 from airflow.sdk.log import mask_secret
 
@@ -67,6 +68,7 @@ def from_airflow(connection_id: str) -> ConnectionFields:
         password=found.password or "",
         schema=found.schema or "",
         extra=extra,
+        callbacks=conf.get("apache_kafka", "callback_allowlist", fallback="") or "",
     )
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ctypes
 import re
+import sys
 from itertools import combinations
 from pathlib import Path
+from types import ModuleType, SimpleNamespace
 
 import confluent_kafka
 import pytest
@@ -20,6 +22,19 @@ from topicops.model.specs.environment import Environment, EnvironmentSpec
 SERVERS = {"bootstrap.servers": "b1:9092"}
 LOGIN = {**SERVERS, "security.protocol": "SASL_SSL"}
 USER = {"sasl.username": "u", "sasl.password": "s3cret"}
+URL, UNSECURE = "sasl.oauthbearer.token.endpoint.url", "enable.sasl.oauthbearer.unsecure.jwt"
+TOKENS = {
+    **LOGIN,
+    "sasl.mechanism": "OAUTHBEARER",
+    "sasl.oauthbearer.method": "oidc",
+    "sasl.oauthbearer.client.id": "topicops",
+    "sasl.oauthbearer.client.secret": "s3cret",
+    URL: "https://idp.example/token",
+}
+MSK = "b-1.demo.abcde1.c2.kafka.eu-west-1.amazonaws.com:9098"
+MSK_SERVERLESS = "boot-abcde1.c2.kafka-serverless.us-east-1.amazonaws.com:9098"
+MSK_CHINA = "b-1.demo.abcde1.c2.kafka.cn-north-1.amazonaws.com.cn:9098,b-2:9098"
+GOOGLE = "bootstrap.demo.europe-west1.managedkafka.project.cloud.goog:9092"
 ALL_KINDS = {
     "both": kinds.KAFKA_PYTHON.keys(),
     "TLS": kinds.TLS,
@@ -83,6 +98,8 @@ def test_what_no_request_of_a_run_needs_is_given_to_no_client(extra: dict[str, o
         pytest.param({**LOGIN, **USER, "sasl.mechanism": "SCRAM-SHA-512", "ssl.ca.location": "/ca"}, id="login"),
         pytest.param({**LOGIN, **USER, "sasl.mechanisms": "PLAIN", "ssl.ca.pem": "x"}, id="its other name"),
         pytest.param({"security.protocol": "SSL", "ssl.certificate.pem": "x", "ssl.key.pem": "y"}, id="TLS"),
+        pytest.param(TOKENS, id="tokens of OIDC"),
+        pytest.param({**TOKENS, "https.ca.location": "/ca", "sasl.oauthbearer.extensions": "a=b"}, id="more of OIDC"),
     ],
 )
 def test_what_counts_is_given_to_both(extra: dict[str, object]) -> None:
@@ -101,17 +118,25 @@ def test_what_counts_is_given_to_both(extra: dict[str, object]) -> None:
         pytest.param({"sasl.user": "s3cret"}, "did you mean sasl.username?", id="half a name"),
         pytest.param({"colour": "s3cret"}, "colour is no property of librdkafka: take it out", id="no property"),
         pytest.param(
-            {**LOGIN, "sasl.mechanism": "OAUTHBEARER", "sasl.oauthbearer.client.secret": "s3cret"},
-            "sasl.mechanism OAUTHBEARER (with sasl.oauthbearer.client.secret): a login by token (OIDC, IAM of MSK, "
-            "Google) is not supported; what works is SCRAM-SHA-256",
-            id="OIDC",
+            {**TOKENS, "sasl.oauthbearer.method": "default"}, "OAUTHBEARER needs a place that gives", id="no place"
+        ),
+        pytest.param({**TOKENS, "sasl.oauthbearer.client.id": ""}, "oidc needs sasl.oauthbearer.client.id", id="no id"),
+        pytest.param(
+            {**TOKENS, "sasl.oauthbearer.client.secret": None}, "oidc needs sasl.oauthbearer.client.s", id="no secret"
+        ),
+        pytest.param({**TOKENS, URL: "https://u:s3cret@idp/"}, "as https://host/path without a login", id="URL: login"),
+        pytest.param({**TOKENS, URL: "ftp://s3cret/"}, "oidc needs sasl.oauthbearer.token.endpoint.url", id="URL: FTP"),
+        pytest.param({**TOKENS, URL: "https://s3cret:99999/"}, "oidc needs sasl.oauthbearer.token", id="URL: port"),
+        pytest.param({**TOKENS, "sasl.oauthbearer.extensions": "auth=s3cret"}, "must be name=value", id="extension"),
+        pytest.param(
+            {**TOKENS, "sasl.oauthbearer.grant.type": "s3cret"}, "grant.type must be client_credentials", id="grant"
         ),
         pytest.param(
-            {**LOGIN, "sasl.mechanisms": "OAUTHBEARER", "oauth_cb": "s3cret"},
-            "sasl.mechanisms OAUTHBEARER (with oauth_cb): a login by token",
-            id="callback for tokens",
+            {**TOKENS, "sasl.oauthbearer.assertion.file": "/s3cret"}, "assertion.file is not supported", id="assertion"
         ),
-        pytest.param({**LOGIN, "sasl.mechanism": "AWS_MSK_IAM"}, "sasl.mechanism AWS_MSK_IAM: a login", id="IAM"),
+        pytest.param({**TOKENS, UNSECURE: True}, "makes tokens that prove nothing: take it out", id="no signature"),
+        pytest.param({**TOKENS, "oauth_cb": "s3cret"}, "add its path to AIRFLOW__APACHE_KAFKA__C", id="callback"),
+        pytest.param({**LOGIN, "sasl.mechanism": "AWS_MSK_IAM"}, "write OAUTHBEARER, and the servers' own", id="IAM"),
         pytest.param(
             {**LOGIN, "sasl.mechanism": "GSSAPI", "sasl.kerberos.keytab": "/s3cret", "sasl.kerberos.principal": "p"},
             "sasl.mechanism GSSAPI (with sasl.kerberos.keytab, sasl.kerberos.principal): Kerberos is not supported",
@@ -145,6 +170,50 @@ def test_what_cannot_be_used_is_one_error_with_a_way_out_and_no_value(extra: dic
     assert "s3cret" not in str(caught.value)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("extra", "kind"),
+    [
+        pytest.param({}, "oidc", id="OIDC"),
+        pytest.param({"oauth_cb": "jobs.login"}, "callable", id="a function goes before OIDC"),
+        pytest.param({"bootstrap.servers": MSK}, "msk-iam", id="MSK goes before OIDC"),
+        pytest.param({"bootstrap.servers": MSK_SERVERLESS}, "msk-iam", id="MSK Serverless"),
+        pytest.param({"bootstrap.servers": MSK_CHINA}, "msk-iam", id="MSK in China"),
+        pytest.param({"bootstrap.servers": f"{MSK}.evil.example:1"}, "oidc", id="a name that only begins as MSK's"),
+        pytest.param({"bootstrap.servers": MSK, "oauth_cb": "jobs.login"}, "callable", id="a function goes before MSK"),
+        pytest.param({"bootstrap.servers": GOOGLE, "oauth_cb": "jobs.login"}, "google", id="Google goes before all"),
+        pytest.param({"sasl.mechanism": "PLAIN", "bootstrap.servers": MSK}, None, id="no token"),
+        pytest.param({"security.protocol": "SSL", "bootstrap.servers": MSK}, None, id="no login"),
+    ],
+)
+def test_tokens_come_from_where_airflows_provider_takes_them(extra: dict[str, str], kind: str | None) -> None:
+    properties = {**SERVERS, **TOKENS, **extra}
+    assert kinds.token_kind(properties) == kind
+    assert _kind_of_airflow(properties) == kind
+
+
+def _kind_of_airflow(properties: dict[str, str]) -> str | None:
+    """Return what the provider's own hook adds to these properties, where librdkafka would use it."""
+    from airflow.providers.apache.kafka.hooks import base
+
+    class Hook(base.KafkaBaseHook):
+        def get_connection(self, _: str) -> SimpleNamespace:
+            return SimpleNamespace(extra_dejson=dict(properties))
+
+        def _resolve_callbacks(self, config: dict[str, object]) -> None:
+            pass
+
+    given = [sys.modules.setdefault(name, ModuleType(name)) for name in OF_PROVIDER]
+    vars(given[-1]).setdefault("MSKAuthTokenProvider", None)
+    vars(given[-2]).setdefault("ManagedKafkaHook", lambda: SimpleNamespace(get_confluent_token="google"))
+    config = Hook()._build_config()
+    mechanism = config.get("sasl.mechanism")
+    if mechanism != "OAUTHBEARER" or not config["security.protocol"].startswith("SASL"):
+        return None
+    found = config.get("oauth_cb", "oidc")
+    return {"jobs.login": "callable", "google": "google", "oidc": "oidc"}.get(str(found), "msk-iam")
+
+
 def test_all_that_cannot_be_used_is_named_at_once() -> None:
     found = list(
         problems({**LOGIN, "sasl.mechanism": "AWS_MSK_IAM", "sasl.jaas.config": "x", "ssl.truststore.type": "x"})
@@ -156,6 +225,16 @@ def test_all_that_cannot_be_used_is_named_at_once() -> None:
 def test_no_property_of_a_login_or_of_tls_is_ignored() -> None:
     assert [name for name in kinds.KNOWN if is_ignored(name) and name.startswith(("sasl", "ssl", "security"))] == []
     assert used(dict.fromkeys(kinds.TLS, "x")).keys() == kinds.TLS
+
+
+OF_PROVIDER = (
+    "airflow.providers.google",
+    "airflow.providers.google.cloud",
+    "airflow.providers.google.cloud.hooks",
+    "airflow.providers.google.cloud.hooks.managed_kafka",
+    "aws_msk_iam_sasl_signer",
+)
+"""Modules that its hook imports, which need not be installed here."""
 
 
 def properties_of(extra: dict[str, object]) -> dict[str, str]:

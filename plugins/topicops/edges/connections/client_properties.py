@@ -13,7 +13,8 @@ import re
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from topicops.model.printable import printable
 
@@ -39,9 +40,16 @@ INSTEAD: Mapping[str, str] = _TABLE["instead"]
 MECHANISM = ("sasl.mechanism", "sasl.mechanisms")
 """Librdkafka has both names for it."""
 _SERVER = re.compile(r"([a-z0-9_]+://)?(\[[0-9a-f:.%]+\]|[^\s:\[\]/]+)(:[0-9]{1,5})?", re.IGNORECASE)
-LOGINS = ("SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN")
+OAUTHBEARER = "OAUTHBEARER"
+LOGINS = ("SCRAM-SHA-256", "SCRAM-SHA-512", "PLAIN", OAUTHBEARER)
 """The SASL mechanisms that both clients have."""
-BY_TOKEN = ("OAUTHBEARER", "AWS_MSK_IAM")
+TokenKind = Literal["google", "callable", "msk-iam", "oidc"]
+_MSK = re.compile(
+    r"\.kafka(?:-serverless)?\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?(?::[0-9]+)?(?=$|[,\s])", re.IGNORECASE
+)
+"""Servers of Amazon MSK, with their region. Source: as ``token_kind``."""
+_EXTENSION = re.compile(r"\s*(?!auth=)([A-Za-z]+)=([\x21-\x7e]+)\s*")
+"""Source: RFC 7628, section 3.1."""
 BY_KERBEROS = "GSSAPI"
 """SASL mechanism of Kerberos, and librdkafka's default if none is written."""
 _WAYS_IN = f"what works is {', '.join(LOGINS)}, or a client certificate (ssl.certificate.location, ssl.key.location)"
@@ -57,7 +65,40 @@ def is_ignored(name: str) -> bool:
 
 def used(properties: Mapping[str, str]) -> dict[str, str]:
     """Return what both clients are given of a connection in which nothing is refused."""
-    return {name: text for name, text in properties.items() if name in USED}
+    names = USED | TOKENS if token_kind(properties) else USED
+    return {name: text for name, text in properties.items() if name in names}
+
+
+def token_kind(properties: Mapping[str, str]) -> TokenKind | None:
+    """Return where the tokens of this login come from; None for another login, and for one without a place.
+
+    Librdkafka too takes a function before its own ``oidc``.
+    Source: airflow.providers.apache.kafka.hooks.base.KafkaBaseHook#_build_config (2.1.0).
+    """
+    mechanism = properties.get("sasl.mechanism") or properties.get("sasl.mechanisms")
+    if mechanism != OAUTHBEARER or not properties.get("security.protocol", "").lower().startswith("sasl"):
+        return None
+    servers = properties.get("bootstrap.servers", "")
+    if "cloud.goog" in servers and "managedkafka" in servers:
+        return "google"
+    if "oauth_cb" in properties:
+        return "callable"
+    if _MSK.search(servers):
+        return "msk-iam"
+    return "oidc" if properties.get("sasl.oauthbearer.method", "").lower() == "oidc" else None
+
+
+def msk_region(properties: Mapping[str, str]) -> str:
+    """Return the region in the servers' names; empty for others."""
+    found = _MSK.search(properties.get("bootstrap.servers", ""))
+    return found[1].lower() if found else ""
+
+
+def token_extensions(properties: Mapping[str, str]) -> dict[str, str] | None:
+    """Return the extensions that are sent with a token; None if they cannot be used."""
+    written = [part for part in properties.get("sasl.oauthbearer.extensions", "").split(",") if part.strip()]
+    found = [(match[1], match[2]) for part in written if (match := _EXTENSION.fullmatch(part))]
+    return dict(found) if len(found) == len(written) else None
 
 
 def problems(properties: Mapping[str, str]) -> Iterator[str]:
@@ -82,9 +123,10 @@ def _login_problems(properties: Mapping[str, str]) -> Iterator[str]:
         return
     written = next((name for name in MECHANISM if properties.get(name)), None)
     mechanism = properties[written] if written else BY_KERBEROS
-    if mechanism in BY_TOKEN:
-        which = f"{written} {mechanism}{_with(TOKENS, properties)}"
-        yield f"{which}: a login by token (OIDC, IAM of MSK, Google) is not supported; {_WAYS_IN}"
+    if mechanism == OAUTHBEARER:
+        yield from _token_problems(properties)
+    elif mechanism == "AWS_MSK_IAM":
+        yield f"{written} AWS_MSK_IAM is none of librdkafka's: write OAUTHBEARER, and the servers' own names"
     elif mechanism == BY_KERBEROS:
         which = f"{written} GSSAPI" if written else "sasl.mechanism is not written, which means GSSAPI"
         yield (
@@ -99,16 +141,59 @@ def _login_problems(properties: Mapping[str, str]) -> Iterator[str]:
         yield "sasl.mechanism and sasl.mechanisms are two names for one property: write one of them"
 
 
+def _token_problems(properties: Mapping[str, str]) -> Iterator[str]:
+    kind = token_kind(properties)
+    if properties.get("enable.sasl.oauthbearer.unsecure.jwt", "false").lower() not in ("false", "f", "0"):
+        yield "enable.sasl.oauthbearer.unsecure.jwt makes tokens that prove nothing: take it out"
+    if kind is None:
+        yield (
+            "OAUTHBEARER needs a place that gives tokens: write sasl.oauthbearer.method: oidc, or a function as "
+            "oauth_cb; servers of Amazon MSK and of Google are recognised by their names"
+        )
+    if kind != "oidc":
+        return
+    for part in ("id", "secret"):
+        name, other = (f"sasl.oauthbearer.client.{more}{part}" for more in ("", "credentials.client."))
+        if not (properties.get(name) or properties.get(other)):
+            yield f"oidc needs {name}"
+    if not _is_endpoint(properties.get("sasl.oauthbearer.token.endpoint.url", "")):
+        yield "oidc needs sasl.oauthbearer.token.endpoint.url, as https://host/path without a login"
+    if token_extensions(properties) is None:
+        yield "sasl.oauthbearer.extensions must be name=value, or several with commas between them"
+    if properties.get("sasl.oauthbearer.grant.type", "client_credentials") != "client_credentials":
+        yield "sasl.oauthbearer.grant.type must be client_credentials, or name a function as oauth_cb"
+    for name in sorted(properties):
+        if name.startswith(("sasl.oauthbearer.assertion.", "sasl.oauthbearer.metadata.")):
+            yield f"{name} is not supported: write client.id and client.secret, or name a function as oauth_cb"
+
+
+def _is_endpoint(text: str) -> bool:
+    try:
+        url = urlsplit(text)
+        has_port = url.port != 0
+    except ValueError:
+        return False
+    is_plain = text.isascii() and text.isprintable() and not {" ", "@"} & set(text)
+    return url.scheme in ("http", "https") and bool(url.hostname) and has_port and is_plain
+
+
+def has_readable_endpoint(properties: Mapping[str, str]) -> bool:
+    """Return whether the client's secret is sent to a token endpoint without TLS."""
+    url = properties.get("sasl.oauthbearer.token.endpoint.url", "")
+    return token_kind(properties) == "oidc" and not url.lower().startswith("https:")
+
+
 def _with(names: frozenset[str], properties: Mapping[str, str]) -> str:
     found = sorted(names & properties.keys())
     return f" (with {', '.join(found)})" if found else ""
 
 
 def has_readable_password(properties: Mapping[str, str]) -> bool:
-    """Return whether the login sends its password or token readable, over a connection without TLS.
+    """Return whether the login sends its password, token or secret readable, over a connection without TLS.
 
     SCRAM and Kerberos send none. Without a mechanism librdkafka takes GSSAPI.
     """
     mechanism = (properties.get("sasl.mechanisms") or properties.get("sasl.mechanism") or "").upper()
     is_hidden = mechanism in ("", BY_KERBEROS) or mechanism.startswith("SCRAM-")
-    return properties.get("security.protocol", "").upper() == "SASL_PLAINTEXT" and not is_hidden
+    is_plain = properties.get("security.protocol", "").upper() == "SASL_PLAINTEXT"
+    return (is_plain and not is_hidden) or has_readable_endpoint(properties)

@@ -8,19 +8,21 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from topicops.edges.connections.client_properties import (
     BY_KERBEROS,
-    BY_TOKEN,
     LOGINS,
+    has_readable_endpoint,
     has_readable_password,
     is_ignored,
     problems,
+    token_kind,
     used,
 )
+from topicops.edges.connections.tokens import token_source
 from topicops.model.codes import Code
 from topicops.model.errors import UnknownConnectionError, UsageError
 from topicops.model.json_types import json_errors
@@ -29,6 +31,8 @@ from topicops.model.printable import bracketed, printable
 from topicops.model.specs.environment import Environment, KafkaEndpoint, ZooKeeperEndpoint
 
 VARIABLE_PREFIX = "AIRFLOW_CONN_"
+CALLBACK_ALLOWLIST = "AIRFLOW__APACHE_KAFKA__CALLBACK_ALLOWLIST"
+"""Variable with dotted paths of functions that ``oauth_cb`` may name, with commas; Airflow's own name for it."""
 CONNECTIONS = "TOPICOPS_CONNECTIONS"
 """Variable with lines ``AIRFLOW_CONN_<ID>=<JSON or URI>``: one secret of a CI job for all connections."""
 BOOTSTRAP_SERVERS = "bootstrap.servers"
@@ -39,7 +43,7 @@ CHECKS_OF_SERVERS: Mapping[str, str] = {
     "enable.ssl.certificate.verification": "true",
 }
 """Librdkafka's properties that make TLS safe, with the safe value, which is also the default."""
-MECHANISMS = (*LOGINS, *BY_TOKEN, BY_KERBEROS)
+MECHANISMS = (*LOGINS, "AWS_MSK_IAM", BY_KERBEROS)
 """Ways to log in that messages name; any other text may be a secret in the wrong field."""
 TLS_FIELDS = ("ca_file", "certificate_file", "key_file", "key_password")
 ZOOKEEPER_FIELDS = ("chroot", "tls", *TLS_FIELDS)
@@ -91,7 +95,8 @@ def from_environment(connection_id: str) -> ConnectionFields:
     if not text:
         raise UnknownConnectionError(f"connection {connection_id!r} is not known; set the variable {variable}")
     try:
-        return _from_json(text) if text.startswith("{") else _from_uri(text)
+        found = _from_json(text) if text.startswith("{") else _from_uri(text)
+        return replace(found, callbacks=os.environ.get(CALLBACK_ALLOWLIST, ""))
     except _FieldError as error:
         raise UsageError(f"connection {connection_id!r}: {error} in the variable {variable}; correct it") from None
     except ValueError:
@@ -137,10 +142,10 @@ def kafka_properties(
         return {BOOTSTRAP_SERVERS: _bootstrap_servers(environment, endpoint)}
     place = environment.place_of(f"cluster.kafka.{written}")
     which = f"{place}: connection {connection_id!r}"
-    extra = _found(connection_id, place, source, KAFKA_EXAMPLE).extra
+    connection = _found(connection_id, place, source, KAFKA_EXAMPLE)
     properties = {
         name: _property_text(name, value, place)
-        for name, value in extra.items()
+        for name, value in connection.extra.items()
         if value is not None and not is_ignored(name)
     }
     if endpoint.bootstrap_servers and not properties.get(BOOTSTRAP_SERVERS):
@@ -161,12 +166,21 @@ def kafka_properties(
                 f"{which} has {name} that is not {checked}: brokers of a production cluster are checked; take it out"
             )
     if has_readable_password(properties) and environment.spec.readable_passwords == "refuse":
+        at_endpoint = has_readable_endpoint(properties)
+        sent, fix = (
+            ("its secret", "write https:// in sasl.oauthbearer.token.endpoint.url; ")
+            if at_endpoint
+            else ("its password", "write security.protocol: SASL_SSL, or use SCRAM; ")
+        )
         raise UsageError(
-            f"{which} sends its password without TLS ({Code.READABLE_PASSWORD}): "
-            "write security.protocol: SASL_SSL, or use SCRAM; "
+            f"{which} sends {sent} without TLS ({Code.READABLE_PASSWORD}): {fix}"
             f"or allow it ({environment.place_of('policy.readablePasswords')})"
         )
-    if found := list(problems(properties)):
+    found = list(problems(properties))
+    allowed = [path.strip() for path in connection.callbacks.split(",") if path.strip()]
+    if token_kind(properties) == "callable" and properties["oauth_cb"] not in allowed:
+        found.append(f"oauth_cb names a function that is not allowed: add its path to {CALLBACK_ALLOWLIST}")
+    if found:
         raise UsageError(f"{which} cannot be used: {'; '.join(found)}")
     return used(properties)
 
@@ -178,7 +192,12 @@ def place_of_kafka(environment: Environment, role: Role) -> str:
 
 
 def principal_of(properties: Mapping[str, str]) -> str:
-    """Return the principal of the brokers, as far as the properties show it: ``User:alice``; a certificate's file."""
+    """Return the principal of the brokers, as far as it is known: ``User:alice``; a certificate's file.
+
+    Of a token only its name is shown, once there is one; the brokers may take another of its claims.
+    """
+    if source := token_source(properties):
+        return f"User:{printable(source.principal)}" if source.principal else f"by token ({token_kind(properties)})"
     if user := properties.get("sasl.username"):
         return f"User:{user}"
     if properties.get("security.protocol", "").lower().startswith("sasl"):
@@ -304,7 +323,8 @@ class _FieldError(ValueError):
 
 def _from_json(text: str) -> ConnectionFields:
     written = _object(text)
-    texts = {name: _text(written, name) for name in ("conn_type", "host", "login", "password", "schema")}
+    names = ("conn_type", "host", "login", "password", "schema")
+    texts: dict[str, Any] = {name: _text(written, name) for name in names}
     return ConnectionFields(**texts, port=_port(written.get("port")), extra=_extra(written.get("extra")))
 
 

@@ -77,9 +77,10 @@ class Access:
         return zookeeper_address(self.environment, self.connections)
 
     def kafka(self, role: Role) -> dict[str, str]:
-        """Client properties of one role. Asks no broker.
+        """Client properties of one role. Asks no broker, but who gives tokens.
 
-        Raises ``UsageError`` where the connection is not known, or one of the two clients cannot use it.
+        Raises ``UsageError`` where the connection is not known, or one of the two clients cannot use it, and as
+        ``TokenSource.token`` where it logs in by token.
         """
         from topicops.edges.kafka.clients.confluent import require_clients
 
@@ -88,6 +89,8 @@ class Access:
             require_clients(properties)
         except UsageError as error:
             raise UsageError(f"{place_of_kafka(self.environment, role)}: {error}") from None
+        except ClusterError as error:
+            raise type(error)(f"{place_of_kafka(self.environment, role)}: {error}") from None
         return properties
 
     def login_notes(self) -> Iterator[str]:

@@ -37,7 +37,7 @@ class AuditLine:
     approver: str | None
     """User who approved this change; None means that no approval was needed, or that it is not known."""
     principal: str
-    """Identity that the brokers saw: ``User:<sasl user>``, ``by certificate <file>``, ``User:ANONYMOUS``."""
+    """Identity that the brokers saw: ``User:<sasl user, or name in the token>``, ``by certificate <file>``, …."""
     action: Action
     """Kind of the change."""
     topic: str

@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from confluent_kafka import KafkaError, KafkaException, ThrottleEvent
 from confluent_kafka.admin import AdminClient
 
+from topicops.edges.connections.client_properties import TOKENS
 from topicops.edges.connections.lookup import ADDRESSES
 from topicops.edges.connections.port_probe import error_of
+from topicops.edges.connections.tokens import token_source
 from topicops.edges.kafka.clients.diagnosis import diagnosis
 from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections
 from topicops.edges.kafka.clients.settings import PATIENCE_S, REFUSALS, confluent_settings, unusable, without_values
@@ -61,8 +63,13 @@ class Confluent:
         self._reports = _Reports(self.properties)
 
     def client(self) -> AdminClient:
-        """Return the client. Raises ``UsageError`` for a property that librdkafka does not take."""
+        """Return the client. Raises ``UsageError`` for a property that librdkafka does not take.
+
+        With a login by token, making it takes a second; raises ``ClusterError`` where there is no token.
+        """
         if self._client is None:
+            if source := token_source(self.properties):
+                source.token()  # without one librdkafka's client takes 10 s, and does not say why
             self._reports.clear()
             callbacks = {"error_cb": self._reports.note_error, "throttle_cb": self._reports.note_throttle}
             try:
@@ -97,18 +104,28 @@ class Confluent:
 
         It connects to each bootstrap server to find the reason, which can take some seconds.
         """
-        reported = self.recent_errors()
+        reported, source = self.recent_errors(), token_source(self.properties)
+        try:
+            _ = source and source.token()
+        except ClusterError as error:
+            return type(error)(f"{text}: {error}")
         kind = next(
             (kind for code, kind in REFUSALS.items() if code in self._reports.error_codes), ClusterUnreachableError
         )
         found = diagnosis(self.properties)
         if found and (found[0].kind is not ClusterUnreachableError or kind is ClusterUnreachableError):
             return error_of(found, f"{text}: ")
-        remedy = "; check sasl.username and sasl.password of the connection" if kind is LoginRefusedError else ""
+        cause = "what the brokers want of a token" if source else "sasl.username and sasl.password of the connection"
+        remedy = f"; check {cause}" if kind is LoginRefusedError else ""
         return kind(f"{text}; the client reported: {reported or 'no error'}{remedy}")
 
 
 def require_clients(properties: Mapping[str, str]) -> None:
-    """Make both clients of a connection, and ask no broker. Raises ``UsageError`` where one refuses a property."""
-    Confluent({name: text for name, text in properties.items() if name not in ADDRESSES}).client()
+    """Make both clients of a connection, and ask no broker. Raises ``UsageError`` where one refuses a property.
+
+    Where it logs in by token, gets one. Raises ``ClusterError`` or ``MissingExtraError`` where there is none.
+    """
+    if source := token_source(properties):
+        source.token()
+    Confluent({name: text for name, text in properties.items() if name not in ADDRESSES | TOKENS}).client()
     BrokerConnections(properties).close()

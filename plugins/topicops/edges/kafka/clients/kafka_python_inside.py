@@ -21,6 +21,7 @@ from kafka.net.compat import KafkaNetClient
 from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
 from topicops.edges.connections.client_properties import KAFKA_PYTHON
+from topicops.edges.connections.tokens import token_source
 from topicops.edges.kafka.clients.requests import settings_request
 from topicops.edges.kafka.clients.settings import LIMIT, kafka_python_settings, unusable, wait_all
 from topicops.edges.threads import run_in_thread
@@ -78,6 +79,7 @@ class BrokerConnections:
 
     def __init__(self, properties: Mapping[str, str], *, request_timeout_s: float = 5.0) -> None:
         settings = kafka_python_settings(properties)
+        self._tokens = token_source(properties)
         # It logs an ERROR for each refused connection, and at DEBUG whole requests with passwords.
         logging.getLogger("kafka").setLevel(logging.CRITICAL)
         self._request_timeout_s = request_timeout_s
@@ -107,8 +109,10 @@ class BrokerConnections:
     def brokers(self) -> dict[int, str]:
         """Return ``host:port`` of each broker by id, as the first broker that answers gives them.
 
-        Raises ``ConnectionSecurityError``, as far as kafka-python says so, or ``ClusterUnreachableError``.
+        Raises ``ConnectionSecurityError``, as far as kafka-python says so, or ``ClusterUnreachableError``; for a token
+        that cannot be had, as ``TokenSource.token``.
         """
+        _ = self._tokens and self._tokens.token()
         known = [*self.known(), *(broker.node_id for broker in self._manager.cluster.bootstrap_brokers())]
         first_s = min(3 * self._request_timeout_s, FIRST_ANSWER_S) if self._answer_s is None else 0.0
         timeout_s = max(first_s, self.patience_s(self._request_timeout_s))
@@ -165,6 +169,10 @@ class BrokerConnections:
             timeout_s: For all of them together.
             enough: Stop waiting after so many answers, of anybody.
         """
+        try:
+            _ = self._tokens and self._tokens.token()  # here, because kafka-python's own thread must not wait for it
+        except ClusterError as error:
+            return dict.fromkeys(requests, f"cannot be asked: {error}")
         limit_s = timeout_s or self.patience_s(self._request_timeout_s)
         deadline = time.monotonic() + limit_s
         with waiting_for("the brokers' answers", limit_s=limit_s):

@@ -15,10 +15,12 @@ from tempfile import NamedTemporaryFile
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
+from kafka.net.sasl.oauth import AbstractTokenProvider
 
-from topicops.edges.connections.client_properties import KAFKA_PYTHON
+from topicops.edges.connections.client_properties import KAFKA_PYTHON, TOKENS
 from topicops.edges.connections.lookup import ADDRESSES, MECHANISMS
 from topicops.edges.connections.port_probe import verified_tls
+from topicops.edges.connections.tokens import TokenSource, token_source
 from topicops.model.errors import CertificateError, ClusterError, LoginRefusedError, UsageError
 from topicops.model.specs.topic_config import LONGEST_NUMBER
 
@@ -38,11 +40,13 @@ LIMIT = "; has it reached a limit of connections of one address (max.connections
 
 def confluent_settings(properties: Mapping[str, str], *, patience_s: float = PATIENCE_S) -> dict[str, Any]:
     """Return librdkafka's settings: those of the connection, and those that this tool needs."""
+    source = token_source(properties)
     backoff_ms = max(MIN_RECONNECT_BACKOFF_MS, whole_number(properties, "reconnect.backoff.ms"))
     return {
         # Librdkafka starts with a random broker, and a stopped process still accepts connections.
         "api.version.request.timeout.ms": int(patience_s * 1000),
-        **properties,
+        **{name: text for name, text in properties.items() if name not in TOKENS},
+        **({"oauth_cb": source.for_librdkafka} if source else {}),
         "client.id": CLIENT_ID,
         # Otherwise a metadata request that names a topic creates it, where the brokers allow that.
         "allow.auto.create.topics": "false",
@@ -59,10 +63,23 @@ def kafka_python_settings(properties: Mapping[str, str]) -> dict[str, object]:
     settings |= {
         KAFKA_PYTHON[name]: _translated(name, text) for name, text in properties.items() if name in KAFKA_PYTHON
     }
+    if source := token_source(properties):
+        settings["sasl_oauth_token_provider"] = _TokenProvider(source)
     if str(settings.get("security_protocol")).endswith("SSL"):
         settings["ssl_context"] = tls_context(properties)
     backoff_ms = max(MIN_RECONNECT_BACKOFF_MS, whole_number(properties, "reconnect.backoff.ms"))
     return settings | {"client_id": CLIENT_ID, "reconnect_backoff_ms": backoff_ms}
+
+
+class _TokenProvider(AbstractTokenProvider):  # type: ignore[misc]  # kafka-python is untyped
+    def __init__(self, source: TokenSource) -> None:
+        self._source = source
+
+    def token(self) -> str:
+        return self._source.token().value
+
+    def extensions(self) -> dict[str, str]:
+        return dict(self._source.token().extensions)
 
 
 OWN_CERTIFICATE = ("certificate.location", "certificate.pem", "key.location", "key.pem", "key.password")
@@ -81,14 +98,7 @@ _SHOWN = frozenset({*MECHANISMS, *PROTOCOLS})
 
 
 def without_values(text: str, properties: Mapping[str, str]) -> str:
-    """Return an error of the client without values of properties; addresses stay.
-
-    Librdkafka repeats the end of ``sasl.oauthbearer.config`` from where it no longer understands it.
-    """
-    for name in properties:
-        if name.startswith("sasl.oauthbearer."):
-            before, found, _ = text.partition(name)
-            text = f"{before}{found} cannot be used" if found else text
+    """Return an error of the client without values of properties; addresses stay."""
     for name, value in properties.items():
         if name not in ADDRESSES and value not in _SHOWN and len(value) >= _SHORTEST_SECRET:
             text = text.replace(value, "***")

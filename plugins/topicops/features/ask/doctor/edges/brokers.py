@@ -10,7 +10,8 @@ from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
 
-from topicops.edges.connections.client_properties import has_readable_password
+from topicops.edges.connections.client_properties import has_readable_password, token_kind
+from topicops.edges.connections.lookup import principal_of
 from topicops.edges.kafka.clients.confluent import Confluent
 from topicops.edges.kafka.clients.diagnosis import reachable_brokers
 from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections
@@ -149,7 +150,10 @@ def _rights(future: Future[Any]) -> frozenset[str] | None:
 
 
 def _principal(properties: Mapping[str, str]) -> str:
-    """Return the SASL user, ``anonymous``, or how the identity logs in."""
+    """Return the SASL user, ``anonymous``, or how the identity logs in; of a token also who gives it."""
+    if kind := token_kind(properties):
+        named = principal_of(properties)
+        return f"{named}, by token ({kind})" if named.startswith("User:") else named
     user = properties.get("sasl.username")
     if user:
         return f"User:{printable(user)}"
