@@ -11,19 +11,24 @@ from typing import Literal
 
 from topicops.model.errors import MissingExtraError
 
-Extra = Literal["spark", "quality", "airflow", "local"]
+Extra = Literal["spark", "quality", "airflow", "local", "zookeeper-sasl"]
 _MODULES: Mapping[Extra, tuple[str, ...]] = {
     "spark": ("pyspark", "pyarrow"),
     "quality": ("great_expectations", "pyspark", "pyarrow"),
     "airflow": ("airflow", "great_expectations", "pyspark", "pyarrow"),
     "local": ("topicops_local",),
+    "zookeeper-sasl": ("puresasl",),
 }
-"""Modules of each extra: if they are found, it is installed. Their own dependencies come with them."""
+"""Modules of each extra: if they are found, it is installed. Their own dependencies come with them.
+
+The extra ``connect`` brings those of ``spark``, and a Spark that only talks to a Connect server.
+"""
 _TITLES: Mapping[Extra, str] = {
     "spark": "Spark",
     "quality": "Great Expectations",
     "airflow": "Airflow",
     "local": "The local cluster",
+    "zookeeper-sasl": "What a login of ZooKeeper needs",
 }
 
 

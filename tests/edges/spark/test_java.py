@@ -43,7 +43,7 @@ def test_another_java_is_refused_in_one_line_that_says_what_to_install(
     message = str(error.value)
     assert message.startswith("Java 17 or 21 is needed")
     assert f"{java} is {named}" in message
-    assert "install openjdk-17-jre-headless" in message
+    assert "install openjdk-21-jre-headless" in message
     assert "\n" not in message
 
 

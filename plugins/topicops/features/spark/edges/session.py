@@ -12,11 +12,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPException
-from typing import cast
+from typing import TYPE_CHECKING, cast
 from urllib.request import ProxyHandler, build_opener
 
 import pyarrow as pa
-from pyspark import SparkConf, SparkContext
 from pyspark import __version__ as pyspark_version
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -41,6 +40,9 @@ from topicops.flow.engines import Progress
 from topicops.flow.runs.run import no_progress
 from topicops.model.errors import TopicopsError, UsageError
 from topicops.model.ports import ConnectionSource
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
 
 START_S = 120.0
 """Seconds that Spark may take to start, or to accept an application; a cluster may have a queue."""
@@ -377,6 +379,8 @@ def _context(place: SparkPlace) -> SparkContext:
         driver = cluster_driver(settings)
     if place.conf:
         require_known(place, _known_settings(driver, place.conf))
+    from pyspark import SparkConf, SparkContext  # pyspark-client has none
+
     return SparkContext(conf=SparkConf().setAll(list(settings.items())), gateway=driver.gateway)
 
 
