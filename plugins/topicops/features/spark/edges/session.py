@@ -317,7 +317,8 @@ def _connect(place: SparkPlace) -> SparkSession:
     os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"  # as PySpark does; ``without_host_settings`` takes it away
     session = cast("SparkSession", ConnectSession.builder.channelBuilder(channels).getOrCreate())
     # Five seconds for a server that goes away; PySpark would try for ten minutes.
-    policy = DefaultPolicy(max_retries=5, max_backoff=2000, jitter=0, max_server_retry_delay=5000)
+    policy = DefaultPolicy(max_retries=5, max_backoff=2000, jitter=0)
+    policy.max_server_retry_delay = 5000  # PySpark 4.0 has none
     session.client.set_retry_policies([policy])
     try:
         _ready(place, session)
