@@ -1,7 +1,7 @@
 # Two images: `docker build .` makes Airflow with topicops, as docker-compose.yml does; `docker build --target cli .` makes
 # the commands alone, without Spark, data quality, Airflow and Java.
 
-FROM python:3.11.14-slim-bookworm AS cli
+FROM python:3.13.15-slim-trixie AS cli
 
 # The plan and the audit log name the commit of the files.
 RUN apt-get update \
@@ -22,7 +22,7 @@ ENTRYPOINT ["topicops"]
 
 # The last one is the one that is built without a target.
 # The slim image: the packages of the other one are not those of our lock, and some of them conflict with it.
-FROM apache/airflow:slim-3.3.2-python3.11 AS airflow
+FROM apache/airflow:slim-3.3.2-python3.13 AS airflow
 
 USER root
 # Java of the distribution: 17 in Debian 12, 21 in Debian 13. Spark runs on both.

@@ -25,7 +25,7 @@ from topicops.edges.file_locks import locked
 from topicops.features.shared.java import find_java, last_lines
 from topicops.model.errors import ClusterError, ClusterUnreachableError, LocalClusterError, UsageError
 from topicops_local import server_files
-from topicops_local.jars import Progress, kafka_jars, quiet, sums_of, version_of
+from topicops_local.jars import Progress, kafka_jars, newest_java, quiet, sums_of, version_of
 from topicops_local.processes import ProcessMark, kill, pause, send_signal, spawn, stop, wait_port_free
 from topicops_local.readiness import HANGS_S, ask_broker, wait_until_ready, zookeeper_answers
 from topicops_local.state import (
@@ -401,7 +401,10 @@ class LocalCluster:
     def _runtime(self, server: Server) -> tuple[Path, Sequence[Path]]:
         """Java and the class path, searched and checked once."""
         if server.kafka not in self._runtimes:
-            self._runtimes[server.kafka] = find_java(), kafka_jars(server.kafka, progress=self._progress)
+            self._runtimes[server.kafka] = (
+                find_java(newest=newest_java(server.kafka)),
+                kafka_jars(server.kafka, progress=self._progress),
+            )
         return self._runtimes[server.kafka]
 
     def _launch(self, server: Server) -> None:

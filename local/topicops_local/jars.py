@@ -88,6 +88,11 @@ def version_of(text: str) -> str:
     return text if text.count(".") > 1 else pinned[release]
 
 
+def newest_java(version: str) -> int:
+    """Return the newest Java on which this Kafka runs: 3.9 and before need what Java 24 has taken away (JEP 486)."""
+    return 25 if int(version.split(".")[0]) >= 4 else 21
+
+
 def release_of(version: str) -> Release:
     """Return the release of a version that ``version_of`` gave."""
     release = Release.parse(version)

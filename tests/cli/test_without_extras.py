@@ -20,6 +20,7 @@ OF_EXTRAS = (
     "grpc",
     "numpy",
     "pandas",
+    "puresasl",
     "py4j",
     "pyarrow",
     "pyspark",

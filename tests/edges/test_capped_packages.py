@@ -24,6 +24,7 @@ INSIDE = {
         "pyspark.sql.pandas.types:from_arrow_schema",
         "pyspark.testing.utils",
     ),
+    "pyspark-client": (),  # the same modules, without those of Java
     "apache-airflow": (),  # `airflow/test_airflow_inside.py` looks for each
 }
 """Modules, and names in them, by package."""

@@ -38,6 +38,10 @@ def test_a_folder_of_the_same_name_is_no_package(tmp_path, monkeypatch):
         ("quality", "Great Expectations is not installed: run pip install 'topicops[quality]'"),
         ("airflow", "Airflow is not installed: run pip install 'topicops[airflow]'"),
         ("local", "The local cluster is not installed: run pip install 'topicops[local]'"),
+        (
+            "zookeeper-sasl",
+            "What a login of ZooKeeper needs is not installed: run pip install 'topicops[zookeeper-sasl]'",
+        ),
     ],
 )
 def test_a_missing_extra_is_one_sentence_with_the_command(extra, sentence, monkeypatch):
@@ -45,6 +49,7 @@ def test_a_missing_extra_is_one_sentence_with_the_command(extra, sentence, monke
     monkeypatch.setitem(sys.modules, "great_expectations", None)
     monkeypatch.setitem(sys.modules, "airflow", None)
     monkeypatch.setitem(sys.modules, "topicops_local", None)
+    monkeypatch.setitem(sys.modules, "puresasl", None)
     with pytest.raises(MissingExtraError) as raised:
         require_extra(extra)
     assert str(raised.value) == sentence

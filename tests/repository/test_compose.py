@@ -27,10 +27,10 @@ IMAGES = {*re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE), *(s["image"] fo
     BUILT_HERE
 }
 WITHOUT_DIGEST = {
-    "apache/airflow:slim-3.3.2-python3.11",
+    "apache/airflow:slim-3.3.2-python3.13",
     "confluentinc/cp-kafka:7.9.2",
     "confluentinc/cp-zookeeper:7.9.2",
-    "python:3.11.14-slim-bookworm",
+    "python:3.13.15-slim-trixie",
 }
 """Their digests are not known here; `make pin-images` writes them where docker and the registry can be reached."""
 SUBSTITUTED = re.compile(r"(?<!\$)\$\{([A-Z_]+)([^}]*)\}")
@@ -280,7 +280,7 @@ def test_without_a_target_the_image_with_airflow_is_built_and_docker_compose_nam
 def test_airflow_is_the_slim_image_of_the_release_that_is_locked() -> None:
     lock = (ROOT / "requirements-image.lock").read_text(encoding="utf-8")
     (release,) = re.findall(r"^apache-airflow==(\S+)", lock, re.MULTILINE)
-    assert f"\nFROM apache/airflow:slim-{release}-python3.11 AS airflow\n" in DOCKERFILE
+    assert f"\nFROM apache/airflow:slim-{release}-python3.13 AS airflow\n" in DOCKERFILE
     installed = re.findall(r"-r /opt/topicops/(\S+)", STAGES["airflow"])
     assert installed == ["requirements-uv.txt", "requirements-image.lock"]
 
@@ -328,7 +328,7 @@ HOW_TO = (ROOT / "docs/how-to/run-in-airflow.md").read_text(encoding="utf-8")
 
 def test_it_runs_the_image_of_the_dockerfile_and_says_the_release_of_its_airflow() -> None:
     assert VALUES["defaultAirflowRepository"].endswith("/topicops-airflow")
-    assert f"apache/airflow:slim-{VALUES['airflowVersion']}-python3.11" in DOCKERFILE
+    assert f"apache/airflow:slim-{VALUES['airflowVersion']}-python3.13" in DOCKERFILE
 
 
 def test_one_volume_for_all_services_holds_the_home() -> None:

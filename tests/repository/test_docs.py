@@ -95,7 +95,7 @@ def test_the_index_leads_to_every_page() -> None:
 
 
 def test_the_tests_that_the_page_of_what_is_tested_names_are_there() -> None:
-    named = re.findall(r"`(tests/[a-z0-9_/.]+)`", text_of(INSIDE.parent / "compatibility.md"))
+    named = re.findall(r"`(tests/[a-z0-9_/.]+)`", text_of(REFERENCE / "what-works.md"))
     assert len(named) > 5
     assert [path for path in named if not (ROOT / path).exists()] == []
 

@@ -23,6 +23,8 @@ INSTALLS = {
 OUR_OWN = ("--no-deps", "--no-build-isolation")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 LOCAL = tomllib.loads((ROOT / "local/pyproject.toml").read_text(encoding="utf-8"))
+CLIENT_ALONE = {"pyspark-client"}
+"""Of the extra `connect`, which is for installs without `spark`."""
 OURS = {PROJECT["project"]["name"], LOCAL["project"]["name"]}
 
 
@@ -45,7 +47,12 @@ def test_every_declared_dependency_is_locked() -> None:
     declared = [*PROJECT["project"]["dependencies"], *LOCAL["project"]["dependencies"], *groups]
     for extra in PROJECT["project"]["optional-dependencies"].values():
         declared += extra
-    assert names_of(declared) - OURS <= locked(LOCK).keys()
+    assert names_of(declared) - OURS - CLIENT_ALONE <= locked(LOCK).keys()
+
+
+def test_no_lock_has_two_distributions_that_write_the_package_pyspark() -> None:
+    for lock in (LOCK, BASE_LOCK, IMAGE_LOCK):
+        assert CLIENT_ALONE.isdisjoint(locked(lock))
 
 
 def test_both_distributions_have_one_release_and_need_exactly_each_other() -> None:
@@ -75,7 +82,7 @@ def test_the_image_has_all_extras_but_local_postgresql_and_the_executors_and_no_
     extras = [need for needs in PROJECT["project"]["optional-dependencies"].values() for need in needs]
     groups = PROJECT["dependency-groups"]
     wanted = names_of([*PROJECT["project"]["dependencies"], *extras, *groups["build"]])
-    assert wanted - OURS <= image
+    assert wanted - OURS - CLIENT_ALONE <= image
     executors = {f"apache-airflow-providers-{name}" for name in ("celery", "cncf-kubernetes", "fab", "postgres")}
     assert {"psycopg2-binary", "asyncpg", *executors} <= image
     assert image.isdisjoint(

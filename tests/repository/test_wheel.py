@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import sys
@@ -11,6 +12,7 @@ from zipfile import ZipFile
 
 import pytest
 
+from fixtures.spark_servers import connect_server
 from fixtures.wheel import ROOT, UV, install, run, size_mb
 from topicops import __version__
 
@@ -50,7 +52,7 @@ def test_the_base_install_takes_at_most_eighty_megabytes(installed: Path) -> Non
 
 
 def test_the_page_has_a_size_for_each_extra() -> None:
-    assert set(figures()) == {"", "local", "spark", "quality", "airflow", "all"}
+    assert set(figures()) == {"", "local", "connect", "spark", "quality", "airflow", "all"}
 
 
 @pytest.mark.parametrize(
@@ -69,6 +71,19 @@ def test_with_local_there_is_a_cluster_of_this_machine_and_it_takes_what_the_pag
     shown = run(environment / "bin/topicops", "local", "status", cwd=tmp_path, status=1)
     assert shown == "No local cluster was started here; start one: topicops local up\n"
     assert {"topicops_local/releases/kafka-3.9.2.sha256"} <= set(ZipFile(local_wheel).namelist())
+
+
+def test_with_the_client_of_connect_topics_are_compared_on_a_server_without_a_java_and_it_takes_what_the_page_says(
+    wheel: Path, environment: Path, tmp_path: Path
+) -> None:
+    install(environment, f"topicops[connect] @ {wheel.as_uri()}")
+    assert size_mb(environment) == pytest.approx(figures()["connect"], rel=0.1)
+    compare, no_java = ("-m", "fixtures.diff_worlds", "20"), str(environment / "bin")
+    with connect_server(tmp_path) as server:
+        shown = run(environment / "bin/python", *compare, cwd=ROOT / "tests", PATH=no_java, **server.variables)
+    assert json.loads(shown)["differing"] == []
+    said = run(environment / "bin/python", *compare, cwd=ROOT / "tests", status=1, PATH=no_java)
+    assert "only the client of Spark Connect is installed (pyspark-client)" in said.splitlines()[-1]
 
 
 def test_the_base_install_validates_writes_files_and_gets_as_far_as_the_cluster(

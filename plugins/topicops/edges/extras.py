@@ -11,7 +11,7 @@ from typing import Literal
 
 from topicops.model.errors import MissingExtraError
 
-Extra = Literal["spark", "quality", "airflow", "local", "aws", "google"]
+Extra = Literal["spark", "quality", "airflow", "local", "aws", "google", "zookeeper-sasl"]
 _MODULES: Mapping[Extra, tuple[str, ...]] = {
     "spark": ("pyspark", "pyarrow"),
     "quality": ("great_expectations", "pyspark", "pyarrow"),
@@ -19,8 +19,12 @@ _MODULES: Mapping[Extra, tuple[str, ...]] = {
     "local": ("topicops_local",),
     "aws": ("aws_msk_iam_sasl_signer",),
     "google": ("google.auth", "requests"),
+    "zookeeper-sasl": ("puresasl",),
 }
-"""Modules of each extra: if they are found, it is installed. Their own dependencies come with them."""
+"""Modules of each extra: if they are found, it is installed. Their own dependencies come with them.
+
+The extra ``connect`` brings those of ``spark``, and a Spark that only talks to a Connect server.
+"""
 _TITLES: Mapping[Extra, str] = {
     "spark": "Spark",
     "quality": "Great Expectations",
@@ -28,6 +32,7 @@ _TITLES: Mapping[Extra, str] = {
     "local": "The local cluster",
     "aws": "Amazon MSK's login",
     "google": "Google's login",
+    "zookeeper-sasl": "What a login of ZooKeeper needs",
 }
 
 

@@ -1,4 +1,5 @@
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -8,9 +9,11 @@ import pytest
 
 from topicops.features.shared import java as subject
 from topicops.features.shared.java import default_cache, last_lines
+from topicops.features.spark.edges import driver
 from topicops.features.spark.edges.causes import reason_of
+from topicops.features.spark.engine import SPARK
 from topicops.model.errors import LocalClusterError
-from topicops_local import server_files
+from topicops_local import jars, server_files
 
 
 @pytest.fixture
@@ -33,6 +36,48 @@ def test_java_17_and_21_are_taken(make_java: Callable[[str], Path], version: str
     assert subject.find_java({"JAVA_HOME": str(java.parent.parent), "PATH": ""}) == java
 
 
+def test_java_25_is_taken_where_what_runs_on_it_takes_it(make_java: Callable[[str], Path]) -> None:
+    java = make_java("25.0.3")
+    environ = {"JAVA_HOME": str(java.parent.parent), "PATH": ""}
+    assert subject.find_java(environ, newest=25) == java
+    with pytest.raises(LocalClusterError, match=r"Java 17 or 21 is needed, and .* is Java 25"):
+        subject.find_java(environ)
+    with pytest.raises(LocalClusterError, match=r"Java 17, 21 or 25 is needed, and .* is Java 26"):
+        subject.find_java({"PATH": str(make_java("26").parent)}, newest=25)
+
+
+@pytest.mark.parametrize(
+    ("spark", "newest"),
+    [("4.0.4", 21), ("4.1.3", 21), ("4.2.0", 25), ("4.3.0", 25), ("4.10.0.dev1", 25), ("5.0.0", 25)],
+)
+def test_spark_takes_java_25_since_4_2(spark: str, newest: int) -> None:
+    assert driver.newest_java(spark) == newest
+
+
+@pytest.mark.parametrize(
+    ("kafka", "newest"), [("2.8.2", 21), ("3.9.2", 21), ("4.0.2", 25), ("4.4.0", 25), ("10.0.0", 25)]
+)
+def test_kafka_takes_java_25_since_4_0(kafka: str, newest: int) -> None:
+    assert jars.newest_java(kafka) == newest
+
+
+def test_without_jars_only_the_client_of_spark_connect_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "pyspark").mkdir()
+    (tmp_path / "pyspark/__init__.py").touch()
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    monkeypatch.delitem(sys.modules, "pyspark", raising=False)
+    with pytest.raises(
+        LocalClusterError, match=r"pyspark-client.* name a Connect server in TOPICOPS_SPARK, or run pip"
+    ):
+        subject.pyspark_jars()
+    monkeypatch.delenv("TOPICOPS_SPARK", raising=False)
+    assert not SPARK.is_installed
+    monkeypatch.setenv("TOPICOPS_SPARK", "sc://spark:15002")
+    assert SPARK.is_installed
+
+
 @pytest.mark.parametrize(("version", "named"), [("25.0.1", "Java 25"), ("11.0.2", "Java 11"), ("1.8.0_402", "Java 8")])
 def test_another_java_is_refused_in_one_line_that_says_what_to_install(
     make_java: Callable[[str], Path], version: str, named: str
@@ -43,7 +88,7 @@ def test_another_java_is_refused_in_one_line_that_says_what_to_install(
     message = str(error.value)
     assert message.startswith("Java 17 or 21 is needed")
     assert f"{java} is {named}" in message
-    assert "install openjdk-17-jre-headless" in message
+    assert "install openjdk-21-jre-headless" in message
     assert "\n" not in message
 
 

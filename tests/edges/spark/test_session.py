@@ -257,7 +257,7 @@ def test_without_a_fitting_java_one_sentence_says_what_to_install(
 ) -> None:
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(TopicopsError, match="Java 17 or 21 is needed, and there is no java"):
+    with pytest.raises(TopicopsError, match="Java 17, 21 or 25 is needed, and there is no java"):
         driver_java()
 
 

@@ -3,6 +3,7 @@
 import json
 import socket
 import ssl
+import sys
 from contextlib import closing
 
 import pytest
@@ -23,6 +24,7 @@ from topicops.model.errors import (
     ClusterUnreachableError,
     ConnectionSecurityError,
     LoginRefusedError,
+    MissingExtraError,
 )
 
 WRONG_PASSWORD = "wr0ng-pa55"
@@ -246,6 +248,14 @@ def test_files_that_cannot_be_used_are_named_and_nobody_is_asked_for_a_password(
     error = error_on_entering(login("localhost:1", tls=tls))
     assert_told(error, ConnectionSecurityError, field)
     assert str(tls.key_file) not in str(error)
+
+
+def test_a_login_without_the_package_that_it_needs_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "puresasl", None)
+    monkeypatch.delitem(sys.modules, "topicops.edges.zookeeper.digest", raising=False)
+    with pytest.raises(MissingExtraError, match=r"run pip install 'topicops\[zookeeper-sasl\]'$"):
+        ZooKeeperSession(ZooKeeperAddress(hosts="localhost:1", user=USER, password=PASSWORD))
+    ZooKeeperSession(ZooKeeperAddress(hosts="localhost:1")).close()
 
 
 def test_a_missing_authority_is_named() -> None:

@@ -32,8 +32,6 @@ from kazoo.exceptions import (
 from kazoo.handlers.threading import KazooTimeoutError, SequentialThreadingHandler
 from kazoo.protocol.serialization import int_struct, stat_struct
 from kazoo.protocol.states import KazooState, KeeperState, ZnodeStat
-from puresasl import SASLProtocolException
-from puresasl.mechanisms import DigestMD5Mechanism, mechanisms
 
 from topicops.edges.connections.lookup import ZooKeeperAddress
 from topicops.edges.connections.port_probe import error_of
@@ -129,36 +127,6 @@ _WITHOUT_CAUSE = frozenset(
 """Lines that follow a failure and do not contain its cause."""
 
 
-REALM_HOST = "zk-sasl-md5"
-"""Replaces every server's name in a digest. Source: org.apache.zookeeper.util.SecurityUtils#createSaslClient."""
-
-
-class ZooKeeperDigest(DigestMD5Mechanism):  # type: ignore[misc]  # pure-sasl is untyped
-    """Ends with an error on a server that knows no SASL: kazoo would ask it again thousands of times a second."""
-
-    name = "ZOOKEEPER-DIGEST"
-
-    def __init__(self, sasl: object, **properties: str) -> None:
-        super().__init__(sasl, **properties)
-        self.sasl.host = REALM_HOST
-        self._has_begun = False
-
-    def process(self, challenge: bytes | None = None) -> bytes | None:
-        """Return the answer to a challenge; None begins the login. Raises ``SASLProtocolException``."""
-        if self._has_begun and not challenge:
-            raise SASLProtocolException("the server takes no SASL login")
-        self._has_begun = True
-        response: bytes | None = super().process(challenge)
-        return response
-
-
-mechanisms[ZooKeeperDigest.name] = ZooKeeperDigest
-
-
-def sasl_options(user: str, password: str) -> dict[str, str]:
-    return {"mechanism": ZooKeeperDigest.name, "username": user, "password": password}
-
-
 # kazoo's objects are untyped; Any stays in this module and in what sends requests through it.
 AsyncResult = Any
 
@@ -229,6 +197,14 @@ class ConnectionLostError(ClusterUnreachableError):
     """The connection ended before the answer; the session may live on, and a read may be repeated."""
 
 
+def _login(address: ZooKeeperAddress) -> dict[str, str] | None:
+    if not address.user:
+        return None
+    from topicops.edges.zookeeper.digest import sasl_options
+
+    return sasl_options(address.user, address.password)
+
+
 class ZooKeeperSession:
     """A session; a context manager. ``timeout_s`` is the session timeout, and the longest wait for each answer.
 
@@ -270,7 +246,7 @@ class ZooKeeperSession:
                 connection_retry=retry,
                 command_retry={"max_tries": 0},
                 handler=self.handler,
-                sasl_options=sasl_options(address.user, address.password) if address.user else None,
+                sasl_options=_login(address),
             )
         except ValueError:
             # The error of kazoo contains a part of the hosts.
@@ -443,7 +419,8 @@ def refused(where: str, error: KazooException) -> ClusterError:
     if isinstance(error, NoAuthError):
         return ClusterError(f"{where}: not allowed (NoAuth); let this identity read the znode, or log in as another")
     if isinstance(error, AuthFailedError):
-        why = f"AuthFailed: {error.__cause__}" if isinstance(error.__cause__, SASLProtocolException) else "AuthFailed"
+        by_sasl = type(error.__cause__).__name__ == "SASLProtocolException"  # of pure-sasl, which may be missing
+        why = f"AuthFailed: {error.__cause__}" if by_sasl else "AuthFailed"
         return LoginRefusedError(f"{where}: the login was refused ({why}); check login and password of the connection")
     if isinstance(error, SessionClosedRequireSaslError):
         return LoginRefusedError(

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from topicops.model.errors import LocalClusterError, TopicopsError
 
-JAVA_VERSIONS = (17, 21)
+JAVA_VERSIONS = (17, 21, 25)
 _TIMEOUT_S = 20.0
 _UNUSED_S = 30 * 24 * 3600.0
 """Time without use after which an archive is removed, when another of its kind is created."""
@@ -24,22 +24,24 @@ _UNUSED_S = 30 * 24 * 3600.0
 _log = logging.getLogger(__name__)
 
 
-def find_java(environ: Mapping[str, str] = os.environ) -> Path:
-    """Return the first Java 17 or 21 of ``JAVA_HOME`` and ``PATH``; a warning says if it is not that of ``JAVA_HOME``.
+def find_java(environ: Mapping[str, str] = os.environ, *, newest: int = 21) -> Path:
+    """Return the first Java of ``JAVA_HOME`` and ``PATH`` that is one of ``JAVA_VERSIONS``, up to ``newest``.
 
-    Raises ``LocalClusterError`` if there is none.
+    A warning says if it is not that of ``JAVA_HOME``. Raises ``LocalClusterError`` if there is none.
     """
     refused: list[str] = []
+    taken = [version for version in JAVA_VERSIONS if version <= newest]
     for candidate in _java_candidates(environ):
         version = java_version(candidate)
-        if version in JAVA_VERSIONS:
+        if version in taken:
             if refused:
                 _log.warning("JAVA_HOME is not used, because %s; %s is used", refused[0], candidate)
             return candidate
         refused.append(f"{candidate} is {'no working Java' if version is None else f'Java {version}'}")
     found = "; ".join(refused) or "there is no java in JAVA_HOME or PATH"
     raise LocalClusterError(
-        f"Java 17 or 21 is needed, and {found}: install openjdk-17-jre-headless (or Temurin 17) and set JAVA_HOME to it"
+        f"Java {', '.join(map(str, taken[:-1]))} or {taken[-1]} is needed, and {found}: install "
+        "openjdk-21-jre-headless (or Temurin 21) and set JAVA_HOME to it"
     )
 
 
@@ -78,11 +80,20 @@ def last_lines(log: Path, lines: int = 15) -> str:
 
 
 def pyspark_jars() -> Path:
-    """Return the folder of jars inside the installed pyspark, found without importing it."""
+    """Return the folder of jars inside the installed pyspark, found without importing it.
+
+    Raises ``LocalClusterError`` where there is none.
+    """
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise LocalClusterError("pyspark is not installed; install topicops again")
-    return Path(spec.origin).parent / "jars"
+    jars = Path(spec.origin).parent / "jars"
+    if not jars.is_dir():
+        raise LocalClusterError(
+            "only the client of Spark Connect is installed (pyspark-client), and no Spark: name a Connect server in "
+            "TOPICOPS_SPARK, or run pip install 'topicops[spark]' in a new environment"
+        )
+    return jars
 
 
 def class_archive_path(title: str, java: Path, jars: Iterable[Path], flags: Sequence[str]) -> Path:

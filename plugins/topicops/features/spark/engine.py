@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+import os
+from contextlib import AbstractContextManager, suppress
 
 from topicops.edges.extras import has_extra
+from topicops.features.shared.java import pyspark_jars
 from topicops.features.spark.settings import SETTING
 from topicops.flow.engines import PYTHON, Progress
 from topicops.flow.runs.run import Engine, Run
 from topicops.flow.runs.values import Comparison
 from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.errors import LocalClusterError
 from topicops.model.ports import ConnectionSource
 from topicops.model.specs.desired import Desired
 from topicops.steps.facts import counts_without_states, facts_of
@@ -32,7 +35,10 @@ class SparkEngine:
 
     @property
     def is_installed(self) -> bool:
-        return has_extra("spark")
+        """Return whether there is a Spark to run, or its client and the setting that names a server."""
+        with suppress(LocalClusterError):
+            return has_extra("spark") and (bool(os.environ.get(SETTING)) or pyspark_jars().is_dir())
+        return False
 
     def beside(self, connections: ConnectionSource, progress: Progress, /) -> AbstractContextManager[None]:
         from topicops.features.spark.edges.session import spark_application

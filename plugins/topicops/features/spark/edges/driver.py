@@ -336,9 +336,16 @@ def driver_java() -> Path:
             "--engine python"
         ) from None
     try:
-        return find_java()
+        pyspark_jars()
+        return find_java(newest=newest_java(pyspark_version))
     except LocalClusterError as error:
         raise TopicopsError(f"Spark: {error}") from error
+
+
+def newest_java(spark: str) -> int:
+    """Return the newest Java that this release of Spark takes. Source: Spark's own overview page (4.1 and 4.2)."""
+    major, minor = spark.split(".")[:2]
+    return 25 if (int(major), int(minor)) >= (4, 2) else 21
 
 
 def _java_first(java: Path) -> dict[str, str | None]:

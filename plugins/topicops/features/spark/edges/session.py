@@ -12,11 +12,10 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from http.client import HTTPException
-from typing import cast
+from typing import TYPE_CHECKING, cast
 from urllib.request import ProxyHandler, build_opener
 
 import pyarrow as pa
-from pyspark import SparkConf, SparkContext
 from pyspark import __version__ as pyspark_version
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -41,6 +40,9 @@ from topicops.flow.engines import Progress
 from topicops.flow.runs.run import no_progress
 from topicops.model.errors import TopicopsError, UsageError
 from topicops.model.ports import ConnectionSource
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
 
 START_S = 120.0
 """Seconds that Spark may take to start, or to accept an application; a cluster may have a queue."""
@@ -315,7 +317,8 @@ def _connect(place: SparkPlace) -> SparkSession:
     os.environ["SPARK_CONNECT_MODE_ENABLED"] = "1"  # as PySpark does; ``without_host_settings`` takes it away
     session = cast("SparkSession", ConnectSession.builder.channelBuilder(channels).getOrCreate())
     # Five seconds for a server that goes away; PySpark would try for ten minutes.
-    policy = DefaultPolicy(max_retries=5, max_backoff=2000, jitter=0, max_server_retry_delay=5000)
+    policy = DefaultPolicy(max_retries=5, max_backoff=2000, jitter=0)
+    policy.max_server_retry_delay = 5000  # PySpark 4.0 has none
     session.client.set_retry_policies([policy])
     try:
         _ready(place, session)
@@ -377,6 +380,8 @@ def _context(place: SparkPlace) -> SparkContext:
         driver = cluster_driver(settings)
     if place.conf:
         require_known(place, _known_settings(driver, place.conf))
+    from pyspark import SparkConf, SparkContext  # pyspark-client has none
+
     return SparkContext(conf=SparkConf().setAll(list(settings.items())), gateway=driver.gateway)
 
 
