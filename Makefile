@@ -24,8 +24,8 @@ help:  ## Show this list
 
 setup: java $(INSTALLED) $(ARCHIVES)  ## Create .venv and install what is locked
 
-demo: setup  ## Run the main job on an embedded three-broker cluster, through Airflow (KAFKA=2.5.1: of that Kafka)
-	@$(BIN)/topicops demo $(if $(KAFKA),--kafka $(KAFKA))
+demo: setup  ## Run the main job on an embedded three-broker cluster, through Airflow (SOURCE=kafka: KRaft; KAFKA=2.5.1)
+	@$(BIN)/topicops demo $(if $(KAFKA),--kafka $(KAFKA)) $(if $(SOURCE),--source $(SOURCE))
 
 test: setup  ## Run the tests, five minutes on two processors (MORE="-k name" takes some, WORKERS=1 one at a time)
 	$(PYTEST) $(IN_PARALLEL) -m "not (ci or soak)" $(MORE)

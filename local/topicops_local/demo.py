@@ -13,14 +13,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, Literal, NoReturn
 
 import typer
 
 from topicops.cli.output import new_run_id, print_result
 from topicops.model.errors import ArtifactError, ExitStatus, TopicopsError, UsageError, status_after_signal
 from topicops.model.plans.changes import GateWord
-from topicops.model.release import NO_ZOOKEEPER, USUAL
+from topicops.model.release import NEWEST, NO_ZOOKEEPER, USUAL
 from topicops_local.readiness import HANGS_S
 
 if TYPE_CHECKING:
@@ -45,11 +45,15 @@ def demo_command(
     kafka: Annotated[
         str | None, typer.Option("--kafka", help=f"A release (2.5) or a version (2.5.1) of Kafka. Default: {USUAL}.")
     ] = None,
+    source: Annotated[
+        Literal["kafka", "zookeeper"] | None,
+        typer.Option("--source", help=f"kafka: a cluster with KRaft; alone, of Kafka {NEWEST}. Default: ZooKeeper's."),
+    ] = None,
 ) -> None:
     """Start a cluster and Airflow, plan, apply and verify the topics of this checkout, and plan again.
 
-    One held change is left to you: Airflow asks about it. With --kafka it uses a copy of the specs whose environment
-    names that Kafka. On a terminal both stay up until Ctrl-C, otherwise they are stopped. The exit status is 0 only if
+    One held change is left to you: Airflow asks about it. With --kafka or --source it uses a copy of the specs whose
+    environment names that Kafka. On a terminal both stay up until Ctrl-C, otherwise they are stopped. The exit status is 0 only if
     all else was verified.
     """
     from topicops.edges.extras import require_extra
@@ -60,8 +64,9 @@ def demo_command(
 
     require_extra("airflow")
     require_checkout(topics, dags)
-    version = usual_version() if kafka is None else version_of(kafka)
-    kraft = release_of(version) >= NO_ZOOKEEPER
+    usual = usual_version() if source != "kafka" else version_of(str(NEWEST))
+    version = usual if kafka is None else version_of(kafka)
+    kraft = source == "kafka" or (source is None and release_of(version) >= NO_ZOOKEEPER)
     for number in ENDING:
         signal.signal(number, _end)
     home = home_folder() / "demo"
@@ -70,11 +75,11 @@ def demo_command(
         shutil.rmtree(home / folder, ignore_errors=True)
     started = time.monotonic()
     with _step(1, f"Starting {'' if kraft else 'ZooKeeper and '}three brokers of Kafka {version}"):
-        if kafka is not None:
+        if kafka is not None or source is not None:
             topics, dags = copy_files(topics, dags, home / "files")
             for line in fit_to_kafka(topics, ENVIRONMENT, release_of(version), kraft=kraft):
                 _detail(line)
-        cluster = LocalCluster.up(home, kafka=version, fresh=True, progress=_detail)
+        cluster = LocalCluster.up(home, kafka=version, kraft=kraft, fresh=True, progress=_detail)
     try:
         os.environ.update(_variables(home, cluster))
         verified = _run_loop(home, topics.absolute(), dags.absolute(), cluster, started)

@@ -16,11 +16,11 @@ from topicops.cli.shared_options import TextOrJsonOption
 from topicops.flow.runs.run import home_folder
 from topicops.model.errors import ExitStatus, UsageError
 from topicops.model.json_types import json_text
-from topicops.model.release import USUAL
+from topicops.model.release import NEWEST, NO_ZOOKEEPER
 from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
 from topicops_local.cluster import ClusterStatus, LocalCluster
 
-app = typer.Typer(no_args_is_help=True, help="A real ZooKeeper and three real Kafka brokers on this machine.")
+app = typer.Typer(no_args_is_help=True, help="Three real Kafka brokers on this machine, with KRaft or with a ZooKeeper.")
 
 
 Home = Annotated[Path | None, typer.Option(help="The folder of the cluster's state, data and logs. Default: the home.")]
@@ -33,13 +33,13 @@ def up(
     broker_ports: Annotated[str | None, typer.Option(help="Three ports: 9092,9093,9094.")] = None,
     kafka: Annotated[
         str | None,
-        typer.Option(help=f"A release (2.8) or a version (2.8.2) of Kafka. Default: that of the data, else {USUAL}."),
+        typer.Option(help=f"A release (2.8) or a version (2.8.2) of Kafka. Default: that of the data, else {NEWEST}."),
     ] = None,
     kraft: Annotated[
         bool,
         typer.Option(
             "--kraft",
-            help="The brokers are controllers too, without ZooKeeper; neither kind can use the data of the other.",
+            help=f"Without ZooKeeper, also before Kafka {NO_ZOOKEEPER}; neither kind can use the data of the other.",
         ),
     ] = False,
     upgrade: Annotated[
@@ -51,9 +51,15 @@ def up(
     ] = False,
     fresh: Annotated[bool, typer.Option("--fresh", help="Delete the data of an earlier cluster first.")] = False,
 ) -> None:
-    """Start what is not running, and wait until every broker answers and knows every broker."""
+    """Start what is not running, and wait until every broker answers and knows every broker.
+
+    The brokers are controllers too (KRaft); those of a Kafka before 4.0 get a ZooKeeper.
+    """
+    folder = home or home_folder()
+    if kafka is None and zookeeper_port is None and (fresh or LocalCluster.find(folder) is None):
+        kafka = str(NEWEST)
     cluster = LocalCluster.up(
-        home or home_folder(),
+        folder,
         zookeeper_port=zookeeper_port,
         broker_ports=_ports(broker_ports),
         kafka=kafka,
@@ -130,7 +136,8 @@ def lines_to_paste(found: ClusterStatus, home: Path | None) -> list[str]:
     """Return the commands that use this cluster; ``home`` as it was given to ``up``."""
     lines = [] if home is None else [f"  export TOPICOPS_HOME={shlex.quote(str(home.absolute()))}"]
     lines = ["Use it, in an empty folder:", *lines, "  topicops init --local"]
-    lines += ["or, where the environment file names the connections kafka_zookeeper_local and kafka_local:"]
+    names = "connections kafka_zookeeper_local and" if found.zookeeper_hosts else "connection"
+    lines += [f"or, where the environment file names the {names} kafka_local:"]
     if found.zookeeper_hosts:
         hosts, _, chroot = found.zookeeper_hosts.partition("/")
         zookeeper = {"conn_type": "zookeeper", "host": hosts, "extra": {"chroot": f"/{chroot}"}}

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -62,3 +65,33 @@ def test_a_second_copy_has_no_file_of_the_first(tmp_path: Path) -> None:
 def test_specs_without_the_environment_of_the_demo_are_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="the demo needs the environment local"):
         list(fit_to_kafka(tmp_path, "local", OLDEST, kraft=False))
+
+
+def test_a_kafka_that_has_no_zookeeper_is_not_started_with_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TOPICOPS_HOME", str(tmp_path))
+    monkeypatch.chdir(ROOT)
+
+    assert cli.run(["demo", "--source", "zookeeper", "--kafka", str(NEWEST)]) == 1
+
+    assert "has no ZooKeeper; ask for KRaft" in capsys.readouterr().err
+    assert not (tmp_path / "demo/cluster").exists()
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(900)
+def test_the_demo_on_kraft_ends_verified(tmp_path: Path) -> None:
+    demo = subprocess.run(
+        [sys.executable, "-m", "topicops", "demo", "--source", "kafka"],
+        cwd=ROOT,
+        env={**os.environ, "TOPICOPS_HOME": str(tmp_path)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert f"Starting three brokers of Kafka {NEWEST}." in demo.stdout + demo.stderr
+    assert "The cluster is as the specs say, and verified; delete topic.legacy.orders-v1 waits" in demo.stdout
+    assert demo.returncode == 0

@@ -96,8 +96,22 @@ def test_connections_are_named_by_their_ids(seen: list[Start]) -> None:
     assert (start.cluster_class, start.owner) == ("production", "me")
 
 
-def test_on_a_terminal_it_asks(seen: list[Start], monkeypatch: pytest.MonkeyPatch) -> None:
-    answers = iter(["prod-eu", "zk:2181/kafka", "", "team-a"])
+@pytest.mark.parametrize(
+    ("addresses", "zookeeper", "kafka"),
+    [
+        (("b1:9092", ""), None, KafkaEndpoint(bootstrap_servers="b1:9092")),
+        (("", "zk:2181/kafka"), ZooKeeperEndpoint(hosts="zk:2181/kafka"), None),
+    ],
+    ids=["KRaft", "ZooKeeper"],
+)
+def test_on_a_terminal_it_asks(
+    seen: list[Start],
+    addresses: tuple[str, str],
+    zookeeper: ZooKeeperEndpoint | None,
+    kafka: KafkaEndpoint | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers = iter(["prod-eu", *addresses, "team-a"])
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
     monkeypatch.setattr("typer.prompt", lambda *_, **__: next(answers))
 
@@ -105,7 +119,7 @@ def test_on_a_terminal_it_asks(seen: list[Start], monkeypatch: pytest.MonkeyPatc
 
     [start] = seen
     assert (start.name, start.owner) == ("prod-eu", "team-a")
-    assert (start.zookeeper, start.kafka) == (ZooKeeperEndpoint(hosts="zk:2181/kafka"), None)
+    assert (start.zookeeper, start.kafka) == (zookeeper, kafka)
 
 
 def test_a_new_topic_names_the_schema_that_init_wrote(seen: list[Start]) -> None:

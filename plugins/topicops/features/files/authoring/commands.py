@@ -28,22 +28,22 @@ FORMATS_SHOWN = (
 
 
 def init_command(
-    zookeeper: Annotated[
-        str | None, typer.Option("--zookeeper", help="host:port,host:port/chroot. Without ZooKeeper: leave it out.")
-    ] = None,
     bootstrap_servers: Annotated[
+        str | None, typer.Option("--bootstrap-servers", help="host:port,host:port of a cluster without a login.")
+    ] = None,
+    kafka_connection: Annotated[
+        str | None, typer.Option("--kafka-connection", help="Id of a connection, for TLS or a login.")
+    ] = None,
+    zookeeper: Annotated[
         str | None,
         typer.Option(
-            "--bootstrap-servers",
-            help="host:port,host:port. Default: the listeners without TLS and login that brokers registered in "
-            "ZooKeeper. Without ZooKeeper, the environment has source: kafka and lease: file.",
+            "--zookeeper",
+            help="host:port,host:port/chroot, for a Kafka before 4.0 that has one. The brokers are found in it, if "
+            "they have a listener without TLS and login.",
         ),
     ] = None,
     zookeeper_connection: Annotated[
         str | None, typer.Option("--zookeeper-connection", help="Id of a connection, for TLS or a login.")
-    ] = None,
-    kafka_connection: Annotated[
-        str | None, typer.Option("--kafka-connection", help="Id of a connection, for TLS or a login.")
     ] = None,
     local: Annotated[bool, typer.Option("--local", help="The cluster of `topicops local up`.")] = False,
     name: Annotated[
@@ -88,7 +88,7 @@ def init_command(
         raise UsageError("--local names the cluster already: leave out the addresses and connections")
     asks = not local and not any(given)
     if asks and not sys.stdin.isatty():
-        raise UsageError("name the cluster: --zookeeper or --bootstrap-servers, a connection's id, or --local")
+        raise UsageError("name the cluster: --bootstrap-servers or --zookeeper, a connection's id, or --local")
     addresses = _endpoints(*given)
     if not name and not local:
         if not sys.stdin.isatty():
@@ -135,10 +135,9 @@ def _dag_file_in(folder: Path) -> str:
 
 
 def _asked_addresses() -> tuple[ZooKeeperEndpoint | None, KafkaEndpoint | None]:
-    zookeeper = typer.prompt("ZooKeeper, host:port,host:port/chroot (empty: there is none)", default="")
-    default = "" if zookeeper else None
-    question = "Bootstrap servers" + (" (empty: as registered in ZooKeeper)" if zookeeper else "")
-    return _endpoints(zookeeper or None, typer.prompt(question, default=default) or None, None, None)
+    servers = typer.prompt("Bootstrap servers, host:port,host:port (empty: as registered in ZooKeeper)", default="")
+    question = "ZooKeeper, host:port,host:port/chroot" + (" (empty: KRaft, there is none)" if servers else "")
+    return _endpoints(typer.prompt(question, default="" if servers else None) or None, servers or None, None, None)
 
 
 def _endpoints(
