@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from fixtures.airflow_story import RUN_S, Story, airflow_stories, remove_topics
+from fixtures.airflow_story import BEFORE_AN_ANSWER_S, RUN_S, Story, airflow_stories, remove_topics
 from fixtures.live import until
 from fixtures.topic_project import TOMBSTONE, TOPIC
 from topicops_local.cluster import LocalCluster
@@ -80,6 +80,8 @@ def tell(story: Story, clock: Clock) -> None:
     assert "release.clicks" in story.live_topics()
     assert "release.clicks" in page(story, story.approval, question)
 
+    time.sleep(BEFORE_AN_ANSWER_S)
+    clock.note("a person reads")
     client.answer(story.approval, question, "approve", "Approve")
     client.wait_for_task(story.approval, question, "approve", "success", timeout_s=RUN_S)
     clock.note("the answer is taken")
@@ -90,6 +92,7 @@ def tell(story: Story, clock: Clock) -> None:
     for task_id, task in client.tasks(story.approval, question).items():
         if task.state == "success":
             clock.seconds[f"  task {task_id}"] = round(task.duration or 0.0, 1)
+    clock.note("the times of the tasks")
     shown = page(story, story.approval, question)
     assert "done" in shown
     assert "release.clicks" in shown
