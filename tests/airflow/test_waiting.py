@@ -9,7 +9,8 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from airflow.sdk import BaseNotifier, Context, exceptions
+from airflow.sdk import BaseNotifier, Context, Param, exceptions
+from airflow.sdk.definitions.param import ParamsDict
 from airflow.sdk.exceptions import AirflowSkipException, TaskDeferred
 
 from fixtures.answered_run import answer, answered, run_of
@@ -80,6 +81,7 @@ def test_in_airflow_3_2_the_triggerer_waits_until_the_next_look_and_judges_no_fi
 ) -> None:
     monkeypatch.setattr(operators, "IS_3_2", True)
     ask = operators.AskPerson(task_id="approve", site=site(flow), subject="Send to local?", patience=PATIENCE)
+    ask.params = ParamsDict({"comment": Param(None, type="string")})
     before = datetime.now(UTC)
     with pytest.raises(TaskDeferred) as parked:
         ask.execute_complete(context(answered(flow)), TIMEOUT, asked_at=before.isoformat())
