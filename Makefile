@@ -13,11 +13,12 @@ IN_PARALLEL := -n $(WORKERS) --dist loadfile
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header \
   --no-emit-index-url --no-emit-find-links
 MORE ?=
+AIRFLOW ?= 3.2.2
 # A hundred processes of the tests import the package: with this variable each would compile it anew.
 unexport PYTHONDONTWRITEBYTECODE
 SEED ?= $(or $(shell git rev-parse --short=7 HEAD 2>/dev/null),none)
 
-.PHONY: help setup demo test test-fast test-python test-edges test-ci test-airflow test-cluster test-versions test-cases soak soak-sample simulate pages releases-table mutations check format bench lock site compose-secrets pin-images clean java
+.PHONY: help setup demo test test-fast test-python test-edges test-ci test-airflow test-airflow-release test-installs test-cluster test-versions test-cases soak soak-sample simulate pages releases-table mutations check format bench lock site compose-secrets pin-images clean java
 
 help:  ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-16s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +45,13 @@ test-edges: setup  ## Run what needs ZooKeeper or Spark
 
 test-airflow: setup  ## Run what needs Airflow
 	$(PYTEST) $(IN_PARALLEL) -m "airflow and not soak" $(MORE)
+
+test-airflow-release: setup  ## Run the tests of Airflow in another release (AIRFLOW=3.4.0b2; build/ keeps its packages)
+	PYTHONPATH=plugins:local:tests $(BIN)/python -m fixtures.airflow_sets $(AIRFLOW) build/airflow-$(AIRFLOW) \
+	  $(or $(MORE),-m "not soak" tests/airflow tests/edges/kafka/test_clients.py)
+
+test-installs: setup  ## Resolve topicops into the packages of each Airflow that it claims (asks the package index)
+	$(PYTEST) -m soak tests/repository/test_installs.py $(MORE)
 
 test-cluster: setup  ## Run what needs a three-broker cluster
 	$(PYTEST) $(IN_PARALLEL) -m "cluster and not soak" $(MORE)

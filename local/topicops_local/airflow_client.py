@@ -68,6 +68,10 @@ class _LogLine(msgspec.Struct):
     error_detail: tuple[_LogError, ...] = ()
 
 
+ASKING = ("awaiting_input", "deferred")
+"""States of a task that waits for a person; the latter in Airflow 3.2."""
+
+
 class LocalAirflowClient(AirflowClient):
     """A session with the Airflow of this machine; ``healthy`` needs no ``sign_in``."""
 
@@ -136,20 +140,24 @@ class LocalAirflowClient(AirflowClient):
         which["include_downstream"] = downstream
         self.request("POST", f"/api/v2/dags/{dag_id}/clearTaskInstances", body=which)
 
-    def wait_for_task(self, dag_id: str, run_id: str, task_id: str, state: str, *, timeout_s: float) -> None:
-        """Wait until a task is in that state. Raises ``AirflowError`` when the time or the run ends first."""
+    def wait_for_question(self, dag_id: str, run_id: str, task_id: str, *, timeout_s: float) -> None:
+        """Wait until a task asks a person. Raises ``AirflowError`` when the time or the run ends first."""
+        self.wait_for_task(dag_id, run_id, task_id, *ASKING, timeout_s=timeout_s)
+
+    def wait_for_task(self, dag_id: str, run_id: str, task_id: str, *states: str, timeout_s: float) -> None:
+        """Wait until a task is in one of the states. Raises ``AirflowError`` when the time or the run ends first."""
         deadline = time.monotonic() + timeout_s
         now: str | None = None
         while time.monotonic() < deadline:
             run_has_ended = self.run_state(dag_id, run_id) in RUN_ENDED
             task = self.tasks(dag_id, run_id).get(task_id)
             now = task.state if task else None
-            if now == state:
+            if now in states:
                 return
             if run_has_ended:
                 break
             time.sleep(POLL_S)
-        raise AirflowError(f"{dag_id}: task {task_id} of run {run_id} is {now}, not {state}")
+        raise AirflowError(f"{dag_id}: task {task_id} of run {run_id} is {now}, not {states[0]}")
 
 
 def _exception(error: _LogError) -> str:

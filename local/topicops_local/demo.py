@@ -197,7 +197,7 @@ def _question(airflow: LocalAirflow, client: LocalAirflowClient) -> str:
     if not runs:
         raise AirflowError(f"{APPROVAL} has not been started within {HANGS_S:.0f} s")
     run_id = list(runs)[-1]
-    client.wait_for_task(APPROVAL, run_id, "approve", "awaiting_input", timeout_s=HANGS_S)
+    client.wait_for_question(APPROVAL, run_id, "approve", timeout_s=HANGS_S)
     return run_id
 
 

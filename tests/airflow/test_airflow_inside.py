@@ -7,14 +7,15 @@ from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 
+from fixtures.airflow_sets import RELEASES
 from topicops.on_airflow import airflow_inside
 
 PACKAGE = Path(airflow_inside.__file__).parents[1]
 DOCUMENTED = (
     "airflow.api_fastapi.auth.managers.models", "airflow.listeners", "airflow.plugins_manager",
-    "airflow.providers.standard.operators", "airflow.sdk.configuration", "airflow.sdk.definitions.callback",
-    "airflow.sdk.definitions.deadline", "airflow.sdk.definitions.param", "airflow.sdk.exceptions", "airflow.sdk.log",
-    "airflow.sdk.types",
+    "airflow.providers.standard.operators", "airflow.providers.standard.triggers", "airflow.sdk.configuration",
+    "airflow.sdk.definitions.callback", "airflow.sdk.definitions.deadline", "airflow.sdk.definitions.param",
+    "airflow.sdk.exceptions", "airflow.sdk.log", "airflow.sdk.types",
 )  # fmt: skip
 """Modules that Airflow's pages on its public interface name, beside ``airflow.sdk`` itself."""
 
@@ -27,14 +28,14 @@ def imported(file: Path) -> set[str]:
 
 def test_the_inner_parts_of_airflow_were_checked_in_its_installed_release() -> None:
     """After an upgrade: read what ``airflow_inside`` names anew, run the tests of this folder, name the release."""
-    assert version("apache-airflow") == "3.3.2"
+    assert version("apache-airflow") in RELEASES
 
 
 def test_each_inner_part_is_where_its_place_says() -> None:
     for name, place in airflow_inside.PLACES.items():
         module, _, attribute = place.partition(":")
         there = import_module(module)
-        assert not attribute or hasattr(there, attribute) or attribute in there.__annotations__, name
+        assert hasattr(there, attribute) or attribute in there.__annotations__, name
 
 
 def test_no_other_module_imports_what_airflow_does_not_document() -> None:

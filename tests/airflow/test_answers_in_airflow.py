@@ -21,6 +21,7 @@ from topicops.features.shared.airflow_client import RUN_ENDED
 from topicops.flow import planning
 from topicops.flow.runs.run import open_run
 from topicops.model.runs.audit import AuditLine
+from topicops_local.airflow_client import ASKING
 from topicops_local.cluster import LocalCluster
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(2400)]
@@ -85,7 +86,7 @@ def test_nothing_that_a_user_clears_marks_or_forges_sends_a_change_without_its_o
     story.run_pipeline()
     of_one = story.newest_question()
     by_hand = story.client.trigger(story.approval, {})  # names no digests: all that are held
-    story.client.wait_for_task(story.approval, by_hand, "approve", "awaiting_input", timeout_s=RUN_S)
+    story.client.wait_for_question(story.approval, by_hand, "approve", timeout_s=RUN_S)
     attack(story, of_one)
     assert "answers.one" in story.live_topics()
     state, _ = story.answer("Approve", by_hand)
@@ -171,7 +172,7 @@ def test_each_role_may_do_with_a_question_what_the_how_to_says(story: Story, mon
     story.wait_for_files()
     for role in sorted(ALLOWED):
         question = story.client.trigger(story.approval, {"digests": digests})
-        story.client.wait_for_task(story.approval, question, "approve", "awaiting_input", timeout_s=RUN_S)
+        story.client.wait_for_question(story.approval, question, "approve", timeout_s=RUN_S)
         with story.signed_in(role) as http:
             status = {name: send(http, story, question, act, role) for name, act in ACTS.items()}
             approval = f"/api/v2/dags/{story.approval}"
@@ -245,7 +246,7 @@ def attack(story: Story, run_id: str, *, task: str = "approve", mark: str = "suc
         def has_ended() -> bool:
             if story.client.run_state(story.approval, run_id) in RUN_ENDED:
                 return True
-            if story.client.tasks(story.approval, run_id)["approve"].state == "awaiting_input":
+            if story.client.tasks(story.approval, run_id)["approve"].state in ASKING:
                 http.patch(task_path(story, run_id, task), json={"new_state": mark})
                 http.patch(task_path(story, run_id, "approve"), json={"new_state": mark})
                 forge(http, story, run_id, "approve", FORGED)

@@ -7,17 +7,26 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from airflow.sdk import Context
+from airflow.sdk import Asset, Context
 from airflow.sdk.execution_time.context import OutletEventAccessors
 
 from fakes import builders
 from fixtures.scripted_flow import CREATE, DELETE, ScriptedFlow, ScriptedTask, context, site
+from topicops.flow.runs.run import open_run
 from topicops.model.plans.changes import Action
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
 from topicops.on_airflow import topic_asset, topics_alias
 from topicops.on_airflow.dags.environment_dags import approval_dag, pipeline_dag
+from topicops.on_airflow.for_dag_files import kafka_alias, kafka_asset
 from topicops.on_airflow.tasks import changes, opening, planning
 from topicops.on_airflow.tasks.changes import ready_topics
+
+ENVIRONMENT = """\
+apiVersion: topicops/v1
+kind: Environment
+metadata: {{name: local}}
+spec: {{cluster: {{class: sandbox, source: kafka, lease: none, {kafka}}}}}
+"""
 
 
 def outcome(topic: str, action: Action, status: OutcomeStatus = OutcomeStatus.DONE) -> Outcome:
@@ -43,7 +52,10 @@ def test_a_topic_is_ready_when_a_change_is_in_place_and_every_check_of_it_is_hea
 
 @pytest.mark.parametrize("dag_of", [pipeline_dag, approval_dag])
 def test_verify_of_both_dags_emits_by_the_alias_of_its_environment(tmp_path: Path, dag_of) -> None:
-    assert dag_of(site(ScriptedFlow(tmp_path))).get_task("verify").outlets == [topics_alias("local")]
+    assert dag_of(site(ScriptedFlow(tmp_path))).get_task("verify").outlets == [
+        topics_alias("local"),
+        kafka_alias("local"),
+    ]
 
 
 def test_verify_emits_what_was_done_by_which_run_of_which_commit(tmp_path: Path) -> None:
@@ -58,6 +70,33 @@ def test_verify_emits_what_was_done_by_which_run_of_which_commit(tmp_path: Path)
     assert event.extra == {"actions": ["create"], "run": "topic_pipeline_local/manual__1", "commit": ""}
     assert event.dest_asset_key.uri == topic_asset("local", "orders").uri
     assert topic_asset("local", "orders").group == "topicops-local"
+
+
+def test_each_event_goes_to_the_asset_of_airflows_kafka_provider_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(changes, "first_server", lambda run: "b1:9092")
+    flow, given = ScriptedFlow(tmp_path, changes=(CREATE,)), context(ScriptedTask())
+    for task in (planning.gate, partial(changes.pipeline_change, "create"), changes.verify):
+        task(site(flow), cast("Context", given))
+    events = cast("OutletEventAccessors", given["outlet_events"])
+    (ours,), (theirs,) = (events[alias("local")].asset_alias_events for alias in (topics_alias, kafka_alias))
+    by_hand = Asset("kafka://b1:9092/orders")
+    assert (theirs.dest_asset_key.uri, theirs.dest_asset_key.name) == (by_hand.uri, by_hand.name)
+    assert theirs.extra == ours.extra
+
+
+@pytest.mark.parametrize(
+    ("servers", "first"),
+    [("b1:9092", "b1:9092"), (" SASL_SSL://b1:9093 ,b2:9093", "b1:9093"), ("[::1]:9092", "[::1]:9092"), (None, "")],
+)
+def test_the_name_has_the_first_bootstrap_server(tmp_path: Path, servers: str | None, first: str) -> None:
+    kafka = f"kafka: {{bootstrapServers: '{servers}'}}" if servers else ""
+    (tmp_path / "environments").mkdir()
+    (tmp_path / "environments/local.yaml").write_text(ENVIRONMENT.format(kafka=kafka), encoding="utf-8")
+    run = open_run(environment="local", topics=tmp_path, group="g", run_id="r", home=tmp_path / "home")
+    assert changes.first_server(run) == first
+    assert not first or kafka_asset(first, "orders").uri == f"kafka://{first}/orders"
 
 
 def test_a_topic_that_did_not_become_healthy_gets_no_event(tmp_path: Path) -> None:
@@ -83,7 +122,7 @@ def test_each_of_very_many_topics_has_its_event_in_a_group_that_airflow_stores_i
     for task in (planning.gate, partial(changes.pipeline_change, "create")):
         task(site(flow), cast("Context", given))
     groups = changes.verify(site(flow), cast("Context", given))
-    assert groups == [[10], [20], [30]]  # of Airflow's five seconds
+    assert groups == [[5], [10], [15], [20], [25], [30]]  # of Airflow's five seconds
     seen = announced(given)
     for (first,) in groups:
         mapped = context(ScriptedTask(task_id="announce"))
@@ -93,7 +132,7 @@ def test_each_of_very_many_topics_has_its_event_in_a_group_that_airflow_stores_i
 
 
 @pytest.mark.parametrize(
-    ("timeout_s", "most", "groups"), [("60", "9", []), ("0.1", "9", [[1], [2], [3]]), ("0.1", "2", [[2]])]
+    ("timeout_s", "most", "groups"), [("120", "9", []), ("0.1", "9", [[1], [2], [3]]), ("0.1", "2", [[2]])]
 )
 def test_a_group_follows_the_settings_of_airflow(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, timeout_s: str, most: str, groups: list[list[int]]

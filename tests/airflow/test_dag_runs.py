@@ -21,6 +21,7 @@ from topicops.model.plans.changes import Change
 from topicops.model.plans.plan_file import plan_from_json
 from topicops.model.runs.memories import HeldSet
 from topicops.model.runs.results import Quiet
+from topicops.on_airflow.airflow_inside import IS_3_2
 from topicops.on_airflow.dags.environment_dags import approval_dag, drift_dag, pipeline_dag
 from topicops.on_airflow.site import Site
 
@@ -44,6 +45,10 @@ def person(
     Args:
         filled: The form beside the buttons.
     """
+    if IS_3_2:
+        pytest.skip(
+            "dag.test() of Airflow 3.2 forgets what a task keeps while it waits; test_release_story.py asks there"
+        )
     over = Event()
     thread = Thread(target=_answer, args=(dag_id, option, filled or {}, meanwhile, over))
     thread.start()

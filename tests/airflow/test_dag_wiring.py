@@ -10,13 +10,14 @@ from collections.abc import Mapping
 from copy import copy
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from airflow.dag_processing.dagbag import DagBag
 from airflow.models.taskinstancekey import TaskInstanceKey
 from airflow.sdk import DAG
-from airflow.sdk.exceptions import ParamValidationError
+from airflow.sdk.exceptions import AirflowException, ParamValidationError
 from airflow.serialization.serialized_objects import DagSerialization
 
 from fakes import builders
@@ -164,12 +165,20 @@ def test_nobody_answers_for_the_approver(dags: Mapping[str, DAG]) -> None:
     assert not approve.ignore_downstream_trigger_rules
 
 
-def test_the_question_is_asked_once_and_never_into_a_paused_dag(dags: Mapping[str, DAG]) -> None:
+def test_the_question_is_asked_once(dags: Mapping[str, DAG]) -> None:
     ask = dags["topic_pipeline_local"].get_task("ask")
     assert ask.trigger_dag_id == "topic_approval_local"
-    assert ask.fail_when_dag_is_paused
     assert ask.skip_when_already_exists
     assert not ask.wait_for_completion
+
+
+def test_nobody_is_asked_by_a_paused_dag(dags: Mapping[str, DAG], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its run would wait in the queue for ever, and nobody would know of the question."""
+    asked = ("1-change-0f3a.1", {}, "1 held change")
+    monkeypatch.setattr("topicops.on_airflow.tasks.approval.to_ask", lambda *_: asked)
+    ti = SimpleNamespace(get_dag=lambda dag_id: SimpleNamespace(is_paused=dag_id == "topic_approval_local"))
+    with pytest.raises(AirflowException, match="topic_approval_local is paused, so nobody would be asked: unpause it"):
+        dags["topic_pipeline_local"].get_task("ask").execute({"ti": ti})
 
 
 def test_pipelines_run_one_at_a_time_and_never_catch_up(dags: Mapping[str, DAG]) -> None:

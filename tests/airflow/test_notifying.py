@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from airflow.sdk import BaseNotifier, Context
-from airflow.sdk.observability import stats
+from airflow.sdk.observability.stats import Stats
 
 from fixtures.scripted_flow import ScriptedTask, context
 from topicops.features.notify.on_airflow import notifiers_of_setting, tell
@@ -134,6 +134,6 @@ def test_a_setting_that_makes_no_notifier_is_named_and_fails_no_task(
 
 def test_gauges_are_named_by_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, float] = {}
-    monkeypatch.setattr(stats, "gauge", seen.__setitem__)
+    monkeypatch.setattr(Stats, "gauge", seen.__setitem__, raising=False)
     count("prod-eu", {"held": 2, "blocked": 0})
     assert seen == {"topicops.prod-eu.held": 2, "topicops.prod-eu.blocked": 0}

@@ -29,9 +29,10 @@ OWN_FILE = '''
 """As a platform team writes it."""
 
 import json
+import os
 from pathlib import Path
 
-from airflow.sdk import DAG, BaseNotifier, task
+from airflow.sdk import DAG, Asset, BaseNotifier, task
 
 from topicops.on_airflow import KafkaTopicsHook, TopicHealthySensor, environment_dags, topic_asset, topics_alias
 
@@ -84,11 +85,21 @@ with DAG("orders_data", schedule=[topic_asset("own", "own.orders")], is_paused_u
 
     load()
 
+SERVER = json.loads(os.environ["AIRFLOW_CONN_KAFKA_OWN"])["extra"]["bootstrap.servers"].split(",")[0]
+with DAG("kafka_data", schedule=[Asset(f"kafka://{SERVER}/own.orders")], is_paused_upon_creation=False) as kafka_data:
+
+    @task
+    def read(triggering_asset_events=None):
+        for asset, events in triggering_asset_events.items():
+            note("read", uri=asset.uri, extras=[event.extra for event in events])
+
+    read()
+
 with DAG("any_topic", schedule=[topics_alias("own")], is_paused_upon_creation=False) as any_topic:
 
     @task
-    def look():
-        note("any", changed=True)
+    def look(triggering_asset_events=None):
+        note("any", events=sum(len(events) for events in triggering_asset_events.values()))
 
     look()
 
@@ -186,7 +197,7 @@ def story(project: Project, local_cluster: LocalCluster, collected: Collector) -
         with story.signed_in(airflow.username) as http:
             pool = {"name": "kafka", "slots": 1, "description": "One at a time", "include_deferred": False}
             http.post("/api/v2/pools", json=pool).raise_for_status()
-        wait_for_dags(story.client, [PIPELINE, "orders_data", "orders_ready", "any_topic"])
+        wait_for_dags(story.client, [PIPELINE, "orders_data", "kafka_data", "orders_ready", "any_topic"])
         yield story
     remove_topics(local_cluster, [ORDERS])
 
@@ -209,6 +220,7 @@ def test_a_dag_of_data_starts_when_the_scheduled_run_of_an_own_dag_file_has_made
     until(lambda: notes(project, "loaded") != [], timeout_s=IN_TIME_S)
     state, _ = story.ended("orders_ready", waiting)
     until(lambda: notes(project, "any") != [], timeout_s=IN_TIME_S)
+    until(lambda: notes(project, "read") != [], timeout_s=IN_TIME_S)
 
     (loaded,) = notes(project, "loaded")
     (extra,) = loaded["extras"]
@@ -218,6 +230,9 @@ def test_a_dag_of_data_starts_when_the_scheduled_run_of_an_own_dag_file_has_made
     with story.signed_in(story.airflow.username) as http:
         tasks = http.get(f"/api/v2/dags/{PIPELINE}/dagRuns/{made}/taskInstances").raise_for_status().json()
     assert loaded["uri"] == f"topicops://own/{ORDERS}"
+    (read,) = notes(project, "read")
+    assert (read["uri"].partition(":")[0], read["extras"]) == ("kafka", [extra])
+    assert notes(project, "any") == [{"events": 1}], "who waits for any topic sees the change once"
     assert extra["actions"] == ["create"]
     assert made.startswith("scheduled__")
     assert (applied["run"], applied["counts"]) == (extra["run"], {"changes": 1})

@@ -12,6 +12,7 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from fastapi.testclient import TestClient
 
+from airflow import plugins_manager
 from fixtures.rich_plan import NOW, rich_plan, write_run
 from fixtures.topic_index import write_index
 from topicops.model.plans.plan import GateWord
@@ -197,6 +198,16 @@ def test_the_plugin_mounts_the_pages_and_its_tabs_lead_to_them() -> None:
     with TestClient(outer) as client:
         for href in views.values():
             assert client.get(href.format(DAG_ID=DAG, RUN_ID=RUN)).status_code == 401
+
+
+def test_a_tab_is_there_for_our_own_dags_alone_where_airflow_can_say_so() -> None:
+    tabs = [view for view in TopicopsPlugin.external_views if view["destination"] == "dag_run"]
+    assert [view["applies_to"] for view in tabs] == [{"dag.tags.name": ["topicops"]}] * 2
+    if hasattr(plugins_manager, "_validate_applies_to"):  # 3.4: what it cannot use, it would leave out, or show on all
+        for view in tabs:
+            assert plugins_manager._validate_applies_to("topicops", dict(view), "external view")
+            assert plugins_manager._describe_applies_to_path_error("dag.tags.name", "dag") is None
+        assert plugins_manager._describe_applies_to_path_error("dag.tag.name", "dag"), "a wrong path is seen"
 
 
 def test_below_a_path_every_tab_and_every_link_stays_below_it(server: TestClient) -> None:

@@ -100,7 +100,7 @@ def test_the_tabs_tell_of_the_question_its_answer_and_a_broker_that_is_down(stor
         open_tab(story, browser, PLAN_ROUTE, story.pipeline, healthy, "done", "story-plan-applied")
         open_tab(story, browser, QUALITY_ROUTE, story.pipeline, healthy, "After the changes", "story-quality-healthy")
         asked = list(story.client.runs(story.approval))[-1]
-        story.client.wait_for_task(story.approval, asked, "approve", "awaiting_input", timeout_s=RUN_S)
+        story.client.wait_for_question(story.approval, asked, "approve", timeout_s=RUN_S)
         open_tab(story, browser, PLAN_ROUTE, story.pipeline, held, "Waits for an answer since", "story-plan-waits")
         story.answer("Reject")
         open_tab(story, browser, PLAN_ROUTE, story.pipeline, held, "rejected by admin", "story-plan-rejected")

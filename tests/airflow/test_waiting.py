@@ -9,8 +9,9 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-from airflow.sdk import BaseNotifier, Context
-from airflow.sdk.exceptions import AirflowSkipException, TaskAwaitingInput
+from airflow.sdk import BaseNotifier, Context, Param, exceptions
+from airflow.sdk.definitions.param import ParamsDict
+from airflow.sdk.exceptions import AirflowSkipException, TaskDeferred
 
 from fixtures.answered_run import answer, answered, run_of
 from fixtures.scripted_flow import DELETE, OTHER_DELETE, ScriptedFlow, ScriptedTask, context, digest, site
@@ -18,11 +19,13 @@ from topicops.edges.home.memories import HELD
 from topicops.flow.runs.questions import read_answer
 from topicops.model.errors import UsageError
 from topicops.model.runs.memories import HeldSet
+from topicops.on_airflow.airflow_inside import IS_3_2
 from topicops.on_airflow.dags import operators
 from topicops.on_airflow.dags.environment_dags import approval_dag
 from topicops.on_airflow.site import Patience
 from topicops.on_airflow.tasks import approval
 
+PARKED = TaskDeferred if IS_3_2 else exceptions.TaskAwaitingInput
 TIMEOUT = {"error": "The response timeout has passed.", "error_type": "timeout"}
 """What the scheduler resumes a task with whose time limit has passed."""
 PATIENCE = Patience(answer_within=timedelta(hours=8), check_every=timedelta(minutes=5), remind_after=timedelta(hours=1))
@@ -63,14 +66,30 @@ def replace_set(flow: ScriptedFlow) -> None:
 REPLACED = "the set was replaced by that of topic_pipeline_local/run-2, which holds delete old-clicks"
 
 
-def woken(flow: ScriptedFlow, task: ScriptedTask, *, after: timedelta) -> TaskAwaitingInput:
+def woken(flow: ScriptedFlow, task: ScriptedTask, *, after: timedelta) -> BaseException:
     """How the task waits on, after the scheduler woke it."""
     asked_at = (datetime.now(UTC) - after).replace(microsecond=0)
     ask = operators.AskPerson(task_id="approve", site=site(flow), subject="Send to local?", patience=PATIENCE)
-    with pytest.raises(TaskAwaitingInput) as parked:
+    with pytest.raises(PARKED) as parked:
         ask.execute_complete(context(task), TIMEOUT, asked_at=asked_at.isoformat())
     assert parked.value.kwargs == {"asked_at": asked_at.isoformat(), "reminded": after >= PATIENCE.remind_after}
     return parked.value
+
+
+def test_in_airflow_3_2_the_triggerer_waits_until_the_next_look_and_judges_no_field(
+    flow: ScriptedFlow, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(operators, "IS_3_2", True)
+    ask = operators.AskPerson(task_id="approve", site=site(flow), subject="Send to local?", patience=PATIENCE)
+    ask.params = ParamsDict({"comment": Param(None, type="string")})
+    before = datetime.now(UTC)
+    with pytest.raises(TaskDeferred) as parked:
+        ask.execute_complete(context(answered(flow)), TIMEOUT, asked_at=before.isoformat())
+    waiting = parked.value.trigger
+    assert (waiting.options, waiting.defaults, dict(waiting.params)) == (["Approve", "Reject"], None, {})
+    assert before <= waiting.timeout_datetime - PATIENCE.check_every <= datetime.now(UTC)
+    assert parked.value.method_name == "execute_complete"
+    assert parked.value.kwargs == {"asked_at": before.isoformat(), "reminded": False}
 
 
 def test_a_question_that_waits_for_long_is_told_of_once_more(
@@ -89,10 +108,10 @@ def test_a_question_that_waits_for_long_is_told_of_once_more(
             answer_within=2 * long_ago, check_every=timedelta(minutes=5), remind_after=timedelta(hours=1)
         ),
     )
-    with pytest.raises(TaskAwaitingInput) as parked:
+    with pytest.raises(PARKED) as parked:
         ask.execute_complete(context(task), TIMEOUT, asked_at=asked_at.isoformat())
     (flow.home / "runs/topic_approval_local/manual__1/told.json").unlink()  # as if the disk had been full
-    with pytest.raises(TaskAwaitingInput):
+    with pytest.raises(PARKED):
         ask.execute_complete(context(task), TIMEOUT, **parked.value.kwargs)
     (event,) = heard
     assert (event["kind"], event["counts"]) == ("held", {"changes": 1})

@@ -37,6 +37,8 @@ COMMANDS: Mapping[str, int] = {
     "soak-sample": 1,
     "test": 1,
     "test-airflow": 1,
+    "test-airflow-release": 1,
+    "test-installs": 1,
     "test-ci": 1,
     "test-cases": 1,
     "test-cluster": 1,

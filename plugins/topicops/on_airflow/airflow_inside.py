@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from airflow import __version__
 
 if TYPE_CHECKING:
     from airflow.api_fastapi.core_api.security import GetUserDep as GetUserDep
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from airflow.sdk.execution_time.comms import HITLDetailRequestResult as HITLDetailRequestResult
     from airflow.sdk.execution_time.hitl import HITLUser as HITLUser
     from airflow.sdk.execution_time.task_runner import SUPERVISOR_COMMS as SUPERVISOR_COMMS
-    from airflow.sdk.observability import stats as stats
+    from airflow.sdk.observability.stats import Stats as Stats
     from airflow.utils.helpers import build_airflow_dagrun_url as build_airflow_dagrun_url
     from airflow.utils.session import create_session as create_session
     from airflow.utils.state import State as State
@@ -42,23 +44,24 @@ PLACES: Mapping[str, str] = {
     "HITLUser": "airflow.sdk.execution_time.hitl:HITLUser",
     "ParseImportError": "airflow.models.errors:ParseImportError",
     "SUPERVISOR_COMMS": "airflow.sdk.execution_time.task_runner:SUPERVISOR_COMMS",
+    "Stats": "airflow.sdk.observability.stats:Stats",
     "State": "airflow.utils.state:State",
     "TaskInstance": "airflow.models.taskinstance:TaskInstance",
     "XComModel": "airflow.models.xcom:XComModel",
     "build_airflow_dagrun_url": "airflow.utils.helpers:build_airflow_dagrun_url",
     "create_session": "airflow.utils.session:create_session",
     "requires_access_dag": "airflow.api_fastapi.core_api.security:requires_access_dag",
-    "stats": "airflow.sdk.observability.stats",
 }
-"""Module of each name, and its name there; without the latter it is the module."""
+"""Module of each name, and its name there."""
+IS_3_2 = __version__.startswith("3.2.")
+"""Whether this is the oldest Airflow that we support, which lacks some of what the others have."""
 
 
 def __getattr__(name: str) -> object:
     if name not in PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, _, attribute = PLACES[name].partition(":")
-    found = import_module(module)
-    return getattr(found, attribute) if attribute else found
+    return getattr(import_module(module), attribute)
 
 
 def metrics_are_on() -> bool:
@@ -71,18 +74,21 @@ def metrics_are_on() -> bool:
 def begin_metrics() -> None:
     """Begin Airflow's metrics outside a task: in the DAG processor, the scheduler and the API server."""
     from airflow.sdk import conf
-    from airflow.sdk.observability import stats
     from airflow.sdk.observability.metrics import stats_utils
+    from airflow.sdk.observability.stats import Stats
 
-    stats.initialize(
-        factory=stats_utils.get_stats_factory(),
-        export_legacy_names=conf.getboolean("metrics", "legacy_names_on", fallback=True),
-    )
+    initialize: Any = Stats.initialize
+    factory_of: Any = stats_utils.get_stats_factory
+    if IS_3_2:
+        initialize(factory=factory_of(Stats))
+        return
+    legacy = conf.getboolean("metrics", "legacy_names_on", fallback=True)
+    initialize(factory=factory_of(), export_legacy_names=legacy)
 
 
 def count(environment: str, counts: Mapping[str, float]) -> None:
     """Set gauges ``topicops.<environment>.<name>`` by Airflow's own metrics: StatsD or OpenTelemetry."""
-    from airflow.sdk.observability import stats
+    from airflow.sdk.observability.stats import Stats
 
     for name, value in counts.items():
-        stats.gauge(f"topicops.{environment}.{name}", value)
+        Stats.gauge(f"topicops.{environment}.{name}", value)

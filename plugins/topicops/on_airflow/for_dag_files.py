@@ -29,6 +29,16 @@ def topics_alias(environment: str) -> AssetAlias:
     return AssetAlias(f"topicops://{environment}", group=f"topicops-{environment}")
 
 
+def kafka_asset(server: str, topic: str) -> Asset:
+    """Return ``kafka://b1:9092/shop.orders``: the same topic as DAGs know it that use Airflow's Kafka provider."""
+    return Asset(f"kafka://{server}/{topic}")
+
+
+def kafka_alias(environment: str) -> AssetAlias:
+    """Return the alias of the assets ``kafka://``; a DAG that waits for ``topics_alias`` sees each change once."""
+    return AssetAlias(f"topicops+kafka://{environment}", group=f"topicops-{environment}")
+
+
 class KafkaTopicsHook(BaseHook):
     """Looks at topics of one environment by the rules of ``verify``. Reads only; works in a running task.
 

@@ -11,6 +11,8 @@ PREFIX = "/topicops"
 BELOW = f"{PREFIX.removeprefix('/')}/"
 """Begin of each address of ours: without a slash in front, browsers read it from the path below which Airflow is."""
 PLAN_ROUTE, QUALITY_ROUTE = "topicops-plan", "topicops-quality"
+TAG = "topicops"
+"""Tag that each of our DAGs has; Airflow 3.4 shows our tabs on the DAGs with it alone."""
 STATIC = "static/"
 """The folder of stylesheet and script, next to the pages and so behind the same check."""
 KINDS = ("pipeline", "approval", "drift")

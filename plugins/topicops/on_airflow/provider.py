@@ -1,12 +1,13 @@
-"""The provider metadata, which Airflow reads first: the connection type for ZooKeeper.
+"""The provider metadata, which Airflow reads first.
 
-Airflow calls this in every process that it starts, so this module uses only constants.
+Airflow calls this in every process that it starts, so this module uses only constants. There is no section ``config``:
+the settings ``TOPICOPS_*`` are read from the environment alone, in the shell as in Airflow.
 """
 
 from __future__ import annotations
 
-from topicops import __version__
-
+OURS = "topicops"
+FOR_DAG_FILES = "topicops.on_airflow.for_dag_files"
 CHROOT_PATTERN = "^(/[A-Za-z0-9._-]+)*$"
 
 
@@ -16,9 +17,21 @@ def provider_info() -> dict[str, object]:
         "package-name": "topicops",
         "name": "topicops",
         "description": "Kafka topics as reviewed YAML, planned, applied and verified.",
-        "versions": [__version__],
+        "integrations": [
+            {"integration-name": OURS, "external-doc-url": "https://pypi.org/project/topicops/", "tags": ["software"]}
+        ],
+        "operators": _modules("topicops.on_airflow.dags.operators"),
+        "sensors": _modules(FOR_DAG_FILES),
+        "hooks": _modules("topicops.on_airflow.connections", FOR_DAG_FILES),
+        "plugins": [{"name": OURS, "plugin-class": "topicops.on_airflow.plugin.TopicopsPlugin"}],
+        "extra-links": [f"topicops.on_airflow.dags.operators.{link}" for link in ("PlanLink", "QualityLink")],
+        "asset-uris": [{"schemes": [OURS], "handler": None, "factory": f"{FOR_DAG_FILES}.topic_asset"}],
         "connection-types": [_zookeeper()],
     }
+
+
+def _modules(*names: str) -> list[dict[str, object]]:
+    return [{"integration-name": OURS, "python-modules": [*names]}]
 
 
 def _zookeeper() -> dict[str, object]:

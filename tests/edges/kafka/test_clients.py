@@ -17,7 +17,14 @@ from kafka import errors
 from kafka.net.selector import NetworkSelector
 
 from topicops.edges.kafka.admin import cluster_id_of
-from topicops.edges.kafka.answers import CONTROLLER_CODES, FAILED_CODES, LOCAL_FAILED_CODES, RETRY_CODES, answer_kind
+from topicops.edges.kafka.answers import (
+    CONTROLLER_CODES,
+    FAILED_CODES,
+    LOCAL_FAILED_CODES,
+    RETRY_CODES,
+    UNNAMED_CODES,
+    answer_kind,
+)
 from topicops.edges.kafka.clients.confluent import Confluent, require_clients
 from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections, _answer_or_problem, other_identity
 from topicops.edges.kafka.clients.requests import metadata_request
@@ -101,6 +108,10 @@ def test_no_code_means_two_things() -> None:
 )
 def test_an_error_code_means_what_it_says(code: int, kind: AnswerKind) -> None:
     assert answer_kind(code) is kind
+
+
+def test_the_numbers_of_codes_that_an_older_client_has_no_name_for_are_kafkas() -> None:
+    assert {name: getattr(KafkaError, name) for name in UNNAMED_CODES} == UNNAMED_CODES  # the newest client names them
 
 
 def test_both_clients_get_the_same_meaning() -> None:

@@ -16,8 +16,17 @@ ACCEPTED = Answer(AnswerKind.ACCEPTED)
 NO_CONTROLLER = Answer(AnswerKind.RETRY, "the brokers have elected no controller; nothing was sent", left=False)
 
 
+UNNAMED_CODES: Mapping[str, int] = {
+    "INCONSISTENT_TOPIC_ID": 103,
+    "MISMATCHED_ENDPOINT_TYPE": 114,
+    "UNSUPPORTED_ENDPOINT_TYPE": 115,
+    "UNKNOWN_CONTROLLER_ID": 116,
+}
+"""Codes that confluent-kafka before 2.15 has no name for. Source: org.apache.kafka.common.protocol.Errors (3.9)."""
+
+
 def _codes(names: str) -> frozenset[int]:
-    return frozenset(getattr(KafkaError, name) for name in names.split())
+    return frozenset(UNNAMED_CODES.get(name) or getattr(KafkaError, name) for name in names.split())
 
 
 RETRY_CODES = _codes(

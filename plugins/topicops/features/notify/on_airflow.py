@@ -176,7 +176,7 @@ def _receivers(notifiers: Sequence[BaseNotifier]) -> Iterator[tuple[str, BaseNot
 
 def _to_log(event: Event) -> bool:
     log.log(logging.WARNING if event.kind in TROUBLE else logging.INFO, "%s: %s", event.kind, event.verdict)
-    airflow_inside.stats.incr(f"topicops.{event.environment}.{event.kind}")
+    airflow_inside.Stats.incr(f"topicops.{event.environment}.{event.kind}")
     return True
 
 

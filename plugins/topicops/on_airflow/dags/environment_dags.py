@@ -33,17 +33,18 @@ from airflow.sdk.definitions.deadline import DeadlineAlert, DeadlineReference
 from topicops.model.errors import UsageError
 from topicops.model.plans.changes import ACTIONS
 from topicops.model.printable import printable
-from topicops.on_airflow.airflow_inside import DagRunType
+from topicops.on_airflow.airflow_inside import IS_3_2, DagRunType
 from topicops.on_airflow.dags.operators import STEP_OPERATORS, AskForApproval, AskPerson
 from topicops.on_airflow.dags.params import FOR_CI, digests_param, only_param, pipeline_params
-from topicops.on_airflow.for_dag_files import topics_alias
+from topicops.on_airflow.for_dag_files import kafka_alias, topics_alias
+from topicops.on_airflow.names import TAG
 from topicops.on_airflow.plugged_at_start import TELLERS
 from topicops.on_airflow.site import MODES, Options, Site, duration_of, patience, resolved
 
 if TYPE_CHECKING:
     from airflow.sdk import BaseNotifier
 
-TAGS = ("topicops", "kafka")
+TAGS = (TAG, "kafka")
 DEFAULT_ARGS: Mapping[str, object] = {
     "owner": "topicops",
     "retries": 3,
@@ -193,7 +194,6 @@ def pipeline_dag(site: Site) -> DAG:
             trigger_dag_id=site.approval_id,
             logical_date=None,
             skip_when_already_exists=True,
-            fail_when_dag_is_paused=True,
             doc_md=AskForApproval.__doc__,
         )
         gate >> ask >> _changes_to_report(site, "pipeline", gate)
@@ -295,7 +295,7 @@ def _step(site: Site, kind: str, task_id: str, trigger_rule: str = "all_success"
 
 def _changes_to_report(site: Site, kind: str, before: BaseOperator) -> BaseOperator:
     """Make what two DAGs share: the four kinds of changes after ``before``, then verification and the report."""
-    alias = topics_alias(site.environment)
+    aliases = [topics_alias(site.environment), kafka_alias(site.environment)]
 
     def announce_group(first: int) -> None:
         from topicops.on_airflow.tasks.changes import announce
@@ -304,14 +304,14 @@ def _changes_to_report(site: Site, kind: str, before: BaseOperator) -> BaseOpera
 
     create, expand, configure = (_step(site, kind, action) for action in ACTIONS if action != "delete")
     delete = _step(site, kind, "delete", "none_failed")
-    verify = _step(site, kind, "verify", "all_done", outlets=[alias])
+    verify = _step(site, kind, "verify", "all_done", outlets=aliases)
     quality_after = _step(site, kind, "quality_after", "all_done")
     report = _step(site, kind, "report", "all_done")
     # One task for each group of topics that `verify` has returned; none after a run that changed few.
     announce = PythonOperator.partial(
         task_id="announce",
         python_callable=announce_group,
-        outlets=[alias],
+        outlets=aliases,
         max_active_tis_per_dagrun=1,  # two at once wait for each other's lock of SQLite, until the worker gives up
         doc_md=TASK_DOCS["announce"],
     ).expand(op_args=verify.output)
@@ -349,8 +349,9 @@ def late_alert(site: Site) -> DeadlineAlert | None:
     within = duration_of("TOPICOPS_RUN_WITHIN", "0s")
     if not within or not any(teller.has_setting() for teller in TELLERS):
         return None
+    named: dict[str, Any] = {} if IS_3_2 else {"name": "a run takes too long"}
     return DeadlineAlert(
-        name="a run takes too long",
+        **named,
         reference=DeadlineReference.DAGRUN_QUEUED_AT,
         interval=within,
         callback=SyncCallback(tell_late, kwargs={"environment": site.environment, "within": str(within)}),

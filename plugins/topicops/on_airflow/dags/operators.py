@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.providers.standard.operators.python import PythonOperator
 from airflow.providers.standard.operators.trigger_dagrun import TriggerDagRunOperator
+from airflow.providers.standard.triggers.hitl import HITLTrigger
 from airflow.sdk import BaseOperator, BaseOperatorLink, Context, SkipMixin, conf
 from airflow.sdk.definitions.param import ParamsDict
-from airflow.sdk.exceptions import AirflowFailException, TaskAwaitingInput
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from topicops.model.plans.changes import ACTIONS
+from topicops.on_airflow.airflow_inside import IS_3_2
 from topicops.on_airflow.names import PLAN_ROUTE, QUALITY_ROUTE, tab_address
 from topicops.on_airflow.site import QUIET, SKIP, Patience, Site
 
@@ -117,6 +119,8 @@ class AskForApproval(TriggerDagRunOperator):
         from topicops.on_airflow.tasks.approval import to_ask
 
         self.trigger_run_id, self.conf, self.note = to_ask(context, self.trigger_dag_id)
+        if context["ti"].get_dag(self.trigger_dag_id).is_paused:
+            raise AirflowException(f"{self.trigger_dag_id} is paused, so nobody would be asked: unpause it")
         super().execute(context)
 
 
@@ -128,8 +132,8 @@ class AskPerson(ApprovalOperator):
 
     Without an answer it wakes up from time to time. If the set was replaced, it withdraws the question and skips the
     task. If the question waits for long, it reminds the notifiers. Airflow's scheduler wakes it by the time limit with
-    which it waits, and a worker looks, so no triggerer is needed. An answer that comes while the worker looks is kept:
-    Airflow gives it to the task as soon as the task waits again.
+    which it waits, and a worker looks, so no triggerer is needed; in Airflow 3.2 the triggerer does this. An answer
+    that comes while the worker looks is kept: Airflow gives it to the task as soon as the task waits again.
     """
 
     def __init__(self, *, site: Site, patience: Patience, **kwargs: Any) -> None:
@@ -149,10 +153,7 @@ class AskPerson(ApprovalOperator):
                 f"start a new run of {context['ti'].dag_id}"
             )
         tell_of_question(self.site, context, link=self._address(context))
-        try:
-            super().execute(context)
-        except TaskAwaitingInput:
-            self._wait(datetime.now(UTC))
+        self._wait(context, datetime.now(UTC))
 
     def execute_complete(
         self, context: Context, event: dict[str, Any], asked_at: str = "", reminded: bool = False
@@ -169,17 +170,24 @@ class AskPerson(ApprovalOperator):
         if event.get("error_type") == "timeout" and not self.patience.is_over(asked, now):
             reminds = not reminded and self.patience.reminds(asked, now)
             look_again(self.site, context, link=self._address(context), since=asked if reminds else None)
-            self._wait(asked, reminded=reminded or reminds)
+            self._wait(context, asked, reminded=reminded or reminds)
         if "error" not in event:
             take_answer(self.site, context, event)
         return super().execute_complete(context, event)
 
-    def _wait(self, asked_at: datetime, *, reminded: bool = False) -> NoReturn:
-        raise TaskAwaitingInput(
-            method_name="execute_complete",
-            kwargs={"asked_at": asked_at.isoformat(), "reminded": reminded},
-            timeout=self.patience.next_look(asked_at, datetime.now(UTC)),
-        )
+    def _wait(self, context: Context, asked_at: datetime, *, reminded: bool = False) -> NoReturn:
+        now = datetime.now(UTC)
+        look = self.patience.next_look(asked_at, now)
+        then: dict[str, Any] = {
+            "method_name": "execute_complete",
+            "kwargs": {"asked_at": asked_at.isoformat(), "reminded": reminded},
+        }
+        if IS_3_2:  # without params it judges no field of the answer, as `validate_params_input`
+            trigger = HITLTrigger(ti_id=context["ti"].id, options=self.options, params={}, timeout_datetime=now + look)
+            self.defer(trigger=trigger, **then)
+        from airflow.sdk.exceptions import TaskAwaitingInput
+
+        raise TaskAwaitingInput(timeout=look, **then)
 
     def validate_params_input(self, params_input: Mapping[str, Any]) -> None:
         """Do nothing: ``given_approval`` judges the recorded choices, and unknown ones approve nothing."""

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from itertools import islice
 from math import ceil
+from typing import Any
 
 import msgspec
 from airflow.sdk import Context, ObjectStoragePath, conf
@@ -20,12 +21,13 @@ from airflow.sdk.types import RuntimeTaskInstanceProtocol as TaskInstance
 from topicops.flow.reporting import run_report
 from topicops.flow.runs.memory import note_newest_good, stop_reason
 from topicops.flow.runs.outcomes import outcomes_so_far, read_outcomes
-from topicops.flow.runs.run import CHECKS_FILE, EnvironmentRun
+from topicops.flow.runs.run import CHECKS_FILE, EnvironmentRun, read_environment
+from topicops.model.errors import TopicopsError
 from topicops.model.plans.changes import Action
 from topicops.model.plans.plan import Approval
 from topicops.model.runs.results import IN_PLACE, Check, Outcome, RunResult
 from topicops.on_airflow.airflow_inside import count
-from topicops.on_airflow.for_dag_files import topic_asset, topics_alias
+from topicops.on_airflow.for_dag_files import kafka_alias, kafka_asset, topic_asset, topics_alias
 from topicops.on_airflow.names import place_of, topic_address
 from topicops.on_airflow.plugged import after_reading
 from topicops.on_airflow.plugged_at_start import TELLERS
@@ -188,10 +190,11 @@ def announce(site: Site, context: Context, first: int) -> None:
 
 
 def announce_topics(run: EnvironmentRun, context: Context, *, first: int = 0) -> Sequence[Sequence[int]]:
-    """Emit an event for each topic of one group that this run created or changed, and that ``verify`` found healthy.
+    """Emit two events for each topic of one group that this run created or changed, and that ``verify`` found healthy.
 
-    The events use an alias, because only a run knows which topics it changes. The group is small enough for Airflow to
-    store its events before the worker gives up; it is larger only where Airflow would not start as many tasks.
+    One is for our own asset, one for that of Airflow's Kafka provider. They use aliases, because only a run knows which
+    topics it changes. The group is small enough for Airflow to store its events before the worker gives up; it is
+    larger only where Airflow would not start as many tasks.
 
     ``first`` is the place of the group's first topic, in the order of the outcomes. Returns that of each group that
     follows, each as a list of its own.
@@ -199,19 +202,30 @@ def announce_topics(run: EnvironmentRun, context: Context, *, first: int = 0) ->
     ready = ready_topics(read_outcomes(run), run.store.read_value(CHECKS_FILE, tuple[Check, ...]))
     answered_within_s: float = conf.getfloat("workers", "execution_api_timeout")
     most_groups: int = conf.getint("core", "max_map_length")
-    size = max(int(answered_within_s * NEW_ASSETS_PER_S), 1, ceil(len(ready) / most_groups))
+    size = max(int(answered_within_s * NEW_ASSETS_PER_S / 2), 1, ceil(len(ready) / most_groups))
     group = dict(islice(ready.items(), first, first + size))
     if not group:
         return ()
-    events = context["outlet_events"][topics_alias(run.environment)]
+    events, server = context["outlet_events"], first_server(run)
     commit = run.read_plan().change_set.source.commit or ""
     for topic, actions in group.items():
-        events.add(
-            topic_asset(run.environment, topic),
-            {"actions": [*actions], "run": run.name, "commit": commit, "page": topic_address(run.environment, topic)},
-        )
+        page = topic_address(run.environment, topic)
+        extra: dict[str, Any] = {"actions": [*actions], "run": run.name, "commit": commit, "page": page}
+        events[topics_alias(run.environment)].add(topic_asset(run.environment, topic), extra)
+        if server:
+            events[kafka_alias(run.environment)].add(kafka_asset(server, topic), extra)
     log.info("asset events: %s", ", ".join(topic_asset(run.environment, topic).uri for topic in group))
     return [[start] for start in range(first + size, len(ready), size)]
+
+
+def first_server(run: EnvironmentRun) -> str:
+    """Give host and port of the first bootstrap server; empty, with a line in the log, where it is not known."""
+    try:
+        servers = run.access(read_environment(run)).kafka("reader")["bootstrap.servers"]
+    except TopicopsError as error:
+        log.warning("no events of kafka://: %s", error)
+        return ""
+    return servers.split(",")[0].strip().rpartition("://")[2]
 
 
 def ready_topics(outcomes: Sequence[Outcome], checks: Sequence[Check]) -> Mapping[str, Sequence[Action]]:

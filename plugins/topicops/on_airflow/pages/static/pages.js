@@ -37,12 +37,13 @@ async function tellAnswer(place) {
 }
 
 function answerWords(question, state) {
-  if (question && question.response_received && state !== "awaiting_input") {
+  const waits = ["awaiting_input", "deferred"].includes(state); // the latter in Airflow 3.2
+  if (question && question.response_received && !waits) {
     const by = question.responded_by_user ? ` by ${question.responded_by_user.name}` : "";
     const word = { Approve: "Approved", Reject: "Rejected" }[question.chosen_options[0]] || "Answered";
     return `${word}${by}, ${shortTime(question.responded_at)}.`;
   }
-  if (state === "awaiting_input") return `Waits for an answer since ${shortTime(question && question.created_at)}.`;
+  if (waits) return `Waits for an answer since ${shortTime(question && question.created_at)}.`;
   if (state === "failed") return "Nobody answered in time: nothing was sent.";
   if (state === "skipped") return "Nobody is asked: the changes are due no more, or a newer set replaced them.";
   return state ? "The question is being made ready." : "";
