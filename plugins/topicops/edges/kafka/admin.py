@@ -170,12 +170,12 @@ class KafkaAdmin:
         return self._watch.has_controller(forget) if known is None else known
 
     def _create(self, changes: Sequence[CreateTopic], *, validate_only: bool = False) -> Futures:
-        topics = [NewTopic(c.topic, c.partitions, replica_assignment=_rows(c), config=dict(c.configs)) for c in changes]
+        topics = [NewTopic(c.topic, c.partitions, config=dict(c.configs), **_placed(c)) for c in changes]
         futures: Futures = self._applier.client().create_topics(topics, **self._timeouts, validate_only=validate_only)
         return futures
 
     def _expand(self, changes: Sequence[ExpandTopic], *, validate_only: bool = False) -> Futures:
-        partitions = [NewPartitions(c.topic, c.partitions, replica_assignment=_rows(c)) for c in changes]
+        partitions = [NewPartitions(c.topic, c.partitions, **_placed(c)) for c in changes]
         futures: Futures = self._applier.client().create_partitions(
             partitions, **self._timeouts, validate_only=validate_only
         )
@@ -318,8 +318,11 @@ class KafkaAdmin:
         return with_missing_right(answer, code, change, self._deleter.properties)
 
 
-def _rows(change: CreateTopic | ExpandTopic) -> list[list[int]]:
-    return [list(change.assignment[partition]) for partition in sorted(change.assignment)]
+def _placed(change: CreateTopic | ExpandTopic) -> dict[str, Any]:
+    """Return the rows; where the brokers place the replicas, how many each new topic's partition has."""
+    if change.assignment:
+        return {"replica_assignment": [list(change.assignment[partition]) for partition in sorted(change.assignment)]}
+    return {"replication_factor": change.replication_factor} if isinstance(change, CreateTopic) else {}
 
 
 def _config_resource(change: ConfigureTopic) -> ConfigResource:

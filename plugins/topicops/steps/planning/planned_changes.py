@@ -119,7 +119,8 @@ def _expand(situation: Situation, load: Load) -> ExpandTopic:
         precondition=Precondition(
             identity=topic.identity,
             partitions=topic.partitions,
-            assignment_digest=assignment_digest(topic.target_assignment),
+            # A service may move replicas at any time, and the change names none.
+            assignment_digest=None if situation.is_managed else assignment_digest(topic.target_assignment),
         ),
         notes=(*(EXPANSION_NOTES[code] for code in codes), *_unknown_policy_notes(policies)),
         partitions_before=topic.partitions,
@@ -245,6 +246,8 @@ def _live(situation: Situation) -> LiveTopic:
 
 def _placed(situation: Situation, load: Load) -> Assignment:
     desired, topic = situation.desired, situation.topic
+    if situation.is_managed:
+        return {}
     request = PlacementRequest(
         topic=desired.name,
         partitions=desired.partitions,
