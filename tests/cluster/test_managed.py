@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 
 import pytest
+import yaml
 from confluent_kafka.admin import NewTopic
 
 from fixtures.live import create_topics, new_admin, spec_by_brokers, until
@@ -89,3 +90,96 @@ def test_the_whole_loop_where_the_brokers_place_replicas_and_refuse_what_is_of_t
     seen_by_verify = {"DescribeConfigs", "DescribeLogDirs", "ListPartitionReassignments"} & {*refused}
     assert {name for name in EVERYTHING for message in checks if f"({name}: {REFUSED}" in message} == seen_by_verify
     assert again.status == (0 if groups_are_read else 2), whole(again)
+
+
+@pytest.mark.parametrize(
+    ("own", "changed", "vendor"),
+    [
+        pytest.param(
+            {"confluent.value.schema.validation": "true", "confluent.placement.constraints": ""},
+            {"confluent.value.schema.validation": False},
+            "Confluent",
+            id="Confluent",
+        ),
+        pytest.param(
+            {"redpanda.remote.read": "true", "write.caching": "false", "retention.local.target.ms": "86400000"},
+            {"retention.local.target.ms": "2d"},
+            "Redpanda",
+            id="Redpanda",
+        ),
+        pytest.param({"diskless.enable": "true"}, {"diskless.enable": False}, "Aiven", id="Aiven"),
+    ],
+)
+def test_configs_of_a_vendor_are_imported_planned_to_nothing_and_changed_with_a_note(
+    live: Workspace,
+    behind: Behind,
+    kraft_cluster: LocalCluster,
+    own: Mapping[str, str],
+    changed: Mapping[str, object],
+    vendor: str,
+) -> None:
+    create_topics(kraft_cluster.bootstrap_servers, NewTopic("theirs", 1, 3, config={"retention.ms": "7200000"}))
+    with behind(ManagedService(refused=EVERYTHING, configs={"theirs": own})) as service:
+        imported = live.run("import", "--environment", "local", "--owner", "team-tests")
+        planned = live.plan("--detailed-exitcode")
+        drifted = live.run("drift", "--environment", "local", "--detailed-exitcode")
+        [file] = (live.folder / "topics").rglob("theirs.yaml")
+        document = yaml.safe_load(file.read_text(encoding="utf-8"))
+        written = {**document["spec"]["configs"]}
+        document["spec"]["configs"] = {**written, **changed}
+        file.write_text(yaml.safe_dump(document), encoding="utf-8")
+        changing, applied = live.plan(), live.apply()
+
+    assert imported.status == 0, whole(imported)
+    assert {*written} == {*own, "retention.ms"}, file.read_text(encoding="utf-8")
+    assert planned.status == 0, whole(planned)
+    assert "No changes." in planned.out
+    assert drifted.status == 0, whole(drifted)
+    [name] = changed
+    assert f"note: {name} is a config of {vendor}" in changing.out, whole(changing)
+    assert applied.status == 0, whole(applied)
+    assert [*service.changed] == [name]
+
+
+@pytest.mark.parametrize(
+    ("kind", "replicas", "said"),
+    [
+        pytest.param(
+            "own",
+            3,
+            "POLICY_VIOLATION (44): replicas are placed by the service; the brokers refuse this CreateTopics, which "
+            "names the brokers of each replica: where a service runs them, write cluster.kind: managed",
+            id="replicas that the plan places",
+        ),
+        pytest.param(
+            "managed",
+            2,
+            "INVALID_REPLICATION_FACTOR (38): replicas are placed by the service; the brokers refuse this CreateTopics "
+            "with replication factor 2",
+            id="another replication factor than the only one",
+        ),
+    ],
+)
+def test_what_the_service_never_takes_is_told_with_the_request_before_anything_is_sent(
+    live: Workspace, behind: Behind, kraft_cluster: LocalCluster, kind: str, replicas: int, said: str
+) -> None:
+    live.cluster["kind"] = kind
+    live.topic("new", replicationFactor=replicas)
+    with behind(ManagedService(factor=3)):
+        planned, applied = live.plan(), live.apply()
+
+    assert planned.status == 0, whole(planned)
+    assert applied.status == 1, whole(applied)
+    assert f"the brokers' dry run answered {said}; nothing was sent" in applied.err
+    assert "new" not in topics_of(kraft_cluster)
+
+
+def test_a_managed_cluster_that_is_written_as_ones_own_is_an_error_that_names_the_right(
+    live: Workspace, behind: Behind
+) -> None:
+    live.cluster["kind"] = "own"
+    with behind(ManagedService(refused=EVERYTHING)):
+        planned = live.plan()
+
+    assert planned.status == 1
+    assert f"{REFUSED}" in planned.err, whole(planned)

@@ -29,7 +29,7 @@ from topicops.edges.kafka.answers import (
     controller_moved,
     dry_run_answer,
     no_answer,
-    with_missing_right,
+    with_advice,
     without_repeat,
 )
 from topicops.edges.kafka.clients.confluent import Confluent
@@ -245,7 +245,7 @@ class KafkaAdmin:
         if error is None:
             return ACCEPTED
         code = int(error.args[0].code()) if isinstance(error, KafkaException) else KafkaError.UNKNOWN
-        return with_missing_right(_refusal(error, client), code, change, client.properties)
+        return with_advice(_refusal(error, client), code, change, client.properties)
 
     def _delete_by_name(self, change: DeleteTopic) -> Answer:
         if not self._may_send(self._deleter.discard):
@@ -315,7 +315,7 @@ class KafkaAdmin:
         # The request was sent once, so a broker that is not the controller has surely done nothing.
         kind = AnswerKind.RETRY if code == KafkaError.NOT_CONTROLLER else answer_kind(code)
         answer = Answer(kind, f"{error.name()} ({code}): {message or error.str()}", wait_s)
-        return with_missing_right(answer, code, change, self._deleter.properties)
+        return with_advice(answer, code, change, self._deleter.properties)
 
 
 def _placed(change: CreateTopic | ExpandTopic) -> dict[str, Any]:
