@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 import yaml
+from confluent_kafka import KafkaError
 from confluent_kafka.admin import NewTopic
 
 from fixtures.live import create_topics, new_admin, spec_by_brokers, until
@@ -16,6 +17,8 @@ from fixtures.proxy import BrokerProxies
 from fixtures.workspace import Ended, Workspace
 from topicops.edges.kafka.reader import KafkaReader
 from topicops.model.cluster.snapshot import LiveTopic
+from topicops.model.specs import vendors
+from topicops.model.specs.vendors import Vendor
 from topicops_local.cluster import LocalCluster
 
 REFUSED = "CLUSTER_AUTHORIZATION_FAILED (31)"
@@ -183,3 +186,39 @@ def test_a_managed_cluster_that_is_written_as_ones_own_is_an_error_that_names_th
 
     assert planned.status == 1
     assert f"{REFUSED}" in planned.err, whole(planned)
+
+
+@pytest.mark.parametrize("code", [KafkaError.UNSUPPORTED_VERSION, KafkaError.POLICY_VIOLATION])
+@pytest.mark.parametrize("kind", ["own", "managed"])
+def test_doctor_names_each_request_that_is_refused_and_its_answer(
+    live: Workspace, behind: Behind, code: int, kind: str
+) -> None:
+    live.cluster["kind"] = kind
+    with behind(ManagedService(refused=dict.fromkeys(EVERYTHING, code))):
+        ended = live.run("doctor", "--environment", "local", "--format", "json")
+
+    findings = json.loads(ended.out)["findings"]
+    refused = {each["message"]: each["severity"] for each in findings if each["id"] == "refused-request"}
+    name, asked = f"{KafkaError(code).name()} ({code})", sorted(EVERYTHING.keys() - {"DescribeCluster"})
+    severity = "notice" if kind == "managed" else "warning"
+    assert refused == {f"a request is refused: {request}: {name} on brokers 1, 2, 3": severity for request in asked}
+    assert ended.status == (0 if kind == "managed" else 1), whole(ended)
+    assert any(each["id"] == "silent-broker" for each in findings) is (kind == "own")
+
+
+def test_init_knows_a_service_by_the_names_of_its_brokers_and_reads_what_it_lets_read(
+    workspace: Workspace, kraft_cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = Vendor(vendor="Here", hosts=("127.0.0.1",), prefixes=(), configs={})
+    ports = sorted(kraft_cluster.broker_ports.values())
+    with BrokerProxies(ports, service=ManagedService(refused=EVERYTHING)) as proxies:
+        servers = ("--name", "prod", "--bootstrap-servers", proxies.bootstrap_servers)
+        refused = workspace.run("init", *servers)
+        monkeypatch.setattr(vendors, "VENDORS", (ours,))
+        known = workspace.run("init", *servers)
+
+    assert refused.status == 1
+    assert REFUSED in refused.err
+    assert known.status == 0, whole(known)
+    written = (workspace.folder / "topics/environments/prod.yaml").read_text(encoding="utf-8")
+    assert "    kind: managed  # Here runs the brokers, which place the replicas\n" in written

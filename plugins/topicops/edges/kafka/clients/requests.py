@@ -39,7 +39,7 @@ REFUSALS = frozenset(
 def refusal_of(reply: Any) -> str:
     """Return ``CLUSTER_AUTHORIZATION_FAILED (31)`` where a broker refuses the whole request; else an empty text."""
     whole = getattr(reply, "error_code", None)
-    codes = {result.error_code for result in getattr(reply, "results", ())} if whole is None else {whole}
+    codes = {result.error_code for result in getattr(reply, "results", None) or ()} if whole is None else {whole}
     return named(*codes) if len(codes) == 1 and codes <= REFUSALS else ""
 
 
