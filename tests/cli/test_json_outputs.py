@@ -100,7 +100,7 @@ def two_environments(shop: Simulated) -> None:
 
 def of_another_tool(_: Simulated) -> None:
     Path("other").mkdir()
-    Path("other/t.yaml").write_text("meta: {name: more.topics}\nspec: {partitions: 1, settings: {redpanda.x: 1}}\n")
+    Path("other/t.yaml").write_text("meta: {name: more.topics}\nspec: {partitions: 1, settings: {nobodys.x: 1}}\n")
 
 
 def spoiled(shop: Simulated) -> None:

@@ -76,8 +76,8 @@ def test_what_the_clusters_policy_refuses_is_told_before_the_first_request(
     ended = workspace.apply()
 
     assert ended.status == 1, ended.err
-    refused = f"the brokers' dry run answered POLICY_VIOLATION (44): {SENTENCE}; nothing was sent"
-    assert f"create orders-tmp: failed ({refused})" in ended.err
+    refused = f"the brokers' dry run answered POLICY_VIOLATION (44): {SENTENCE}; the brokers refuse this CreateTopics"
+    assert f"create orders-tmp: failed ({refused}" in ended.err
     assert "delete old: not sent" in ended.err
     assert [*requests.read()] == []
     assert list(look(policed).topics) == ["old"]

@@ -6,7 +6,7 @@ Each step takes values and gives values; ``kept`` writes them to the run's folde
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -32,7 +32,7 @@ from topicops.flow.runs.kept import (
 from topicops.flow.runs.memory import waits_for
 from topicops.flow.runs.run import EngineChoice, EnvironmentRun, Notes, Run, safety_notes
 from topicops.flow.runs.values import Comparison, Planned, Snapshot, Specs
-from topicops.model.cluster.broker_defaults import without_answer
+from topicops.model.cluster.broker_defaults import unoffered_text, without_answer
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.codes import Code
 from topicops.model.errors import ClusterError, UsageError
@@ -40,11 +40,12 @@ from topicops.model.memory import WithNewer, hold
 from topicops.model.plans.changes import CreateTopic
 from topicops.model.plans.delta import Delta, TopicClass, TopicDelta
 from topicops.model.plans.plan import Approval, ChangeSet, Plan, TopicActivity
-from topicops.model.ports import Clock, ConnectionSource, ServerTime
+from topicops.model.ports import Clock, ConnectionSource, ServerTime, Unoffered
+from topicops.model.release import CORDONS
 from topicops.model.runs.facts import Reading
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
-from topicops.steps.before_deletes import not_checked
+from topicops.steps.before_deletes import cordons_not_known, not_checked
 from topicops.steps.clocks import NO_SERVER_TIME, difference_text, passed_by_both
 from topicops.steps.planning.diff import check_conserved
 from topicops.steps.planning.gate import gate as gate_step
@@ -228,7 +229,8 @@ def plan_changes(
     if only is not None:
         change_set = keep_only(change_set, live, desired.topics, only)
     change_set = _with_notes_of_lost_files(files.topics, change_set, live, desired.prefix)
-    if change_set.changes and live.has_states and live.partitions <= MOST_REHEARSED:
+    is_placed = not environment.spec.cluster.is_managed
+    if is_placed and change_set.changes and live.has_states and live.partitions <= MOST_REHEARSED:
         change_set = replace(change_set, rack_losses=planned_losses(live, change_set.changes))
     keep_changes(run, change_set)
     if live.releases is not None:
@@ -324,19 +326,39 @@ def _with_broker_answers(
     if not delta.topics:
         return live, {}, ()
     is_rated_by_defaults = any({"configs", "partitions"} & topic.changed for topic in delta.topics)
-    doomed = _doomed(delta)
+    doomed, is_managed = _doomed(delta), access.environment.spec.cluster.is_managed
     with access.questions() as brokers:
         live = with_broker_answers(live, brokers)
         moves = any(t.topic_class is TopicClass.MISSING or t.changed - {"configs"} for t in delta.topics)
         shorter = [t.topic for t in delta.topics if _may_be_shorter(t)]
         if doomed or moves or shorter:
             live = with_log_directories(live, {*doomed, *shorter}, brokers)
-        silent = without_answer(live.broker_defaults or {})
-        is_answered = len(silent) < len(live.broker_defaults or {})
+        told = live.broker_defaults or {}
+        refusing = {b: sentence for b, sentence in told.items() if isinstance(sentence, Unoffered)}
+        silent = without_answer({b: found for b, found in told.items() if b not in refusing})
+        is_answered = len(silent) < len(told)
         activity = brokers.activity(doomed) if doomed and is_answered else {}
+        unread_groups = brokers.unread_groups if is_managed else ""
+    unread = "; ".join(_unread(live, refusing, unread_groups))
     warnings = [f"{sentence}; {ITS_DEFAULTS}" for sentence in silent] if is_answered else [SILENT_BROKERS]
     needed = warnings if is_rated_by_defaults or doomed else ()
-    return live, activity, (*needed, *(not_checked(live.log_directories or {}) if doomed or moves else ()))
+    refused = [f"not checked: {unread}"] if unread else []
+    if moves and not is_managed and live.releases and live.releases.newest >= CORDONS:
+        refused += cordons_not_known(live.log_directories or {}, live.brokers)
+    return live, activity, (*refused, *needed, *(not_checked(live.log_directories or {}) if doomed or moves else ()))
+
+
+def _unread(live: ClusterSnapshot, defaults: Mapping[int, str], groups: str) -> Iterator[str]:
+    """Yield what a managed cluster did not tell, each with the request that it refused."""
+    yield from (f"{what} ({why})" for what, why in live.unread.items())
+    if defaults:
+        worse = "so the plan assumes the worse case"
+        yield f"the brokers' defaults of topic configs ({unoffered_text(defaults)}), {worse}"
+    told = live.log_directories or {}
+    if disks := {broker: found for broker, found in told.items() if isinstance(found, Unoffered)}:
+        yield f"log directories ({unoffered_text(disks)})"
+    if groups:
+        yield f"consumer groups (ListGroups: {groups}), so no topic can be deleted"
 
 
 def _server_time(access: Access, delta: Delta, clock: Clock) -> tuple[ServerTime | None, tuple[str, ...]]:

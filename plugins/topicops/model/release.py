@@ -78,6 +78,8 @@ CAPPED_MIN_ISR = Release(3, 7)
 
 Source: kafka.cluster.Partition#effectiveMinIsr, which 3.6.2 lacks and 3.7.2 has.
 """
+CORDONS = Release(4, 3)
+"""Log directories can be cordoned: they get no new replicas (KIP-1066)."""
 NO_ZOOKEEPER = Release(4, 0)
 """Brokers run with KRaft alone (KIP-866)."""
 

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from topicops.model.cluster.broker_defaults import brokers_text
 from topicops.model.cluster.snapshot import Assignment, DirectoriesByBroker, LogDirectories
 from topicops.model.plans.plan import NO_RECORD, TopicActivity
+from topicops.model.ports import Unoffered
 from topicops.model.printable import printable
 from topicops.model.release import OWN_RIGHTS
 from topicops.model.specs.spellings import EPOCH, largest_unit, time_of_ms
@@ -54,7 +55,7 @@ def delete_doubts(rows: Assignment, directories: DirectoriesByBroker, brokers: C
     """Yield each live broker with a replica whose log directories are not known to work, and why."""
     for broker in sorted({b for row in rows.values() for b in row} & set(brokers)):
         told = directories.get(broker, f"broker {broker} gave no answer")
-        if isinstance(told, str):
+        if isinstance(told, str) and not isinstance(told, Unoffered):
             yield f"whether a log directory of broker {broker} has failed is not known: {printable(told)}"
 
 
@@ -64,6 +65,15 @@ def not_checked(directories: DirectoriesByBroker) -> tuple[str, ...]:
     if not without:
         return ()
     return (f"not checked: log directories of {brokers_text(without)}, which does not offer DescribeLogDirs",)
+
+
+def cordons_not_known(directories: DirectoriesByBroker, brokers: Collection[int]) -> Iterator[str]:
+    """Yield a sentence for brokers that may be cordoned: such a broker refuses the replicas of a plan."""
+    if unknown := [b for b in brokers if not isinstance(directories.get(b), LogDirectories)]:
+        yield (
+            f"whether {brokers_text(unknown)} may get replicas is not known, because the log directories could not be "
+            "read: a broker that is cordoned refuses what is planned for it, and then nothing is sent to it"
+        )
 
 
 def named(paths: Collection[str]) -> str:

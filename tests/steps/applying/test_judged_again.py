@@ -254,3 +254,40 @@ def test_no_replica_goes_to_a_disk_that_failed_since_the_plan(topic: DesiredTopi
     (fate,) = fates(judged(plan, topic, live=replace(four, log_directories=failed))).values()
 
     assert f"the plan places replicas on broker {broker}, whose log directory /data/2 has failed (TOP501)" in fate
+
+
+@pytest.mark.parametrize("topic", [NEW, GROWS], ids=["create", "expand"])
+def test_no_replica_goes_to_a_broker_that_is_cordoned_since_the_plan(topic: DesiredTopic) -> None:
+    cordoned = replace(LIVE, log_directories=dict.fromkeys(LIVE.brokers, LogDirectories(held={}, cordoned=True)))
+    two_more = {b: LogDirectories(held={}) for b in (4, 5, 6)}
+    six = builders.brokers({broker: f"r{broker}" for broker in range(1, 7)})
+    now = replace(cordoned, brokers=six, log_directories={**(cordoned.log_directories or {}), **two_more})
+
+    (fate,) = fates(judged(planned(topic), topic, live=now)).values()
+
+    assert "the plan places replicas on broker 1, which is cordoned (TOP501)" in fate
+
+
+@pytest.mark.parametrize("topic", [NEW, GROWS], ids=["create", "expand"])
+@pytest.mark.parametrize(
+    ("then", "now", "reason"),
+    [
+        pytest.param("own", "managed", "in this cluster the brokers place them", id="placed by the plan"),
+        pytest.param("managed", "own", "the plan places 0 partitions", id="placed by the brokers"),
+    ],
+)
+def test_who_places_the_replicas_must_not_have_changed_since_the_plan(
+    topic: DesiredTopic, then: str, now: str, reason: str
+) -> None:
+    plan = planned(topic, where=of_kind(then))
+
+    (fate,) = fates(judged(plan, topic, where=of_kind(now))).values()
+
+    # The digest of an expansion has the rows that were there, which the brokers of a managed cluster may move.
+    assert (reason if topic is NEW else "its file asks for something else") in fate
+    assert fates(judged(plan, topic, where=of_kind(then))) == {}
+
+
+def of_kind(kind: str) -> Environment:
+    cluster = OPEN.spec.cluster.model_copy(update={"kind": kind})
+    return replace(OPEN, spec=OPEN.spec.model_copy(update={"cluster": cluster}))

@@ -148,7 +148,9 @@ class ArtifactStore:
 
 
 def _as_written(value: object) -> object:
-    """Encode a pydantic model, which msgspec cannot."""
+    """Encode a pydantic model, or a text of a type of its own, which msgspec cannot."""
+    if isinstance(value, str):
+        return str(value)
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json", by_alias=True)
     raise NotImplementedError(f"{type(value).__name__} is no value of the model")

@@ -29,7 +29,7 @@ from topicops.edges.kafka.answers import (
     controller_moved,
     dry_run_answer,
     no_answer,
-    with_missing_right,
+    with_advice,
     without_repeat,
 )
 from topicops.edges.kafka.clients.confluent import Confluent
@@ -170,12 +170,12 @@ class KafkaAdmin:
         return self._watch.has_controller(forget) if known is None else known
 
     def _create(self, changes: Sequence[CreateTopic], *, validate_only: bool = False) -> Futures:
-        topics = [NewTopic(c.topic, c.partitions, replica_assignment=_rows(c), config=dict(c.configs)) for c in changes]
+        topics = [NewTopic(c.topic, c.partitions, config=dict(c.configs), **_placed(c)) for c in changes]
         futures: Futures = self._applier.client().create_topics(topics, **self._timeouts, validate_only=validate_only)
         return futures
 
     def _expand(self, changes: Sequence[ExpandTopic], *, validate_only: bool = False) -> Futures:
-        partitions = [NewPartitions(c.topic, c.partitions, replica_assignment=_rows(c)) for c in changes]
+        partitions = [NewPartitions(c.topic, c.partitions, **_placed(c)) for c in changes]
         futures: Futures = self._applier.client().create_partitions(
             partitions, **self._timeouts, validate_only=validate_only
         )
@@ -245,7 +245,7 @@ class KafkaAdmin:
         if error is None:
             return ACCEPTED
         code = int(error.args[0].code()) if isinstance(error, KafkaException) else KafkaError.UNKNOWN
-        return with_missing_right(_refusal(error, client), code, change, client.properties)
+        return with_advice(_refusal(error, client), code, change, client.properties)
 
     def _delete_by_name(self, change: DeleteTopic) -> Answer:
         if not self._may_send(self._deleter.discard):
@@ -315,11 +315,14 @@ class KafkaAdmin:
         # The request was sent once, so a broker that is not the controller has surely done nothing.
         kind = AnswerKind.RETRY if code == KafkaError.NOT_CONTROLLER else answer_kind(code)
         answer = Answer(kind, f"{error.name()} ({code}): {message or error.str()}", wait_s)
-        return with_missing_right(answer, code, change, self._deleter.properties)
+        return with_advice(answer, code, change, self._deleter.properties)
 
 
-def _rows(change: CreateTopic | ExpandTopic) -> list[list[int]]:
-    return [list(change.assignment[partition]) for partition in sorted(change.assignment)]
+def _placed(change: CreateTopic | ExpandTopic) -> dict[str, Any]:
+    """Return the rows; where the brokers place the replicas, how many each new topic's partition has."""
+    if change.assignment:
+        return {"replica_assignment": [list(change.assignment[partition]) for partition in sorted(change.assignment)]}
+    return {"replication_factor": change.replication_factor} if isinstance(change, CreateTopic) else {}
 
 
 def _config_resource(change: ConfigureTopic) -> ConfigResource:

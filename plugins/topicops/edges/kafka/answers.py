@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError
 
 from topicops.edges.connections.lookup import principal_of
 from topicops.model.codes import Code
-from topicops.model.plans.changes import Action, Change, DeleteTopic
+from topicops.model.plans.changes import Action, Change, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.ports import Answer, AnswerKind
 
 ACCEPTED = Answer(AnswerKind.ACCEPTED)
@@ -84,14 +84,34 @@ def answer_kind(code: int) -> AnswerKind:
     return AnswerKind.UNCLEAR
 
 
-def with_missing_right(answer: Answer, code: int, change: Change, properties: Mapping[str, str]) -> Answer:
-    """Add which right is missing, whose, and what to do: the brokers name none of it."""
+REQUESTS: Mapping[Action, str] = {
+    "create": "CreateTopics",
+    "expand": "CreatePartitions",
+    "configure": "IncrementalAlterConfigs or AlterConfigs",
+    "delete": "DeleteTopics",
+}
+REFUSED_BY_CLUSTER = _codes(
+    "POLICY_VIOLATION INVALID_REPLICATION_FACTOR INVALID_REPLICA_ASSIGNMENT UNSUPPORTED_VERSION"
+)
+"""Refusals of what the cluster never takes, whoever asks."""
+
+
+def with_advice(answer: Answer, code: int, change: Change, properties: Mapping[str, str]) -> Answer:
+    """Add which right is missing, or which request the cluster refuses, and what to do: the brokers name none of it."""
+    if code in REFUSED_BY_CLUSTER:
+        return replace(answer, error=f"{answer.error}; the brokers refuse this {REQUESTS[change.action]}{_way(change)}")
     if code not in (KafkaError.TOPIC_AUTHORIZATION_FAILED, KafkaError.CLUSTER_AUTHORIZATION_FAILED):
         return answer
     role = "deleter" if isinstance(change, DeleteTopic) else "applier"
     missing = f"{principal_of(properties)} lacks {RIGHTS[change.action]} on {change.topic} ({Code.MISSING_RIGHT})"
     advice = f"grant it, or name a connection that has it as cluster.kafka.{role}"
     return replace(answer, error=f"{answer.error}; {missing}: {advice}")
+
+
+def _way(change: Change) -> str:
+    if isinstance(change, CreateTopic | ExpandTopic) and change.assignment:
+        return ", which names the brokers of each replica: where a service runs them, write cluster.kind: managed"
+    return f" with replication factor {change.replication_factor}" if isinstance(change, CreateTopic) else ""
 
 
 def no_answer(successor: str = "") -> Answer:

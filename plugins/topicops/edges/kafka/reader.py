@@ -26,9 +26,10 @@ from topicops.edges.kafka.clients.requests import is_override
 from topicops.edges.kafka.clients.settings import Deadline, error_text, named, wait_all
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 from topicops.edges.kafka.questions.broker_views import BrokerViews
-from topicops.edges.kafka.questions.cluster import ask_offered, ask_quorum
+from topicops.edges.kafka.questions.cluster import Quorum, ask_offered, ask_quorum
 from topicops.model.cluster.broker_defaults import brokers_text
 from topicops.model.cluster.snapshot import (
+    MOVES,
     Assignment,
     Broker,
     ClusterSnapshot,
@@ -112,11 +113,13 @@ class KafkaReader:
     lag_s = 2.0
     """Brokers hear of a change from the controller, in most cases within some tenths of a second."""
 
-    def __init__(self, properties: Mapping[str, str], *, timeout_s: float = 10.0) -> None:
-        self._properties = dict(properties)
+    def __init__(self, properties: Mapping[str, str], *, timeout_s: float = 10.0, is_managed: bool = False) -> None:
+        """With ``is_managed``, do without reassignments and the quorum where the brokers refuse them."""
+        self._properties, self._is_managed = dict(properties), is_managed
+        self._unread: dict[str, str] = {}
         self._timeout_s = timeout_s
         self._confluent = Confluent(properties)
-        self._connections = Reconnecting(properties, request_timeout_s=timeout_s)
+        self._connections = Reconnecting(properties, request_timeout_s=timeout_s, is_managed=is_managed)
         self._views = BrokerViews(properties, timeout_s=VIEW_TIMEOUT_S)
 
     def __enter__(self) -> Self:
@@ -166,7 +169,15 @@ class KafkaReader:
         found = self._read(names, by_all_brokers=True)
         lives = {name: _live_topic(name, found, states=states) for name in found.descriptions}
         lives |= self._known_to_some(sorted(found.unstable - found.descriptions.keys()))
-        return {name: TopicTraces(live=lives.get(name), has_config_znode=False, is_deleting=False) for name in names}
+        return {
+            name: TopicTraces(
+                live=lives.get(name),
+                has_config_znode=False,
+                is_deleting=False,
+                unread_moves=self._unread.get(MOVES, ""),
+            )
+            for name in names
+        }
 
     def _known_to_some(self, topics: Sequence[str]) -> dict[str, LiveTopic]:
         """Return topics that the broker which was asked does not know, as the first broker knows them that does."""
@@ -187,7 +198,7 @@ class KafkaReader:
 
     def server_time(self) -> ServerTime | None:
         """Return the time of the quorum's leader; None if ZooKeeper controls the brokers: they do not send it."""
-        quorum = ask_quorum(self._connections())
+        quorum = self._quorum()
         return None if quorum is None else quorum.time
 
     def brokers(self) -> Mapping[int, Broker]:
@@ -196,7 +207,7 @@ class KafkaReader:
 
     def controller_epoch(self) -> int | None:
         """Return the epoch of the quorum's leader; None if ZooKeeper controls the brokers: only ZooKeeper knows it."""
-        quorum = ask_quorum(self._connections())
+        quorum = self._quorum()
         return None if quorum is None else quorum.epoch
 
     def controller_id(self) -> int | None:
@@ -205,11 +216,26 @@ class KafkaReader:
 
     def _header(self) -> ClusterHeader:
         cluster_id, brokers, controller_id = self._described_cluster()
-        quorum = ask_quorum(self._connections())
+        quorum = self._quorum()
+        if quorum is None and self._is_managed and controller_id is not None:
+            controller_id = min(brokers, default=None)  # services name any broker, and the next time another one
         if quorum is None:
             return ClusterHeader(cluster_id, brokers, controller_id, None)
         # A KRaft cluster names any broker as its controller, and another one the next time.
         return ClusterHeader(cluster_id, brokers, quorum.leader if quorum.leader >= 0 else None, quorum.epoch)
+
+    def _quorum(self) -> Quorum | None:
+        """Return what ``ask_quorum`` gives; in a managed cluster None, too, where the brokers refuse."""
+        try:
+            return ask_quorum(self._connections())
+        except ClusterUnreachableError:
+            raise
+        except ClusterError as error:
+            if not self._is_managed:
+                raise
+            reason = str(error).partition(": ")[2].partition(";")[0]
+            self._unread["the KRaft quorum"] = f"DescribeQuorum: {reason}"  # whichever broker was asked
+            return None
 
     def _described_cluster(self) -> tuple[str, dict[int, Broker], int | None]:
         described = self._result(lambda client: client.describe_cluster(request_timeout=self._timeout_s))
@@ -316,6 +342,9 @@ class KafkaReader:
         controller = connections.controller()
         request = ListPartitionReassignmentsRequest(timeout_ms=int(self._timeout_s * 1000), topics=None)
         reply = connections.ask({controller: request}, timeout_s=self._timeout_s)[controller]
+        if isinstance(reply, Unoffered) and self._is_managed:
+            self._unread[MOVES] = reply.removeprefix("refuses ")
+            return {}
         if isinstance(reply, Unoffered):
             raise ClusterError(f"{self._servers}: broker {controller} {reply}: {REASSIGNMENTS.cost}")
         if isinstance(reply, str):
@@ -398,7 +427,7 @@ class KafkaReader:
     def _assembled(self, header: ClusterHeader, found: TopicsRead, sink: TopicSink, *, states: bool) -> ClusterSnapshot:
         sink.begin()
         sink.take([_live_topic(name, found, states=states) for name in sorted(found.descriptions)])
-        with closing(BrokerQuestions(self._properties)) as questions:
+        with closing(BrokerQuestions(self._properties, is_managed=self._is_managed)) as questions:
             broker_defaults = questions.broker_defaults()
         return ClusterSnapshot(
             cluster_id=header.cluster_id,
@@ -410,7 +439,8 @@ class KafkaReader:
             topics=sink.finish(),
             deleting={},
             broker_defaults=broker_defaults,
-            unknown=UNKNOWN_UNDER_ZOOKEEPER if header.controller_epoch is None else frozenset(),
+            unread=dict(self._unread),
+            unknown=UNKNOWN_UNDER_ZOOKEEPER if header.controller_epoch is None and not self._unread else frozenset(),
         )
 
 

@@ -17,7 +17,7 @@ from topicops.model.errors import SpecError, UsageError
 from topicops.model.printable import or_not_set
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.document import Document, Fields, Node, Tree
-from topicops.model.specs.topic_config import TOPIC_CONFIGS
+from topicops.model.specs.topic_config import config_of
 from topicops.steps.specs.needed import Needs
 from topicops.steps.specs.suggestions import similar_word
 from topicops.steps.specs.validate import Validated, validate
@@ -119,7 +119,7 @@ def shown_config(name: str, value: str | None) -> str:
 
 
 def written_config(name: str, value: str | None) -> Content:
-    return config_content(name, value) if value is not None and name in TOPIC_CONFIGS else value
+    return config_content(name, value) if value is not None and config_of(name) else value
 
 
 def with_value(root: Node | None, text: str, path: Sequence[str], value: Content | object) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from topicops.model.specs.desired import API_VERSION
 from topicops.model.specs.spellings import human_unit
-from topicops.model.specs.topic_config import SMALLEST_UNITS, TOPIC_CONFIGS, UNITS
+from topicops.model.specs.topic_config import SMALLEST_UNITS, UNITS, config_of
 
 Scalar = str | int | float | bool | None
 
@@ -57,7 +57,9 @@ def scalar(text: str, *, inside: bool = False) -> str:
 
 def config_content(name: str, canonical: str) -> Scalar:
     """Return a config's value as people write it: ``7d``, ``1GiB``, a plain number, true or false, else text."""
-    config = TOPIC_CONFIGS[name]
+    config = config_of(name)
+    if config is None:
+        return canonical
     if config.type == "BOOLEAN":
         return canonical == "true"
     if not config.is_whole_number:

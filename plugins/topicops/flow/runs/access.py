@@ -142,13 +142,15 @@ class Access:
         """Ask brokers what only they know."""
         from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
 
-        return closing(BrokerQuestions(self.kafka("reader"), timeout_s=max(timeout_s, broker_patience_s())))
+        patience_s, is_managed = max(timeout_s, broker_patience_s()), self.environment.spec.cluster.is_managed
+        return closing(BrokerQuestions(self.kafka("reader"), timeout_s=patience_s, is_managed=is_managed))
 
     def broker_views(self) -> AbstractContextManager[BrokerViews]:
         """Ask named brokers for their own metadata and logs."""
         from topicops.edges.kafka.questions.broker_views import BrokerViews
 
-        return closing(BrokerViews(self.kafka("reader"), timeout_s=max(VIEW_DEADLINE_S, broker_patience_s())))
+        patience_s, is_managed = max(VIEW_DEADLINE_S, broker_patience_s()), self.environment.spec.cluster.is_managed
+        return closing(BrokerViews(self.kafka("reader"), timeout_s=patience_s, is_managed=is_managed))
 
     def with_broker_answers(self, live: ClusterSnapshot) -> ClusterSnapshot:
         """Add the brokers' releases to the snapshot, and defaults that it lacks, as far as brokers give them."""
@@ -211,7 +213,7 @@ def kafka_reader(access: Access) -> AbstractContextManager[KafkaReader]:
     """Read from the brokers, through the Admin API."""
     from topicops.edges.kafka.reader import KafkaReader
 
-    return KafkaReader(access.kafka("reader"))
+    return KafkaReader(access.kafka("reader"), is_managed=access.environment.spec.cluster.is_managed)
 
 
 def zookeeper_lease(

@@ -84,6 +84,15 @@ def without_answer(defaults: BrokerDefaults) -> list[str]:
     return [f"broker {broker} {given}" for broker, given in sorted(defaults.items()) if isinstance(given, str)]
 
 
+def unoffered_text(sentences: Mapping[int, str]) -> str:
+    """Return ``broker 1 offers no X, broker 2 offers no X``; for refusals once ``X: NAME (code) on brokers 1, 2``."""
+    refusing: dict[str, list[int]] = {}
+    for broker, sentence in sorted(sentences.items()):
+        refusing.setdefault(sentence.partition("refuses ")[2], []).append(broker)
+    offering = [sentences[broker] for broker in refusing.pop("", [])]
+    return ", ".join([*offering, *(f"{refusal} on {brokers_text(brokers)}" for refusal, brokers in refusing.items())])
+
+
 def brokers_text(brokers: Collection[int]) -> str:
     """Return ``broker 1``, ``brokers 2, 3``; for none of them ``the controllers``."""
     if not brokers:

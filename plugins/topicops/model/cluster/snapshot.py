@@ -21,6 +21,10 @@ STUCK_AFTER_MS = 5 * 60 * 1000
 """Age from which a deletion marker is stuck: the controller removes it within seconds when all replicas answer."""
 
 
+MOVES = "reassignments"
+"""Key of ``ClusterSnapshot.unread``: it is not known which replicas move."""
+
+
 def identity_of(topic_id: str | None, czxid: int | None) -> str:
     """Return what no two topics of one name share: the topic id, else the czxid."""
     return topic_id or f"czxid:{czxid}"
@@ -50,6 +54,8 @@ class LogDirectories:
     """Paths of the log directories that failed: the broker is live, and uses them no more until it is restarted."""
     log_bytes: Mapping[str, int] = field(default_factory=dict)
     """Bytes of the logs of these partitions, by topic, on the directories that work."""
+    cordoned: bool = False
+    """Whether all directories that work are cordoned, so that the broker refuses new replicas (KIP-1066)."""
 
 
 DirectoriesByBroker = Mapping[int, LogDirectories | str | None]
@@ -135,6 +141,8 @@ class TopicTraces:
     """A deletion marker is in ``/admin/delete_topics``."""
     is_in_reassignment: bool = False
     """Whether ``/admin/reassign_partitions`` names it: below ``REASSIGNMENTS_IN_TOPICS`` the only sign of its move."""
+    unread_moves: str = ""
+    """A sentence where it is not known which replicas move, because a managed cluster does not tell."""
 
     @property
     def is_reassigning(self) -> bool:
@@ -259,6 +267,10 @@ class ClusterSnapshot:
     """Requests that brokers do not support, as far as they answered."""
     unknown: frozenset[str] = frozenset()
     """Fields of this class that are empty because the source does not know them."""
+    unread: Mapping[str, str] = field(default_factory=dict)
+    """What a managed cluster did not tell the reader, such as ``MOVES``, and why."""
+    draining: frozenset[int] = frozenset()
+    """Brokers that the environment keeps new replicas away from."""
     totals: Totals | None = None
     """Totals of all topics, if they were counted when they were read."""
     lost: Mapping[str, LastSeen] = field(default_factory=dict)
@@ -281,10 +293,18 @@ class ClusterSnapshot:
 
     @property
     def whole_racks(self) -> Mapping[int, str | None]:
-        """Racks of the brokers that get new replicas: those of which no log directory is known to have failed."""
+        """Racks of the brokers that get new replicas: no log directory is known to have failed, and none is closed."""
         told = (self.log_directories or {}).items()
         failed = {broker for broker, found in told if isinstance(found, LogDirectories) and found.failed}
-        return {broker: rack for broker, rack in self.racks.items() if broker not in failed}
+        return {broker: rack for broker, rack in self.racks.items() if broker not in failed | self.closed.keys()}
+
+    @property
+    def closed(self) -> Mapping[int, str]:
+        """Live brokers that get no new replicas although their disks work, each with the reason, a clause."""
+        told = (self.log_directories or {}).items()
+        cordoned = {b: "which is cordoned" for b, found in told if isinstance(found, LogDirectories) and found.cordoned}
+        draining = dict.fromkeys(self.draining, "which is in cluster.draining")
+        return {broker: why for broker, why in sorted((draining | cordoned).items()) if broker in self.brokers}
 
     @property
     def partitions(self) -> int:
@@ -331,4 +351,5 @@ class ClusterSnapshot:
             has_config_znode=live is not None,
             is_deleting=topic in self.deleting,
             is_in_reassignment=topic in self.reassigning,
+            unread_moves=self.unread.get(MOVES, ""),
         )

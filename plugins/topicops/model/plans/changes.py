@@ -86,7 +86,12 @@ class CreateTopic(PlannedChange):
     partitions: int
     replication_factor: int
     assignment: Assignment
+    """Rows of all partitions; empty: the brokers place the replicas, as in a managed cluster."""
     configs: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def new_partitions(self) -> int:
+        return self.partitions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +104,16 @@ class ExpandTopic(PlannedChange):
     partitions: int
     """The total after the change, which is what Kafka's request carries."""
     assignment: Assignment
-    """Rows of the new partitions only."""
+    """Rows of the new partitions only; empty: the brokers place the replicas."""
+
+    @property
+    def replication_factor(self) -> int:
+        """Kafka gives new partitions as many replicas as partition 0 has."""
+        return len(self.assignment_before.get(0, ()))
+
+    @property
+    def new_partitions(self) -> int:
+        return self.partitions - self.partitions_before
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ from topicops.model.specs.topic_config import (
     TopicConfig,
     configs_of,
     typed,
+    vendor_config,
     without_unit,
 )
 
@@ -29,7 +30,7 @@ _VALUES_KEPT = 4096
 @lru_cache(_VALUES_KEPT)
 def config_problem(name: str, text: str, release: Release) -> str:
     """Return why brokers of this release would refuse the value; empty when they take it."""
-    config = configs_of(release).get(name)
+    config = configs_of(release).get(name) or vendor_config(name)
     if config is None:
         return no_such_config(name, release)
     try:

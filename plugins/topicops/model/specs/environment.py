@@ -89,6 +89,12 @@ class Cluster(Written):
     cluster is accepted."""
     cluster_class: Literal["production", "sandbox"] = Field(alias="class")
     """`production` or `sandbox`. A production cluster must name its id, and has stricter defaults."""
+    kind: Literal["own", "managed"] = "own"
+    """`own`, or `managed` for a service that runs the brokers: they place the replicas, and what the service does not
+    let the reader see is named as not checked."""
+    draining: tuple[int, ...] = ()
+    """Ids of brokers that are to be emptied: they get no new replicas. An id that the cluster does not have is an error
+    (TOP438)."""
     kafka_version: str = str(USUAL)
     """Release of the brokers, 1.0 or later: `2.8`, `3.9`, `4.1.2`. It decides which topic configs exist and what they
     take. A release newer than 4.4 has the rules of 4.4, with a warning (TOP334); production without a release has the
@@ -107,6 +113,10 @@ class Cluster(Written):
     """With fewer live brokers, creates, expansions and deletes are skipped."""
     topics: TopicNames = TopicNames()
     """How the topics of the files are called here."""
+
+    @property
+    def is_managed(self) -> bool:
+        return self.kind == "managed"
 
     @property
     def release(self) -> Release:

@@ -23,6 +23,7 @@ import msgspec
 
 from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.release import CAPPED_MIN_ISR, NEWEST, OLDEST, Release, Releases
+from topicops.model.specs.vendors import vendor_of
 
 ConfigType = Literal["BOOLEAN", "DOUBLE", "INT", "LIST", "LONG", "STRING"]
 Unit = Literal["ms", "bytes"]
@@ -110,6 +111,8 @@ class TopicConfig:
     release: Release
     """Release whose brokers have ``form``."""
     form: Form
+    vendor: str = ""
+    """Whose config it is; empty for Kafka's own."""
 
     @property
     def default(self) -> str:
@@ -213,6 +216,23 @@ TOPIC_CONFIGS: ConfigTable = _read_configs()
 """Every config of any release by name, in its newest form."""
 
 
+def config_of(name: str) -> TopicConfig | None:
+    """Return a config of any release, or of a vendor; None where there is none of this name."""
+    return TOPIC_CONFIGS.get(name) or vendor_config(name)
+
+
+@lru_cache(_VALUES_KEPT)
+def vendor_config(name: str) -> TopicConfig | None:
+    """Return a config of a vendor, whose values only its own brokers judge, beyond their type."""
+    vendor, oldest = vendor_of(name), str(OLDEST)
+    if vendor is None:
+        return None
+    form = _FormRow(oldest, default="", valid="", constraint=Constraint(kind="any"), broker_synonyms=())
+    words = f"A config of {vendor.vendor}, whose brokers alone judge its values."
+    kind = msgspec.convert(vendor.configs.get(name, "STRING"), ConfigType)
+    return replace(_config(_ConfigRow(name, words, kind, oldest, (form,))), vendor=vendor.vendor)
+
+
 @cache
 def configs_of(release: Release) -> ConfigTable:
     """Return the configs of brokers of this release, or of ``NEWEST`` or ``OLDEST`` where it is beyond them."""
@@ -233,7 +253,7 @@ def parse(name: str, text: str) -> ConfigValue:
 
     Raises ``ConfigValueError``: no release has such a config, or the text is not of its type.
     """
-    config = TOPIC_CONFIGS.get(name)
+    config = config_of(name)
     if config is None:
         raise ConfigValueError(f"Kafka has no topic config {name}")
     return typed(config, text)
@@ -282,7 +302,7 @@ def canonical_written(name: str, text: str) -> str:
         UnknownUnitError: a unit that is not one of the config's.
         ConfigValueError: as ``parse``.
     """
-    config = TOPIC_CONFIGS.get(name)
+    config = config_of(name)
     return canonical(name, text if config is None else without_unit(config, text))
 
 

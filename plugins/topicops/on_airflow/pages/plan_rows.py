@@ -99,7 +99,7 @@ def _what(plan: Plan, gated: GatedChange) -> Iterator[Html]:
         shown = list(effect_lines(change, most_rows=_ROWS_SHOWN))
         first = next((at for at, line in enumerate(shown) if line.startswith("replicas:")), len(shown))
         new = "new " if isinstance(change, ExpandTopic) else ""
-        label = f"replicas of {plural(len(change.assignment), f'{new}partition')}"
+        label = f"replicas of {plural(change.new_partitions, f'{new}partition')}"
         yield tag("details", tag("summary", label), tag("div", lines(shown[first:]), cls="replicas"))
     if isinstance(change, DeleteTopic):
         yield tag("div", f"reason: {change.reason}")

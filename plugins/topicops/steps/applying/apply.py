@@ -98,7 +98,7 @@ def batches(gated_changes: Sequence[GatedChange], environment: EnvironmentSpec) 
 def _fits(batch: Sequence[GatedChange], gated: GatedChange, environment: EnvironmentSpec) -> bool:
     limits = environment.apply
     changes = (other.change for other in (*batch, gated))
-    partitions = sum(len(c.assignment) for c in changes if isinstance(c, CreateTopic | ExpandTopic))
+    partitions = sum(c.new_partitions for c in changes if isinstance(c, CreateTopic | ExpandTopic))
     same_kind = batch[0].change.action == gated.change.action
     return same_kind and len(batch) < limits.topics_per_request and partitions <= limits.partitions_per_request
 

@@ -88,6 +88,7 @@ def judge_again(
         approved: Who approved the changes that a person has approved, by digest.
         waits: Why nothing may be sent to this environment yet.
     """
+    live = replace(live, draining=frozenset(environment.spec.cluster.draining))
     counted, decided = _held_against(anew, plan, desired, live)
     entries = {
         digest: entry
@@ -116,6 +117,7 @@ def _held_against(
     twins = {digest_of(change, anew.target): change for change in anew.changes}
     blocked = {entry.topic: entry for entry in anew.blocked}
     racks, failed = live.racks, failed_by_broker(live.log_directories or {})
+    unfit = {**live.closed, **{b: f"whose log directory {named(paths)} has failed" for b, paths in failed.items()}}
     counted: list[Change] = []
     decided: dict[str, Verdict] = {}
     for gated in plan.changes:
@@ -124,7 +126,7 @@ def _held_against(
             decided[gated.digest] = _not_wanted(change, live, desired, blocked.get(change.topic))
             if decided[gated.digest] == IN_EFFECT and isinstance(change, CreateTopic | ExpandTopic):
                 counted.append(change)  # another task of this run may have sent it: the run's limit goes on
-        elif problem := next(chain(_disk_problems(change, failed), _problems(change, twin, desired, racks)), None):
+        elif problem := next(chain(_unfit_problems(change, unfit), _problems(change, twin, desired, racks)), None):
             decided[gated.digest] = (OutcomeStatus.REFUSED, f"{problem} ({Code.STALE_PLAN}); plan again")
         else:
             counted.append(_as_shown(twin, change))
@@ -180,6 +182,9 @@ def _problems(planned: Change, twin: Change, desired: Desired, racks: Mapping[in
     """Yield what no digest covers: the rows of new partitions, and the brokers' defaults behind an override."""
     topic = desired.topics.get(planned.topic)
     match planned, twin:
+        case (CreateTopic() | ExpandTopic(), CreateTopic() | ExpandTopic()) if not twin.assignment:
+            if planned.assignment:
+                yield "the plan places replicas, and in this cluster the brokers place them (cluster.kind: managed)"
         case CreateTopic(), CreateTopic():
             yield from _row_problems(planned, range(planned.partitions), planned.replication_factor)
             yield from _placement_problems(planned.assignment, twin.assignment, topic, racks)
@@ -191,11 +196,11 @@ def _problems(planned: Change, twin: Change, desired: Desired, racks: Mapping[in
             yield from _default_problems(planned, twin)
 
 
-def _disk_problems(planned: Change, failed: Mapping[int, Sequence[str]]) -> Iterator[str]:
-    """Yield each planned broker with a failed disk: a present plan gives it no replica."""
+def _unfit_problems(planned: Change, unfit: Mapping[int, str]) -> Iterator[str]:
+    """Yield each planned broker that a present plan gives no replica, with the reason."""
     if isinstance(planned, CreateTopic | ExpandTopic):
-        for broker in sorted({broker for row in planned.assignment.values() for broker in row} & failed.keys()):
-            yield f"the plan places replicas on broker {broker}, whose log directory {named(failed[broker])} has failed"
+        for broker in sorted({broker for row in planned.assignment.values() for broker in row} & unfit.keys()):
+            yield f"the plan places replicas on broker {broker}, {unfit[broker]}"
 
 
 def _row_problems(change: CreateTopic | ExpandTopic, partitions: range, replicas: int) -> Iterator[str]:

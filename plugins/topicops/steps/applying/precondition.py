@@ -98,6 +98,8 @@ def _absence_differences(change: CreateTopic, traces: TopicTraces) -> Iterator[s
 def _created_differences(change: CreateTopic, traces: TopicTraces, live: LiveTopic) -> Iterator[str]:
     yield from _movement_differences(traces, live)
     yield from _unequal("partitions", change.partitions, live.partitions)
+    if not change.assignment:
+        yield from _unequal("replication factors", [change.replication_factor], sorted(live.replication_factors))
     yield from _row_differences(change.assignment, live.assignment)
     yield from _override_differences(canonical_overrides(change.configs), live, exact=True)
 

@@ -122,12 +122,21 @@ class Situation:
     """Activity of a topic that the plan would delete; None means not asked."""
 
     @property
+    def is_managed(self) -> bool:
+        return self.environment.spec.cluster.is_managed
+
+    @property
     def grows(self) -> bool:
         return self.topic is not None and self.desired.partitions > self.topic.partitions
 
     @property
     def adds_partitions(self) -> bool:
         return self.topic is None or self.grows
+
+    @property
+    def places(self) -> bool:
+        """Whether the plan chooses brokers for new partitions."""
+        return self.adds_partitions and not self.is_managed
 
     @property
     def replication_factor(self) -> int:
@@ -304,9 +313,13 @@ def needed_before_moving(situation: Situation) -> str | None:
     desired, live = situation.desired, set(situation.live.whole_racks)
     if situation.is_reassigning:
         return "wait until the reassignment that is running has ended"
+    if situation.is_managed:
+        return "ask who runs the cluster to move the replicas"
     named = {broker for row in (desired.assignment or {}).values() for broker in row}
     if failed := _with_failed_disk(situation, named):
         return f"{REPAIR}: {failed}"
+    if closed := _closed(situation, named):
+        return f"name other brokers than {closed}"
     if named - live:
         return f"start {brokers_text(named - live)}"
     if desired.replication_factor > len(live):
@@ -348,10 +361,26 @@ def _with_failed_disk(situation: Situation, brokers: Iterable[int]) -> str:
     )
 
 
+def _closed(situation: Situation, brokers: Iterable[int]) -> str:
+    """Return those of the brokers that are cordoned or draining; empty: none of them is."""
+    closed = situation.live.closed
+    return ", ".join(f"broker {b}, {closed[b]}" for b in sorted(set(brokers) & closed.keys()))
+
+
+def _closed_by_hand(situation: Situation) -> Finding | None:
+    if situation.is_managed and situation.new_by_hand:
+        reason = "the assignment names brokers, and the brokers of a managed cluster place replicas themselves"
+        return Finding(Code.NO_PLACEMENT, reason, "write partitions and replicationFactor instead", "assignment")
+    closed = _closed(situation, situation.new_by_hand)
+    reason = f"the assignment names {closed}"
+    return Finding(Code.NO_PLACEMENT, reason, "name other brokers", "assignment") if closed else None
+
+
 def _beside_failed(situation: Situation) -> str:
     """Return the brokers that get no new replicas although they are live."""
-    failed = _with_failed_disk(situation, situation.live.brokers)
-    return f", beside {failed}" if failed else ""
+    live = situation.live.brokers
+    out = [text for text in (_with_failed_disk(situation, live), _closed(situation, live)) if text]
+    return f", beside {', '.join(out)}" if out else ""
 
 
 def _reassigning(situation: Situation) -> Finding | None:
@@ -375,17 +404,22 @@ def _reassigning_meanwhile(situation: Situation) -> Finding | None:
 
 def _too_few_brokers(situation: Situation) -> Finding | None:
     live, beside = len(situation.live.whole_racks), _beside_failed(situation)
-    if not situation.adds_partitions or situation.replication_factor <= live:
+    if not situation.places or situation.replication_factor <= live:
         return None
     reason = f"replication factor {situation.replication_factor} needs as many live brokers; {live} are live{beside}"
-    way_out = f"{f'{REPAIR}, or ' if beside else ''}start the missing brokers, then plan again"
+    ways = {
+        REPAIR: _with_failed_disk(situation, situation.live.brokers),
+        "let brokers have replicas again (cordoned.log.dirs, cluster.draining)": situation.live.closed,
+        "start the missing brokers, then plan again": True,
+    }
+    way_out = ", or ".join(way for way, is_there in ways.items() if is_there)
     return Finding(Code.TOO_FEW_BROKERS, reason, way_out, "replicationFactor")
 
 
 def _mixed_racks(situation: Situation) -> Finding | None:
     """The broker itself refuses such an expansion, even when the spec ignores racks."""
     ignores_racks = situation.topic is None and not situation.desired.rack_aware
-    if not situation.adds_partitions or ignores_racks:
+    if not situation.places or ignores_racks:
         return None
     without = sorted(broker for broker, rack in situation.live.racks.items() if rack is None)
     if not without or len(without) == len(situation.live.brokers):
@@ -577,6 +611,7 @@ CREATE_RULES: tuple[Rule, ...] = (
     _mixed_racks,
     _dead_brokers_by_hand,
     _failed_disks_by_hand,
+    _closed_by_hand,
     _znode_size,
 )
 ALTER_RULES: tuple[Rule, ...] = (
@@ -592,6 +627,7 @@ ALTER_RULES: tuple[Rule, ...] = (
     _mixed_racks,
     _dead_brokers_by_hand,
     _failed_disks_by_hand,
+    _closed_by_hand,
     _znode_size,
     _min_isr,
     _refused_by_brokers,

@@ -164,8 +164,9 @@ def _budget_reasons(change: Change, environment: Environment, *, used: int) -> I
 
 
 def _new_replicas(change: Change) -> int:
-    rows = change.assignment.values() if isinstance(change, CreateTopic | ExpandTopic) else ()
-    return sum(len(replicas) for replicas in rows)
+    if not isinstance(change, CreateTopic | ExpandTopic):
+        return 0
+    return sum(map(len, change.assignment.values())) or change.new_partitions * change.replication_factor
 
 
 def _risk_reasons(change: Change, environment: Environment) -> Iterator[str]:

@@ -36,6 +36,7 @@ from topicops.steps.planning.placement.balanced import spread_leaders
 from topicops.steps.planning.placement.load import NOTHING, Tally, live_load, load_table
 from topicops.steps.planning.placement.request import Load
 from topicops.steps.planning.planned_changes import changes_of
+from topicops.steps.planning.right_cluster import require_known_draining
 
 NO_ACTIVITY: Mapping[str, TopicActivity] = MappingProxyType({})
 REASSIGNABLE = frozenset({Code.REPLICATION_FACTOR, Code.MIXED_REPLICATION_FACTOR, Code.ASSIGNMENT_DIFFERS})
@@ -70,6 +71,8 @@ def plan(
 
     Raises ``DiffError``: ``delta`` is not of these inputs.
     """
+    require_known_draining(live, environment)
+    live = replace(live, draining=frozenset(environment.spec.cluster.draining))
     situations = situations_of(desired, live, delta, environment, now=now, activity=activity)
     decisions = [decide(situation) for situation in situations]
     blocked = [decision for decision in decisions if decision.findings]

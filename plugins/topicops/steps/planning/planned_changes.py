@@ -26,7 +26,7 @@ from topicops.model.release import SINGLE_OVERRIDES
 from topicops.model.specs.desired import DesiredTopic
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Risk
-from topicops.model.specs.topic_config import canonical_overrides
+from topicops.model.specs.topic_config import canonical_overrides, config_of
 from topicops.steps.before_deletes import delete_doubts
 from topicops.steps.planning.blocking import NO_TOPIC_ID, Situation, raised_min_isr
 from topicops.steps.planning.placement import place
@@ -103,6 +103,7 @@ def _create_notes(situation: Situation) -> Iterator[str]:
         yield f"{deleted}: it comes back empty, without offsets of groups"
     if name in live.orphan_configs:
         yield "the config znode of an earlier topic of this name is replaced"
+    yield from _vendor_notes(situation.desired.configs)
 
 
 def _expand(situation: Situation, load: Load) -> ExpandTopic:
@@ -119,7 +120,8 @@ def _expand(situation: Situation, load: Load) -> ExpandTopic:
         precondition=Precondition(
             identity=topic.identity,
             partitions=topic.partitions,
-            assignment_digest=assignment_digest(topic.target_assignment),
+            # A service may move replicas at any time, and the change names none.
+            assignment_digest=None if situation.is_managed else assignment_digest(topic.target_assignment),
         ),
         notes=(*(EXPANSION_NOTES[code] for code in codes), *_unknown_policy_notes(policies)),
         partitions_before=topic.partitions,
@@ -202,8 +204,15 @@ def _config_notes(situation: Situation) -> Iterator[str]:
             f"{'the ' + ', '.join(kept) + ' of now' if kept else 'no other, because there is none'}, and one that is "
             "set by hand right before it is lost"
         )
+    yield from _vendor_notes(edits.after)
     if raised_min_isr(situation) is not None and topic is not None and topic.states is None:
         yield "the ISR of the partitions was not read"
+
+
+def _vendor_notes(names: Iterable[str]) -> Iterator[str]:
+    for name in sorted(names):
+        if (config := config_of(name)) and config.vendor:
+            yield f"{name} is a config of {config.vendor}: its brokers judge it, and what it does is not known here"
 
 
 def _default_notes(config: str, default: Default) -> Iterator[str]:
@@ -245,6 +254,8 @@ def _live(situation: Situation) -> LiveTopic:
 
 def _placed(situation: Situation, load: Load) -> Assignment:
     desired, topic = situation.desired, situation.topic
+    if situation.is_managed:
+        return {}
     request = PlacementRequest(
         topic=desired.name,
         partitions=desired.partitions,

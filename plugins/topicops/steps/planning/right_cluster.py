@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from topicops.model.errors import ShrunkenWorldError, WrongTargetError
+from topicops.model.cluster.broker_defaults import brokers_text
+from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.codes import Code
+from topicops.model.errors import ShrunkenWorldError, UsageError, WrongTargetError
 from topicops.model.printable import plural, printable
 from topicops.model.release import Releases
 from topicops.model.specs.environment import Environment
@@ -19,6 +22,20 @@ def require_cluster_id(found_id: str, environment: Environment) -> None:
         f"{environment.place_of('cluster.id')}: the environment names cluster {expected_id}, but the one that answered "
         f"is {printable(found_id)}; nothing was sent: correct the address, or the id if this is the right cluster"
     )
+
+
+def require_known_draining(live: ClusterSnapshot, environment: Environment) -> None:
+    """Raise ``UsageError`` for an id in ``cluster.draining`` that no live broker and no replica of a topic has."""
+    unknown = {*environment.spec.cluster.draining} - live.brokers.keys()
+    if unknown:
+        rows = (row for topic in live.topics.values() for row in topic.assignment.values())
+        unknown -= live.totals.replicas.keys() if live.totals else {broker for row in rows for broker in row}
+    if unknown:
+        place = environment.place_of("cluster.draining")
+        raise UsageError(
+            f"{place}: the cluster has no {brokers_text(unknown)} ({Code.NO_PLACEMENT}); live are "
+            f"{brokers_text(live.brokers)}: correct the list"
+        )
 
 
 def require_not_shrunken(topics_now: int, topics_last: int | None, shrink_percent: int) -> None:

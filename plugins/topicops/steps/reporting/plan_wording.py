@@ -159,7 +159,7 @@ def final_line(plan: Plan) -> str:
 def effect_lines(change: Change, *, most_rows: int) -> Iterator[str]:
     """Yield what the change does, with at most ``most_rows`` lists of replicas: a topic may have a thousand.
 
-    With 0 no word is said about replicas.
+    With 0 no word is said about replicas, unless the brokers place them.
     """
     match change:
         case CreateTopic():
@@ -187,6 +187,7 @@ def why_final(change: Change) -> str:
     return "" if change.reversible else _WHY_FINAL[change.action]
 
 
+PLACED_BY_BROKERS = "placed by the brokers"
 _WHY_FINAL: Mapping[Action, str] = {
     "create": "a topic of that name will have been seen",
     "expand": "Kafka takes no partition away again",
@@ -364,6 +365,8 @@ def growth_texts(before: Share, after: Share) -> tuple[str, str]:
 def _replica_lines(assignment: Assignment, most_rows: int) -> Iterator[str]:
     """Yield ``replicas: 0: 1,2,3 1: 2,3,1``, wrapped; the preferred leader stands first."""
     rows = [f"{partition}: {','.join(map(str, assignment[partition]))}" for partition in sorted(assignment)]
+    if not rows:
+        yield f"replicas: {PLACED_BY_BROKERS}"
     shown = rows[:most_rows]
     if not shown:
         return

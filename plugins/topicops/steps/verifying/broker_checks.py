@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from topicops.model.choices import Source
+from topicops.model.cluster.broker_defaults import unoffered_text
 from topicops.model.cluster.snapshot import PartitionState
 from topicops.model.codes import Code
 from topicops.model.ports import BrokerLogs, BrokerView, PartitionView, Unoffered
@@ -114,8 +115,8 @@ def _unseen_disks(observation: Observation, check: Code) -> Iterator[Finding]:
     """Brokers that offer no request about their disks, of those that would have to be asked about this topic."""
     logs = {b: found.unoffered for b, found in observation.logs.items() if isinstance(found, BrokerLogs)}
     asked = observation.holders & logs.keys() if observation.live else logs
-    if unoffered := [logs[b] for b in sorted(asked) if logs[b]]:
-        yield _not_checked(check, f"log directories ({', '.join(unoffered)})")
+    if unoffered := {b: logs[b] for b in asked if logs[b]}:
+        yield _not_checked(check, f"log directories ({unoffered_text(unoffered)})")
 
 
 def _not_checked(check: Code, what: str) -> Finding:

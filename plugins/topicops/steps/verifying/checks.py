@@ -9,13 +9,21 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
+from topicops.model.cluster.broker_defaults import unoffered_text
 from topicops.model.cluster.health import PartitionHealth
 from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.codes import Code
 from topicops.model.json_types import assignment_digest
+from topicops.model.ports import Unoffered
 from topicops.model.printable import or_not_set
 from topicops.model.runs.results import Check, Verdict
-from topicops.model.specs.topic_config import MIN_ISR, canonical_overrides, min_insync_replicas, needed_in_sync
+from topicops.model.specs.topic_config import (
+    MIN_ISR,
+    canonical_overrides,
+    min_insync_replicas,
+    needed_in_sync,
+    own_min_insync_replicas,
+)
 from topicops.steps.verifying import broker_checks
 from topicops.steps.verifying.observation import Expectation, Finding, Observation, Rule, broker_names, partition_names
 
@@ -85,6 +93,8 @@ def reassignment(observation: Observation) -> Iterator[Finding]:
     if observation.traces.is_in_reassignment and not live.is_reassigning:
         message = "/admin/reassign_partitions names it, so its replicas are being moved"
         yield Finding(Code.V04, Verdict.CONVERGING, message, Code.REASSIGNMENT_RUNS)
+    if observation.traces.unread_moves:
+        yield Finding(Code.V04, Verdict.NOT_CHECKED, f"reassignments ({observation.traces.unread_moves})")
 
 
 def deletion_marker(observation: Observation) -> Iterator[Finding]:
@@ -138,6 +148,10 @@ def isr(observation: Observation) -> Iterator[Finding]:
 
 def min_isr(observation: Observation) -> Iterator[Finding]:
     """V09: the ISR is large enough for producers with ``acks=all``."""
+    defaults = (observation.broker_defaults or {}).items()
+    unread = {broker: given for broker, given in defaults if isinstance(given, Unoffered)}
+    if unread and own_min_insync_replicas(observation.present.overrides) is None:
+        yield Finding(Code.V09, Verdict.NOT_CHECKED, f"the brokers' default of {MIN_ISR} ({unoffered_text(unread)})")
     for p, found in observation.led_partitions():
         row = observation.present.assignment[p]
         deciding = (found.leader,) if found.leader in observation.brokers else row
@@ -281,6 +295,9 @@ def _malformed(live: LiveTopic) -> Iterator[tuple[str, str, Code]]:
 def _unplanned(expected: Expectation, live: LiveTopic) -> Iterator[str]:
     if expected.partitions is not None and live.partitions != expected.partitions:
         yield f"partitions: planned {expected.partitions}, live {live.partitions}"
+    wanted, factors = expected.replication_factor, sorted(live.replication_factors)
+    if not expected.assignment and wanted is not None and factors != [wanted]:
+        yield f"replication factor: planned {wanted}, live {', '.join(map(str, factors))}"
     for p, replicas in sorted(expected.assignment.items()):
         if p in live.assignment and live.assignment[p] != tuple(replicas):
             yield f"replicas of partition {p}: planned {list(replicas)}, live {list(live.assignment[p])}"

@@ -31,7 +31,9 @@ class Expectation:
     partitions: int | None = None
     """Number of partitions that a topic to delete had."""
     assignment: Assignment = field(default_factory=dict)
-    """Rows that the run wrote."""
+    """Rows that the run wrote; empty where the brokers placed them."""
+    replication_factor: int | None = None
+    """Number of replicas of each partition; None means that another number is not the run's."""
     earlier_partitions: int = 0
     earlier_digest: str | None = None
     """Digest of the rows before the expansion."""
@@ -182,6 +184,7 @@ def _with_change(found: Expectation, change: Change) -> Expectation:
                 is_new=True,
                 partitions=change.partitions,
                 assignment=change.assignment,
+                replication_factor=change.replication_factor,
                 configs=canonical_overrides(change.configs),
                 configs_are_all=True,
             )
@@ -191,6 +194,7 @@ def _with_change(found: Expectation, change: Change) -> Expectation:
                 identity=change.precondition.identity,
                 partitions=change.partitions,
                 assignment=change.assignment,
+                replication_factor=None if change.assignment else change.replication_factor,
                 earlier_partitions=change.partitions_before,
                 earlier_digest=change.precondition.assignment_digest,
             )

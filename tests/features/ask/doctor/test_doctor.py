@@ -112,6 +112,13 @@ FAULTS: Mapping[str, tuple[DoctorFacts, Severity, str | None, str]] = {
     "missing-request": (
         broker_2(missing=(LOG_DIRECTORIES,)), Severity.WARNING, "TOP811", "broker 2 without DescribeLogDirs: verify",
     ),
+    "refused-request": (
+        broker_2(refused={"ListGroups": "CLUSTER_AUTHORIZATION_FAILED (31)"}), Severity.WARNING, "TOP804",
+        "a request is refused: ListGroups: CLUSTER_AUTHORIZATION_FAILED (31) on broker 2",
+    ),
+    "managed": (
+        healthy(kafka=replace(KAFKA, vendor="Aiven")), Severity.WARNING, None, "Aiven runs these brokers",
+    ),
     "silent-broker": (broker_2(settings={}, problem="hangs"), Severity.WARNING, None, "broker 2 hangs"),
     "failed-disk": (
         broker_2(log_directories=LogDirectories(held={}, failed=("/data/2",))),

@@ -108,3 +108,23 @@ def test_the_editor_finds_a_schema_for_each_kind_of_file(topics: str) -> None:
     kinds = ["topic", "profile", "environment", "exceptions", "owners"]
     assert list(schemas) == [f"{folder}/{kind}.v1.json" for kind in kinds]
     assert schemas[f"{folder}/topic.v1.json"][0] == f"{topics}/*/*.yaml"
+
+
+@pytest.mark.parametrize(
+    ("kind", "vendor", "line"),
+    [
+        pytest.param(None, "", None, id="names that tell nothing"),
+        pytest.param(None, "Aiven", "kind: managed  # Aiven runs the brokers", id="names of a vendor"),
+        pytest.param("managed", "", "kind: managed  # a service runs the brokers", id="as a person says"),
+        pytest.param("own", "Aiven", None, id="as a person says against the names"),
+    ],
+)
+def test_a_service_is_known_by_the_names_of_its_brokers_or_by_what_a_person_says(
+    tmp_path: Path, kind: str | None, vendor: str, line: str | None
+) -> None:
+    text = environment_text(found(kind=kind, vendor=vendor))
+    written(tmp_path, found(kind=kind, vendor=vendor))
+
+    assert validate(read_tree(tmp_path / "topics"), environment="prod", now=datetime.now(UTC)).diagnostics == ()
+    assert ("    kind:" in text) is (line is not None)
+    assert line is None or line in text

@@ -22,7 +22,7 @@ from kafka.protocol.metadata import ApiVersionsRequest, MetadataRequest
 
 from topicops.edges.connections.client_properties import KAFKA_PYTHON
 from topicops.edges.connections.tokens import token_source
-from topicops.edges.kafka.clients.requests import settings_request
+from topicops.edges.kafka.clients.requests import refusal_of, settings_request
 from topicops.edges.kafka.clients.settings import LIMIT, kafka_python_settings, unusable, wait_all
 from topicops.edges.threads import run_in_thread
 from topicops.model.errors import CertificateError, ClusterError, ClusterUnreachableError, LoginRefusedError
@@ -65,6 +65,8 @@ POLL_S = 0.001
 GRACE_S = 1.0
 """Seconds that a question may take beyond its deadline, because of kafka-python's own work."""
 LATE = "gave no answer in time"
+REFUSABLE = frozenset({"DescribeConfigs", "DescribeLogDirs", "ListPartitionReassignments"})
+"""Requests about the whole cluster that a plan and verify can do without."""
 
 
 async def _nothing() -> None:
@@ -77,12 +79,14 @@ class BrokerConnections:
     Where the brokers are far, each wait is longer: it follows the time of the first answer.
     """
 
-    def __init__(self, properties: Mapping[str, str], *, request_timeout_s: float = 5.0) -> None:
+    def __init__(
+        self, properties: Mapping[str, str], *, request_timeout_s: float = 5.0, is_managed: bool = False
+    ) -> None:
         settings = kafka_python_settings(properties)
         self._tokens = token_source(properties)
         # It logs an ERROR for each refused connection, and at DEBUG whole requests with passwords.
         logging.getLogger("kafka").setLevel(logging.CRITICAL)
-        self._request_timeout_s = request_timeout_s
+        self._request_timeout_s, self._is_managed = request_timeout_s, is_managed
         try:
             self._net_client: Any = KafkaNetClient(
                 request_timeout_ms=int(request_timeout_s * 1000),
@@ -161,7 +165,8 @@ class BrokerConnections:
     ) -> dict[Any, Any]:
         """Ask brokers at the same time; give each one's answer, or a sentence where none came within ``timeout_s``.
 
-        A request that its broker does not offer is not sent; the sentence is an ``Unoffered`` then. A sentence also
+        A request that its broker does not offer is not sent; the sentence is an ``Unoffered`` then, and in a managed
+        cluster also where the broker refuses one of ``REFUSABLE``, because nobody can grant the right. A sentence also
         takes the place of the answer of another broker than the one that was asked, unless ``enough`` is given.
 
         Args:
@@ -219,8 +224,15 @@ class BrokerConnections:
         others = {node: other for node, other in found.items() if other}
         self._offered |= {b: offered for b in asked if b not in others and (offered := self._offered_by(b))}
         return {
-            node: others.get(node) or _answer_or_problem(future, requests[node]) for node, future in futures.items()
+            node: others.get(node) or self._answer_or_problem(future, requests[node])
+            for node, future in futures.items()
         }
+
+    def _answer_or_problem(self, future: Any, request: Any) -> Any:
+        found, name = _answer_or_problem(future, request), request.name.removesuffix("Request")
+        if self._is_managed and name in REFUSABLE and (refusal := refusal_of(found)):
+            return Unoffered(f"refuses {name}: {refusal}")
+        return found
 
     def _identify(self, broker: int, deadline: float) -> Sequence[Any]:
         """Ask over a new connection who answers there; nothing where that is known."""
@@ -259,13 +271,17 @@ class BrokerConnections:
 class Reconnecting:
     """Connections as ``BrokerConnections``, which are made when they are asked for first, and anew after ``close``."""
 
-    def __init__(self, properties: Mapping[str, str], *, request_timeout_s: float = 5.0) -> None:
-        self._properties, self._request_timeout_s = properties, request_timeout_s
+    def __init__(
+        self, properties: Mapping[str, str], *, request_timeout_s: float = 5.0, is_managed: bool = False
+    ) -> None:
+        self._properties, self._request_timeout_s, self._is_managed = properties, request_timeout_s, is_managed
         self.current: BrokerConnections | None = None
 
     def __call__(self) -> BrokerConnections:
         if self.current is None:
-            self.current = BrokerConnections(self._properties, request_timeout_s=self._request_timeout_s)
+            self.current = BrokerConnections(
+                self._properties, request_timeout_s=self._request_timeout_s, is_managed=self._is_managed
+            )
         return self.current
 
     def close(self) -> None:

@@ -24,6 +24,25 @@ NOT_SERVED = -1
 """``offset_lag`` of a log for which the broker has no replica. Source: DescribeLogDirsResponse#INVALID_OFFSET_LAG."""
 
 
+REFUSALS = frozenset(
+    {
+        KafkaError.UNSUPPORTED_VERSION,
+        KafkaError.CLUSTER_AUTHORIZATION_FAILED,
+        KafkaError.TOPIC_AUTHORIZATION_FAILED,
+        KafkaError.GROUP_AUTHORIZATION_FAILED,
+        KafkaError.POLICY_VIOLATION,
+    }
+)
+"""Answers of a broker that will never answer the request otherwise."""
+
+
+def refusal_of(reply: Any) -> str:
+    """Return ``CLUSTER_AUTHORIZATION_FAILED (31)`` where a broker refuses the whole request; else an empty text."""
+    whole = getattr(reply, "error_code", None)
+    codes = {result.error_code for result in getattr(reply, "results", None) or ()} if whole is None else {whole}
+    return named(*codes) if len(codes) == 1 and codes <= REFUSALS else ""
+
+
 def metadata_request(topics: Sequence[str] | None) -> Any:
     """Return what asks for these topics, or for all of them if ``topics`` is None.
 
@@ -115,13 +134,22 @@ def directories_of(broker: int, reply: Any) -> LogDirectories | str:
     log_bytes = Counter[str]()
     for topic in (topic for directory in reply.results if not directory.error_code for topic in directory.topics):
         log_bytes[topic.name] += sum(log.partition_size for log in topic.partitions)
-    return LogDirectories(held=partitions_of(reply, served=True), failed=tuple(failed), log_bytes=log_bytes)
+    working = [directory for directory in reply.results if not directory.error_code]
+    return LogDirectories(
+        held=partitions_of(reply, served=True),
+        failed=tuple(failed),
+        log_bytes=log_bytes,
+        cordoned=bool(working) and all(directory.is_cordoned for directory in working),
+    )
 
 
 def told_directories(broker: int, reply: Any) -> LogDirectories | str | None:
-    """Do as ``directories_of`` for a sentence that does not name the broker; None if it has no such request."""
+    """Do as ``directories_of`` for a sentence that does not name the broker; None if it has no such request.
+
+    An ``Unoffered`` is the refusal of a managed cluster.
+    """
     if isinstance(reply, Unoffered):
-        return None
+        return reply if reply.startswith("refuses") else None
     return directories_of(broker, f"broker {broker} {reply}" if isinstance(reply, str) else reply)
 
 

@@ -65,15 +65,17 @@ class HiddenGroupsError(Exception):
 class BrokerQuestions:
     """Fills ``ClusterQuestions``, as the reader; each question has ``timeout_s``, and longer where brokers are far."""
 
-    def __init__(self, properties: Mapping[str, str], *, timeout_s: float = 2.0) -> None:
+    def __init__(self, properties: Mapping[str, str], *, timeout_s: float = 2.0, is_managed: bool = False) -> None:
         self._confluent = Confluent(properties, patience_s=timeout_s / 4)
         # Not confluent-kafka, which asks the controller for the list of brokers: the controller may be silent.
-        self._connections = Reconnecting(properties, request_timeout_s=timeout_s)
+        self._connections = Reconnecting(properties, request_timeout_s=timeout_s, is_managed=is_managed)
         self._timeout_s = timeout_s
         self._offered: Mapping[int, Mapping[int, int]] = {}
         """The requests of the brokers that answered, asked for once."""
         self._answer_s = 0.0
         """Seconds that one answer takes."""
+        self.unread_groups = ""
+        """Reason why the groups could not be read when they were asked for last."""
         self._silent_until = 0.0
         """Monotonic time until which no broker is asked, because none has answered."""
 
@@ -224,6 +226,7 @@ class BrokerQuestions:
             self._require_right_to_all_groups(deadline)
             return ConsumerGroups(self._connections(), deadline).on(topics)
         except (KafkaException, TimeoutError, PermissionError, ClusterError, UsageError) as error:
+            self.unread_groups = str(error)
             self._give_up("consumer groups", error)
             return None
 

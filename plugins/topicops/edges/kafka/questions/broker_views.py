@@ -35,8 +35,8 @@ class BrokerViews:
     Each round of questions takes at most ``timeout_s``.
     """
 
-    def __init__(self, properties: Mapping[str, str], *, timeout_s: float = 3.0) -> None:
-        self._connections = Reconnecting(properties, request_timeout_s=timeout_s)
+    def __init__(self, properties: Mapping[str, str], *, timeout_s: float = 3.0, is_managed: bool = False) -> None:
+        self._connections = Reconnecting(properties, request_timeout_s=timeout_s, is_managed=is_managed)
         self._known: Mapping[int, str] = {}
 
     def views(self, brokers: Sequence[int], topics: Sequence[str] | None) -> Mapping[int, BrokerView | str]:

@@ -56,11 +56,11 @@ def ask_quorum(connections: BrokerConnections) -> Quorum | None:
     if not connections.offers(next(iter(answering)), DescribeQuorumRequest):
         return None
     asked_at = monotonic()
-    answers = _answered(connections, _request, answering)
+    answers = _answered(connections, quorum_request, answering)
     return _decoded(answers, asked_at, monotonic())
 
 
-def _request() -> Any:
+def quorum_request() -> Any:
     topic = DescribeQuorumRequest.TopicData
     partitions = [topic.PartitionData(partition_index=0)]
     return DescribeQuorumRequest(topics=[topic(topic_name=METADATA_TOPIC, partitions=partitions)])

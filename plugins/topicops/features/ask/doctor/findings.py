@@ -111,6 +111,10 @@ class Rules:
         return self.facts.environment
 
     @property
+    def is_managed(self) -> bool:
+        return self.environment.spec.cluster.is_managed
+
+    @property
     def live(self) -> ClusterSnapshot:
         return _needed(self.facts.snapshot)
 

@@ -72,6 +72,8 @@ class BrokerFacts:
     settings: Mapping[str, str] = field(default_factory=dict)
     problem: str = ""
     """Reason why something is missing above."""
+    refused: Mapping[str, str] = field(default_factory=dict)
+    """Requests that it refuses as a whole, with its error as ``NAME (code)``."""
     log_directories: LogDirectories | str | None = None
     """A sentence says why it does not describe them; None means that it does not offer that, or answers nothing."""
 
@@ -86,6 +88,8 @@ class KafkaFacts:
     """Operations that each role may do to the cluster, in Kafka's words: ``CREATE``; None means not known."""
     readable_passwords: tuple[KafkaRole, ...] = ()
     """Roles whose login sends its password without TLS."""
+    vendor: str = ""
+    """Vendor that runs brokers of such names; empty where the names tell none."""
     topic_operations: Mapping[KafkaRole, Mapping[str, frozenset[str]]] = field(default_factory=dict)
     """Operations of each role on topics that it would have to change; topics with unknown rights are left out."""
 

@@ -60,6 +60,13 @@ def init_command(
             "cluster's id.",
         ),
     ] = None,
+    kind: Annotated[
+        Literal["own", "managed"] | None,
+        typer.Option(
+            "--kind",
+            help="managed: a service runs the brokers, and places the replicas. Default: as the brokers' names say.",
+        ),
+    ] = None,
     forge: Annotated[
         ForgeKind, typer.Option("--forge", help="github or gitlab: whose workflow and CODEOWNERS are written.")
     ] = "github",
@@ -113,6 +120,7 @@ def init_command(
         zookeeper=addresses[0],
         kafka=addresses[1],
         topics=below,
+        kind=kind,
         forge=forge,
     )
     print_result(start(wanted, progress=progress))

@@ -39,6 +39,8 @@ class Start:
     """None means that its addresses are read from ZooKeeper."""
     topics: str
     """Folder of specs, relative to the working folder, with ``/``."""
+    kind: Literal["own", "managed"] | None = None
+    """None means as the names of the brokers say."""
     forge: ForgeKind = "github"
     """Kind of the forge with the repository's pull requests."""
 
@@ -53,8 +55,14 @@ class FirstEnvironment:
     """``3.9``; None means that no broker reported its release."""
     racks: Mapping[int, str | None]
     """Rack of each live broker."""
+    vendor: str = ""
+    """Vendor that runs the brokers, as their names say; empty where they tell none."""
     first_topic: str = FIRST_TOPICS[0]
     """Name that no live topic has, for the command that makes the first own topic."""
+
+    @property
+    def is_managed(self) -> bool:
+        return self.start.kind == "managed" or (self.start.kind is None and bool(self.vendor))
 
     @property
     def sentence(self) -> str:
@@ -86,6 +94,8 @@ def _environment_lines(found: FirstEnvironment) -> Iterator[str]:
     if start.cluster_class != "sandbox":
         yield f"    id: {scalar(found.cluster_id)}  # nothing is sent to a cluster with another id"
     yield f"    class: {start.cluster_class}"
+    if found.is_managed:
+        yield f"    kind: managed  # {found.vendor or 'a service'} runs the brokers, which place the replicas"
     if found.kafka_version:
         yield f'    kafkaVersion: "{found.kafka_version}"'
     yield f"    source: {'zookeeper' if start.zookeeper else 'kafka'}"

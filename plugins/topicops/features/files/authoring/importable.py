@@ -17,7 +17,14 @@ from topicops.model.specs.config_checks import config_problem
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.document import Tree
 from topicops.model.specs.environment import Environment
-from topicops.model.specs.topic_config import THROTTLE_LISTS, TOPIC_CONFIGS, canonical, canonical_overrides, configs_of
+from topicops.model.specs.topic_config import (
+    THROTTLE_LISTS,
+    canonical,
+    canonical_overrides,
+    config_of,
+    configs_of,
+    vendor_config,
+)
 from topicops.steps.planning.blocking import config_edits
 from topicops.steps.specs.layers import TopicSource
 from topicops.steps.specs.rules.names import name_problem
@@ -148,11 +155,11 @@ def override_problem(name: str, text: str, release: Release) -> tuple[Code, str]
     """Return why no spec may have this override where brokers are of this release; None: one may."""
     if name in THROTTLE_LISTS:
         return Code.THROTTLE, f"{name} belongs to Kafka's reassignment tools"
-    if name not in TOPIC_CONFIGS:
+    if config_of(name) is None:
         return Code.UNKNOWN_CONFIG, f"Kafka has no topic config {name}"
     if not (problem := config_problem(name, text, release)):
         return None
-    if name not in configs_of(release):
+    if name not in configs_of(release) and vendor_config(name) is None:
         return Code.UNUSABLE_CONFIG, problem
     return Code.INVALID_CONFIG, f"{name} cannot be {text!r}: {problem}"
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 from topicops import __version__
 from topicops.edges.connections.lookup import from_environment
@@ -36,6 +37,7 @@ from topicops.model.errors import SpecFileError, UsageError, WrongTargetError
 from topicops.model.printable import plural, printable
 from topicops.model.specs.desired import Lifecycle
 from topicops.model.specs.environment import Cluster, Environment, EnvironmentSpec, KafkaEndpoint
+from topicops.model.specs.vendors import vendor_at
 from topicops.steps.specs.validate import validate
 
 BOOTSTRAP_BROKERS = 3
@@ -110,12 +112,22 @@ def _look(wanted: Start) -> FirstEnvironment:
         cluster_id=cluster_id,
         kafka_version=str(releases.oldest) if releases else None,  # all brokers know its topic configs
         racks={broker.id: broker.rack for broker in brokers.values()},
+        vendor=_vendor(known),
         first_topic=next((name for name in FIRST_TOPICS if traces[name].is_gone), FIRST_TOPICS[-1]),
     )
 
 
+def _vendor(wanted: Start) -> str:
+    return vendor_at(_access_as(wanted, "own").kafka("reader")["bootstrap.servers"]) if wanted.kafka else ""
+
+
 def _access(wanted: Start) -> Access:
+    return _access_as(wanted, wanted.kind or ("managed" if _vendor(wanted) else "own"))
+
+
+def _access_as(wanted: Start, kind: Literal["own", "managed"]) -> Access:
     cluster = Cluster(
+        kind=kind,
         cluster_class=wanted.cluster_class,
         source="zookeeper" if wanted.zookeeper else "kafka",
         zookeeper=wanted.zookeeper,

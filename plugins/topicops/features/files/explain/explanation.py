@@ -15,7 +15,7 @@ from topicops.model.specs.config_checks import later_problem
 from topicops.model.specs.document import Fields, Items, Text, Tree
 from topicops.model.specs.files import TopicSpec
 from topicops.model.specs.spellings import human_unit
-from topicops.model.specs.topic_config import TOPIC_CONFIGS, canonical_written
+from topicops.model.specs.topic_config import canonical_written, config_of
 from topicops.steps.specs.fields import Section, Value
 from topicops.steps.specs.layers import EnvironmentView, MergedTopic, TopicSource
 from topicops.steps.specs.suggestions import similar_word
@@ -149,7 +149,8 @@ def _configs(topic: MergedTopic, view: EnvironmentView) -> Iterator[Explained]:
             yield replace(found, value=None)
             continue
         value = canonical_written(name, found.written)
-        human, later = human_unit(TOPIC_CONFIGS[name], value), later_problem(name, value, view.release) or None
+        config, later = config_of(name), later_problem(name, value, view.release) or None
+        human = human_unit(config, value) if config else None
         yield replace(found, value=value, human=human, later=later)
 
 

@@ -28,7 +28,9 @@ from topicops.model.specs.topic_config import (
     TopicConfig,
     Unit,
     UnknownUnitError,
+    config_of,
     local_retention,
+    vendor_config,
 )
 from topicops.steps.specs.findings import Finding
 from topicops.steps.specs.layers import ConfigsPlace, EnvironmentView, MergedTopic, Setting
@@ -41,8 +43,8 @@ _LONGEST = 20
 
 def configs_are_valid(view: EnvironmentView) -> Iterator[Finding]:
     for name, value, places in view.written_configs():
-        config = view.topic_configs.get(name)
-        if name not in TOPIC_CONFIGS:
+        config = view.topic_configs.get(name) or vendor_config(name)
+        if name not in TOPIC_CONFIGS and config is None:
             summary = f"Kafka has no topic config {name}"
             for section in (place.section for place in places):
                 key = section.values[name].key
@@ -56,7 +58,7 @@ def configs_are_valid(view: EnvironmentView) -> Iterator[Finding]:
 def configs_are_usable(view: EnvironmentView) -> Iterator[Finding]:
     allowed = view.environment_spec.section("policy").texts_or_none("alterableConfigs")
     for name, value, places in view.written_configs():
-        if name not in TOPIC_CONFIGS:
+        if config_of(name) is None:
             continue
         found = [problem] if (problem := _why_unusable(name, value, view)) else []
         if allowed is not None and name not in allowed:
@@ -147,7 +149,7 @@ def _why_unusable(name: str, value: object, view: EnvironmentView) -> tuple[Code
 
 def release_problem(name: str, view: EnvironmentView) -> str | None:
     """Return why a config of Kafka is not one of the environment's release, or does nothing there."""
-    if name not in view.topic_configs:
+    if name not in view.topic_configs and vendor_config(name) is None:
         by_default = "" if "kafkaVersion" in view.environment_spec.section("cluster") else ", by default"
         return f"{no_such_config(name, view.release)}; cluster.kafkaVersion is {view.release}{by_default}"
     if name == MESSAGE_FORMAT and view.release >= ONE_MESSAGE_FORMAT:

@@ -13,7 +13,7 @@ from pydantic_core import SchemaError
 
 from topicops.model.codes import Code
 from topicops.model.specs.document import Span
-from topicops.model.specs.topic_config import TOPIC_CONFIGS
+from topicops.model.specs.topic_config import TOPIC_CONFIGS, config_of
 from topicops.steps.specs.fields import Section
 from topicops.steps.specs.findings import Finding, note_at
 from topicops.steps.specs.layers import EnvironmentView, MergedTopic, TopicSource
@@ -220,7 +220,7 @@ def environments_exist(view: EnvironmentView) -> Iterator[Finding]:
 def alterable_configs_exist(view: EnvironmentView) -> Iterator[Finding]:
     policy = view.environment_spec.section("policy")
     for item in policy.items("alterableConfigs"):
-        if isinstance(item.value, str) and item.value not in TOPIC_CONFIGS:
+        if isinstance(item.value, str) and config_of(item.value) is None:
             remedy = meant(item.value, TOPIC_CONFIGS, "see Kafka's list of topic configs")
             yield Finding(
                 Code.UNKNOWN_CONFIG, policy.file, item.span, f"Kafka has no topic config {item.value}", remedy

@@ -11,11 +11,11 @@ from topicops.model.specs.document import Span
 from topicops.model.specs.spellings import human_unit
 from topicops.model.specs.topic_config import (
     AS_TOTAL,
-    TOPIC_CONFIGS,
     ConfigValue,
     ConfigValueError,
     TopicConfig,
     canonical_written,
+    config_of,
     parse,
 )
 from topicops.steps.specs.fields import Section, Value
@@ -92,7 +92,7 @@ def _empty(rule: Section, span: Span, summary: str) -> Finding:
 
 
 def _name_problem(name: str, view: EnvironmentView) -> tuple[Code, str, str] | None:
-    if name not in TOPIC_CONFIGS:
+    if config_of(name) is None:
         return Code.UNKNOWN_CONFIG, f"Kafka has no topic config {name}", hint_for_config(name)
     problem = release_problem(name, view)
     return (Code.UNUSABLE_CONFIG, problem, "take it out, or correct cluster.kafkaVersion") if problem else None
@@ -129,7 +129,7 @@ def _violations(
         "max": (high is None or size <= high, f"at most {limits.get('max', object)}"),
         "oneOf": (is_one or not words, f"only {' or '.join(words)}"),
     }
-    config, shown = TOPIC_CONFIGS.get(name), setting.text or str(setting.number)
+    config, shown = config_of(name), setting.text or str(setting.number)
     unit = human_unit(config, shown) if config else None
     for limit, allowed in ((limit, allowed) for limit, (is_good, allowed) in fits.items() if not is_good):
         note = note_at(limits.file, limits.values[limit].span, "the rule")

@@ -177,9 +177,9 @@ STREAM = '{"name": "a.b", "partitions": %s, "replication_factor": 3, "configs": 
         ),
         pytest.param(
             '{"name": "a.c", "profile": "p", "configs": {"retention.ms": 1}}\n' * 2
-            + '{"name": "a.d", "profile": "p", "configs": {"retention.ms": 1, "redpanda.x": 2}}\n',
+            + '{"name": "a.d", "profile": "p", "configs": {"retention.ms": 1, "nobodys.x": 2}}\n',
             {},
-            ["redpanda.x"],
+            ["nobodys.x"],
             id="a profile",
         ),
     ],

@@ -6,23 +6,33 @@ import logging
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import closing
+from dataclasses import replace
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, TopicCollection
+from kafka.protocol.admin import ListGroupsRequest, ListPartitionReassignmentsRequest
 
 from topicops.edges.connections.client_properties import has_readable_password, token_kind
 from topicops.edges.connections.lookup import principal_of
 from topicops.edges.kafka.clients.confluent import Confluent
 from topicops.edges.kafka.clients.diagnosis import reachable_brokers
 from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections
-from topicops.edges.kafka.clients.requests import directories_request, settings_of, settings_request, told_directories
+from topicops.edges.kafka.clients.requests import (
+    directories_request,
+    refusal_of,
+    settings_of,
+    settings_request,
+    told_directories,
+)
 from topicops.edges.kafka.clients.settings import Deadline, wait_all
+from topicops.edges.kafka.questions.cluster import quorum_request
 from topicops.features.ask.doctor.values import BrokerFacts, KafkaFacts, KafkaRole
 from topicops.model.cluster.snapshot import LogDirectories
 from topicops.model.errors import ClusterUnreachableError
 from topicops.model.printable import printable
 from topicops.model.release import SETTING_OF_3_4, lacking, release_of
 from topicops.model.specs.broker_settings import SETTINGS_OF_TOPICS
+from topicops.model.specs.vendors import vendor_at
 from topicops.model.waits import waiting_for
 
 log = logging.getLogger(__name__)
@@ -30,6 +40,13 @@ log = logging.getLogger(__name__)
 TOPICS_A_REQUEST = 200
 TIMEOUT_S = 20.0
 """The longest time for all questions together."""
+PROBES = (
+    ListGroupsRequest,
+    lambda: ListPartitionReassignmentsRequest(timeout_ms=int(TIMEOUT_S * 1000), topics=None),
+    quorum_request,
+)
+ASKED = ("DescribeConfigs", "DescribeLogDirs", "ListGroups", "ListPartitionReassignments", "DescribeQuorum")
+"""Requests about the whole cluster; the last ones are ``PROBES``."""
 SETTINGS = (
     "authorizer.class.name",
     "auto.create.topics.enable",
@@ -64,6 +81,7 @@ def kafka_facts(
         return KafkaFacts(
             cluster_id=cluster_id,
             brokers=brokers,
+            vendor=vendor_at(roles["reader"].get("bootstrap.servers", "")),
             principals={role: _principal(properties) for role, properties in roles.items()},
             readable_passwords=tuple(role for role, properties in roles.items() if has_readable_password(properties)),
             operations={role: _operations(found) for role, found in described.items()},
@@ -78,8 +96,12 @@ def _brokers(properties: Mapping[str, str]) -> dict[int, BrokerFacts]:
         configs = connections.ask({broker: settings_request(broker, SETTINGS) for broker in brokers})
         answering = [broker for broker in brokers if not isinstance(offered[broker], str)]
         disks = connections.ask({broker: directories_request({}) for broker in answering})
+        others = [connections.ask({broker: request() for broker in answering}) for request in PROBES]
     directories = {broker: told_directories(broker, reply) for broker, reply in disks.items()}
-    return {broker: _broker(offered[broker], configs[broker], directories.get(broker)) for broker in brokers}
+    answers = dict(zip(ASKED, (configs, disks, *others), strict=True))
+    refused = {b: {n: r for n, told in answers.items() if (r := refusal_of(told.get(b)))} for b in brokers}
+    found = {broker: _broker(offered[broker], configs[broker], directories.get(broker)) for broker in brokers}
+    return {broker: replace(facts, refused=refused[broker]) for broker, facts in found.items()}
 
 
 def _broker(offered: Mapping[int, int] | str, configs: Any, directories: LogDirectories | str | None) -> BrokerFacts:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from topicops.features.ask.doctor.findings import ERROR, NOTICE, WARNING, Finding, Rules, found, listed
-from topicops.features.ask.doctor.values import Area, KafkaRole
+from topicops.features.ask.doctor.values import Area, BrokerFacts, KafkaRole
 from topicops.model.cluster.broker_defaults import DefaultOnBrokers, brokers_text, default_of
 from topicops.model.codes import Code
 from topicops.model.release import ABILITIES, OLDEST
@@ -252,12 +252,34 @@ class SettingsRules(Rules):
                 fix = f"ask who runs the brokers for it: Kafka's own brokers offer it since {ability.since}"
                 yield Finding(NOTICE if is_old else WARNING, message, fix, Code.REQUEST_NOT_OFFERED, new)
 
+    def refused_request(self) -> Iterator[Finding]:
+        """In a managed cluster nothing can be done about it, and runs name what they did not check."""
+        refusing: dict[str, list[int]] = {}
+        for broker, facts in self.kafka.by_id:
+            for request, error in facts.refused.items():
+                refusing.setdefault(f"{request}: {error}", []).append(broker)
+        right = "give the reader Describe and DescribeConfigs on the cluster"
+        fix = f"{right}; where a service runs the brokers, write cluster.kind: managed"
+        severity, fix = (NOTICE, "nothing must be done") if self.is_managed else (WARNING, fix)
+        for refusal, brokers in sorted(refusing.items()):
+            places = tuple(f"broker {broker}" for broker in brokers)
+            message = f"a request is refused: {refusal} on {brokers_text(brokers)}"
+            yield Finding(severity, message, fix, Code.MISSING_RIGHT, places)
+
+    def managed(self) -> Iterator[Finding]:
+        if self.kafka.vendor and not self.is_managed:
+            message = f"{self.kafka.vendor} runs these brokers, as their names say, and cluster.kind is own"
+            yield Finding(WARNING, message, "write cluster.kind: managed: the brokers place replicas there")
+
     def silent_broker(self) -> Iterator[Finding]:
-        silent = {f"broker {b}": broker.problem for b, broker in self.kafka.by_id if broker.problem}
+        silent = {f"broker {b}": broker.problem for b, broker in self.kafka.by_id if self._is_odd(broker)}
         if silent:
             message = listed(f"{broker} {problem}" for broker, problem in silent.items())
             fix = "restart a broker that hangs; let the reader DescribeConfigs on the cluster"
             yield Finding(WARNING, message, fix, places=tuple(silent))
+
+    def _is_odd(self, broker: BrokerFacts) -> bool:
+        return bool(broker.problem) and not (self.is_managed and "DescribeConfigs" in broker.refused)
 
     def failed_disk(self) -> Iterator[Finding]:
         told = {b: broker.log_directories for b, broker in self.kafka.by_id}
@@ -265,7 +287,8 @@ class SettingsRules(Rules):
         message = "a log directory has failed, and its replicas are neither served nor deleted:"
         fix = f"{REPAIR}; first see whether a partition has no other replica in sync (topicops why)"
         yield from found(ERROR, message, failed, fix, Code.FAILED_LOG_DIRECTORY)
-        unknown = (sentence for sentence in told.values() if isinstance(sentence, str))
+        refused = {b for b, broker in self.kafka.by_id if self.is_managed and "DescribeLogDirs" in broker.refused}
+        unknown = (sentence for b, sentence in told.items() if isinstance(sentence, str) and b not in refused)
         message, fix = "whether a log directory has failed is not known:", ASK_AGAIN.partition(" (")[0]
         yield from found(WARNING, message, unknown, fix, Code.MISSING_RIGHT)
 

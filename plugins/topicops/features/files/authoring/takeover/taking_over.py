@@ -26,7 +26,7 @@ from topicops.model.release import ONE_MESSAGE_FORMAT, Release
 from topicops.model.specs.broker_settings import MESSAGE_FORMAT
 from topicops.model.specs.config_checks import config_problem
 from topicops.model.specs.environment import Environment
-from topicops.model.specs.topic_config import THROTTLE_LISTS, TOPIC_CONFIGS, TopicConfig, canonical, configs_of
+from topicops.model.specs.topic_config import THROTTLE_LISTS, TopicConfig, canonical, config_of, configs_of
 from topicops.steps.specs.rules.names import folded
 from topicops.steps.specs.validate import validate
 
@@ -207,7 +207,7 @@ def _configs(written: Mapping[str, Value], release: Release, notes: list[str]) -
         if value is None:
             continue
         text = ",".join(map(str, value)) if isinstance(value, list) else str(value)
-        config = TOPIC_CONFIGS.get(name)
+        config = config_of(name)
         is_ignored = name == MESSAGE_FORMAT and release >= ONE_MESSAGE_FORMAT
         if config is None or name in THROTTLE_LISTS or is_ignored:
             why = "does nothing in this release" if is_ignored else "is no topic config that a file may set"
