@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import wait
 from dataclasses import dataclass, field
 from datetime import UTC
-from functools import lru_cache, partial
+from functools import lru_cache
 from importlib import import_module
 from typing import Any
 from urllib.parse import urlsplit
@@ -114,16 +114,16 @@ def token_source(properties: Mapping[str, str]) -> TokenSource | None:
 def _shared(kind: TokenKind, region: str, own: tuple[tuple[str, str], ...]) -> TokenSource:
     for name in _LOGS:
         logging.getLogger(name).setLevel(max(logging.getLogger(name).level, logging.WARNING))
-    properties = dict(own)
+    properties = dict(own)  # in functions below, since the repr of a partial would show them
     match kind:
         case "msk-iam":
-            return TokenSource("the signer of Amazon MSK", partial(_of_msk, region))
+            return TokenSource("the signer of Amazon MSK", lambda: _of_msk(region))
         case "google":
             return TokenSource("Google's login", _of_google)
         case "callable":
-            return TokenSource("the function of oauth_cb", partial(_of_callable, properties))
+            return TokenSource("the function of oauth_cb", lambda: _of_callable(properties))
         case "oidc":
-            return TokenSource(_endpoint(properties), partial(_of_endpoint, properties))
+            return TokenSource(_endpoint(properties), lambda: _of_endpoint(properties))
 
 
 def _misfit(token: Token, now: float) -> str:
