@@ -9,7 +9,13 @@ from contextlib import closing
 import pytest
 from airflow.providers_manager import ProvidersManager
 
-from topicops.edges.connections.lookup import ZOOKEEPER_FIELDS, Tls, ZooKeeperAddress, from_environment
+from topicops.edges.connections.lookup import (
+    CALLBACK_ALLOWLIST,
+    ZOOKEEPER_FIELDS,
+    Tls,
+    ZooKeeperAddress,
+    from_environment,
+)
 from topicops.model.errors import UsageError
 from topicops.on_airflow.connections import ZooKeeperHook, from_airflow
 
@@ -39,6 +45,14 @@ def test_airflow_offers_the_zookeeper_type_with_its_fields() -> None:
 def test_a_connection_reads_the_same_with_and_without_airflow() -> None:
     assert from_airflow("zookeeper_test") == from_environment("zookeeper_test")
     assert "not-for-eyes" not in repr(from_airflow("zookeeper_test"))
+
+
+@pytest.mark.usefixtures("connection", "airflow_database")
+def test_the_functions_that_airflow_allows_are_those_of_its_kafka_provider(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(CALLBACK_ALLOWLIST, "jobs.login, other.login")
+    assert from_airflow("zookeeper_test").callbacks == "jobs.login, other.login"
+    monkeypatch.delenv(CALLBACK_ALLOWLIST)
+    assert from_airflow("zookeeper_test").callbacks == ""
 
 
 @pytest.mark.usefixtures("airflow_database")

@@ -79,8 +79,8 @@ def test_the_connection_that_consumers_use_serves_the_whole_loop(
 @pytest.mark.parametrize(
     ("role", "extra", "said"),
     [
-        pytest.param("connection", UNSECURED, "enable.sasl.oauthbearer.unsecure.jwt makes", id="reader"),
-        pytest.param("applier", UNSECURED, "makes tokens that prove nothing: take it out", id="applier"),
+        pytest.param("connection", UNSECURED, "OAUTHBEARER needs a place that gives tokens", id="reader"),
+        pytest.param("applier", UNSECURED, "are recognised by their names", id="applier"),
         pytest.param("deleter", UNSECURED, "write sasl.oauthbearer.method: oidc, or a function", id="deleter"),
         pytest.param("deleter", BY_KERBEROS, "GSSAPI (with sasl.kerberos.keytab): Kerberos", id="Kerberos"),
         pytest.param("deleter", OF_JAVA, "write its user and password as sasl.username", id="Java"),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from confluent_kafka import KafkaException
@@ -17,6 +19,7 @@ from fixtures.token_brokers import TokenBroker, token_broker
 from fixtures.token_server import SECRET, token_server
 from fixtures.workspace import Workspace
 from topicops.edges.connections import tokens
+from topicops.edges.connections.lookup import CALLBACK_ALLOWLIST
 from topicops.edges.connections.tokens import RENEWED_AT
 from topicops.edges.kafka.clients.confluent import Confluent
 from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections
@@ -120,3 +123,39 @@ def test_no_request_fails_because_a_token_ends(
     assert confluent.recent_errors() == ""
     assert first is last, "kafka-python connected anew"
     assert run_s / token_s <= fetched <= 1 + run_s / (RENEWED_AT * token_s)
+
+
+def test_a_function_logs_in_too(live: Workspace, broker: TokenBroker, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str | None] = []
+    module = ModuleType("jobs_of_this_team")
+    vars(module)["login"] = lambda text: (
+        asked.append(text) or (broker.server.token(sub="by-function"), time.time() + 12)
+    )
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    extra = {name: text for name, text in broker.properties.items() if not name.startswith("sasl.oauthbearer")}
+    extra |= {"oauth_cb": "jobs_of_this_team.login", "sasl.oauthbearer.config": "realm=us"}
+    monkeypatch.setenv("AIRFLOW_CONN_BY_TOKEN", json.dumps({"conn_type": "kafka", "extra": extra}))
+    refused = live.run("doctor", "--environment", "local")
+    monkeypatch.setenv(CALLBACK_ALLOWLIST, "other.login, jobs_of_this_team.login")
+    allowed = live.run("doctor", "--environment", "local")
+
+    assert refused.status == 1, refused.out + refused.err
+    assert f"oauth_cb names a function that is not allowed: add its path to {CALLBACK_ALLOWLIST}" in refused.out
+    assert "User:by-function, by token (callable)" in allowed.out, allowed.out + allowed.err
+    assert {*asked} == {"realm=us"}
+
+
+@pytest.mark.parametrize("command", ["plan", "verify", "doctor"])
+def test_a_token_that_the_brokers_refuse_is_one_error(live: Workspace, broker: TokenBroker, command: str) -> None:
+    tokens._shared.cache_clear()
+    live.topic("tok.orders", replicationFactor=1)
+    broker.server.claims = {"aud": "another"}
+    ended = live.run(command, "--environment", "local")
+    broker.server.claims = {}
+    tokens._shared.cache_clear()
+
+    assert ended.status == 1, ended.out + ended.err
+    said = ended.out + ended.err
+    assert "Traceback" not in said
+    assert not [token for token in broker.server.given if token in said]
+    assert "what the brokers want of a token" in said

@@ -22,7 +22,7 @@ from topicops.model.specs.environment import Environment, EnvironmentSpec
 SERVERS = {"bootstrap.servers": "b1:9092"}
 LOGIN = {**SERVERS, "security.protocol": "SASL_SSL"}
 USER = {"sasl.username": "u", "sasl.password": "s3cret"}
-URL, UNSECURE = "sasl.oauthbearer.token.endpoint.url", "enable.sasl.oauthbearer.unsecure.jwt"
+URL = "sasl.oauthbearer.token.endpoint.url"
 TOKENS = {
     **LOGIN,
     "sasl.mechanism": "OAUTHBEARER",
@@ -134,7 +134,11 @@ def test_what_counts_is_given_to_both(extra: dict[str, object]) -> None:
         pytest.param(
             {**TOKENS, "sasl.oauthbearer.assertion.file": "/s3cret"}, "assertion.file is not supported", id="assertion"
         ),
-        pytest.param({**TOKENS, UNSECURE: True}, "makes tokens that prove nothing: take it out", id="no signature"),
+        pytest.param(
+            {**LOGIN, "sasl.mechanism": "OAUTHBEARER", "enable.sasl.oauthbearer.unsecure.jwt": True},
+            "write sasl.oauthbearer.method: oidc, or a function as oauth_cb",
+            id="no signature",
+        ),
         pytest.param({**TOKENS, "oauth_cb": "s3cret"}, "add its path to AIRFLOW__APACHE_KAFKA__C", id="callback"),
         pytest.param({**LOGIN, "sasl.mechanism": "AWS_MSK_IAM"}, "write OAUTHBEARER, and the servers' own", id="IAM"),
         pytest.param(
@@ -186,8 +190,14 @@ def test_what_cannot_be_used_is_one_error_with_a_way_out_and_no_value(extra: dic
         pytest.param({"security.protocol": "SSL", "bootstrap.servers": MSK}, None, id="no login"),
     ],
 )
-def test_tokens_come_from_where_airflows_provider_takes_them(extra: dict[str, str], kind: str | None) -> None:
+def test_tokens_come_from_where_airflows_provider_takes_them(
+    extra: dict[str, str], kind: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     properties = {**SERVERS, **TOKENS, **extra}
+    for name in GOOGLES_PROVIDER:
+        module = ModuleType(name)
+        vars(module)["ManagedKafkaHook"] = lambda: SimpleNamespace(get_confluent_token="google")
+        monkeypatch.setitem(sys.modules, name, module)
     assert kinds.token_kind(properties) == kind
     assert _kind_of_airflow(properties) == kind
 
@@ -203,9 +213,6 @@ def _kind_of_airflow(properties: dict[str, str]) -> str | None:
         def _resolve_callbacks(self, config: dict[str, object]) -> None:
             pass
 
-    given = [sys.modules.setdefault(name, ModuleType(name)) for name in OF_PROVIDER]
-    vars(given[-1]).setdefault("MSKAuthTokenProvider", None)
-    vars(given[-2]).setdefault("ManagedKafkaHook", lambda: SimpleNamespace(get_confluent_token="google"))
     config = Hook()._build_config()
     mechanism = config.get("sasl.mechanism")
     if mechanism != "OAUTHBEARER" or not config["security.protocol"].startswith("SASL"):
@@ -227,14 +234,13 @@ def test_no_property_of_a_login_or_of_tls_is_ignored() -> None:
     assert used(dict.fromkeys(kinds.TLS, "x")).keys() == kinds.TLS
 
 
-OF_PROVIDER = (
+GOOGLES_PROVIDER = (
     "airflow.providers.google",
     "airflow.providers.google.cloud",
     "airflow.providers.google.cloud.hooks",
     "airflow.providers.google.cloud.hooks.managed_kafka",
-    "aws_msk_iam_sasl_signer",
 )
-"""Modules that its hook imports, which need not be installed here."""
+"""Modules that the hook imports, which are not installed here."""
 
 
 def properties_of(extra: dict[str, object]) -> dict[str, str]:

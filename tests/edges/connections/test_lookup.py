@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -408,6 +408,69 @@ def test_an_unknown_connection_is_answered_with_a_line_to_paste_that_works(
     monkeypatch.setenv(name, shlex.split(text)[0])
     assert json.loads(shlex.split(text)[0]) == example
     assert read()
+
+
+OIDC: Mapping[str, object] = {
+    "bootstrap.servers": "b1:9093",
+    "security.protocol": "SASL_SSL",
+    "sasl.mechanism": "OAUTHBEARER",
+    "sasl.oauthbearer.method": "oidc",
+    "sasl.oauthbearer.client.id": "topicops",
+    "sasl.oauthbearer.client.secret": SECRET,
+    "sasl.oauthbearer.token.endpoint.url": "http://login.example/token",
+}
+
+
+def test_a_production_login_does_not_send_its_secret_for_tokens_in_the_open() -> None:
+    def source(url: str) -> Callable[[str], ConnectionFields]:
+        fields = ConnectionFields(
+            conn_type="kafka", extra={**OIDC, "sasl.oauthbearer.token.endpoint.url": f"{url}://login.example/token"}
+        )
+        return lambda _: fields
+
+    production = environment(kafka={"connection": "k"})
+    allowed = replace(
+        production, spec=production.spec.model_copy(update={"policy": Policy(readable_passwords="allow")})
+    )
+    said = r"'k' sends its secret without TLS \(TOP812\): write https:// for the token endpoint; or allow it"
+    for written in ("http", "HTTP"):
+        with pytest.raises(UsageError, match=said) as caught:
+            kafka_properties(production, "reader", source(written))
+        assert SECRET not in _everything_said(caught.value)
+    assert has_readable_password(kafka_properties(allowed, "reader", source("http")))
+    assert not has_readable_password(kafka_properties(production, "reader", source("https")))
+
+
+@pytest.mark.parametrize(
+    ("allowlist", "is_allowed"),
+    [
+        pytest.param("", False, id="nothing is allowed"),
+        pytest.param(" other.login , jobs.login,", True, id="one of two"),
+        pytest.param("jobs", False, id="its module alone"),
+        pytest.param("jobs.login.more", False, id="a longer path"),
+    ],
+)
+def test_a_function_is_called_where_airflows_own_list_names_it(
+    allowlist: str, is_allowed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Source: KafkaBaseHook#_resolve_callbacks of Airflow's Kafka provider (2.1.0)."""
+    extra = {"oauth_cb": "jobs.login", **OIDC}
+    monkeypatch.setenv("AIRFLOW_CONN_K", json.dumps({"conn_type": "kafka", "extra": extra}))
+    monkeypatch.setenv("AIRFLOW__APACHE_KAFKA__CALLBACK_ALLOWLIST", allowlist)
+    if is_allowed:
+        assert kafka_properties(environment(kafka={"connection": "k"}), "reader")["oauth_cb"] == "jobs.login"
+    else:
+        with pytest.raises(
+            UsageError, match="oauth_cb names a function that is not allowed: add its path to AIRFLOW__"
+        ):
+            kafka_properties(environment(kafka={"connection": "k"}), "reader")
+
+
+def test_a_list_in_the_connection_itself_allows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = {"conn_type": "kafka", "callbacks": "jobs.login", "extra": {"oauth_cb": "jobs.login", **OIDC}}
+    monkeypatch.setenv("AIRFLOW_CONN_K", json.dumps(written))
+    with pytest.raises(UsageError, match="oauth_cb names a function that is not allowed"):
+        kafka_properties(environment(kafka={"connection": "k"}), "reader")
 
 
 def test_an_id_that_is_no_name_of_a_variable_gives_no_line_to_paste() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hmac
 import json
+import logging
 import os
 import socket
 import sys
@@ -38,6 +39,7 @@ from topicops.model.errors import (
     LoginRefusedError,
     MissingExtraError,
     TopicopsError,
+    UsageError,
 )
 from topicops_local.processes import free_port
 
@@ -309,14 +311,12 @@ def test_an_endpoint_with_tls_is_checked(tmp_path: Path) -> None:
 
         assert source_of(trusted).token().value == server.given[0]
         assert source_of(as_text).token().value == server.given[1]
-        for wrong, words in (
-            (untrusted, "local issuer"),
-            (by_address, "not valid for '127.0.0.1'"),
-            (nowhere, "https.ca"),
-        ):
+        for words, wrong in {"local issuer": untrusted, "not valid for '127.0.0.1'": by_address}.items():
             error, _ = said_by(source_of(wrong).token)
             assert type(error) is CertificateError
             assert words in str(error)
+        with pytest.raises(UsageError, match=r"https\.ca\.location or https\.ca\.pem"):
+            source_of(nowhere).token()
 
 
 # --- the clients without a token --------------------------------------------------------------------------------------
@@ -520,3 +520,21 @@ def test_a_key_that_google_refuses_is_one_error(
     assert "Google's login gives no token: it ended with RefreshError" in str(error)
     assert PLANTED not in told
     assert "PRIVATE KEY" not in told
+
+
+@pytest.mark.parametrize("login", ["oidc", "msk-iam"])
+def test_no_log_and_no_repr_has_a_token_or_a_secret(
+    server: TokenServer, login: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", PLANTED)
+    source = source_of(MSK if login == "msk-iam" else server.properties())
+    token = source.token()
+    Confluent({**SERVERS, **server.properties()}).client()
+
+    shown = caplog.text + repr(source) + repr(token) + repr(vars(source))
+    url = base64.urlsafe_b64decode(f"{token.value}==").decode() if login == "msk-iam" else ""
+    signature = dict(parse_qsl(urlsplit(url).query)).get("X-Amz-Signature", token.value)
+    for secret in (token.value, signature, SECRET, PLANTED, base64.b64encode(f"{CLIENT}:{SECRET}".encode()).decode()):
+        assert secret not in shown

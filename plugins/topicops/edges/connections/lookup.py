@@ -167,13 +167,10 @@ def kafka_properties(
             )
     if has_readable_password(properties) and environment.spec.readable_passwords == "refuse":
         at_endpoint = has_readable_endpoint(properties)
-        sent, fix = (
-            ("its secret", "write https:// in sasl.oauthbearer.token.endpoint.url; ")
-            if at_endpoint
-            else ("its password", "write security.protocol: SASL_SSL, or use SCRAM; ")
-        )
+        fix = "https:// for the token endpoint" if at_endpoint else "security.protocol: SASL_SSL, or use SCRAM"
         raise UsageError(
-            f"{which} sends {sent} without TLS ({Code.READABLE_PASSWORD}): {fix}"
+            f"{which} sends its {'secret' if at_endpoint else 'password'} without TLS ({Code.READABLE_PASSWORD}): "
+            f"write {fix}; "
             f"or allow it ({environment.place_of('policy.readablePasswords')})"
         )
     found = list(problems(properties))
@@ -197,7 +194,8 @@ def principal_of(properties: Mapping[str, str]) -> str:
     Of a token only its name is shown, once there is one; the brokers may take another of its claims.
     """
     if source := token_source(properties):
-        return f"User:{printable(source.principal)}" if source.principal else f"by token ({token_kind(properties)})"
+        name = source.latest and source.latest.principal
+        return f"User:{printable(name)}" if name else f"by token ({token_kind(properties)})"
     if user := properties.get("sasl.username"):
         return f"User:{user}"
     if properties.get("security.protocol", "").lower().startswith("sasl"):
@@ -323,8 +321,7 @@ class _FieldError(ValueError):
 
 def _from_json(text: str) -> ConnectionFields:
     written = _object(text)
-    names = ("conn_type", "host", "login", "password", "schema")
-    texts: dict[str, Any] = {name: _text(written, name) for name in names}
+    texts = {name: _text(written, name) for name in ("conn_type", "host", "login", "password", "schema")}
     return ConnectionFields(**texts, port=_port(written.get("port")), extra=_extra(written.get("extra")))
 
 

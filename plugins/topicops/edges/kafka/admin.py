@@ -206,7 +206,7 @@ class KafkaAdmin:
             return [NO_CONTROLLER] * len(changes)
         try:
             futures = call(changes)
-        except (KafkaException, ValueError, TypeError) as error:
+        except (KafkaException, ClusterError, ValueError, TypeError) as error:
             # The client refused before anything was sent; sent alone, only the bad change fails.
             kind = AnswerKind.SEND_ALONE if len(changes) > 1 else AnswerKind.FAILED
             return [Answer(kind, error_text(error), left=False)] * len(changes)
@@ -252,7 +252,7 @@ class KafkaAdmin:
             return NO_CONTROLLER
         try:
             future: Future[Any] = self._deleter.client().delete_topics([change.topic], **self._timeouts)[change.topic]
-        except (KafkaException, ValueError) as error:
+        except (KafkaException, ClusterError, ValueError) as error:
             return Answer(AnswerKind.FAILED, error_text(error), left=False)
         self._await([future])
         answer = self._answer(change, future, self._deleter)

@@ -107,7 +107,7 @@ class Access:
             if has_readable_password(properties):
                 place = place_of_kafka(self.environment, role)
                 readable = f"anybody on the way can read it ({Code.READABLE_PASSWORD}; {place})"
-                yield f"the {role} sends its password without TLS: {readable}"
+                yield f"the {role} sends its password or token without TLS: {readable}"
 
     def reader(self) -> AbstractContextManager[LiveReader]:
         """Read the live cluster from the environment's ``source``.

@@ -246,8 +246,8 @@ class Policy(Written):
     """What happens to a saved plan where no topic files are, so that nothing asks for its changes: `refuse`, or
     `allow`; then each change needs an approval."""
     readable_passwords: Permission | None = None
-    """Whether a login may send its password without TLS (`SASL_PLAINTEXT` with `PLAIN`): `refuse` (TOP812) or `allow`;
-    left out: `refuse` in production, `allow` in a sandbox."""
+    """Whether a login may send its password, its token, or its secret for tokens without TLS (`SASL_PLAINTEXT` with
+    `PLAIN`): `refuse` (TOP812) or `allow`; left out: `refuse` in production, `allow` in a sandbox."""
     approvals: tuple[ApprovalWay, ...] | None = None
     """The ways to approve that count: Airflow's `question`, a `parameter` (`approved` of a run, `--approve` of the
     command), and the `review` of a pull request, for which CI and Airflow must share a key; left out: `[question]` in

@@ -16,7 +16,14 @@ from topicops.edges.connections.port_probe import error_of
 from topicops.edges.connections.tokens import token_source
 from topicops.edges.kafka.clients.diagnosis import diagnosis
 from topicops.edges.kafka.clients.kafka_python_inside import BrokerConnections
-from topicops.edges.kafka.clients.settings import PATIENCE_S, REFUSALS, confluent_settings, unusable, without_values
+from topicops.edges.kafka.clients.settings import (
+    IF_REFUSED,
+    PATIENCE_S,
+    REFUSALS,
+    confluent_settings,
+    unusable,
+    without_values,
+)
 from topicops.model.errors import ClusterError, ClusterUnreachableError, LoginRefusedError
 
 ERRORS_KEPT = 3
@@ -115,8 +122,8 @@ class Confluent:
         found = diagnosis(self.properties)
         if found and (found[0].kind is not ClusterUnreachableError or kind is ClusterUnreachableError):
             return error_of(found, f"{text}: ")
-        cause = "what the brokers want of a token" if source else "sasl.username and sasl.password of the connection"
-        remedy = f"; check {cause}" if kind is LoginRefusedError else ""
+        check = IF_REFUSED if source else "check sasl.username and sasl.password of the connection"
+        remedy = f"; {check}" if kind is LoginRefusedError else ""
         return kind(f"{text}; the client reported: {reported or 'no error'}{remedy}")
 
 

@@ -15,9 +15,11 @@ from tempfile import NamedTemporaryFile
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException
-from kafka.net.sasl.oauth import AbstractTokenProvider
+from kafka.errors import SaslAuthenticationFailedError
+from kafka.net.sasl import register_sasl_mechanism
+from kafka.net.sasl.oauth import AbstractTokenProvider, SaslMechanismOAuth
 
-from topicops.edges.connections.client_properties import KAFKA_PYTHON, TOKENS
+from topicops.edges.connections.client_properties import KAFKA_PYTHON, OAUTHBEARER, TOKENS
 from topicops.edges.connections.lookup import ADDRESSES, MECHANISMS
 from topicops.edges.connections.port_probe import verified_tls
 from topicops.edges.connections.tokens import TokenSource, token_source
@@ -34,6 +36,7 @@ REFUSALS: Mapping[int, type[ClusterError]] = {
     KafkaError._SSL: CertificateError,  # noqa: SLF001
 }
 """Errors that librdkafka gives to its error callback only: the call itself ends with a timeout."""
+IF_REFUSED = "check what the brokers want of a token (issuer, audience, claims), and their clocks"
 LIMIT = "; has it reached a limit of connections of one address (max.connections.per.ip)?"
 """Question that a message adds when the broker closes a connection at once."""
 
@@ -80,6 +83,16 @@ class _TokenProvider(AbstractTokenProvider):  # type: ignore[misc]  # kafka-pyth
 
     def extensions(self) -> dict[str, str]:
         return dict(self._source.token().extensions)
+
+
+class _TokenLogin(SaslMechanismOAuth):  # type: ignore[misc]  # kafka-python is untyped
+    def receive(self, auth_bytes: bytes) -> None:
+        if auth_bytes:  # kafka-python answers, and then reports no more than the end of the connection
+            raise SaslAuthenticationFailedError(f"the broker refuses the token; {IF_REFUSED}")
+        super().receive(auth_bytes)
+
+
+register_sasl_mechanism(OAUTHBEARER, _TokenLogin, overwrite=True)
 
 
 OWN_CERTIFICATE = ("certificate.location", "certificate.pem", "key.location", "key.pem", "key.password")

@@ -110,8 +110,8 @@ class ConnectionRules(Rules):
             yield Finding(WARNING, message, "set TOPICOPS_HOME to one folder for everybody who changes this cluster")
 
     def readable_password(self) -> Iterator[Finding]:
-        message = "a password is sent without TLS, and anybody on the way can read it:"
-        fix = "write security.protocol: SASL_SSL in the connection, or use SCRAM"
+        message = "a password, or a secret for tokens, is sent without TLS, and anybody on the way can read it:"
+        fix = "write security.protocol: SASL_SSL and https:// in the connection, or use SCRAM"
         return found(WARNING, message, self.kafka.readable_passwords, fix, Code.READABLE_PASSWORD)
 
     def kafka_rights(self) -> Iterator[Finding]:
