@@ -48,7 +48,7 @@ test-airflow: setup  ## Run what needs Airflow
 
 test-airflow-release: setup  ## Run the tests of Airflow in another release (AIRFLOW=3.4.0b2; build/ keeps its packages)
 	PYTHONPATH=plugins:local:tests $(BIN)/python -m fixtures.airflow_sets $(AIRFLOW) build/airflow-$(AIRFLOW) \
-	  $(or $(MORE),-m "not soak" tests/airflow tests/edges/kafka/test_clients.py)
+	  $(or $(MORE),-m "not soak" --timeout 900 tests/airflow tests/edges/kafka/test_clients.py)
 
 test-installs: setup  ## Resolve topicops into the packages of each Airflow that it claims (asks the package index)
 	$(PYTEST) -m soak tests/repository/test_installs.py $(MORE)

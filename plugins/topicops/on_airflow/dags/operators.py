@@ -184,7 +184,8 @@ class AskPerson(ApprovalOperator):
         }
         if IS_3_2:  # without params it judges no field of the answer, as `validate_params_input`
             trigger = HITLTrigger(ti_id=context["ti"].id, options=self.options, params={}, timeout_datetime=now + look)
-            self.defer(trigger=trigger, **then)
+            given_up = look + self.patience.answer_within  # then the scheduler fails the task: no triggerer looks
+            self.defer(trigger=trigger, timeout=given_up, **then)
         from airflow.sdk.exceptions import TaskAwaitingInput
 
         raise TaskAwaitingInput(timeout=look, **then)
