@@ -195,6 +195,28 @@ def test_groups_that_brokers_may_hide_from_the_reader_count_as_unread(
     assert groups == {"reader": ("hidden",), "deaf": None}
 
 
+def test_in_a_managed_cluster_rights_on_topics_are_enough_and_what_is_refused_is_named(
+    guarded: Workspace, broker: GuardedRelease
+) -> None:
+    if not broker.brokers.kraft:
+        pytest.skip("the brokers are read without ZooKeeper, and topics need ids")
+    spec = broker.spec(**{**PARTS, "connection": "deaf"})
+    guarded.cluster = spec
+    as_ones_own = guarded.plan()
+    guarded.cluster = {**spec, "kind": "managed"}
+    planned, applied = guarded.plan(), guarded.apply()
+
+    refusal = "CLUSTER_AUTHORIZATION_FAILED (31)"
+    assert (as_ones_own.status, planned.status) == (1, 0), planned.err
+    assert refusal in as_ones_own.err
+    for request in ("DescribeConfigs", "DescribeLogDirs", "DescribeQuorum", "ListPartitionReassignments"):
+        assert f"{request}: {refusal}" in planned.out, planned.out
+    assert planned.out.count("not checked: ") == 1
+    assert "Applied in part: 3 done, 1 refused" in applied.out, applied.out + applied.err
+    assert "owned.going delete: refused: its consumer groups cannot be read (TOP437)" in applied.out
+    assert "owned.going" in broker.topics
+
+
 def is_committed(broker: GuardedRelease, committed: ConsumerGroupTopicPartitions) -> bool:
     answer = broker.admin.alter_consumer_group_offsets([committed])[committed.group_id].result(60)
     return not answer.topic_partitions[0].error
