@@ -1,4 +1,4 @@
-"""Real brokers of Kafka 4.4 with cordoned log directories (KIP-1066): they refuse replicas, and no plan gives them any."""
+"""Real brokers of Kafka 4.4 with cordoned log directories (KIP-1066): no plan gives them the replicas they refuse."""
 
 from __future__ import annotations
 

@@ -22,8 +22,11 @@ from topicops.model.specs.vendors import Vendor
 from topicops_local.cluster import LocalCluster
 
 REFUSED = "CLUSTER_AUTHORIZATION_FAILED (31)"
+NOTHING: Mapping[int, int] = {}
+LOG_DIRECTORIES, REASSIGNMENTS, QUORUM = 35, 46, 55
+"""Source: org.apache.kafka.common.protocol.ApiKeys."""
 ONE_BY_ONE = [pytest.param({name: code}, id=name) for name, code in EVERYTHING.items()]
-Behind = Callable[[ManagedService], AbstractContextManager[ManagedService]]
+Behind = Callable[..., AbstractContextManager[ManagedService]]
 
 
 @pytest.fixture
@@ -42,8 +45,9 @@ def live(kraft_cluster: LocalCluster, workspace: Workspace) -> Iterator[Workspac
 @pytest.fixture
 def behind(live: Workspace, kraft_cluster: LocalCluster) -> Behind:
     @contextmanager
-    def behind(service: ManagedService) -> Iterator[ManagedService]:
-        with BrokerProxies(sorted(kraft_cluster.broker_ports.values()), service=service) as proxies:
+    def behind(service: ManagedService, lacking: Mapping[int, int] = NOTHING) -> Iterator[ManagedService]:
+        ports = sorted(kraft_cluster.broker_ports.values())
+        with BrokerProxies(ports, service=service, lacking=lambda _: lacking) as proxies:
             live.cluster["kafka"] = {"bootstrapServers": proxies.bootstrap_servers}
             yield service
 
@@ -93,6 +97,23 @@ def test_the_whole_loop_where_the_brokers_place_replicas_and_refuse_what_is_of_t
     seen_by_verify = {"DescribeConfigs", "DescribeLogDirs", "ListPartitionReassignments"} & {*refused}
     assert {name for name in EVERYTHING for message in checks if f"({name}: {REFUSED}" in message} == seen_by_verify
     assert again.status == (0 if groups_are_read else 2), whole(again)
+
+
+def test_requests_that_the_brokers_leave_out_are_named_as_those_that_they_refuse(
+    live: Workspace, behind: Behind, kraft_cluster: LocalCluster
+) -> None:
+    create_topics(kraft_cluster.bootstrap_servers, NewTopic("goes", 1, 3))
+    live.topic("new", configs={"min.insync.replicas": "2"})
+    live.tombstone("goes")
+    with behind(ManagedService(), dict.fromkeys((LOG_DIRECTORIES, REASSIGNMENTS, QUORUM), -1)):
+        planned, applied = live.plan(), live.apply()
+
+    assert "offers no ListPartitionReassignments" in planned.out, whole(planned)
+    assert "does not offer DescribeLogDirs" in planned.out
+    assert applied.status == 0, whole(applied)
+    assert "not checked: log directories (broker 1 offers no DescribeLogDirs" in applied.out
+    assert "not checked: reassignments (offers no ListPartitionReassignments): 1 topic" in applied.out
+    assert {*topics_of(kraft_cluster)} == {"new"}
 
 
 @pytest.mark.parametrize(

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import hmac
-import json
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
+from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 
 from fixtures.changes_by_identity import (
     PARTS,
@@ -22,119 +16,12 @@ from fixtures.changes_by_identity import (
     changes_are_due,
     plan_of_the_reader_alone,
 )
-from fixtures.cluster import running
-from fixtures.guarded_broker import PASSWORDS, GuardedBroker, grant
-from fixtures.kafka_releases import GUARDED, Brokers, reader_of, spec_of, wanted_brokers
-from fixtures.live import until, zookeeper
+from fixtures.guarded_release import GuardedRelease
+from fixtures.kafka_releases import GUARDED, Brokers, wanted_brokers
+from fixtures.live import until
 from fixtures.release_table import Cell
 from fixtures.workspace import Workspace
 from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
-from topicops.model.cluster.snapshot import ClusterSnapshot
-from topicops.model.release import Release
-from topicops_local.cluster import LocalCluster
-from topicops_local.processes import free_port
-from topicops_local.state import read_state
-
-ITERATIONS = 4096
-NEW_AUTHORIZER = Release(2, 4)
-"""From here on ``AclAuthorizer`` replaces ``SimpleAclAuthorizer``; with KRaft there is another."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class GuardedRelease(GuardedBroker):
-    """As ``GuardedBroker``, of any release."""
-
-    mechanism = "SCRAM-SHA-256"
-    brokers: Brokers
-
-    @classmethod
-    @contextmanager
-    def running(cls, brokers: Brokers, home: Path) -> Iterator[GuardedRelease]:
-        """The broker with its users and their rights; it is gone afterwards."""
-        with running(home, kafka=brokers.kafka, kraft=brokers.kraft, brokers=1) as cluster:
-            port = free_port()
-            cluster.stop_broker(1)
-            cluster.start_broker(1, broker_properties=_properties(brokers, cluster, port))
-            guarded = cls(brokers=brokers, cluster=cluster, port=port)
-            guarded._add_users()
-            grant(guarded.admin)
-            until(lambda: all(map(guarded._may_log_in, PASSWORDS)))
-            yield guarded
-
-    def cluster_spec(self) -> dict[str, object]:
-        return spec_of(self.brokers, self.cluster)
-
-    def look(self) -> ClusterSnapshot:
-        with reader_of(self.brokers, self.cluster) as reader:
-            return reader.snapshot(states=True)
-
-    def _add_users(self) -> None:
-        if self.brokers.kraft:
-            info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, ITERATIONS)
-            wanted = [UserScramCredentialUpsertion(u, info, password.encode()) for u, password in PASSWORDS.items()]
-            for future in self.admin.alter_user_scram_credentials(wanted).values():
-                future.result(60)
-            return
-        with zookeeper(self.cluster) as client:
-            for user, password in PASSWORDS.items():
-                value = json.dumps({"version": 1, "config": {self.mechanism: _credential(password)}})
-                client.create(f"/config/users/{user}", value.encode(), makepath=True)
-                notice = json.dumps({"version": 2, "entity_path": f"users/{user}"})
-                client.create("/config/changes/config_change_", notice.encode(), sequence=True)
-
-    def _may_log_in(self, user: str) -> bool:
-        """Return whether the broker has heard of the user."""
-        client = AdminClient({**self.properties(user), "log_level": "0"})
-        try:
-            return bool(client.list_topics(timeout=2))
-        except KafkaException:
-            return False
-
-
-def _credential(password: str) -> str:
-    """Return the form in which brokers keep a password in ZooKeeper.
-
-    Source: org.apache.kafka.common.security.scram.internals.ScramCredentialUtils#credentialToString.
-    """
-    salt = b"salt of the tests"
-    salted = hashlib.pbkdf2_hmac("sha256", password.encode(), salt, ITERATIONS)
-    stored = hashlib.sha256(hmac.digest(salted, b"Client Key", "sha256")).digest()
-    server = hmac.digest(salted, b"Server Key", "sha256")
-    named = {"salt": salt, "stored_key": stored, "server_key": server}
-    encoded = ",".join(f"{name}={base64.b64encode(value).decode()}" for name, value in named.items())
-    return f"{encoded},iterations={ITERATIONS}"
-
-
-def _properties(brokers: Brokers, cluster: LocalCluster, login_port: int) -> dict[str, str]:
-    state = read_state(cluster.folder)
-    assert state is not None
-    own = f"PLAINTEXT://127.0.0.1:{cluster.broker_ports[1]}"
-    login = f"SASL_PLAINTEXT://127.0.0.1:{login_port}"
-    controller = f",CONTROLLER://127.0.0.1:{state.brokers[0].controller_port}" if brokers.kraft else ""
-    protocols = {name: name for name in ("PLAINTEXT", "SASL_PLAINTEXT")} | (
-        {"CONTROLLER": "PLAINTEXT"} if brokers.kraft else {}
-    )
-    return {
-        "listeners": f"{own},{login}{controller}",
-        "advertised.listeners": f"{own},{login}",
-        "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in protocols.items()),
-        "sasl.enabled.mechanisms": GuardedRelease.mechanism,
-        "listener.name.sasl_plaintext.scram-sha-256.sasl.jaas.config": (
-            "org.apache.kafka.common.security.scram.ScramLoginModule required;"
-        ),
-        "authorizer.class.name": _authorizer(brokers),
-        "super.users": "User:ANONYMOUS",
-        "allow.everyone.if.no.acl.found": "false",
-    }
-
-
-def _authorizer(brokers: Brokers) -> str:
-    if brokers.kraft:
-        return "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
-    if brokers.release < NEW_AUTHORIZER:
-        return "kafka.security.auth.SimpleAclAuthorizer"
-    return "kafka.security.authorizer.AclAuthorizer"
-
 
 pytestmark = pytest.mark.soak
 

@@ -54,6 +54,11 @@ def test_without_a_loss_every_change_is_done_and_topics_lead_as_planned() -> Non
     assert (found.offline, found.below_min_isr, found.partitions) == ((), (), 6)
 
 
+def test_a_plan_whose_replicas_the_brokers_place_cannot_be_rehearsed() -> None:
+    with pytest.raises(UsageError, match="the brokers choose where the replicas of new go"):
+        rehearse(LIVE, [replace(create_topic("new", (3, 1)), assignment={})], environment="local")
+
+
 def test_brokers_that_are_lost_first_hold_up_deletes_and_refuse_expansions() -> None:
     changes = [create_topic("new", (2, 1)), expand_topic(ORDERS, (2, 1)), delete_topic(OLD)]
 

@@ -157,6 +157,11 @@ class Stage:
     """The topics of a plan, and the brokers that are left. Followers that are not in sync stay so."""
 
     def __init__(self, live: ClusterSnapshot, changes: Sequence[Change], *, is_kraft: bool = False) -> None:
+        """Raise ``UsageError`` for changes whose replicas the brokers place: nobody knows where they will be."""
+        for change in changes:
+            if isinstance(change, CreateTopic | ExpandTopic) and not change.assignment:
+                where = f"the brokers choose where the replicas of {change.topic} go (cluster.kind: managed)"
+                raise UsageError(f"{where}, so the plan cannot be rehearsed; rehearse the cluster without it")
         self.live = live
         self.touched = {change.topic for change in changes}
         self._is_kraft = is_kraft

@@ -378,7 +378,7 @@ def test_invalid_configs_are_one_cause_and_only_an_unreadable_value_stops_a_brok
     two = by_id(facts(topic(retention_ms="soon", max_message_bytes="many", segment_ms="1000")))["config-invalid"]
     assert '\'{"version":1,"config":{"segment.ms":"1000"}}\'' in two.commands[0]
     assert "fails its next start" in two.message
-    unknown = by_id(facts(topic(confluent_tier="on")))["config-invalid"]
+    unknown = by_id(facts(topic(nobodys_tier="on")))["config-invalid"]
     assert "fails its next start" not in unknown.message
     assert "vendor" in unknown.caution
     assert [command.split()[-2] for command in unknown.commands[1:]] == ["--add-config", "--delete-config"]
