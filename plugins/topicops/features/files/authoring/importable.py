@@ -93,9 +93,6 @@ class Given:
     """A set of configs that has a name there."""
 
 
-NOTHING_GIVEN = Given()
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ImportInputs:
     """Valid existing files, the live cluster, and the options of the command line."""
@@ -117,7 +114,7 @@ class ImportInputs:
     """By topic, what the cluster does not say."""
 
     def given_of(self, name: str) -> Given:
-        return self.given.get(name, NOTHING_GIVEN)
+        return self.given.get(name) or Given()
 
     def owner_of(self, name: str) -> str | None:
         """Return who is responsible for a live topic of this name; None means that nobody is."""

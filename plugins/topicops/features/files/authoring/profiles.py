@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from itertools import islice
 
 from topicops.features.shared.yaml_text import Content, config_content
-from topicops.steps.specs.layers import EnvironmentView, Layer, MergedTopic, layer_of
+from topicops.steps.specs.layers import NUMBERS, EnvironmentView, Layer, MergedTopic, layer_of
 
 Values = Mapping[str, int | str | None]
 """The numbers and canonical configs of a topic or of one layer, by name; None means that no override may be live."""
 Choice = tuple[str | None, Values]
 """A profile, None for none, and the values that are left to write above it."""
 
-NUMBERS = ("partitions", "replicationFactor")
 _LINES_AROUND_A_PROFILE = 6
 """Lines of a profile's file that are not configs."""
 _LONGEST_NAME = 60
