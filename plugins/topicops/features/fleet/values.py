@@ -133,7 +133,6 @@ class FleetReport:
 
     @property
     def broken(self) -> tuple[EnvironmentResult, ...]:
-        """Environments without a result."""
         return tuple(each for each in self.environments if each.result in BROKEN)
 
 

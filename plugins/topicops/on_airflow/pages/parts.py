@@ -53,7 +53,6 @@ def more(count: int, noun: str) -> Html | None:
 
 
 def quoted(part: str) -> str:
-    """Give a part of an address."""
     return quote(part, safe="")
 
 

@@ -288,7 +288,6 @@ class _DraftBuilder:
         return edited
 
     def tree_with(self, draft: _Draft, *more: Document) -> Tree:
-        """Return the existing and the new files."""
         return tree_with(self.inputs.tree, *draft.documents, *more)
 
 

@@ -68,12 +68,9 @@ class InexpressibleOverride:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicOwners:
-    """Owners of topics, by their names."""
-
     patterns: tuple[tuple[str, str], ...] = ()
     """Glob patterns with their owners, as a file of owners has them."""
     otherwise: str | None = None
-    """Owner of all other topics."""
 
     def of(self, topic: str) -> str | None:
         """Give the owner by the first pattern that fits; None means nobody."""

@@ -60,7 +60,6 @@ class Layers:
         return min(found, key=lambda choice: _lines(choice[1]) + (choice[0] is not None))
 
     def above(self, profile: str, wanted: Values) -> Choice:
-        """Give this profile, and the values that are left to write above it."""
         return profile, above(wanted, {**self.defaults, **self.profiles[profile]})
 
     def best_of_each(self, wanted: Mapping[str, Values]) -> dict[str, Choice]:
@@ -71,7 +70,6 @@ class Layers:
 
 
 def layers_of(view: EnvironmentView) -> Layers:
-    """Return the defaults and profiles of the view's environment."""
     readable = {name: file.spec for name, file in view.profiles.items() if file is not None}
     return Layers(
         values_of(layer_of(view.environment_spec.section("defaults"), view.release)),

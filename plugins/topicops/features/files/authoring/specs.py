@@ -34,7 +34,6 @@ _PLACEHOLDER = re.compile(
 )
 _FOLDER = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
 _OPTIONS = {"partitions": "--partitions", "replicationFactor": "--replication-factor"}
-"""Option of each field."""
 _DIGITS = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
 _NOT_TEXT: Mapping[str, Content] = {"true": True, "false": False, "null": None}
 

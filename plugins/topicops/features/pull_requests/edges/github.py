@@ -69,12 +69,8 @@ class _Pull(msgspec.Struct):
     merged_at: Moment | None = None
     merge_commit_sha: str | None = None
     labels: list[_Label] = []
-
-
-class _WholePull(_Pull):
-    """As it is asked for alone."""
-
     commits: int = 0
+    """Only in a pull request that is asked for alone."""
 
 
 class _IssueComment(msgspec.Struct):
@@ -144,7 +140,6 @@ class GitHub:
     """
 
     mark = "#"
-    """Sign before the number of a pull request."""
 
     def __init__(
         self,
@@ -180,7 +175,7 @@ class GitHub:
 
     def authors(self, number: int) -> Authors:
         """Name the authors, and co-authors whose address names their account. Raises ``ForgeError`` if one may lack."""
-        pull = self._rest.get(f"{self._repo}/pulls/{number}", _WholePull)
+        pull = self._rest.get(f"{self._repo}/pulls/{number}", _Pull)
         commits = list(self._rest.pages(f"{self._repo}/pulls/{number}/commits", _Commit))
         if MOST_COMMITS <= len(commits) < pull.commits:
             has = f"#{number} has {pull.commits} commits, and GitHub lists {len(commits)}"
@@ -231,7 +226,6 @@ class GitHub:
         return frozenset(user.login for user in self._teams.pages(path, _User))
 
     def set_check(self, commit: str, check: Check) -> None:
-        """Replace the check of this name."""
         is_pending = check.result is CheckResult.PENDING
         body: dict[str, object] = {
             "name": check.name,
@@ -250,7 +244,7 @@ class GitHub:
 
     def set_labels(self, number: int, wanted: Mapping[str, bool]) -> None:
         """Add the labels that are true and remove those that are false; all others stay."""
-        there = {label.name for label in self._rest.get(f"{self._repo}/pulls/{number}", _WholePull).labels}
+        there = {label.name for label in self._rest.get(f"{self._repo}/pulls/{number}", _Pull).labels}
         path = f"{self._repo}/issues/{number}/labels"
         if missing := [label for label, is_wanted in wanted.items() if is_wanted and label not in there]:
             self._rest.send("POST", path, list[_Label], {"labels": missing})

@@ -241,7 +241,6 @@ class GitLab:
         return self._given_login or self._rest.get("/user", _User).username
 
     def _notes(self, number: int) -> list[_Note]:
-        """Oldest first."""
         path = f"{self._requests}/{number}/notes"
         return list(self._rest.pages(path, _Note, sort="asc", order_by="created_at"))
 

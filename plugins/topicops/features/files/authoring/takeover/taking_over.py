@@ -37,8 +37,6 @@ _OWNER_LABELS = ("owner", "team")
 
 @dataclass(kw_only=True)
 class _Taken:
-    """What was made of the topics so far."""
-
     topics: dict[str, SourceTopic] = field(default_factory=dict)
     live: dict[str, LiveTopic] = field(default_factory=dict)
     given: dict[str, Given] = field(default_factory=dict)
@@ -48,8 +46,6 @@ class _Taken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Which files of another tool are read, and how."""
-
     format_name: str
     """One of ``FORMATS``."""
     path: Path | None
