@@ -10,7 +10,8 @@ from typing import Self
 
 from topicops.model.errors import ClusterUnreachableError, ExitStatus, SpecError, TopicopsError, WrongTargetError
 from topicops.model.json_types import FormatVersion
-from topicops.model.printable import markdown, printable
+from topicops.model.printable import markdown
+from topicops.steps.reporting.document import Section, as_text
 
 
 class Standing(StrEnum):
@@ -138,9 +139,8 @@ class FleetReport:
 
 def fleet_text(report: FleetReport) -> str:
     """Give a line for each environment; the summary last."""
-    width = max(len("environment"), *(len(result.environment) for result in report.environments))
-    lines = [printable(f"{result.environment:<{width}}  {result.line}") for result in report.environments]
-    return "\n".join([f"{'environment':<{width}}  result", *lines, "", report.summary])
+    rows = [(result.environment, result.line) for result in report.environments]
+    return as_text([Section(head=("environment", "result"), rows=rows), Section(rows=[report.summary])]).rstrip("\n")
 
 
 def fleet_markdown(report: FleetReport) -> str:
