@@ -20,7 +20,7 @@ HEAD, MERGED = "a" * 40, "b" * 40
 TYPES: Mapping[str, type] = {"integer": int, "string": str, "boolean": bool, "array": list, "object": dict}
 READERS: Mapping[str, Mapping[str, Any]] = {
     "github": {
-        "pull request": github._Pull,
+        "pull request": github._WholePull,
         "pull requests": list[github._Pull],
         "pull requests of a commit": list[github._Pull],
         "files": list[github._File],

@@ -41,26 +41,15 @@ PENDING = frozenset({Standing.CHANGES, Standing.BLOCKED, Standing.HELD, Standing
 """Standings that ``--detailed-exitcode`` shows."""
 BROKEN = frozenset({Standing.INVALID, Standing.UNREACHABLE, Standing.WRONG_CLUSTER, Standing.FAILED})
 """Standings without a result."""
+_OF_ERRORS: Mapping[type[Exception], Standing] = {
+    SpecError: Standing.INVALID,
+    ClusterUnreachableError: Standing.UNREACHABLE,
+    WrongTargetError: Standing.WRONG_CLUSTER,
+}
 _RISING = (
-    ExitStatus.SUCCESS,
-    ExitStatus.CHANGES_PENDING,
-    ExitStatus.NOT_VERIFIED,
-    ExitStatus.ERROR,
-    ExitStatus.WRONG_CLUSTER,
-    ExitStatus.INTERRUPTED,
-)
-
-
-def _standing_of(error: TopicopsError) -> Standing:
-    match error:
-        case SpecError():
-            return Standing.INVALID
-        case ClusterUnreachableError():
-            return Standing.UNREACHABLE
-        case WrongTargetError():
-            return Standing.WRONG_CLUSTER
-        case _:
-            return Standing.FAILED
+    ExitStatus.SUCCESS, ExitStatus.CHANGES_PENDING, ExitStatus.NOT_VERIFIED, ExitStatus.ERROR,
+    ExitStatus.WRONG_CLUSTER, ExitStatus.INTERRUPTED,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +82,7 @@ class EnvironmentResult:
             error = TopicopsError(f"internal error: {type(error).__name__}: {error}")
         return cls(
             environment=environment,
-            result=_standing_of(error),
+            result=next((found for kind, found in _OF_ERRORS.items() if isinstance(error, kind)), Standing.FAILED),
             summary=str(error),
             counts={},
             code=error.code,

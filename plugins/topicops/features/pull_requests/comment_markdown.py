@@ -116,9 +116,6 @@ def _joined(lines: Sequence[str]) -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-# ---- the parts of a comment ----
-
-
 def _opening(content: CommentContent, plan: Plan) -> list[str]:
     mine = len(content.own_changes)
     whose = f"{mine} of this pull request, {len(plan.changes) - mine} pending before." if plan.changes else ""
@@ -176,9 +173,6 @@ def _review_lines(state: ReviewState | None) -> Iterator[Line]:
         yield f"waits for a review by {' or '.join(state.reviewers)}"
     if state.why_not:
         yield state.why_not
-
-
-# ---- below the changes ----
 
 
 def _other_lines(others: Sequence[OtherPullRequest]) -> list[str]:
@@ -244,9 +238,6 @@ def _digest_lines(content: CommentContent) -> list[str]:
 def _folded(heading: str, head: tuple[str, ...], rows: Sequence[Row], *, most: int) -> list[str]:
     section = Section(title=heading, head=head, rows=rows, noun="rows", is_folded=True)
     return markdown_lines(section, most=most) if rows else []
-
-
-# ---- after the merge ----
 
 
 def result_note(run: TriggeredRun) -> str:

@@ -35,8 +35,6 @@ SIGNED_WITHIN = timedelta(seconds=30)
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewFacts:
-    """What the forge says about the reviews of one pull request."""
-
     reviews: Sequence[Review] = ()
     authors: Authors = field(default_factory=Authors)
     reviewers: Mapping[str, tuple[str, ...]]

@@ -320,9 +320,6 @@ def _duration(text: str) -> str:
     return f"{count}{unit}"
 
 
-# ---- all passes ----
-
-
 PASSES: tuple[Callable[[str, Node, Place], str], ...] = (
     lambda text, _root, _place: text.replace("\r\n", "\n"),
     reordered,

@@ -60,8 +60,12 @@ class _Pull(msgspec.Struct):
     merged_at: Moment | None = None
     merge_commit_sha: str | None = None
     labels: list[_Label] = []
+
+
+class _WholePull(_Pull):
+    """As it is asked for alone."""
+
     commits: int = 0
-    """Only in a pull request that is asked for alone."""
 
 
 class _IssueComment(msgspec.Struct):
@@ -166,7 +170,7 @@ class GitHub:
 
     def authors(self, number: int) -> forge.Authors:
         """Name the authors, and co-authors whose address names their account. Raises ``ForgeError`` if one may lack."""
-        pull = self._rest.get(f"{self._repo}/pulls/{number}", _Pull)
+        pull = self._rest.get(f"{self._repo}/pulls/{number}", _WholePull)
         commits = list(self._rest.pages(f"{self._repo}/pulls/{number}/commits", _Commit))
         if MOST_COMMITS <= len(commits) < pull.commits:
             has = f"#{number} has {pull.commits} commits, and GitHub lists {len(commits)}"
@@ -235,7 +239,7 @@ class GitHub:
 
     def set_labels(self, number: int, wanted: Mapping[str, bool]) -> None:
         """Add the labels that are true and remove those that are false; all others stay."""
-        there = {label.name for label in self._rest.get(f"{self._repo}/pulls/{number}", _Pull).labels}
+        there = {label.name for label in self._rest.get(f"{self._repo}/pulls/{number}", _WholePull).labels}
         path = f"{self._repo}/issues/{number}/labels"
         if missing := [label for label, is_wanted in wanted.items() if is_wanted and label not in there]:
             self._rest.send("POST", path, list[_Label], {"labels": missing})
