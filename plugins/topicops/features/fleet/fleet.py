@@ -64,8 +64,6 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fleet:
-    """The runs of many environments."""
-
     store: ArtifactStore
     """The folder of the whole."""
     topics: Path

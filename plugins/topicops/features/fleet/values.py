@@ -10,7 +10,8 @@ from typing import Self
 
 from topicops.model.errors import ClusterUnreachableError, ExitStatus, SpecError, TopicopsError, WrongTargetError
 from topicops.model.json_types import FormatVersion
-from topicops.model.printable import markdown, printable
+from topicops.model.printable import markdown
+from topicops.steps.reporting.document import Section, as_text
 
 
 class Standing(StrEnum):
@@ -40,26 +41,15 @@ PENDING = frozenset({Standing.CHANGES, Standing.BLOCKED, Standing.HELD, Standing
 """Standings that ``--detailed-exitcode`` shows."""
 BROKEN = frozenset({Standing.INVALID, Standing.UNREACHABLE, Standing.WRONG_CLUSTER, Standing.FAILED})
 """Standings without a result."""
+_OF_ERRORS: Mapping[type[Exception], Standing] = {
+    SpecError: Standing.INVALID,
+    ClusterUnreachableError: Standing.UNREACHABLE,
+    WrongTargetError: Standing.WRONG_CLUSTER,
+}
 _RISING = (
-    ExitStatus.SUCCESS,
-    ExitStatus.CHANGES_PENDING,
-    ExitStatus.NOT_VERIFIED,
-    ExitStatus.ERROR,
-    ExitStatus.WRONG_CLUSTER,
-    ExitStatus.INTERRUPTED,
-)
-
-
-def _standing_of(error: TopicopsError) -> Standing:
-    match error:
-        case SpecError():
-            return Standing.INVALID
-        case ClusterUnreachableError():
-            return Standing.UNREACHABLE
-        case WrongTargetError():
-            return Standing.WRONG_CLUSTER
-        case _:
-            return Standing.FAILED
+    ExitStatus.SUCCESS, ExitStatus.CHANGES_PENDING, ExitStatus.NOT_VERIFIED, ExitStatus.ERROR,
+    ExitStatus.WRONG_CLUSTER, ExitStatus.INTERRUPTED,
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +82,7 @@ class EnvironmentResult:
             error = TopicopsError(f"internal error: {type(error).__name__}: {error}")
         return cls(
             environment=environment,
-            result=_standing_of(error),
+            result=next((found for kind, found in _OF_ERRORS.items() if isinstance(error, kind)), Standing.FAILED),
             summary=str(error),
             counts={},
             code=error.code,
@@ -133,15 +123,13 @@ class FleetReport:
 
     @property
     def broken(self) -> tuple[EnvironmentResult, ...]:
-        """Environments without a result."""
         return tuple(each for each in self.environments if each.result in BROKEN)
 
 
 def fleet_text(report: FleetReport) -> str:
     """Give a line for each environment; the summary last."""
-    width = max(len("environment"), *(len(result.environment) for result in report.environments))
-    lines = [printable(f"{result.environment:<{width}}  {result.line}") for result in report.environments]
-    return "\n".join([f"{'environment':<{width}}  result", *lines, "", report.summary])
+    rows = [(result.environment, result.line) for result in report.environments]
+    return as_text([Section(head=("environment", "result"), rows=rows), Section(rows=[report.summary])]).rstrip("\n")
 
 
 def fleet_markdown(report: FleetReport) -> str:

@@ -17,18 +17,9 @@ from topicops.steps.reporting.run_report import RunReport, first_problem, headli
 from topicops.steps.reporting.run_result import failing_rules, most_of_a_broker, unhealthy_verdict
 
 EventKind = Literal[
-    "held",
-    "approved",
-    "rejected",
-    "withdrawn",
-    "blocked",
-    "applied",
-    "failed",
-    "outdated",
-    "unhealthy",
-    "drift",
+    "held", "approved", "rejected", "withdrawn", "blocked", "applied", "failed", "outdated", "unhealthy", "drift",
     "recovered",
-]
+]  # fmt: skip
 
 WORDS: Mapping[EventKind, str] = {
     "held": "changes that are held",

@@ -49,7 +49,6 @@ def tell_of_run(
     is_whole: bool,
     approval: str,
 ) -> None:
-    """Tell how the run ended."""
     from topicops.features.notify.told import note_end_told, telling_of_run
 
     telling = partial(telling_of_run, run, mode=mode, failed_tasks=failed_tasks, is_whole=is_whole, approval=approval)
@@ -58,7 +57,6 @@ def tell_of_run(
 
 
 def tell_of_drift(run: EnvironmentRun, notifiers: Sequence[BaseNotifier], context: Context, *, is_whole: bool) -> None:
-    """Tell of the differences between cluster and files."""
     from topicops.features.notify.told import telling_of_drift
 
     tell(partial(telling_of_drift, run, is_whole=is_whole), notifiers, context)
@@ -124,7 +122,6 @@ def tell_setting_of_files(run: EnvironmentRun, fetched_at: datetime | None) -> N
 
 
 def has_setting() -> bool:
-    """Say whether the setting names a notifier."""
     return bool(os.environ.get(SETTING))
 
 

@@ -23,12 +23,9 @@ FolderArgument = Annotated[
     Path,
     typer.Argument(metavar="[FOLDER]", help="Where `ci plan` and `ci trigger` leave their files for later commands."),
 ]
-NumberOption = Annotated[
-    int | None, typer.Option("--number", help="Of the pull request. Default: by the CI.", show_default=False)
-]
+NumberOption = Annotated[int | None, typer.Option("--number", help="Of the pull request. Default: by the CI.")]
 RepositoryOption = Annotated[
-    str | None,
-    typer.Option("--repository", help="acme/topics on GitHub or GitLab. Default: by the CI.", show_default=False),
+    str | None, typer.Option("--repository", help="acme/topics on GitHub or GitLab. Default: by the CI.")
 ]
 
 
@@ -36,12 +33,11 @@ RepositoryOption = Annotated[
 def validate_command(
     topics: TopicsOption = Path("topics"),
     since: Annotated[
-        str | None,
-        typer.Option("--since", help="A commit or branch: what it has is old. Default: by the CI.", show_default=False),
+        str | None, typer.Option("--since", help="A commit or branch: what it has is old. Default: by the CI.")
     ] = None,
     output: Annotated[
         Literal["text", "json", "github"] | None,
-        typer.Option("--format", help="text, json, or github annotations. Default: by the CI.", show_default=False),
+        typer.Option("--format", help="text, json, or github annotations. Default: by the CI."),
     ] = None,
 ) -> None:
     """Check every file. What the branch brings is shown in full; what was wrong before is counted. No connection."""
@@ -73,15 +69,10 @@ def plan_command(
     folder: FolderArgument = FOLDER,
     topics: TopicsOption = Path("topics"),
     environment: Annotated[
-        list[str] | None,
-        typer.Option("--environment", "-e", help="May be repeated. Default: all that are touched.", show_default=False),
+        list[str] | None, typer.Option("--environment", "-e", help="May be repeated. Default: all that are touched.")
     ] = None,
-    base: Annotated[
-        str | None, typer.Option("--base", help="Commit of the base branch. Default: by the CI.", show_default=False)
-    ] = None,
-    head: Annotated[
-        str | None, typer.Option("--head", help="Newest commit of the branch. Default: by the CI.", show_default=False)
-    ] = None,
+    base: Annotated[str | None, typer.Option("--base", help="Commit of the base branch. Default: by the CI.")] = None,
+    head: Annotated[str | None, typer.Option("--head", help="Newest commit of the branch. Default: by the CI.")] = None,
     number: NumberOption = None,
 ) -> None:
     """Plan the merge of base and branch by the policy of the base. The branch is read as data; no cluster changes."""
@@ -168,16 +159,10 @@ def status_command(
 def trigger_command(
     folder: FolderArgument = FOLDER,
     topics: TopicsOption = Path("topics"),
-    commit: Annotated[
-        str | None, typer.Option("--commit", help="The merge commit. Default: by the CI.", show_default=False)
-    ] = None,
+    commit: Annotated[str | None, typer.Option("--commit", help="The merge commit. Default: by the CI.")] = None,
     before: Annotated[
         str | None,
-        typer.Option(
-            "--before",
-            help="The base branch before the merge. Default: by the CI, else the first parent.",
-            show_default=False,
-        ),
+        typer.Option("--before", help="The base branch before the merge. Default: by the CI, else the first parent."),
     ] = None,
     repository: RepositoryOption = None,
     wait_commit: Annotated[

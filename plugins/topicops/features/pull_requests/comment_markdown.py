@@ -73,7 +73,6 @@ CommentKind = Literal["plan", "note"]
 
 
 def marker(environment: str, kind: CommentKind) -> str:
-    """Write the first line of a comment."""
     return f"<!-- topicops:comment environment={environment} kind={kind} -->"
 
 
@@ -106,7 +105,6 @@ def plan_comment(content: CommentContent, plan: Plan) -> tuple[str, frozenset[st
 
 
 def no_plan_note(environment: str, problem: str, pull: PullRequestPlan | None = None) -> str:
-    """Write the comment that says why the newest commit has no plan."""
     lines = [marker(environment, "note"), f"### Environment {words(environment)}", "", _NO_PLAN, "", "```text"]
     # No line of the problem can end the block of code.
     lines += [line[:500].replace("```", "` ` `") for line in problem.splitlines()[:100]]
@@ -116,9 +114,6 @@ def no_plan_note(environment: str, problem: str, pull: PullRequestPlan | None = 
 
 def _joined(lines: Sequence[str]) -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
-
-
-# ---- the parts of a comment ----
 
 
 def _opening(content: CommentContent, plan: Plan) -> list[str]:
@@ -178,9 +173,6 @@ def _review_lines(state: ReviewState | None) -> Iterator[Line]:
         yield f"waits for a review by {' or '.join(state.reviewers)}"
     if state.why_not:
         yield state.why_not
-
-
-# ---- below the changes ----
 
 
 def _other_lines(others: Sequence[OtherPullRequest]) -> list[str]:
@@ -248,11 +240,7 @@ def _folded(heading: str, head: tuple[str, ...], rows: Sequence[Row], *, most: i
     return markdown_lines(section, most=most) if rows else []
 
 
-# ---- after the merge ----
-
-
 def result_note(run: TriggeredRun) -> str:
-    """Write the comment that says what became of the changes after the merge."""
     lines = [marker(run.environment, "note"), f"### {words(run.environment)}: {words(run.sentence)}", ""]
     of_run = [_link("The run in Airflow", run.url)] if run.url else []
     of_run += [f"commit {run.commit[:12]}"] if run.commit else []

@@ -44,7 +44,6 @@ class Conversation:
 
     @property
     def name(self) -> str:
-        """Name such as ``acme/topics#12``."""
         return f"{self.forge.repository}{self.forge.mark}{self.number}"
 
     @cached_property

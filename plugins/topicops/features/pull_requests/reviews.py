@@ -25,7 +25,6 @@ from topicops.model.plans.plan import GatedChange
 from topicops.model.runs.results import REVIEW_KEY
 
 PURPOSE = "shown"
-"""Purpose of the signature of a record."""
 _LINE = re.compile(r"<!-- topicops:record ([A-Za-z0-9+/=]+) ([0-9a-f]{64}) -->")
 _DIGEST_BYTES = 32
 MOST_HEADS = 10
@@ -36,8 +35,6 @@ SIGNED_WITHIN = timedelta(seconds=30)
 
 @dataclass(frozen=True, kw_only=True)
 class ReviewFacts:
-    """What the forge says about the reviews of one pull request."""
-
     reviews: Sequence[Review] = ()
     authors: Authors = field(default_factory=Authors)
     reviewers: Mapping[str, tuple[str, ...]]
@@ -215,7 +212,6 @@ def shown_from(earlier: ShownByDigest, owners: Mapping[str, str], *, head: str, 
 
 
 def already_shown(earlier: ShownByDigest, owners: Mapping[str, str]) -> ShownByDigest:
-    """Give the part of the earlier record that still holds."""
     return {d: shown for d, shown in earlier.items() if owners.get(d) == shown.owner}
 
 

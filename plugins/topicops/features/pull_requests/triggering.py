@@ -39,8 +39,6 @@ AIRFLOW_PATIENCE_S = 60.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trigger:
-    """What starts the runs of one merge."""
-
     topics: Path
     """Folder of topics in a clone that has the merge commit."""
     airflow: AirflowClient

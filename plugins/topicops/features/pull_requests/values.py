@@ -28,8 +28,6 @@ class ReviewRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedEnvironment:
-    """One environment that the pull request touches."""
-
     environment: str
     own: tuple[str, ...] = ()
     """Topics that the pull request changes there, sorted; none where it changes policy alone."""
@@ -94,8 +92,6 @@ class ReviewState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """One change that a comment shows."""
-
     owner: str
     since: datetime
     """Time in UTC, by the forge's clock. A review that is older is not about the change."""
@@ -133,8 +129,6 @@ class ShownChanges:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommentContent:
-    """All that the comment with the plan of one environment says."""
-
     pull: PullRequestPlan
     entry: PlannedEnvironment
     plan: Plan | None
@@ -164,7 +158,6 @@ class CommentContent:
 
     @property
     def owners(self) -> Mapping[str, str]:
-        """Owner of each held change, by the digest of the change."""
         return {gated.digest: self.entry.owners.get(gated.change.topic, "") for gated in self.held}
 
 
@@ -174,8 +167,6 @@ RunState = Literal["applied", "held", "failed", "waiting", "not started"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TriggeredRun:
-    """One environment after the merge."""
-
     environment: str
     state: RunState
     sentence: str

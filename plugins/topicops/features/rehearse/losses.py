@@ -27,8 +27,6 @@ class PartitionName:
 
 @dataclass(frozen=True, slots=True)
 class PartitionKinds:
-    """All partitions of a cluster, by kind."""
-
     names: Mapping[Kind, list[PartitionName]]
 
     @classmethod

@@ -13,7 +13,8 @@ from topicops.features.rehearse.played import (
     RehearsedPartition,
     RehearsedTopic,
 )
-from topicops.model.printable import plural, printable, printable_lines
+from topicops.model.printable import plural, printable
+from topicops.steps.reporting.document import Section, as_text
 
 NAMES_SHOWN = 10
 """Number of partitions that a line names; JSON has all."""
@@ -21,18 +22,22 @@ NAMES_SHOWN = 10
 
 def rehearsal_text(found: Rehearsal) -> str:
     """Show what happens, the changes, each topic of the plan, the brokers' load, and what is lost, in this order."""
-    parts = [
-        [f"Rehearsal in {found.environment}: {_story(found)}."],
-        ["Changes:", *(f"  {change.action} {change.topic}: {_effect(change)}" for change in found.changes)],
-        ["Topics afterwards:", *(line for topic in found.topics for line in _topic_lines(topic))],
-        ["Load afterwards:", *(f"  {_load_text(row)}" for row in found.load)],
-        list(_loss_lines(found)),
+    changes = [f"{change.action} {change.topic}: {_effect(change)}" for change in found.changes]
+    sections = [
+        Section(rows=[f"Rehearsal in {found.environment}: {_story(found)}."]),
+        Section(title="Changes", rows=changes),
+        Section(title="Topics afterwards", rows=[line for topic in found.topics for line in _topic_lines(topic)]),
+        Section(title="Load afterwards", rows=list(map(_load_text, found.load))),
+        Section(title=f"Afterwards, of {plural(found.partitions, 'partition')}", rows=list(_loss_lines(found))),
     ]
-    return printable_lines("\n\n".join("\n".join(part) for part in parts if len(part) > 1 or part is parts[0]))
+    return as_text(sections).rstrip("\n")
 
 
 def racks_text(found: RackLosses) -> str:
-    return printable_lines("\n".join([_racks_head(found), "", *map(_rack_line, found.racks), *_rackless(found)]))
+    rows = list(map(_rack_line, found.racks))
+    if found.brokers_without_rack:
+        rows.append(f"Brokers without a rack stay in each line: {_ids(found.brokers_without_rack)}")
+    return as_text([Section(rows=[_racks_head(found)]), Section(rows=rows)]).rstrip("\n")
 
 
 def _story(found: Rehearsal) -> str:
@@ -52,11 +57,10 @@ def _effect(change: RehearsedChange) -> str:
 
 def _topic_lines(topic: RehearsedTopic) -> Iterator[str]:
     if not topic.partitions:
-        yield f"  {topic.topic}: {'marked for deletion' if topic.is_deleting else 'absent'}"
+        yield f"{topic.topic}: {'marked for deletion' if topic.is_deleting else 'absent'}"
         return
-    yield f"  {topic.topic}"
-    for partition in topic.partitions:
-        yield f"    {_partition_text(partition)}"
+    yield topic.topic
+    yield from (f"  {_partition_text(partition)}" for partition in topic.partitions)
 
 
 def _partition_text(found: RehearsedPartition) -> str:
@@ -79,14 +83,11 @@ def _arrow(before: int, after: int) -> str:
 
 
 def _loss_lines(found: Rehearsal) -> Iterator[str]:
-    yield f"Afterwards, of {plural(found.partitions, 'partition')}:"
-    yield f"  {len(found.offline)} offline ({found.offline_before} before){_names(found.offline)}"
-    yield (
-        f"  {len(found.below_min_isr)} below min.insync.replicas ({found.below_min_isr_before} before)"
-        f"{_names(found.below_min_isr)}"
-    )
+    yield f"{len(found.offline)} offline ({found.offline_before} before){_names(found.offline)}"
+    below, names = f"{len(found.below_min_isr)} below min.insync.replicas", _names(found.below_min_isr)
+    yield f"{below} ({found.below_min_isr_before} before){names}"
     if hanging := found.with_effect(Effect.HANGS):
-        yield f"  {plural(len(hanging), 'delete')} that would hang: {', '.join(change.topic for change in hanging)}"
+        yield f"{plural(len(hanging), 'delete')} that would hang: {', '.join(change.topic for change in hanging)}"
 
 
 def _racks_head(found: RackLosses) -> str:
@@ -104,12 +105,6 @@ def _rack_line(loss: RackLoss) -> str:
         f"{loss.below_min_isr} below min.insync.replicas{below}, {loss.moved_leaders} leaders move, "
         f"at most {loss.most_leaders} on a broker"
     )
-
-
-def _rackless(found: RackLosses) -> list[str]:
-    if not found.brokers_without_rack:
-        return []
-    return [f"Brokers without a rack stay in each line: {_ids(found.brokers_without_rack)}"]
 
 
 def _names(names: Sequence[PartitionName], number: int | None = None) -> str:

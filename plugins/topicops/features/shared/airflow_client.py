@@ -32,8 +32,6 @@ class NoSuchInAirflowError(AirflowError):
 
 
 class TaskState(msgspec.Struct, frozen=True, kw_only=True):
-    """One task of a run, as the REST API describes it."""
-
     task_id: str
     state: str | None
     try_number: int
@@ -99,7 +97,6 @@ class AirflowClient:
         return self.send("GET", f"/api/v2/dags/{dag_id}", _Dag).bundle_version
 
     def run_page(self, dag_id: str, run_id: str) -> str:
-        """Return where people look at a run."""
         return f"{self.url}/dags/{dag_id}/runs/{quote(run_id, safe='')}"
 
     def trigger(self, dag_id: str, conf: Mapping[str, object]) -> str:
@@ -146,7 +143,6 @@ class AirflowClient:
         raise AirflowError(f"{dag_id}: run {run_id} has not ended within {timeout_s:.0f} s")
 
     def send(self, method: str, path: str, kind: type[T], *, body: Mapping[str, object] | None = None) -> T:
-        """Send a request, and return its answer as this type."""
         content = self.request(method, path, body=body).content
         try:
             return msgspec.json.decode(content, type=kind)
@@ -187,5 +183,4 @@ class AirflowClient:
 
 
 def run_path(dag_id: str, run_id: str) -> str:
-    """Give the path of a run in the API."""
     return f"/api/v2/dags/{dag_id}/dagRuns/{quote(run_id, safe='')}"

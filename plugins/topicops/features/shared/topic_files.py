@@ -75,7 +75,6 @@ class SpecFiles:
             return None
 
     def judged(self, edits: Sequence[FileEdit] = ()) -> Validated:
-        """Validate the files as they are after these edits."""
         texts = {edit.file: edit.after for edit in edits}
         documents = ((self.with_text(d.file, texts[d.file]) if d.file in texts else d) for d in self.tree.documents)
         tree = replace(self.tree, documents=tuple(document for document in documents if document))

@@ -89,7 +89,6 @@ def _indented(content: Content, column: int) -> list[str]:
 
 
 def _with(content: Content, path: Sequence[str], new: Content | object) -> Content | object:
-    """Return a content with ``new`` below ``path``."""
     if not path:
         return new
     name, *below = path

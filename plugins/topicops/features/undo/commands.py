@@ -21,8 +21,7 @@ def undo_command(
         ),
     ] = None,
     environment: Annotated[
-        str | None,
-        typer.Option("--environment", "-e", help="Whose run; a run may have changed several.", show_default=False),
+        str | None, typer.Option("--environment", "-e", help="Whose run; a run may have changed several.")
     ] = None,
     topics: TopicsOption = Path("topics"),
     out: Annotated[

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,8 +14,9 @@ from topicops.features.undo.values import TOOK_EFFECT, Undo, UndoNote, past_topi
 from topicops.flow.runs.memory import audit_files
 from topicops.flow.runs.run import now
 from topicops.model.errors import UsageError
-from topicops.model.printable import plural, printable, printable_lines
+from topicops.model.printable import plural
 from topicops.model.runs.audit import are_whole, in_order
+from topicops.steps.reporting.document import Section, as_text
 from topicops.steps.specs.validate import validate
 
 
@@ -58,30 +59,26 @@ def undo_text(undo: Undo) -> str:
     """Write a part for each list that is not empty; what cannot come back first, and the edits as they were written."""
     commit = f", planned from commit {undo.commit[:12]}" if undo.commit else ""
     head = f"Undo of run {undo.run} in {undo.environment}: it changed {plural(len(undo.topics), 'topic')}{commit}."
-    parts = [
-        [head],
-        _part("Cannot come back:", _notes(undo.lost)),
-        _part("Written to the files:", (f"{edit.file}: {text}" for edit in undo.edits for text in edit.edits)),
-        _part("The run created these, and only a tombstone deletes them; type these, if that is meant:", undo.retire),
-        _part("By hand:", _notes(undo.by_hand)),
-        _part("As before the run already:", _notes(undo.done)),
-        _part("Note:", undo.notes),
-    ]
+    created = "The run created these, and only a tombstone deletes them; type these, if that is meant"
+    next_ = ["No file was edited, so there is no plan to make."]
     if undo.edits:
         next_ = [
             "Next: read the edits and the plan below, commit and have them merged as any change; then plan and apply.",
             f"  git diff -- {' '.join(shlex.quote(edit.file) for edit in undo.edits)}",
             "To leave it, restore these files with git: nothing else was written.",
         ]
-    else:
-        next_ = ["No file was edited, so there is no plan to make."]
-    return printable_lines("\n\n".join("\n".join(part) for part in (*parts, next_) if part))
+    sections = [
+        Section(rows=[head]),
+        Section(title="Cannot come back", rows=_notes(undo.lost)),
+        Section(title="Written to the files", rows=[f"{e.file}: {text}" for e in undo.edits for text in e.edits]),
+        Section(title=created, rows=undo.retire),
+        Section(title="By hand", rows=_notes(undo.by_hand)),
+        Section(title="As before the run already", rows=_notes(undo.done)),
+        Section(title="Note", rows=undo.notes),
+        Section(rows=next_),
+    ]
+    return as_text(sections).rstrip("\n")
 
 
-def _part(title: str, lines: Iterable[str]) -> list[str]:
-    found = [f"  {printable(line)}" for line in lines]
-    return [title, *found] if found else []
-
-
-def _notes(notes: Sequence[UndoNote]) -> Iterable[str]:
-    return (f"{note.topic}: {note.text}" for note in notes)
+def _notes(notes: Sequence[UndoNote]) -> list[str]:
+    return [f"{note.topic}: {note.text}" for note in notes]

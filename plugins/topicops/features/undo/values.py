@@ -48,8 +48,6 @@ class Undo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PastTopic:
-    """All that one run did to one topic."""
-
     topic: str
     created: bool = False
     deleted: bool = False

@@ -49,11 +49,7 @@ def more(count: int, noun: str) -> Html | None:
     return muted(f"… and {count:,} more {noun}") if count > 0 else None
 
 
-# ---- links ----
-
-
 def quoted(part: str) -> str:
-    """Give a part of an address."""
     return quote(part, safe="")
 
 
@@ -77,9 +73,6 @@ def run_link(name: str, below: str, label: Html | None = None) -> Html:
     if dag_id == "cli":
         return tag("code", name)
     return tag("a", label or run_id, href=f"{below}dags/{quoted(dag_id)}/runs/{quoted(run_id)}", cls="airflow")
-
-
-# ---- filters ----
 
 
 def with_query(path: str, words: Mapping[str, object]) -> str:
@@ -146,9 +139,6 @@ def filters(groups: Iterable[Html | None], *, q: str, address: str, everything: 
     )
     show_all = chip("show all", everything) if everything else None
     return tag("nav", *groups, tag("div", search, show_all, cls="chips"), cls="filters", aria_label="Filter")
-
-
-# ---- bars ----
 
 
 def bar(before: int, after: int, *, of: int) -> Html:

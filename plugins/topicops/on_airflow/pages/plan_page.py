@@ -137,9 +137,6 @@ def _is_decided(model: PlanModel) -> bool:
     return bool(model.outcomes) or (model.question is not None and model.question.answer is not None)
 
 
-# ---- the approval ----
-
-
 def _approval(model: PlanModel, plan: Plan, question: Question | None) -> Html | None:
     final = final_hold_line(plan)
     if question is None:
@@ -187,9 +184,6 @@ def _answer_line(answer: Answered) -> str:
     said = f": {answer.comment}" if answer.comment else ""
     why = f" It approved nothing: {answer.objection}." if answer.objection else ""
     return f"Answered by {answer.by}, {answer.at:%Y-%m-%d %H:%M:%S} UTC{said}{'' if said.endswith('.') else '.'}{why}"
-
-
-# ---- changes, and what is no change ----
 
 
 def _changes(title: str, model: PlanModel, plan: Plan, changes: Sequence[GatedChange]) -> Html | None:
@@ -249,9 +243,6 @@ def _about(model: PlanModel) -> Html:
         facts.append(("fingerprint", tag("code", plan.fingerprint, cls="digest")))
     rows = (tag("div", tag("dt", name), tag("dd", value)) for name, value in facts)
     return tag("footer", tag("h2", "About this plan" if plan else "About this run"), tag("dl", *rows))
-
-
-# ---- losses and balance ----
 
 
 def _losses(plan: Plan) -> Html | None:

@@ -38,8 +38,6 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """What a person said, by the record of the run that asked."""
-
     by: str
     at: datetime
     comment: str = ""
@@ -78,7 +76,6 @@ class PlanModel:
     rejections: Mapping[str, Rejection] = field(default_factory=dict)
     """Rejected held changes, by digest."""
     diagnostics: tuple[Diagnostic, ...] = ()
-    """Problems that the task validate found, if it ended there."""
     commit: str = ""
     """Commit of the files, for a run without a plan; empty means not known."""
     commit_address: str = ""

@@ -43,13 +43,11 @@ def tag(name: str, /, *content: Html | str | None, **attributes: str | int | Non
 
 
 def together(*content: Html | str | None) -> Html:
-    """Several pieces, one after the other."""
     there = (piece for piece in content if piece is not None)
     return Html("".join(piece.text if isinstance(piece, Html) else _escaped(piece) for piece in there))
 
 
 def lines(texts: Iterable[Html | str], *, cls: str | None = None) -> Html:
-    """Return each text on a line of its own."""
     return together(*(tag("div", text, cls=cls) for text in texts))
 
 

@@ -134,9 +134,6 @@ def also_section(plan: Plan) -> Section:
     return Section(title="Also", rows=other_lines(plan))
 
 
-# ---- changes and blocked topics ----
-
-
 def change_entry(
     plan: Plan, gated: GatedChange, *, most_rows: int = _ROWS_IN_TABLE, more: Iterable[Line] = ()
 ) -> Entry:

@@ -577,7 +577,6 @@ def _quality_lines(when: str, rules: Sequence[QualityResult]) -> Iterator[str]:
 
 
 def _unhealthy(report: RunReport) -> list[str]:
-    """Return the unhealthy partitions of the newest snapshot."""
     return unhealthy_lines(report.newest_facts) if report.newest_facts else []
 
 

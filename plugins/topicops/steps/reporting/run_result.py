@@ -123,7 +123,6 @@ def apply_exit_status(summary: RunSummary) -> ExitStatus:
 
 
 def verify_exit_status(summary: RunSummary) -> ExitStatus:
-    """Give the exit status of ``verify`` alone."""
     return ExitStatus.INTERRUPTED if summary.interrupted else _health_status(summary)
 
 

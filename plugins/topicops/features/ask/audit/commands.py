@@ -22,11 +22,9 @@ app = typer.Typer(
 )
 
 EnvironmentOption = Annotated[
-    str | None, typer.Option("--environment", "-e", help="Only this environment. Default: all.", show_default=False)
+    str | None, typer.Option("--environment", "-e", help="Only this environment. Default: all.")
 ]
-SinceOption = Annotated[
-    str | None, typer.Option("--since", help="36h, 7d or 2026-01-31. Default: the whole log.", show_default=False)
-]
+SinceOption = Annotated[str | None, typer.Option("--since", help="36h, 7d or 2026-01-31. Default: the whole log.")]
 
 
 @app.command("runs")
@@ -81,7 +79,6 @@ def verify_command(
         typer.Option(
             "--head",
             help="An end that was printed earlier and kept elsewhere, COUNT:HASH: the log must still contain it.",
-            show_default=False,
         ),
     ] = None,
     output: TextOrJsonOption = "text",

@@ -93,9 +93,6 @@ def _answer(
     )
 
 
-# ---- the answers as text ----
-
-
 def spans_text(found: History, noun: str) -> str:
     """Three lines for each trouble, then how many of ``noun`` there are."""
     since = f" since {_time(found.since)}" if found.since else ""

@@ -197,15 +197,12 @@ class Span:
 
 @dataclass(slots=True)
 class Spans:
-    """What lines add up to."""
-
     open: dict[Key, Span] = field(default_factory=dict)
     ended: list[Span] = field(default_factory=list)
     newest: RunPoint | None = None
 
 
 def spans_of(lines: Iterable[Moves]) -> Spans:
-    """Read the lines on, from the first."""
     found = Spans()
     for line in lines:
         point = RunPoint(line.run, line.at, line.commit)

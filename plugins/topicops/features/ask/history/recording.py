@@ -99,8 +99,6 @@ def _reports(results: RunResults) -> Sequence[QualityReport]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sight:
-    """What one run saw."""
-
     troubles: Sequence[Trouble]
     has_compared: bool
     not_compared: frozenset[str]

@@ -13,8 +13,7 @@ from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, Top
 
 def list_command(
     name: Annotated[
-        str | None,
-        typer.Argument(metavar="[NAME]", help="A topic, or a glob of names. Default: all.", show_default=False),
+        str | None, typer.Argument(metavar="[NAME]", help="A topic, or a glob of names. Default: all.")
     ] = None,
     environment: EnvironmentOption = None,
     topics: TopicsOption = Path("topics"),

@@ -20,6 +20,7 @@ from topicops.model.json_types import FormatVersion
 from topicops.model.printable import plural, printable
 from topicops.model.specs.desired import DesiredTopic, Lifecycle
 from topicops.model.specs.topic_config import MIN_ISR
+from topicops.steps.reporting.document import Section, as_text
 from topicops.steps.reporting.facts_wording import why_command, why_commands
 from topicops.steps.specs.needed import no_topic
 
@@ -167,13 +168,13 @@ def _partition(listed: ListedPartition) -> MatchingPartition:
 
 def topics_table(listing: Listing) -> str:
     """Return a line for each topic: its name, owner, file, state, partitions and replication factor."""
-    rows = [["topic", "owner", "file", "state", "partitions", "replicas"]]
+    rows = []
     for topic in listing.topics:
         state = "being deleted" if topic.deleting else topic.state or ("bad file" if topic.managed else "unmanaged")
-        cells = (topic.name, topic.owner or "-", topic.file or "-", state, topic.partitions, topic.replication_factor)
-        rows.append([printable(str(cell)) for cell in cells])
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return "\n".join("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+        numbers = (str(topic.partitions), str(topic.replication_factor))
+        rows.append((topic.name, topic.owner or "-", topic.file or "-", state, *numbers))
+    head = ("topic", "owner", "file", "state", "partitions", "replicas")
+    return as_text([Section(head=head, rows=rows)]).rstrip("\n")
 
 
 def topics_text(listing: Listing) -> str:

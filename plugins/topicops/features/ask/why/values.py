@@ -46,8 +46,6 @@ class TopicTimes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WhyFacts:
-    """All that was read about one topic."""
-
     topic: str
     has_zookeeper: bool
     """Whether ZooKeeper was read; else the brokers were."""
@@ -125,7 +123,6 @@ class WhyFacts:
         return paths if self.has_zookeeper else ("the brokers' metadata",)
 
     def row(self, partition: int) -> tuple[int, ...]:
-        """Return the replicas of a partition."""
         return self.live.assignment.get(partition, ()) if self.live else ()
 
     def since(self, partitions: Iterable[int]) -> str:
@@ -222,7 +219,6 @@ K = TypeVar("K", int, tuple[int, ...], tuple[tuple[int, ...], tuple[int, ...]])
 
 
 def grouped(partitions: Iterable[tuple[K, int]]) -> list[tuple[K, list[int]]]:
-    """Return the partitions of each key, sorted by the keys."""
     found: defaultdict[K, list[int]] = defaultdict(list)
     for key, partition in partitions:
         found[key].append(partition)

@@ -192,7 +192,8 @@ def new_command(
     ] = None,
 ) -> None:
     """Check a new spec against all rules, then write it. No file is overwritten. Opens no connection."""
-    from topicops.features.files.authoring.specs import checked_domain, checked_owner, topic_text, typed, write_new_spec
+    from topicops.features.files.authoring.specs import checked_domain, checked_owner, given, typed, write_new_spec
+    from topicops.features.shared.yaml_text import document_text
     from topicops.plugged import NEW_FILE
 
     metadata: dict[str, Content] = {
@@ -209,9 +210,9 @@ def new_command(
         "keyed": keyed,
         "configs": {name: typed(text) for name, text in _pairs(config, option="--config").items()},
     }
-    domain = checked_domain(domain)
+    domain, text = checked_domain(domain), document_text("Topic", given(metadata), {"spec": given(spec)})
     try:
-        file = write_new_spec(topics, topic, topic_text(metadata, spec), domain=domain, passes=NEW_FILE)
+        file = write_new_spec(topics, topic, text, domain=domain, passes=NEW_FILE)
     except SpecError:
         print_error("No file was written; a place below in a file that is not there is of the text it would have had:")
         raise

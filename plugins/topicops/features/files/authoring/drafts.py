@@ -23,7 +23,6 @@ from topicops.features.files.authoring.importable import (
     reason_to_leave_out,
 )
 from topicops.features.files.authoring.profiles import (
-    NUMBERS,
     Choice,
     Layers,
     Values,
@@ -48,6 +47,7 @@ from topicops.model.specs.document import Document, Fields, Items, Node, Span, T
 from topicops.steps.planning.diff import diff
 from topicops.steps.planning.plan import plan
 from topicops.steps.specs.findings import Finding
+from topicops.steps.specs.layers import NUMBERS
 from topicops.steps.specs.validate import is_liftable, unlifted, validate, view_of
 
 
@@ -288,7 +288,6 @@ class _DraftBuilder:
         return edited
 
     def tree_with(self, draft: _Draft, *more: Document) -> Tree:
-        """Return the existing and the new files."""
         return tree_with(self.inputs.tree, *draft.documents, *more)
 
 

@@ -42,7 +42,6 @@ class Start:
     kind: Literal["own", "managed"] | None = None
     """None means as the names of the brokers say."""
     forge: ForgeKind = "github"
-    """Kind of the forge with the repository's pull requests."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +136,6 @@ def filled(template: str, values: Mapping[str, str]) -> str:
 
 
 def packaged(path: str) -> str:
-    """Read a text of the package."""
     return resources.files("topicops").joinpath(path).read_text(encoding="utf-8")
 
 

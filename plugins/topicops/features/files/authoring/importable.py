@@ -68,12 +68,9 @@ class InexpressibleOverride:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicOwners:
-    """Owners of topics, by their names."""
-
     patterns: tuple[tuple[str, str], ...] = ()
     """Glob patterns with their owners, as a file of owners has them."""
     otherwise: str | None = None
-    """Owner of all other topics."""
 
     def of(self, topic: str) -> str | None:
         """Give the owner by the first pattern that fits; None means nobody."""
@@ -91,9 +88,6 @@ class Given:
     """In Kafka's form: ``1:2,2:3``."""
     profile: tuple[str, Values] | None = None
     """A set of configs that has a name there."""
-
-
-NOTHING_GIVEN = Given()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +111,7 @@ class ImportInputs:
     """By topic, what the cluster does not say."""
 
     def given_of(self, name: str) -> Given:
-        return self.given.get(name, NOTHING_GIVEN)
+        return self.given.get(name) or Given()
 
     def owner_of(self, name: str) -> str | None:
         """Return who is responsible for a live topic of this name; None means that nobody is."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from topicops.edges.specs.open_files import OWNERS_FILE, ROOM_FOR_MANY, regular_text
@@ -19,8 +19,10 @@ from topicops.features.files.authoring.specs import checked_owner
 from topicops.features.shared.writer import replace_text, root_of, shown, write_new
 from topicops.flow.runs.access import read_live_topics
 from topicops.flow.runs.run import EnvironmentRun, now
+from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import SpecError, UsageError
 from topicops.model.printable import plural, printable
+from topicops.model.specs.environment import Environment
 from topicops.model.specs.files import OwnersFile
 from topicops.steps.specs.fields import Section, read_section
 from topicops.steps.specs.validate import validate
@@ -54,30 +56,43 @@ def import_topics(run: EnvironmentRun, owners: TopicOwners, *, domain: str | Non
 
     Files of other environments get what this one has in another way; exceptions may be added. All else stays.
     """
-    at, exceptions = now(), exceptions_file(run.environment)
+
+    def live(environment: Environment) -> ClusterSnapshot:
+        run.progress(f"Reading the live topics of {run.environment}")
+        return read_live_topics(run.access(environment))
+
     run.progress(f"Reading {run.topics}")
-    tree = read_tree(run.topics)
+    return write_import(import_inputs(run, owners, live, domain=domain, only=only))
+
+
+def import_inputs(
+    run: EnvironmentRun,
+    owners: TopicOwners,
+    live_of: Callable[[Environment], ClusterSnapshot],
+    *,
+    domain: str | None,
+    only: str | None,
+) -> ImportInputs:
+    """Read the files, which must be valid, and then what ``live_of`` gives."""
+    at, tree = now(), read_tree(run.topics)
     environment, desired = validate(tree, environment=run.environment, now=at).require()
-    run.progress(f"Reading the live topics of {run.environment}")
-    inputs = ImportInputs(
+    return ImportInputs(
         topics=run.topics,
         tree=tree,
         environment=environment,
         desired=desired,
-        live=read_live_topics(run.access(environment)),
-        exceptions_text=regular_text(run.topics / exceptions, room=ROOM_FOR_MANY),
+        live=live_of(environment),
+        exceptions_text=regular_text(run.topics / exceptions_file(run.environment), room=ROOM_FOR_MANY),
         now=at,
         owners=owners,
         domain=domain,
         only=only,
     )
-    texts, result = draft_import(inputs)
-    write_import(inputs, texts, result)
-    return result
 
 
-def write_import(inputs: ImportInputs, texts: dict[str, str], result: ImportResult) -> None:
+def write_import(inputs: ImportInputs) -> ImportResult:
     """Write exceptions first and topics last: after a crash the files are valid, and another import continues."""
+    texts, result = draft_import(inputs)
     topics, exceptions = inputs.topics, exceptions_file(inputs.environment.name)
     if inputs.exceptions_text is not None and exceptions in texts:
         replace_text(topics / exceptions, texts.pop(exceptions), before=inputs.exceptions_text)
@@ -85,6 +100,7 @@ def write_import(inputs: ImportInputs, texts: dict[str, str], result: ImportResu
     for path, text in before.items():
         replace_text(topics / path, texts.pop(path), before=text)
     write_new(topics, texts)
+    return result
 
 
 def import_lines(result: ImportResult) -> Iterator[str]:

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from itertools import islice
 
 from topicops.features.shared.yaml_text import Content, config_content
-from topicops.steps.specs.layers import EnvironmentView, Layer, MergedTopic, layer_of
+from topicops.steps.specs.layers import NUMBERS, EnvironmentView, Layer, MergedTopic, layer_of
 
 Values = Mapping[str, int | str | None]
 """The numbers and canonical configs of a topic or of one layer, by name; None means that no override may be live."""
 Choice = tuple[str | None, Values]
 """A profile, None for none, and the values that are left to write above it."""
 
-NUMBERS = ("partitions", "replicationFactor")
 _LINES_AROUND_A_PROFILE = 6
 """Lines of a profile's file that are not configs."""
 _LONGEST_NAME = 60
@@ -61,7 +60,6 @@ class Layers:
         return min(found, key=lambda choice: _lines(choice[1]) + (choice[0] is not None))
 
     def above(self, profile: str, wanted: Values) -> Choice:
-        """Give this profile, and the values that are left to write above it."""
         return profile, above(wanted, {**self.defaults, **self.profiles[profile]})
 
     def best_of_each(self, wanted: Mapping[str, Values]) -> dict[str, Choice]:
@@ -72,7 +70,6 @@ class Layers:
 
 
 def layers_of(view: EnvironmentView) -> Layers:
-    """Return the defaults and profiles of the view's environment."""
     readable = {name: file.spec for name, file in view.profiles.items() if file is not None}
     return Layers(
         values_of(layer_of(view.environment_spec.section("defaults"), view.release)),

@@ -13,7 +13,7 @@ from topicops.features.files.authoring.first_environment import SCHEMAS, schema_
 from topicops.features.shared.topic_files import named_topics, tombstone
 from topicops.features.shared.writer import document_of, replace_text, require_free, shown, tree_with, write_new
 from topicops.features.shared.yaml_blocks import field_of, plain_value
-from topicops.features.shared.yaml_text import Content, document_text
+from topicops.features.shared.yaml_text import Content
 from topicops.flow.runs.files import read_specs
 from topicops.flow.runs.run import EnvironmentRun
 from topicops.model.errors import SpecError, UsageError
@@ -34,18 +34,12 @@ _PLACEHOLDER = re.compile(
 )
 _FOLDER = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]*")
 _OPTIONS = {"partitions": "--partitions", "replicationFactor": "--replication-factor"}
-"""Option of each field."""
 _DIGITS = re.compile(r"-?(?:0|[1-9][0-9]{0,18})")
 _NOT_TEXT: Mapping[str, Content] = {"true": True, "false": False, "null": None}
 
 
-def topic_text(metadata: Mapping[str, Content], spec: Mapping[str, Content]) -> str:
-    """Return the text of a topic's file; None and empty mean that a field is left to the layers below."""
-    return document_text("Topic", given(metadata), {"spec": given(spec)})
-
-
 def given(fields: Mapping[str, Content]) -> dict[str, Content]:
-    """Return the fields that hold something."""
+    """Return the fields that hold something; None and empty leave a field to the layers below."""
     return {name: content for name, content in fields.items() if content not in (None, {}, ())}
 
 

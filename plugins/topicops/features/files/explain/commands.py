@@ -22,7 +22,6 @@ def explain_command(
         typer.Argument(
             metavar="[TOPIC|CODE]",
             help="A topic's name, or a code as messages and reports have it. Default: list all codes.",
-            show_default=False,
         ),
     ] = None,
     environment: EnvironmentOption = None,

@@ -15,8 +15,7 @@ from topicops.model.printable import printable
 
 def fmt_command(
     paths: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="[PATH]...", help="Files or folders of them. Default: topics.", show_default=False),
+        list[Path] | None, typer.Argument(metavar="[PATH]...", help="Files or folders of them. Default: topics.")
     ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Write nothing; list the files that would change, and exit with status 1.")

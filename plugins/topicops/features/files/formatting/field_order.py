@@ -16,8 +16,6 @@ from topicops.steps.specs.validate import MODELS
 
 @dataclass(frozen=True, slots=True)
 class ConfigKind:
-    """The value of one topic config."""
-
     name: str
 
 

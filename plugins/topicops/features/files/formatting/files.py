@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class FormatResult:
-    """What formatting changes."""
-
     changed: list[str]
     """Files that are not in the standard form."""
     left_alone: dict[str, Diagnostic]
@@ -64,7 +62,6 @@ def format_text(result: FormatResult, *, check: bool) -> str:
 
 
 def formatted_topic(text: str) -> str:
-    """Return the text of a topic's file in its standard form."""
     from topicops.features.files.formatting.standard_form import formatted
 
     return formatted(text, "Topic")

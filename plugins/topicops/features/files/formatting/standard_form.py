@@ -59,8 +59,6 @@ def reindented(text: str, root: Node, _place: Place) -> str:
 
 
 class _Moves:
-    """Which lines move, and how they look then."""
-
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = lines
         self.places: dict[int, _Place] = {}
@@ -138,7 +136,6 @@ def without_idle_blanks(text: str, root: Node, _place: Place) -> str:
 
 
 def _lines_of_long_texts(node: Node, lines: Sequence[str], below: int = 0, line: int = 1) -> Iterator[int]:
-    """The lines of each text that is longer than one line."""
     match node:
         case Text():
             last = max(last_line(node, lines, below=below, line=line), node.span.end_line)
@@ -321,9 +318,6 @@ def _duration(text: str) -> str:
         return text
     count, unit = largest_unit(number, "ms")
     return f"{count}{unit}"
-
-
-# ---- all passes ----
 
 
 PASSES: tuple[Callable[[str, Node, Place], str], ...] = (

@@ -32,12 +32,10 @@ def schema_command(
 
 
 def spec_files() -> dict[str, Path]:
-    """Return the schema of each kind of file that people write."""
     return {name: file for name, file in _files(_FOLDER).items() if name != _PLAN}
 
 
 def output_files() -> dict[str, Path]:
-    """Return the schema of each kind of output."""
     return {_PLAN: _files(_FOLDER)[_PLAN], **_files(_FOLDER / "outputs")}
 
 

@@ -56,8 +56,6 @@ class Review:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Authors:
-    """Who made a pull request."""
-
     logins: frozenset[str] = frozenset()
     """Logins of who opened it, and of who wrote or committed its commits."""
     unknown_commit: str = ""

@@ -25,7 +25,6 @@ MOST_ENTRIES = 200_000
 MOST_BYTES = 256 * 1024 * 1024
 """Bytes of all files together."""
 COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
-"""Full id of a commit."""
 _ENTRY = re.compile(rb"([0-7]{6}) (blob|tree|commit) ([0-9a-f]{40,64}) +([0-9]+|-)\t(.+)", re.DOTALL)
 """Mode, type, object id, size and path of ``git ls-tree --long -z``."""
 _LINK, _SUBMODULE = b"120000", b"160000"

@@ -9,16 +9,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from topicops.features.pull_requests.edges.forge import (
-    Authors,
-    Check,
-    CheckResult,
-    Comment,
-    ForgeError,
-    PullRequest,
-    Review,
-    ReviewVerdict,
-)
+from topicops.features.pull_requests.edges import forge
 from topicops.features.pull_requests.edges.rest import PER_PAGE, Moment, Rest, checked_length, utc
 
 MOST_COMMENT = 65_536
@@ -36,7 +27,7 @@ WEB_FLOW = "web-flow"
 """The committer of what people do on GitHub's pages."""
 _OURS = "topicops"
 """Marks our check runs: a job of the workflow is a check run too, and may have the same name."""
-_VERDICTS = {verdict.upper(): verdict for verdict in ReviewVerdict}
+_VERDICTS = {verdict.upper(): verdict for verdict in forge.ReviewVerdict}
 """Verdicts by GitHub's words. ``PENDING`` is a review that its author has not sent."""
 
 
@@ -144,7 +135,6 @@ class GitHub:
     """
 
     mark = "#"
-    """Sign before the number of a pull request."""
 
     def __init__(
         self,
@@ -161,14 +151,14 @@ class GitHub:
         self._rest = _session(url, token, sleep)
         self._teams = _session(url, members_token, sleep) if members_token else self._rest
 
-    def pull_request(self, number: int) -> PullRequest:
+    def pull_request(self, number: int) -> forge.PullRequest:
         return _pull_request(self._rest.get(f"{self._repo}/pulls/{number}", _Pull))
 
-    def pull_requests_with(self, commit: str) -> Iterator[PullRequest]:
+    def pull_requests_with(self, commit: str) -> Iterator[forge.PullRequest]:
         """Find those that have this commit, on their branch or by their merge, open or not, into any branch."""
         return map(_pull_request, self._rest.pages(f"{self._repo}/commits/{commit}/pulls", _Pull))
 
-    def open_pull_requests(self, base_branch: str) -> Sequence[PullRequest]:
+    def open_pull_requests(self, base_branch: str) -> Sequence[forge.PullRequest]:
         """List them in rising order of their numbers."""
         found = self._rest.pages(f"{self._repo}/pulls", _Pull, state="open", base=base_branch)
         return sorted(map(_pull_request, found), key=lambda pull: pull.number)
@@ -178,43 +168,43 @@ class GitHub:
         files = list(self._rest.pages(f"{self._repo}/pulls/{number}/files", _File))
         return frozenset(name for file in files for name in (file.filename, file.previous_filename) if name)
 
-    def authors(self, number: int) -> Authors:
+    def authors(self, number: int) -> forge.Authors:
         """Name the authors, and co-authors whose address names their account. Raises ``ForgeError`` if one may lack."""
         pull = self._rest.get(f"{self._repo}/pulls/{number}", _WholePull)
         commits = list(self._rest.pages(f"{self._repo}/pulls/{number}/commits", _Commit))
         if MOST_COMMITS <= len(commits) < pull.commits:
             has = f"#{number} has {pull.commits} commits, and GitHub lists {len(commits)}"
-            raise ForgeError(f"{has}: squash them, so that all their authors are known")
+            raise forge.ForgeError(f"{has}: squash them, so that all their authors are known")
         people = {login for commit in commits for login in commit.logins}
         helpers = {login for commit in commits for login in _CO_AUTHOR.findall(commit.commit.message)}
-        return Authors(
+        return forge.Authors(
             logins=frozenset({pull.user.login if pull.user else "", *people, *helpers} - {"", WEB_FLOW}),
             unknown_commit=next((commit.sha or "unknown" for commit in commits if "" in commit.logins), ""),
         )
 
-    def own_comments(self, number: int) -> Sequence[Comment]:
+    def own_comments(self, number: int) -> Sequence[forge.Comment]:
         """List those of the account that asks, oldest first. Anybody can write a marker into another comment."""
         found = self._rest.pages(f"{self._repo}/issues/{number}/comments", _IssueComment)
         own = self._login.casefold()
         return [_comment(comment) for comment in found if comment.user and comment.user.login.casefold() == own]
 
-    def add_comment(self, number: int, body: str) -> Comment:
+    def add_comment(self, number: int, body: str) -> forge.Comment:
         return self._write("POST", f"{number}/comments", body)
 
-    def edit_comment(self, number: int, comment_id: str, body: str) -> Comment:  # noqa: ARG002 - GitLab needs it
+    def edit_comment(self, number: int, comment_id: str, body: str) -> forge.Comment:  # noqa: ARG002 - GitLab needs it
         return self._write("PATCH", f"comments/{comment_id}", body)
 
-    def _write(self, method: str, path: str, body: str) -> Comment:
+    def _write(self, method: str, path: str, body: str) -> forge.Comment:
         text = checked_length(body, MOST_COMMENT, "GitHub")
         return _comment(self._rest.send(method, f"{self._repo}/issues/{path}", _IssueComment, {"body": text}))
 
     def remove_comment(self, number: int, comment_id: str) -> None:  # noqa: ARG002
         self._rest.remove(f"{self._repo}/issues/comments/{comment_id}")
 
-    def reviews(self, number: int) -> Sequence[Review]:
+    def reviews(self, number: int) -> Sequence[forge.Review]:
         """List all of them, oldest first; a reviewer may have several."""
         return [
-            Review(
+            forge.Review(
                 reviewer=found.user.login,
                 verdict=_VERDICTS[found.state],
                 submitted_at=utc(found.submitted_at),
@@ -230,9 +220,8 @@ class GitHub:
         path = f"/orgs/{quote(organisation, safe='')}/teams/{quote(slug, safe='')}/members"
         return frozenset(user.login for user in self._teams.pages(path, _User))
 
-    def set_check(self, commit: str, check: Check) -> None:
-        """Replace the check of this name."""
-        is_pending = check.result is CheckResult.PENDING
+    def set_check(self, commit: str, check: forge.Check) -> None:
+        is_pending = check.result is forge.CheckResult.PENDING
         body: dict[str, object] = {
             "name": check.name,
             "external_id": _OURS,
@@ -263,8 +252,8 @@ def _session(url: str, token: str, sleep: Callable[[float], None]) -> Rest:
     return Rest(url, {**headers, "Authorization": f"Bearer {token}"}, token=token, sleep=sleep)
 
 
-def _pull_request(pull: _Pull) -> PullRequest:
-    return PullRequest(
+def _pull_request(pull: _Pull) -> forge.PullRequest:
+    return forge.PullRequest(
         number=pull.number,
         url=pull.html_url,
         author=pull.user.login if pull.user else "",
@@ -277,5 +266,5 @@ def _pull_request(pull: _Pull) -> PullRequest:
     )
 
 
-def _comment(comment: _IssueComment) -> Comment:
-    return Comment(id=str(comment.id), body=comment.body or "", updated_at=utc(comment.updated_at))
+def _comment(comment: _IssueComment) -> forge.Comment:
+    return forge.Comment(id=str(comment.id), body=comment.body or "", updated_at=utc(comment.updated_at))

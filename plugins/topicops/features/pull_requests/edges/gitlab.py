@@ -10,31 +10,22 @@ from urllib.parse import quote
 
 import msgspec
 
-from topicops.features.pull_requests.edges.forge import (
-    Authors,
-    Check,
-    CheckResult,
-    Comment,
-    ForgeError,
-    PullRequest,
-    Review,
-    ReviewVerdict,
-)
+from topicops.features.pull_requests.edges import forge
 from topicops.features.pull_requests.edges.rest import Moment, Rest, checked_length, utc
 
 _STATES = {
-    CheckResult.SUCCESS: "success",
-    CheckResult.NEUTRAL: "success",
-    CheckResult.FAILURE: "failed",
-    CheckResult.PENDING: "running",
+    forge.CheckResult.SUCCESS: "success",
+    forge.CheckResult.NEUTRAL: "success",
+    forge.CheckResult.FAILURE: "failed",
+    forge.CheckResult.PENDING: "running",
 }
 """GitLab knows no neutral status: the text says what waits."""
 MOST_COMMENT = 1_000_000
 """Number of characters of a note."""
 _MOST_DESCRIPTION = 255
 _WORDS = {
-    "approved this merge request": ReviewVerdict.APPROVED,
-    "unapproved this merge request": ReviewVerdict.DISMISSED,
+    "approved this merge request": forge.ReviewVerdict.APPROVED,
+    "unapproved this merge request": forge.ReviewVerdict.DISMISSED,
 }
 """Words of GitLab's own notes. Before 18.5 only they have the time of an approval."""
 _WANTS_CHANGES = "requested changes"
@@ -142,14 +133,14 @@ class GitLab:
         self._rest = Rest(url, headers, token=token, sleep=sleep)
         self._graph = Rest(url.removesuffix("/v4"), headers, token=token, sleep=sleep)
 
-    def pull_request(self, number: int) -> PullRequest:
+    def pull_request(self, number: int) -> forge.PullRequest:
         return _pull_request(self._rest.get(f"{self._requests}/{number}", _MergeRequest))
 
-    def pull_requests_with(self, commit: str) -> Iterator[PullRequest]:
+    def pull_requests_with(self, commit: str) -> Iterator[forge.PullRequest]:
         path = f"{self._project}/repository/commits/{commit}/merge_requests"
         return map(_pull_request, self._rest.pages(path, _MergeRequest))
 
-    def open_pull_requests(self, base_branch: str) -> Sequence[PullRequest]:
+    def open_pull_requests(self, base_branch: str) -> Sequence[forge.PullRequest]:
         found = self._rest.pages(self._requests, _MergeRequest, state="opened", target_branch=base_branch)
         return sorted(map(_pull_request, found), key=lambda request: request.number)
 
@@ -158,14 +149,14 @@ class GitLab:
         diffs = list(self._rest.pages(f"{self._requests}/{number}/diffs", _Diff))
         return frozenset(path for diff in diffs for path in (diff.old_path, diff.new_path))
 
-    def authors(self, number: int) -> Authors:
+    def authors(self, number: int) -> forge.Authors:
         """Name the opener, who pushed to the branch since then, and who made its commits."""
         request = self._rest.get(f"{self._requests}/{number}", _MergeRequest)
         pushers = {
             note.author.username for note in self._notes(number) if note.system and _PUSHED.match(note.body.lstrip())
         }
         opener = {request.author.username} if request.author else set()
-        return Authors(logins=frozenset(opener | pushers | self._committers(number, request)))
+        return forge.Authors(logins=frozenset(opener | pushers | self._committers(number, request)))
 
     def _committers(self, number: int, request: _MergeRequest) -> set[str]:
         project = request.references.full.rpartition("!")[0] if request.references else self.repository
@@ -173,43 +164,45 @@ class GitLab:
         data = self._graph.send("POST", "/graphql", _GraphAnswer, body).data
         found = data.project.merge_request if data and data.project else None
         if found is None or found.committers is None:
-            raise ForgeError(f"!{number}: GitLab does not say who made its commits; the token needs the scope api")
+            raise forge.ForgeError(
+                f"!{number}: GitLab does not say who made its commits; the token needs the scope api"
+            )
         if found.committers.page_info.has_next_page:
-            raise ForgeError(f"!{number} has commits of more than 100 people: not all of its authors are known")
+            raise forge.ForgeError(f"!{number} has commits of more than 100 people: not all of its authors are known")
         return {user.username for user in found.committers.nodes if user}
 
-    def own_comments(self, number: int) -> Sequence[Comment]:
+    def own_comments(self, number: int) -> Sequence[forge.Comment]:
         notes = self._notes(number)
         return [_comment(note) for note in notes if not note.system and note.author.username == self._login]
 
-    def add_comment(self, number: int, body: str) -> Comment:
+    def add_comment(self, number: int, body: str) -> forge.Comment:
         return self._write("POST", f"{number}/notes", body)
 
-    def edit_comment(self, number: int, comment_id: str, body: str) -> Comment:
+    def edit_comment(self, number: int, comment_id: str, body: str) -> forge.Comment:
         return self._write("PUT", f"{number}/notes/{comment_id}", body)
 
-    def _write(self, method: str, path: str, body: str) -> Comment:
+    def _write(self, method: str, path: str, body: str) -> forge.Comment:
         text = _QUICK_ACTION.sub(r"\1\\/", checked_length(body, MOST_COMMENT, "GitLab"))
         return _comment(self._rest.send(method, f"{self._requests}/{path}", _Note, {"body": text}))
 
     def remove_comment(self, number: int, comment_id: str) -> None:
         self._rest.remove(f"{self._requests}/{number}/notes/{comment_id}")
 
-    def reviews(self, number: int) -> Sequence[Review]:
+    def reviews(self, number: int) -> Sequence[forge.Review]:
         """List them; an approval that no longer stands, as after a push, is dismissed at its own time."""
         approvals = self._rest.get(f"{self._requests}/{number}/approvals", _Approvals).approved_by
         standing = {entry.user.username: entry.approved_at for entry in approvals}
-        found, noted = list[Review](), set[str]()
+        found, noted = list[forge.Review](), set[str]()
         for note in self._notes(number):
             said, login = note.body.strip(), note.author.username
-            verdict = ReviewVerdict.CHANGES_REQUESTED if said.startswith(_WANTS_CHANGES) else _WORDS.get(said)
-            if verdict is ReviewVerdict.APPROVED and login not in standing:
-                verdict = ReviewVerdict.DISMISSED
+            verdict = forge.ReviewVerdict.CHANGES_REQUESTED if said.startswith(_WANTS_CHANGES) else _WORDS.get(said)
+            if verdict is forge.ReviewVerdict.APPROVED and login not in standing:
+                verdict = forge.ReviewVerdict.DISMISSED
             if note.system and verdict is not None:
-                found.append(Review(reviewer=login, verdict=verdict, submitted_at=utc(note.created_at)))
-                noted |= {login} if verdict is ReviewVerdict.APPROVED else set()
+                found.append(forge.Review(reviewer=login, verdict=verdict, submitted_at=utc(note.created_at)))
+                noted |= {login} if verdict is forge.ReviewVerdict.APPROVED else set()
         found += [
-            Review(reviewer=login, verdict=ReviewVerdict.APPROVED, submitted_at=utc(at))
+            forge.Review(reviewer=login, verdict=forge.ReviewVerdict.APPROVED, submitted_at=utc(at))
             for login, at in standing.items()
             if at is not None and login not in noted
         ]
@@ -219,7 +212,7 @@ class GitLab:
         path = f"/groups/{quote(team, safe='')}/members/all"
         return frozenset(user.username for user in self._rest.pages(path, _User))
 
-    def set_check(self, commit: str, check: Check) -> None:
+    def set_check(self, commit: str, check: forge.Check) -> None:
         body = {
             "state": _STATES[check.result],
             "name": check.name,
@@ -241,16 +234,15 @@ class GitLab:
         return self._given_login or self._rest.get("/user", _User).username
 
     def _notes(self, number: int) -> list[_Note]:
-        """Oldest first."""
         path = f"{self._requests}/{number}/notes"
         return list(self._rest.pages(path, _Note, sort="asc", order_by="created_at"))
 
 
-def _pull_request(request: _MergeRequest) -> PullRequest:
+def _pull_request(request: _MergeRequest) -> forge.PullRequest:
     is_merged = request.state == "merged"
     # A fast-forward makes no commit of its own: the branch's newest commit is on the target branch then.
     merge_commit = request.merge_commit_sha or request.squash_commit_sha or request.sha
-    return PullRequest(
+    return forge.PullRequest(
         number=request.iid,
         url=request.web_url,
         author=request.author.username if request.author else "",
@@ -262,5 +254,5 @@ def _pull_request(request: _MergeRequest) -> PullRequest:
     )
 
 
-def _comment(note: _Note) -> Comment:
-    return Comment(id=str(note.id), body=note.body, updated_at=utc(note.updated_at))
+def _comment(note: _Note) -> forge.Comment:
+    return forge.Comment(id=str(note.id), body=note.body, updated_at=utc(note.updated_at))

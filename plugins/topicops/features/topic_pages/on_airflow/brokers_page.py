@@ -99,9 +99,6 @@ def _rack_of(live: ClusterSnapshot, broker: int) -> str:
     return live.racks.get(broker) or NO_RACK
 
 
-# ---- one broker ----
-
-
 def _broker(indexed: Indexed, live: ClusterSnapshot, broker: int) -> Iterator[Html | None]:
     shares = _shares(indexed, live)
     found, registered = shares.get(broker), live.brokers.get(broker)

@@ -152,9 +152,6 @@ def _value_row(name: str, wanted: str | None, found: str | None, *, compares: bo
     return tag("tr", *cells, cls="diff" if differs else None)
 
 
-# ---- the partitions ----
-
-
 def _partitions(live: ClusterSnapshot, topic: LiveTopic) -> Iterator[Html | None]:
     """Yield a table with a row for each partition and a column for each broker; those with a problem first."""
     found = sorted(
@@ -194,9 +191,6 @@ def _replica(partition: ListedPartition, broker: int) -> Html | None:
     first = partition.replicas[0] == broker
     label = f"broker {broker}: {title}{', preferred leader' if first else ''}"
     return tag("span", sign, cls=f"sign {tone}{' first' if first else ''}", title=label, aria_label=label, role="img")
-
-
-# ---- its life ----
 
 
 def _life(indexed: Indexed, name: str) -> Iterator[Html]:

@@ -6,20 +6,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from topicops.features.files.authoring.importable import NotConverted
+from topicops.features.files.authoring.importable import LeftOut, NotConverted
 from topicops.features.files.authoring.takeover.edges.texts import Map, SourceFile, Value
-from topicops.model.codes import Code
-
-
-@dataclass(frozen=True, slots=True)
-class NoTopic:
-    """A topic that gets no file."""
-
-    topic: str
-    code: Code | None
-    reason: str
-    file: str
-    line: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +30,7 @@ class SourceTopic:
     """A set of configs that has a name there; the topic's own win over them."""
 
 
-Found = SourceTopic | NotConverted | NoTopic
+Found = SourceTopic | NotConverted | LeftOut
 Reader = Callable[[Sequence[SourceFile], str | None], Iterator[Found]]
 """Reads files; with a cluster's name only its topics. Raises ``UsageError`` where a file cannot be read."""
 

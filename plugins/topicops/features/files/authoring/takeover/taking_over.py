@@ -8,16 +8,14 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from pathlib import Path, PurePosixPath
 
-from topicops.edges.specs.open_files import ROOM_FOR_MANY, regular_text
-from topicops.edges.specs.reader import read_tree
-from topicops.features.files.authoring.drafts import ImportResult, draft_import, exceptions_file
-from topicops.features.files.authoring.importable import Given, ImportInputs, LeftOut, NotConverted, TopicOwners
-from topicops.features.files.authoring.importing import write_import
+from topicops.features.files.authoring.drafts import ImportResult
+from topicops.features.files.authoring.importable import Given, LeftOut, NotConverted, TopicOwners
+from topicops.features.files.authoring.importing import import_inputs, write_import
 from topicops.features.files.authoring.specs import LONGEST_OWNER, is_placeholder
 from topicops.features.files.authoring.takeover.edges.texts import Value, read_files
 from topicops.features.files.authoring.takeover.formats import FORMATS
-from topicops.features.files.authoring.takeover.found import NoTopic, SourceTopic
-from topicops.flow.runs.run import EnvironmentRun, now
+from topicops.features.files.authoring.takeover.found import SourceTopic
+from topicops.flow.runs.run import EnvironmentRun
 from topicops.model.cluster.snapshot import Broker, ClusterSnapshot, LiveTopic
 from topicops.model.codes import Code
 from topicops.model.errors import UsageError
@@ -28,7 +26,6 @@ from topicops.model.specs.config_checks import config_problem
 from topicops.model.specs.environment import Environment
 from topicops.model.specs.topic_config import THROTTLE_LISTS, TopicConfig, canonical, config_of, configs_of
 from topicops.steps.specs.rules.names import folded
-from topicops.steps.specs.validate import validate
 
 _LONGEST_DESCRIPTION = 2000
 _LONGEST_NUMBER = 40
@@ -40,8 +37,6 @@ _OWNER_LABELS = ("owner", "team")
 
 @dataclass(kw_only=True)
 class _Taken:
-    """What was made of the topics so far."""
-
     topics: dict[str, SourceTopic] = field(default_factory=dict)
     live: dict[str, LiveTopic] = field(default_factory=dict)
     given: dict[str, Given] = field(default_factory=dict)
@@ -51,8 +46,6 @@ class _Taken:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Which files of another tool are read, and how."""
-
     format_name: str
     """One of ``FORMATS``."""
     path: Path | None
@@ -83,39 +76,28 @@ def take_over(
     """
     path = source.require_sound()
     reader = FORMATS[source.format_name]
-    at, tree = now(), read_tree(run.topics)
-    environment, desired = validate(tree, environment=run.environment, now=at).require()
     taken = _Taken()
-    for found in reader.read(read_files(path, reader.suffixes), source.cluster):
-        match found:
-            case NotConverted():
-                taken.not_converted.append(found)
-            case NoTopic():
-                taken.left_out.append(LeftOut(found.topic, found.code, found.reason, found.file, found.line))
-            case SourceTopic():
-                _take(found, taken, environment, source.owner_from)
-    if not taken.live and not taken.left_out:
-        raise UsageError(f"{path}: no topic of the form {source.format_name} was found there")
-    inputs = ImportInputs(
-        topics=run.topics,
-        tree=tree,
-        environment=environment,
-        desired=desired,
-        live=_snapshot(taken.live),
-        exceptions_text=regular_text(run.topics / exceptions_file(run.environment), room=ROOM_FOR_MANY),
-        now=at,
-        owners=owners,
-        domain=domain,
-        only=only,
-        given=taken.given,
-    )
-    texts, result = draft_import(inputs)
-    write_import(inputs, texts, result)
+
+    def as_if_live(environment: Environment) -> ClusterSnapshot:
+        for found in reader.read(read_files(path, reader.suffixes), source.cluster):
+            match found:
+                case NotConverted():
+                    taken.not_converted.append(found)
+                case LeftOut():
+                    taken.left_out.append(found)
+                case SourceTopic():
+                    _take(found, taken, environment, source.owner_from)
+        if not taken.live and not taken.left_out:
+            raise UsageError(f"{path}: no topic of the form {source.format_name} was found there")
+        return _snapshot(taken.live)
+
+    inputs = import_inputs(run, owners, as_if_live, domain=domain, only=only)
+    result = write_import(replace(inputs, given=taken.given))
     protected = (LeftOut(name, Code.RESERVED_NAME, "Kafka or another system owns it") for name in result.protected)
-    placed = (
-        LeftOut(entry.topic, entry.code, entry.reason, *_place(entry.topic, taken))
+    placed = [
+        replace(entry, file=taken.topics[entry.topic].file, line=taken.topics[entry.topic].line)
         for entry in (*result.left_out, *protected)
-    )
+    ]
     return replace(
         result,
         left_out=tuple(sorted((*taken.left_out, *placed), key=lambda entry: entry.topic)),
@@ -123,11 +105,6 @@ def take_over(
         missing=(),
         not_converted=tuple(taken.not_converted),
     )
-
-
-def _place(name: str, taken: _Taken) -> tuple[str, int]:
-    topic = taken.topics[name]
-    return topic.file, topic.line
 
 
 def _take(topic: SourceTopic, taken: _Taken, environment: Environment, owner_from: str | None) -> None:

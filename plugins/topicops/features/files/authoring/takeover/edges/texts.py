@@ -26,8 +26,6 @@ _MERGE = "<<"
 
 
 class Map(dict[str, "Value"]):
-    """A mapping with the lines of its keys."""
-
     line = 1
     lines: dict[str, int] = {}  # noqa: RUF012 - each mapping from YAML gets its own
 
@@ -45,7 +43,6 @@ class Map(dict[str, "Value"]):
         return found if isinstance(found, str) else None
 
     def maps(self, key: str) -> list[Map]:
-        """Return the mappings of the list below ``key``."""
         found = self.get(key)
         return [item for item in found if isinstance(item, Map)] if isinstance(found, list) else []
 
@@ -55,8 +52,6 @@ Value = str | None | list["Value"] | Map
 
 @dataclass(frozen=True)
 class SourceFile:
-    """A file of another tool."""
-
     name: str
     """Path from the folder that was named, with ``/``."""
     text: str

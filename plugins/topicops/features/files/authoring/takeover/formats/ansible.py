@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from topicops.features.files.authoring.importable import LeftOut
 from topicops.features.files.authoring.takeover.edges.texts import Map, SourceFile, Value
-from topicops.features.files.authoring.takeover.found import Found, NoTopic, SourceTopic, rest
+from topicops.features.files.authoring.takeover.found import Found, SourceTopic, rest
 
 _FIELDS = ("name", "partitions", "replica_factor", "replication_factor", "options", "config", "state")
 
@@ -34,9 +35,9 @@ def _tasks(of: Sequence[Value]) -> Iterator[Map]:
 def _topic(topic: Map, file: str, *, alone: bool) -> Iterator[Found]:
     name, configs = topic.text("name") or "", topic.get("options", topic.get("config"))
     if any("{{" in str(topic.get(field)) for field in _FIELDS):
-        yield NoTopic(name, None, "a variable stands in it; render it first", file, topic.line)
+        yield LeftOut(name, None, "a variable stands in it; render it first", file, topic.line)
     elif topic.text("state") == "absent":
-        yield NoTopic(name, None, "it is to be absent there; topicops retire writes a tombstone", file, topic.line)
+        yield LeftOut(name, None, "it is to be absent there; topicops retire writes a tombstone", file, topic.line)
     else:
         if not alone:
             yield from rest(name, topic, _FIELDS, file)

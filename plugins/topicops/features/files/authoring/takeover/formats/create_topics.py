@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from topicops.features.files.authoring.importable import LeftOut
 from topicops.features.files.authoring.takeover.edges.texts import SourceFile, Value
-from topicops.features.files.authoring.takeover.found import Found, NoTopic, SourceTopic
+from topicops.features.files.authoring.takeover.found import Found, SourceTopic
 
 _VARIABLE = "KAFKA_CREATE_TOPICS"
 _LEAST = 3
@@ -26,7 +27,7 @@ def read(files: Sequence[SourceFile], _cluster: str | None) -> Iterator[Found]:
 def _topic(entry: str, file: str, line: int) -> Iterator[Found]:
     name, *fields = entry.split(":", _LEAST)
     if "${" in entry or "<" in entry or len(fields) < _LEAST - 1:
-        yield NoTopic(name, None, f"{entry!r} is not written as name:partitions:replicas", file, line)
+        yield LeftOut(name, None, f"{entry!r} is not written as name:partitions:replicas", file, line)
         return
     configs: dict[str, Value] = {}
     for word in " ".join(fields[_LEAST - 1 :]).replace("--config=", "").replace("--config", "").split():

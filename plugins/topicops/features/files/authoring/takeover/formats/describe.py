@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from topicops.features.files.authoring.importable import LeftOut
 from topicops.features.files.authoring.takeover.edges.texts import SourceFile, Value
-from topicops.features.files.authoring.takeover.found import Found, NoTopic, SourceTopic
+from topicops.features.files.authoring.takeover.found import Found, SourceTopic
 from topicops.model.codes import Code
 from topicops.model.specs.topic_config import TOPIC_CONFIGS
 
@@ -53,9 +54,9 @@ def _topic(name: str, head: dict[str, str], rows: dict[str, int], file: str, lin
     factors = sorted(set(rows.values()))
     if len(factors) > 1:
         reason = f"its partitions have {' and '.join(map(str, factors))} replicas; a spec has one number"
-        return NoTopic(name, Code.MIXED_REPLICATION_FACTOR, reason, file, line)
+        return LeftOut(name, Code.MIXED_REPLICATION_FACTOR, reason, file, line)
     if rows and rows.keys() != set(map(str, range(len(rows)))):
-        return NoTopic(name, Code.MALFORMED_PARTITIONS, "its partition ids have gaps", file, line)
+        return LeftOut(name, Code.MALFORMED_PARTITIONS, "its partition ids have gaps", file, line)
     return SourceTopic(
         name=name,
         file=file,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from topicops.features.files.authoring.importable import LeftOut
 from topicops.features.files.authoring.takeover.edges.texts import Map, SourceFile
 from topicops.features.files.authoring.takeover.formats.kubernetes import resources
-from topicops.features.files.authoring.takeover.found import Found, NoTopic, SourceTopic, counted, rest
+from topicops.features.files.authoring.takeover.found import Found, SourceTopic, counted, rest
 
 _SPEC = ("partitions", "replicas", "replicationFactor", "configs", "configMapRefs")
 
@@ -35,9 +36,9 @@ def _topic(topic: Map, file: str, maps: Mapping[str, Map]) -> Iterator[Found]:
     named = [str(ref) for ref in refs] if isinstance(refs, list) else []
     lacking = [ref for ref in named if ref not in maps]
     if metadata.map("annotations").text("jikkou.io/delete") == "true":
-        yield NoTopic(name, None, "it is to be deleted there; topicops retire writes a tombstone", file, metadata.line)
+        yield LeftOut(name, None, "it is to be deleted there; topicops retire writes a tombstone", file, metadata.line)
     elif lacking:
-        yield NoTopic(name, None, f"no file has the ConfigMap {lacking[0]}", file, spec.line_of("configMapRefs"))
+        yield LeftOut(name, None, f"no file has the ConfigMap {lacking[0]}", file, spec.line_of("configMapRefs"))
     else:
         yield from rest(name, topic.map("spec"), _SPEC, file)
         joined = {key: value for ref in named for key, value in maps[ref].items()}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from topicops.features.files.authoring.importable import LeftOut
 from topicops.features.files.authoring.takeover.edges.texts import Map, SourceFile, json_value
-from topicops.features.files.authoring.takeover.found import Found, NoTopic, SourceTopic
+from topicops.features.files.authoring.takeover.found import Found, SourceTopic
 from topicops.model.codes import Code
 from topicops.model.errors import UsageError
 
@@ -30,7 +31,7 @@ def _topic(line: str, file: str, number: int) -> Found:
         raise UsageError(f'{file}:{number}: write a JSON object with at least a name, as in {{"name": "orders"}}')
     unknown = [key for key in topic if key not in _KEYS]
     if unknown:
-        return NoTopic(name, Code.UNKNOWN_FIELD, f"unknown key {unknown[0]}; known: {', '.join(_KEYS)}", file, number)
+        return LeftOut(name, Code.UNKNOWN_FIELD, f"unknown key {unknown[0]}; known: {', '.join(_KEYS)}", file, number)
     profile = topic.text("profile")
     return SourceTopic(
         name=name,

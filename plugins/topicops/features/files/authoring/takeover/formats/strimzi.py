@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from topicops.features.files.authoring.importable import NotConverted
+from topicops.features.files.authoring.importable import LeftOut, NotConverted
 from topicops.features.files.authoring.takeover.edges.texts import Map, SourceFile
 from topicops.features.files.authoring.takeover.formats.kubernetes import resources
-from topicops.features.files.authoring.takeover.found import Found, NoTopic, SourceTopic, rest
+from topicops.features.files.authoring.takeover.found import Found, SourceTopic, rest
 
 _HASHED = re.compile(r".*---[0-9a-f]{40}")
 """The operator's name for a topic whose own name Kubernetes refuses."""
@@ -29,10 +29,10 @@ def read(files: Sequence[SourceFile], cluster: str | None) -> Iterator[Found]:
 def _topic(resource: str, metadata: Map, spec: Map, file: str) -> Iterator[Found]:
     name = spec.text("topicName") or resource
     if metadata.map("annotations").text("strimzi.io/managed") == "false":
-        yield NoTopic(name, None, "strimzi.io/managed is false: the operator does not manage it", file, metadata.line)
+        yield LeftOut(name, None, "strimzi.io/managed is false: the operator does not manage it", file, metadata.line)
         return
     if _HASHED.fullmatch(name):
-        yield NoTopic(name, None, "the operator made up this name; give spec.topicName", file, metadata.line)
+        yield LeftOut(name, None, "the operator made up this name; give spec.topicName", file, metadata.line)
         return
     yield from rest(name, spec, ("topicName", "partitions", "replicas", "config"), file)
     labels = {key: value for key, value in metadata.map("labels").items() if not key.startswith(_LABELS_OF_TOOLS)}

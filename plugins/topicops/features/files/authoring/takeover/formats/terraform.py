@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from topicops.features.files.authoring.importable import NotConverted
+from topicops.features.files.authoring.importable import LeftOut, NotConverted
 from topicops.features.files.authoring.takeover.edges.texts import Map, SourceFile, Value
-from topicops.features.files.authoring.takeover.found import Found, NoTopic, SourceTopic, counted
+from topicops.features.files.authoring.takeover.found import Found, SourceTopic, counted
 from topicops.features.files.authoring.takeover.hcl import EXPRESSION, blocks_of
 
 
@@ -68,10 +68,10 @@ def _topic(address: str, body: Map, fields: _Fields, file: str) -> Iterator[Foun
     read_fields = [body.get(name) for name in (fields.name, fields.partitions, fields.factor, "config")]
     name = body.text(fields.name)
     if any(word in body for word in _REPEATED) or EXPRESSION in (*read_fields, *configs.values(), *configs):
-        yield NoTopic(address, None, _HINT, file, body.line)
+        yield LeftOut(address, None, _HINT, file, body.line)
         return
     if name is None:
-        yield NoTopic(address, None, f"it has no {fields.name}", file, body.line)
+        yield LeftOut(address, None, f"it has no {fields.name}", file, body.line)
         return
     partitions: Value = body.get(fields.partitions)
     if partitions is None and fields.default_partitions:

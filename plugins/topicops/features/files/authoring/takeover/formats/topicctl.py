@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from topicops.features.files.authoring.importable import NotConverted
+from topicops.features.files.authoring.importable import LeftOut, NotConverted
 from topicops.features.files.authoring.takeover.edges.texts import Map, SourceFile, documents_of
-from topicops.features.files.authoring.takeover.found import Found, NoTopic, SourceTopic, rest
+from topicops.features.files.authoring.takeover.found import Found, SourceTopic, rest
 
 _MS_PER_MINUTE = 60_000
 _PLACED_BY_US = ("any", "balanced-leaders")
@@ -30,7 +30,7 @@ def _topic(name: str, meta: Map, spec: Map, file: str) -> Iterator[Found]:
     if minutes is not None:
         if "retention.ms" in configs:
             reason = "it has retentionMinutes and settings.retention.ms; keep one of the two"
-            yield NoTopic(name, None, reason, file, spec.line_of("retentionMinutes"))
+            yield LeftOut(name, None, reason, file, spec.line_of("retentionMinutes"))
             return
         is_number = minutes.isascii() and minutes.isdigit()
         configs["retention.ms"] = str(int(minutes) * _MS_PER_MINUTE) if is_number else minutes
