@@ -11,12 +11,13 @@ from typing import Literal
 
 from topicops.model.errors import MissingExtraError
 
-Extra = Literal["spark", "quality", "airflow", "local"]
+Extra = Literal["spark", "quality", "airflow", "local", "store"]
 _MODULES: Mapping[Extra, tuple[str, ...]] = {
     "spark": ("pyspark", "pyarrow"),
     "quality": ("great_expectations", "pyspark", "pyarrow"),
     "airflow": ("airflow", "great_expectations", "pyspark", "pyarrow"),
     "local": ("topicops_local",),
+    "store": ("obstore",),
 }
 """Modules of each extra: if they are found, it is installed. Their own dependencies come with them."""
 _TITLES: Mapping[Extra, str] = {
@@ -24,6 +25,7 @@ _TITLES: Mapping[Extra, str] = {
     "quality": "Great Expectations",
     "airflow": "Airflow",
     "local": "The local cluster",
+    "store": "The client of object stores",
 }
 
 
