@@ -147,6 +147,17 @@ def scratch_folder(place: Place) -> Path:
     return state_folder() / "homes" / sha256(place.bucket.url.encode()).hexdigest()[:16] / place.key
 
 
+def home_problem(home: Place) -> str:
+    """Return why a home in a store cannot be used; empty if it can, and for a folder. Writes an object, and removes it."""
+    if isinstance(home, Path):
+        return ""
+    try:
+        home.bucket.require_conditions()
+    except OSError as error:
+        return f"{home}: {error.strerror or error}"
+    return ""
+
+
 def remove_folder(place: Place) -> None:
     """Remove a folder with all in it, as far as that is possible."""
     if isinstance(place, Path):
