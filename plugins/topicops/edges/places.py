@@ -148,7 +148,7 @@ def scratch_folder(place: Place) -> Path:
 
 
 def home_problem(home: Place) -> str:
-    """Return why a home in a store cannot be used; empty if it can, and for a folder. Writes an object, and removes it."""
+    """Return why a home in a store cannot be used; empty if it can. Writes an object there, and removes it."""
     if isinstance(home, Path):
         return ""
     try:

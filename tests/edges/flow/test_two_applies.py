@@ -33,6 +33,8 @@ from topicops.model.runs.results import OutcomeStatus
 SCRIPT = Path(__file__).parents[2] / "fixtures" / "racing_apply.py"
 POINTS = ("after lease", "before recheck", "after recheck", "before intent", "after intent", "before confirm")
 """Where it is paused: anywhere but between the last look at the lease and the request, which no lease can guard."""
+APART_S = 300
+"""How far the clocks of two hosts with one home are apart."""
 IN_THE_GAP = "before request"
 
 
@@ -56,7 +58,14 @@ class Pair:
         """
         self._folder, self._home = folder, home
         self._processes = [
-            self._started({**variables, "XDG_STATE_HOME": str(folder / f"host-{number}")}) for number in range(2)
+            self._started(
+                {
+                    **variables,
+                    "XDG_STATE_HOME": str(folder / f"host-{number}"),
+                    "TOPICOPS_TEST_CLOCK_SHIFT_S": str(number * APART_S if home else 0),
+                }
+            )
+            for number in range(2)
         ]
 
     def _started(self, variables: Mapping[str, str]) -> subprocess.Popen[str]:

@@ -82,7 +82,7 @@ def test_the_lease_of_a_dead_run_is_taken_over_after_its_duration_and_is_lost_fo
     with lease(place, "cli/2") as held:
         assert time.monotonic() - began >= DURATION_S
         held.confirm()
-        with pytest.raises(LeaseLostError, match="run cli/2 .* has it now"):
+        with pytest.raises(LeaseLostError, match=r"run cli/2 .* has it now"):
             paused.confirm()
     with pytest.raises(LeaseLostError):
         paused.confirm()
