@@ -16,6 +16,7 @@ pytest_plugins = [
     "fixtures.spark",
     "fixtures.workspace",
     "fixtures.simulated",
+    "fixtures.stores",
     "fixtures.soak_sample",
     "fixtures.summaries",
     "fixtures.wheel",

@@ -57,7 +57,7 @@ def demo_command(
     all else was verified.
     """
     from topicops.edges.extras import require_extra
-    from topicops.flow.runs.run import home_folder
+    from topicops.flow.runs.run import home_folder, scratch_folder
     from topicops_local.cluster import LocalCluster
     from topicops_local.demo_start import copy_files, fit_to_kafka
     from topicops_local.jars import release_of, usual_version, version_of
@@ -69,7 +69,7 @@ def demo_command(
     kraft = source == "kafka" or (source is None and release_of(version) >= NO_ZOOKEEPER)
     for number in ENDING:
         signal.signal(number, _end)
-    home = home_folder() / "demo"
+    home = scratch_folder(home_folder()) / "demo"
     shutil.rmtree(home / "airflow", ignore_errors=True)
     for folder in ("runs", "last-good", "held"):
         shutil.rmtree(home / folder, ignore_errors=True)

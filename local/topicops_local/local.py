@@ -13,7 +13,7 @@ import typer
 
 from topicops.cli.output import progress
 from topicops.cli.shared_options import TextOrJsonOption
-from topicops.flow.runs.run import home_folder
+from topicops.flow.runs.run import home_folder, scratch_folder
 from topicops.model.errors import ExitStatus, UsageError
 from topicops.model.json_types import json_text
 from topicops.model.release import NEWEST, NO_ZOOKEEPER
@@ -55,7 +55,7 @@ def up(
 
     The brokers are controllers too (KRaft); those of a Kafka before 4.0 get a ZooKeeper.
     """
-    folder = home or home_folder()
+    folder = home or scratch_folder(home_folder())
     if kafka is None and zookeeper_port is None and (fresh or LocalCluster.find(folder) is None):
         kafka = str(NEWEST)
     cluster = LocalCluster.up(
@@ -78,7 +78,7 @@ def down(
     now: Annotated[bool, typer.Option("--now", help="Kill the processes instead of asking them to stop.")] = False,
 ) -> None:
     """Stop the processes that `up` started; data and logs are kept."""
-    cluster = LocalCluster.find(home or home_folder(), progress=progress)
+    cluster = LocalCluster.find(home or scratch_folder(home_folder()), progress=progress)
     stopped = cluster.down(now=now) if cluster else ()
     typer.echo(f"Stopped {', '.join(stopped)}." if stopped else "No local cluster is running.")
 
@@ -86,7 +86,7 @@ def down(
 @app.command()
 def status(home: Home = None, output: TextOrJsonOption = "text") -> None:
     """Show processes, ports, registered brokers and the controller. The exit status is 1 unless all of them run."""
-    cluster = LocalCluster.find(home or home_folder())
+    cluster = LocalCluster.find(home or scratch_folder(home_folder()))
     found = cluster.status() if cluster else None
     if output == "json":
         typer.echo(status_json(found))
@@ -152,7 +152,7 @@ def _export(connection: str, fields: Mapping[str, object]) -> str:
 
 def local_addresses() -> tuple[ZooKeeperEndpoint | None, KafkaEndpoint]:
     """Give the addresses of the cluster that ``topicops local up`` started. Raises ``UsageError`` if none runs."""
-    cluster = LocalCluster.find(home_folder())
+    cluster = LocalCluster.find(scratch_folder(home_folder()))
     status = cluster.status() if cluster else None
     if status is None or not status.running:
         raise UsageError(f"no local cluster runs in {home_folder()}; start one: topicops local up")

@@ -75,6 +75,8 @@ def _owners(topics: Path) -> Iterable[str]:
 
 def _runs(_: Path) -> Iterable[str]:
     home = os.environ.get("TOPICOPS_HOME")
+    if home and "://" in home:  # a store would be asked at each key
+        return ()
     return (folder.name for folder in (Path(home) if home else home_of(Path.cwd())).glob("runs/*/*"))
 
 

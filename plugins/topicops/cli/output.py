@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from topicops.cli.standard_streams import taken_loss
 from topicops.cli.terminal import for_terminal, is_terminal
+from topicops.flow.runs.run import Place
 from topicops.model.printable import printable, printable_lines
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-def print_result(text: str, output: str = "", *, file: Path | None = None) -> None:
+def print_result(text: str, output: str = "", *, file: Place | None = None) -> None:
     """Print a result; a text for people (``output`` is ``text``) gets colour and folded lines on a terminal.
 
     Args:
@@ -70,24 +71,28 @@ def print_warnings(sentences: Iterable[str]) -> None:
 DAY_S = 24 * 3600
 
 
-def plan_of_today(planned: Planned, home: Path) -> Plan:
+def plan_of_today(planned: Planned, home: Place) -> Plan:
     """Return the plan with the warnings of ``not_told_today``."""
     change_set = planned.plan.change_set
     warnings = not_told_today(change_set.warnings, planned.specs.environment, home)
     return replace(planned.plan, change_set=replace(change_set, warnings=warnings))
 
 
-def not_told_today(sentences: Sequence[str], environment: Environment, home: Path) -> tuple[str, ...]:
+def not_told_today(sentences: Sequence[str], environment: Environment, home: Place) -> tuple[str, ...]:
     """Return the sentences; on a terminal without those about this host that it has shown within a day.
 
     ``topicops -v`` shows all. Stamps in the home say when each was shown.
     """
-    from topicops.flow.runs.run import safety_notes
+    from topicops.flow.runs.run import safety_notes, scratch_folder
 
     if not is_terminal(sys.stdout) or logging.getLogger().isEnabledFor(logging.INFO):
         return tuple(sentences)
     of_host = set(safety_notes(environment))
-    return tuple(sentence for sentence in sentences if sentence not in of_host or _is_news(sentence, home / "told"))
+    return tuple(
+        sentence
+        for sentence in sentences
+        if sentence not in of_host or _is_news(sentence, scratch_folder(home) / "told")
+    )
 
 
 def _is_news(sentence: str, folder: Path) -> bool:
@@ -127,8 +132,10 @@ def end_progress() -> None:
     _is_open = False
 
 
-def shown_path(path: Path) -> str:
+def shown_path(path: Place) -> str:
     """Relative to the working folder if it is below that, else absolute."""
+    if not isinstance(path, Path):
+        return str(path)
     place = Path(os.path.abspath(path))  # noqa: PTH100 - links stay: a person named them
     return str(place.relative_to(Path.cwd()) if place.is_relative_to(Path.cwd()) else place)
 

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
+from topicops.edges.places import Place, StoredLines
 from topicops.model.errors import ArtifactError
 
 
-def write_atomically(path: Path, content: bytes, *, mode: int = 0o644, is_durable: bool = True) -> None:
+def write_atomically(path: Place, content: bytes, *, mode: int = 0o644, is_durable: bool = True) -> None:
     """Replace a file, or make it with its folders: a reader sees the old content or the new one.
 
     Args:
         is_durable: Return only when file and folder are on the disk; else a power cut may lose both contents.
 
-    Raises ``OSError``: the old content stays.
+    Raises ``OSError``: the old content stays; in a store that does not answer, nobody knows which one.
     """
+    if not isinstance(path, Path):
+        path.bucket.write(path.key, content)
+        return
     make_folder(path.parent)
     with _temporary(path, content, mode=mode, is_durable=is_durable) as temporary:
         temporary.replace(path)
@@ -26,8 +31,11 @@ def write_atomically(path: Path, content: bytes, *, mode: int = 0o644, is_durabl
         sync_folder(path.parent)
 
 
-def create_atomically(path: Path, content: bytes) -> None:
+def create_atomically(path: Place, content: bytes) -> None:
     """Make a file, with its folders and the user's own permissions. Raises ``FileExistsError``, never replaces one."""
+    if not isinstance(path, Path):
+        path.bucket.create(path.key, content)
+        return
     make_folder(path.parent)
     with _temporary(path, content, mode=None, is_durable=True) as temporary:
         os.link(temporary, path)  # unlike a rename, this fails if the file exists by now
@@ -51,6 +59,11 @@ def _temporary(path: Path, content: bytes, *, mode: int | None, is_durable: bool
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def line_appender(path: Place) -> Callable[[Sequence[bytes]], None]:
+    """Return ``append_lines`` of this file, or of what grows in a store; it is for one writer."""
+    return partial(append_lines, path) if isinstance(path, Path) else StoredLines(path).append
 
 
 def append_lines(path: Path, lines: Sequence[bytes]) -> None:
@@ -87,8 +100,10 @@ def append_whole(handle: int, text: bytes) -> None:
         raise
 
 
-def make_folder(folder: Path) -> None:
-    """Make a folder with its parents, and wait until a power cut can lose none of them."""
+def make_folder(folder: Place) -> None:
+    """Make a folder with its parents, and wait until a power cut can lose none of them; a store has no folders."""
+    if not isinstance(folder, Path):
+        return
     missing = [each for each in (folder, *folder.parents) if not each.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     for each in missing:
@@ -105,7 +120,7 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def as_artifact_error(path: Path, problem: str, advice: str = "") -> Iterator[None]:
+def as_artifact_error(path: Place, problem: str, advice: str = "") -> Iterator[None]:
     """Raise an ``OSError`` of the block as ``ArtifactError``: ``<path>: <problem>: <what the disk says><advice>``."""
     try:
         yield

@@ -11,7 +11,7 @@ from typing import Literal
 
 from topicops.model.errors import MissingExtraError
 
-Extra = Literal["spark", "quality", "airflow", "local", "aws", "google", "zookeeper-sasl"]
+Extra = Literal["spark", "quality", "airflow", "local", "aws", "google", "store", "zookeeper-sasl"]
 _MODULES: Mapping[Extra, tuple[str, ...]] = {
     "spark": ("pyspark", "pyarrow"),
     "quality": ("great_expectations", "pyspark", "pyarrow"),
@@ -20,6 +20,7 @@ _MODULES: Mapping[Extra, tuple[str, ...]] = {
     "aws": ("aws_msk_iam_sasl_signer",),
     "google": ("google.auth", "requests"),
     "zookeeper-sasl": ("puresasl",),
+    "store": ("obstore",),
 }
 """Modules of each extra: if they are found, it is installed. Their own dependencies come with them.
 
@@ -33,6 +34,7 @@ _TITLES: Mapping[Extra, str] = {
     "aws": "Amazon MSK's login",
     "google": "Google's login",
     "zookeeper-sasl": "What a login of ZooKeeper needs",
+    "store": "The client of object stores",
 }
 
 

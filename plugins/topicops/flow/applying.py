@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from topicops.edges.connections.lookup import Role, principal_of
-from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog
+from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog, StoredAuditLog, audit_log
 from topicops.edges.home.journal import FileJournal, has_later_try, open_journals_folder, registered
 from topicops.flow.judging import QUESTION_TIMEOUT_S, judge_now, recover_earlier_runs, with_needed_answers
 from topicops.flow.runs.access import PORT_WRAPPERS, Access
@@ -263,7 +263,7 @@ class _Sending:
             interrupted=self.interrupted,
         )
 
-    def _audit_log(self, to_run: Sequence[GatedChange]) -> FileAuditLog:
+    def _audit_log(self, to_run: Sequence[GatedChange]) -> FileAuditLog | StoredAuditLog:
         """Return the environment's audit log, with the principals of the roles that are used and of no other."""
         roles = {_role_of(gated.change.action) for gated in to_run}
         principals = {a: principal_of(self.access.kafka(_role_of(a))) for a in ACTIONS if _role_of(a) in roles}
@@ -277,7 +277,7 @@ class _Sending:
             principals=principals,
             started_by=self.started_by,
         )
-        return FileAuditLog(audit_folder(self.access.home), origin)
+        return audit_log(audit_folder(self.access.home), origin)
 
 
 def _comments(approvals: Sequence[Approval], approvers: Mapping[str, str]) -> Mapping[str, str]:
@@ -309,7 +309,7 @@ def _controller_note(before: int | None, reader: LiveReader) -> list[str]:
     return [f"the controller changed meanwhile: epoch {before}, now {after} ({Code.CONTROLLER_MOVED})"]
 
 
-def _show_audit_end(audit: FileAuditLog, progress: Callable[[str], None]) -> None:
+def _show_audit_end(audit: FileAuditLog | StoredAuditLog, progress: Callable[[str], None]) -> None:
     """Print the last line's hash: kept elsewhere, as in a task's log, it shows later whether the log was rewritten."""
     try:
         progress(f"The audit log of {audit.origin.environment} ends with line {audit.check()}")

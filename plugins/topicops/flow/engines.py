@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from topicops.edges.home.memories import topic_count
+from topicops.edges.places import Place
 from topicops.flow.runs.run import Engine, EngineChoice, Run
 from topicops.flow.runs.values import Comparison
 from topicops.model.cluster.snapshot import ClusterSnapshot
@@ -108,14 +108,14 @@ def engine_for(choice: EngineChoice, topics: int, others: Sequence[DiffEngine]) 
     return ChosenEngine(PYTHON)
 
 
-def topics_to_compare(home: Path, validated: Validated) -> int:
+def topics_to_compare(home: Place, validated: Validated) -> int:
     """Return the topics of the files, or of the cluster at its last snapshot if these were more."""
     described = len(validated.desired.topics) if validated.desired else 0
     cluster_id = validated.environment.spec.cluster.id if validated.environment else None
     return max(described, _last_count(home, cluster_id) if cluster_id else 0)
 
 
-def _last_count(home: Path, cluster_id: str) -> int:
+def _last_count(home: Place, cluster_id: str) -> int:
     try:
         return topic_count(home, cluster_id) or 0
     except ArtifactError:

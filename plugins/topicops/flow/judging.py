@@ -8,11 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 
 from topicops.edges.home.artifacts import ArtifactStore
 from topicops.edges.home.audit_files import read_audit_log
-from topicops.edges.home.audit_log import FileAuditLog
+from topicops.edges.home.audit_log import audit_log
 from topicops.edges.home.journal import (
     FileJournal,
     JournalEntry,
@@ -23,6 +22,7 @@ from topicops.edges.home.journal import (
     read_journal,
     unregister,
 )
+from topicops.edges.places import Place, place_of_text
 from topicops.flow.runs.access import PORT_WRAPPERS, Access, with_broker_answers, with_log_directories
 from topicops.flow.runs.files import SpecFiles, commit_of_files
 from topicops.flow.runs.guards import counted_signatures, known_lost_topics, known_past_deletes
@@ -72,7 +72,7 @@ def judge_now(
     plan: Plan,
     environment: Environment,
     files: SpecFiles,
-    home: Path,
+    home: Place,
     *,
     desired: Desired,
     live: ClusterSnapshot,
@@ -128,7 +128,7 @@ def _absent(desired: Desired) -> set[str]:
     return {name for name, topic in desired.topics.items() if topic.lifecycle is Lifecycle.ABSENT}
 
 
-def recover_earlier_runs(run: Run, home: Path, environment: str, reader: LiveReader) -> list[str]:
+def recover_earlier_runs(run: Run, home: Place, environment: str, reader: LiveReader) -> list[str]:
     """Close the intents that earlier runs of the environment left open, under the lease; a sentence for each.
 
     An intent that cannot be closed gets a sentence too, and stays open: safety does not depend on it.
@@ -149,8 +149,8 @@ def recover_earlier_runs(run: Run, home: Path, environment: str, reader: LiveRea
     return sentences
 
 
-def _recover(by: str, audit: Path, entry: OpenJournal, reader: LiveReader) -> list[str]:
-    journal = Path(entry.journal)
+def _recover(by: str, audit: Place, entry: OpenJournal, reader: LiveReader) -> list[str]:
+    journal = place_of_text(audit, entry.journal)
     intents = open_intents(read_journal(journal)) if ArtifactStore(journal.parent).has(journal.name) else ()
     found = recover_intents(_changes(journal, intents), run=entry.origin.run, by=by, reader=reader)
     if not found:
@@ -158,12 +158,12 @@ def _recover(by: str, audit: Path, entry: OpenJournal, reader: LiveReader) -> li
     wrappers = PORT_WRAPPERS.get()
     missing = _without_line(audit, entry, [each.mutation for each in found])
     if missing:
-        wrappers.earlier_audit(FileAuditLog(audit, entry.origin)).append(missing)
+        wrappers.earlier_audit(audit_log(audit, entry.origin)).append(missing)
     wrappers.earlier_journal(FileJournal(journal)).record([each.outcome for each in found])
     return [each.sentence for each in found]
 
 
-def _changes(journal: Path, intents: Sequence[JournalEntry]) -> list[GatedChange]:
+def _changes(journal: Place, intents: Sequence[JournalEntry]) -> list[GatedChange]:
     """Return the intended changes, from the plan beside the journal. Raises ``ArtifactError`` when it is missing."""
     if not intents:
         return []
@@ -177,7 +177,7 @@ def _changes(journal: Path, intents: Sequence[JournalEntry]) -> list[GatedChange
     return [planned[intent.digest] for intent in intents]
 
 
-def _without_line(audit: Path, entry: OpenJournal, mutations: Sequence[Mutation]) -> list[Mutation]:
+def _without_line(audit: Place, entry: OpenJournal, mutations: Sequence[Mutation]) -> list[Mutation]:
     """Return those that are not in the audit log: a run may have ended between its two lines."""
     log = read_audit_log(audit, entry.origin.environment, may_begin_with=lambda line: line.n <= entry.audit_lines)
     written = {line.digest for line in log.lines if line.n > entry.audit_lines and line.run == entry.origin.run}

@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 from topicops.edges.home.memories import keep_topic_count
+from topicops.edges.places import Place
 from topicops.flow.engines import DiffEngine, engine_for, topics_to_compare
 from topicops.flow.runs.access import Access, with_broker_answers, with_log_directories
 from topicops.flow.runs.files import SpecFiles, commit_notes, commit_of_files, read_needed_specs, require_pinned_files
@@ -85,7 +86,7 @@ class Gated:
 def make_plan(
     run: Run,
     files: SpecFiles,
-    home: Path,
+    home: Place,
     connections: ConnectionSource,
     *,
     engine: EngineChoice = "auto",
@@ -262,7 +263,7 @@ def gate_changes(
     change_set: ChangeSet,
     environment: Environment,
     files: SpecFiles,
-    home: Path,
+    home: Place,
     clock: Clock,
     *,
     approvals: Sequence[Approval] = (),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Literal, TypeVar
 
 from topicops.edges.home.artifacts import readable_json
+from topicops.edges.places import Place
 from topicops.flow.runs.kept import load_results
 from topicops.flow.runs.memory import write_verified
 from topicops.flow.runs.run import EnvironmentRun, Run
@@ -135,7 +135,7 @@ def render(plan: Plan, output: Format, facts: Facts | None = None, *, verbose: b
             return plan_to_json(plan)
 
 
-def report_file(run: Run, output: Format) -> Path:
+def report_file(run: Run, output: Format) -> Place:
     """Return the file in which the run keeps its report."""
     return run.store.path(REPORT_FILES[output])
 

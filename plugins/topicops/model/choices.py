@@ -22,7 +22,12 @@ PLACEMENTS = {
 SOURCES = {"zookeeper": "from the znodes of ZooKeeper", "kafka": "from the brokers"}
 """Places from which the live topics are read."""
 
-LEASES = {"zookeeper": "a znode of the cluster", "file": "a file below ``TOPICOPS_HOME``", "none": "nothing"}
+LEASES = {
+    "zookeeper": "a znode of the cluster",
+    "home": "a file or an object of ``TOPICOPS_HOME``",
+    "file": "a file below ``TOPICOPS_HOME``",
+    "none": "nothing",
+}
 """Ways to keep two runs from changing one cluster at the same time."""
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 import topicops.features.notify.on_airflow
 import topicops.features.quality.on_airflow
 import topicops.features.topic_pages.on_airflow
+from topicops.flow.runs.run import Place
 from topicops.on_airflow.names import QUALITY_ROUTE
 from topicops.steps.reporting.markup import Html, together
 
@@ -69,7 +69,7 @@ class Tab:
     """Last word of its address."""
     route: str
     """Word by which Airflow knows the tab."""
-    page: Callable[[Path, RunOf], str]
+    page: Callable[[Place, RunOf], str]
     """Function that takes the home and the run, and gives the whole document."""
 
 
@@ -80,7 +80,7 @@ class TopicPages(Protocol):
     def VIEW(self) -> Mapping[str, str]:  # noqa: N802  a constant of a module
         """What Airflow shows of them, as a plugin's ``external_views`` have it."""
 
-    def add_routes(self, app: FastAPI, home: Callable[[], Path]) -> None: ...
+    def add_routes(self, app: FastAPI, home: Callable[[], Place]) -> None: ...
     def topic_link(self, name: str, part: str = "") -> Html: ...
 
 

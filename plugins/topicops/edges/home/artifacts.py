@@ -7,8 +7,7 @@ import json
 import logging
 import os
 import re
-import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -18,6 +17,7 @@ import msgspec
 from pydantic import BaseModel
 
 from topicops.edges.durable_files import as_artifact_error, write_atomically
+from topicops.edges.places import Place, StoredPath, remove_folder
 from topicops.model.errors import ArtifactError
 from topicops.model.json_types import JsonError, json_errors, known
 from topicops.model.runs.results import QUIET_FILE
@@ -33,12 +33,12 @@ _LONGEST_NAME = 200
 """Most file systems end a name at 255 bytes."""
 
 
-def runs_folder(home: Path, group: str, run_id: str) -> Path:
+def runs_folder(home: Place, group: str, run_id: str) -> Place:
     """Return the folder of a run; ``group`` is ``cli`` or a DAG id. Different ids never have the same folder."""
     return home / "runs" / name_on_disk(group) / name_on_disk(run_id)
 
 
-def prune_runs(home: Path, *, now: datetime, first: Callable[[Path], None] = lambda _: None) -> tuple[Path, ...]:
+def prune_runs(home: Place, *, now: datetime, first: Callable[[Place], None] = lambda _: None) -> tuple[Place, ...]:
     """Remove the folders of runs in which nothing was written for ``RUNS_KEPT``; gives the removed folders.
 
     Those of quiet runs go after ``QUIET_RUNS_KEPT``.
@@ -49,12 +49,10 @@ def prune_runs(home: Path, *, now: datetime, first: Callable[[Path], None] = lam
         first: Removes what the run keeps elsewhere. With its ``ArtifactError`` this folder and all others stay.
     """
     limit, quiet_limit = (now - RUNS_KEPT).timestamp(), (now - QUIET_RUNS_KEPT).timestamp()
-    runs = [run for group in folders_in(home / "runs") for run in folders_in(group)]
     old = [
         run
-        for run in runs
-        if (written := _last_written(run)) is not None
-        and (written < limit or (written < quiet_limit and (run / QUIET_FILE).exists()))
+        for run, written in (_runs_on_disk(home) if isinstance(home, Path) else _runs_in_store(home))
+        if written < limit or (written < quiet_limit and (run / QUIET_FILE).exists())
     ]
     for number, run in enumerate(old):
         try:
@@ -62,13 +60,37 @@ def prune_runs(home: Path, *, now: datetime, first: Callable[[Path], None] = lam
         except ArtifactError as error:
             _log.warning("%s; so %d old runs are not removed", error, len(old) - number)
             return tuple(old[:number])
-        shutil.rmtree(run, ignore_errors=True)
+        remove_folder(run)
     return tuple(old)
 
 
-def folders_in(folder: Path) -> tuple[Path, ...]:
+def _runs_on_disk(home: Path) -> Iterator[tuple[Place, float]]:
+    for group in folders_in(home / "runs"):
+        for run in map(Path, map(str, folders_in(group))):
+            if (written := _last_written(run)) is not None:
+                yield run, written
+
+
+def _runs_in_store(home: StoredPath) -> Iterator[tuple[Place, float]]:
+    """Yield each run with the time of its last write, by the store's clock; none if the store does not answer."""
+    found: dict[tuple[str, str], float] = {}
+    try:
+        for key, written in home.bucket.keys("runs"):
+            if len(parts := key.split("/")) > 3:
+                run = (parts[1], parts[2])
+                found[run] = max(found.get(run, 0.0), written.timestamp())
+    except OSError as error:
+        _log.warning("%s: no old runs are removed: %s", home, error)
+        return
+    for (group, name), written_at in sorted(found.items()):
+        yield home / "runs" / group / name, written_at
+
+
+def folders_in(folder: Place) -> tuple[Place, ...]:
     """Return the folders in a folder, sorted, without links; none if it is gone or may not be read."""
     try:
+        if not isinstance(folder, Path):
+            return tuple(folder.glob("[!.]*"))
         with os.scandir(folder) as entries:
             return tuple(sorted(Path(entry) for entry in entries if entry.is_dir(follow_symlinks=False)))
     except OSError:
@@ -84,9 +106,9 @@ def readable_json(value: object) -> str:
 class ArtifactStore:
     """The files of one run. Every write is atomic and durable; every problem is an ``ArtifactError`` with the path."""
 
-    folder: Path
+    folder: Place
 
-    def path(self, name: str) -> Path:
+    def path(self, name: str) -> Place:
         return self.folder / name
 
     def has(self, name: str) -> bool:
@@ -100,7 +122,7 @@ class ArtifactStore:
             with as_artifact_error(path, "cannot be removed", "; remove it by hand"):
                 path.unlink(missing_ok=True)
 
-    def write_text(self, name: str, text: str) -> Path:
+    def write_text(self, name: str, text: str) -> Place:
         return self._write(name, text.encode())
 
     def read_text(self, name: str) -> str:
@@ -109,11 +131,11 @@ class ArtifactStore:
         except UnicodeDecodeError as error:
             raise self._damaged(name, error) from error
 
-    def write_json(self, name: str, value: object) -> Path:
+    def write_json(self, name: str, value: object) -> Place:
         """Write as ``readable_json``."""
         return self._write(name, f"{readable_json(value)}\n".encode())
 
-    def write_value(self, name: str, value: object) -> Path:
+    def write_value(self, name: str, value: object) -> Place:
         """Write a value of the model: environment, snapshot, desired topics, delta, outcomes, checks, results."""
         return self._write(name, msgspec.json.encode(value, enc_hook=_as_written))
 
@@ -137,9 +159,9 @@ class ArtifactStore:
             except FileNotFoundError as error:
                 raise ArtifactError(f"{path}: missing; the step that writes it has not run, or failed") from error
 
-    def _write(self, name: str, content: bytes) -> Path:
+    def _write(self, name: str, content: bytes) -> Place:
         path = self.path(name)
-        with as_artifact_error(path, "cannot be written", "; check the disk, then run again"):
+        with as_artifact_error(path, "cannot be written", "; check the disk or the store, then run again"):
             write_atomically(path, content)
         return path
 

@@ -2,18 +2,22 @@
 
 ``<environment>.jsonl`` is the current one. A full file is renamed to ``<environment>.jsonl.<number of its last line>``;
 the chain of hashes continues from file to file. ``<environment>.head`` holds number and hash of the last line.
+
+In an object store each append is an object ``<environment>.jsonl/<number of its first line>``, which is made only if
+there is none: so no two writers have the same line.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
 
 from topicops.edges.durable_files import as_artifact_error
+from topicops.edges.places import Place, StoredPath, contents
 from topicops.model.cluster.snapshot import PastDelete
 from topicops.model.json_types import JsonError, json_errors, known
 from topicops.model.plans.changes import Action
@@ -21,6 +25,8 @@ from topicops.model.runs.audit import NO_LINES, AuditEntry, AuditFile, AuditHead
 from topicops.model.runs.results import IN_PLACE
 
 _CHUNK = 1 << 16
+_MOST_AT_ONCE = 2000
+"""Lines before the head's line among which an object of a store begins; an append is rarely of more."""
 _NAME = re.compile(r"(?P<environment>.+)\.jsonl(?:\.\d+)?")
 _IDENTITY: Mapping[str, re.Pattern[bytes]] = {
     "create": re.compile(rb'"topic_id_after":"([^"\\]+)"'),
@@ -29,39 +35,47 @@ _IDENTITY: Mapping[str, re.Pattern[bytes]] = {
 """Patterns of the place in a line where each action names its topic."""
 
 
-def log_path(folder: Path, environment: str) -> Path:
+def log_path(folder: Place, environment: str) -> Place:
     return folder / f"{environment}.jsonl"
 
 
-def head_path(folder: Path, environment: str) -> Path:
+def head_path(folder: Place, environment: str) -> Place:
     return folder / f"{environment}.head"
 
 
-def full_path(folder: Path, environment: str, last_line: int) -> Path:
+def full_path(folder: Place, environment: str, last_line: int) -> Place:
     """Return the name of a full file, by which the files sort in the order of their lines."""
     return folder / f"{environment}.jsonl.{last_line:012}"
 
 
-def torn_path(folder: Path, environment: str, line: int, content: bytes) -> Path:
+def torn_path(folder: Place, environment: str, line: int, content: bytes) -> Place:
     """Return where the beginning of a line is kept that was never finished."""
     return folder / f"{environment}.torn-{line}-{hash_of(content)[:12]}"
 
 
-def full_files(folder: Path, environment: str) -> list[Path]:
-    """Return the full files, oldest first."""
+def full_files(folder: Place, environment: str) -> list[Place]:
+    """Return the full files, oldest first; in a store all objects of the log."""
     with as_artifact_error(folder, "cannot be read"):
-        return sorted(path for path in folder.glob(f"{environment}.jsonl.*") if path.suffix[1:].isdecimal())
+        if not isinstance(folder, Path):
+            return [*(folder / f"{environment}.jsonl").parts()]
+        return [*sorted(path for path in folder.glob(f"{environment}.jsonl.*") if path.suffix[1:].isdecimal())]
 
 
-def audited_environments(folder: Path) -> tuple[str, ...]:
+def audited_environments(folder: Place) -> tuple[str, ...]:
     """Return the names of the environments that have a log, sorted."""
     with as_artifact_error(folder, "cannot be read"):
         names = [found["environment"] for path in folder.glob("*") if (found := _NAME.fullmatch(path.name))]
     return tuple(sorted(set(names)))
 
 
+def all_files(folder: Place, environment: str) -> list[Place]:
+    """Return all files of a log, oldest first; the last one need not be there. In a store: its objects."""
+    full = full_files(folder, environment)
+    return [*full, log_path(folder, environment)] if isinstance(folder, Path) else full
+
+
 def read_audit_log(
-    folder: Path, environment: str, *, may_begin_with: Callable[[AuditLine], bool] = lambda _: False
+    folder: Place, environment: str, *, may_begin_with: Callable[[AuditLine], bool] = lambda _: False
 ) -> AuditFile:
     """Read a log, damaged or not; empty for an environment without one. Raises ``ArtifactError``.
 
@@ -69,40 +83,41 @@ def read_audit_log(
         may_begin_with: Whether files before the one that begins with this line are not needed; by default all are read.
     """
     while True:
-        full = full_files(folder, environment)
-        texts, torn = _texts([*full, log_path(folder, environment)], may_begin_with)
-        if full == full_files(folder, environment):  # else a writer has begun a new file meanwhile
-            break
+        head = read_head(head_path(folder, environment))  # before the lines: a writer adds the line first
+        files = all_files(folder, environment)
+        texts, torn = _texts(files, may_begin_with)
+        if not isinstance(folder, Path) or files == all_files(folder, environment):
+            break  # else a writer has begun a new file meanwhile
     return AuditFile(
         environment=environment,
         path=str(log_path(folder, environment)),
         entries=tuple(AuditEntry(hash=hash_of(text), line=line_of(text)) for text in texts),
         torn=torn,
-        head=read_head(head_path(folder, environment)),
+        head=head,
     )
 
 
-def past_deletes(folder: Path, environment: str, topics: Collection[str]) -> Mapping[str, PastDelete]:
+def past_deletes(folder: Place, environment: str, topics: Collection[str]) -> Mapping[str, PastDelete]:
     """Return the newest delete of each of these names that was done, by name. Raises ``ArtifactError``."""
     found: dict[str, PastDelete] = {}
-    for path in [*full_files(folder, environment), log_path(folder, environment)] if topics else ():
-        for text in content_of(path).split(b"\n"):
+    for content in contents_of(all_files(folder, environment) if topics else ()):
+        for text in content.split(b"\n"):
             line = line_of(text) if b'"action":"delete"' in text else None
             if line is not None and line.topic in topics and line.outcome in IN_PLACE:
                 found[line.topic] = PastDelete(run=line.run, at=f"{line.at:%Y-%m-%dT%H:%M:%SZ}")
     return found
 
 
-def logged_topics(folder: Path, environment: str, identities: Collection[str], action: Action) -> frozenset[str]:
+def logged_topics(folder: Place, environment: str, identities: Collection[str], action: Action) -> frozenset[str]:
     """Return those of the identities that belong to topics for which the log has this action, whatever its outcome.
 
-    Reads the newest file first, line by line, until all are found; nothing if there are none to find.
+    Reads the newest file first until all are found; nothing if there are none to find.
     """
     wanted, found = set(identities), set[str]()
-    for path in reversed([*full_files(folder, environment), log_path(folder, environment)]):
+    for content in contents_of(all_files(folder, environment)[::-1] if wanted else ()):
+        found |= {*_logged_in(content, wanted, action)}
         if not wanted - found:
             break
-        found |= {*_logged_in(path, wanted, action)}
     return frozenset(found)
 
 
@@ -114,9 +129,9 @@ def line_of(text: bytes) -> AuditLine | None:
         return None
 
 
-def read_head(path: Path) -> AuditHead | None:
+def read_head(path: Place) -> AuditHead | None:
     try:
-        return head_of(path.read_text(encoding="ascii"))
+        return head_of(path.read_bytes().decode("ascii"))
     except (OSError, UnicodeDecodeError):
         return None
 
@@ -129,10 +144,11 @@ def last_line(handle: int) -> AuditHead:
     return NO_LINES if line is None else AuditHead(line.n, hash_of(text))
 
 
-def last_line_number(folder: Path, environment: str) -> int:
+def last_line_number(folder: Place, environment: str) -> int:
     """Return the number of the last line of an environment's log; 0 without one. Raises ``ArtifactError``."""
-    full = full_files(folder, environment)
-    for path in (log_path(folder, environment), *reversed(full)):
+    if not isinstance(folder, Path):
+        return last_line_in_store(folder, environment).count
+    for path in (folder / file.name for file in reversed(all_files(folder, environment))):
         with as_artifact_error(path, "cannot be read"):
             try:
                 count = last_line_of_file(path).count
@@ -141,6 +157,17 @@ def last_line_number(folder: Path, environment: str) -> int:
         if count:
             return count
     return 0
+
+
+def last_line_in_store(folder: StoredPath, environment: str) -> AuditHead:
+    """Return the last line of a log in a store; ``NO_LINES`` without one, or if it cannot be decoded."""
+    head = read_head(head_path(folder, environment)) or NO_LINES
+    with as_artifact_error(folder, "cannot be read"):
+        log = StoredPath(folder.bucket, f"{folder.key}/{environment}.jsonl")
+        objects = [*log.parts(after=max(0, head.count - _MOST_AT_ONCE))] or [*log.parts()]
+        text = objects[-1].read_bytes().rpartition(b"\n")[0].rpartition(b"\n")[2] if objects else b""
+    line = line_of(text)
+    return NO_LINES if line is None else AuditHead(line.n, hash_of(text))
 
 
 def unfinished(handle: int) -> bytes:
@@ -157,12 +184,12 @@ def last_line_of_file(path: Path) -> AuditHead:
         os.close(handle)
 
 
-def _texts(files: list[Path], may_begin_with: Callable[[AuditLine], bool]) -> tuple[list[bytes], bool]:
+def _texts(files: list[Place], may_begin_with: Callable[[AuditLine], bool]) -> tuple[list[bytes], bool]:
     """Return the lines without their ends, and whether bytes that are no line follow them."""
     texts: list[bytes] = []
     torn = False
-    for path in reversed(files):
-        *whole, rest = content_of(path).split(b"\n")
+    for content in contents_of(files[::-1]):
+        *whole, rest = content.split(b"\n")
         is_line = bool(rest) and line_of(rest) is not None  # only its line end is missing
         texts[:0] = [*whole, rest] if is_line else whole
         torn |= bool(rest) and not is_line
@@ -172,7 +199,16 @@ def _texts(files: list[Path], may_begin_with: Callable[[AuditLine], bool]) -> tu
     return texts, torn
 
 
-def content_of(path: Path) -> bytes:
+def contents_of(files: Sequence[Place]) -> Iterator[bytes]:
+    """Yield the bytes of each file, one after the other; many objects of a store at once. Raises as ``content_of``."""
+    if not files or isinstance(files[0], Path):
+        yield from map(content_of, files)
+        return
+    with as_artifact_error(files[0].parent, "cannot be read"):
+        yield from contents(files)
+
+
+def content_of(path: Place) -> bytes:
     """Return the bytes of a file; empty if there is none. Raises ``ArtifactError``."""
     with as_artifact_error(path, "cannot be read"):
         try:
@@ -181,18 +217,14 @@ def content_of(path: Path) -> bytes:
             return b""
 
 
-def _logged_in(path: Path, wanted: Collection[str], action: Action) -> Iterator[str]:
+def _logged_in(content: bytes, wanted: Collection[str], action: Action) -> Iterator[str]:
     """Yield those of the identities that a line of this action names; only lines that name one are decoded."""
-    with as_artifact_error(path, "cannot be read"):
-        if not path.exists():
-            return
-        with path.open("rb") as file:
-            for text in file:
-                named = {found.decode() for found in _IDENTITY[action].findall(text)}
-                line = line_of(text) if not named.isdisjoint(wanted) else None
-                if line is not None and line.action == action:
-                    identity = line.topic_id_after if action == "create" else line.topic_id_before
-                    yield from {identity or ""} & {*wanted}
+    for text in content.split(b"\n"):
+        named = {found.decode() for found in _IDENTITY[action].findall(text)}
+        line = line_of(text) if not named.isdisjoint(wanted) else None
+        if line is not None and line.action == action:
+            identity = line.topic_id_after if action == "create" else line.topic_id_before
+            yield from {identity or ""} & {*wanted}
 
 
 def _after_last_end(handle: int, before: int, size: int) -> bytes:

@@ -16,6 +16,7 @@ import msgspec
 
 from topicops import __version__
 from topicops.edges.file_locks import is_file_at, try_lock
+from topicops.edges.places import state_folder
 from topicops.model.errors import ArtifactError, LeaseHeldError, LeaseLostError
 from topicops.model.json_types import JsonError, json_errors, known
 from topicops.model.printable import printable
@@ -59,19 +60,12 @@ def lease_files(home: Path, cluster_id: str) -> tuple[Path, Path]:
 
     Raises ``ArtifactError`` where this account has no home folder.
     """
-    name = f"{quote(cluster_id, safe='')}.lock"
+    name = lease_name(cluster_id, "lock")
     return state_folder() / "leases" / name, home / "lease" / name
 
 
-def state_folder() -> Path:
-    """``$XDG_STATE_HOME/topicops``, else ``~/.local/state/topicops``; the same whatever the working folder is."""
-    named = os.environ.get("XDG_STATE_HOME", "")
-    if Path(named).is_absolute():
-        return Path(named) / "topicops"
-    try:
-        return Path.home() / ".local" / "state" / "topicops"
-    except RuntimeError as error:
-        raise ArtifactError("this account has no home folder for the lease; set XDG_STATE_HOME") from error
+def lease_name(cluster_id: str, kind: str) -> str:
+    return f"{quote(cluster_id, safe='')}.{kind}"
 
 
 class FileLease:

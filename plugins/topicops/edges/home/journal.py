@@ -2,6 +2,12 @@
 
 A journal that may hold open intents has a small file of its own, on which the run that writes it holds a lock. So no
 other run takes over the requests of a run that is alive, or only paused.
+
+An object store has no locks. There, whoever holds the cluster's lease takes over every entry: the others were written
+under that lease by earlier holders, which have ended or lost it. Such a process, if it was only paused, sends nothing
+after its next ``Lease.confirm``, and cannot write its journal after another one has. What no store can prevent: it is
+paused between ``confirm`` and the request, for longer than its lease lasts. Then the request comes late, after its
+intent was closed. With ``lease: none`` whoever keeps runs apart must also wait for their end.
 """
 
 from __future__ import annotations
@@ -17,10 +23,11 @@ from typing import Literal
 
 import msgspec
 
-from topicops.edges.durable_files import append_lines, as_artifact_error, write_atomically
+from topicops.edges.durable_files import as_artifact_error, line_appender, write_atomically
 from topicops.edges.file_locks import locked, try_lock
 from topicops.edges.home.audit_files import content_of
 from topicops.edges.home.audit_log import AuditOrigin
+from topicops.edges.places import Place, place_of_text
 from topicops.model.errors import ArtifactError
 from topicops.model.json_types import JsonError, json_errors, known
 from topicops.model.plans.changes import Action
@@ -51,9 +58,10 @@ class FileJournal:
     Raises ``ArtifactError`` where they could not be made durable; then the request must not be sent.
     """
 
-    def __init__(self, path: Path, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
+    def __init__(self, path: Place, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
         self.path = path
         self._now = now
+        self._append_lines = line_appender(path)
 
     def intend(self, changes: Sequence[GatedChange]) -> None:
         at = self._now()
@@ -67,12 +75,12 @@ class FileJournal:
         self._append(JournalEntry(at=at, kind="outcome", **asdict(outcome)) for outcome in outcomes)
 
     def _append(self, entries: Iterable[JournalEntry]) -> None:
-        advice = "; nothing more is sent: check the disk, then run again"
+        advice = "; nothing more is sent: check the disk or the store, then run again"
         with as_artifact_error(self.path, "the journal cannot be written", advice):
-            append_lines(self.path, [msgspec.json.encode(entry) for entry in entries])
+            self._append_lines([msgspec.json.encode(entry) for entry in entries])
 
 
-def read_journal(path: Path) -> tuple[JournalEntry, ...]:
+def read_journal(path: Place) -> tuple[JournalEntry, ...]:
     """Read a journal, oldest line first; without the half line that a crash may have left.
 
     Raises ``ArtifactError`` where the file is missing, or a complete line cannot be decoded.
@@ -83,19 +91,19 @@ def read_journal(path: Path) -> tuple[JournalEntry, ...]:
     return tuple(entry for number, line in enumerate(lines, 1) if (entry := _journal_entry(path, number, line)))
 
 
-def intended_topics(folder: Path) -> frozenset[str]:
+def intended_topics(folder: Place) -> frozenset[str]:
     """Return topics with an intent in any journal of a run, whatever the outcome. Raises as ``read_journal``."""
     return frozenset(entry.topic for entry in journal_entries(folder) if entry.kind == "intent")
 
 
-def journal_entries(folder: Path) -> list[JournalEntry]:
+def journal_entries(folder: Place) -> list[JournalEntry]:
     """Return the entries of all tries of a run, by time. Raises as ``read_journal``."""
     with as_artifact_error(folder, "cannot be read"):
-        journals = sorted(path for path in folder.glob("journal-*.jsonl") if path.is_file())
+        journals = sorted((path for path in folder.glob("journal-*.jsonl") if path.is_file()), key=str)
     return sorted((entry for path in journals for entry in read_journal(path)), key=lambda entry: entry.at)
 
 
-def has_later_try(path: Path) -> bool:
+def has_later_try(path: Place) -> bool:
     """Return whether a later try has a journal in the same folder; journals are named ``<name>-<try>.jsonl``.
 
     False if the folder cannot be read: then the outcomes cannot be written there either, which is reported.
@@ -119,7 +127,7 @@ def open_intents(entries: Sequence[JournalEntry]) -> tuple[JournalEntry, ...]:
     return tuple(pending.values())
 
 
-def _journal_entry(path: Path, number: int, line: bytes) -> JournalEntry | None:
+def _journal_entry(path: Place, number: int, line: bytes) -> JournalEntry | None:
     if not line or not line.endswith(b"}"):
         return None
     try:
@@ -138,12 +146,12 @@ class OpenJournal(msgspec.Struct, frozen=True, kw_only=True):
     """Number of lines in the audit log before the journal began; 0 in a file of an earlier version."""
 
 
-def open_journals_folder(home: Path, environment: str) -> Path:
+def open_journals_folder(home: Place, environment: str) -> Place:
     return home / "unsettled" / environment
 
 
 @contextmanager
-def registered(folder: Path, journal: Path, origin: AuditOrigin, *, audit_lines: int) -> Iterator[None]:
+def registered(folder: Place, journal: Place, origin: AuditOrigin, *, audit_lines: int) -> Iterator[None]:
     """Register a journal inside the block, and after it as well if intents are still open then.
 
     Raises ``ArtifactError`` where the entry cannot be written; then nothing may be sent.
@@ -153,7 +161,8 @@ def registered(folder: Path, journal: Path, origin: AuditOrigin, *, audit_lines:
     with ExitStack() as stack:
         with as_artifact_error(path, "cannot be written", "; nothing was sent: check the disk, then run again"):
             write_atomically(path, msgspec.json.encode(entry))
-            stack.enter_context(locked(path, flags=_TO_LOCK))
+            if isinstance(path, Path):
+                stack.enter_context(locked(path, flags=_TO_LOCK))
         try:
             yield
         finally:
@@ -163,54 +172,60 @@ def registered(folder: Path, journal: Path, origin: AuditOrigin, *, audit_lines:
 
 
 @contextmanager
-def abandoned(folder: Path) -> Iterator[tuple[OpenJournal, ...]]:
-    """Give the entries whose process has ended, locked inside the block. Raises ``ArtifactError``."""
+def abandoned(folder: Place) -> Iterator[tuple[OpenJournal, ...]]:
+    """Give the entries whose process has ended, locked inside the block; in a store all of them.
+
+    Raises ``ArtifactError``.
+    """
     with ExitStack() as locks:
         with as_artifact_error(folder, "cannot be read"):
-            paths = sorted(folder.glob("*.json"))
+            paths: list[Place] = sorted(folder.glob("*.json"), key=str)
         yield tuple(entry for path in paths if (entry := _abandoned_entry(path, locks)))
 
 
-def unsettled(folder: Path) -> Iterator[tuple[str, frozenset[str]]]:
+def unsettled(folder: Place) -> Iterator[tuple[str, frozenset[str]]]:
     """Yield each run with an open journal, and the topics of its requests without an outcome. Takes no lock.
 
     Such a run sends now, or ended in the middle. Raises ``ArtifactError``.
     """
     with as_artifact_error(folder, "cannot be read"):
-        paths = sorted(folder.glob("*.json"))
+        paths: list[Place] = sorted(folder.glob("*.json"), key=str)
     for text in filter(None, map(content_of, paths)):  # else it was settled meanwhile
         try:
             with json_errors():
                 entry = msgspec.json.decode(text, type=known(OpenJournal))
         except JsonError as error:
             raise ArtifactError(f"{folder}: an open journal is damaged: {error}") from error
-        journal = Path(entry.journal)
+        journal = place_of_text(folder, entry.journal)
         intents = open_intents(read_journal(journal)) if journal.exists() else ()
         yield entry.origin.run, frozenset(intent.topic for intent in intents)
 
 
-def unregister(folder: Path, entry: OpenJournal) -> None:
+def unregister(folder: Place, entry: OpenJournal) -> None:
     """Remove the entry of a journal whose intents are all closed. Raises ``ArtifactError``."""
     path = _marker(folder, entry.journal)
     with as_artifact_error(path, "cannot be removed", "; remove it by hand"):
         path.unlink(missing_ok=True)
 
 
-def _marker(folder: Path, journal: str) -> Path:
+def _marker(folder: Place, journal: str) -> Place:
     return folder / f"{sha256(journal.encode()).hexdigest()[:32]}.json"
 
 
-def _may_have_open_intents(journal: Path) -> bool:
+def _may_have_open_intents(journal: Place) -> bool:
     try:
         return journal.exists() and bool(open_intents(read_journal(journal)))
     except (ArtifactError, OSError):
         return True
 
 
-def _abandoned_entry(path: Path, locks: ExitStack) -> OpenJournal | None:
+def _abandoned_entry(path: Place, locks: ExitStack) -> OpenJournal | None:
     """Read the entry and keep its lock in ``locks``; None while the journal's own process holds the lock."""
     with as_artifact_error(path, "cannot be locked and read"):
         try:
+            if not isinstance(path, Path):
+                with json_errors():
+                    return msgspec.json.decode(path.read_bytes(), type=known(OpenJournal))
             handle = os.open(path, _TO_LOCK | os.O_CLOEXEC)
             locks.callback(os.close, handle)
             with json_errors():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from io import BytesIO
+from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from typing import Generic, TypeVar
 
@@ -13,6 +13,7 @@ import msgspec
 
 from topicops.edges.durable_files import as_artifact_error, create_atomically, write_atomically
 from topicops.edges.home.artifacts import name_on_disk
+from topicops.edges.places import Place
 from topicops.model.cluster.snapshot import LastSeen
 from topicops.model.errors import ArtifactError
 from topicops.model.json_types import JsonError, json_errors, known
@@ -33,7 +34,7 @@ T = TypeVar("T")
 class MemoryFile(Generic[T]):
     """One value in one file; every problem is an ``ArtifactError`` with the path."""
 
-    def __init__(self, path: Path, value_type: type[T]) -> None:
+    def __init__(self, path: Place, value_type: type[T]) -> None:
         self.path = path
         self._value_type = value_type
 
@@ -67,7 +68,7 @@ class Memory(Generic[T]):
     value_type: type[T]
     ending: str = ".json"
 
-    def of(self, home: Path, key: str) -> MemoryFile[T]:
+    def of(self, home: Place, key: str) -> MemoryFile[T]:
         """Give the file of an environment, a DAG or a cluster; its name may be any text."""
         return MemoryFile(home / self.folder / f"{name_on_disk(key)}{self.ending}", self.value_type)
 
@@ -102,7 +103,7 @@ A topic that was deleted and created again outside git has its old name and anot
 HOME_MARK = "home.json"
 
 
-def topic_count(home: Path, cluster_id: str) -> int | None:
+def topic_count(home: Place, cluster_id: str) -> int | None:
     """Give the topics at the last complete snapshot; None before the first one. Raises ``ArtifactError``."""
     file = TOPIC_COUNT.of(home, cluster_id)
     found = file.read()
@@ -111,18 +112,18 @@ def topic_count(home: Path, cluster_id: str) -> int | None:
     return found.topics if found else None
 
 
-def keep_topic_count(home: Path, cluster_id: str, topics: int) -> None:
+def keep_topic_count(home: Place, cluster_id: str, topics: int) -> None:
     """Remember the count. Raises ``ArtifactError``."""
     TOPIC_COUNT.of(home, cluster_id).write(TopicCount(cluster_id=cluster_id, topics=topics))
 
 
-def read_mark(home: Path) -> str | None:
+def read_mark(home: Place) -> str | None:
     """Give the token of a home; None if it has none. Raises ``ArtifactError``."""
     found = MemoryFile(home / HOME_MARK, HomeMark).read()
     return found.token if found else None
 
 
-def mark_of(home: Path) -> str:
+def mark_of(home: Place) -> str:
     """Give the token of a home; the first call makes it, and later ones never change it. Raises ``ArtifactError``."""
     token = read_mark(home)
     if token is not None:
@@ -138,6 +139,12 @@ def mark_of(home: Path) -> str:
     return read_mark(home) or ""
 
 
+def _opened(path: Place) -> TextIOWrapper:
+    """Open a text of ASCII lines; that of a store is read whole."""
+    bytes_of = path.open("rb") if isinstance(path, Path) else BytesIO(path.read_bytes())
+    return TextIOWrapper(bytes_of, encoding="ascii", errors="replace", newline="\n")
+
+
 SEEN_FIRST_LINE = "topicops seen 1.0\n"
 
 
@@ -148,7 +155,7 @@ class SeenTopics:
     million of them are compared without holding them.
     """
 
-    def __init__(self, home: Path, environment: str, cluster_id: str) -> None:
+    def __init__(self, home: Place, environment: str, cluster_id: str) -> None:
         self.path = home / "seen" / environment / f"{name_on_disk(cluster_id)}.txt"
 
     def missing(self, live: Container[str]) -> dict[str, LastSeen]:
@@ -156,7 +163,7 @@ class SeenTopics:
         with as_artifact_error(self.path, "cannot be read"):
             if not self.path.exists():
                 return {}
-            with self.path.open(encoding="ascii", errors="replace", newline="\n") as lines:
+            with _opened(self.path) as lines:
                 return dict(self._missing(lines, live))
 
     def write(self, live: Iterable[tuple[str, str]], *, at: str, missed: Mapping[str, LastSeen]) -> None:

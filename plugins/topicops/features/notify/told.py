@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 
 from topicops.edges.home.memories import MemoryFile
+from topicops.edges.places import Place
 from topicops.features.notify import events as run_events
 from topicops.features.notify.events import Event, EventKind, Told
 from topicops.flow.reporting import run_report
@@ -180,7 +180,7 @@ def _left_by(run: EnvironmentRun) -> str:
     return f"{plural(len(sent), 'change')} sent: {names}{unseen}"
 
 
-def _file_of(run: EnvironmentRun, dag: str = "") -> Path:
+def _file_of(run: EnvironmentRun, dag: str = "") -> Place:
     return run.home / "told" / f"{dag or run.name.partition('/')[0]}.json"
 
 

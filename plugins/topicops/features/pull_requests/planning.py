@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from topicops.edges.home.artifacts import ArtifactStore
+from topicops.edges.places import Place
 from topicops.edges.specs.open_files import OWNERS_FILE, environment_files
 from topicops.features.pull_requests.branches import Branches, changed_topics, open_branches
 from topicops.features.pull_requests.edges.git_trees import commit_id, is_ancestor
@@ -52,7 +53,7 @@ class Planning:
     only: Collection[str]
     """Environments to plan, if the pull request touches them; empty: all that it touches."""
     run_id: str
-    home: Path
+    home: Place
     progress: Callable[[str], None] = no_progress
 
 

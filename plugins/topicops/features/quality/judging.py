@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from topicops.edges.home.audit_files import logged_topics
 from topicops.edges.home.memories import IDENTITIES
+from topicops.edges.places import scratch_folder
 from topicops.features.quality.rules import Afterwards, RowKind, Rule, cluster_row, deletion_rows, inputs_row, rules_of
 from topicops.flow.runs.kept import keep_facts, load_snapshot, load_specs, note_reading, snapshot_into
 from topicops.flow.runs.outcomes import read_outcomes
@@ -198,7 +199,7 @@ def _judge(
     started = time.monotonic()
     with tables.step(f"quality_{suite}", rows=sum(expected.values())):
         judged = judge_rows(rules, to_count, to_name, expected, earlier=earlier, beside=beside)
-    project = run.home / "great-expectations" / run.environment
+    project = scratch_folder(run.home) / "great-expectations" / run.environment
     failed = failed_rules(project, f"{run.environment}-{suite}", rules, judged.measures, run=run.name)
     results = results_of(rules, judged, failed)
     found = QualityReport(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import get_args
 
 from topicops.edges.home.artifacts import ArtifactStore, folders_in, runs_folder
+from topicops.edges.places import Place, written_at
 from topicops.model.errors import ArtifactError
 from topicops.model.runs.results import QualityReport, QualitySuite, quality_file
 
@@ -26,13 +26,13 @@ class RunQuality:
         return max(report.checked_at for report in (self.before, self.after) if report is not None)
 
 
-def runs_without_rules(home: Path, group: str) -> int:
+def runs_without_rules(home: Place, group: str) -> int:
     """Return how many runs of a DAG evaluated no rule: they were quiet, ended before, or have only begun."""
     folders = folders_in(runs_folder(home, group, "any").parent)
     return sum(not _written_at(folder) for folder in folders)
 
 
-def quality_history(home: Path, group: str, *, most: int = RUNS_SHOWN) -> tuple[RunQuality, ...]:
+def quality_history(home: Place, group: str, *, most: int = RUNS_SHOWN) -> tuple[RunQuality, ...]:
     """Return the last ``most`` runs of a DAG that evaluated any rule, newest first.
 
     A file that is damaged or of another format is skipped: one such run must not hide the others.
@@ -47,13 +47,13 @@ def quality_history(home: Path, group: str, *, most: int = RUNS_SHOWN) -> tuple[
     )
 
 
-def _written_at(folder: Path) -> float:
+def _written_at(folder: Place) -> float:
     return max(_modified_at(folder / quality_file(suite)) for suite in get_args(QualitySuite))
 
 
-def _modified_at(file: Path) -> float:
+def _modified_at(file: Place) -> float:
     try:
-        return file.stat().st_mtime
+        return written_at(file)
     except OSError:  # not written yet, or just pruned
         return 0.0
 

@@ -20,8 +20,9 @@ from typing import TypeVar
 
 import msgspec
 
-from topicops.edges.durable_files import make_folder
+from topicops.edges.durable_files import make_folder, write_atomically
 from topicops.edges.home.artifacts import name_on_disk
+from topicops.edges.places import Place, StoredPath, scratch_folder
 from topicops.features.topic_pages.values import (
     RANKS,
     TROUBLE,
@@ -87,7 +88,7 @@ SELECT owner, count(*) FROM topics WHERE owner != '' GROUP BY owner ORDER BY 2 D
 """  # noqa: S608
 
 
-def indexed_environments(home: Path) -> tuple[str, ...]:
+def indexed_environments(home: Place) -> tuple[str, ...]:
     """Name the environments that have an index that can be read, sorted."""
     names = []
     for path in (home / "topic-index").glob("*.sqlite"):
@@ -97,13 +98,20 @@ def indexed_environments(home: Path) -> tuple[str, ...]:
 
 
 class TopicIndex:
-    """The index in a file, which need not be there. Every problem is an ``ArtifactError``."""
+    """The index in a file, which need not be there. Every problem is an ``ArtifactError``.
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    That of a store is copied to this host when it is read, and back when it is written.
+    """
+
+    def __init__(self, place: Place) -> None:
+        self.place, self.path = place, scratch_folder(place)
+
+    def is_there(self) -> bool:
+        with self._errors("cannot be read"):
+            return self.place.exists()
 
     @classmethod
-    def of(cls, home: Path, environment: str) -> TopicIndex:
+    def of(cls, home: Place, environment: str) -> TopicIndex:
         return cls(home / "topic-index" / f"{name_on_disk(environment)}.sqlite")
 
     def write(self, head: IndexHead, topics: Iterable[IndexedTopic]) -> None:
@@ -117,6 +125,9 @@ class TopicIndex:
                     for number, topic in enumerate(topics):
                         _insert(connection, number, topic)
                     connection.executescript(f"{_INDEXES} ANALYZE;")  # it commits first
+                if not isinstance(self.place, Path):
+                    write_atomically(self.place, temporary.read_bytes())
+                    return  # the next reader fetches it
                 temporary.replace(self.path)
             finally:
                 temporary.unlink(missing_ok=True)
@@ -127,6 +138,8 @@ class TopicIndex:
             found.execute("DELETE FROM looked_at")
             found.execute("INSERT INTO looked_at VALUES (?,?)", (at.isoformat(), _json(audit_marks)))
             found.commit()
+            if not isinstance(self.place, Path):
+                write_atomically(self.place, self.path.read_bytes())
 
     def head(self) -> IndexHead:
         with self._open() as connection:
@@ -206,9 +219,27 @@ class TopicIndex:
             yield connection
 
     def _existing(self, mode: str) -> str:
+        if not isinstance(self.place, Path):
+            self._fetch(self.place)
         if not self.path.exists():
             raise ArtifactError(f"{self.path.name}: missing: no run has read this environment's topics yet")
         return f"{self.path.absolute().as_uri()}?mode={mode}"
+
+    def _fetch(self, place: StoredPath) -> None:
+        """Copy it to this host, unless the copy here is as new; a page in another thread reads the old copy on."""
+        with self._errors("cannot be read"):
+            try:
+                written = place.bucket.head(place.key).timestamp()
+            except FileNotFoundError:
+                self.path.unlink(missing_ok=True)
+                return
+            if not self.path.exists() or self.path.stat().st_mtime != written:
+                found = place.bucket.read(place.key)
+                temporary = self.path.with_name(f".{self.path.name}.{secrets.token_hex(8)}")
+                make_folder(temporary.parent)
+                temporary.write_bytes(found.content)
+                os.utime(temporary, (found.written_at.timestamp(),) * 2)
+                temporary.replace(self.path)
 
     def _decoded(self, text: str, kind: type[T]) -> T:
         try:

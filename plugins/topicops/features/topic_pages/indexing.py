@@ -6,7 +6,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, TypeVar
 
@@ -14,6 +13,7 @@ import msgspec
 
 from topicops.edges.durable_files import as_artifact_error
 from topicops.edges.home.audit_files import full_files, line_of, log_path, read_audit_log
+from topicops.edges.places import Place
 from topicops.features.shared.listed_partitions import ListedPartition, listed_partitions
 from topicops.features.topic_pages.file import TopicIndex
 from topicops.features.topic_pages.values import BrokerShare, IndexedTopic, IndexHead, LastChange, PlannedChange, Word
@@ -75,13 +75,13 @@ def index_topics(run: EnvironmentRun) -> None:
     try:
         if not run.store.has(QUIET_FILE):
             _write(run, index)
-        elif index.path.exists():
+        elif index.is_there():
             index.note_look(now(), reading_marks(run, "before"))
     except TopicopsError as error:
         run.progress(f"The Topics page stays as it was: {error}")
 
 
-def life_of_topic(home: Path, environment: str, topic: str, *, most: int) -> Sequence[AuditLine]:
+def life_of_topic(home: Place, environment: str, topic: str, *, most: int) -> Sequence[AuditLine]:
     """Read the last ``most`` lines of the audit log about a topic, newest first. Raises ``ArtifactError``."""
     found: list[AuditLine] = []
     folder, named = audit_folder(home), b'"topic":' + msgspec.json.encode(topic)
@@ -99,7 +99,7 @@ def _write(run: EnvironmentRun, index: TopicIndex) -> None:
     desired, (live, read_at, when) = run.read_desired(), _newest_live(run)
     plan = run.read_plan() if run.store.has(PLAN_FILE) else None
     is_of_plan = _topics_of_plan(run, plan)
-    if is_of_plan is not None and not index.path.exists():
+    if is_of_plan is not None and not index.is_there():
         return  # nothing is known of the other topics
     changes, lines = _last_changes(run, index)
     head = IndexHead(

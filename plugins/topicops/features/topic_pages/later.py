@@ -10,10 +10,10 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from pathlib import Path
 
 from topicops.edges.home.audit_files import audited_environments, last_line_number, read_audit_log
 from topicops.edges.home.journal import unsettled
+from topicops.edges.places import Place
 from topicops.features.topic_pages.file import TopicIndex
 from topicops.features.topic_pages.values import IndexHead
 from topicops.flow.runs.run import audit_folder
@@ -43,13 +43,13 @@ def outcomes_of(later: Sequence[LaterRun]) -> Mapping[str, OutcomeStatus]:
     return {topic: status for run in in_order for topic, status in run.outcomes.items()}
 
 
-def known_clusters(home: Path) -> Mapping[str, str | None]:
+def known_clusters(home: Place) -> Mapping[str, str | None]:
     """Give the id of the cluster of each environment that has sent something; None means that it may be any."""
     names = {*audited_environments(audit_folder(home)), *(path.name for path in (home / "unsettled").glob("*"))}
     return {name: _cluster_of(home, name) for name in sorted(names)}
 
 
-def later_changes(home: Path, head: IndexHead, clusters: Mapping[str, str | None]) -> tuple[LaterRun, ...]:
+def later_changes(home: Place, head: IndexHead, clusters: Mapping[str, str | None]) -> tuple[LaterRun, ...]:
     """Find each run that sent something to the cluster of this index after it was read, oldest first.
 
     Raises ``ArtifactError`` where an audit log or a journal cannot be read, so that nobody can say.
@@ -64,14 +64,14 @@ def later_changes(home: Path, head: IndexHead, clusters: Mapping[str, str | None
     return tuple(sorted(found.values(), key=lambda run: (run.is_open, str(run.last_at or ""))))
 
 
-def _cluster_of(home: Path, environment: str) -> str | None:
+def _cluster_of(home: Place, environment: str) -> str | None:
     try:
         return TopicIndex.of(home, environment).head().live.cluster_id
     except ArtifactError:  # there is no index, or it is damaged
         return None
 
 
-def _answered(home: Path, environment: str, mark: int) -> Iterator[LaterRun]:
+def _answered(home: Place, environment: str, mark: int) -> Iterator[LaterRun]:
     folder = audit_folder(home)
     if last_line_number(folder, environment) == mark:
         return
@@ -85,7 +85,7 @@ def _answered(home: Path, environment: str, mark: int) -> Iterator[LaterRun]:
         yield LaterRun(run=name, environment=environment, last_at=lines[-1].at, outcomes=outcomes)
 
 
-def _open(home: Path, environment: str) -> Iterator[LaterRun]:
+def _open(home: Place, environment: str) -> Iterator[LaterRun]:
     for name, topics in unsettled(home / "unsettled" / environment):
         unknown = dict.fromkeys(topics, OutcomeStatus.UNKNOWN)
         yield LaterRun(run=name, environment=environment, outcomes=unknown, is_open=True)

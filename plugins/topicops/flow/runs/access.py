@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from topicops.edges.connections.client_properties import has_readable_password
 from topicops.edges.connections.lookup import Role, kafka_properties, place_of_kafka, zookeeper_address
-from topicops.edges.home.file_lease import FileLease, NoLease, lease_files
+from topicops.edges.home.file_lease import FileLease, NoLease, lease_files, lease_name
+from topicops.edges.places import Place
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.codes import Code
 from topicops.model.errors import ClusterError, ClusterUnreachableError, UnsupportedTargetError, UsageError
@@ -67,7 +68,7 @@ class Access:
     environment: Environment
     run: str
     """Name of the run; shown to other runs that wait for the lease."""
-    home: Path
+    home: Place
     connections: ConnectionSource
     """Function that finds a connection by its id; asks for each of them once."""
     interrupted: Callable[[], bool] = lambda: False
@@ -224,7 +225,7 @@ def zookeeper_lease(
     environment = access.environment
     if environment.spec.cluster.source == "kafka":
         place = environment.place_of("cluster.lease")
-        raise UsageError(f"{place}: with source: kafka the lease is file or none; write one of the two")
+        raise UsageError(f"{place}: with source: kafka the lease is home, file or none; write lease: home")
     return ZooKeeperLease(
         access.zookeeper(),
         run=access.run,
@@ -234,7 +235,22 @@ def zookeeper_lease(
     )
 
 
+def home_lease(access: Access, cluster_id: str, operation: str, lock_timeout_s: float) -> AbstractContextManager[Lease]:
+    """Lock a file of the home, and one of this host; in a store it is an object, which counts for all hosts."""
+    if isinstance(access.home, Path):
+        return file_lease(access, cluster_id, operation, lock_timeout_s)
+    from topicops.edges.home.stored_lease import StoredLease
+
+    place = access.home / "lease" / lease_name(cluster_id, "json")
+    return StoredLease(
+        place, run=access.run, operation=operation, lock_timeout_s=lock_timeout_s, interrupted=access.interrupted
+    )
+
+
 def file_lease(access: Access, cluster_id: str, operation: str, lock_timeout_s: float) -> AbstractContextManager[Lease]:
+    if not isinstance(access.home, Path):
+        place = access.environment.place_of("cluster.lease")
+        raise UsageError(f"{place}: TOPICOPS_HOME is an object store, which has no file to lock: write lease: home")
     files = lease_files(access.home, cluster_id)
     return FileLease(
         files, run=access.run, operation=operation, lock_timeout_s=lock_timeout_s, interrupted=access.interrupted
@@ -248,6 +264,7 @@ READERS: Mapping[str, Callable[[Access], AbstractContextManager[LiveReader]]] = 
 """The function that opens each word of ``model.choices.SOURCES``."""
 LEASES: Mapping[str, Callable[[Access, str, str, float], AbstractContextManager[Lease]]] = {
     "zookeeper": zookeeper_lease,
+    "home": home_lease,
     "file": file_lease,
     "none": lambda *_: NoLease(),
 }
@@ -265,7 +282,7 @@ def _refuse_kraft(access: Access, error: Exception) -> None:
     if quorum is not None:
         raise UnsupportedTargetError(
             f"{access.environment.place_of('cluster.source')}: the brokers run with KRaft, without ZooKeeper; "
-            "set `source: kafka`, and `lease: file` or `lease: none`"
+            "set `source: kafka`, and no lease, or `lease: home`"
         ) from error
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from topicops.edges.home.audit_files import audited_environments, logged_topics, past_deletes
 from topicops.edges.home.memories import SeenTopics, mark_of, read_mark, topic_count
+from topicops.edges.places import Place
 from topicops.flow.runs.run import audit_folder
 from topicops.model.cluster.snapshot import ClusterSnapshot, LastSeen, PastDelete
 from topicops.model.errors import UsageError, WrongTargetError
@@ -39,7 +40,7 @@ def require_planned_target(plan: Plan, cluster_id: str, chroot: str) -> None:
         )
 
 
-def require_whole(home: Path, environment: Environment, live: ClusterSnapshot) -> int | None:
+def require_whole(home: Place, environment: Environment, live: ClusterSnapshot) -> int | None:
     """Give the topics at the last good snapshot. Raises ``ShrunkenWorldError`` when too many are gone since then."""
     topics_before = topic_count(home, live.cluster_id)
     require_not_shrunken(len(live.topics), topics_before, environment.spec.limits.shrink_percent)
@@ -92,12 +93,12 @@ class HomePlace(msgspec.Struct, frozen=True):
     """Token of the home; no other folder has it."""
 
 
-def place_of(home: Path) -> HomePlace:
+def place_of(home: Place) -> HomePlace:
     """Return the home on this host, which gets its token here if it has none. Raises ``ArtifactError``."""
     return HomePlace(host=socket.gethostname(), folder=str(home), token=mark_of(home))
 
 
-def require_same_home(home: Path, began: object) -> None:
+def require_same_home(home: Place, began: object) -> None:
     """Raise ``UsageError`` when the run began in another folder.
 
     Args:
@@ -118,7 +119,7 @@ def require_same_home(home: Path, began: object) -> None:
 
 
 def remember_topics(
-    home: Path,
+    home: Place,
     environment: str,
     live: ClusterSnapshot,
     tables: TableFolder | None,
@@ -144,17 +145,17 @@ def remember_topics(
     return lost
 
 
-def known_lost_topics(home: Path, environment: str, live: ClusterSnapshot, desired: Desired) -> Mapping[str, LastSeen]:
+def known_lost_topics(home: Place, environment: str, live: ClusterSnapshot, desired: Desired) -> Mapping[str, LastSeen]:
     """Return the lost topics as the last snapshot found them; nothing new is remembered. Raises ``ArtifactError``."""
     return _lost(home, SeenTopics(home, environment, live.cluster_id).missing(live.topics), desired)
 
 
-def known_past_deletes(home: Path, environment: str, topics: Collection[str]) -> Mapping[str, PastDelete]:
+def known_past_deletes(home: Place, environment: str, topics: Collection[str]) -> Mapping[str, PastDelete]:
     """Return which of these topics a run here has deleted: they come back empty. Raises ``ArtifactError``."""
     return past_deletes(audit_folder(home), environment, topics)
 
 
-def _lost(home: Path, missing: Mapping[str, LastSeen], desired: Desired) -> Mapping[str, LastSeen]:
+def _lost(home: Place, missing: Mapping[str, LastSeen], desired: Desired) -> Mapping[str, LastSeen]:
     folder, identities = audit_folder(home), {seen.identity for seen in missing.values()}
     logs = audited_environments(folder) if missing else ()
     deleted = {found for name in logs for found in logged_topics(folder, name, identities, "delete")}

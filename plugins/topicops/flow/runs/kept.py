@@ -11,11 +11,12 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from topicops.edges.durable_files import write_atomically
 from topicops.edges.home.artifacts import prune_runs
 from topicops.edges.home.audit_files import audited_environments, last_line_number
+from topicops.edges.places import Place, written_at
 from topicops.flow.runs.outcomes import outcomes_so_far
 from topicops.flow.runs.questions import ANSWER, left_out
 from topicops.flow.runs.run import (
@@ -62,7 +63,7 @@ _PRUNED = ".pruned"
 """File in the folder of runs; its time is the time of the last pruning."""
 
 
-def prune(home: Path, *, now: datetime) -> None:
+def prune(home: Place, *, now: datetime) -> None:
     """Remove old runs, and their tables wherever they are; once in ``PRUNED_EVERY``, because it looks at each run."""
     if not _is_time_to_prune(home / "runs" / _PRUNED, now):
         return
@@ -74,18 +75,17 @@ def prune(home: Path, *, now: datetime) -> None:
     prune_runs(home, now=now, first=partial(remove_tables, uri))
 
 
-def _is_time_to_prune(mark: Path, now: datetime) -> bool:
+def _is_time_to_prune(mark: Place, now: datetime) -> bool:
     """Return whether the mark is old, or missing; then it is new."""
     try:
-        if abs(now.timestamp() - mark.stat().st_mtime) < PRUNED_EVERY.total_seconds():
+        if abs(now.timestamp() - written_at(mark)) < PRUNED_EVERY.total_seconds():
             return False
     except FileNotFoundError:
         pass
     except OSError:
         return True
     with suppress(OSError):  # another account may have made the folder
-        mark.parent.mkdir(parents=True, exist_ok=True)
-        mark.touch()
+        write_atomically(mark, f"{now}\n".encode(), is_durable=False)
     return True
 
 
@@ -111,7 +111,7 @@ def load_specs(run: EnvironmentRun) -> Specs:
     return Specs(environment=read_environment(run), desired=run.read_desired())
 
 
-def keep_snapshot(run: Run, snapshot: Snapshot) -> Path:
+def keep_snapshot(run: Run, snapshot: Snapshot) -> Place:
     """Write ``run.json``, and ``live.json`` whole or beside its tables; remove an earlier comparison."""
     live = snapshot.live
     run.store.remove(DELTA_FILE)
@@ -120,7 +120,7 @@ def keep_snapshot(run: Run, snapshot: Snapshot) -> Path:
     return path
 
 
-def keep_reading(run: Run, reading: Reading) -> Path:
+def keep_reading(run: Run, reading: Reading) -> Place:
     """Write ``run.json``, which people read too."""
     return run.store.write_json(READING_FILE, reading)
 
@@ -134,7 +134,7 @@ def load_reading(run: Run) -> Reading | None:
     return run.store.read_if_there(READING_FILE, Reading)
 
 
-def keep_comparison(run: Run, comparison: Comparison) -> Path:
+def keep_comparison(run: Run, comparison: Comparison) -> Place:
     """Write ``delta.json`` and ``facts-before.json``, and the tables if the run keeps some."""
     tables = run.tables()
     keep_facts(run, "before", comparison.facts, tables)
@@ -159,11 +159,11 @@ def load_facts(run: Run, when: FactsWhen) -> Facts | None:
     return run.store.read_if_there(facts_file(when), Facts)
 
 
-def keep_changes(run: Run, change_set: ChangeSet) -> Path:
+def keep_changes(run: Run, change_set: ChangeSet) -> Place:
     return run.store.write_text(CHANGES_FILE, changes_to_json(change_set))
 
 
-def keep_plan(run: Run, plan: Plan) -> Path:
+def keep_plan(run: Run, plan: Plan) -> Place:
     """Write ``plan.json``; remove the outcomes, notes, checks and baselines of an earlier plan of this run."""
     run.store.remove(*(outcomes_file(action) for action in ACTIONS), CHECKS_FILE, NOTES_FILE)
     run.store.remove(quality_file("after"), facts_file("after"))
@@ -171,7 +171,7 @@ def keep_plan(run: Run, plan: Plan) -> Path:
     return run.store.write_text(PLAN_FILE, plan_to_json(plan))
 
 
-def keep_checks(run: Run, checks: Sequence[Check]) -> Path:
+def keep_checks(run: Run, checks: Sequence[Check]) -> Place:
     return run.store.write_value(CHECKS_FILE, tuple(checks))
 
 
@@ -227,7 +227,7 @@ def snapshot_into(tables: TableFolder, reader: LiveReader, release: Release, *, 
         return replace(live, totals=sink.totals)
 
 
-def note_reading(run: Run, home: Path, when: FactsWhen) -> None:
+def note_reading(run: Run, home: Place, when: FactsWhen) -> None:
     """Keep how many changes were sent so far, before the cluster is read."""
     run.store.write_value(_marks_file(when), audit_marks(home))
 
@@ -237,7 +237,7 @@ def reading_marks(run: Run, when: FactsWhen) -> Mapping[str, int]:
     return run.store.read_if_there(_marks_file(when), dict[str, int]) or {}
 
 
-def audit_marks(home: Path) -> Mapping[str, int]:
+def audit_marks(home: Place) -> Mapping[str, int]:
     """Give the number of the last line of each audit log, by environment."""
     folder = audit_folder(home)
     return {name: last_line_number(folder, name) for name in audited_environments(folder)}

@@ -30,6 +30,7 @@ from topicops.edges.home.memories import (
     VERIFIED,
     MemoryFile,
 )
+from topicops.edges.places import Place
 from topicops.flow.runs.files import named_commit
 from topicops.flow.runs.run import EnvironmentRun, audit_folder, home_folder, now
 from topicops.model.errors import ArtifactError, UsageError
@@ -53,24 +54,24 @@ def question_name(digest: str, changes: int) -> str:
     return f"{changes}-{'change' if changes == 1 else 'changes'}-{digest[:12]}"
 
 
-def read_held(home: Path, environment: str) -> HeldSet:
+def read_held(home: Place, environment: str) -> HeldSet:
     """Give the newest held set; an empty one before the first gate. Raises ``ArtifactError`` when damaged."""
     return HELD.of(home, environment).read() or HeldSet()
 
 
-def keep_held(home: Path, environment: str, held: HeldSet) -> None:
+def keep_held(home: Place, environment: str, held: HeldSet) -> None:
     """Replace the held set. Raises ``ArtifactError``."""
     HELD.of(home, environment).write(held)
 
 
-def read_rejections(home: Path, environment: str) -> Mapping[str, Rejection]:
+def read_rejections(home: Place, environment: str) -> Mapping[str, Rejection]:
     """Give the rejections by digest of the change. Raises ``ArtifactError`` when damaged."""
     found = REJECTIONS.of(home, environment).read()
     return found.by_digest if found else {}
 
 
 def note_answer(
-    home: Path, environment: str, rejection: Rejection, *, rejected: Collection[str], approved: Collection[str]
+    home: Place, environment: str, rejection: Rejection, *, rejected: Collection[str], approved: Collection[str]
 ) -> None:
     """Remember what was rejected, and forget the rejection of what was approved now."""
     before = read_rejections(home, environment)
@@ -88,7 +89,7 @@ def resting_lines(rejections: Mapping[str, Rejection], held: Mapping[str, str]) 
             yield printable(f"{address} rests until it changes: {rejection}")
 
 
-def note_plan(home: Path, environment: str, plan: LatestPlan) -> None:
+def note_plan(home: Place, environment: str, plan: LatestPlan) -> None:
     """Keep the plan, unless a later run has planned already."""
     file = LATEST_PLAN.of(home, environment)
     latest = file.read()
@@ -96,7 +97,7 @@ def note_plan(home: Path, environment: str, plan: LatestPlan) -> None:
         file.write(plan)
 
 
-def overtaken_by(home: Path, environment: str, run_after: datetime) -> str:
+def overtaken_by(home: Place, environment: str, run_after: datetime) -> str:
     """Return the run that planned after one of that time, or empty. Raises ``ArtifactError`` when damaged."""
     latest = LATEST_PLAN.of(home, environment).read()
     return latest.run if latest is not None and latest.run_after > run_after else ""
@@ -110,7 +111,7 @@ def note_newest_good(run: EnvironmentRun, topics: str) -> None:
         run.progress(f"The age of the newest good run grows on: {error}")
 
 
-def age_of_newest_good(home: Path, environment: str) -> float:
+def age_of_newest_good(home: Place, environment: str) -> float:
     """Give it in seconds; ``NEVER_S`` where there is none, or nobody can read it."""
     try:
         found = NEWEST_GOOD.of(home, environment).read()
@@ -124,7 +125,7 @@ def write_verified(run: EnvironmentRun, commit: str) -> None:
     VERIFIED.of(run.home, run.environment).write(VerifiedCommit(commit=commit, run=run.name, at=now()))
 
 
-def waits_for(home: Path, environment: Environment, topics: Path, commit: str | None) -> Iterator[str]:
+def waits_for(home: Place, environment: Environment, topics: Path, commit: str | None) -> Iterator[str]:
     """Yield a reason for each environment of ``policy.after`` that was not last verified at this commit.
 
     Raises ``ArtifactError`` where what was verified cannot be read.
@@ -152,7 +153,7 @@ class Unverified:
     Each method raises ``ArtifactError``.
     """
 
-    home: Path
+    home: Place
     environment: str
     run: str
     """Name of the run."""
@@ -194,7 +195,7 @@ def unverified_of(run: EnvironmentRun) -> Unverified:
     return Unverified(run.home, run.environment, run.name)
 
 
-def ask_to_stop(home: Path, environment: str, *, by: str) -> tuple[str, ...]:
+def ask_to_stop(home: Place, environment: str, *, by: str) -> tuple[str, ...]:
     """Ask each run of the environment that has begun to send nothing more; returns those that send now, or ended so.
 
     Raises ``ArtifactError`` where the home cannot be written, so that no run hears of it.

@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 from topicops.edges.home.journal import journal_entries
 from topicops.edges.home.memories import keep_topic_count
+from topicops.edges.places import Place
 from topicops.flow.runs.run import PLAN_FILE, Notes, Run, outcomes_file
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError, UnrecordedError, log_error, sentence
@@ -73,14 +73,14 @@ def write_outcomes(run: Run, actions: Collection[Action], outcomes: Sequence[Out
     return tuple(outcomes)
 
 
-def count_planned_deletes(home: Path, live: ClusterSnapshot, to_run: Sequence[GatedChange]) -> None:
+def count_planned_deletes(home: Place, live: ClusterSnapshot, to_run: Sequence[GatedChange]) -> None:
     """Lower the topic count before the deletes, so that a process that dies right after one calls no world shrunken."""
     going = {gated.change.topic for gated in to_run if gated.change.action == "delete"} & live.topics.keys()
     if going:
         keep_topic_count(home, live.cluster_id, len(live.topics) - len(going))
 
 
-def count_applied_deletes(home: Path, live: ClusterSnapshot, outcomes: Sequence[Outcome]) -> None:
+def count_applied_deletes(home: Place, live: ClusterSnapshot, outcomes: Sequence[Outcome]) -> None:
     """Count topics again that were to go and stayed; a delete that may yet take effect keeps its topic uncounted."""
     deletes = [outcome for outcome in outcomes if outcome.action == "delete"]
     gone = {o.topic for o in deletes if o.status in (*IN_PLACE, OutcomeStatus.UNKNOWN)} & live.topics.keys()

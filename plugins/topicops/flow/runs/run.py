@@ -12,6 +12,10 @@ from typing import TYPE_CHECKING, Literal
 
 from topicops.edges.connections.lookup import from_environment
 from topicops.edges.home.artifacts import ArtifactStore, runs_folder
+from topicops.edges.places import Place as Place
+from topicops.edges.places import home_at
+from topicops.edges.places import scratch_folder as scratch_folder
+from topicops.edges.places import written_at as written_at
 from topicops.edges.repository import home_of
 from topicops.flow.runs.access import PORT_WRAPPERS, Access
 from topicops.flow.runs.files import SpecFiles, read_specs
@@ -68,13 +72,13 @@ class TablesFile:
     """Time at which the run began its tables, UTC."""
 
 
-def home_folder() -> Path:
-    """Return where runs and the local cluster live: ``$TOPICOPS_HOME``, else ``.topicops`` of the repository.
+def home_folder() -> Place:
+    """Return where runs are kept: ``$TOPICOPS_HOME``, else ``.topicops`` of the repository.
 
-    Outside a repository it is ``.topicops`` in the working folder.
+    Outside a repository it is ``.topicops`` in the working folder. Raises ``UsageError``: the URL cannot be used.
     """
     named = os.environ.get("TOPICOPS_HOME")
-    return Path(named).absolute() if named else home_of(Path.cwd())
+    return home_at(named) if named else home_of(Path.cwd())
 
 
 def home_is_set() -> bool:
@@ -87,7 +91,7 @@ def tables_uri() -> str | None:
     return os.environ.get("TOPICOPS_TABLES") or None
 
 
-def audit_folder(home: Path) -> Path:
+def audit_folder(home: Place) -> Place:
     """Return where the audit logs are, one for each environment."""
     return home / "audit"
 
@@ -129,10 +133,18 @@ class Run:
         """Return the run's data in columns; None if it keeps all topics in ``desired.json`` and ``live.json``."""
         if not self.store.has(TABLES_FILE):
             return None
-        from topicops.edges.tables.table_folder import tables_at
+        from topicops.edges.tables.table_folder import OWN_FOLDER, tables_at
 
         written = self.store.read_value(TABLES_FILE, TablesFile)
-        return replace(tables_at(written.place, tables_uri(), self.store.folder), of_run=asdict(written))
+        own = scratch_folder(self.store.folder)
+        if own != self.store.folder and written.place == OWN_FOLDER and not (own / OWN_FOLDER).exists():
+            raise ArtifactError(
+                f"{self.store.path(TABLES_FILE)}: the tables of this run are on the host that wrote them, and "
+                "TOPICOPS_HOME is an object store: set TOPICOPS_TABLES to a URI that all hosts reach, then run it again"
+            )
+        return replace(
+            tables_at(written.place, tables_uri(), scratch_folder(self.store.folder)), of_run=asdict(written)
+        )
 
     def known_tables(self) -> TableFolder:
         """Return ``tables``. Raises ``ArtifactError`` in a run that keeps none."""
@@ -146,7 +158,7 @@ class Run:
 
         file = TablesFile(
             format_version="1.0",
-            place=place_of_tables(tables_uri(), self.store.folder),
+            place=place_of_tables(tables_uri(), scratch_folder(self.store.folder)),
             environment=environment.name,
             run=self.name,
             cluster_id=environment.spec.cluster.id,
@@ -170,7 +182,7 @@ class EnvironmentRun(Run):
     """A run about one environment. The top of a step takes it; below that, each function takes what it needs of it."""
 
     files: SpecFiles
-    home: Path
+    home: Place
     connections: ConnectionSource = from_environment
 
     @property
@@ -192,7 +204,7 @@ def open_run(
     topics: Path,
     group: str,
     run_id: str,
-    home: Path | None = None,
+    home: Place | None = None,
     connections: ConnectionSource = from_environment,
     progress: Callable[[str], None] = no_progress,
     version: str | None = None,
@@ -262,7 +274,7 @@ def safety_notes(environment: Environment) -> Iterator[str]:
     cluster, place = environment.spec.cluster, environment.place_of("cluster.lease")
     if cluster.lease == "none":
         yield f"no lease ({place}): nothing here keeps two runs from changing the cluster at the same time"
-    if cluster.lease == "file":
+    if cluster.lease in ("file", "home") and isinstance(home_folder(), Path):
         yield (
             f"the lease is a file ({place}): it does not stop a run of another host or account, unless they share this "
             "TOPICOPS_HOME"

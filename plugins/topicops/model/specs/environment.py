@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 from fnmatch import fnmatchcase
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, model_validator
 from pydantic.alias_generators import to_camel
 
 from topicops.model.choices import Lease, Source
@@ -107,12 +107,18 @@ class Cluster(Written):
     kafka: KafkaEndpoint | None = None
     """How to reach the brokers."""
     lease: Lease = "zookeeper"
-    """What keeps two runs from changing the cluster at the same time: `zookeeper`, `file` or `none`. `source: kafka`
-    needs `file` or `none` (TOP325)."""
+    """What keeps two runs from changing the cluster at the same time: `zookeeper`, `home`, `file` or `none`. Without
+    it, it is `zookeeper`, or `home` with `source: kafka`, which cannot have `zookeeper` (TOP325)."""
     min_live_brokers: int = Field(default=1, ge=1)
     """With fewer live brokers, creates, expansions and deletes are skipped."""
     topics: TopicNames = TopicNames()
     """How the topics of the files are called here."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _lease_of_source(cls, written: Any) -> Any:
+        is_kafka = isinstance(written, dict) and written.get("source") == "kafka"
+        return {"lease": "home", **written} if is_kafka else written
 
     @property
     def is_managed(self) -> bool:

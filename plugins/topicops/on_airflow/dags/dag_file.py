@@ -8,6 +8,7 @@ import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import DAG, CronTriggerTimetable, get_current_context, get_parsing_context
@@ -20,6 +21,9 @@ from topicops.on_airflow.dags.environment_dags import TAGS, environment_dags, en
 from topicops.on_airflow.names import place_of
 from topicops.on_airflow.plugged_at_start import TELLERS
 from topicops.on_airflow.site import duration_of
+
+if TYPE_CHECKING:
+    from topicops.flow.runs.run import Place
 
 PROBLEMS_ID = "topic_problems"
 log = logging.getLogger(__name__)
@@ -115,11 +119,11 @@ def silent(environments: Iterable[str]) -> Iterator[str]:
         return
     for environment in environments:
         try:
-            last = datetime.fromtimestamp(Path(home, "newest-good", f"{environment}.json").stat().st_mtime, UTC)
+            last = datetime.fromtimestamp(_written_at(_newest_good(home) / f"{environment}.json"), UTC)
         except FileNotFoundError:
             continue  # it never had one, which the first page says
         except OSError as error:
-            yield f"{environment}: nobody knows when its last good run was: {error.filename}: {error.strerror}"
+            yield f"{environment}: nobody knows when its last good run was: {error.filename or home}: {error.strerror}"
             continue
         if datetime.now(UTC) - last > within:
             yield (
@@ -128,15 +132,33 @@ def silent(environments: Iterable[str]) -> Iterator[str]:
             )
 
 
+def _newest_good(home: str) -> Place:
+    """Return the folder of what good runs left; only a home in a store takes imports, and a request for each file."""
+    if "://" not in home:
+        return Path(home, "newest-good")
+    from topicops.flow.runs.run import home_folder
+
+    return home_folder() / "newest-good"
+
+
+def _written_at(place: Place) -> float:
+    if isinstance(place, Path):
+        return place.stat().st_mtime
+    from topicops.flow.runs.run import written_at
+
+    return written_at(place)
+
+
 def gone(environments: Collection[str], topics: Path) -> Iterator[str]:
     """Yield a sentence for each environment whose good runs came from these topics, and which has no file any more."""
     if not (home := os.environ.get("TOPICOPS_HOME")):
         return
-    for path in sorted(Path(home, "newest-good").glob("*.json")):
+    paths: list[Place] = sorted(_newest_good(home).glob("*.json"), key=str)
+    for path in paths:
         if path.stem in environments:
             continue
         try:
-            last = json.loads(path.read_text(encoding="utf-8"))
+            last = json.loads(path.read_bytes())
             was, at = last.get("topics"), last["at"]
         except (OSError, ValueError, LookupError, AttributeError, TypeError) as error:
             yield f"{path.stem}: whether its file was taken away cannot be said: {path}: {printable(str(error))}"

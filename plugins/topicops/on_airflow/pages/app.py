@@ -15,6 +15,7 @@ from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessE
 from fastapi import Depends, FastAPI, HTTPException, Query, Response
 from fastapi.responses import FileResponse, HTMLResponse
 
+from topicops.flow.runs.run import Place
 from topicops.on_airflow.airflow_inside import GetUserDep, requires_access_dag
 from topicops.on_airflow.names import RunOf, environment_of
 from topicops.on_airflow.pages.parts import NOT_OURS, empty, page
@@ -37,7 +38,7 @@ HEADERS: Mapping[str, str] = {
 Word = Annotated[str, Query(max_length=250)]
 
 
-def build_app(home: Callable[[], Path]) -> FastAPI:
+def build_app(home: Callable[[], Place]) -> FastAPI:
     """Make the app that the plugin mounts; each request asks ``home`` for the folder of the runs."""
     may_read_runs = Depends(requires_access_dag("GET", DagAccessEntity.RUN))
     app = FastAPI(title="topicops", docs_url=None, redoc_url=None, openapi_url=None, dependencies=[may_read_runs])
@@ -66,18 +67,18 @@ def build_app(home: Callable[[], Path]) -> FastAPI:
     return app
 
 
-def _plug_in_tab(app: FastAPI, tab: Tab, home: Callable[[], Path]) -> None:
+def _plug_in_tab(app: FastAPI, tab: Tab, home: Callable[[], Place]) -> None:
     @app.get(f"/dags/{{dag_id}}/{tab.name}")
     def plugged(dag_id: str, run_id: Word) -> Response:
         return shown(home(), tab.page(home(), RunOf(dag_id=dag_id, run_id=run_id)))
 
 
-def shown(home: Path, page: str, status: int = 200) -> Response:
+def shown(home: Place, page: str, status: int = 200) -> Response:
     """Answer with the page, without the place of the folder on the server, which a warning about a file names."""
     return HTMLResponse(page.replace(f"{escape(str(home))}/", ""), status, headers=HEADERS)
 
 
-def of_environment(home: Path, dag_id: str, page_of: Callable[[Path, str], str]) -> Response:
+def of_environment(home: Place, dag_id: str, page_of: Callable[[Place, str], str]) -> Response:
     """Answer with the page of the environment whose DAG this is; 404 for a DAG that is not ours."""
     environment = environment_of(dag_id)
     if environment is None:

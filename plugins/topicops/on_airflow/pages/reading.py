@@ -19,6 +19,7 @@ from topicops.flow.runs.run import (
     DIAGNOSTICS_FILE,
     FILES_COMMIT,
     PLAN_FILE,
+    Place,
     Run,
     open_run,
     outcomes_file,
@@ -85,7 +86,7 @@ class PlanModel:
     problems: tuple[str, ...] = ()
 
 
-def read_plan(home: Path, run: RunOf) -> PlanModel:
+def read_plan(home: Place, run: RunOf) -> PlanModel:
     """Return the plan with the gate's words, the outcome of each change, and the state of the approval."""
     if run.environment is None:
         return PlanModel(run=run)
@@ -125,7 +126,7 @@ def without_persons(model: PlanModel) -> PlanModel:
     return replace(model, question=question, rejections=rejections)
 
 
-def opened(home: Path, dag_id: str, run_id: str) -> Run:
+def opened(home: Place, dag_id: str, run_id: str) -> Run:
     """Return a run's folder; nothing is created."""
     return open_run(environment="", topics=Path(), group=dag_id, run_id=run_id, home=home)
 
@@ -190,7 +191,7 @@ class RunReading:
         return tuple(outcome for outcomes in found for outcome in outcomes or ())
 
 
-def _rejections(home: Path, run: RunOf, plan: Plan) -> Mapping[str, Rejection]:
+def _rejections(home: Place, run: RunOf, plan: Plan) -> Mapping[str, Rejection]:
     held = {gated.digest for gated in plan.with_gate(GateWord.HELD)}
     try:
         found = read_rejections(home, str(run.environment)) if held else {}
@@ -199,7 +200,7 @@ def _rejections(home: Path, run: RunOf, plan: Plan) -> Mapping[str, Rejection]:
     return {digest: rejection for digest, rejection in found.items() if digest in held}
 
 
-def _question(home: Path, run: RunOf, plan: Plan) -> Question | None:
+def _question(home: Place, run: RunOf, plan: Plan) -> Question | None:
     held = HeldSet(addresses={g.digest: g.change.address for g in plan.with_gate(GateWord.HELD) if g.approvable})
     if not held.addresses:
         return None
@@ -212,7 +213,7 @@ def _question(home: Path, run: RunOf, plan: Plan) -> Question | None:
     return Question(dag_id=run.approval_dag, run_id=asked, replaced_by=replaced_by, digests=held.digests)
 
 
-def _newest_question(home: Path, approval_dag: str, held: HeldSet) -> str | None:
+def _newest_question(home: Place, approval_dag: str, held: HeldSet) -> str | None:
     """Return the newest approval run of that set, by its own record; it has a folder as soon as its first task ran."""
     name = question_name(held.digest, len(held.digests))
     folders = opened(home, approval_dag, name).store.folder.parent.glob(f"{name}.*")

@@ -95,6 +95,7 @@ FAULTS: Mapping[str, tuple[DoctorFacts, Severity, str | None, str]] = {
         ),
         Severity.NOTICE, "TOP813", "the reader (anonymous) may do more to the cluster than read: ALTER, CREATE",
     ),
+    "unusable-home": (healthy(home_problem="s3://b/x: it ignores conditions"), Severity.ERROR, None, "s3://b/x: it"),
     "wrong-cluster": (healthy(kafka=replace(KAFKA, cluster_id="another")), Severity.ERROR, "TOP504", "another"),
     "migration": (zookeeper(migration="prepared"), Severity.WARNING, "TOP801", "/migration exists"),
     "feature-znode": (

@@ -1,4 +1,4 @@
-"""Read all that ``doctor`` looks at; what cannot be read is a finding. Nothing is written."""
+"""Read all that ``doctor`` looks at; what cannot be read is a finding. Nothing is written to the cluster."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar
 
+from topicops.edges.places import home_problem
 from topicops.features.ask.doctor.findings import DoctorReport
 from topicops.features.ask.doctor.rules import examine
 from topicops.features.ask.doctor.values import Area, DoctorFacts, KafkaFacts, KafkaRole
@@ -42,6 +43,7 @@ def doctor(run: EnvironmentRun) -> DoctorReport:
             facts,
             kafka=_read_brokers(access, unread, to_change),
             home_is_set=home_is_set(),
+            home_problem=home_problem(access.home),
             clock_difference=clock_difference,
         )
     )

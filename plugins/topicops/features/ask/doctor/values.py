@@ -121,5 +121,7 @@ class DoctorFacts:
     """Id of the cluster that answered, if it is not the environment's; its topics are not read."""
     home_is_set: bool = True
     """``TOPICOPS_HOME`` names the folder of audit log and journals."""
+    home_problem: str = ""
+    """Reason why the object store of the home cannot be used; empty if it can."""
     clock_difference: str = ""
     """Difference between the clocks of this host and a server; empty means that they agree, or none sends its time."""

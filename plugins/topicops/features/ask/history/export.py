@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from topicops.edges.places import Place
 from topicops.edges.tables.results import write_rows
 from topicops.edges.tables.schemas import schema_of
 from topicops.edges.tables.table_folder import TableFolder
@@ -40,7 +41,7 @@ SCHEMAS = {
 _Row = Mapping[str, Any]
 
 
-def export(home: Path, environments: Sequence[str], to: str) -> tuple[Mapping[str, int], Sequence[str]]:
+def export(home: Place, environments: Sequence[str], to: str) -> tuple[Mapping[str, int], Sequence[str]]:
     """Write the tables; each file is replaced whole.
 
     Returns the number of rows by table, and a sentence about each line of the history that cannot be read.

@@ -13,19 +13,22 @@ import msgspec
 from topicops.edges.durable_files import append_whole, as_artifact_error, make_folder, sync_folder
 from topicops.edges.file_locks import locked
 from topicops.edges.home.audit_files import unfinished
+from topicops.edges.object_store import StaleError
+from topicops.edges.places import Place, StoredPath, part_name
 from topicops.features.ask.history.lines import HistoryLine, Moves
 from topicops.model.errors import UsageError
 from topicops.model.json_types import JsonError, json_errors, known
 from topicops.model.printable import first_line
 
+FULL_BYTES = 1 << 20
 T = TypeVar("T", bound=Moves)
 
 
-def history_path(home: Path, environment: str) -> Path:
+def history_path(home: Place, environment: str) -> Place:
     return home / "history" / f"{environment}.jsonl"
 
 
-def append(home: Path, environment: str, line_after: Callable[[Sequence[Moves]], HistoryLine]) -> None:
+def append(home: Place, environment: str, line_after: Callable[[Sequence[Moves]], HistoryLine]) -> None:
     """Add the line that follows the lines before; it is on the disk when this returns.
 
     The beginning of a line that a crash has left is removed first.
@@ -34,6 +37,9 @@ def append(home: Path, environment: str, line_after: Callable[[Sequence[Moves]],
     """
     path = history_path(home, environment)
     with as_artifact_error(path, "cannot be written"):
+        if not isinstance(path, Path):
+            _append_in_store(path, line_after)
+            return
         is_new = not path.exists()
         make_folder(path.parent)
         with locked(path, flags=os.O_RDWR | os.O_CREAT | os.O_APPEND) as handle:
@@ -44,7 +50,23 @@ def append(home: Path, environment: str, line_after: Callable[[Sequence[Moves]],
             sync_folder(path.parent)
 
 
-def read_history(home: Path, environment: str) -> tuple[Sequence[HistoryLine], Sequence[str]]:
+def _append_in_store(path: StoredPath, line_after: Callable[[Sequence[Moves]], HistoryLine]) -> None:
+    """Add the line to the newest object, or to a new one after ``FULL_BYTES``: a history is read whole, and often."""
+    while True:
+        parts = [*path.parts()]
+        newest = path.bucket.read(parts[-1].key) if parts else None  # before all: a later line makes it stale
+        before, _ = _lines_of(path, Moves) if parts else ([], [])
+        text = msgspec.json.encode(line_after(before)) + b"\n"
+        with suppress(FileExistsError, StaleError):  # another run was faster: its line comes first
+            if newest is None or len(newest.content) > FULL_BYTES:
+                number = int(parts[-1].name) + 1 if parts else 1
+                path.bucket.create((path / part_name(number)).key, text)
+            else:
+                path.bucket.replace(parts[-1].key, newest.content + text, newest.version)
+            return
+
+
+def read_history(home: Place, environment: str) -> tuple[Sequence[HistoryLine], Sequence[str]]:
     """Read the lines, oldest first, and a sentence about each line that is left out because it cannot be read.
 
     Raises ``ArtifactError`` where the file cannot be read, and ``UsageError`` where the environment has no history.
@@ -59,12 +81,12 @@ def read_history(home: Path, environment: str) -> tuple[Sequence[HistoryLine], S
     raise UsageError(f"{path.parent}: no history of {environment}; {others}")
 
 
-def recorded_environments(home: Path) -> Sequence[str]:
+def recorded_environments(home: Place) -> Sequence[str]:
     """Return the names of the environments that have a history."""
     return sorted(found.stem for found in (home / "history").glob("*.jsonl"))
 
 
-def _lines_of(path: Path, kind: type[T]) -> tuple[list[T], list[str]]:
+def _lines_of(path: Place, kind: type[T]) -> tuple[list[T], list[str]]:
     """Read the lines, and a sentence about each that cannot be read."""
     content, decoder = path.read_bytes(), msgspec.json.Decoder(known(kind))
     with suppress(JsonError), json_errors():

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from topicops.features.quality.past_runs import RunQuality, quality_history, runs_without_rules
+from topicops.flow.runs.run import Place
 from topicops.model.runs.facts import Facts, FactsWhen
 from topicops.model.runs.results import QualityReport, QualitySuite, quality_file
 from topicops.on_airflow.names import RunOf, kind_of
@@ -38,7 +38,7 @@ def suites_of(run: RunOf) -> tuple[QualitySuite, ...]:
     return one.get(kind_of(run.dag_id) or "", ("before", "after"))
 
 
-def read_quality(home: Path, run: RunOf) -> QualityModel:
+def read_quality(home: Place, run: RunOf) -> QualityModel:
     """Read each file on its own, so a damaged file does not hide the others."""
     if run.environment is None:
         return QualityModel(run=run)

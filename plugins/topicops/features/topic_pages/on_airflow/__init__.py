@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
+from topicops.flow.runs.run import Place
 from topicops.on_airflow.names import BELOW
 from topicops.steps.reporting.markup import Html, tag
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 VIEW = {"name": "Topics", "href": f"{BELOW}topics", "destination": "nav", "url_route": "topicops-topics"}
 
 
-def add_routes(app: FastAPI, home: Callable[[], Path]) -> None:
+def add_routes(app: FastAPI, home: Callable[[], Place]) -> None:
     from topicops.features.topic_pages.on_airflow.routes import add_routes
 
     add_routes(app, home)

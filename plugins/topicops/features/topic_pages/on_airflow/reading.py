@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from topicops.features.topic_pages.file import TopicIndex
 from topicops.features.topic_pages.later import LaterRun, known_clusters, later_changes, outcomes_of
 from topicops.features.topic_pages.values import IndexHead, Word
+from topicops.flow.runs.run import Place
 from topicops.model.errors import ArtifactError
 from topicops.model.runs.results import OutcomeStatus
 from topicops.on_airflow.names import KINDS
@@ -22,7 +22,7 @@ DagsOf = Callable[[Collection[str]], Mapping[str, AirflowDag]]
 class Indexed:
     """An environment as its topic index, the audit logs and Airflow know it."""
 
-    home: Path
+    home: Place
     environment: str
     head: IndexHead | None = None
     """None means that there is no index, or that it is damaged."""
@@ -65,7 +65,7 @@ class EnvironmentRow:
 
 
 def read_environments(
-    home: Path, environments: Collection[str], dags: DagsOf, questions: Mapping[str, str]
+    home: Place, environments: Collection[str], dags: DagsOf, questions: Mapping[str, str]
 ) -> Iterator[EnvironmentRow]:
     """Read each of these environments, also one that no run has read."""
     clusters, known = known_clusters(home), dags([dag_id for name in environments for dag_id in _dag_ids(name)])
@@ -76,7 +76,7 @@ def read_environments(
         yield EnvironmentRow(indexed=indexed, words=words, question=question)
 
 
-def read_indexed(home: Path, environment: str, dags: DagsOf = lambda _: {}) -> Indexed:
+def read_indexed(home: Place, environment: str, dags: DagsOf = lambda _: {}) -> Indexed:
     return _indexed(home, environment, dags(_dag_ids(environment)))
 
 
@@ -85,7 +85,7 @@ def _dag_ids(environment: str) -> Collection[str]:
 
 
 def _indexed(
-    home: Path, environment: str, dags: Mapping[str, AirflowDag], clusters: Mapping[str, str | None] | None = None
+    home: Place, environment: str, dags: Mapping[str, AirflowDag], clusters: Mapping[str, str | None] | None = None
 ) -> Indexed:
     own = {dag_id: dags[dag_id] for dag_id in _dag_ids(environment) if dag_id in dags}
     found = Indexed(home=home, environment=environment, dags=own)

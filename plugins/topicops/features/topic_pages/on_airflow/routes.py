@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 from typing import Annotated
 
 from fastapi import FastAPI, Query, Response
@@ -15,6 +14,7 @@ from topicops.features.topic_pages.on_airflow.reading import Indexed, read_envir
 from topicops.features.topic_pages.on_airflow.topic_page import topic_page
 from topicops.features.topic_pages.on_airflow.topics_page import ORDERS, topics_page
 from topicops.features.topic_pages.values import TopicsWanted
+from topicops.flow.runs.run import Place
 from topicops.on_airflow.airflow_inside import GetUserDep
 from topicops.on_airflow.pages.airflow_state import dags_of, environments, import_errors, waiting_questions
 from topicops.on_airflow.pages.app import Word, may_read, of_environment, shown
@@ -22,7 +22,7 @@ from topicops.on_airflow.pages.app import Word, may_read, of_environment, shown
 Number = Annotated[int, Query(ge=0, le=2**31)]
 
 
-def add_routes(app: FastAPI, home: Callable[[], Path]) -> None:
+def add_routes(app: FastAPI, home: Callable[[], Place]) -> None:
     """Add the pages to the app. The DAG is a part of each path, as the app's check wants it."""
 
     def answer(dag_id: str, page: Callable[[Indexed], str]) -> Response:

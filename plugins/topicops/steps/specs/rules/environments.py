@@ -79,11 +79,10 @@ def leases_can_be_had(view: EnvironmentView) -> Iterator[Finding]:
     """Where the brokers are the source there may be no ZooKeeper, and under KRaft there is none."""
     cluster = view.environment_spec.section("cluster")
     source = cluster.get_or("source", CLUSTER_DEFAULTS.source)
-    if source == "kafka" and cluster.get_or("lease", CLUSTER_DEFAULTS.lease) == "zookeeper":
-        named = "lease" if "lease" in cluster else "source"
+    if source == "kafka" and cluster.get_or("lease", "home") == "zookeeper":
         summary = "with source: kafka the lease cannot be in ZooKeeper"
-        remedy = "write lease: file, good for one host, or lease: none where something else keeps runs apart"
-        yield cluster.finding(Code.INCOMPLETE_ENVIRONMENT, named, summary, remedy)
+        remedy = "leave it out, which is lease: home, or write lease: none where something else keeps runs apart"
+        yield cluster.finding(Code.INCOMPLETE_ENVIRONMENT, "lease", summary, remedy)
 
 
 def addresses_are_given(view: EnvironmentView) -> Iterator[Finding]:

@@ -109,6 +109,11 @@ class ConnectionRules(Rules):
             )
             yield Finding(WARNING, message, "set TOPICOPS_HOME to one folder for everybody who changes this cluster")
 
+    def unusable_home(self) -> Iterator[Finding]:
+        if problem := self.facts.home_problem:
+            fix = "correct TOPICOPS_HOME, its login or the rights of the bucket: no run can begin"
+            yield Finding(ERROR, f"the home cannot be used: {problem}", fix)
+
     def readable_password(self) -> Iterator[Finding]:
         message = "a password, or a secret for tokens, is sent without TLS, and anybody on the way can read it:"
         fix = "write security.protocol: SASL_SSL and https:// in the connection, or use SCRAM"
