@@ -15,7 +15,11 @@ import pytest
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 INSIDE = {
     "kazoo": ("kazoo.client:KazooClient._call", "kazoo.protocol.serialization:MultiHeader"),
-    "kafka-python": ("kafka.net.compat:KafkaNetClient", "kafka.protocol.broker_version_data"),
+    "kafka-python": (
+        "kafka.net.compat:KafkaNetClient",
+        "kafka.net.sasl.oauth:SaslMechanismOAuth.receive",
+        "kafka.protocol.broker_version_data",
+    ),
     "pyspark": (
         "pyspark.java_gateway:launch_gateway",
         "pyspark.serializers:UTF8Deserializer.loads",
