@@ -77,10 +77,7 @@ class Fleet:
 
 
 def environments_of(topics: Path, named: Sequence[str]) -> tuple[str, ...]:
-    """Return the environments that a command line names, each once; ``all`` names every one that has a file.
-
-    Raises ``UsageError`` for ``all`` where none has.
-    """
+    """Return those that a command line names, each once; ``all``: all that have a file, and ``UsageError`` for none."""
     require_folder(topics)
     there = environment_files(topics)
     if ALL in named and ALL not in there:

@@ -140,10 +140,7 @@ class ChangeProblems:
 
 
 def validate_change(topics: Path, *, since: str) -> ChangeProblems:
-    """Judge all files of the work tree, and sort the problems: those that came since the branch left ``since``, others.
-
-    Raises ``UsageError`` where ``since`` is no commit.
-    """
+    """Judge the files of the work tree, and sort the problems. Raises ``UsageError`` where ``since`` is no commit."""
     found, shown = validate_files(topics, environment=None), shown_folder(topics)
     stored = git_trees.stored_files(topics, git_trees.merge_base_of(topics, since), folder_in_repository(topics))
     with TemporaryDirectory(prefix="topicops-") as scratch:

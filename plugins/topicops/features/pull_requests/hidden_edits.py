@@ -22,9 +22,6 @@ def hidden_edits(branches: Branches, wanted: Mapping[str, Desired]) -> dict[str,
     """Say by environment which edits have no effect there, and which line sets the value.
 
     An override in the topic's own file counts only where the edit has no effect in any environment: else it is meant.
-
-    Args:
-        wanted: What the merge wants, by environment.
     """
     found = defaultdict[str, list[str]](list)
     for file in branches.topic_files:

@@ -102,10 +102,7 @@ class RackLosses:
 
 
 def without_each_rack(live: ClusterSnapshot, *, environment: str, after_plan: bool = False) -> RackLosses:
-    """Lose each rack in turn, on a snapshot with states. What is offline or below its minimum already is counted once.
-
-    Raises ``UsageError``: the brokers have no racks, or all have the same one.
-    """
+    """Lose each rack in turn, on a snapshot with states. Raises ``UsageError`` where there are fewer than two."""
     racks = Racks.of(live)
     if not racks.one_can_be_lost:
         raise UsageError(

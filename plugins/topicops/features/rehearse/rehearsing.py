@@ -22,9 +22,7 @@ def rehearse_plan(
 ) -> Rehearsal:
     """Play the changes of a plan that run or are held, and lose these brokers and all brokers of these racks.
 
-    Raises:
-        WrongTargetError: The plan is for another cluster.
-        UsageError: A broker or rack is not there, or ``step`` is none of the plan's.
+    Raises ``WrongTargetError`` for a plan of another cluster, ``UsageError`` for an unknown broker, rack or ``step``.
     """
     live, is_kraft = _live(run, plan)
     lost = {*brokers, *_brokers_of(live, racks)}

@@ -80,10 +80,7 @@ def last_lines(log: Path, lines: int = 15) -> str:
 
 
 def pyspark_jars() -> Path:
-    """Return the folder of jars inside the installed pyspark, found without importing it.
-
-    Raises ``LocalClusterError`` where there is none.
-    """
+    """Return the folder of jars of pyspark, which is not imported. Raises ``LocalClusterError`` where there is none."""
     spec = importlib.util.find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise LocalClusterError("pyspark is not installed; install topicops again")

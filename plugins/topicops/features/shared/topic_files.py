@@ -39,10 +39,7 @@ class FileEdit:
 
 
 def named_topics(globs: Sequence[str], topics: Collection[str], *, otherwise: str) -> list[str]:
-    """Return the topics that have one of these names or match one of the globs, sorted.
-
-    Raises ``UsageError``, with ``otherwise``, where a name or glob fits none.
-    """
+    """Return the topics that one of the globs fits, sorted. Raises ``UsageError``, ``otherwise``, for one without."""
     for glob in globs:
         if not any(fnmatchcase(topic, glob) for topic in topics):
             close = similar_word(glob, sorted(topics))

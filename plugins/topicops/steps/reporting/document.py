@@ -137,11 +137,7 @@ def _below(cell: Cell) -> Iterator[str]:
 
 
 def as_markdown(document: Document, *, limit: int = MARKDOWN_LIMIT, whole: str = "the plan file") -> str:
-    """Write at most ``limit`` characters: the first sections get the room, each counts the rows that it leaves out.
-
-    Args:
-        whole: What has all rows.
-    """
+    """Write at most ``limit`` characters: the first sections get the room; each counts the rows only ``whole`` has."""
     sections = [section for section in document if section.is_shown]
     lines: list[str] = []
     reserved = least_size(sections)

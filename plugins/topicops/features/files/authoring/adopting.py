@@ -69,10 +69,7 @@ def block_of(environment: str, apart: object) -> tuple[str, ...]:
 
 
 def adopt(run: EnvironmentRun, globs: Sequence[str]) -> Adopted:
-    """Write what is live into the files of the topics that these names and globs name.
-
-    Raises ``UsageError`` where one of them fits no topic, and ``SpecError`` where the files of theirs are not valid.
-    """
+    """Write live values into the files. Raises ``UsageError`` where one fits no topic, ``SpecError`` for a bad file."""
     run.progress(f"Reading {run.topics}")
     tree, needs = read_tree(run.topics), lambda name: any(fnmatchcase(name, glob) for glob in globs)
     files = _Files(topics=run.topics, tree=tree, environment=run.environment, needs=needs, now=now())

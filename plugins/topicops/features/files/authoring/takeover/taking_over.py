@@ -70,10 +70,7 @@ class Source:
 def take_over(
     run: EnvironmentRun, owners: TopicOwners, source: Source, *, domain: str | None, only: str | None
 ) -> ImportResult:
-    """Write files for the topics of another tool. Opens no connection.
-
-    Raises ``UsageError``: a file cannot be read, or no topic was found.
-    """
+    """Write files for the topics of another tool. Raises ``UsageError`` for a file that is not read, or no topic."""
     path = source.require_sound()
     reader = FORMATS[source.format_name]
     taken = _Taken()
