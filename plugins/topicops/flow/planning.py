@@ -219,7 +219,7 @@ def plan_changes(
     server_time, doubts = _server_time(access, delta, run.clock)
     warnings = (
         *doubts_of_brokers,
-        *((BLIND_SPOTS,) if live.unknown else ()),
+        *((BLIND_SPOTS,) if live.unknown and not environment.spec.cluster.is_managed else ()),
         *release_warnings(environment, live.releases),
         *safety_notes(environment),
         *access.login_notes(),
