@@ -67,24 +67,22 @@ class Bucket:
     """
 
     def __init__(self, url: str, store: ObjectStore) -> None:
-        self.url = url.rstrip("/")
+        import obstore
+
+        self.url, self._library = url.rstrip("/"), obstore
         self._store = store
         self._is_proved = False
         self._proving = threading.Lock()
 
     def read(self, key: str) -> StoredObject:
-        import obstore
-
         with self._errors(key):
-            found = obstore.get(self._store, key)
+            found = self._library.get(self._store, key)
             return StoredObject(bytes(found.bytes()), _version(found.meta), found.meta["last_modified"])
 
     def head(self, key: str) -> datetime:
         """Return when the object was written, by the store's clock."""
-        import obstore
-
         with self._errors(key):
-            return obstore.head(self._store, key)["last_modified"]
+            return self._library.head(self._store, key)["last_modified"]
 
     def write(self, key: str, content: bytes) -> None:
         """Make or replace an object, whatever it holds now.
@@ -115,18 +113,14 @@ class Bucket:
 
     def remove(self, *keys: str) -> None:
         """Remove objects; a missing one is no problem."""
-        import obstore
-
         for key in keys:
             with self._errors(key), suppress(FileNotFoundError):
-                obstore.delete(self._store, key)
+                self._library.delete(self._store, key)
 
     def names(self, folder: str) -> list[str]:
         """Return the names of the objects and folders right in a folder, sorted."""
-        import obstore
-
         with self._errors(folder):
-            found = obstore.list_with_delimiter(self._store, folder or None)
+            found = self._library.list_with_delimiter(self._store, folder or None)
         paths = [*found["common_prefixes"], *(each["path"] for each in found["objects"])]
         return sorted({path.rstrip("/").rpartition("/")[2] for path in paths})
 
@@ -136,10 +130,8 @@ class Bucket:
         Args:
             after: Only keys behind this one.
         """
-        import obstore
-
         with self._errors(folder):
-            for part in obstore.list(self._store, folder, offset=after):
+            for part in self._library.list(self._store, folder, offset=after):
                 for each in sorted(part, key=lambda each: each["path"]):
                     yield each["path"], each["last_modified"]
 
@@ -192,10 +184,12 @@ class Bucket:
         raise AssertionError("not reached")
 
     def _put(self, key: str, content: bytes, mode: str | Version) -> Version:
-        import obstore
-
         with self._errors(key):
-            return _version(obstore.put(self._store, key, content, mode=mode, use_multipart=False))  # type: ignore[arg-type]  # its types are narrower
+            try:
+                found = self._library.put(self._store, key, content, mode=mode, use_multipart=False)  # type: ignore[arg-type]  # its types are narrower
+            except FileNotFoundError as error:
+                raise StoreError(errno.ENXIO, f"{self.url}: there is no such bucket") from error
+            return _version(found)
 
     @contextmanager
     def _errors(self, key: str) -> Iterator[None]:
@@ -212,9 +206,7 @@ class Bucket:
         except exceptions.PreconditionError as error:
             raise StaleError(errno.ESTALE, "another writer was faster", place) from error
         except (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError) as error:
-            raise StoreError(
-                errno.EACCES, f"the store refuses the login, or its rights: {first_line(error)}"
-            ) from error
+            raise StoreError(errno.EACCES, f"the login or its rights are refused: {first_line(error)}") from error
         except exceptions.NotSupportedError as error:
             raise StoreError(errno.ENOTSUP, f"{self.url}: {_IGNORES}") from error
         except (exceptions.BaseError, ValueError) as error:

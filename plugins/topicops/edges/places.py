@@ -71,9 +71,6 @@ class StoredPath:
                 return b"".join(contents(parts))
             raise
 
-    def read_text(self, encoding: str = "utf-8") -> str:
-        return self.read_bytes().decode(encoding)
-
     def unlink(self, missing_ok: bool = False) -> None:
         if not missing_ok:
             self.bucket.head(self.key)
@@ -168,19 +165,16 @@ def remove_folder(place: Place) -> None:
         place.bucket.remove(*(key for key, _ in place.bucket.keys(place.key)))
 
 
-def contents(places: Sequence[Place]) -> Iterator[bytes]:
-    """Yield what they hold, in this order; empty for one that is missing. Objects are asked for many at a time."""
-    if not any(isinstance(place, StoredPath) for place in places):
-        yield from map(_content, places)
-        return
+def contents(objects: Sequence[StoredPath]) -> Iterator[bytes]:
+    """Yield what they hold, in this order; empty for one that is missing. They are asked for many at a time."""
     with ThreadPoolExecutor(READ_AT_ONCE) as pool:
-        for some in (places[start : start + READ_AT_ONCE] for start in range(0, len(places), READ_AT_ONCE)):
-            yield from pool.map(_content, some)
+        for start in range(0, len(objects), READ_AT_ONCE):
+            yield from pool.map(_content, objects[start : start + READ_AT_ONCE])
 
 
-def _content(place: Place) -> bytes:
+def _content(place: StoredPath) -> bytes:
     try:
-        return place.read_bytes() if isinstance(place, Path) else place.bucket.read(place.key).content
+        return place.bucket.read(place.key).content
     except FileNotFoundError:
         return b""
 

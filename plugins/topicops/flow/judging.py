@@ -169,7 +169,7 @@ def _changes(journal: Place, intents: Sequence[JournalEntry]) -> list[GatedChang
         return []
     path = journal.parent / "plan.json"
     try:
-        planned = {gated.digest: gated for gated in plan_from_json(path.read_text(encoding="utf-8")).changes}
+        planned = {gated.digest: gated for gated in plan_from_json(path.read_bytes().decode()).changes}
     except (OSError, UnicodeDecodeError) as error:
         raise ArtifactError(f"{path}: cannot be read: {error}; look at the topics it named") from error
     if unknown := [intent.topic for intent in intents if intent.digest not in planned]:

@@ -9,13 +9,6 @@ import pytest
 from fixtures.fault_runs import FaultRun
 from topicops.model.plans.changes import ACTIONS
 
-
-
-@pytest.fixture(params=["folder", pytest.param("store", marks=pytest.mark.soak)])
-def home_kind(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
-
-
 BEFORE_ANY_REQUEST = (
     "before write environment.json", "after write environment.json",
     "before write audit-lines-before.json", "after write audit-lines-before.json",

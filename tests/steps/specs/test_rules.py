@@ -412,13 +412,7 @@ ROWS: Mapping[Rule, Sequence[Row]] = {
             "TOP325",
             "zookeeper",
             LOCAL.replace("sandbox", "sandbox, source: kafka, lease: zookeeper"),
-        ),
-        of_environment(
-            "brokers as the source, and no lease named",
-            "TOP325",
-            "kafka",
-            LOCAL.replace("sandbox", "sandbox, source: kafka"),
-        ),
+        )
     ],
     environments.releases_are_supported: [
         of_environment(

@@ -201,11 +201,11 @@ def _texts(files: list[Place], may_begin_with: Callable[[AuditLine], bool]) -> t
 
 def contents_of(files: Sequence[Place]) -> Iterator[bytes]:
     """Yield the bytes of each file, one after the other; many objects of a store at once. Raises as ``content_of``."""
-    if not files or isinstance(files[0], Path):
-        yield from map(content_of, files)
+    if stored := [file for file in files if isinstance(file, StoredPath)]:
+        with as_artifact_error(stored[0].parent, "cannot be read"):
+            yield from contents(stored)
         return
-    with as_artifact_error(files[0].parent, "cannot be read"):
-        yield from contents(files)
+    yield from map(content_of, files)
 
 
 def content_of(path: Place) -> bytes:

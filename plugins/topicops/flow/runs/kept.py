@@ -10,13 +10,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import partial
 from typing import TYPE_CHECKING
 
 from topicops.edges.durable_files import write_atomically
 from topicops.edges.home.artifacts import prune_runs
 from topicops.edges.home.audit_files import audited_environments, last_line_number
-from topicops.edges.places import Place, written_at
+from topicops.edges.places import Place, scratch_folder, written_at
 from topicops.flow.runs.outcomes import outcomes_so_far
 from topicops.flow.runs.questions import ANSWER, left_out
 from topicops.flow.runs.run import (
@@ -72,7 +71,7 @@ def prune(home: Place, *, now: datetime) -> None:
         return
     from topicops.edges.tables.table_folder import remove_tables
 
-    prune_runs(home, now=now, first=partial(remove_tables, uri))
+    prune_runs(home, now=now, first=lambda run: remove_tables(uri, scratch_folder(run)))
 
 
 def _is_time_to_prune(mark: Place, now: datetime) -> bool:
