@@ -53,8 +53,8 @@ def demo_command(
     """Start a cluster and Airflow, plan, apply and verify the topics of this checkout, and plan again.
 
     One held change is left to you: Airflow asks about it. With --kafka or --source it uses a copy of the specs whose
-    environment names that Kafka. On a terminal both stay up until Ctrl-C, otherwise they are stopped. The exit status is 0 only if
-    all else was verified.
+    environment names that Kafka. On a terminal both stay up until Ctrl-C, otherwise they are stopped. The exit status
+    is 0 only if all else was verified.
     """
     from topicops.edges.extras import require_extra
     from topicops.flow.runs.run import home_folder, scratch_folder

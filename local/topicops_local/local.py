@@ -20,7 +20,9 @@ from topicops.model.release import NEWEST, NO_ZOOKEEPER
 from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
 from topicops_local.cluster import ClusterStatus, LocalCluster
 
-app = typer.Typer(no_args_is_help=True, help="Three real Kafka brokers on this machine, with KRaft or with a ZooKeeper.")
+app = typer.Typer(
+    no_args_is_help=True, help="Three real Kafka brokers on this machine, with KRaft or with a ZooKeeper."
+)
 
 
 Home = Annotated[Path | None, typer.Option(help="The folder of the cluster's state, data and logs. Default: the home.")]
