@@ -232,12 +232,12 @@ def _parts(report: RunReport) -> list[Section]:
     return [
         Section(title="Next", rows=list(next_steps(report))),
         Section(title=_WHY_TITLE, rows=why),
-        replace(_outcomes("Not done", ()), rows=list(_missed_rows(report.outcomes))),
+        _outcomes("Not done", _missed_rows(report.outcomes)),
         Section(title="Verified", rows=_check_lines(report.checks, report.source)),
         Section(title="Unhealthy partitions", rows=_unhealthy(report)),
         Section(title="Notes", rows=report.notes),
         Section(title="Topics that differed, by owner", rows=owners),
-        _outcomes("Done", _with(report, *IN_PLACE)),
+        _outcomes("Done", map(_outcome_row, _with(report, *IN_PLACE))),
         Section(title="Quality", rows=quality),
         Section(title="Load of brokers and racks", head=LOAD_HEAD, rows=loads),
     ]
@@ -245,7 +245,7 @@ def _parts(report: RunReport) -> list[Section]:
 
 def outcome_table(outcomes: Sequence[Outcome]) -> str:
     """Markdown: one row a change, in the order in which they were sent; empty when there was none."""
-    return markdown_table(_outcomes("", outcomes))
+    return markdown_table(_outcomes("", map(_outcome_row, outcomes)))
 
 
 def verdict_table(checks: Sequence[Check]) -> str:
@@ -475,17 +475,13 @@ def _outcome_line(outcome: Outcome) -> str:
     return f"{line}: {outcome.message}" if outcome.message else line
 
 
-def _outcomes(title: str, outcomes: Sequence[Outcome]) -> Section:
-    rows = list(map(_outcome_row, outcomes))
-    return Section(title=title, head=("topic", "action", "outcome", "why"), rows=rows, noun="changes")
+def _outcomes(title: str, rows: Iterable[Entry]) -> Section:
+    return Section(title=title, head=("topic", "action", "outcome", "why"), rows=list(rows), noun="changes")
 
 
 def _outcome_row(outcome: Outcome) -> Entry:
-    return Entry(_outcome_line(outcome), _said(outcome.topic, outcome.action, outcome.status, outcome.message))
-
-
-def _said(*cells: str) -> tuple[Said, ...]:
-    return tuple(map(Said, cells))
+    cells = (outcome.topic, outcome.action, outcome.status, outcome.message)
+    return Entry(_outcome_line(outcome), tuple(map(Said, cells)))
 
 
 def _missed_rows(outcomes: Iterable[Outcome]) -> Iterator[Entry]:
@@ -498,10 +494,8 @@ def _missed_rows(outcomes: Iterable[Outcome]) -> Iterator[Entry]:
                 continue
             names, many = some(outcome.topic for outcome in found), f"{len(found)} topics"
             why = f"{reason.message} ({names})" if reason.message else names
-            yield Entry(
-                f"{many} {action}: {reason.status}: {why}",
-                _said(f"{many}: {names}", action, reason.status, reason.message),
-            )
+            cells = (f"{many}: {names}", action, reason.status, reason.message)
+            yield Entry(f"{many} {action}: {reason.status}: {why}", tuple(map(Said, cells)))
 
 
 def _check_lines(checks: Sequence[Check], source: Source) -> list[str]:
