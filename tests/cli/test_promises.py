@@ -74,7 +74,7 @@ def test_a_word_that_no_list_holds_is_refused_with_those_that_are(pretended: Wor
     ended = pretended.run("validate", "topics")
 
     assert ended.status == 1
-    assert "'pretendet' is not one of zookeeper, file, none" in ended.out
+    assert "'pretendet' is not one of zookeeper, home, file, none" in ended.out
 
 
 def test_the_schema_offers_what_the_lists_hold(source: str, lease: str) -> None:
