@@ -47,7 +47,7 @@ def demo_command(
     ] = None,
     source: Annotated[
         Literal["kafka", "zookeeper"] | None,
-        typer.Option("--source", help=f"kafka: a cluster with KRaft; alone, of Kafka {NEWEST}. Default: ZooKeeper's."),
+        typer.Option("--source", help="kafka: a cluster with KRaft, of the newest Kafka unless --kafka names one."),
     ] = None,
 ) -> None:
     """Start a cluster and Airflow, plan, apply and verify the topics of this checkout, and plan again.

@@ -16,7 +16,7 @@ from topicops.cli.shared_options import TextOrJsonOption
 from topicops.flow.runs.run import home_folder, scratch_folder
 from topicops.model.errors import ExitStatus, UsageError
 from topicops.model.json_types import json_text
-from topicops.model.release import NEWEST, NO_ZOOKEEPER
+from topicops.model.release import NEWEST
 from topicops.model.specs.environment import KafkaEndpoint, ZooKeeperEndpoint
 from topicops_local.cluster import ClusterStatus, LocalCluster
 
@@ -41,7 +41,7 @@ def up(
         bool,
         typer.Option(
             "--kraft",
-            help=f"Without ZooKeeper, also before Kafka {NO_ZOOKEEPER}; neither kind can use the data of the other.",
+            help="Without ZooKeeper, where that Kafka could have one; neither kind can use the data of the other.",
         ),
     ] = False,
     upgrade: Annotated[

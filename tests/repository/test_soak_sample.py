@@ -16,7 +16,7 @@ from fixtures.soak_sample import BUDGET_S, UNKNOWN_S, Durations, choose, file_of
 from fixtures.workers import SECONDS, LongestFirst
 
 ROOT = Path(__file__).parents[2]
-SEEDS = [f"{number:07x}" for number in range(1000)]
+SEEDS = [f"{number:07x}" for number in range(1500)]
 KNOWN = known_durations()
 TESTS = sorted(KNOWN.tests)
 

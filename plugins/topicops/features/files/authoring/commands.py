@@ -38,8 +38,8 @@ def init_command(
         str | None,
         typer.Option(
             "--zookeeper",
-            help="host:port,host:port/chroot, for a Kafka before 4.0 that has one. The brokers are found in it, if "
-            "they have a listener without TLS and login.",
+            help="host:port,host:port/chroot, where there is one. The brokers are found in it, if they have a "
+            "listener without TLS and login.",
         ),
     ] = None,
     zookeeper_connection: Annotated[
