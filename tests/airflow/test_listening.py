@@ -207,3 +207,16 @@ class AtOnce:
 
     def start(self) -> None:
         self._work()
+
+
+def test_the_scheduler_leaves_a_home_in_a_store_alone(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    started: list[str] = []
+    monkeypatch.setenv("TOPICOPS_HOME", "s3://bucket/home")
+    monkeypatch.setattr(listening.threading, "Thread", lambda **given: Started(started, given["args"]))
+
+    listening._in_a_thread(tell_of_end, DAG, "r1", "a task failed")
+
+    assert not started
+    assert "left out, because TOPICOPS_HOME is an object store: tell_of_end topic_pipeline_local r1" in caplog.text

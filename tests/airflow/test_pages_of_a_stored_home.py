@@ -8,12 +8,16 @@ import pytest
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
+from fakes.builders import NOW
+from fixtures.live import until
 from fixtures.rich_plan import rich_plan, write_run
-from fixtures.stores import s3_home, s3_variables
+from fixtures.stores import lead_to, memory_home, s3_home, s3_variables
 from fixtures.topic_index import write_index
+from topicops.edges.home.memories import NEWEST_GOOD
 from topicops.edges.object_store import open_bucket
 from topicops.edges.places import home_at
-from topicops.on_airflow.names import PREFIX
+from topicops.model.runs.memories import NewestGood
+from topicops.on_airflow.names import PREFIX, place_of
 from topicops.on_airflow.pages.app import build_app
 
 pytestmark = pytest.mark.usefixtures("airflow_database")
@@ -48,3 +52,18 @@ def test_a_second_host_shows_the_runs_of_the_first(
             assert (answer.status_code, text in answer.text) == (200, True), (page, answer.text[:2000])
             assert first.bucket.url not in answer.text
     assert [*(tmp_path / "second").rglob("*.sqlite")]
+
+
+def test_a_dag_file_knows_from_a_store_when_the_last_good_run_was(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from topicops.on_airflow.dags.dag_file import gone, silent
+
+    home = memory_home()
+    lead_to(monkeypatch, home)
+    NEWEST_GOOD.of(home, "local").write(NewestGood(run="topic_pipeline_local/1", at=NOW, topics=place_of(tmp_path)))
+
+    assert [*silent(["local", "never-ran"])] == []
+    assert len([*gone([], tmp_path)]) == 1
+    monkeypatch.setenv("TOPICOPS_GOOD_RUN_WITHIN", "1s")
+    until(lambda: any("no good run since" in sentence for sentence in silent(["local"])), timeout_s=20)

@@ -38,6 +38,8 @@ _WRITERS = 20
 """Writers of one object, each of which may be faster once."""
 REQUEST_TIMEOUT = timedelta(seconds=10)
 RETRY_TIMEOUT = timedelta(seconds=20)
+_USED_BY: dict[str, int] = {}
+"""Process that has made the first request: the library's threads are not in one that it forks, which would hang."""
 _IGNORES = (
     "the store ignores the conditions of writes (If-None-Match, If-Match), so two runs could overwrite each other: set "
     "TOPICOPS_HOME to a store that has them, or to a folder"
@@ -197,6 +199,8 @@ class Bucket:
         from obstore import exceptions
 
         place = f"{self.url}/{key}"
+        if _USED_BY.setdefault("pid", os.getpid()) != os.getpid():
+            raise StoreError(errno.EDEADLK, "a process that used the store has made this one by fork: start it anew")
         try:
             yield
         except FileNotFoundError as error:

@@ -8,6 +8,7 @@ Every process of Airflow imports this module, so the steps are imported when a r
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -71,6 +72,11 @@ def on_dag_run_failed(dag_run: DagRun, msg: str) -> None:
 
 def _in_a_thread(function: Callable[..., None], *about: str) -> None:
     name = f"{function.__name__} {' '.join(about)}"
+    home = os.environ.get("TOPICOPS_HOME", "")
+    if "://" in home and not home.startswith("file:"):
+        # The scheduler may fork the processes of tasks, and these could not use the store after it has.
+        log.warning("left out, because TOPICOPS_HOME is an object store: %s", name)
+        return
     threading.Thread(target=function, args=about, name=name, daemon=True).start()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -295,3 +297,16 @@ def test_no_login_is_in_a_message(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert "127.0.0.1:1" in str(error.value)
     assert not any(secret in str(error.value) for secret in ("AKIAKNOWN", "hunter2"))
+
+
+def test_a_fork_of_a_process_that_used_the_store_says_so_and_does_not_hang(stored: StoredPath) -> None:
+    write_atomically(stored / "a", b"1")
+    if (child := os.fork()) == 0:
+        try:
+            write_atomically(stored / "a", b"2")
+        except StoreError as error:
+            os._exit(error.errno or 1)
+        os._exit(0)
+
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == errno.EDEADLK
+    assert (stored / "a").read_bytes() == b"1"
