@@ -137,7 +137,7 @@ def test_a_lease_in_zookeeper_is_refused_before_any_connection(live: Workspace) 
 
     assert refused.status == 1
     assert "TOP325" in refused.err
-    assert "lease: file" in refused.err
+    assert "lease: home" in refused.err
 
 
 def test_the_status_names_the_leader_of_the_quorum_and_no_zookeeper(cluster: LocalCluster) -> None:
