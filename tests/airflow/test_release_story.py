@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -16,8 +19,10 @@ import pytest
 
 from fixtures.airflow_story import BEFORE_AN_ANSWER_S, RUN_S, Story, airflow_stories, remove_topics
 from fixtures.live import until
+from fixtures.stores import s3_variables
 from fixtures.topic_project import TOMBSTONE, TOPIC
 from topicops_local.cluster import LocalCluster
+from topicops_local.processes import free_port, spawn, stop
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(1800)]
 
@@ -54,7 +59,42 @@ def test_schedule_question_answer_apply_verify_page(local_cluster: LocalCluster,
             remove_topics([story])
 
 
-def tell(story: Story, clock: Clock) -> None:
+def test_the_home_is_in_a_store_and_a_second_host_shows_the_run_of_the_first(
+    local_cluster: LocalCluster, tmp_path: Path, clock: Clock, s3_server: str
+) -> None:
+    home = {"TOPICOPS_HOME": f"s3://homes/{tmp_path.name}", "XDG_STATE_HOME": str(tmp_path / "host-1")}
+    with airflow_stories(tmp_path, local_cluster, ("release",), variables=home | s3_variables(s3_server)) as (story,):
+        try:
+            clock.note("Airflow starts and reads the DAGs")
+            question = tell(story, clock)
+            with second_host(story, tmp_path / "host-2") as second:
+                shown = page(second, story.approval, question)
+        finally:
+            remove_topics([story])
+
+    assert "done" in shown
+    assert "release.clicks" in shown
+    assert not (tmp_path / "home").exists()
+
+
+@contextmanager
+def second_host(story: Story, folder: Path) -> Iterator[Story]:
+    """The story as another API server shows it: it shares the database and the store with the first, and no folder."""
+    second = replace(story.airflow, port=free_port())
+    program = Path(sys.executable).with_name("airflow")
+    command = [str(program), "api-server", "--host", "127.0.0.1", "--port", str(second.port), "--workers", "1"]
+    folder.mkdir()
+    variables = {**story.airflow.variables, "XDG_STATE_HOME": str(folder)}
+    process = spawn(command, log=folder / "api-server.log", folder=folder, environment=variables)
+    try:
+        until(second.client().healthy, timeout_s=120)
+        yield replace(story, airflow=second)
+    finally:
+        stop([process], grace_s=10)
+
+
+def tell(story: Story, clock: Clock) -> str:
+    """Play the story, and return the run of its approval."""
     client = story.client
     story.project.write("release.orders", TOPIC)
     story.project.write("release.clicks", TOPIC)
@@ -97,6 +137,7 @@ def tell(story: Story, clock: Clock) -> None:
     assert "done" in shown
     assert "release.clicks" in shown
     clock.note("the page of the run")
+    return question
 
 
 def page(story: Story, dag_id: str, run_id: str) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from topicops.edges.connections.lookup import from_environment
+from topicops.edges.durable_files import as_artifact_error, make_folder
 from topicops.edges.home.artifacts import ArtifactStore, runs_folder
 from topicops.edges.places import Place as Place
 from topicops.edges.places import home_at
@@ -142,9 +143,7 @@ class Run:
                 f"{self.store.path(TABLES_FILE)}: the tables of this run are on the host that wrote them, and "
                 "TOPICOPS_HOME is an object store: set TOPICOPS_TABLES to a URI that all hosts reach, then run it again"
             )
-        return replace(
-            tables_at(written.place, tables_uri(), scratch_folder(self.store.folder)), of_run=asdict(written)
-        )
+        return replace(tables_at(written.place, tables_uri(), own), of_run=asdict(written))
 
     def known_tables(self) -> TableFolder:
         """Return ``tables``. Raises ``ArtifactError`` in a run that keeps none."""
@@ -154,11 +153,15 @@ class Run:
 
     def new_tables(self, environment: Environment) -> TableFolder:
         """Have the run keep its data in columns from now on."""
-        from topicops.edges.tables.table_folder import place_of_tables
+        from topicops.edges.tables.table_folder import OWN_FOLDER, place_of_tables
 
+        own = scratch_folder(self.store.folder)
+        if own != self.store.folder:
+            with as_artifact_error(own, "cannot be written", "; check the disk"):
+                make_folder(own / OWN_FOLDER)  # its absence tells another host that they are not there
         file = TablesFile(
             format_version="1.0",
-            place=place_of_tables(tables_uri(), scratch_folder(self.store.folder)),
+            place=place_of_tables(tables_uri(), own),
             environment=environment.name,
             run=self.name,
             cluster_id=environment.spec.cluster.id,
