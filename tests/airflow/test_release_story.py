@@ -21,6 +21,7 @@ from fixtures.airflow_story import BEFORE_AN_ANSWER_S, RUN_S, Story, airflow_sto
 from fixtures.live import until
 from fixtures.stores import s3_variables
 from fixtures.topic_project import TOMBSTONE, TOPIC
+from topicops_local.airflow_client import LocalAirflowClient
 from topicops_local.cluster import LocalCluster
 from topicops_local.processes import free_port, spawn, stop
 
@@ -87,7 +88,7 @@ def second_host(story: Story, folder: Path) -> Iterator[Story]:
     variables = {**story.airflow.variables, "XDG_STATE_HOME": str(folder)}
     process = spawn(command, log=folder / "api-server.log", folder=folder, environment=variables)
     try:
-        until(second.client().healthy, timeout_s=120)
+        until(LocalAirflowClient(second.url, second.username, second.password).healthy, timeout_s=120)
         yield replace(story, airflow=second)
     finally:
         stop([process], grace_s=10)

@@ -51,6 +51,10 @@ def test_the_loop_logs_in_by_token(live: Workspace, broker: TokenBroker) -> None
     live.topic("tok.orders", replicationFactor=1)
     planned, created = live.plan(), live.apply()
     again = live.run("verify", "plan.json")
+    next((live.folder / "topics").rglob("tok.orders.yaml")).unlink()
+    imported = live.run("import", "--environment", "local", "--owner", "team-tests")
+    nothing = live.plan("--detailed-exitcode")
+    next((live.folder / "topics").rglob("tok.orders.yaml")).unlink()
     live.topic("tok.orders", replicationFactor=1, partitions=2, configs={"retention.ms": "2h"})
     drift = live.run("drift", "--environment", "local", "--detailed-exitcode")
     live.plan()
@@ -61,13 +65,15 @@ def test_the_loop_logs_in_by_token(live: Workspace, broker: TokenBroker) -> None
     deleted = live.apply()
 
     assert planned.status == 0, planned.out + planned.err
-    for ended in (created, again, changed, deleted):
+    for ended in (created, again, imported, nothing, changed, deleted):
         assert ended.status == 0, ended.out + ended.err
     assert drift.status == 2, drift.out + drift.err
     assert "User:topicops-service, by token (oidc)" in doctor.out
     audit = (live.folder / "home/audit/local.jsonl").read_text(encoding="utf-8").splitlines()
     assert {line.get("principal") for line in map(json.loads, audit)} >= {"User:topicops-service"}
-    said = "".join(ended.out + ended.err for ended in (planned, created, again, changed, drift, doctor, deleted))
+    said = "".join(
+        ended.out + ended.err for ended in (planned, created, again, imported, changed, drift, doctor, deleted)
+    )
     files = b"".join(path.read_bytes() for path in live.folder.rglob("*") if path.is_file())
     for secret in (SECRET, *broker.server.given):
         assert secret not in said
