@@ -1,6 +1,7 @@
 """The story in the installed Airflow: schedule, question, answer, apply, verify, page; and the seconds of each step.
 
-`make test-airflow-release AIRFLOW=3.2.2` runs it in another release. ``TOPICOPS_STORY_TIMES`` names a file for the seconds.
+`make test-airflow-release AIRFLOW=3.2.2` runs it in another release. ``TOPICOPS_STORY_TIMES`` names a file for the
+seconds.
 """
 
 from __future__ import annotations
