@@ -114,11 +114,12 @@ def test_on_a_terminal_it_asks(
     answers = iter(["prod-eu", *addresses, "team-a"])
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
     monkeypatch.setattr("typer.prompt", lambda *_, **__: next(answers))
+    monkeypatch.setattr("typer.confirm", lambda *_, **__: True)
 
     assert cli.run(["init"]) == 0
 
     [start] = seen
-    assert (start.name, start.owner) == ("prod-eu", "team-a")
+    assert (start.name, start.owner, start.kind) == ("prod-eu", "team-a", None if zookeeper else "managed")
     assert (start.zookeeper, start.kafka) == (zookeeper, kafka)
 
 

@@ -107,6 +107,8 @@ def init_command(
         addresses = local_addresses()
     elif asks:
         addresses = _asked_addresses()
+        if not (kind or addresses[0]) and typer.confirm("Does a service run the brokers, and place the replicas?"):
+            kind = "managed"
     owner = owner or (typer.prompt("Owner of the live topics", default=DEFAULT_OWNER) if asks else DEFAULT_OWNER)
     name, below = name or "local", shown(topics)
     if "." in name or name_problem(name) or name == "all":
