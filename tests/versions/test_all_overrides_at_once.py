@@ -64,7 +64,7 @@ def test_what_a_file_does_not_name_stays(workspace_there: Workspace, old: LocalC
     assert "all overrides of the topic are sent: the request also names the flush.ms of now" in planned.out
     assert applied.status == 0, applied.out + applied.err
     assert look(old).topics["bills"].overrides == {"flush.ms": "9000", "retention.ms": DAY, "segment.ms": "3600000"}
-    assert workspace_there.plan().out.count("No changes") == 1
+    assert "No changes." in workspace_there.plan().out
 
 
 def test_an_override_that_came_after_the_plan_is_not_lost(workspace_there: Workspace, old: LocalCluster) -> None:
