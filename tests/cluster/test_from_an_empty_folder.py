@@ -125,12 +125,12 @@ def readme() -> list[str]:
 
 
 def with_address(init: str, cluster: LocalCluster) -> str:
-    """README's line for this cluster; what it has for a cluster without ZooKeeper is in its remark."""
-    if hosts := cluster.status().zookeeper_hosts:
-        return init.replace("zk1:2181/kafka", hosts)
-    found = re.fullmatch(r"(topicops init --name \w+) --zookeeper .*; or (--bootstrap-servers) b1:9092", init)
-    assert found, init
-    return f"{found[1]} {found[2]} {cluster.bootstrap_servers}"
+    """README's line for this cluster; one with ZooKeeper is named by that, as the next page says."""
+    written = "--bootstrap-servers b1:9092,b2:9092"
+    assert written in init
+    hosts = cluster.status().zookeeper_hosts
+    named = f"--zookeeper {hosts}" if hosts else f"--bootstrap-servers {cluster.bootstrap_servers}"
+    return init.replace(written, named)
 
 
 def in_an_empty_folder(clean: Terminal, folder: Path) -> Terminal:
@@ -161,7 +161,7 @@ def follow(terminal: Terminal, said: str) -> dict[str, list[str]]:
 
 
 def imported(said: str) -> int:
-    [count] = re.findall(r"^([\d,]+) topics? imported", said, re.MULTILINE)
+    [count] = re.findall(r"(?:^|\x1b\[2K)([\d,]+) topics? imported", said, re.MULTILINE)
     return int(count.replace(",", ""))
 
 
@@ -205,7 +205,9 @@ def test_each_line_of_the_readme_and_then_each_that_the_tool_prints_works(
     described = by_output.type("topicops list --describe")
     assert {"first-topic", "payments.refunds"} <= set(re.findall(r"^Topic: (\S+)", described, re.MULTILINE))
     [undo] = UNDO.findall(seen["apply"][0])
-    assert "topicops retire first-topic" in by_output.type(undo)
+    undone = by_output.type(undo)
+    assert "it changed 1 topic" in undone
+    assert "state: absent" in next((by_output.folder / "topics").rglob("first-topic.yaml")).read_text(encoding="utf-8")
 
 
 @pytest.fixture
