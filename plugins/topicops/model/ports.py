@@ -25,7 +25,7 @@ from topicops.model.errors import OldBrokersError
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
 from topicops.model.plans.plan import GatedChange, TopicActivity
 from topicops.model.release import OLDEST, MissingRequests, Releases
-from topicops.model.runs.results import Mutation, Outcome
+from topicops.model.runs.results import Mutation, Outcome, OutcomeStatus
 
 BROKER_PATIENCE = "TOPICOPS_BROKER_PATIENCE"
 """The variable that gives brokers more time for each question."""
@@ -308,6 +308,28 @@ class AuditLog(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What became of one change of ``Mover.begin``."""
+
+    status: OutcomeStatus
+    """``MOVING``, ``DONE`` if it needed no copy, ``REFUSED`` or ``FAILED``."""
+    message: str = ""
+    sent: bool = False
+    """Whether a request was sent for it."""
+
+
+class Mover(Protocol):
+    """Moves replicas: accepts approved changes, and makes the first step. Later steps carry them on."""
+
+    def begin(self, changes: Sequence[GatedChange]) -> Mapping[str, Begun]:
+        """Record the changes, durably, then make one step of a few seconds. Gives what became of each, by digest.
+
+        Raises ``TopicopsError`` before anything was recorded; what fails later is in the answers.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyPorts:
     """All that ``apply`` needs of the world, beside a clock."""
@@ -319,6 +341,8 @@ class ApplyPorts:
     audit: AuditLog
     questions: ClusterQuestions | None
     """Questions to the brokers; None means that they cannot be asked whether a topic is in use."""
+    mover: Mover | None = None
+    """What moves replicas; None means that this installation moves none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -57,7 +57,7 @@ ZOOKEEPER_EXAMPLE: Mapping[str, object] = {
 KAFKA_EXAMPLE: Mapping[str, object] = {"conn_type": "kafka", "extra": {BOOTSTRAP_SERVERS: "b1:9092,b2:9092"}}
 """Example that a message shows for an unknown connection."""
 
-Role = Literal["reader", "applier", "deleter"]
+Role = Literal["reader", "applier", "mover", "deleter"]
 """Role of a client at the brokers; each role may have its own identity."""
 
 
@@ -214,7 +214,7 @@ def _require_plain(servers: str, where: str) -> None:
 
 def _connection_of(endpoint: KafkaEndpoint, role: Role) -> tuple[str, str | None]:
     """Return the field that this role uses, and the connection id in it."""
-    own = {"applier": endpoint.applier, "deleter": endpoint.deleter}.get(role)
+    own = {"applier": endpoint.applier, "mover": endpoint.mover, "deleter": endpoint.deleter}.get(role)
     return (role, own) if own else ("connection", endpoint.connection)
 
 

@@ -99,7 +99,7 @@ class Access:
 
         The command that uses such a login says what is wrong with it.
         """
-        roles: tuple[Role, ...] = ("reader", "applier", "deleter")
+        roles: tuple[Role, ...] = ("reader", "applier", "mover", "deleter")
         for role in roles:
             try:
                 properties = kafka_properties(self.environment, role, self.connections)

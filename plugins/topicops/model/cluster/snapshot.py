@@ -271,6 +271,9 @@ class ClusterSnapshot:
     """What a managed cluster did not tell the reader, such as ``MOVES``, and why."""
     draining: frozenset[int] = frozenset()
     """Brokers that the environment keeps new replicas away from."""
+    accepted_moves: Mapping[str, Assignment] = field(default_factory=dict)
+    """Rows that moves lead to which runs have accepted and which have not ended, by topic: a plan takes them for
+    granted. Part of a topic's partitions only."""
     totals: Totals | None = None
     """Totals of all topics, if they were counted when they were read."""
     lost: Mapping[str, LastSeen] = field(default_factory=dict)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -14,8 +15,8 @@ from topicops.model.json_types import sha256_of
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Risk
 
-Action = Literal["create", "expand", "configure", "delete"]
-ACTIONS: tuple[Action, ...] = ("create", "expand", "configure", "delete")
+Action = Literal["create", "expand", "configure", "reassign", "delete"]
+ACTIONS: tuple[Action, ...] = ("create", "expand", "configure", "reassign", "delete")
 """Actions in the order in which a plan lists them and apply sends them."""
 
 
@@ -155,7 +156,52 @@ class DeleteTopic(PlannedChange):
     """Reason in the tombstone."""
 
 
-Change = CreateTopic | ExpandTopic | ConfigureTopic | DeleteTopic
+class MoveReason(StrEnum):
+    """Why replicas of a topic move."""
+
+    FACTOR = "factor"
+    """The file asks for another replication factor."""
+    ASSIGNMENT = "assignment"
+    """The file gives the replicas by hand."""
+    DRAIN = "drain"
+    """A broker of ``cluster.draining`` holds replicas, or one that the command ``drain`` names."""
+    RACKS = "racks"
+    """Replicas of one partition share a rack, although there is another."""
+    BALANCE = "balance"
+    """The command ``rebalance`` asks for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReassignTopic(PlannedChange):
+    """Moves replicas of some partitions. The rows are in its digest: here the place is the change."""
+
+    action: ClassVar[Action] = "reassign"
+
+    why: MoveReason
+    assignment_before: Assignment
+    """Rows of the partitions that differ, as they are: the origin of each move."""
+    assignment: Assignment
+    """Rows that these partitions get, preferred leader first: the target of each move."""
+    copied_bytes: int | None = None
+    """Bytes to copy, all new replicas together; in no digest. None means not known."""
+
+    @property
+    def added(self) -> Mapping[int, int]:
+        """Return how many replicas each broker gets."""
+        return Counter(b for p, row in self.assignment.items() for b in set(row) - set(self.assignment_before[p]))
+
+    @property
+    def removed(self) -> Mapping[int, int]:
+        """Return how many replicas each broker loses."""
+        return Counter(b for p, row in self.assignment_before.items() for b in set(row) - set(self.assignment[p]))
+
+    @property
+    def is_order_only(self) -> bool:
+        """Whether only preferred leaders change, so that no byte is copied."""
+        return not self.added and not self.removed
+
+
+Change = CreateTopic | ExpandTopic | ConfigureTopic | ReassignTopic | DeleteTopic
 
 
 def lets_records_go(change: Change) -> bool:
@@ -189,21 +235,29 @@ def before_and_after(change: Change) -> tuple[dict[str, object] | None, dict[str
             return before, {"partitions": change.partitions, "assignment": _assignment_json(change.assignment)}
         case ConfigureTopic():
             return {"configs": dict(change.configs_before)}, {"configs": dict(change.configs)}
+        case ReassignTopic():
+            rows: dict[str, object] = {"assignment": _assignment_json(change.assignment_before)}
+            return rows, {"assignment": _assignment_json(change.assignment)}
         case DeleteTopic():
             return {"topic_id": change.topic_id, "partitions": change.partitions}, None
     assert_never(change)
 
 
 def digest_of(change: Change, target: Target) -> str:
-    """Hex SHA-256 that names this change to an approval: all that it does, except where replicas are placed."""
+    """Hex SHA-256 that names this change to an approval: all that it does, except where new replicas are placed.
+
+    Of a reassignment the rows count, too.
+    """
     before, after = before_and_after(change)
+    if not isinstance(change, ReassignTopic):
+        before, after = _without_assignment(before), _without_assignment(after)
     return sha256_of(
         {
             "target": [target.environment, target.cluster_id, target.chroot],
             "address": change.address,
             "actions": [change.action],
-            "before": _without_assignment(before),
-            "after": _without_assignment(after),
+            "before": before,
+            "after": after,
             "precondition": change.precondition.to_json(),
         }
     )

@@ -21,6 +21,7 @@ from topicops.model.plans.changes import (
     DeleteTopic,
     ExpandTopic,
     GateWord,
+    ReassignTopic,
     Target,
 )
 from topicops.model.specs.diagnostics import Location
@@ -238,7 +239,7 @@ class ChangeSet:
     source: PlanSource
     cluster: ClusterState
     changes: tuple[Change, ...]
-    """Ordered create, expand, configure, delete; by topic name in each."""
+    """Ordered as ``ACTIONS``; by topic name in each."""
     blocked: tuple[Blocked, ...] = ()
     drift: tuple[Drift, ...] = ()
     unmanaged: tuple[str, ...] = ()
@@ -344,6 +345,8 @@ def _beside_digest(change: Change) -> Mapping[str, object]:
         case ConfigureTopic():
             differing = {name: default_text(rows) for name, rows in change.differing_defaults.items()}
             return {"broker_defaults": dict(change.broker_defaults), **({"differing": differing} if differing else {})}
+        case ReassignTopic():
+            return {"why": change.why}
         case DeleteTopic():
             return {}
     assert_never(change)

@@ -25,7 +25,9 @@ from topicops.model.plans.changes import (
     DeleteTopic,
     ExpandTopic,
     GateWord,
+    MoveReason,
     Precondition,
+    ReassignTopic,
     Target,
     before_and_after,
     digest_of,
@@ -69,13 +71,17 @@ class ChangeEntry(msgspec.Struct, kw_only=True):
     owner: str = ""
     """Owner as the file has it; not an account."""
     actions: tuple[Action]
-    """List of one: ``create``, ``expand``, ``configure`` or ``delete``."""
+    """List of one: ``create``, ``expand``, ``configure``, ``reassign`` or ``delete``."""
     before: TopicValues | None
     """Live values that change, by the action."""
     after: TopicValues | None
     """Values after the change, by the action."""
     reason: str = ""
     """Reason in the tombstone, of a delete."""
+    why: MoveReason | None = None
+    """Reason of a reassignment: ``factor``, ``assignment``, ``drain``, ``racks`` or ``balance``."""
+    copied_bytes: int | None = None
+    """Bytes that a reassignment copies, all new replicas together; null: not known."""
     location: Location
     """Place in the files that asks for the change: ``file``, ``line``, ``column``."""
     risk: Risk
@@ -174,7 +180,7 @@ class PlanFile(AnyPlanFile, kw_only=True):
     errored: bool
     """``false``; apply refuses anything else."""
     changes: tuple[GatedEntry, ...]
-    """Changes in the order of apply: create, expand, configure, delete; sorted by topic in each."""
+    """Changes in the order of apply: create, expand, configure, reassign, delete; sorted by topic in each."""
     command_approves: Risk | None = Risk.DESTRUCTIVE
     """Highest risk that ``--approve`` lets run by the policy; null: it counts for nothing."""
     summary: dict[str, int]
@@ -292,6 +298,8 @@ def _extra_fields(change: Change) -> Json:
     match change:
         case DeleteTopic():
             return {"reason": change.reason}
+        case ReassignTopic():
+            return {"why": change.why.value, "copied_bytes": change.copied_bytes}
         case ConfigureTopic():
             return {
                 "broker_defaults": dict(sorted(change.broker_defaults.items())),
@@ -377,6 +385,7 @@ KINDS: Mapping[Action, type[Change]] = {
     "create": CreateTopic,
     "expand": ExpandTopic,
     "configure": ConfigureTopic,
+    "reassign": ReassignTopic,
     "delete": DeleteTopic,
 }
 

@@ -21,6 +21,8 @@ class OutcomeStatus(StrEnum):
     DONE = "done"
     ALREADY_SO = "already so"
     """The live topic was as the change would make it; nothing was sent."""
+    MOVING = "moving"
+    """The move of the replicas is accepted, or runs; later steps carry it on. It is no failure."""
     REFUSED = "refused"
     """The topic changed since the plan, or is in use; nothing was sent, or nothing more."""
     FAILED = "failed"

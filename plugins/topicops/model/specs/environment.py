@@ -72,6 +72,9 @@ class KafkaEndpoint(Written):
     """Id of the connection that creates, expands and configures; left out: the one that reads."""
     deleter: str | None = None
     """Id of the connection that deletes topics; left out: the one that reads."""
+    mover: str | None = None
+    """Id of the connection that moves replicas and sets their throttles; left out: the one that reads. Kafka has no
+    such right for single topics: who may move one replica may move all."""
     bootstrap_servers: str | None = None
     """Address instead of a connection, or for a connection without `bootstrap.servers`: `b1:9092,b2:9092`. A connection
     with a login (`sasl.*`) must name its servers itself."""
@@ -160,6 +163,13 @@ class Limits(Written):
     shrink_percent: int = Field(default=10, ge=0, le=100)
     """If a larger percentage of the topics is gone since the last good snapshot, nothing is planned (TOP416, exit
     status 8)."""
+    moved_bytes_per_run: int | None = Field(default=None, ge=0)
+    """The most bytes that the moves of one run copy; a move beyond it is skipped (TOP441). Left out: no limit."""
+    moves_at_once: int = Field(default=50, ge=1, le=50)
+    """The most partitions that move at the same time, 50 at most: a ZooKeeper controller is busy with a larger request
+    for seconds."""
+    moves_per_broker: int = Field(default=5, ge=1)
+    """The most partitions that one broker receives at the same time."""
     unmanaged_percent: int = Field(default=100, ge=0, le=100)
     """If a larger percentage of the live topics is in no file, quality rule Q25 warns."""
 
@@ -248,6 +258,12 @@ class Policy(Written):
     delete_by_name: Permission | None = None
     """Whether topics without an id (`inter.broker.protocol.version` below 2.8) are deleted, which Kafka does by name:
     `refuse` (TOP429) or `allow`; left out: `refuse` in production, `allow` in a sandbox."""
+    reassign: Literal["plan", "refuse"] = "plan"
+    """What happens where replicas would have to move: `plan`, or `refuse`, which blocks the topic and gives the JSON
+    for Kafka's own tool."""
+    drain_unmanaged: Permission = "refuse"
+    """Whether the drain of a broker also moves the replicas of topics that no file describes, Kafka's own among them:
+    `refuse` or `allow`. Without them the broker is never empty."""
     plans_without_files: Permission = "refuse"
     """What happens to a saved plan where no topic files are, so that nothing asks for its changes: `refuse`, or
     `allow`; then each change needs an approval."""
@@ -281,6 +297,9 @@ class Apply(Written):
     """The most topics in one request."""
     partitions_per_request: int = Field(default=500, ge=1)
     """The most new partitions in one request."""
+    throttle: int | None = Field(default=None, ge=1)
+    """The most bytes a second that moves copy from each broker, and to each: `50MiB`. In production a move that copies
+    needs it (TOP442); left out in a sandbox: no throttle."""
 
 
 class Verify(Written):
@@ -292,6 +311,8 @@ class Verify(Written):
     """Deadline for complete ISRs (V08, V09)."""
     metadata: timedelta = timedelta(seconds=30)
     """Deadline for the agreement of the brokers, overrides and logs (V14 to V16)."""
+    moves: timedelta = timedelta(hours=1)
+    """How long a moving partition may copy nothing until the move is cancelled, where that is safe, or reported."""
     deletes: timedelta = timedelta(seconds=120)
     """Deadline until all traces of a deleted topic are gone (V17); also how long apply waits for one delete."""
 

@@ -1,0 +1,1 @@
+"""What moves ask of the brokers, and send to them."""

@@ -1,0 +1,1 @@
+"""The DAG that carries moves on, and what pages show of them."""
