@@ -380,6 +380,7 @@ def change_set_of(document: AnyPlanFile, changes: Sequence[Change]) -> ChangeSet
         load=document.load,
         rack_losses=document.rack_losses,
         log_bytes=document.log_bytes,
+        move_obstacles=document.move_obstacles,
         warnings=document.warnings,
     )
 
