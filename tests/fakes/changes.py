@@ -16,7 +16,9 @@ from topicops.model.plans.changes import (
     DeleteTopic,
     ExpandTopic,
     GateWord,
+    MoveReason,
     Precondition,
+    ReassignTopic,
     Target,
     digest_of,
 )
@@ -68,6 +70,21 @@ def expand_topic(live: LiveTopic, *new_replicas: Sequence[int]) -> ExpandTopic:
         assignment_before=live.target_assignment,
         partitions=live.partitions + len(new_replicas),
         assignment=rows(*new_replicas, first=live.partitions),
+    )
+
+
+def reassign_topic(live: LiveTopic, wanted: Assignment, *, why: MoveReason = MoveReason.FACTOR) -> ReassignTopic:
+    """Move replicas of a topic as it is now to these rows."""
+    return ReassignTopic(
+        topic=live.name,
+        owner="team-shop",
+        location=_location(live.name),
+        risk=Risk.RISKY,
+        reversible=True,
+        precondition=Precondition(identity=live.identity),
+        why=why,
+        assignment_before={p: live.target_assignment[p] for p in wanted},
+        assignment=wanted,
     )
 
 
