@@ -6,6 +6,7 @@ import pytest
 
 from fixtures.spec_folder import LOCAL, validated
 
+
 def local(size: str) -> str:
     assert LOCAL.endswith("\n")
     return f"{LOCAL}  apply: {{throttle: {size}}}\n"
