@@ -102,7 +102,7 @@ class Cluster(Written):
     """`own`, or `managed` for a service that runs the brokers: they place the replicas, and what the service does not
     let the reader see is named as not checked."""
     draining: tuple[int, ...] = ()
-    """Ids of brokers that are to be emptied: they get no new replicas, and a plan moves those that they have. An id that
+    """Ids of brokers that are to be emptied: they get no new replicas, and plans move those that they have. An id that
     the cluster does not have is an error (TOP438)."""
     kafka_version: str = str(USUAL)
     """Release of the brokers, 1.0 or later: `2.8`, `3.9`, `4.1.2`. It decides which topic configs exist and what they
