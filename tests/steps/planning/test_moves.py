@@ -454,6 +454,15 @@ def test_other_configs_of_a_topic_with_accepted_moves_may_change() -> None:
     assert named(found.changes) == [("configure", "a")]
 
 
+def test_a_plan_says_which_accepted_moves_a_paused_file_has() -> None:
+    found = planned(paused_topic("a"), live=accepting())
+    assert (found.changes, found.blocked) == ((), ())
+    assert found.warnings == (
+        "the file of a pauses it, and moves of its replicas are accepted: "
+        "topicops moves --environment local --cancel a takes them back",
+    )
+
+
 def test_partitions_that_were_not_accepted_are_no_part_of_it() -> None:
     blocked = blocked_in(planned(RAISED, live=accepting({0: (1, 2, 3)})))
     assert blocked.codes == ("TOP423",)

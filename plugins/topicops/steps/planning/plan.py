@@ -43,6 +43,7 @@ from topicops.steps.planning.reassigning import (
     move_findings,
     move_obstacles,
     move_reason,
+    paused_notes,
     reassignment_of,
     unmanaged_and_drained,
 )
@@ -113,7 +114,12 @@ def plan(
         load=load_table(live, changes, before=load),
         log_bytes={c.topic: _log_bytes(live, c.topic) for c in changes if lets_records_go(c)},
         move_obstacles=move_obstacles(changes, live, environment),
-        warnings=(*warnings, *drain_notes(drained, desired, live, environment), *_warned_of(desired, changes)),
+        warnings=(
+            *warnings,
+            *drain_notes(drained, desired, live, environment),
+            *paused_notes(desired, live, environment),
+            *_warned_of(desired, changes),
+        ),
     )
 
 

@@ -131,6 +131,14 @@ def drain_notes(
         yield f"{_kept(paused, drained)} keep {_draining(environment)} ({place}) from being empty: they are paused"
 
 
+def paused_notes(desired: Desired, live: ClusterSnapshot, environment: Environment) -> Iterator[str]:
+    """Yield a sentence for each topic whose file pauses it while moves of it are accepted."""
+    for name in sorted(live.accepted_moves.keys() & desired.topics.keys()):
+        if desired.topics[name].lifecycle is Lifecycle.PAUSED:
+            cancel = moves_command(environment.name, cancel=name)
+            yield f"the file of {name} pauses it, and moves of its replicas are accepted: {cancel} takes them back"
+
+
 def _draining(environment: Environment) -> str:
     return brokers_text(environment.spec.cluster.draining)
 
