@@ -32,20 +32,17 @@ from topicops.steps.planning.blocking import (
     raised_min_isr,
     unstable,
 )
+from topicops.steps.planning.draining import drain_notes, drained_topics, paused_notes, unmanaged_and_drained
 from topicops.steps.planning.placement.load import NOTHING, live_load, load_table
 from topicops.steps.planning.placement.request import Load
 from topicops.steps.planning.planned_changes import changes_of
 from topicops.steps.planning.reassigning import (
     as_it_is,
-    drain_notes,
-    drained_topics,
     later_move,
     move_findings,
     move_obstacles,
     move_reason,
-    paused_notes,
     reassignment_of,
-    unmanaged_and_drained,
 )
 from topicops.steps.planning.right_cluster import require_known_draining
 
