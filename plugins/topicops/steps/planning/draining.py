@@ -51,20 +51,17 @@ def drain_notes(
     """Yield why brokers of ``cluster.draining`` are not empty after this plan, beside topics that are blocked."""
     if not drained:
         return
-    place = environment.place_of("cluster.draining")
     if refusal := refusal_of(live, environment):
-        yield f"{_kept(drained, drained)} stay on {_draining(environment)} ({place}): {refusal.reason}"
+        yield _not_empty(drained, drained, refusal.reason, environment)
         return
     unmanaged = _undescribed(drained, desired)
     if unmanaged and environment.spec.policy.drain_unmanaged == "refuse":
-        policy = environment.place_of("policy.drainUnmanaged")
-        yield (
-            f"{_kept(unmanaged, drained)} keep {_draining(environment)} ({place}) from being empty: no file describes "
-            f"them, and policy.drainUnmanaged refuses to move them ({policy})"
-        )
+        place = environment.place_of("policy.drainUnmanaged")
+        why = f"no file describes these topics, and policy.drainUnmanaged refuses to move them ({place})"
+        yield _not_empty(unmanaged, drained, why, environment)
     described = drained.keys() & desired.topics.keys()
     if paused := {name for name in described if desired.topics[name].lifecycle is Lifecycle.PAUSED}:
-        yield f"{_kept(paused, drained)} keep {_draining(environment)} ({place}) from being empty: they are paused"
+        yield _not_empty(paused, drained, "these topics are paused", environment)
 
 
 def paused_notes(desired: Desired, live: ClusterSnapshot, environment: Environment) -> Iterator[str]:
@@ -75,12 +72,12 @@ def paused_notes(desired: Desired, live: ClusterSnapshot, environment: Environme
             yield f"the file of {name} pauses it, and moves of its replicas are accepted: {cancel} takes them back"
 
 
-def _draining(environment: Environment) -> str:
-    return brokers_text(environment.spec.cluster.draining)
-
-
-def _kept(topics: Iterable[str], drained: Mapping[str, int]) -> str:
-    names = sorted(topics)
+def _not_empty(topics: Iterable[str], drained: Mapping[str, int], why: str, environment: Environment) -> str:
+    names, draining = sorted(topics), environment.spec.cluster.draining
     more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     partitions = plural(sum(drained[name] for name in names), "partition")
-    return f"{plural(len(names), 'topic')} with {partitions} there ({', '.join(names[:MOST_NAMED])}{more})"
+    return (
+        f"{brokers_text(draining)} ({environment.place_of('cluster.draining')}) {'are' if draining[1:] else 'is'} not "
+        f"empty after this plan, because {why}: {plural(len(names), 'topic')} with {partitions} there "
+        f"({', '.join(names[:MOST_NAMED])}{more})"
+    )
