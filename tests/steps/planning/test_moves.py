@@ -493,8 +493,8 @@ def test_without_leave_topics_that_no_file_describes_stay_and_one_sentence_says_
     unmanaged, paused = found.warnings
     assert unmanaged == (
         f"broker 3 (cluster.draining, {ENVIRONMENT_FILE}:9) is not empty after this plan, because no file describes "
-        "these topics, and policy.drainUnmanaged refuses to move them (policy.drainUnmanaged, by default): 2 topics with 4 "
-        "partitions there (__consumer_offsets, other)"
+        "these topics, and policy.drainUnmanaged refuses to move them (policy.drainUnmanaged, by default): 2 topics "
+        "with 4 partitions there (__consumer_offsets, other)"
     )
     assert paused.endswith("because these topics are paused: 1 topic with 2 partitions there (p)")
 
