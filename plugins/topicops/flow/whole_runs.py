@@ -22,7 +22,7 @@ from topicops.flow.runs.memory import note_begin, stop_reason
 from topicops.flow.runs.outcomes import unrecorded_once_sent
 from topicops.flow.runs.run import ENVIRONMENT_FILE, PLAN_FILE, EnvironmentRun, Notes, Run
 from topicops.flow.runs.values import Planned, RunResults
-from topicops.flow.verifying import still_absent, verify_outcomes
+from topicops.flow.verifying import still_absent, topics_that_move, verify_outcomes
 from topicops.model.codes import Code
 from topicops.model.errors import ExitStatus, TopicopsError, log_error, sentence
 from topicops.model.plans.changes import GateWord
@@ -203,7 +203,11 @@ def check_cluster(run: EnvironmentRun, environment: Environment) -> Ended:
     live = access.with_broker_answers(snapshot.live)
     run.progress(f"Asking {plural(len(live.brokers), 'broker')} about {plural(len(live.topics), 'topic')}")
     with access.broker_views() as metadata:
-        checks = tuple(verify_cluster_step(live, metadata, confirmed=lambda names: still_absent(access, names)))
+        checks = tuple(
+            verify_cluster_step(
+                live, metadata, confirmed=lambda names: still_absent(access, names), moving=topics_that_move(access)
+            )
+        )
     facts = facts_of(partition_counts(live), live)
     keep_checks(run, checks)
     keep_facts(run, "after", facts, None)
