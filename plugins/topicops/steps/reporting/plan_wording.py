@@ -264,9 +264,10 @@ def copy_line(plan: Plan, changes: Iterable[Change]) -> str:
     if not moves:
         return ""
     who = f"the {len(moves)} reassignments copy" if len(moves) > 1 else "copies"
-    if any(change.copied_bytes is None for change in moves):
-        return f"{who} a number of bytes that is not known"
     copied = sum(change.copied_bytes or 0 for change in moves)
+    if unknown := [change.topic for change in moves if change.copied_bytes is None]:
+        known = f"at least {size_text(copied)}; of {some(unknown)}" if len(unknown) < len(moves) else "bytes of which"
+        return printable(f"{who} {known} the number is not known")
     throttle = plan.change_set.throttle
     if not throttle:
         return f"{who} {size_text(copied)}, without a throttle"
