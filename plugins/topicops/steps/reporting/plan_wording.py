@@ -145,7 +145,8 @@ def summary_line(plan: Plan) -> str:
         return f"Nothing was planned: no file describes a topic of this environment. {unmanaged} unmanaged."
     if plan.is_empty:
         return f"No changes. {unmanaged} unmanaged." if unmanaged else "No changes."
-    actions = ", ".join(f"{count} to {action}" for action, count in plan.action_counts.items())
+    counts = plan.action_counts.items()
+    actions = ", ".join(f"{count} to {action}" for action, count in counts if count or action != "reassign")
     held, skipped = len(plan.with_gate(GateWord.HELD)), len(plan.with_gate(GateWord.SKIPPED))
     rest = [f"{len(plan.change_set.blocked)} blocked", f"{unmanaged} unmanaged"]
     rest += [f"{count} {word}" for count, word in ((held, "held"), (skipped, "skipped")) if count]
