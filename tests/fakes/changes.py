@@ -73,21 +73,6 @@ def expand_topic(live: LiveTopic, *new_replicas: Sequence[int]) -> ExpandTopic:
     )
 
 
-def reassign_topic(live: LiveTopic, wanted: Assignment, *, why: MoveReason = MoveReason.FACTOR) -> ReassignTopic:
-    """Move replicas of a topic as it is now to these rows."""
-    return ReassignTopic(
-        topic=live.name,
-        owner="team-shop",
-        location=_location(live.name),
-        risk=Risk.RISKY,
-        reversible=True,
-        precondition=Precondition(identity=live.identity),
-        why=why,
-        assignment_before={p: live.target_assignment[p] for p in wanted},
-        assignment=wanted,
-    )
-
-
 def configure_topic(live: LiveTopic, configs: Mapping[str, str | None]) -> ConfigureTopic:
     """Set overrides of a topic as it is now, or remove them with None."""
     found = canonical_overrides(live.overrides)
@@ -115,6 +100,29 @@ def delete_topic(live: LiveTopic, *, reason: str = "replaced") -> DeleteTopic:
         topic_id=live.topic_id,
         partitions=live.partitions,
         reason=reason,
+    )
+
+
+def reassign_topic(
+    live: LiveTopic,
+    *target: Sequence[int],
+    why: MoveReason = MoveReason.FACTOR,
+    copied_bytes: int | None = None,
+    location: Location | None = None,
+) -> ReassignTopic:
+    """Move the replicas of a topic as it is now to the given rows; partitions whose row stays are left out."""
+    moved = {p: row for p, row in rows(*target).items() if row != live.assignment[p]}
+    return ReassignTopic(
+        topic=live.name,
+        owner="" if location else "team-shop",
+        location=location or _location(live.name),
+        risk=Risk.RISKY,
+        reversible=True,
+        precondition=Precondition(identity=live.identity),
+        why=why,
+        assignment_before={p: live.assignment[p] for p in moved},
+        assignment=moved,
+        copied_bytes=copied_bytes,
     )
 
 

@@ -395,9 +395,6 @@ def rated(change: ReassignTopic) -> ReassignTopic:
 
 
 def _notes(situation: Situation) -> Iterator[str]:
-    cancel = moves_command(situation.environment.name, cancel=situation.desired.name)
-    yield f"{cancel} takes it back until it has ended, and afterwards only another move does"
-    yield "until then the topic gets no partitions, and cannot be deleted"
     if situation.grows:
         yield "its new partitions come in a later run, because a topic that moves gets none"
     if situation.live.releases is None:
