@@ -357,7 +357,7 @@ def _ask(sender: Sender, wave: Sequence[Chosen]) -> None:
     except ClusterError:
         return  # the next step reads what became of it
     moves = {at for at, target in rows.items() if at in listed and leads_to(listed[at], target)}
-    accepted = {at for at in rows if is_clear and not refusals.get(at)}
+    accepted = {at for at in rows if is_clear and refusals.get(at) == ""}
     _keep(sender, {at: replace(asked[at], seen=True) for at in moves | accepted})
     if is_clear:
         sender.end((at, DROPPED, answer) for at, answer in refusals.items() if answer and at not in moves)
