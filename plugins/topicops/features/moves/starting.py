@@ -35,7 +35,7 @@ TOPICS_A_LOOK, LOOKS = 200, 5
 """Topics that are read together for a wave, and how often at most in one step."""
 MOST_COMPARED = 2_000
 """Most moves of which the next one is chosen, again and again."""
-READ_BACKS, BETWEEN_S = 4, 0.3
+READ_BACKS, BETWEEN_S = 8, 0.3
 """Readings until a throttle must be in force, and the pause between them: brokers take it over within a second."""
 
 
