@@ -318,3 +318,19 @@ def test_the_right_that_the_mover_lacks_is_named_before_anything_is_written(guar
         pytest.raises(ClusterError, match=r"User:reader lacks Alter on the cluster \(TOP804\): grant it"),
     ):
         mover.require_rights({"owned.bills"})
+
+
+def test_a_file_that_asks_for_more_replicas_is_planned_applied_and_moved(moving: Moving) -> None:
+    moving.create({"bills": spread(3)}, records=1)
+    moving.workspace.topic("bills", partitions=3, replicationFactor=3)
+
+    planned = moving.workspace.plan()
+    applied = moving.workspace.approve()
+    moving.until_over()
+
+    assert planned.status == 0, planned.out + planned.err
+    assert applied.status == 0, applied.out + applied.err
+    assert "moving" in applied.out + applied.err
+    assert moving.look().topics["bills"].replication_factors == {3}
+    until(lambda: moving.left() == NOTHING, timeout_s=10)
+    assert "No changes." in moving.workspace.plan().out
