@@ -77,7 +77,7 @@ def _to_cancel(record: MovesRecord, move: TopicMove, now: datetime) -> MovesReco
         if p not in waiting
     }
     record = with_topic(record, replace(move, partitions={**move.partitions, **others}))
-    return without(record, move.topic, waiting, CANCELLED, "", now)
+    return without(record, move.topic, waiting, CANCELLED, ASKED_FOR, now)
 
 
 def with_topic(record: MovesRecord, move: TopicMove) -> MovesRecord:
