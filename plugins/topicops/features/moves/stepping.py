@@ -6,7 +6,7 @@ Whoever comes next goes on: apply when it accepts moves, the commands, or Airflo
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -36,10 +36,21 @@ if TYPE_CHECKING:
     from topicops.model.ports import Lease
 
 
+@contextmanager
+def open_cluster(access: Access, reader: LiveReader) -> Iterator[KafkaMoveCluster]:
+    """Ask and change the environment's cluster as the mover. Raises ``UsageError`` for a connection without use."""
+    from topicops.features.moves.edges.cluster import KafkaMoveCluster
+
+    properties, draining = access.kafka("mover"), access.environment.spec.cluster.draining
+    with access.broker_views() as views, KafkaMoveCluster(properties, reader, views, draining=draining) as cluster:
+        yield cluster
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepWrappers:
     """Gives each port of a step back as it is. Tests set another one, to end the process at a named request."""
 
+    opened: Callable[[Access, LiveReader], AbstractContextManager[KafkaMoveCluster]] = open_cluster
     cluster: Callable[[MoveCluster], MoveCluster] = lambda cluster: cluster
     keep: Callable[[Callable[[MovesRecord], None]], Callable[[MovesRecord], None]] = lambda keep: keep
     tell: Callable[[Callable[[Sent], None]], Callable[[Sent], None]] = lambda tell: tell
@@ -88,16 +99,6 @@ def kafka_mover(
     return KafkaMover(run.name, _Steps(run.clock, access, reader, lease, desired, origin), approvers)
 
 
-@contextmanager
-def open_cluster(access: Access, reader: LiveReader) -> Iterator[KafkaMoveCluster]:
-    """Ask and change the environment's cluster as the mover. Raises ``UsageError`` for a connection without use."""
-    from topicops.features.moves.edges.cluster import KafkaMoveCluster
-
-    properties, draining = access.kafka("mover"), access.environment.spec.cluster.draining
-    with access.broker_views() as views, KafkaMoveCluster(properties, reader, views, draining=draining) as cluster:
-        yield cluster
-
-
 @dataclass(frozen=True, slots=True)
 class KafkaMover:
     """Implements ``model.ports.Mover`` for one apply, which holds the lease."""
@@ -111,12 +112,12 @@ class KafkaMover:
 
         Raises ``TopicopsError`` before anything was recorded, such as for a right that the mover lacks.
         """
-        steps, now = self.steps, self.steps.clock.utc()
+        steps = self.steps
         record = steps.read()
         steps.require_rights({gated.change.topic for gated in changes})
         record = steps.accepted(record, changes, self.run, self.approvers)
         steps.keep(record)
-        taken = {move.digest for move in record.topics if move.run == self.run and move.accepted_at >= now}
+        taken = {move.digest for move in record.topics if move.partitions}  # a second try finds what the first recorded
         found = {g.digest: MOVING if g.digest in taken else _refused(g, record) for g in changes}
         try:
             became = steps.step(record).became
@@ -185,7 +186,7 @@ class _Steps:
         return replace(after, topics=tuple(topics))
 
     def require_rights(self, topics: set[str]) -> None:
-        with open_cluster(self.access, self.reader) as cluster:
+        with STEP_WRAPPERS.get().opened(self.access, self.reader) as cluster:
             cluster.require_rights(topics)
 
     def step(self, record: MovesRecord) -> Stepped:
@@ -193,7 +194,7 @@ class _Steps:
 
         audit, moves = self._audit_log(), {move.topic: move for move in record.topics}
         wrappers = STEP_WRAPPERS.get()
-        with open_cluster(self.access, self.reader) as cluster:
+        with wrappers.opened(self.access, self.reader) as cluster:
             return make_step(
                 record,
                 wrappers.cluster(cluster),
