@@ -52,7 +52,9 @@ class Story:
     def mover(self) -> Mover:
         cluster = Cluster(cluster_class="sandbox", draining=self.draining)
         environment = Environment(name="local", spec=EnvironmentSpec(cluster=cluster), file="local.yaml")
-        access = Access(environment=environment, run="cli/2", home=self.home, connections=lambda _: pytest.fail())
+        access = Access(
+            environment=environment, run="cli/2", home=self.home, connections=lambda _: pytest.fail("asked")
+        )
         described = (desired_topic(name, 1, replication_factor=2) for name in ("a", "b"))
         return kafka_mover(
             cast("Run", SimpleNamespace(name="cli/2", clock=self.cluster.clock)),
@@ -69,7 +71,8 @@ class Story:
         return MOVES.of(self.home, "local").read()
 
     def begin(self, *changes: GatedChange) -> dict[str, Begun]:
-        return {gated.change.topic: self.mover.begin(changes)[gated.digest] for gated in changes}
+        begun = self.mover.begin(changes)
+        return {gated.change.topic: begun[gated.digest] for gated in changes}
 
     def opened(self) -> Any:
         story = self
@@ -137,6 +140,13 @@ def test_a_topic_with_an_earlier_move_is_refused_and_another_one_is_accepted(sto
         OutcomeStatus.REFUSED,
         "a has an earlier move, of cli/2; wait until it has ended, or cancel it: topicops moves --cancel a",
     )
+
+
+def test_a_second_try_of_an_apply_finds_what_the_first_one_recorded(story: Story) -> None:
+    change = story.change()
+    story.begin(change)
+
+    assert story.begin(change)["a"].status is OutcomeStatus.MOVING
 
 
 @pytest.mark.parametrize(
