@@ -14,6 +14,7 @@ import pytest
 from fakes.builders import desired_of, desired_topic
 from fakes.changes import audit_origin
 from fakes.fake_ports import FakeLease
+from fixtures.moves.cluster import MB
 from fixtures.moves.mover import world
 from topicops.edges.home.audit_files import read_audit_log
 from topicops.edges.home.memories import MOVES
@@ -40,7 +41,7 @@ class Story:
     """Whether the brokers answer no question of a step."""
 
     def __post_init__(self) -> None:
-        self.there = world({"a": {0: (1,)}, "b": {0: (1,)}})
+        self.there = world({"a": {0: (1,)}, "b": {0: (1,)}}, size=3000.0 * MB)
         self.cluster = cast("Any", self.there.cluster)
         self.cluster_id = "simulated"
 
