@@ -472,6 +472,17 @@ def test_a_wave_waits_until_brokers_tell_of_its_throttle() -> None:
     assert mover.cluster.violations == []
 
 
+def test_a_move_starts_only_when_its_entries_are_read_back() -> None:
+    mover = world({"a": {0: (1,)}})
+    mover.accept("a", {0: (2, 3)})
+    add = mover.cluster.add_entries
+    mover.cluster.refuses["add_entries"] = "lost"
+    mover.cluster.add_entries = lambda *entries: add(*entries) and ""  # type: ignore[method-assign]  # says yes, and forgets
+    mover.step()
+    assert alters(mover.cluster) == 0
+    assert mover.notes == ["a partition 0: not started: its throttle entries are not in force yet."]
+
+
 def test_brokers_that_never_tell_of_the_throttle_get_no_move() -> None:
     mover = world({"a": {0: (1,)}})
     mover.accept("a", {0: (2, 3)})

@@ -1,0 +1,107 @@
+"""The record of moves: what is accepted, what a person cancels, and what of it is kept."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import msgspec
+
+from fakes.builders import configure_change
+from fixtures.moves.cluster import MB
+from fixtures.moves.mover import Mover, world
+from topicops.features.moves.step import accept, asked_to_cancel
+from topicops.model.plans.changes import GateWord
+from topicops.model.plans.plan import GatedChange
+from topicops.model.runs.moves import KEPT_ENDED, MovesRecord, PartitionMove
+
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+def accepted() -> Mover:
+    mover = world({"a": {0: (1,), 1: (2,)}}, size=3000 * MB, at_once=1)
+    mover.accept("a", {0: (2, 3), 1: (2, 3)})
+    return mover
+
+
+def test_an_accepted_change_says_who_asked_for_it_and_from_where_to_where() -> None:
+    [move] = accepted().record.topics
+    assert (move.topic, move.identity, move.run, move.approver) == ("a", "id-1", "cli/r1", "admin")
+    assert move.partitions == {
+        0: PartitionMove(origin=(1,), target=(2, 3)),
+        1: PartitionMove(origin=(2,), target=(2, 3)),
+    }
+
+
+def test_a_plan_takes_what_is_accepted_for_granted() -> None:
+    assert accepted().record.targets == {"a": {0: (2, 3), 1: (2, 3)}}
+
+
+def test_accepting_twice_changes_nothing() -> None:
+    mover = world({"a": {0: (1,)}})
+    gated = mover.accept("a", {0: (2, 3)})
+    assert accept(mover.record, [gated], "cli/r2", {}, NOW) == mover.record
+
+
+def test_a_topic_that_still_moves_keeps_its_change() -> None:
+    mover = accepted()
+    before = mover.record
+    other = mover.accept("a", {1: (3, 4)})
+    assert mover.record == before
+    assert other.digest not in {move.digest for move in mover.record.topics}
+
+
+def test_only_changes_that_reassign_are_accepted() -> None:
+    gated = GatedChange(change=configure_change("a"), digest="d", gate=GateWord.RUN)
+    record = MovesRecord(cluster_id="c")
+    assert accept(record, [gated], "cli/r1", {}, NOW) == record
+
+
+def test_entries_that_are_owed_go_over_to_the_next_move_of_the_same_topic() -> None:
+    mover = accepted()
+    [move] = mover.record.topics
+    owed = replace(move, partitions={}, leader_entries=("0:1",), follower_entries=("0:2",))
+    mover.record = replace(mover.record, topics=(owed,))
+    mover.accept("a", {1: (3, 4)})
+    [move] = mover.record.topics
+    assert (move.leader_entries, move.follower_entries, [*move.partitions]) == (("0:1",), ("0:2",), [1])
+
+
+def test_entries_of_a_deleted_topic_do_not_go_over_to_the_next_one_of_its_name() -> None:
+    mover = accepted()
+    [move] = mover.record.topics
+    owed = replace(move, identity="older", partitions={}, leader_entries=("0:1",))
+    mover.record = replace(mover.record, topics=(owed,))
+    mover.accept("a", {1: (3, 4)})
+    assert mover.record.topics[0].leader_entries == ()
+
+
+def test_a_cancel_ends_at_once_what_was_not_started_and_marks_the_rest() -> None:
+    mover = accepted()
+    mover.step()
+    [moving] = [at.partition for at, _, _ in mover.record.moving()]
+    mover.cancel("a", "unknown")
+    [move] = mover.record.topics
+    assert {p: found.why_cancelled for p, found in move.partitions.items()} == {moving: "it was asked for"}
+    assert [(end.status, end.partitions) for end in mover.record.ended] == [("cancelled", 1)]
+
+
+def test_a_cancel_of_what_was_not_started_leaves_nothing() -> None:
+    record = asked_to_cancel(accepted().record, ["a"], NOW)
+    assert record.is_idle
+
+
+def test_the_record_keeps_the_newest_ends() -> None:
+    mover = world({"a": {0: (1, 2)}})
+    for number in range(KEPT_ENDED + 5):
+        mover.accept("a", {0: (2, 1)})
+        mover.keep(asked_to_cancel(mover.record, ["a"], NOW.replace(microsecond=number)))
+    assert len(mover.record.ended) == KEPT_ENDED
+    assert mover.record.ended[-1].at.microsecond == KEPT_ENDED + 4
+
+
+def test_a_record_comes_back_from_its_file_as_it_was() -> None:
+    mover = accepted()
+    mover.step()
+    text = msgspec.json.encode(mover.record)
+    assert msgspec.json.decode(text, type=MovesRecord) == mover.record
