@@ -118,11 +118,7 @@ def reassign_topic(
         location=location or _location(live.name),
         risk=Risk.RISKY,
         reversible=True,
-        precondition=Precondition(
-            identity=live.identity,
-            partitions=live.partitions,
-            assignment_digest=assignment_digest(live.target_assignment),
-        ),
+        precondition=Precondition(identity=live.identity),
         why=why,
         assignment_before={p: live.assignment[p] for p in moved},
         assignment=moved,
