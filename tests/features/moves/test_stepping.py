@@ -1,0 +1,172 @@
+"""What apply hands over is recorded, or refused with what is in the way; on a simulated cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from fakes.builders import desired_of, desired_topic
+from fakes.changes import audit_origin
+from fakes.fake_ports import FakeLease
+from fixtures.moves.cluster import MB
+from fixtures.moves.mover import world
+from topicops.edges.home.audit_files import read_audit_log
+from topicops.edges.home.memories import MOVES
+from topicops.features.moves.stepping import STEP_WRAPPERS, StepWrappers, kafka_mover
+from topicops.flow.runs.access import Access
+from topicops.flow.runs.run import Run
+from topicops.model.errors import ArtifactError, ClusterError
+from topicops.model.plans.changes import MoveReason, ReassignTopic
+from topicops.model.plans.plan import GatedChange
+from topicops.model.ports import Begun, LiveReader, Mover
+from topicops.model.runs.moves import MovesRecord
+from topicops.model.runs.results import OutcomeStatus
+from topicops.model.specs.environment import Cluster, Environment, EnvironmentSpec
+
+
+@dataclass
+class Story:
+    """A mover of one apply, and the simulated cluster that it opens."""
+
+    home: Path
+    draining: tuple[int, ...] = ()
+    lacks: str = ""
+    is_silent: bool = False
+    """Whether the brokers answer no question of a step."""
+
+    def __post_init__(self) -> None:
+        self.there = world({"a": {0: (1,)}, "b": {0: (1,)}}, size=3000.0 * MB)
+        self.cluster = cast("Any", self.there.cluster)
+        self.cluster_id = "simulated"
+
+    def change(self, topic: str = "a", why: MoveReason = MoveReason.FACTOR) -> GatedChange:
+        gated = self.there.accept(topic, {0: (2, 3)})
+        return replace(gated, change=replace(cast("ReassignTopic", gated.change), why=why))
+
+    @property
+    def mover(self) -> Mover:
+        cluster = Cluster(cluster_class="sandbox", draining=self.draining)
+        environment = Environment(name="local", spec=EnvironmentSpec(cluster=cluster), file="local.yaml")
+        access = Access(
+            environment=environment, run="cli/2", home=self.home, connections=lambda _: pytest.fail("asked")
+        )
+        described = (desired_topic(name, 1, replication_factor=2) for name in ("a", "b"))
+        return kafka_mover(
+            cast("Run", SimpleNamespace(name="cli/2", clock=self.cluster.clock)),
+            access,
+            reader=cast("LiveReader", SimpleNamespace(cluster_id=lambda: self.cluster_id)),
+            lease=FakeLease(),
+            desired=desired_of(*described),
+            approvers={},
+            origin=replace(audit_origin(), principals={"reassign": "User:mover"}),
+        )
+
+    @property
+    def record(self) -> MovesRecord | None:
+        return MOVES.of(self.home, "local").read()
+
+    def begin(self, *changes: GatedChange) -> dict[str, Begun]:
+        begun = self.mover.begin(changes)
+        return {gated.change.topic: begun[gated.digest] for gated in changes}
+
+    def opened(self) -> Any:
+        story = self
+
+        class Opened:
+            def __getattr__(self, name: str) -> Any:
+                if story.is_silent:
+                    raise ClusterError("no broker answers")
+                return getattr(story.cluster, name)
+
+            def require_rights(self, topics: object) -> None:
+                if story.lacks:
+                    raise ClusterError(f"User:mover lacks {story.lacks} (TOP804)")
+
+        return nullcontext(Opened())
+
+
+@pytest.fixture
+def story(tmp_path: Path) -> Iterator[Story]:
+    found = Story(tmp_path)
+    token = STEP_WRAPPERS.set(StepWrappers(opened=lambda *_: found.opened()))
+    yield found
+    STEP_WRAPPERS.reset(token)
+
+
+def test_what_was_accepted_is_recorded_and_begins_at_once(story: Story) -> None:
+    change = story.change()
+
+    assert story.begin(change)["a"] == Begun(OutcomeStatus.MOVING, sent=True)
+
+    assert story.record is not None
+    assert [(move.topic, move.run, move.digest) for move in story.record.topics] == [("a", "cli/2", change.digest)]
+    lines = read_audit_log(story.home / "audit", "local").lines
+    assert [(line.request["what"], line.topic, line.outcome) for line in lines] == [("start", "a", "moving")]
+
+
+def test_a_right_that_is_missing_is_named_before_anything_is_recorded(story: Story) -> None:
+    story.lacks = "Alter on the cluster"
+
+    with pytest.raises(ClusterError, match="lacks Alter on the cluster"):
+        story.mover.begin([story.change()])
+
+    assert story.record is None
+
+
+def test_what_fails_after_the_recording_leaves_the_move_to_the_next_step(story: Story) -> None:
+    story.is_silent = True
+
+    begun = story.begin(story.change())["a"]
+
+    assert begun.status is OutcomeStatus.MOVING
+    assert begun.message == "accepted; its first step ended early: no broker answers; the next step goes on"
+    assert story.record is not None
+    assert len(story.record.topics) == 1
+
+
+def test_a_topic_with_an_earlier_move_is_refused_and_another_one_is_accepted(story: Story) -> None:
+    earlier = story.change()
+    story.begin(earlier)
+
+    begun = story.begin(replace(earlier, digest="another"), story.change("b"))
+
+    assert begun["b"].status is OutcomeStatus.MOVING
+    assert begun["a"] == Begun(
+        OutcomeStatus.REFUSED,
+        "a has an earlier move, of cli/2; wait until it has ended, or cancel it: topicops moves --cancel a",
+    )
+
+
+def test_a_second_try_of_an_apply_finds_what_the_first_one_recorded(story: Story) -> None:
+    change = story.change()
+    story.begin(change)
+
+    assert story.begin(change)["a"].status is OutcomeStatus.MOVING
+
+
+@pytest.mark.parametrize(
+    ("draining", "drained"), [pytest.param((1, 9), (1,), id="by the file"), pytest.param((), (), id="by the command")]
+)
+def test_a_drain_knows_which_brokers_the_file_drains(
+    story: Story, draining: tuple[int, ...], drained: tuple[int, ...]
+) -> None:
+    story.draining = draining
+
+    story.begin(story.change(why=MoveReason.DRAIN))
+
+    assert story.record is not None
+    assert [move.drained for move in story.record.topics] == [drained]
+
+
+def test_the_record_of_another_cluster_is_not_used(story: Story) -> None:
+    story.begin(story.change())
+    story.cluster_id = "another"
+
+    with pytest.raises(ArtifactError, match=r"is about another cluster, 'simulated'; remove it if that one is gone"):
+        story.mover.begin([story.change("b")])
