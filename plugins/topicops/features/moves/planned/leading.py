@@ -1,4 +1,4 @@
-"""Which rows get another order, so that preferred leaders are spread evenly. No replica moves, and no byte is copied."""
+"""Which rows get another order, so that preferred leaders are spread evenly. No replica moves, nothing is copied."""
 
 from __future__ import annotations
 
