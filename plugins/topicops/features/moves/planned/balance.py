@@ -15,7 +15,7 @@ from enum import Enum
 from itertools import chain
 from typing import assert_never
 
-from topicops.features.moves.shares import Room, Shape, Share, even_shares
+from topicops.features.moves.planned.shares import Room, Shape, Share, even_shares
 from topicops.model.cluster.snapshot import Assignment
 
 TOLERANCE_PERCENT = 5
