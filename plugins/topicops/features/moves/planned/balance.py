@@ -1,8 +1,8 @@
 """Balance: which replicas move so that brokers hold the same number of replicas, or of bytes, with few moves.
 
 Replicas go from brokers that hold too much to those that hold too little. Where none may go straight there, a broker
-between them takes one and passes on another. A partition is never on fewer racks than before. The topics of what moves
-stay even, as long as there is a way: see ``Evenness``.
+between them takes one and passes on another. A partition is never on fewer racks than before, and as long as there is
+another way, no broker gets a replica of a topic of which it holds as many as the broker that gives it.
 """
 
 from __future__ import annotations
@@ -11,24 +11,13 @@ from bisect import bisect_right
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from enum import Enum
 from itertools import chain
-from typing import assert_never
 
 from topicops.features.moves.planned.shares import Room, Shape, Share, even_shares
 from topicops.model.cluster.snapshot import Assignment
 
 TOLERANCE_PERCENT = 5
 """How far from its share of bytes a broker may be and still counts as even."""
-
-
-class Evenness(Enum):
-    """What is kept of a topic's evenness; the first that finds a replica is used."""
-
-    BETTER = "the taker has fewer replicas of the topic than the giver"
-    AS_BEFORE = "no broker has more or fewer of the topic than some broker had before"
-    ANY = "nothing"
-
 
 Size = Callable[[str, int], int]
 """Weight of one replica of a partition: 1, or its bytes."""
@@ -71,8 +60,8 @@ def balance_replicas(balance: Balance) -> Balanced:
     """Move replicas until each broker holds its share of them, as far as that can be."""
     spread = _Spread(balance, lambda *_: 1)
     shares = spread.shares()
-    for spread.evenness in Evenness:
-        while _move_one(spread, shares) or (spread.evenness is not Evenness.BETTER and _pass_on(spread, shares)):
+    for spread.keeps_topics_even in (True, False):
+        while _move_one(spread, shares) or _pass_on(spread, shares):
             pass
     return spread.balanced(shares)
 
@@ -87,7 +76,7 @@ def balance_bytes(balance: Balance, sizes: Mapping[str, Mapping[int, int]], *, m
     spread = _Spread(balance, lambda topic, partition: sizes.get(topic, {}).get(partition, 0))
     shares = spread.shares()
     left = most_bytes
-    for spread.evenness in Evenness:
+    for spread.keeps_topics_even in (True, False):
         while moved := _move_largest(spread, shares, left):
             left -= moved
     return spread.balanced({broker: _tolerated(share) for broker, share in shares.items()})
@@ -177,7 +166,7 @@ class _Spread:
 
     def __init__(self, balance: Balance, size: Size) -> None:
         self.takers = tuple(sorted(set(balance.takers) & balance.racks.keys()))
-        self.evenness = Evenness.BETTER
+        self.keeps_topics_even = True
         self._rack = _rack_of(balance.racks)
         self._names = [(name, p) for name, rows in sorted(balance.rows.items()) for p in sorted(rows)]
         self._rows = [tuple(balance.rows[name][p]) for name, p in self._names]
@@ -192,11 +181,10 @@ class _Spread:
         self._topics: dict[int, dict[str, list[int]]] = {broker: {} for broker in live}
         self._index()
         self._start = dict(self.held)
-        self._range = self._ranges()
         self._order = {broker: sorted(its, key=lambda name: -len(its[name])) for broker, its in self._topics.items()}
         self._cursor: dict[Hop, int] = {}
         self._changes = Counter[int]()
-        self._fruitless: dict[Hop, tuple[Evenness, int, int]] = {}
+        self._fruitless: dict[Hop, tuple[bool, int, int]] = {}
         self._by_size: dict[int, list[tuple[int, int]]] = {}
 
     def _index(self) -> None:
@@ -208,14 +196,6 @@ class _Spread:
                     self.held[broker] += size
                     self._fixed[broker] += size if stays else 0
                     self._topics[broker].setdefault(name, []).append(index)
-
-    def _ranges(self) -> dict[str, tuple[int, int]]:
-        """Return the fewest and the most replicas that a broker has, by topic."""
-        found: dict[str, list[int]] = {}
-        for its in self._topics.values():
-            for name, replicas in its.items():
-                found.setdefault(name, []).append(len(replicas))
-        return {name: (min(n) if len(n) == len(self._topics) else 0, max(n)) for name, n in found.items()}
 
     def shares(self) -> dict[int, Share]:
         """Return what each broker should hold."""
@@ -298,18 +278,10 @@ class _Spread:
         return Balanced(rows=changed, before=self._start, after=dict(self.held), shares=shares)
 
     def _of_topic(self, name: str, giver: int, taker: int) -> Collection[int]:
-        """Return the giver's replicas of a topic; none where a move would make the topic less even than is allowed."""
+        """Return the giver's replicas of a topic; none where the taker has as many of them."""
         its = self._topics[giver].get(name, ())
-        given, taken = len(its), len(self._topics[taker].get(name, ()))
-        match self.evenness:
-            case Evenness.BETTER:
-                return its if taken < given else ()
-            case Evenness.AS_BEFORE:
-                least, most = self._range[name]
-                return its if taken < most and given > least else ()
-            case Evenness.ANY:
-                return its
-        assert_never(self.evenness)
+        is_kept = self.keeps_topics_even and len(self._topics[taker].get(name, ())) >= len(its)
+        return () if is_kept else its
 
     def _may_move(self, index: int, giver: int, taker: int) -> bool:
         row, racks = self._rows[index], self._rack
@@ -330,8 +302,8 @@ class _Spread:
     def _note_fruitless(self, giver: int, taker: int) -> None:
         self._fruitless[giver, taker] = self._state(giver, taker)
 
-    def _state(self, giver: int, taker: int) -> tuple[Evenness, int, int]:
-        return self.evenness, self._changes[giver], self._changes[taker]
+    def _state(self, giver: int, taker: int) -> tuple[bool, int, int]:
+        return self.keeps_topics_even, self._changes[giver], self._changes[taker]
 
 
 def _rack_of(racks: Mapping[int, str | None]) -> dict[int, str]:
