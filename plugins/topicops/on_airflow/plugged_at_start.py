@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
+import topicops.features.moves.on_airflow
 import topicops.features.notify.on_airflow
 import topicops.features.quality.on_airflow
 import topicops.features.topic_pages.on_airflow
@@ -16,11 +17,12 @@ from topicops.steps.reporting.markup import Html, together
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from airflow.sdk import BaseNotifier, Context
+    from airflow.sdk import DAG, BaseNotifier, Context
     from fastapi import FastAPI
 
     from topicops.flow.runs.run import EnvironmentRun
     from topicops.on_airflow.names import RunOf
+    from topicops.on_airflow.site import Site
 
 AnswerKind = Literal["held", "approved", "rejected", "withdrawn"]
 
@@ -87,6 +89,10 @@ class TopicPages(Protocol):
 TELLERS: tuple[Teller, ...] = (
     topicops.features.notify.on_airflow,
 )  # fmt: skip
+MORE_DAGS: tuple[Callable[[Site], DAG], ...] = (
+    topicops.features.moves.on_airflow.moves_dag,
+)  # fmt: skip
+"""Functions that give one more DAG of an environment. They raise ``UsageError``."""
 TABS: tuple[Tab, ...] = (
     Tab("quality", QUALITY_ROUTE, topicops.features.quality.on_airflow.page_of),
 )  # fmt: skip
