@@ -266,6 +266,7 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
         if failed and whole:
             note_end(tools, run, failed_tasks=failed)
         after_task(run)
+        carry_on(run, context)
         summary = tools.flow.report(run, failed_tasks=failed)
         log.info("%s", summary.summary)
         if run.store.has("report.txt"):
@@ -275,7 +276,6 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
         if whole and not failed:
             note_end(tools, run)
         after_reading(run)
-        carry_on(run, context)
         found = run_report(run, failed_tasks=failed)
         result = run_result(found, remarks=remarks)
         hand_over(result, context)
