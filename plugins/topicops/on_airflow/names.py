@@ -71,5 +71,10 @@ class RunOf:
         return kind_of(self.dag_id) == "approval"
 
     @property
+    def carries_moves_on(self) -> bool:
+        """Whether the run has no plan: it makes steps of moves that other runs have begun."""
+        return kind_of(self.dag_id) == "moves"
+
+    @property
     def approval_dag(self) -> str:
         return f"topic_approval_{self.environment}"

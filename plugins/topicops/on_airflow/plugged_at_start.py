@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -86,6 +86,14 @@ class TopicPages(Protocol):
     def topic_link(self, name: str, part: str = "") -> Html: ...
 
 
+class MovingPages(Protocol):
+    """What pages show of replicas that move; None where there is nothing to show. Damaged records are shown as such."""
+
+    def moves_of_environment(self, home: Place, environment: str) -> Html | None: ...
+    def moves_of_topic(self, home: Place, environment: str, topic: str) -> Html | None: ...
+    def moves_of_runs(self, home: Place, environment: str, runs: Collection[str]) -> Html | None: ...
+
+
 TELLERS: tuple[Teller, ...] = (
     topicops.features.notify.on_airflow,
 )  # fmt: skip
@@ -95,6 +103,9 @@ MORE_DAGS: tuple[Callable[[Site], DAG], ...] = (
 """Functions that give one more DAG of an environment. They raise ``UsageError``."""
 TABS: tuple[Tab, ...] = (
     Tab("quality", QUALITY_ROUTE, topicops.features.quality.on_airflow.page_of),
+)  # fmt: skip
+MOVING: tuple[MovingPages, ...] = (
+    topicops.features.moves.on_airflow,
 )  # fmt: skip
 TOPIC_PAGES: tuple[TopicPages, ...] = (
     topicops.features.topic_pages.on_airflow,

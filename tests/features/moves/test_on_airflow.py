@@ -72,7 +72,7 @@ class Airflow(ScriptedTask):
     def get_dag(self, dag_id: str) -> SimpleNamespace:
         return SimpleNamespace(is_paused=self.is_paused)
 
-    def get_dr_count(self, dag_id: str, *, states: list[str] = (), **_: object) -> int:  # type: ignore[override,assignment]
+    def get_dr_count(self, dag_id: str, *, states: list[str] = (), **_: object) -> int:  # type: ignore[assignment]
         return self.unfinished if states == ["queued", "running"] else 0
 
     def trigger(self, dag_id: str, run_id: str, *, said: str) -> None:
@@ -92,8 +92,8 @@ def keep(run: EnvironmentRun, record: MovesRecord | None) -> None:
         MOVES.of(run.home, run.environment).write(record)
 
 
-def of(task: ScriptedTask) -> Context:
-    return cast("Context", context(task))
+def of(task: ScriptedTask, **params: object) -> Context:
+    return cast("Context", context(task, **params))
 
 
 @pytest.mark.parametrize(
@@ -157,8 +157,8 @@ def test_each_run_of_the_pipeline_sees_to_it_that_moves_go_on(
     flow, task = ScriptedFlow(tmp_path, changes=(CREATE,)), Airflow()
     monkeypatch.setattr(starting, "trigger_run", task.trigger)
     MOVES.of(tmp_path, "local").write(WAITING)
-    planning.gate(site(flow), context(task, mode=mode))
-    changes.report(site(flow), context(task, mode=mode))
+    planning.gate(site(flow), of(task, mode=mode))
+    changes.report(site(flow), of(task, mode=mode))
     assert task.started == ["topic_moves_local: Moves of topic_pipeline_local, run manual__1"]
 
 
@@ -237,7 +237,8 @@ def no_server(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("no_server")
 def test_each_topic_that_moved_as_planned_since_the_run_began_gets_an_event_at_the_end(run: EnvironmentRun) -> None:
     of_before, cancelled = ended("shop.old", minutes=-1), ended("shop.back", status="cancelled")
-    first = replace(WAITING, ended=(of_before, ended("shop.orders"), cancelled))
+    partly = (ended("shop.partly"), ended("shop.partly", minutes=2, status="dropped"))
+    first = replace(WAITING, ended=(of_before, ended("shop.orders"), cancelled, *partly))
     last = replace(IDLE, ended=(ended("shop.carts", minutes=2),))  # the record has only the newest
     take_step, told = steps_of(Stepped(record=first), Stepped(record=last)), of(ScriptedTask())
     assert step(run, told, take_step).is_done is False

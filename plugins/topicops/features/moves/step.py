@@ -35,6 +35,7 @@ def make_step(
         confirm: Raises ``LeaseLostError`` unless the lease is held; called right before each alter.
         still_asked: Gives the reason why the files ask for a move no longer; empty means that they do.
         tell: Takes one line for the audit log after the answer to each request.
+
     Raises:
         ClusterError: The cluster could not be read; nothing was sent.
         LeaseLostError: Another run may act by now; nothing more was sent.

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from topicops.model.plans.changes import MoveReason
 from topicops.model.runs.moves import TopicMove
-from topicops.model.runs.results import NO_FILE, NO_TOMBSTONE, OTHER_VALUES, PAUSED_NOW
+from topicops.model.runs.results import NO_FILE, OTHER_VALUES, PAUSED_NOW
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.environment import EnvironmentSpec
 

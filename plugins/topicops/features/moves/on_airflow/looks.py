@@ -92,15 +92,17 @@ def _log(record: MovesRecord | None) -> None:
 
 
 def _keep_ended(run: EnvironmentRun, record: MovesRecord | None, context: Context) -> Sequence[EndedMove]:
-    """Keep the moves that ended well since this run began: the record has only the newest."""
+    """Keep the moves that have ended since this run began: the record has only the newest."""
     kept = run.store.read_if_there(ENDED_FILE, tuple[EndedMove, ...]) or ()
     since = context["dag_run"].run_after
-    found = [move for move in (record.ended if record else ()) if move.status == "done" and move.at >= since]
-    if new := [move for move in found if move not in kept]:
+    new = [move for move in (record.ended if record else ()) if move.at >= since and move not in kept]
+    if new:
         kept = (*kept, *new)
         run.store.write_value(ENDED_FILE, kept)
     return kept
 
 
 def _events(ended: Sequence[EndedMove]) -> Mapping[str, Mapping[str, Any]]:
-    return {move.topic: {"actions": ["reassign"], "commit": ""} for move in ended}
+    """Give each topic all of whose partitions moved as planned."""
+    others = {move.topic for move in ended if move.status != "done"}
+    return {move.topic: {"actions": ["reassign"], "commit": ""} for move in ended if move.topic not in others}
