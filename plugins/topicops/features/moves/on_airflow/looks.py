@@ -10,9 +10,9 @@ from typing import Any
 from airflow.sdk import Context, PokeReturnValue
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from topicops.edges.home.memories import MOVES
 from topicops.features.moves.progress import progress_of, speed
 from topicops.features.moves.values import Stepped
+from topicops.flow.runs.memory import read_moves
 from topicops.flow.runs.run import EnvironmentRun, now
 from topicops.model.errors import ConnectionSecurityError, TopicopsError, UsageError, WrongTargetError
 from topicops.model.printable import printable
@@ -52,7 +52,7 @@ def step(run: EnvironmentRun, context: Context, take_step: TakeStep) -> PokeRetu
     except TopicopsError as error:
         log.warning("this step ended early, and the next one tries again: %s", error)
         return PokeReturnValue(is_done=False)
-    record = stepped.record if stepped else MOVES.of(run.home, run.environment).read()
+    record = stepped.record if stepped else read_moves(run.home, run.environment)
     _log(record)
     ended = _keep_ended(run, record, context)
     if record is not None and not record.is_idle:

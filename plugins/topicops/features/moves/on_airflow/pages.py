@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from topicops.edges.home.memories import MOVES
 from topicops.features.moves.progress import MovesProgress, PartitionProgress, TopicProgress, progress_of, speed, spoken
+from topicops.flow.runs.memory import read_moves
 from topicops.flow.runs.run import Place, now
 from topicops.model.errors import ArtifactError
 from topicops.model.printable import plural
@@ -74,7 +74,7 @@ def cancel_command(topic: str, environment: str) -> str:
 
 def _shown(home: Place, environment: str, section: Section) -> Html | None:
     try:
-        record = MOVES.of(home, environment).read()
+        record = read_moves(home, environment)
     except ArtifactError as error:
         return problem_box(f"Nobody can say what moves: {error}")
     if record is None:
