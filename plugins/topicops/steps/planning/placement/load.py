@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot
-from topicops.model.plans.changes import Change, CreateTopic, DeleteTopic, ExpandTopic
+from topicops.model.plans.changes import Change, CreateTopic, DeleteTopic, ExpandTopic, ReassignTopic
 from topicops.model.plans.plan import BrokerLoad, LoadTable, RackLoad, Share
 from topicops.steps.planning.placement.request import Load
 
@@ -113,17 +113,18 @@ NOTHING = Load()
 def load_table(live: ClusterSnapshot, changes: Sequence[Change], before: Load | None = None) -> LoadTable:
     """Count replicas and first replicas on every live broker, without the changes and with all of them.
 
-    A replica that a running reassignment takes away is not counted. Empty when no change places a replica.
+    A replica that a running reassignment takes away is not counted. Empty when no change places or moves a replica.
 
     Args:
         before: Of all live topics, where it has been counted already.
     """
-    placed = [change.assignment for change in changes if isinstance(change, CreateTopic | ExpandTopic)]
+    placed = [change.assignment for change in changes if isinstance(change, CreateTopic | ExpandTopic | ReassignTopic)]
     if not placed:
         return LoadTable()
     deleted = {change.topic for change in changes if isinstance(change, DeleteTopic)}
     before = live_load(live) if before is None else before
-    gone = Load.of(live.topics[name].target_assignment for name in deleted if name in live.topics)
+    left = [change.assignment_before for change in changes if isinstance(change, ReassignTopic)]
+    gone = Load.of([*left, *(live.topics[name].target_assignment for name in deleted if name in live.topics)])
     new = Load.of(placed)
     brokers = tuple(
         BrokerLoad(
@@ -135,9 +136,15 @@ def load_table(live: ClusterSnapshot, changes: Sequence[Change], before: Load | 
 
 
 def live_load(live: ClusterSnapshot) -> Load:
-    """Count all live topics, as they will be after running reassignments."""
+    """Count all live topics, as they will be after running reassignments; of a snapshot as it was read."""
     if live.totals:
-        return Load(replicas=live.totals.replicas, leaders=live.totals.first_replicas)
+        load = Load(replicas=live.totals.replicas, leaders=live.totals.first_replicas)
+        for name in live.accepted_moves.keys() & live.topics.keys():
+            rows = live.topics[name].target_assignment
+            moved = {p: row for p, row in live.accepted_moves[name].items() if p in rows}
+            load = load.plus(moved).minus({p: rows[p] for p in moved})
+        return load
+    live = live.with_accepted_moves
     return Load.of(topic.target_assignment for topic in live.topics.values())
 
 
