@@ -8,7 +8,16 @@ from functools import cache
 
 from topicops.model.specs.document import Fields, FileKind, Items, Node, Text
 from topicops.model.specs.environment import Written
-from topicops.model.specs.files import EntriesKind, IntegerKind, Kind, ListKind, ModelKind, PlainKind, SizeKind, fields_of
+from topicops.model.specs.files import (
+    EntriesKind,
+    IntegerKind,
+    Kind,
+    ListKind,
+    ModelKind,
+    PlainKind,
+    SizeKind,
+    fields_of,
+)
 from topicops.model.specs.topic_config import ConfigValueError, canonical_written, read_duration_ms, read_size
 from topicops.steps.specs.fields import WHOLE_NUMBER
 from topicops.steps.specs.validate import MODELS
