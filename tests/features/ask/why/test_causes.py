@@ -311,6 +311,32 @@ def test_before_2_4_replicas_are_moved_back_to_those_that_are_in_no_target_or_in
     assert "those of other topics too" in cause.caution
 
 
+@pytest.mark.parametrize(
+    ("release", "caution"),
+    [
+        pytest.param((3, 6), "what the new replicas have copied is removed", id="3.6"),
+        pytest.param((3, 7), "use the tool of Kafka 4.0 or later: that of 3.7 overlooks a move that only", id="3.7"),
+        pytest.param((4, 0), "what the new replicas have copied is removed", id="4.0"),
+    ],
+)
+def test_under_kraft_a_move_is_cancelled_and_not_replaced_and_throttles_stay(
+    release: tuple[int, int], caution: str
+) -> None:
+    found = by_id(old(replace(facts(moving(9)), has_zookeeper=False), *release))["move-waits-for-broker"]
+
+    assert found.commands[-1].endswith("--cancel --preserve-throttles")
+    assert found.caution.startswith(caution)
+
+
+def test_a_move_is_not_taken_back_where_no_live_replica_of_before_is_in_sync() -> None:
+    live = replace(topic({0: partition_state((2,))}, rows={0: (1, 2, 9)}), adding={0: (2, 9)}, removing={0: (1,)})
+
+    found = by_id(facts(live, brokers=frozenset({2, 3})))["move-waits-for-broker"]
+
+    assert "do not move partition 0 back before a replica of before the move is in sync" in found.way_out
+    assert (found.commands, found.last_resort, found.caution) == ((), "", "")
+
+
 def test_a_move_of_a_partition_that_the_topic_does_not_have_is_none() -> None:
     assert causes(times(facts(), targets={9: (1, 9)})) == ()
 

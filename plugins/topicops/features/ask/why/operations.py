@@ -12,7 +12,7 @@ from topicops.features.ask.why.leaders import deletion_waits_for_disk
 from topicops.features.ask.why.values import STUCK, WAITS, Cause, TopicTimes, WhyFacts, are, grouped
 from topicops.model.cluster.broker_defaults import brokers_text
 from topicops.model.cluster.snapshot import STUCK_AFTER_MS
-from topicops.model.release import CANCELS_MOVES, DELETES_NEVER_LED, REASSIGNMENTS_IN_TOPICS
+from topicops.model.release import CANCELS_MOVES, DELETES_NEVER_LED, NO_ZOOKEEPER, REASSIGNMENTS_IN_TOPICS, misses_moves
 from topicops.steps.verifying.observation import partition_names
 
 REFUSED = "until it ends, brokers refuse more partitions with REASSIGNMENT_IN_PROGRESS (60)"
@@ -99,15 +99,23 @@ def waits_for_new_replicas(facts: WhyFacts) -> Iterator[Cause]:
     """The target is complete only when each of its replicas is in sync."""
     missing = ((tuple(facts.unregistered(awaited)), p) for p, awaited in _awaited(facts).items())
     for dead, partitions in grouped((brokers, p) for brokers, p in missing if brokers):
+        safe, unsafe = _by_safety(facts, partitions)
+        commands = _move_back(facts, safe) if safe else ()
+        way_out = f"it goes on by itself when {brokers_text(dead)} {are(dead)} there"
+        if unsafe:
+            way_out += (
+                f"; do not move {partition_names(unsafe)} back before a replica of before the move is in sync on a "
+                "live broker: until then the move back can leave no leader"
+            )
         yield Cause(
             STUCK,
             f"the reassignment of {partition_names(partitions)} cannot end: {brokers_text(dead)} {are(dead)} "
             f"not registered, and {REFUSED}",
-            f"it goes on by itself when {brokers_text(dead)} {are(dead)} there",
+            way_out,
             facts.read_from(facts.topic_path, "/admin/reassign_partitions", "/brokers/ids"),
-            _move_back(facts, partitions),
-            _price(facts),
-            "move the replicas back to where they were",
+            commands,
+            _price(facts) if commands else "",
+            "move the replicas back to where they were" if commands else "",
         )
 
 
@@ -140,15 +148,29 @@ def _awaited(facts: WhyFacts) -> Mapping[int, list[int]]:
     }
 
 
-def _move_back(facts: WhyFacts, partitions: Sequence[int]) -> tuple[str, ...]:
-    """Reassign to the replicas of before. Not with ``--cancel``: that of 3.9 finds no move that only adds replicas.
+def _by_safety(facts: WhyFacts, partitions: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Return the partitions that have a live replica of before the move in sync, and the others.
 
-    Before 2.4 a controller forgets a move whose znode is gone only when another one is elected, and the topic keeps
-    the replicas of both sides: so they are moved back then. Seen on brokers of 1.0.2.
+    A ZooKeeper controller takes replicas out of a partition that then has no leader any more, not even when the
+    brokers of before are back (KAFKA-14424). Seen on 3.9.2; KRaft refuses that.
+    """
+    safe = [p for p in partitions if facts.brokers & set(_origin(facts, p)) & set(facts.isr(p))]
+    return safe, [p for p in partitions if p not in safe]
+
+
+def _move_back(facts: WhyFacts, partitions: Sequence[int]) -> tuple[str, ...]:
+    """Reassign to the replicas of before with ZooKeeper, and cancel with KRaft, which forgets what was before.
+
+    Not with ``--cancel`` where that is not needed: that of 3.7 to 3.9 finds no move that only adds replicas. Before 2.4
+    a controller forgets a move whose znode is gone only when another one is elected, and the topic keeps the replicas
+    of both sides: so they are moved back then. Seen on brokers of 1.0.2.
     """
     name = f"move-back-{facts.topic}.json"
     rows = {p: {"replicas": list(_origin(facts, p))} for p in partitions}
     file, words = facts.partitions_file(name, rows, version=1), ("--reassignment-json-file", name, "--execute")
+    if not facts.has_zookeeper:
+        cancel = ("--reassignment-json-file", name, "--cancel", "--preserve-throttles")
+        return (file, facts.kafka_tool("kafka-reassign-partitions", *cancel))
     if facts.release >= REASSIGNMENTS_IN_TOPICS:
         return (file, facts.kafka_tool("kafka-reassign-partitions", *words, "--additional"))
     forgotten = (facts.zookeeper_shell("delete", "/admin/reassign_partitions"), *facts.new_controller())
@@ -156,6 +178,11 @@ def _move_back(facts: WhyFacts, partitions: Sequence[int]) -> tuple[str, ...]:
 
 
 def _price(facts: WhyFacts) -> str:
+    if not facts.has_zookeeper and misses_moves(facts.release):
+        return (
+            f"use the tool of Kafka {NO_ZOOKEEPER} or later: that of {facts.release} overlooks a move that only adds "
+            "replicas, and says that none is active; what the new replicas have copied is removed"
+        )
     if facts.release >= CANCELS_MOVES:
         return "what the new replicas have copied is removed"
     if facts.release >= REASSIGNMENTS_IN_TOPICS:

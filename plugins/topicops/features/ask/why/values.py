@@ -125,6 +125,9 @@ class WhyFacts:
     def row(self, partition: int) -> tuple[int, ...]:
         return self.live.assignment.get(partition, ()) if self.live else ()
 
+    def isr(self, partition: int) -> tuple[int, ...]:
+        return self.states[partition].isr if partition in self.states else ()
+
     def since(self, partitions: Iterable[int]) -> str:
         """`` since 2024-05-01 12:00 UTC``, when the oldest of these states was written; empty where it is not known."""
         times = self.times.states if self.times else {}

@@ -75,7 +75,7 @@ class ConnectionRules(Rules):
             "the ZooKeeper server does not support multiRead: each znode needs a request, so a snapshot takes longer"
         )
         if not self.session.knows_multi_read:
-            yield Finding(NOTICE, message, "nothing must be done; ZooKeeper answers it since its own release 3.6")
+            yield Finding(NOTICE, message, "you need do nothing; ZooKeeper answers it since its own release 3.6")
 
     def lease_right(self) -> Iterator[Finding]:
         """Without the lease, ``apply`` sends nothing."""
@@ -265,7 +265,7 @@ class SettingsRules(Rules):
                 refusing.setdefault(f"{request}: {error}", []).append(broker)
         right = "give the reader Describe and DescribeConfigs on the cluster"
         fix = f"{right}; where a service runs the brokers, write cluster.kind: managed"
-        severity, fix = (NOTICE, "nothing must be done") if self.is_managed else (WARNING, fix)
+        severity, fix = (NOTICE, "you need do nothing") if self.is_managed else (WARNING, fix)
         for refusal, brokers in sorted(refusing.items()):
             places = tuple(f"broker {broker}" for broker in brokers)
             message = f"a request is refused: {refusal} on {brokers_text(brokers)}"

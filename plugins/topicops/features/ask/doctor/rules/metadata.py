@@ -9,8 +9,9 @@ from topicops.features.ask.doctor.findings import ERROR, NOTICE, WARNING, Findin
 from topicops.model.cluster.health import PartitionHealth, health_of
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
 from topicops.model.codes import Code
-from topicops.model.release import CANCELS_MOVES, REASSIGNMENTS_IN_TOPICS
+from topicops.model.release import REASSIGNMENTS_IN_TOPICS, USUAL
 from topicops.steps.planning.blocking import ZNODE_FRAME_BYTES, ZNODE_LIMIT_BYTES
+from topicops.steps.reporting.facts_wording import why_command
 from topicops.steps.specs.rules.names import folded
 
 THROTTLES = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
@@ -122,7 +123,7 @@ class TopicRules(Rules):
         live = self.live
         places = (f"{name}{_stuck(live, name)}" for name in _moving(live))
         message = "replicas are being moved, or a move was left unfinished:"
-        fix = f"wait until it has ended; {self._way_to_cancel()}"
+        fix = f"wait until it has ended; {self._way_to_cancel(next(iter(_moving(live)), ''))}"
         return found(WARNING, message, places, fix, Code.REASSIGNMENT_RUNS)
 
     def leftover_throttle(self) -> Iterator[Finding]:
@@ -164,17 +165,19 @@ class TopicRules(Rules):
         message = "topics that changed each time they were read:"
         return found(NOTICE, message, places, "find the program that keeps writing them")
 
-    def _way_to_cancel(self) -> str:
+    def _way_to_cancel(self, topic: str) -> str:
         """Return what ends a reassignment that cannot end by itself, with the oldest of these brokers."""
-        oldest = min(self.facts.kafka.releases.values() if self.facts.kafka else (), default=CANCELS_MOVES)
+        oldest = min(self.facts.kafka.releases.values() if self.facts.kafka else (), default=USUAL)
         if oldest < REASSIGNMENTS_IN_TOPICS:
             return (
                 f"Kafka {oldest} cannot cancel one that cannot end: when no other one runs, delete "
                 "/admin/reassign_partitions with zookeeper-shell, and then /controller, so that the next controller "
                 "does not know of it"
             )
-        later = f" of Kafka {CANCELS_MOVES} or later" if oldest < CANCELS_MOVES else ""
-        return f"cancel one that cannot end with kafka-reassign-partitions --cancel{later}"
+        return (
+            f"what takes one back that cannot end: {why_command(topic, self.environment.name)}; do not use --cancel of "
+            "Kafka 3.7 to 3.9, which overlooks a move that only adds replicas, and removes the throttles of all brokers"
+        )
 
 
 def _moving(live: ClusterSnapshot) -> list[str]:
