@@ -1,0 +1,114 @@
+"""The record of moves, as it changes: what is accepted, what is to be cancelled, and how partitions leave it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from topicops.model.plans.changes import ReassignTopic
+from topicops.model.plans.plan import GatedChange
+from topicops.model.runs.moves import KEPT_ENDED, EndedMove, MovesRecord, PartitionMove, Stage, TopicMove
+
+DONE, CANCELLED, DROPPED = "done", "cancelled", "dropped"
+"""How a move ends, as ``EndedMove.status``."""
+ASKED_FOR = "it was asked for"
+"""Why a move is cancelled that a person cancels."""
+
+
+def accept(
+    record: MovesRecord, changes: Sequence[GatedChange], run: str, approvers: Mapping[str, str], now: datetime
+) -> MovesRecord:
+    """Return the record with the moves of these changes, which may run from now on.
+
+    A topic whose earlier move has not ended stays as it is: whoever accepts sees that its digest is another one.
+
+    Args:
+        changes: Changes of which those are taken that reassign a topic.
+        run: Run that accepts them, ``<group>/<run id>``.
+        approvers: Approver of each change that has one, by digest.
+    """
+    for gated in changes:
+        if isinstance(gated.change, ReassignTopic):
+            record = _with_accepted(record, _accepted(gated.change, gated.digest, run, approvers, now))
+    return record
+
+
+def _accepted(change: ReassignTopic, digest: str, run: str, approvers: Mapping[str, str], now: datetime) -> TopicMove:
+    return TopicMove(
+        topic=change.topic,
+        identity=change.precondition.identity or "",
+        why=change.why,
+        digest=digest,
+        run=run,
+        approver=approvers.get(digest, ""),
+        accepted_at=now,
+        partitions={
+            partition: PartitionMove(origin=change.assignment_before[partition], target=target)
+            for partition, target in sorted(change.assignment.items())
+        },
+    )
+
+
+def _with_accepted(record: MovesRecord, move: TopicMove) -> MovesRecord:
+    known = next((found for found in record.topics if found.topic == move.topic), None)
+    if known is None:
+        return replace(record, topics=(*record.topics, move))
+    if known.partitions:
+        return record
+    if known.identity == move.identity:  # the lists of an earlier topic of this name went with it
+        move = replace(move, leader_entries=known.leader_entries, follower_entries=known.follower_entries)
+    return with_topic(record, move)
+
+
+def asked_to_cancel(record: MovesRecord, topics: Collection[str], now: datetime) -> MovesRecord:
+    """Return the record with the moves of these topics to be cancelled; those that were not started end at once."""
+    for move in record.topics:
+        if move.topic in topics:
+            record = _to_cancel(record, move, now)
+    return record
+
+
+def _to_cancel(record: MovesRecord, move: TopicMove, now: datetime) -> MovesRecord:
+    waiting = [p for p, found in move.partitions.items() if found.stage is Stage.ACCEPTED]
+    others = {
+        p: replace(found, why_cancelled=found.why_cancelled or ASKED_FOR)
+        for p, found in move.partitions.items()
+        if p not in waiting
+    }
+    return without(
+        with_topic(record, replace(move, partitions=move.partitions | others)), move.topic, waiting, CANCELLED, "", now
+    )
+
+
+def with_topic(record: MovesRecord, move: TopicMove) -> MovesRecord:
+    """Return the record with this move in place of the topic's former one; without it if it is over."""
+    topics = (move if found.topic == move.topic else found for found in record.topics)
+    return replace(record, topics=tuple(found for found in topics if not found.is_over))
+
+
+def with_partitions(record: MovesRecord, topic: str, changed: Mapping[int, PartitionMove]) -> MovesRecord:
+    """Return the record with these partitions of a topic as they are now."""
+    move = topic_of(record, topic)
+    return with_topic(record, replace(move, partitions={**move.partitions, **changed}))
+
+
+def without(
+    record: MovesRecord, topic: str, partitions: Iterable[int], status: str, message: str, now: datetime
+) -> MovesRecord:
+    """Return the record after the move of these partitions has ended in one way."""
+    gone = set(partitions)
+    if not gone:
+        return record
+    move = topic_of(record, topic)
+    ended = EndedMove(
+        topic=topic, why=move.why, run=move.run, partitions=len(gone), status=status, message=message, at=now
+    )
+    left = {p: found for p, found in move.partitions.items() if p not in gone}
+    record = replace(record, ended=(*record.ended, ended)[-KEPT_ENDED:])
+    return with_topic(record, replace(move, partitions=left))
+
+
+def topic_of(record: MovesRecord, topic: str) -> TopicMove:
+    """Return the move of a topic that the record has."""
+    return next(move for move in record.topics if move.topic == topic)
