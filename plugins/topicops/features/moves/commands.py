@@ -15,6 +15,7 @@ from topicops.model.errors import ExitStatus, TopicopsError, UsageError
 
 if TYPE_CHECKING:
     from topicops.features.moves.status import MovesStatus
+    from topicops.features.moves.values import Stepped
     from topicops.flow.runs.run import EnvironmentRun
 
 
@@ -48,7 +49,6 @@ def moves_command(
     from topicops.cli.apply import seconds_of
     from topicops.features.moves import following
     from topicops.features.moves.status import bar, status_text
-    from topicops.features.moves.stepping import take_step
 
     if cancel and cancel_all:
         raise UsageError("--cancel-all cancels all: leave --cancel out")
@@ -63,7 +63,7 @@ def moves_command(
     ended = []
     if watch:
         ended = following.watch(
-            lambda: take_step(run, lock_timeout_s=wait_s),
+            lambda: stepped(run, wait_s),
             lambda: shown(run, with_others=False),
             lambda found: progress(bar(found) if is_terminal(sys.stderr) else f"{run.environment}: {found.text}"),
             print_error,
@@ -71,16 +71,20 @@ def moves_command(
             clock=run.clock,
         )
     elif step or cancel or cancel_all or rate is not None:
-        take_step(run, lock_timeout_s=wait_s)
+        stepped(run, wait_s)
     print_value(shown(run, with_others=True), output, status_text)
     if following.dropped(ended):
         raise typer.Exit(ExitStatus.PARTLY_DONE)
 
 
+def stepped(run: EnvironmentRun, lock_timeout_s: float) -> Stepped | None:
+    from topicops.features.moves.stepping import take_step
+
+    return take_step(run, lock_timeout_s=lock_timeout_s)
+
+
 def shown(run: EnvironmentRun, *, with_others: bool) -> MovesStatus:
     """Read the record, and with others the cluster. A cluster that cannot be read is a sentence of the status."""
-    from dataclasses import replace
-
     from topicops.features.moves.following import read_record
     from topicops.features.moves.status import status_of
     from topicops.flow.runs.access import read_live_topics
@@ -89,7 +93,7 @@ def shown(run: EnvironmentRun, *, with_others: bool) -> MovesStatus:
 
     record = read_record(run)
     if not with_others:
-        return replace(status_of(run.environment, record, "", run.clock.utc()), others_unread="")
+        return status_of(run.environment, record, None, run.clock.utc())
     specs, _ = read_needed_specs(run.files, no_topic, run.progress).require()
     try:
         live = read_live_topics(run.access(specs))

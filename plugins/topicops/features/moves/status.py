@@ -1,4 +1,4 @@
-"""What ``topicops moves`` prints: the moves of an environment by their record, and those of others by Kafka's listing."""
+"""What ``topicops moves`` prints: our moves of an environment by their record, and those of others by the cluster."""
 
 from __future__ import annotations
 
@@ -100,11 +100,13 @@ class MovesStatus:
         return not self.topics and self.throttle is None
 
 
-def status_of(environment: str, record: MovesRecord | None, live: ClusterSnapshot | str, now: datetime) -> MovesStatus:
+def status_of(
+    environment: str, record: MovesRecord | None, live: ClusterSnapshot | str | None, now: datetime
+) -> MovesStatus:
     """Put together what the record and the cluster say.
 
     Args:
-        live: The cluster of now, or a sentence why it was not read.
+        live: The cluster of now, or a sentence why it cannot be read; None means that others are not asked for.
     """
     found = progress_of(record, now) if record else MovesProgress()
     return MovesStatus(
@@ -118,7 +120,7 @@ def status_of(environment: str, record: MovesRecord | None, live: ClusterSnapsho
         notes=found.notes,
         stepped_at=found.stepped_at,
         ended=found.ended,
-        others=() if isinstance(live, str) else tuple(_others(record, live)),
+        others=tuple(_others(record, live)) if isinstance(live, ClusterSnapshot) else (),
         others_unread=live if isinstance(live, str) else "",
     )
 
