@@ -60,6 +60,7 @@ def moves_command(
     if cancel or cancel_all:
         chosen = following.cancelling(None if cancel_all else cancel, run)
         following.change_record(run, chosen, lock_timeout_s=wait_s)
+        print_error("What the files ask for is planned again: change them too, unless the move shall start anew.")
     ended = []
     if watch:
         ended = following.watch(
