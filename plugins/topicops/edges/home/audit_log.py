@@ -38,7 +38,7 @@ from topicops.edges.places import Place, StoredPath, part_name
 from topicops.model.errors import ArtifactError, UsageError
 from topicops.model.plans.changes import Action, Change, ConfigureTopic, DeleteTopic, before_and_after
 from topicops.model.runs.audit import NO_LINES, AuditHead, AuditLine, chain_problems, hash_of, head_of
-from topicops.model.runs.results import Mutation
+from topicops.model.runs.results import MoveRequest, Mutation
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +80,7 @@ class _Chain:
     def __init__(self, folder: Place, origin: AuditOrigin, now: Callable[[], datetime]) -> None:
         self._home_folder, self.origin, self._now = folder, origin, now
 
-    def _lines(self, mutations: Sequence[Mutation], end: AuditHead) -> tuple[bytes, AuditHead]:
+    def _lines(self, mutations: Sequence[Mutation | MoveRequest], end: AuditHead) -> tuple[bytes, AuditHead]:
         """Return the lines after the end, and their own end."""
         texts: list[bytes] = []
         for mutation in mutations:
@@ -100,7 +100,9 @@ class _Chain:
             )
         return file.end
 
-    def _line(self, mutation: Mutation, end: AuditHead) -> AuditLine:
+    def _line(self, mutation: Mutation | MoveRequest, end: AuditHead) -> AuditLine:
+        if isinstance(mutation, MoveRequest):
+            return self._line_of_move(mutation, end)
         change, origin = mutation.change, self.origin
         before, after = before_and_after(change)
         return AuditLine(
@@ -123,6 +125,30 @@ class _Chain:
             topic_id_before=mutation.id_before,
             topic_id_after=mutation.id_after,
             comment=origin.comments.get(mutation.digest) or msgspec.UNSET,
+            started_by=origin.started_by or msgspec.UNSET,
+        )
+
+    def _line_of_move(self, sent: MoveRequest, end: AuditHead) -> AuditLine:
+        origin = self.origin
+        return AuditLine(
+            n=end.count + 1,
+            previous=end.hash,
+            at=self._now(),
+            environment=origin.environment,
+            run=origin.run,
+            plan=origin.plan,
+            commit=origin.commit,
+            approver=sent.approver,
+            principal=origin.principals["reassign"],
+            action="reassign",
+            topic=sent.topic,
+            digest=sent.digest,
+            request=sent.request,
+            requests=sent.requests,
+            answer=sent.answer,
+            outcome=sent.status,
+            topic_id_before=sent.identity,
+            topic_id_after=sent.identity,
             started_by=origin.started_by or msgspec.UNSET,
         )
 
@@ -155,7 +181,7 @@ class FileAuditLog(_Chain):
         with self._opened() as handle:
             return self._end(handle)
 
-    def append(self, mutations: Sequence[Mutation]) -> None:
+    def append(self, mutations: Sequence[Mutation | MoveRequest]) -> None:
         self._begin_new_file_if_full()
         with self._opened() as handle:
             text, end = self._lines(mutations, self._end(handle))
@@ -243,7 +269,7 @@ class StoredAuditLog(_Chain):
             self._end_here = self._end_in_store()
         return self._end_here
 
-    def append(self, mutations: Sequence[Mutation]) -> None:
+    def append(self, mutations: Sequence[Mutation | MoveRequest]) -> None:
         for _ in range(_WRITERS):
             text, end = self._lines(mutations, self._end_here if self._end_here.count else self.check())
             with as_artifact_error(self._log, "the audit log cannot be written", _ADVICE):

@@ -31,7 +31,7 @@ class AuditLine:
     run: str
     """``<dag id or cli>/<run id>`` of the run that sent it."""
     plan: str
-    """Fingerprint of the plan."""
+    """Fingerprint of the plan; empty for a step of moves that no apply makes."""
     commit: str | None
     """Commit of the plan's files; None means that it is not known."""
     approver: str | None
@@ -41,14 +41,15 @@ class AuditLine:
     action: Action
     """Kind of the change."""
     topic: str
-    """Name of the topic."""
+    """Name of the topic; empty for the throttle rates of a broker, which hold back all moves there."""
     digest: str
     """Digest by which an approval names the change."""
     request: Mapping[str, object]
     """``before`` and ``after``, as in the plan; of a delete also the ``reason`` in the tombstone; of a config also the
-    brokers' ``defaults`` that the plan showed for a side without an override."""
+    brokers' ``defaults`` that the plan showed for a side without an override. Of a move also ``what`` was sent
+    (``start``, ``cancel``, ``entries``, ``rate``, ``elect``; ``end`` for its end) and the run ``accepted_by``."""
     requests: int
-    """Number of times that it was sent."""
+    """Number of times that it was sent; 0 for the end of a move."""
     answer: str
     """Last answer of the brokers."""
     outcome: OutcomeStatus

@@ -77,6 +77,8 @@ class TopicMove:
     accepted_at: datetime
     partitions: Mapping[int, PartitionMove]
     """Moves that have not ended, by partition. Empty: only entries are left to take out."""
+    drained: tuple[int, ...] = ()
+    """Brokers of ``cluster.draining`` that a drain empties; none where the command ``drain`` asks for it."""
     leader_entries: tuple[str, ...] = ()
     """Our entries ``partition:broker`` of ``leader.replication.throttled.replicas``."""
     follower_entries: tuple[str, ...] = ()

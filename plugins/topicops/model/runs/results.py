@@ -85,6 +85,28 @@ class Mutation:
     id_after: str | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MoveRequest:
+    """One request of a step of moves, or the end of a move: a line of the audit log."""
+
+    topic: str
+    """Topic; empty for the rates of a broker, which hold back all moves there."""
+    digest: str
+    """Digest of the change that asks for the move; empty for the rates of a broker."""
+    approver: str | None
+    """User who approved that change; None means that no approval was needed."""
+    identity: str | None
+    """Topic id, or ``czxid:<n>``; None for the rates of a broker."""
+    request: Mapping[str, object]
+    """``what`` (``start``, ``cancel``, ``end``, ``entries``, ``rate`` or ``elect``), ``before`` and ``after``; where it
+    has them ``accepted_by`` (the run that accepted the move), ``partitions`` and ``broker``."""
+    requests: int
+    """1; 0 for an end, which needs no request."""
+    answer: str
+    """``accepted``, ``NAME (code): message``, or how the move ended."""
+    status: OutcomeStatus
+
+
 class Verdict(StrEnum):
     HEALTHY = "healthy"
     NOT_CHECKED = "not checked"

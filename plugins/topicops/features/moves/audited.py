@@ -1,0 +1,52 @@
+"""The line of the audit log for each request of a step, and for each end of a move."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from topicops.features.moves.values import Sent
+from topicops.model.runs.moves import TopicMove
+from topicops.model.runs.results import MoveRequest, OutcomeStatus
+
+STATUSES: Mapping[str, OutcomeStatus] = {
+    "accepted": OutcomeStatus.DONE,
+    "done": OutcomeStatus.DONE,
+    "cancelled": OutcomeStatus.DONE,
+    "dropped": OutcomeStatus.REFUSED,
+    "no clear answer": OutcomeStatus.UNKNOWN,
+}
+"""Statuses by the beginning of the answer; any other answer is a refusal of the brokers."""
+
+
+def audited(sent: Sent, moves: Mapping[str, TopicMove]) -> MoveRequest:
+    """Say what was sent and answered, and whose move it is for; the rates of a broker are for all moves there."""
+    move = moves.get(sent.topic)
+    status = STATUSES.get(sent.answer.partition(":")[0], OutcomeStatus.FAILED)
+    if sent.what == "start" and status is OutcomeStatus.DONE:
+        status = OutcomeStatus.MOVING
+    return MoveRequest(
+        topic=sent.topic,
+        digest=move.digest if move else "",
+        approver=(move.approver or None) if move else None,
+        identity=move.identity if move else None,
+        request=_request(sent, move),
+        requests=0 if sent.what == "end" else 1,
+        answer=sent.answer,
+        status=status,
+    )
+
+
+def _request(sent: Sent, move: TopicMove | None) -> dict[str, object]:
+    found: dict[str, object] = {"what": sent.what}
+    if move:
+        found["accepted_by"] = move.run
+    if sent.partitions:
+        found["partitions"] = list(sent.partitions)
+    if sent.broker is not None:
+        found["broker"] = sent.broker
+    return found | {"before": _values(sent, sent.before), "after": _values(sent, sent.after)}
+
+
+def _values(sent: Sent, values: Mapping[str, object]) -> dict[str, object]:
+    """Return the values; rows by partition as a plan has them."""
+    return {"assignment": dict(values)} if sent.what == "start" else dict(values)
