@@ -16,6 +16,7 @@ from topicops.steps.before_deletes import ASK_AGAIN, REPAIR, failed_by_broker
 NEEDED_OPERATIONS: Mapping[KafkaRole, frozenset[str]] = {
     "reader": frozenset({"DESCRIBE"}),
     "applier": frozenset({"DESCRIBE", "CREATE"}),
+    "mover": frozenset({"DESCRIBE", "ALTER", "ALTER_CONFIGS"}),
     "deleter": frozenset({"DESCRIBE"}),
 }
 """Operations on the cluster by role; CREATE may be given for a prefix of names instead."""
@@ -23,6 +24,7 @@ CHANGING_OPERATIONS = frozenset({"ALTER", "ALTER_CONFIGS", "CLUSTER_ACTION", "CR
 NEEDED_TOPIC_OPERATIONS: Mapping[KafkaRole, frozenset[str]] = {
     "reader": frozenset({"DESCRIBE"}),
     "applier": frozenset({"DESCRIBE", "ALTER", "ALTER_CONFIGS"}),
+    "mover": frozenset({"DESCRIBE", "ALTER_CONFIGS"}),
     "deleter": frozenset({"DESCRIBE", "DELETE"}),
 }
 CLOCK_TOLERANCE_MS = 10_000
@@ -126,7 +128,10 @@ class ConnectionRules(Rules):
             for role, operations in kafka.operations.items()
             if operations is not None and (lacking := NEEDED_OPERATIONS[role] - operations)
         )
-        fix = "grant them on the cluster, or make sure that they are granted for each topic in git"
+        fix = (
+            "grant them on the cluster; all but those of a mover may be granted for each topic in git instead: make "
+            "sure that they are"
+        )
         return found(WARNING, "a role may lack rights on the cluster:", places, fix, Code.MISSING_RIGHT)
 
     def topic_rights(self) -> Iterator[Finding]:
