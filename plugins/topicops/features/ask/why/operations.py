@@ -5,14 +5,22 @@ Source: kafka.controller.TopicDeletionManager, kafka.controller.KafkaController.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from topicops.features.ask.why.brokers import no_controller
 from topicops.features.ask.why.leaders import deletion_waits_for_disk
-from topicops.features.ask.why.values import STUCK, WAITS, Cause, TopicTimes, WhyFacts, are, grouped
+from topicops.features.ask.why.values import NOTE, STUCK, WAITS, Cause, TopicTimes, WhyFacts, are, grouped
 from topicops.model.cluster.broker_defaults import brokers_text
 from topicops.model.cluster.snapshot import STUCK_AFTER_MS
-from topicops.model.release import CANCELS_MOVES, DELETES_NEVER_LED, NO_ZOOKEEPER, REASSIGNMENTS_IN_TOPICS, misses_moves
+from topicops.model.release import (
+    CANCELS_MOVES,
+    DELETES_NEVER_LED,
+    NO_ZOOKEEPER,
+    REASSIGNMENTS_IN_TOPICS,
+    awaits_whole_target,
+    misses_moves,
+)
 from topicops.steps.verifying.observation import partition_names
 
 REFUSED = "until it ends, brokers refuse more partitions with REASSIGNMENT_IN_PROGRESS (60)"
@@ -101,6 +109,8 @@ def waits_for_new_replicas(facts: WhyFacts) -> Iterator[Cause]:
     for dead, partitions in grouped((brokers, p) for brokers, p in missing if brokers):
         safe, unsafe = _by_safety(facts, partitions)
         commands = _move_back(facts, safe) if safe else ()
+        if commands and facts.own_move is not None:
+            commands = (_ours(facts, "--cancel", facts.topic),)
         way_out = f"it goes on by itself when {brokers_text(dead)} {are(dead)} there"
         if unsafe:
             way_out += (
@@ -114,7 +124,7 @@ def waits_for_new_replicas(facts: WhyFacts) -> Iterator[Cause]:
             way_out,
             facts.read_from(facts.topic_path, "/admin/reassign_partitions", "/brokers/ids"),
             commands,
-            _price(facts) if commands else "",
+            _price(facts) if commands and facts.own_move is None else "",
             "move the replicas back to where they were" if commands else "",
         )
 
@@ -122,11 +132,27 @@ def waits_for_new_replicas(facts: WhyFacts) -> Iterator[Cause]:
 def move_runs(facts: WhyFacts) -> Iterator[Cause]:
     """New replicas copy what the topic holds; a throttle makes that slow."""
     if copying := [p for p, awaited in _awaited(facts).items() if not facts.unregistered(awaited)]:
+        message = f"{partition_names(copying)}: a reassignment runs, its new replicas are not in sync yet; {REFUSED}"
+        way_out = "it ends when they have copied all; if nothing moves, look for a throttle that is too low"
+        if facts.own_move is not None:
+            message = "; ".join([message, *(note.rstrip(".") for note in facts.own_move)])
+            way_out = f"{way_out}; how far it is, by topicops, whose move it is: {_ours(facts)}"
+        yield Cause(WAITS, message, way_out, facts.read_from(facts.topic_path, *facts.state_paths(copying)))
+
+
+def ends_without_broker(facts: WhyFacts) -> Iterator[Cause]:
+    """Some releases do not wait for a replica of the target that stays, and the partition then misses it."""
+    if _awaits_all(facts):
+        return
+    gone = ((tuple(facts.unregistered(set(target) - _added(facts, p))), p) for p, target in _targets(facts).items())
+    for dead, partitions in grouped((brokers, p) for brokers, p in gone if brokers):
         yield Cause(
-            WAITS,
-            f"{partition_names(copying)}: a reassignment runs, its new replicas are not in sync yet; {REFUSED}",
-            "it ends when they have copied all; if nothing moves, look for a throttle that is too low",
-            facts.read_from(facts.topic_path, *facts.state_paths(copying)),
+            NOTE,
+            f"the reassignment of {partition_names(partitions)} will end without {brokers_text(dead)}, which "
+            f"{are(dead)} not registered: Kafka {facts.release} waits for the added replicas alone, and the ISR stays "
+            "incomplete",
+            f"start {brokers_text(dead)}, before the broker that the replicas leave is taken away",
+            facts.read_from(facts.topic_path, "/brokers/ids"),
         )
 
 
@@ -141,11 +167,24 @@ def _targets(facts: WhyFacts) -> Mapping[int, tuple[int, ...]]:
 
 
 def _awaited(facts: WhyFacts) -> Mapping[int, list[int]]:
-    """Return brokers of the target that are not in sync yet, by partition that moves."""
+    """Return brokers that the move waits for, because they are not in sync yet, by partition that moves."""
+    waits_for_all = _awaits_all(facts)
     return {
-        p: [broker for broker in target if p not in facts.states or broker not in facts.states[p].isr]
+        p: [b for b in target if b not in facts.isr(p) and (waits_for_all or b in _added(facts, p))]
         for p, target in _targets(facts).items()
     }
+
+
+def _awaits_all(facts: WhyFacts) -> bool:
+    return awaits_whole_target(facts.release, has_zookeeper=facts.has_zookeeper)
+
+
+def _added(facts: WhyFacts, p: int) -> set[int]:
+    return set(facts.live.adding.get(p, ())) if facts.live else set()
+
+
+def _ours(facts: WhyFacts, *words: str) -> str:
+    return shlex.join(["topicops", "moves", *words, "--environment", facts.environment])
 
 
 def _by_safety(facts: WhyFacts, partitions: Sequence[int]) -> tuple[list[int], list[int]]:

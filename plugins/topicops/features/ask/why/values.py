@@ -72,6 +72,9 @@ class WhyFacts:
     bootstrap_servers: str = ""
     zookeeper_hosts: str = ""
     """``host:port,host:port/chroot``."""
+    own_move: tuple[str, ...] | None = None
+    """What the last step of our moves said of the topic; None means that topicops moves none of its replicas."""
+    environment: str = ""
     command_config: bool = False
     """Whether the brokers need a login: then a command needs a file of client properties."""
 
