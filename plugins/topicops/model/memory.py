@@ -59,6 +59,16 @@ class WithNewer(Mapping[str, Value]):
     def __getitem__(self, name: str) -> Value:
         return self._newer[name] if name in self._newer else self._topics[name]
 
+    def read(self, names: Collection[str]) -> Mapping[str, Value]:
+        older = [name for name in names if name not in self._newer]
+        newer = {name: self._newer[name] for name in names if name in self._newer}
+        if isinstance(self._topics, InFile):
+            return {**cast("InFile[Value]", self._topics).read(older), **newer}
+        return {**{name: self._topics[name] for name in older if name in self._topics}, **newer}
+
+    def hold(self, names: Collection[str]) -> None:
+        hold(self._topics, [name for name in names if name not in self._newer])
+
 
 @contextmanager
 def gc_paused() -> Iterator[None]:

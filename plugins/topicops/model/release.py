@@ -232,6 +232,7 @@ LAST_RECORDS = Ability(
 LIST_GROUPS = Ability("ListGroups", 16, 0, OLDEST, NO_DELETE)
 DESCRIBE_GROUPS = Ability("DescribeGroups", 15, 0, OLDEST, NO_DELETE)
 COMMITS = Ability("OffsetFetch", 9, 2, OLDEST, NO_DELETE)
+ALTER_REASSIGNMENTS = Ability("AlterPartitionReassignments", 45, 0, REASSIGNMENTS_IN_TOPICS, "no replica can be moved")
 REASSIGNMENTS = Ability(
     "ListPartitionReassignments",
     46,
@@ -256,6 +257,7 @@ ABILITIES = (
     LIST_GROUPS,
     DESCRIBE_GROUPS,
     COMMITS,
+    ALTER_REASSIGNMENTS,
     REASSIGNMENTS,
 )
 """Abilities that topicops needs of brokers, besides Metadata and ApiVersions themselves.

@@ -22,7 +22,7 @@ from topicops.model.cluster.health import (
 )
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic, PartitionState
 from topicops.model.memory import in_parts
-from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
+from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic, ReassignTopic
 from topicops.model.plans.plan import Loss, RackLossRow, RackLossTable
 from topicops.model.specs.topic_config import MIN_ISR, min_insync_replicas, needed_in_sync
 
@@ -148,7 +148,7 @@ def topic_after(topic: LiveTopic | None, change: Change, brokers: Collection[int
             return LiveTopic(
                 name=change.topic, topic_id=None, assignment=change.assignment, overrides=change.configs, states=states
             )
-        case ExpandTopic() if topic:
+        case ExpandTopic() | ReassignTopic() if topic:
             states = {**(topic.states or {}), **_first_states(change.assignment)}
             return replace(topic, assignment={**topic.assignment, **change.assignment}, states=states)
         case ConfigureTopic() if topic:
@@ -161,10 +161,10 @@ def topic_after(topic: LiveTopic | None, change: Change, brokers: Collection[int
 
 
 def brokers_needed(topic: LiveTopic | None, change: Change) -> set[int]:
-    """Give the brokers of a change's new replicas, and for a delete all that hold the topic."""
+    """Give the brokers of a change's replicas, and for a delete all that hold the topic."""
     rows: Assignment = {}
     match change:
-        case CreateTopic() | ExpandTopic():
+        case CreateTopic() | ExpandTopic() | ReassignTopic():
             rows = change.assignment
         case DeleteTopic():
             rows = topic.assignment if topic else {}

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from topicops.model.choices import Source
 from topicops.model.cluster.broker_defaults import OF_CONTROLLERS, ON_CONTROLLERS, BrokerDefaults, Default, default_of
+from topicops.model.memory import WithNewer
 from topicops.model.release import MissingRequests, Releases
 
 Assignment = Mapping[int, tuple[int, ...]]
@@ -129,6 +130,23 @@ class LiveTopic:
     def is_reassigning(self) -> bool:
         return any(self.adding.values()) or any(self.removing.values())
 
+    @property
+    def moving(self) -> set[int]:
+        """Partitions to which a reassignment adds replicas, or from which it takes some."""
+        return {p for rows in (self.adding, self.removing) for p, row in rows.items() if row}
+
+    def moved(self, targets: Assignment) -> LiveTopic:
+        """Return the topic as if reassignments to these rows ran, each of a partition that it has."""
+        origins = {p: self.assignment[p] for p in targets if p in self.assignment}
+        added = {p: tuple(b for b in targets[p] if b not in origins[p]) for p in origins}
+        removed = {p: tuple(b for b in row if b not in targets[p]) for p, row in origins.items()}
+        return replace(
+            self,
+            assignment={**self.assignment, **{p: (*targets[p], *removed[p]) for p in origins}},
+            adding={**self.adding, **{p: row for p, row in added.items() if row}},
+            removing={**self.removing, **{p: row for p, row in removed.items() if row}},
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicTraces:
@@ -169,13 +187,15 @@ class Totals:
     """First replicas (the preferred leaders) by broker, as they will be after running reassignments."""
     leaders: Mapping[int, int] | None
     """Leaders by broker, as the partitions' states name them; None means that a topic was read without states."""
+    moving: int = 0
+    """Partitions that a reassignment moves, as the topics themselves name them."""
 
 
 class Tally:
     """Counts topics as they come."""
 
     def __init__(self) -> None:
-        self._partitions = 0
+        self._partitions, self._moving = 0, 0
         self._replicas, self._first, self._leaders = Counter[int](), Counter[int](), Counter[int]()
         self._knows_leaders = True
 
@@ -183,6 +203,7 @@ class Tally:
         # One update for many rows: it costs as much for one.
         rows = [row for topic in topics for row in topic.target_assignment.values()]
         self._partitions += sum(topic.partitions for topic in topics)
+        self._moving += sum(len(topic.moving) for topic in topics)
         self._replicas.update(chain.from_iterable(rows))
         self._first.update(row[0] for row in rows if row)
         for topic in topics:
@@ -198,6 +219,7 @@ class Tally:
             replicas=dict(self._replicas),
             first_replicas=dict(self._first),
             leaders=dict(self._leaders) if self._knows_leaders else None,
+            moving=self._moving,
         )
 
 
@@ -282,6 +304,27 @@ class ClusterSnapshot:
     """Past deletes of topics that a plan would create."""
 
     @property
+    def with_accepted_moves(self) -> ClusterSnapshot:
+        """The snapshot in which accepted moves count as running ones: their targets are what the topics get."""
+        moving = {name: rows for name, rows in self.accepted_moves.items() if name in self.topics}
+        if not moving:
+            return self
+        newer = {name: self.topics[name].moved(rows) for name, rows in moving.items()}
+        return replace(self, topics=WithNewer(self.topics, newer))
+
+    @property
+    def foreign_moves(self) -> int:
+        """Partitions that move, and that no accepted move names; of a snapshot as it was read."""
+        ours = sum(
+            len(self.topics[name].moving & rows.keys())
+            for name, rows in self.accepted_moves.items()
+            if name in self.topics
+        )
+        if self.totals:
+            return self.totals.moving - ours
+        return sum(len(topic.moving) for topic in self.topics.values()) - ours
+
+    @property
     def racks(self) -> Mapping[int, str | None]:
         return {broker.id: broker.rack for broker in self.brokers.values()}
 
@@ -300,6 +343,13 @@ class ClusterSnapshot:
         told = (self.log_directories or {}).items()
         failed = {broker for broker, found in told if isinstance(found, LogDirectories) and found.failed}
         return {broker: rack for broker, rack in self.racks.items() if broker not in failed | self.closed.keys()}
+
+    @property
+    def racks_to_stay(self) -> Mapping[int, str | None]:
+        """Racks of the live brokers that may keep replicas: also of those that are cordoned, and so get no new ones."""
+        told = (self.log_directories or {}).items()
+        failed = {broker for broker, found in told if isinstance(found, LogDirectories) and found.failed}
+        return {broker: rack for broker, rack in self.racks.items() if broker not in failed | self.draining}
 
     @property
     def closed(self) -> Mapping[int, str]:

@@ -155,6 +155,8 @@ class AnyPlanFile(msgspec.Struct, kw_only=True):
     log_bytes: dict[str, dict[int, int | None]] = {}
     """Bytes on disk, by broker, of each topic that is to be deleted or gets a shorter retention; null: not known.
     In no digest."""
+    move_obstacles: dict[str, tuple[str, ...]] = {}
+    """Reasons why the moves of a topic cannot begin now, by topic: the gate skips them. In no digest."""
     warnings: tuple[str, ...]
     """Sentences about what the brokers could not be asked; with ``--only`` also how much is left out."""
     checksum: Sha256
@@ -260,6 +262,7 @@ def _document_json(change_set: ChangeSet, entries: Sequence[Json]) -> Json:
         "load": _plain(change_set.load),
         **({"rack_losses": _plain(change_set.rack_losses)} if change_set.rack_losses else {}),
         **({"log_bytes": _plain(change_set.log_bytes)} if change_set.log_bytes else {}),
+        **({"move_obstacles": _plain(change_set.move_obstacles)} if change_set.move_obstacles else {}),
         "warnings": list(change_set.warnings),
     }
 

@@ -26,6 +26,12 @@ class Written(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", alias_generator=to_camel, populate_by_name=True)
 
 
+class InBytes:
+    """Marks a number of bytes, which files may write with a unit."""
+
+
+Size = Annotated[int, InBytes()]
+
 Configs = Mapping[str, str | None]
 """Kafka's topic configs by name, in text; null means that no override may be live."""
 
@@ -163,8 +169,9 @@ class Limits(Written):
     shrink_percent: int = Field(default=10, ge=0, le=100)
     """If a larger percentage of the topics is gone since the last good snapshot, nothing is planned (TOP416, exit
     status 8)."""
-    moved_bytes_per_run: int | None = Field(default=None, ge=0)
-    """The most bytes that the moves of one run copy; a move beyond it is skipped (TOP441). Left out: no limit."""
+    moved_bytes_per_run: Size | None = Field(default=None, ge=0)
+    """The most bytes that the moves of one run copy: `500GiB`. A move beyond it, or of which the bytes are not known, is
+    skipped (TOP441); left out: no limit."""
     moves_at_once: int = Field(default=50, ge=1, le=50)
     """The most partitions that move at the same time, 50 at most: a ZooKeeper controller is busy with a larger request
     for seconds."""
@@ -297,7 +304,7 @@ class Apply(Written):
     """The most topics in one request."""
     partitions_per_request: int = Field(default=500, ge=1)
     """The most new partitions in one request."""
-    throttle: int | None = Field(default=None, ge=1)
+    throttle: Size | None = Field(default=None, ge=1)
     """The most bytes a second that moves copy from each broker, and to each: `50MiB`. In production a move that copies
     needs it (TOP442); left out in a sandbox: no throttle."""
 

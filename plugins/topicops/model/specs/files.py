@@ -16,7 +16,7 @@ from annotated_types import Ge, Le
 from pydantic import Field, StringConstraints
 
 from topicops.model.choices import OneOf, Placement
-from topicops.model.specs.environment import Configs, EnvironmentSpec, PolicyException, SharedSpec, Written
+from topicops.model.specs.environment import Configs, EnvironmentSpec, InBytes, PolicyException, SharedSpec, Written
 
 
 class AsWritten:
@@ -185,6 +185,13 @@ class IntegerKind:
     highest: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class SizeKind:
+    """Bytes, such as ``50MiB``; a number without a unit is bytes."""
+
+    lowest: int = 0
+
+
 class PlainKind(Enum):
     """A kind of which there is no more to say."""
 
@@ -217,7 +224,7 @@ class ModelKind:
     model: type[Written]
 
 
-Kind = TextKind | WordKind | IntegerKind | PlainKind | ListKind | EntriesKind | ModelKind
+Kind = TextKind | WordKind | IntegerKind | SizeKind | PlainKind | ListKind | EntriesKind | ModelKind
 
 
 class FieldKind(NamedTuple):
@@ -266,6 +273,8 @@ def _kind_of_class(annotation: object, limits: Sequence[object]) -> Kind:
         return simple[annotation]
     if annotation is int:
         lowest = next((int(str(limit.ge)) for limit in limits if isinstance(limit, Ge)), None)
+        if any(isinstance(limit, InBytes) for limit in limits):
+            return SizeKind(lowest or 0)
         return IntegerKind(lowest, next((int(str(limit.le)) for limit in limits if isinstance(limit, Le)), None))
     if annotation is str:
         return _text(limits)

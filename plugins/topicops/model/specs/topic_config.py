@@ -494,3 +494,18 @@ def read_duration_ms(text: str) -> int:
     if _INTEGER.fullmatch(text):
         raise UnknownUnitError(f"a duration needs a unit; known units: {' '.join(UNITS['ms'])}")
     raise ConfigValueError("not a duration such as 30s")
+
+
+def read_size(text: str) -> int:
+    """Return the bytes of ``50MiB`` and the like; a number without a unit is bytes.
+
+    Raises: AmbiguousNumberError, UnknownUnitError, ConfigValueError.
+    """
+    _require_number_length(text)
+    if AMBIGUOUS_NUMBER.fullmatch(text):
+        raise AmbiguousNumberError("readers of YAML disagree about this number")
+    found = _WITH_UNIT.fullmatch(text)
+    size = times_unit(found, UNITS["bytes"]) if found else _integer(text, bits=64)
+    if not 0 <= size < 1 << 63:
+        raise ConfigValueError("not a number of bytes from 0 on that 64 bits hold")
+    return size

@@ -12,7 +12,7 @@ from typing import assert_never
 from topicops.model.cluster.snapshot import Assignment, LiveTopic, TopicTraces
 from topicops.model.codes import Code
 from topicops.model.json_types import assignment_digest
-from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
+from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic, ReassignTopic
 from topicops.model.plans.plan import ActivityOfHiddenGroups, GatedChange, Plan, TopicActivity
 from topicops.model.ports import BROKER_PATIENCE, Clock, ClusterQuestions, ServerTime
 from topicops.model.printable import or_not_set
@@ -66,6 +66,8 @@ def _is_after(change: Change, traces: TopicTraces) -> bool:
             return live is not None and not any(_expanded_differences(change, traces, live))
         case ConfigureTopic():
             return live is not None and not any(_config_differences(change, traces, live, change.configs))
+        case ReassignTopic():
+            return live is not None and not any(_placed_differences(change, traces, live, change.assignment))
         case DeleteTopic():
             return _is_deleted(change, traces)
     assert_never(change)
@@ -82,6 +84,8 @@ def _differences(change: Change, traces: TopicTraces) -> Iterator[str]:
             return _unexpanded_differences(change, traces, live)
         case ConfigureTopic():
             return _unconfigured_differences(change, traces, live)
+        case ReassignTopic():
+            return _placed_differences(change, traces, live, change.assignment_before)
         case DeleteTopic():
             return _undeleted_differences(change, traces, live)
     assert_never(change)
@@ -139,6 +143,20 @@ def _unconfigured_differences(change: ConfigureTopic, traces: TopicTraces, live:
     yield from _override_differences(expected.overrides or {}, live, exact=True)
 
 
+def _placed_differences(change: ReassignTopic, traces: TopicTraces, live: LiveTopic, rows: Assignment) -> Iterator[str]:
+    """Yield what differs from a topic at rest that has these rows, in the order of their replicas too."""
+    yield from _existence_differences(change, traces, live)
+    if gone := sorted(rows.keys() - live.assignment.keys()):
+        yield f"partitions: planned {len(rows)} to move, {len(gone)} of them not live"
+    yield from _first_rows(list(_row_differences(rows, live.assignment)))
+
+
+def _first_rows(changed: Sequence[str]) -> Iterator[str]:
+    yield from changed[:ROWS_SHOWN]
+    if len(changed) > ROWS_SHOWN:
+        yield f"replicas of {len(changed) - ROWS_SHOWN} more partitions: changed as well"
+
+
 def _undeleted_differences(change: DeleteTopic, traces: TopicTraces, live: LiveTopic) -> Iterator[str]:
     yield from _another_topic(_deleted_identity(change), live)
     yield from _unequal("partitions", change.precondition.partitions, live.partitions)
@@ -158,7 +176,7 @@ def _deleted_identity(change: DeleteTopic) -> str | None:
     return change.precondition.identity or change.topic_id
 
 
-def _existence_differences(change: ExpandTopic, traces: TopicTraces, live: LiveTopic) -> Iterator[str]:
+def _existence_differences(change: ExpandTopic | ReassignTopic, traces: TopicTraces, live: LiveTopic) -> Iterator[str]:
     yield from _another_topic(change.precondition.identity, live)
     yield from _movement_differences(traces, live)
 
@@ -182,9 +200,7 @@ def _digest_differences(change: ExpandTopic, live: LiveTopic, *, partitions: int
     if planned is None or assignment_digest(rows) == planned:
         return
     changed = list(_row_differences(change.assignment_before, rows))
-    yield from changed[:ROWS_SHOWN] or [f"assignment: planned digest {planned}, live {assignment_digest(rows)}"]
-    if len(changed) > ROWS_SHOWN:
-        yield f"replicas of {len(changed) - ROWS_SHOWN} more partitions: changed as well"
+    yield from _first_rows(changed or [f"assignment: planned digest {planned}, live {assignment_digest(rows)}"])
 
 
 def _row_differences(planned: Assignment, live: Mapping[int, Sequence[int]]) -> Iterator[str]:

@@ -27,6 +27,7 @@ from topicops.model.specs.files import (
     ListKind,
     ModelKind,
     PlainKind,
+    SizeKind,
     TextKind,
     WordKind,
     fields_of,
@@ -39,6 +40,7 @@ from topicops.model.specs.topic_config import (
     ConfigValueError,
     UnknownUnitError,
     read_duration_ms,
+    read_size,
 )
 from topicops.steps.specs.findings import UNREADABLE, FileFindings, Finding, Unreadable
 from topicops.steps.specs.suggestions import hint_for_field, similar_word
@@ -215,12 +217,11 @@ def _reader_of(kind: Kind) -> Reader:
         case IntegerKind():
             highest = _LARGEST_INTEGER if kind.highest is None else kind.highest
             return partial(read_integer, lowest=kind.lowest or 0, highest=highest)
-        case PlainKind.BOOLEAN:
-            return _read_boolean
-        case PlainKind.TIME:
-            return _read_time
-        case PlainKind.DURATION:
-            return _read_duration
+        case SizeKind():
+            return partial(_read_size, lowest=kind.lowest)
+        case PlainKind.BOOLEAN | PlainKind.TIME | PlainKind.DURATION:
+            scalars = {PlainKind.BOOLEAN: _read_boolean, PlainKind.TIME: _read_time}
+            return scalars.get(kind, _read_duration)
         case ListKind():
             return _list_reader(_reader_of(kind.item))
         case EntriesKind():
@@ -408,6 +409,26 @@ def _read_duration(node: Node, findings: FileFindings) -> object:
         return findings.add(Code.UNKNOWN_UNIT, node.span, f"{_shown(node.text)}: {error}", remedy)
     except (ConfigValueError, OverflowError) as error:
         return findings.add(Code.WRONG_TYPE, node.span, f"{_shown(node.text)}: {error}")
+
+
+def _read_size(node: Node, findings: FileFindings, *, lowest: int) -> object:
+    if not isinstance(node, Text):
+        return _wrong_type(node, findings, "a size such as 50MiB")
+    try:
+        size = read_size(node.text.strip())
+    except AmbiguousNumberError as error:
+        return findings.add(Code.AMBIGUOUS_SCALAR, node.span, str(error), "write plain digits and a unit, as in 50MiB")
+    except UnknownUnitError as error:
+        suggestion = _if_fine(known_unit(node.text, "bytes"), node, partial(_read_size, lowest=lowest))
+        remedy = f"write {suggestion}" if suggestion else likely_unit(node.text, "bytes")
+        return findings.add(Code.UNKNOWN_UNIT, node.span, f"{_shown(node.text)}: {error}", remedy)
+    except ConfigValueError as error:
+        return findings.add(Code.WRONG_TYPE, node.span, f"{_shown(node.text)}: {error}", "write it like 50MiB")
+    if size < lowest:
+        return findings.add(
+            Code.OUT_OF_RANGE, node.span, f"{_shown(node.text)} is below {lowest}", f"write {lowest} or more"
+        )
+    return size
 
 
 def read_assignment(node: Node, file: str) -> tuple[Assignment | None, tuple[Finding, ...]]:

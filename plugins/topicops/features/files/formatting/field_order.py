@@ -8,8 +8,17 @@ from functools import cache
 
 from topicops.model.specs.document import Fields, FileKind, Items, Node, Text
 from topicops.model.specs.environment import Written
-from topicops.model.specs.files import EntriesKind, IntegerKind, Kind, ListKind, ModelKind, PlainKind, fields_of
-from topicops.model.specs.topic_config import ConfigValueError, canonical_written, read_duration_ms
+from topicops.model.specs.files import (
+    EntriesKind,
+    IntegerKind,
+    Kind,
+    ListKind,
+    ModelKind,
+    PlainKind,
+    SizeKind,
+    fields_of,
+)
+from topicops.model.specs.topic_config import ConfigValueError, canonical_written, read_duration_ms, read_size
 from topicops.steps.specs.fields import WHOLE_NUMBER
 from topicops.steps.specs.validate import MODELS
 
@@ -73,6 +82,8 @@ def _canonical_text(text: str, place: Place) -> CanonicalValue:
                 return int(text)
             case PlainKind.DURATION:
                 return read_duration_ms(text.strip())
+            case SizeKind():
+                return read_size(text.strip())
             case ConfigKind():
                 return canonical_written(place.name, text)
     except ConfigValueError:

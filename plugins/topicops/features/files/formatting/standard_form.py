@@ -15,7 +15,7 @@ from topicops.features.shared.writer import node_of
 from topicops.features.shared.yaml_blocks import Chunk, chunks_of, end_of, indentation, is_block, last_line, source_at
 from topicops.features.shared.yaml_text import MISREAD_WORDS, scalar
 from topicops.model.specs.document import Fields, FileKind, Items, Node, Span, Text
-from topicops.model.specs.files import IntegerKind, PlainKind
+from topicops.model.specs.files import IntegerKind, PlainKind, SizeKind
 from topicops.model.specs.spellings import human_unit, largest_unit
 from topicops.model.specs.topic_config import (
     LONGEST_NUMBER,
@@ -23,6 +23,7 @@ from topicops.model.specs.topic_config import (
     ConfigValueError,
     canonical_written,
     read_duration_ms,
+    read_size,
 )
 from topicops.steps.specs.fields import WHOLE_NUMBER
 
@@ -279,6 +280,8 @@ def _value(node: Text, place: Place, lines: Sequence[str], *, inside: bool) -> s
                 return text
             case PlainKind.DURATION:
                 return _duration(text.strip())
+            case SizeKind():
+                return _size(text.strip())
             case ConfigKind() if place.name in TOPIC_CONFIGS:
                 return _config(place.name, node, source, inside=inside)
             case _:
@@ -309,6 +312,12 @@ def _config(name: str, node: Text, source: str, *, inside: bool) -> str:
     if config.type == "DOUBLE":
         return written if _PLAIN_DOUBLE.fullmatch(written) else source
     return _text(node, source, inside=inside)
+
+
+def _size(text: str) -> str:
+    """The text as it is written; bytes without a unit get one where it divides them."""
+    count, unit = largest_unit(read_size(text), "bytes")
+    return f"{count}{unit}" if text.isdecimal() and unit != "B" else text
 
 
 def _duration(text: str) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot
-from topicops.model.plans.changes import Change, CreateTopic, DeleteTopic, ExpandTopic
+from topicops.model.plans.changes import Change, CreateTopic, DeleteTopic, ExpandTopic, ReassignTopic
 from topicops.model.plans.plan import BrokerLoad, LoadTable, RackLoad, Share
 from topicops.steps.planning.placement.request import Load
 
@@ -14,9 +14,15 @@ from topicops.steps.planning.placement.request import Load
 class Tally:
     """The counts for one topic, on live brokers with their racks."""
 
-    def __init__(self, racks: Mapping[int, str], *, topic: Load, cluster: Load) -> None:
-        """Count a ``cluster`` that holds ``topic``; a broker that is not live may be in both."""
-        self._racks = racks
+    def __init__(
+        self, racks: Mapping[int, str], *, topic: Load, cluster: Load, closed: Collection[int] = frozenset()
+    ) -> None:
+        """Count a ``cluster`` that holds ``topic``; a broker that is not live may be in both.
+
+        Args:
+            closed: Brokers that keep replicas, and get none.
+        """
+        self._racks, self._closed = racks, closed
         self._rack_sizes = Counter(racks.values())
         self._cluster = Counter(cluster.replicas)
         self._cluster_leaders = Counter(cluster.leaders)
@@ -69,7 +75,8 @@ class Tally:
             row = rows[partition]
             for taken in row:
                 for given in sorted(self._racks.keys() - set(row)):
-                    is_alike = (taken in before[partition]) == (given in before[partition])
+                    is_new = given not in before[partition]
+                    is_alike = (taken not in before[partition]) == is_new and not (is_new and given in self._closed)
                     if is_alike and self._is_lighter(given, taken) and self._keeps_racks(row, taken, given):
                         yield partition, taken, given
 
@@ -84,7 +91,7 @@ class Tally:
 
     def _candidates(self, row: Sequence[int]) -> list[int]:
         used = {self._racks[broker] for broker in row}
-        free = [broker for broker in self._racks if broker not in row]
+        free = [broker for broker in self._racks if broker not in row and broker not in self._closed]
         return [broker for broker in free if self._racks[broker] not in used] or free
 
     def _weight(self, broker: int) -> tuple[float, ...]:
@@ -113,17 +120,18 @@ NOTHING = Load()
 def load_table(live: ClusterSnapshot, changes: Sequence[Change], before: Load | None = None) -> LoadTable:
     """Count replicas and first replicas on every live broker, without the changes and with all of them.
 
-    A replica that a running reassignment takes away is not counted. Empty when no change places a replica.
+    A replica that a running reassignment takes away is not counted. Empty when no change places or moves a replica.
 
     Args:
         before: Of all live topics, where it has been counted already.
     """
-    placed = [change.assignment for change in changes if isinstance(change, CreateTopic | ExpandTopic)]
+    placed = [change.assignment for change in changes if isinstance(change, CreateTopic | ExpandTopic | ReassignTopic)]
     if not placed:
         return LoadTable()
     deleted = {change.topic for change in changes if isinstance(change, DeleteTopic)}
     before = live_load(live) if before is None else before
-    gone = Load.of(live.topics[name].target_assignment for name in deleted if name in live.topics)
+    left = [change.assignment_before for change in changes if isinstance(change, ReassignTopic)]
+    gone = Load.of([*left, *(live.topics[name].target_assignment for name in deleted if name in live.topics)])
     new = Load.of(placed)
     brokers = tuple(
         BrokerLoad(
@@ -135,9 +143,15 @@ def load_table(live: ClusterSnapshot, changes: Sequence[Change], before: Load | 
 
 
 def live_load(live: ClusterSnapshot) -> Load:
-    """Count all live topics, as they will be after running reassignments."""
+    """Count all live topics, as they will be after running reassignments; of a snapshot as it was read."""
     if live.totals:
-        return Load(replicas=live.totals.replicas, leaders=live.totals.first_replicas)
+        load = Load(replicas=live.totals.replicas, leaders=live.totals.first_replicas)
+        for name in live.accepted_moves.keys() & live.topics.keys():
+            rows = live.topics[name].target_assignment
+            moved = {p: row for p, row in live.accepted_moves[name].items() if p in rows}
+            load = load.plus(moved).minus({p: rows[p] for p in moved})
+        return load
+    live = live.with_accepted_moves
     return Load.of(topic.target_assignment for topic in live.topics.values())
 
 

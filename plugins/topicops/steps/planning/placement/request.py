@@ -53,6 +53,14 @@ class Load:
         _count(assignment, replicas, leaders)
         return Load(replicas=replicas, leaders=leaders)
 
+    def minus(self, assignment: Assignment) -> Load:
+        """Return the load without these replicas, each of which it has counted."""
+        less = Load.of([assignment])
+        replicas, leaders = Counter(self.replicas), Counter(self.leaders)
+        replicas.subtract(less.replicas)
+        leaders.subtract(less.leaders)
+        return Load(replicas=replicas, leaders=leaders)
+
 
 def _count(assignment: Assignment, replicas: Counter[int], leaders: Counter[int]) -> None:
     replicas.update(chain.from_iterable(assignment.values()))
