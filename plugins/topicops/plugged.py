@@ -12,6 +12,7 @@ import topicops.features.files.formatting.files
 import topicops.features.moves.after_apply
 import topicops.features.spark.engine
 from topicops.flow.engines import DiffEngine
+from topicops.flow.movers import MoverFactory
 from topicops.flow.runs.kept import load_all_results
 from topicops.flow.runs.run import EnvironmentRun, note
 from topicops.flow.runs.values import RunMode, RunResults
@@ -44,6 +45,8 @@ ENGINES: tuple[DiffEngine, ...] = (
     topicops.features.spark.engine.SPARK,
 )  # fmt: skip
 """Engines besides plain Python; by default, the first is used from its number of topics on."""
+MOVERS: tuple[MoverFactory, ...] = ()
+"""The first is used; without one, reassignments are refused."""
 NEW_FILE: tuple[Callable[[str], str], ...] = (
     topicops.features.files.formatting.files.formatted_topic,
 )  # fmt: skip
@@ -52,6 +55,11 @@ AFTER_APPLY: tuple[Callable[[EnvironmentRun, RunResults], Iterable[str]], ...] =
     topicops.features.moves.after_apply.how_to_go_on,
 )  # fmt: skip
 """Functions that give lines which the command ``apply`` prints after its report."""
+
+
+def mover() -> MoverFactory | None:
+    """Return what moves replicas in this installation."""
+    return next(iter(MOVERS), None)
 
 
 def after_run(run: EnvironmentRun, results: RunResults, *, mode: RunMode | None = None) -> None:

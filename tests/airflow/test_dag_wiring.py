@@ -29,7 +29,7 @@ from topicops.on_airflow.plugin import TopicopsPlugin
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 KINDS = ("pipeline", "approval", "drift")
-CHANGES = {"create", "expand", "configure", "delete"}
+CHANGES = {"create", "expand", "configure", "reassign", "delete"}
 PIPELINE_UPSTREAM = {
     "validate": set(),
     "snapshot": {"validate"},
@@ -40,7 +40,8 @@ PIPELINE_UPSTREAM = {
     "create": {"gate"},
     "expand": {"gate"},
     "configure": {"gate"},
-    "delete": {"gate", "create", "expand", "configure"},
+    "reassign": {"gate"},
+    "delete": {"gate", "create", "expand", "configure", "reassign"},
     "verify": CHANGES,
     "announce": {"verify"},
     "quality_after": {"verify"},
@@ -61,7 +62,8 @@ APPROVAL_UPSTREAM = {
     "create": {"approve"},
     "expand": {"approve"},
     "configure": {"approve"},
-    "delete": {"approve", "create", "expand", "configure"},
+    "reassign": {"approve"},
+    "delete": {"approve", "create", "expand", "configure", "reassign"},
     "verify": CHANGES,
     "announce": {"verify"},
     "quality_after": {"verify"},

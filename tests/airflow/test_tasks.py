@@ -789,7 +789,7 @@ def test_an_approval_sends_exactly_what_was_asked(flow: ScriptedFlow) -> None:
         pytest.param(("Yes",), id="another word"),
     ],
 )
-@pytest.mark.parametrize("action", ["create", "expand", "configure", "delete"])
+@pytest.mark.parametrize("action", ["create", "expand", "configure", "reassign", "delete"])
 def test_nothing_but_a_recorded_approve_sends_anything(
     flow: ScriptedFlow, options: tuple[str, ...], action: Action
 ) -> None:

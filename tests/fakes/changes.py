@@ -16,7 +16,9 @@ from topicops.model.plans.changes import (
     DeleteTopic,
     ExpandTopic,
     GateWord,
+    MoveReason,
     Precondition,
+    ReassignTopic,
     Target,
     digest_of,
 )
@@ -98,6 +100,33 @@ def delete_topic(live: LiveTopic, *, reason: str = "replaced") -> DeleteTopic:
         topic_id=live.topic_id,
         partitions=live.partitions,
         reason=reason,
+    )
+
+
+def reassign_topic(
+    live: LiveTopic,
+    *target: Sequence[int],
+    why: MoveReason = MoveReason.FACTOR,
+    copied_bytes: int | None = None,
+    location: Location | None = None,
+) -> ReassignTopic:
+    """Move the replicas of a topic as it is now to the given rows; partitions whose row stays are left out."""
+    moved = {p: row for p, row in rows(*target).items() if row != live.assignment[p]}
+    return ReassignTopic(
+        topic=live.name,
+        owner="" if location else "team-shop",
+        location=location or _location(live.name),
+        risk=Risk.RISKY,
+        reversible=True,
+        precondition=Precondition(
+            identity=live.identity,
+            partitions=live.partitions,
+            assignment_digest=assignment_digest(live.target_assignment),
+        ),
+        why=why,
+        assignment_before={p: live.assignment[p] for p in moved},
+        assignment=moved,
+        copied_bytes=copied_bytes,
     )
 
 

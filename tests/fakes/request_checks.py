@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from fakes.controller.releases import CHECKS_IDS, CONFIGURES_KNOWN
 from topicops.model.cluster.snapshot import Assignment, LiveTopic
-from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
+from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic, ReassignTopic
 from topicops.model.release import REASSIGNMENTS_IN_TOPICS, SINGLE_OVERRIDES, USUAL, Release, of_release
 from topicops.model.specs.config_checks import config_problem
 
@@ -104,6 +104,8 @@ class RequestChecks:
                 return self._alter_error(change, live, is_deleting=is_deleting)
             case DeleteTopic():
                 return self._delete_error(change, live, is_deleting=is_deleting)
+            case ReassignTopic():
+                raise ValueError(f"{change.topic}: a mover sends reassignments")
 
     def answer_to_create(
         self, request: CreateRequest, live: LiveTopic | None, *, is_deleting: bool, brokers: Collection[int]

@@ -57,7 +57,7 @@ def apply_command(
     """Apply a plan through Kafka's Admin API and verify every topic it touched; without PLAN, plan first and ask."""
     from topicops.flow import whole_runs
     from topicops.flow.runs.run import load_plan
-    from topicops.plugged import after_run
+    from topicops.plugged import after_run, mover
 
     wait_s = seconds_of(lock_timeout)
     if plan is not None:
@@ -77,7 +77,7 @@ def apply_command(
         planned, approvals = planned_and_confirmed(run, only=only, approve=approve, yes=yes, output=output)
         work = partial(whole_runs.apply_own_plan, run, planned, approvals=approvals, lock_timeout_s=wait_s)
     with StopSignals() as stop:
-        ended = stop.unless_stopped(lambda: work(interrupted=stop.is_asked))
+        ended = stop.unless_stopped(lambda: work(interrupted=stop.is_asked, mover=mover()))
     after_run(run, ended.results)
     show_report(run, ended, output, own_plan=plan is None)
     raise typer.Exit(stop.exit_status or ended.status)

@@ -12,6 +12,7 @@ from topicops.edges.connections.lookup import Role, principal_of
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog, StoredAuditLog, audit_log
 from topicops.edges.home.journal import FileJournal, has_later_try, open_journals_folder, registered
 from topicops.flow.judging import QUESTION_TIMEOUT_S, judge_now, recover_earlier_runs, with_needed_answers
+from topicops.flow.movers import MoverFactory
 from topicops.flow.runs.access import PORT_WRAPPERS, Access
 from topicops.flow.runs.files import SpecFiles, read_files, read_specs
 from topicops.flow.runs.guards import require_files, require_planned_target, require_same_cluster, require_whole
@@ -32,8 +33,9 @@ from topicops.model.codes import Code
 from topicops.model.errors import ArtifactError, ClusterError, UsageError
 from topicops.model.plans.changes import ACTIONS, Action, GateWord
 from topicops.model.plans.plan import Approval, GatedChange, Plan, may_run
-from topicops.model.ports import ApplyPorts, LiveReader, ServerTime
-from topicops.model.runs.results import IN_PLACE, Outcome, OutcomeStatus
+from topicops.model.ports import ApplyPorts, LiveReader, Mover, ServerTime
+from topicops.model.runs.results import NO_FAILURE, Outcome, OutcomeStatus
+from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
 from topicops.steps.applying.apply import apply as apply_step
 from topicops.steps.clocks import difference_text
@@ -77,6 +79,7 @@ def carry_out(
     attempt: int = 1,
     interrupted: Callable[[], bool] = lambda: False,
     started_by: str = "",
+    mover: MoverFactory | None = None,
 ) -> Applied:
     """Send what may run, and write ``outcomes-<action>.json`` for each of ``actions``.
 
@@ -88,6 +91,7 @@ def carry_out(
         approvals: Let the held changes run that they name, as far as the policy counts them.
         attempt: Which try of a task this is; each has a journal of its own.
         started_by: Who or what started the run, for the audit log; empty: not known.
+        mover: Gives what moves replicas; None: reassignments are refused.
 
     Raises:
         WrongTargetError: The cluster is not the one the plan is for, or has shrunk; nothing was sent.
@@ -164,6 +168,8 @@ def carry_out(
                 server_time,
                 started_by,
                 notes,
+                desired,
+                mover,
             )
             sending.send(live, reader, lease, journal, into=outcomes)
     if has_later_try(journal.path):  # this try slept through the end of its session, and Airflow started another
@@ -205,6 +211,8 @@ class _Sending:
     server_time: ServerTime | None
     started_by: str
     notes: Notes
+    desired: Desired
+    mover: MoverFactory | None
     known_findings: Collection[FindingKey] = ()
     """Problems of the topics before anything was sent."""
 
@@ -242,6 +250,7 @@ class _Sending:
                         journal=wrappers.journal(journal),
                         audit=wrappers.audit(audit),
                         questions=questions,
+                        mover=self._mover(reader, lease, audit.origin),
                     )
                 )
             unverified.note_not_sent({outcome.topic for outcome in into if not outcome.sent})
@@ -261,6 +270,19 @@ class _Sending:
             # The last change is in effect, and no outcome says that something about it could not be written.
             unwritten=lambda reason: self.notes.add([f"{reason}; the next run adds what the audit log lacks"]),
             interrupted=self.interrupted,
+        )
+
+    def _mover(self, reader: LiveReader, lease: Lease, origin: AuditOrigin) -> Mover | None:
+        if self.mover is None or "reassign" not in self.actions:
+            return None
+        return self.mover(
+            self.run,
+            self.access,
+            reader=reader,
+            lease=lease,
+            desired=self.desired,
+            approvers=self.approvers,
+            origin=origin,
         )
 
     def _audit_log(self, to_run: Sequence[GatedChange]) -> FileAuditLog | StoredAuditLog:
@@ -291,7 +313,8 @@ def _comments(approvals: Sequence[Approval], approvers: Mapping[str, str]) -> Ma
 
 
 def _role_of(action: Action) -> Role:
-    return "deleter" if action == "delete" else "applier"
+    others: Mapping[Action, Role] = {"reassign": "mover", "delete": "deleter"}
+    return others.get(action, "applier")
 
 
 def _to_run(plan: Plan, actions: Collection[Action]) -> list[GatedChange]:
@@ -324,7 +347,7 @@ def _reason_to_wait(plan: Plan, actions: Collection[Action], earlier: Mapping[Ac
     rule = "deletes run only when all before succeeded"
     for action in (action for action in ACTIONS if action not in actions):
         if action in earlier:
-            failed = [outcome for outcome in earlier[action] if outcome.status not in IN_PLACE]
+            failed = [outcome for outcome in earlier[action] if outcome.status not in NO_FAILURE]
             if failed:
                 return f"{rule}; {action} of {failed[0].topic} ended {failed[0].status}"
         elif any(gated.change.action == action for gated in plan.with_gate(GateWord.RUN)):

@@ -22,6 +22,7 @@ from topicops.edges.home.journal import (
     read_journal,
     unregister,
 )
+from topicops.edges.home.memories import MOVES
 from topicops.edges.places import Place, place_of_text
 from topicops.flow.runs.access import PORT_WRAPPERS, Access, with_broker_answers, with_log_directories
 from topicops.flow.runs.files import SpecFiles, commit_of_files
@@ -145,7 +146,7 @@ def recover_earlier_runs(run: Run, home: Place, environment: str, reader: LiveRe
     with abandoned(folder) as entries:
         for entry in entries:
             try:
-                sentences += _recover(run.name, audit_folder(home), entry, reader)
+                sentences += _recover(run.name, home, entry, reader)
                 unregister(folder, entry)
             except ArtifactError as error:
                 sentences.append(f"run {entry.origin.run} ended in the middle; its requests cannot be checked: {error}")
@@ -154,14 +155,17 @@ def recover_earlier_runs(run: Run, home: Place, environment: str, reader: LiveRe
     return sentences
 
 
-def _recover(by: str, audit: Place, entry: OpenJournal, reader: LiveReader) -> list[str]:
+def _recover(by: str, home: Place, entry: OpenJournal, reader: LiveReader) -> list[str]:
+    audit = audit_folder(home)
     journal = place_of_text(audit, entry.journal)
     intents = open_intents(read_journal(journal)) if ArtifactStore(journal.parent).has(journal.name) else ()
-    found = recover_intents(_changes(journal, intents), run=entry.origin.run, by=by, reader=reader)
+    moves = MOVES.of(home, entry.origin.environment).read() if intents else None
+    accepted = {move.digest for move in moves.topics} if moves else set()
+    found = recover_intents(_changes(journal, intents), run=entry.origin.run, by=by, reader=reader, accepted=accepted)
     if not found:
         return []
     wrappers = PORT_WRAPPERS.get()
-    missing = _without_line(audit, entry, [each.mutation for each in found])
+    missing = _without_line(audit, entry, [each.mutation for each in found if each.mutation])
     if missing:
         wrappers.earlier_audit(audit_log(audit, entry.origin)).append(missing)
     wrappers.earlier_journal(FileJournal(journal)).record([each.outcome for each in found])

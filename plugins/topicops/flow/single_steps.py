@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from topicops.flow.applying import carry_out
 from topicops.flow.engines import PYTHON, DiffEngine
+from topicops.flow.movers import MoverFactory
 from topicops.flow.planning import compare, gate_again, gate_changes, plan_changes, read_snapshot, specs_of
 from topicops.flow.reporting import finish, problem_of, run_report
 from topicops.flow.reporting import note_verified as note_verified_report
@@ -199,6 +200,7 @@ def apply(
     attempt: int = 1,
     interrupted: Callable[[], bool] = lambda: False,
     started_by: str = "",
+    mover: MoverFactory | None = None,
 ) -> Mapping[str, int]:
     """Write ``outcomes-<action>.json`` for each of ``actions``; gives how many outcomes have each status.
 
@@ -220,6 +222,7 @@ def apply(
         attempt=attempt,
         interrupted=interrupted,
         started_by=started_by,
+        mover=mover,
     )
     return counts_of(applied.outcomes)
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from math import inf
 
 from topicops.edges.home.journal import intended_topics
+from topicops.edges.home.memories import MOVES
 from topicops.flow.runs.access import Access
 from topicops.flow.runs.files import read_needed_specs
 from topicops.flow.runs.kept import keep_checks
 from topicops.flow.runs.memory import Unverified, unverified_of
 from topicops.flow.runs.run import EnvironmentRun, Run, baseline_file
 from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.errors import ArtifactError
 from topicops.model.plans.plan import Plan
 from topicops.model.ports import Clock
 from topicops.model.printable import plural
@@ -21,7 +24,8 @@ from topicops.model.runs.results import Check, Outcome
 from topicops.model.specs.environment import Verify
 from topicops.steps.planning.right_cluster import require_cluster_id
 from topicops.steps.specs.needed import no_topic
-from topicops.steps.verifying.observation import Expectation, FindingKey
+from topicops.steps.verifying.moving import moving_topics
+from topicops.steps.verifying.observation import Expectation, FindingKey, Moving
 from topicops.steps.verifying.verify import findings_before_run, settled
 from topicops.steps.verifying.verify import verify as verify_step
 from topicops.steps.verifying.watch import Progress, Watch, WatchedTopic
@@ -100,6 +104,7 @@ def verify_outcomes(
             broker_defaults=defaults,
             releases=releases,
             source=environment.spec.cluster.source,
+            moving=topics_that_move(access),
         )
     keep_checks(run, checks)
     Unverified(access.home, environment.name, run.name).note_verified({outcome.topic for outcome in outcomes})
@@ -146,6 +151,7 @@ def check_topics(run: EnvironmentRun, names: Collection[str]) -> tuple[Check, ..
     """
     environment, _ = read_needed_specs(run.files, no_topic, run.progress).require()
     access = run.access(environment)
+    moving = topics_that_move(access)
     with access.questions() as questions:
         defaults, releases = questions.broker_defaults(), questions.releases()
     with access.reader() as reader, access.broker_views() as metadata:
@@ -161,9 +167,16 @@ def check_topics(run: EnvironmentRun, names: Collection[str]) -> tuple[Check, ..
             releases=releases,
             cluster_id=cluster_id,
             source=environment.spec.cluster.source,
-            topics={name: WatchedTopic(Expectation(topic=name)) for name in names},
+            topics={name: WatchedTopic(Expectation(topic=name, moving=moving.get(name))) for name in names},
         )
         return settled(watch)
+
+
+def topics_that_move(access: Access) -> Mapping[str, Moving]:
+    """Return what the home knows of moves of topicops. What cannot be read counts as a move of somebody else."""
+    with suppress(ArtifactError):
+        return moving_topics(MOVES.of(access.home, access.environment.name).read())
+    return {}
 
 
 def progress_line(seen: Progress) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from topicops.flow.applying import Applied, carry_out
 from topicops.flow.judging import judge_now, with_needed_answers
+from topicops.flow.movers import MoverFactory
 from topicops.flow.planning import gate_again, read_snapshot
 from topicops.flow.reporting import finish, note_verified
 from topicops.flow.runs.access import Access
@@ -21,7 +22,7 @@ from topicops.flow.runs.memory import note_begin, stop_reason
 from topicops.flow.runs.outcomes import unrecorded_once_sent
 from topicops.flow.runs.run import ENVIRONMENT_FILE, PLAN_FILE, EnvironmentRun, Notes, Run
 from topicops.flow.runs.values import Planned, RunResults
-from topicops.flow.verifying import still_absent, verify_outcomes
+from topicops.flow.verifying import still_absent, topics_that_move, verify_outcomes
 from topicops.model.codes import Code
 from topicops.model.errors import ExitStatus, TopicopsError, log_error, sentence
 from topicops.model.plans.changes import GateWord
@@ -56,6 +57,7 @@ def apply_plan(
     approvals: Sequence[Approval] = (),
     lock_timeout_s: float = 0.0,
     interrupted: Callable[[], bool] = lambda: False,
+    mover: MoverFactory | None = None,
 ) -> Ended:
     """Apply a saved plan in a run of its own, verify, and report."""
     run.progress(f"Reading the live topics of {run.environment}")
@@ -81,7 +83,9 @@ def apply_plan(
     )
     run.store.write_text(PLAN_FILE, plan_to_json(judged.plan))
     results = RunResults(reading=snapshot.reading, environment=environment, plan=judged.plan)
-    return _apply_and_verify(run, environment, judged.plan, results, notes, approvals, lock_timeout_s, interrupted)
+    return _apply_and_verify(
+        run, environment, judged.plan, results, notes, approvals, lock_timeout_s, interrupted, mover
+    )
 
 
 def apply_own_plan(
@@ -91,6 +95,7 @@ def apply_own_plan(
     approvals: Sequence[Approval] = (),
     lock_timeout_s: float = 0.0,
     interrupted: Callable[[], bool] = lambda: False,
+    mover: MoverFactory | None = None,
 ) -> Ended:
     """Apply the plan that this run has made, verify, and report.
 
@@ -109,6 +114,7 @@ def apply_own_plan(
         approvals,
         lock_timeout_s,
         interrupted,
+        mover,
         since=planned.specs.desired.commit,
     )
 
@@ -122,6 +128,7 @@ def _apply_and_verify(
     approvals: Sequence[Approval],
     lock_timeout_s: float,
     interrupted: Callable[[], bool],
+    mover: MoverFactory | None,
     since: str | None = None,
 ) -> Ended:
     begun = note_begin(run)
@@ -139,6 +146,7 @@ def _apply_and_verify(
         approvals=approvals,
         lock_timeout_s=lock_timeout_s,
         interrupted=is_stopped,
+        mover=mover,
     )
     with unrecorded_once_sent(applied.outcomes):
         results = replace(results, outcomes=applied.outcomes, has_applied=True)
@@ -195,7 +203,11 @@ def check_cluster(run: EnvironmentRun, environment: Environment) -> Ended:
     live = access.with_broker_answers(snapshot.live)
     run.progress(f"Asking {plural(len(live.brokers), 'broker')} about {plural(len(live.topics), 'topic')}")
     with access.broker_views() as metadata:
-        checks = tuple(verify_cluster_step(live, metadata, confirmed=lambda names: still_absent(access, names)))
+        checks = tuple(
+            verify_cluster_step(
+                live, metadata, confirmed=lambda names: still_absent(access, names), moving=topics_that_move(access)
+            )
+        )
     facts = facts_of(partition_counts(live), live)
     keep_checks(run, checks)
     keep_facts(run, "after", facts, None)

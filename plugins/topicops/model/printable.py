@@ -58,6 +58,17 @@ def plural(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
+def about(seconds: float) -> str:
+    """Return ``1 min``, ``40 min``, ``3 h 20 min``, ``2 days``: as exact as a forecast can be."""
+    minutes = max(1, round(seconds / 60))
+    if minutes < 60:
+        return f"{minutes} min"
+    if minutes < 48 * 60:
+        hours, rest = divmod(round(minutes / 10) * 10, 60)
+        return f"{hours} h {rest} min" if rest else f"{hours} h"
+    return plural(round(minutes / 60 / 24), "day")
+
+
 def or_not_set(value: str | None) -> str:
     """Return a config's override, or ``not set``."""
     return "not set" if value is None else value

@@ -16,6 +16,7 @@ import topicops.features.spark.settings
 import topicops.features.topic_pages.indexing
 from topicops.flow import single_steps
 from topicops.flow.engines import PYTHON, DiffEngine
+from topicops.flow.movers import MoverFactory
 from topicops.flow.runs.run import EnvironmentRun
 from topicops.flow.single_steps import ReportSummary, Summary
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
@@ -60,6 +61,7 @@ class Flow(Protocol):
         attempt: int,
         started_by: str,
         interrupted: Callable[[], bool],
+        mover: MoverFactory | None,
     ) -> Mapping[str, int]: ...
     def verify(self, run: EnvironmentRun) -> Summary: ...
     def report(self, run: EnvironmentRun, *, failed_tasks: Sequence[str]) -> ReportSummary: ...

@@ -10,7 +10,7 @@ from fakes.mutation_quota import MutationQuota
 from fakes.request_checks import IS_MOVING, RequestChecks
 from fakes.simulation.cluster import SimulatedCluster
 from topicops.model.codes import Code
-from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
+from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic, ReassignTopic
 from topicops.model.ports import Answer, AnswerKind
 
 ACCEPTED = Answer(AnswerKind.ACCEPTED)
@@ -140,7 +140,7 @@ class SimulatedBrokersApi:
 
     def _throttle_s(self, change: Change, by: str) -> float:
         """0.0: the quota is not used up."""
-        if self._rate is None or isinstance(change, ConfigureTopic) or self.refusal(change):
+        if self._rate is None or isinstance(change, ConfigureTopic | ReassignTopic) or self.refusal(change):
             return 0.0
         quota = self._quotas.setdefault(by, MutationQuota(rate=self._rate, now=lambda: self.cluster.world.now))
         taken = quota.take(self._mutations(change))

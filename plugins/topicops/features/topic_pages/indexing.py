@@ -60,6 +60,7 @@ OUTCOME_WORDS: Mapping[OutcomeStatus, Word] = {
     OutcomeStatus.UNKNOWN: "change failed",
     OutcomeStatus.REFUSED: "refused",
     OutcomeStatus.NOT_SENT: "refused",
+    OutcomeStatus.MOVING: "moving",
 }
 """States of a topic with a change that was to run and is not in place."""
 GATE_WORDS: Mapping[GateWord, Word] = {GateWord.HELD: "held", GateWord.SKIPPED: "skipped"}

@@ -196,6 +196,10 @@ class ReassignTopic(PlannedChange):
         return Counter(b for p, row in self.assignment_before.items() for b in set(row) - set(self.assignment[p]))
 
     @property
+    def added_replicas(self) -> int:
+        return sum(self.added.values())
+
+    @property
     def is_order_only(self) -> bool:
         """Whether only preferred leaders change, so that no byte is copied."""
         return not self.added and not self.removed

@@ -251,6 +251,8 @@ class ChangeSet:
     """Losses as if every change ran; in no digest. None: no change, states not read, or too many partitions."""
     log_bytes: Mapping[str, Mapping[int, int | None]] = field(default_factory=dict)
     """Bytes on disk of topics that go, or keep less, by broker; None means not known. In no digest."""
+    throttle: int | None = None
+    """Bytes a second and broker that moves may copy, as ``apply.throttle``; None means no limit. In no digest."""
     move_obstacles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Reasons why the moves of a topic cannot begin now, by topic; in no digest."""
     warnings: tuple[str, ...] = ()

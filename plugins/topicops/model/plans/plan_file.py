@@ -155,6 +155,9 @@ class AnyPlanFile(msgspec.Struct, kw_only=True):
     log_bytes: dict[str, dict[int, int | None]] = {}
     """Bytes on disk, by broker, of each topic that is to be deleted or gets a shorter retention; null: not known.
     In no digest."""
+    throttle: int | None = None
+    """Bytes a second and broker that reassignments may copy, as `apply.throttle`; null or missing: no limit. In no
+    digest."""
     move_obstacles: dict[str, tuple[str, ...]] = {}
     """Reasons why the moves of a topic cannot begin now, by topic: the gate skips them. In no digest."""
     warnings: tuple[str, ...]
@@ -262,6 +265,7 @@ def _document_json(change_set: ChangeSet, entries: Sequence[Json]) -> Json:
         "load": _plain(change_set.load),
         **({"rack_losses": _plain(change_set.rack_losses)} if change_set.rack_losses else {}),
         **({"log_bytes": _plain(change_set.log_bytes)} if change_set.log_bytes else {}),
+        **({"throttle": change_set.throttle} if change_set.throttle else {}),
         **({"move_obstacles": _plain(change_set.move_obstacles)} if change_set.move_obstacles else {}),
         "warnings": list(change_set.warnings),
     }
@@ -380,6 +384,7 @@ def change_set_of(document: AnyPlanFile, changes: Sequence[Change]) -> ChangeSet
         load=document.load,
         rack_losses=document.rack_losses,
         log_bytes=document.log_bytes,
+        throttle=document.throttle,
         warnings=document.warnings,
     )
 

@@ -41,6 +41,8 @@ UNASKED = (NO_FILE, PAUSED_NOW, NO_TOMBSTONE, OTHER_VALUES)
 
 IN_PLACE = (OutcomeStatus.DONE, OutcomeStatus.ALREADY_SO)
 """The live topic is as the change would make it."""
+NO_FAILURE = (*IN_PLACE, OutcomeStatus.MOVING)
+"""The change is in place, or on its way there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +113,8 @@ class Verdict(StrEnum):
     HEALTHY = "healthy"
     NOT_CHECKED = "not checked"
     """The brokers offer no request that would show it; nothing is known to be wrong."""
+    MOVING = "moving"
+    """Replicas move, as a plan of topicops asked; later steps carry the move on, and nothing is wrong."""
     CONVERGING = "converging"
     """Getting healthy, but not before the deadline."""
     PRE_EXISTING = "pre-existing"
@@ -140,8 +144,8 @@ class Check:
 
     @property
     def is_problem(self) -> bool:
-        """Whether something is wrong; what could not be checked is neither a problem nor healthy."""
-        return self.verdict not in (Verdict.HEALTHY, Verdict.NOT_CHECKED)
+        """Whether something is wrong; what moves or could not be checked is neither a problem nor healthy."""
+        return self.verdict not in (Verdict.HEALTHY, Verdict.NOT_CHECKED, Verdict.MOVING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

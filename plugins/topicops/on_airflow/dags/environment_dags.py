@@ -4,7 +4,7 @@ The trigger rules decide whether a delete can run after a failure or a rejection
 
 - ``gate`` (or ``approve``) is a direct upstream of every task that changes the cluster; its skip or failure
   reaches each of them directly. Airflow's rejection skips only direct downstream tasks.
-- create, expand and configure have no edge between them; the lease keeps them apart.
+- create, expand, configure and reassign have no edge between them; the lease keeps them apart.
 - delete runs when none of the three failed. Kinds without a change are skipped, so a skip is no failure.
 - verify runs in any case: what was sent is verified, also when some of it failed. It skips itself where nothing was.
 - quality_after runs in any case too, because a cluster that nobody changed may still be in a state that no rule has
@@ -91,6 +91,8 @@ TASK_DOCS: Mapping[str, str] = {
     "load": "A new plan with only the changes in question, and the question as Markdown. Skips this task, and so all "
     "others but the report, when a change is not needed any more or cannot be approved.",
     **{action: f"Sends the changes that {action} topics, if they may run or were approved." for action in ACTIONS},
+    "reassign": "Accepts the moves of replicas that may run or were approved, and makes their first step, of a few "
+    "seconds. Later steps carry them on; no task waits for their end.",
     "verify": "Verifies each changed topic in both views, also after a failure. A failed check fails the run in "
     "report, after the rules. Each topic that is healthy gets an asset event.",
     "announce": "Emits the asset events of one group of healthy topics: Airflow cannot store very many in one request.",
@@ -294,7 +296,7 @@ def _step(site: Site, kind: str, task_id: str, trigger_rule: str = "all_success"
 
 
 def _changes_to_report(site: Site, kind: str, before: BaseOperator) -> BaseOperator:
-    """Make what two DAGs share: the four kinds of changes after ``before``, then verification and the report."""
+    """Make what two DAGs share: the kinds of changes after ``before``, then verification and the report."""
     aliases = [topics_alias(site.environment), kafka_alias(site.environment)]
 
     def announce_group(first: int) -> None:
@@ -302,7 +304,7 @@ def _changes_to_report(site: Site, kind: str, before: BaseOperator) -> BaseOpera
 
         announce(site, get_current_context(), first)
 
-    create, expand, configure = (_step(site, kind, action) for action in ACTIONS if action != "delete")
+    first = [_step(site, kind, action) for action in ACTIONS if action != "delete"]
     delete = _step(site, kind, "delete", "none_failed")
     verify = _step(site, kind, "verify", "all_done", outlets=aliases)
     quality_after = _step(site, kind, "quality_after", "all_done")
@@ -316,12 +318,12 @@ def _changes_to_report(site: Site, kind: str, before: BaseOperator) -> BaseOpera
         doc_md=TASK_DOCS["announce"],
     ).expand(op_args=verify.output)
     announce >> report
-    before >> [create, expand, configure, delete]
-    [create, expand, configure] >> delete
-    [create, expand, configure, delete] >> verify
+    before >> [*first, delete]
+    first >> delete
+    [*first, delete] >> verify
     chain(verify, quality_after, report)
     # One failed task makes all below it `upstream_failed` at once, while its siblings still run.
-    [create, expand, configure, delete] >> report
+    [*first, delete] >> report
     return report
 
 

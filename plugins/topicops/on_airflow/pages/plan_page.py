@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from topicops.model.plans.plan import GatedChange, Plan, RackLossRow, RackLossTable, Share
 from topicops.model.printable import plural
-from topicops.model.runs.results import IN_PLACE, OutcomeStatus
+from topicops.model.runs.results import NO_FAILURE, OutcomeStatus
 from topicops.on_airflow.pages.parts import (
     BELOW,
     bar,
@@ -27,9 +27,10 @@ from topicops.on_airflow.pages.parts import (
 from topicops.on_airflow.pages.plan_rows import BLOCKED, TONES, blocked_row, change_row, diagnostic_row, state_of
 from topicops.on_airflow.pages.reading import Answered, PlanModel, Question
 from topicops.steps.reporting.markup import Html, lines, more, number, section, table, tag, together
-from topicops.steps.reporting.plan_document import also_section, owners_section
+from topicops.steps.reporting.plan_document import also_section, owners_section, with_file, without_file
 from topicops.steps.reporting.plan_wording import (
     LOSSES_TITLE,
+    drained_title,
     final_hold_line,
     final_line,
     growth_texts,
@@ -92,8 +93,9 @@ def _parts(model: PlanModel, plan: Plan, state: str) -> list[Html | None]:
     found = [gated for gated in plan.changes if state in ("", state_of(model, gated))]
     wrong = [gated for gated in found if _went_wrong(model, gated)]
     rest = [gated for gated in found if not _went_wrong(model, gated)]
-    grave = sorted((g for g in rest if is_grave(g)), key=lambda gated: -gated.change.risk.rank)
-    others = [gated for gated in rest if not is_grave(gated)]
+    asked, drained = with_file(rest), without_file(rest)
+    grave = sorted((g for g in asked if is_grave(g)), key=lambda gated: -gated.change.risk.rank)
+    others = [gated for gated in asked if not is_grave(gated)]
     count = f"{len(found):,} of {plural(len(plan.changes), 'change')} shown"
     parts = [
         _summary(model, plan, state),
@@ -102,6 +104,7 @@ def _parts(model: PlanModel, plan: Plan, state: str) -> list[Html | None]:
         *_wrong(model, plan, wrong),
         _changes("Look at these first", model, plan, grave),
         _changes("Other changes" if grave or wrong else "Changes", model, plan, others),
+        _changes(drained_title(gated.change for gated in drained), model, plan, drained),
         _blocked(plan) if state in ("", BLOCKED) else None,
     ]
     if not state:
@@ -198,7 +201,7 @@ def _changes(title: str, model: PlanModel, plan: Plan, changes: Sequence[GatedCh
 def _went_wrong(model: PlanModel, gated: GatedChange) -> bool:
     """Say whether something is left to do: not where it was approved, and no file asks for it any more."""
     outcome = model.outcomes.get(gated.digest)
-    if outcome is None or outcome.status in IN_PLACE:
+    if outcome is None or outcome.status in NO_FAILURE:
         return False
     was_asked = model.question is not None and gated.digest in model.question.digests
     return not (was_asked and outcome.is_unasked)

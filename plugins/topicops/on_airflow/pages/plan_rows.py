@@ -7,7 +7,15 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from topicops.model.cluster.broker_defaults import Default, default_text
-from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic, GateWord
+from topicops.model.plans.changes import (
+    Change,
+    ConfigureTopic,
+    CreateTopic,
+    DeleteTopic,
+    ExpandTopic,
+    GateWord,
+    ReassignTopic,
+)
 from topicops.model.plans.plan import Blocked, GatedChange, Plan
 from topicops.model.printable import plural, printable
 from topicops.model.runs.results import OutcomeStatus
@@ -18,12 +26,17 @@ from topicops.on_airflow.pages.reading import PlanModel
 from topicops.on_airflow.plugged_at_start import topic_link
 from topicops.steps.reporting.markup import Html, lines, pill, tag, together
 from topicops.steps.reporting.plan_wording import (
+    MOST_MOVES,
     SIGNS,
     default_in_units,
     disk_lines,
     effect_lines,
+    factors_text,
     in_units,
+    move_lines,
+    moved_rows,
     origin,
+    replicas_by_broker,
     risk_text,
     traffic_text,
     why_final,
@@ -33,6 +46,7 @@ APPROVED, REJECTED, BLOCKED = "approved", "rejected", "blocked"
 TONES: dict[str, str] = {
     OutcomeStatus.DONE: "good",
     OutcomeStatus.ALREADY_SO: "good",
+    OutcomeStatus.MOVING: "calm",
     OutcomeStatus.REFUSED: "warn",
     OutcomeStatus.NOT_SENT: "warn",
     OutcomeStatus.FAILED: "bad",
@@ -101,6 +115,10 @@ def _what(plan: Plan, gated: GatedChange) -> Iterator[Html]:
         new = "new " if isinstance(change, ExpandTopic) else ""
         label = f"replicas of {plural(change.new_partitions, f'{new}partition')}"
         yield tag("details", tag("summary", label), tag("div", lines(shown[first:]), cls="replicas"))
+    if isinstance(change, ReassignTopic):
+        yield tag("div", next(move_lines(change)))
+        label = f"replicas of {plural(len(change.assignment), 'partition')}"
+        yield tag("details", tag("summary", label), tag("div", lines(moved_rows(change, MOST_MOVES)), cls="replicas"))
     if isinstance(change, DeleteTopic):
         yield tag("div", f"reason: {change.reason}")
         yield tag("div", traffic_text(plan.change_set.activity.get(change.topic)))
@@ -187,10 +205,24 @@ def differences(change: Change) -> Iterator[Difference]:
         case ConfigureTopic():
             for name in sorted(change.configs):
                 yield _config(name, change.configs_before.get(name), change.configs[name], change.default(name))
+        case ReassignTopic():
+            yield from _moved(change)
         case DeleteTopic():
             yield Difference(name="partitions", before=str(change.partitions))
         case _:
             assert_never(change)
+
+
+def _moved(change: ReassignTopic) -> Iterator[Difference]:
+    before, after = factors_text(change.assignment_before), factors_text(change.assignment)
+    if change.is_order_only:
+        yield Difference(name=f"preferred leaders of {plural(len(change.assignment), 'partition')}", after="others")
+    if before != after:
+        yield Difference(name="replication factor", before=before, after=after)
+    if change.removed:
+        yield Difference(name="replicas removed", before=replicas_by_broker(change.removed))
+    if change.added:
+        yield Difference(name="replicas added", after=replicas_by_broker(change.added))
 
 
 def _config(name: str, before: str | None, after: str | None, default: Default, *, is_new: bool = False) -> Difference:

@@ -30,7 +30,7 @@ from topicops.model.plans.changes import ACTIONS, Action
 from topicops.model.plans.plan import Approval, Plan
 from topicops.model.printable import plural, printable
 from topicops.model.runs.memories import Rejection
-from topicops.model.runs.results import IN_PLACE, REPLACED, Outcome, OutcomeStatus
+from topicops.model.runs.results import NO_FAILURE, REPLACED, Outcome, OutcomeStatus
 from topicops.on_airflow import airflow_inside
 from topicops.on_airflow.names import PLAN_ROUTE, tab_address
 from topicops.on_airflow.plugged import after_reading
@@ -333,7 +333,7 @@ def approved_change(action: Action, site: Site, context: Context) -> XComValue:
     except RefusedError:
         with opened(site, context) as (_, run):
             outcomes = read_outcomes(run, (action,))
-        missed = [outcome for outcome in outcomes if outcome.status not in IN_PLACE]
+        missed = [outcome for outcome in outcomes if outcome.status not in NO_FAILURE]
         if not (why := unasked(missed)):
             raise
         if len(missed) == len(outcomes):

@@ -25,7 +25,7 @@ from topicops.flow.runs.run import CHECKS_FILE, EnvironmentRun, read_environment
 from topicops.model.errors import TopicopsError
 from topicops.model.plans.changes import Action
 from topicops.model.plans.plan import Approval
-from topicops.model.runs.results import IN_PLACE, Check, Outcome, RunResult
+from topicops.model.runs.results import IN_PLACE, NO_FAILURE, Check, Outcome, OutcomeStatus, RunResult, Verdict
 from topicops.on_airflow.airflow_inside import count
 from topicops.on_airflow.for_dag_files import kafka_alias, kafka_asset, topic_asset, topics_alias
 from topicops.on_airflow.names import place_of, topic_address
@@ -44,7 +44,7 @@ from topicops.on_airflow.tasks.opening import (
     triggered_by,
 )
 from topicops.on_airflow.tasks.planning import hand_over, note_end, show_quality
-from topicops.plugged import after_task
+from topicops.plugged import after_task, mover
 from topicops.steps.reporting.run_report import RunReport, outcome_table, verdict_table
 from topicops.steps.reporting.run_result import gauges_of, run_result, unhealthy_verdict
 
@@ -94,6 +94,7 @@ def send(site: Site, context: Context, action: Action, *, approvals: Sequence[Ap
             attempt=context["ti"].try_number,
             started_by=triggered_by(context) or "schedule",
             interrupted=stop,
+            mover=mover(),
         )
         table = outcome_table(read_outcomes(run, (action,)))
         log.info("%s", f"\n{table}" if table else f"nothing to {action}")
@@ -179,7 +180,7 @@ def verify(site: Site, context: Context) -> Sequence[Sequence[int]]:
 
 def require_something_sent(run: EnvironmentRun) -> None:
     """Skip the task where this run has sent nothing, so that there is nothing to look at."""
-    if not any(outcome.sent or outcome.status in IN_PLACE for outcome in outcomes_so_far(run)):
+    if not any(outcome.sent or outcome.status in NO_FAILURE for outcome in outcomes_so_far(run)):
         log.info("nothing was sent in this run: there is nothing to verify")
         raise AirflowSkipException("nothing was sent in this run")
 
@@ -229,8 +230,12 @@ def first_server(run: EnvironmentRun) -> str:
 
 
 def ready_topics(outcomes: Sequence[Outcome], checks: Sequence[Check]) -> Mapping[str, Sequence[Action]]:
-    """Give the actions that are in place, by topic; without topics that are gone, or with a check that failed."""
-    unhealthy = {check.topic for check in checks if check.is_problem}
+    """Give the actions that are in place, by topic.
+
+    Without topics that are gone, whose replicas still move, or with a check that failed.
+    """
+    unhealthy = {check.topic for check in checks if check.is_problem or check.verdict is Verdict.MOVING}
+    unhealthy |= {outcome.topic for outcome in outcomes if outcome.status is OutcomeStatus.MOVING}
     found: dict[str, list[Action]] = {}
     for outcome in outcomes:
         if outcome.status in IN_PLACE and outcome.action != "delete" and outcome.topic not in unhealthy:

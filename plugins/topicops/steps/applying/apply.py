@@ -9,11 +9,20 @@ import logging
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from topicops.model.cluster.snapshot import TopicTraces
-from topicops.model.errors import ClusterError, log_error, sentence
-from topicops.model.plans.changes import ACTIONS, Action, Change, CreateTopic, DeleteTopic, ExpandTopic, GateWord
+from topicops.model.errors import ClusterError, TopicopsError, log_error, sentence
+from topicops.model.plans.changes import (
+    ACTIONS,
+    Action,
+    Change,
+    CreateTopic,
+    DeleteTopic,
+    ExpandTopic,
+    GateWord,
+    ReassignTopic,
+)
 from topicops.model.plans.plan import GatedChange, Plan
-from topicops.model.ports import Answer, AnswerKind, ApplyPorts, Clock, ServerTime
-from topicops.model.runs.results import IN_PLACE, Outcome, OutcomeStatus
+from topicops.model.ports import Answer, AnswerKind, ApplyPorts, Begun, Clock, ServerTime
+from topicops.model.runs.results import IN_PLACE, NO_FAILURE, Outcome, OutcomeStatus
 from topicops.model.specs.environment import EnvironmentSpec
 from topicops.model.waits import waiting_for
 from topicops.steps.applying.ledger import Ledger
@@ -65,7 +74,8 @@ def apply(
 
 
 def _run(to_run: Sequence[GatedChange], sender: Sender, environment: EnvironmentSpec) -> None:
-    growing = [gated for gated in to_run if not isinstance(gated.change, DeleteTopic)]
+    growing = [gated for gated in to_run if not isinstance(gated.change, ReassignTopic | DeleteTopic)]
+    moves = [gated for gated in to_run if isinstance(gated.change, ReassignTopic)]
     deletes = [gated for gated in to_run if isinstance(gated.change, DeleteTopic)]
     if growing:
         # Decides what needs no request, before the brokers' dry run could mistake it for an error.
@@ -77,7 +87,35 @@ def _run(to_run: Sequence[GatedChange], sender: Sender, environment: Environment
             fail_rejected(batch, sender)
     for batch in batches(sender.ledger.undecided(growing), environment):
         sender.send_until_decided(batch)
+    begin_moves(moves, sender)
     run_deletes(deletes, sender, limit_s=environment.verify.deletes.total_seconds())
+
+
+NO_MOVER = "this installation of topicops moves no replicas; move them with Kafka's tool, or install topicops whole"
+
+
+def begin_moves(moves: Sequence[GatedChange], sender: Sender) -> None:
+    """Hand all reassignments to the mover, which makes a first step. It writes their lines of the audit log, too."""
+    if not moves:
+        return
+    sender.stop_if_needed()
+    ready, ledger, mover = sender.recheck(moves), sender.ledger, sender.ports.mover
+    if mover is None:
+        for gated in ready:
+            ledger.decide(gated, OutcomeStatus.REFUSED, NO_MOVER)
+    ledger.write()
+    if mover is None or not ready:
+        return
+    sender.ports.journal.intend(ready)
+    sender.ports.lease.confirm()
+    sender.note_handed_over(ready)
+    try:
+        begun = mover.begin(ready)
+    except TopicopsError as error:  # nothing was recorded, so nothing will be sent either
+        begun = dict.fromkeys((gated.digest for gated in ready), Begun(OutcomeStatus.FAILED, sentence(error)))
+    for gated in ready:
+        ledger.decide_begun(gated, begun[gated.digest])
+    ledger.write()
 
 
 def batches(gated_changes: Sequence[GatedChange], environment: EnvironmentSpec) -> Iterator[list[GatedChange]]:
@@ -171,7 +209,7 @@ def run_deletes(deletes: Sequence[GatedChange], sender: Sender, *, limit_s: floa
 
 def _stop_after_failure(ledger: Ledger) -> None:
     for outcome in ledger.outcomes.values():
-        if outcome.action != "delete" and outcome.status not in IN_PLACE:
+        if outcome.action != "delete" and outcome.status not in NO_FAILURE:
             failure = f"{outcome.action} of {outcome.topic} ended {outcome.status}"
             raise StopError(f"deletes run only when all before succeeded; {failure}")
 

@@ -9,9 +9,9 @@ from typing import assert_never
 
 from topicops.model.codes import Code
 from topicops.model.errors import log_error, sentence
-from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
+from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic, ReassignTopic
 from topicops.model.plans.plan import GatedChange, Plan
-from topicops.model.ports import Answer, ApplyPorts
+from topicops.model.ports import Answer, ApplyPorts, Begun
 from topicops.model.printable import printable
 from topicops.model.runs.results import Mutation, Outcome, OutcomeStatus
 
@@ -62,6 +62,12 @@ class Ledger:
         self.outcomes[gated.digest] = outcome
         self._unwritten.append((gated.change, outcome))
 
+    def decide_begun(self, gated: GatedChange, begun: Begun) -> None:
+        """Note what the mover made of a reassignment; ``write`` writes it."""
+        if not begun.sent:
+            self.sent.pop(gated.digest, None)
+        self.decide(gated, begun.status, begun.message)
+
     def close(self, to_run: Sequence[GatedChange], reason: str) -> None:
         """Give an outcome to each change that has none yet: it was not sent, or not sent again."""
         for gated in self.undecided(to_run):
@@ -86,8 +92,12 @@ class Ledger:
                 log_error(logger, f"outcomes={len(decided)} are not written or not said", error)
 
     def _record(self, decided: Sequence[tuple[Change, Outcome]]) -> None:
-        """Write to the audit log first: if that fails, the intent stays open for a later run."""
-        if mutations := self._mutations([(change, outcome) for change, outcome in decided if outcome.sent]):
+        """Write to the audit log first: if that fails, the intent stays open for a later run.
+
+        The mover has written the lines of reassignments, one for each of its requests.
+        """
+        sent = [pair for pair in decided if pair[1].sent and not isinstance(pair[0], ReassignTopic)]
+        if mutations := self._mutations(sent):
             self.ports.audit.append(mutations)
         if decided:
             self.ports.journal.record([outcome for _, outcome in decided])
@@ -137,6 +147,8 @@ def _log(change: Change, outcome: Outcome) -> None:
             logger.info("expanded topic=%s from=%d to=%d", change.topic, change.partitions_before, change.partitions)
         case ConfigureTopic():
             logger.info("configured topic=%s configs=%s", change.topic, ",".join(sorted(change.configs)))
+        case ReassignTopic():
+            logger.info("reassigned topic=%s partitions=%d", change.topic, len(change.assignment))
         case DeleteTopic():
             logger.info("deleted topic=%s topic_id=%s", change.topic, change.topic_id)
         case _:

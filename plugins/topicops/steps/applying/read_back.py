@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from topicops.model.cluster.snapshot import TopicTraces
 from topicops.model.codes import Code
 from topicops.model.errors import ClusterError
+from topicops.model.plans.changes import ReassignTopic
 from topicops.model.plans.plan import GatedChange
 from topicops.model.ports import Answer, AnswerKind, Clock, LiveReader
 from topicops.model.printable import printable
@@ -109,32 +110,39 @@ class RecoveredIntent:
     """One intent of an earlier run, closed."""
 
     outcome: Outcome
-    mutation: Mutation
-    """Mutation for the audit log."""
+    mutation: Mutation | None
+    """Mutation for the audit log; None: the change is a reassignment, whose lines the mover writes."""
     sentence: str
     """Sentence for the report and the terminal."""
 
 
 def recover_intents(
-    intents: Sequence[GatedChange], *, run: str, by: str, reader: LiveReader
+    intents: Sequence[GatedChange], *, run: str, by: str, reader: LiveReader, accepted: Collection[str] = ()
 ) -> tuple[RecoveredIntent, ...]:
     """Close the open intents of ``run``; the run ``by`` reads the topics, and must hold the lease.
 
     Whether a request that is not in effect may still arrive is not asked of a clock: that of the process that died may
     have been wrong. So it stays unknown.
 
+    Args:
+        accepted: Digests of the reassignments that are recorded, so that later steps carry them on.
+
     Raises ``ClusterError``: then no intent is closed.
     """
     if not intents:
         return ()
     traces = reader.traces([gated.change.topic for gated in intents])
-    return tuple(_recovered(gated, traces[gated.change.topic], run, by) for gated in intents)
+    return tuple(_recovered(gated, traces[gated.change.topic], run, by, accepted) for gated in intents)
 
 
-def _recovered(gated: GatedChange, traces: TopicTraces, run: str, by: str) -> RecoveredIntent:
+def _recovered(
+    gated: GatedChange, traces: TopicTraces, run: str, by: str, accepted: Collection[str]
+) -> RecoveredIntent:
     change, comparison = gated.change, compare(gated.change, traces)
     found = _found(comparison)
     status = OutcomeStatus.DONE if comparison.match is Match.AFTER else OutcomeStatus.UNKNOWN
+    if gated.digest in accepted:
+        status, found = OutcomeStatus.MOVING, "its moves are recorded, and later steps carry them on"
     outcome = Outcome.of(gated, status, f"run {by} found: {found}", sent=True)
     sentence = f"run {run} ended before it knew what came of {change.action} {change.topic}: {found}"
     mutation = Mutation(
@@ -146,7 +154,8 @@ def _recovered(gated: GatedChange, traces: TopicTraces, run: str, by: str) -> Re
         id_before=change.precondition.identity,
         id_after=traces.lasting_identity,
     )
-    return RecoveredIntent(outcome=outcome, mutation=mutation, sentence=sentence)
+    is_audited = isinstance(change, ReassignTopic)
+    return RecoveredIntent(outcome=outcome, mutation=None if is_audited else mutation, sentence=sentence)
 
 
 def _found(comparison: Comparison) -> str:

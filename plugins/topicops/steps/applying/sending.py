@@ -14,7 +14,7 @@ from typing import TypeVar, assert_never
 from topicops.model.cluster.snapshot import Broker, DirectoriesByBroker, TopicTraces
 from topicops.model.codes import Code
 from topicops.model.errors import ClusterError
-from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
+from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic, ReassignTopic
 from topicops.model.plans.plan import GatedChange
 from topicops.model.ports import Answer, AnswerKind, ApplyPorts, Clock, ClusterQuestions, TopicAdmin
 from topicops.model.runs.results import OutcomeStatus
@@ -119,7 +119,7 @@ class Sender:
 
     def confirm_lease(self) -> None:
         """Raise ``StopError`` or ``LeaseLostError`` unless requests may be sent now."""
-        self._stop_if_needed()
+        self.stop_if_needed()
         self.ports.lease.confirm()
 
     def pause(self, seconds: float) -> None:
@@ -134,7 +134,8 @@ class Sender:
         if self.interrupted():
             raise StopError("interrupted before it was sent; run again to go on")
 
-    def _stop_if_needed(self) -> None:
+    def stop_if_needed(self) -> None:
+        """Raise ``StopError`` after an interrupt, or where an outcome could not be written."""
         self.stop_if_interrupted()
         if self.ledger.problem:
             raise StopError(self.ledger.problem)
@@ -142,7 +143,7 @@ class Sender:
     def _send_once(self, batch: Sequence[GatedChange]) -> list[GatedChange]:
         """Send those of the batch that still may be sent; give those that have to wait, the others are decided."""
         self.pause(self._resume_at - self.clock.now())
-        self._stop_if_needed()
+        self.stop_if_needed()
         # All waits come before the topics are read and the lease is confirmed: a new topic may have the name after one.
         self.ports.admin.get_ready(batch[0].change)
         self.ask_before_deletes(batch)
@@ -185,14 +186,18 @@ class Sender:
 
     def _answers(self, ready: Sequence[GatedChange]) -> Sequence[Answer]:
         """Send one request of one kind. An error on the way is an unclear answer: the request may have left."""
-        for gated in ready:
-            sent = self.ledger.sent.setdefault(gated.digest, SentChange(self._identities[gated.digest], NO_ANSWER))
-            sent.answer, sent.had_no_effect = NO_ANSWER, False
-            sent.requests += 1
+        self.note_handed_over(ready)
         try:
             return _sent_by_kind([gated.change for gated in ready], self.ports.admin)
         except ClusterError as error:
             return [Answer(AnswerKind.UNCLEAR, str(error))] * len(ready)
+
+    def note_handed_over(self, ready: Sequence[GatedChange]) -> None:
+        """Note that a request for each of them may leave this process now."""
+        for gated in ready:
+            sent = self.ledger.sent.setdefault(gated.digest, SentChange(self._identities[gated.digest], NO_ANSWER))
+            sent.answer, sent.had_no_effect = NO_ANSWER, False
+            sent.requests += 1
 
     def _decide_by_answers(self, answers: Sequence[tuple[GatedChange, Answer]]) -> None:
         for gated, answer in answers:
@@ -247,6 +252,8 @@ def _sent_by_kind(changes: Sequence[Change], admin: TopicAdmin) -> Sequence[Answ
             return admin.configure(_of_kind(ConfigureTopic, changes))
         case DeleteTopic():
             return [admin.delete(change) for change in _of_kind(DeleteTopic, changes)]
+        case ReassignTopic():
+            raise ValueError(f"{changes[0].topic}: a mover sends reassignments")
     assert_never(changes[0])
 
 

@@ -105,6 +105,7 @@ def plan(
             managed_topics=len(desired.topics.keys() & live.topics.keys()),
             planned_deletes=len(deleted),
         ),
+        throttle=environment.spec.apply.throttle,
         changes=changes,
         blocked=tuple(_blocked(decision, load) for decision in blocked),
         drift=tuple(entry for decision in decisions for entry in _drift(decision.situation)),

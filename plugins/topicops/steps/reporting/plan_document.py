@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 
 from topicops.model.plans.changes import DeleteTopic, GateWord
@@ -33,8 +32,10 @@ from topicops.steps.reporting.plan_wording import (
     SIGNS,
     approval_lines,
     disk_lines,
+    drained_title,
     effect_lines,
     final_line,
+    is_drained_without_file,
     is_grave,
     load_rows,
     origin,
@@ -64,19 +65,17 @@ def plan_text(plan: Plan, facts: Facts | None = None, *, verbose: bool = False) 
     of them; ``verbose`` gives each all of its lines, with replicas, and the load of the brokers.
     """
     by_risk = sorted(plan.changes, key=lambda gated: (-gated.change.risk.rank, gated.change.reversible))
+    asked, drained = with_file(by_risk), without_file(by_risk)
     moves, load, owners, also = _beside(plan, facts)
     blocked = list(map(blocked_entry, plan.change_set.blocked) if verbose else blocked_entries(plan.change_set.blocked))
-    if verbose:
-        changes = [change_entry(plan, gated, most_rows=_ROWS_IN_TEXT) for gated in by_risk]
-    else:
-        alike = replace(plan, change_set=replace(plan.change_set, log_bytes={}))
-        changes = list(folded(by_risk, partial(change_entry, alike, most_rows=0), partial(disk_lines, plan)))
-    is_cut = any(len(entry.cells) < len(CHANGES_HEAD) for entry in changes)
+    changes, moved = (_entries(plan, found, verbose=verbose) for found in (asked, drained))
+    is_cut = any(len(entry.cells) < len(CHANGES_HEAD) for entry in (*changes, *moved))
     return as_text(
         [
             Section(rows=(summary_line(plan), f"{title(plan)}:")),
             *(Section(rows=(entry,)) for entry in (*changes, *blocked) if len(entry.cells) > 1),
             Section(rows=[entry for entry in changes if len(entry.cells) == 1]),
+            Section(title=drained_title(gated.change for gated in drained), rows=moved),
             *((moves, load, owners) if verbose else (moves,)),
             Section(rows=also.rows),
             Section(rows=[*_summary(plan), *([IN_FULL] if is_cut else [])]),
@@ -90,12 +89,15 @@ def plan_markdown(plan: Plan, facts: Facts | None = None) -> str:
 
     The risky changes come first and are never left out: in full, else in brief, else by name alone.
     """
-    grave = sorted((g for g in plan.changes if is_grave(g)), key=lambda gated: -gated.change.risk.rank)
-    others = [change_entry(plan, gated) for gated in plan.changes if not is_grave(gated)]
+    asked, drained = with_file(plan.changes), without_file(plan.changes)
+    grave = sorted((g for g in asked if is_grave(g)), key=lambda gated: -gated.change.risk.rank)
+    others = [change_entry(plan, gated) for gated in asked if not is_grave(gated)]
+    moved = [change_entry(plan, gated) for gated in drained]
     moves, load, owners, also = _beside(plan, facts)
     summary, *final = _summary(plan)
     head = [Section(title=title(plan), level=3, rows=()), Section(rows=(Said(bold=summary), *final))]
     rest = [
+        Section(title=drained_title(g.change for g in drained), head=CHANGES_HEAD, rows=moved, noun="changes"),
         Section(title="Blocked", head=BLOCKED_HEAD, rows=list(blocked_entries(plan.change_set.blocked)), noun="topics"),
         Section(title="Other changes", head=CHANGES_HEAD, rows=others, noun="changes"),
         *(also, owners, load, moves),
@@ -103,6 +105,21 @@ def plan_markdown(plan: Plan, facts: Facts | None = None) -> str:
     ]
     first = _grave(plan, grave, MARKDOWN_LIMIT - least_size([*head, *rest]))
     return as_markdown([*head, first, *rest])
+
+
+def _entries(plan: Plan, changes: Sequence[GatedChange], *, verbose: bool) -> list[Entry]:
+    if verbose:
+        return [change_entry(plan, gated, most_rows=_ROWS_IN_TEXT) for gated in changes]
+    return list(folded(changes, partial(change_entry, plan, most_rows=0, is_sized=False), partial(disk_lines, plan)))
+
+
+def with_file(changes: Sequence[GatedChange]) -> list[GatedChange]:
+    return [gated for gated in changes if not is_drained_without_file(gated.change)]
+
+
+def without_file(changes: Sequence[GatedChange]) -> list[GatedChange]:
+    """Return the moves of topics that no file describes; they have a section of their own."""
+    return [gated for gated in changes if is_drained_without_file(gated.change)]
 
 
 def _summary(plan: Plan) -> list[str]:
@@ -135,9 +152,14 @@ def also_section(plan: Plan) -> Section:
 
 
 def change_entry(
-    plan: Plan, gated: GatedChange, *, most_rows: int = _ROWS_IN_TABLE, more: Iterable[Line] = ()
+    plan: Plan, gated: GatedChange, *, most_rows: int = _ROWS_IN_TABLE, more: Iterable[Line] = (), is_sized: bool = True
 ) -> Entry:
-    """Return all of a change, in the columns of ``CHANGES_HEAD``; ``more`` is below the gate's reasons."""
+    """Return all of a change, in the columns of ``CHANGES_HEAD``.
+
+    Args:
+        more: Lines below the gate's reasons.
+        is_sized: Whether it says how many bytes the change copies or frees.
+    """
     change = gated.change
     what: list[Line] = [
         *effect_lines(change, most_rows=most_rows),
@@ -145,7 +167,7 @@ def change_entry(
     ]
     if isinstance(change, DeleteTopic):
         what.append(traffic_text(plan.change_set.activity.get(change.topic)))
-    what += disk_lines(plan, [change])
+    what += disk_lines(plan, [change]) if is_sized else ()
     risk = [Said(risk_text(change), label="" if change.risk is Risk.SAFE else "risk")]
     if final := why_final(change):
         risk.append(Said(final, bold="cannot be undone:"))

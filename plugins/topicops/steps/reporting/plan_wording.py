@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import PurePath
 from typing import assert_never
 
 from topicops.model.cluster.broker_defaults import Default, DefaultOnBrokers
@@ -16,6 +17,8 @@ from topicops.model.plans.changes import (
     DeleteTopic,
     ExpandTopic,
     GateWord,
+    MoveReason,
+    ReassignTopic,
     lets_records_go,
 )
 from topicops.model.plans.plan import (
@@ -29,7 +32,7 @@ from topicops.model.plans.plan import (
     Share,
     TopicActivity,
 )
-from topicops.model.printable import plural, printable
+from topicops.model.printable import about, plural, printable
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Risk
 from topicops.model.specs.spellings import largest_unit
@@ -108,11 +111,12 @@ def _with_unit(name: str, value: str) -> str:
     return f"{count}{unit}" if count <= _LONGEST_COUNT else f"{value}{SMALLEST_UNITS[unit_of_config]}"
 
 
-SIGNS: Mapping[Action, str] = {"create": "+", "expand": "~", "configure": "~", "delete": "-"}
+SIGNS: Mapping[Action, str] = {"create": "+", "expand": "~", "configure": "~", "reassign": "~", "delete": "-"}
 PARTICIPLES: Mapping[Action, str] = {
     "create": "created",
     "expand": "expanded",
     "configure": "configured",
+    "reassign": "reassigned",
     "delete": "deleted",
 }
 FEW = 3
@@ -121,6 +125,8 @@ _NAMES_WIDTH = 200
 """The most characters of a list of names; the first name is always shown whole."""
 MOST_BROKERS = 10
 """The most brokers of which a line shows the bytes."""
+MOST_MOVES = 10
+"""The most partitions of which a text shows the replicas before and after a move."""
 _REPLICAS_WIDTH = 80
 """The most characters of a line of replica lists."""
 
@@ -139,7 +145,8 @@ def summary_line(plan: Plan) -> str:
         return f"Nothing was planned: no file describes a topic of this environment. {unmanaged} unmanaged."
     if plan.is_empty:
         return f"No changes. {unmanaged} unmanaged." if unmanaged else "No changes."
-    actions = ", ".join(f"{count} to {action}" for action, count in plan.action_counts.items())
+    counts = plan.action_counts.items()
+    actions = ", ".join(f"{count} to {action}" for action, count in counts if count or action != "reassign")
     held, skipped = len(plan.with_gate(GateWord.HELD)), len(plan.with_gate(GateWord.SKIPPED))
     rest = [f"{len(plan.change_set.blocked)} blocked", f"{unmanaged} unmanaged"]
     rest += [f"{count} {word}" for count, word in ((held, "held"), (skipped, "skipped")) if count]
@@ -174,12 +181,109 @@ def effect_lines(change: Change, *, most_rows: int) -> Iterator[str]:
             for name in sorted(change.configs):
                 before, after = change.configs_before.get(name), change.configs[name]
                 yield printable(config_change_text(name, before, after, change.default(name)))
+        case ReassignTopic():
+            yield from move_lines(change)
+            yield from moved_rows(change, min(most_rows, MOST_MOVES))
         case DeleteTopic():
             yield f"partitions: {change.partitions}"
             yield printable(f"topic id: {change.topic_id or 'none'}")
             yield printable(f"reason: {change.reason}")
         case _:
             assert_never(change)
+
+
+_WHY_MOVED: Mapping[MoveReason, str] = {
+    MoveReason.FACTOR: "its file asks for another replication factor",
+    MoveReason.ASSIGNMENT: "its file gives the replicas by hand",
+    MoveReason.DRAIN: "a broker is drained",
+    MoveReason.RACKS: "replicas share a rack, although another is free",
+    MoveReason.BALANCE: "the brokers get equal shares",
+}
+WHILE_MOVING = (
+    "while replicas of a topic move, it is neither expanded nor deleted; `topicops moves --cancel TOPIC` takes a move "
+    "back until it ends; afterwards only another move does"
+)
+
+
+def move_lines(change: ReassignTopic) -> Iterator[str]:
+    """Yield why and how many replicas move, and by broker how many it gets and loses."""
+    partitions = plural(len(change.assignment), "partition")
+    why = _WHY_MOVED[change.why]
+    if change.is_order_only:
+        yield f"another preferred leader for {partitions}, because {why}; nothing is copied"
+        return
+    yield f"replicas of {partitions} move, because {why}"
+    before, after = factors_text(change.assignment_before), factors_text(change.assignment)
+    if before != after:
+        yield f"replication factor: {before} -> {after}"
+    for word, replicas in (("added", change.added), ("removed", change.removed)):
+        if replicas:
+            yield f"replicas {word}: {replicas_by_broker(replicas)}"
+
+
+def factors_text(assignment: Assignment) -> str:
+    """Return ``3``, or ``2, 3`` where partitions differ."""
+    return ", ".join(map(str, sorted(set(map(len, assignment.values())))))
+
+
+def replicas_by_broker(replicas: Mapping[int, int]) -> str:
+    """Return ``6 on broker 2, 4 on broker 3``, of the first brokers."""
+    shown = [f"{replicas[broker]} on broker {broker}" for broker in sorted(replicas)]
+    more = f" and {len(shown) - MOST_BROKERS} more" if len(shown) > MOST_BROKERS else ""
+    return f"{', '.join(shown[:MOST_BROKERS])}{more}"
+
+
+def moved_rows(change: ReassignTopic, most: int) -> Iterator[str]:
+    """Yield ``0: 1,2 -> 2,3``, preferred leaders first."""
+    for partition in sorted(change.assignment)[:most]:
+        rows = (change.assignment_before[partition], change.assignment[partition])
+        yield f"partition {partition}: {' -> '.join(','.join(map(str, row)) for row in rows)}"
+    if most and (more := len(change.assignment) - most) > 0:
+        yield f"… and {plural(more, 'more partition')}, all in the plan file"
+
+
+def is_drained_without_file(change: Change) -> bool:
+    """Return whether no topic file asks for the move: the environment's file does, because a broker is drained."""
+    is_drain = isinstance(change, ReassignTopic) and change.why is MoveReason.DRAIN
+    return is_drain and PurePath(change.location.file).parent.name == "environments"
+
+
+def drained_title(changes: Iterable[Change]) -> str:
+    """Return ``Topics without a file, moved because broker 3 is drained``."""
+    brokers = sorted({broker for change in changes if isinstance(change, ReassignTopic) for broker in change.removed})
+    noun, verb = ("broker", "is") if len(brokers) == 1 else ("brokers", "are")
+    return f"Topics without a file, moved because {noun} {_some(brokers)} {verb} drained"
+
+
+def copy_line(plan: Plan, changes: Iterable[Change]) -> str:
+    """Return how much these changes copy, and how long that takes at the throttle at least; empty: they copy nothing.
+
+    The forecast is that of the broker that sends or receives most. Which replica sends is not known before: each
+    partition's preferred leader counts as the one.
+    """
+    moves = [change for change in changes if isinstance(change, ReassignTopic) and change.added]
+    if not moves:
+        return ""
+    who = f"the {len(moves)} reassignments copy" if len(moves) > 1 else "copies"
+    copied = sum(change.copied_bytes or 0 for change in moves)
+    if unknown := [change.topic for change in moves if change.copied_bytes is None]:
+        known = f"at least {size_text(copied)}; of {some(unknown)}" if len(unknown) < len(moves) else "bytes of which"
+        return printable(f"{who} {known} the number is not known")
+    throttle = plan.change_set.throttle
+    if not throttle:
+        return f"{who} {size_text(copied)}, without a throttle"
+    sent, received = Counter[int](), Counter[int]()
+    for change in moves:
+        each = (change.copied_bytes or 0) // change.added_replicas
+        for partition, row in change.assignment.items():
+            before = change.assignment_before[partition]
+            new = set(row) - set(before)
+            sent[before[0]] += each * len(new)
+            received.update(dict.fromkeys(new, each))
+    most = max(*sent.values(), *received.values())
+    return (
+        f"{who} {size_text(copied)}, in at least {about(most / throttle)} at {size_text(throttle)}/s (apply.throttle)"
+    )
 
 
 def why_final(change: Change) -> str:
@@ -192,6 +296,7 @@ _WHY_FINAL: Mapping[Action, str] = {
     "create": "a topic of that name will have been seen",
     "expand": "Kafka takes no partition away again",
     "configure": "records that the new values let go do not come back",
+    "reassign": "copies that are removed are gone",
     "delete": "every record of the topic goes",
 }
 
@@ -231,8 +336,13 @@ def _last_record_text(activity: TopicActivity) -> str:
     return f"last record of {time_text(activity.last_record_ms)}"
 
 
-def disk_lines(plan: Plan, changes: Iterable[Change]) -> Iterator[str]:
-    """Yield the bytes that deletes free, and those that topics of shorter retention hold, of which a part may go."""
+def disk_lines(plan: Plan, changes: Sequence[Change]) -> Iterator[str]:
+    """Yield the bytes that reassignments copy, that deletes free, and that topics of shorter retention hold.
+
+    Of the last a part may go.
+    """
+    if copied := copy_line(plan, changes):
+        yield copied
     sizes = plan.change_set.log_bytes
     deletes, others = [list[Change](), list[Change]()]
     for change in changes:
@@ -285,6 +395,9 @@ def other_lines(plan: Plan) -> list[str]:
     lines += [printable(f"warning: {warning}") for warning in found.warnings]
     lines += [line for line in disk_lines(plan, found.changes) if line.startswith("the ")]
     lines += [line for line in (missing_line(plan),) if line]
+    lines += (
+        [WHILE_MOVING] if any(isinstance(change, ReassignTopic) and change.added for change in found.changes) else []
+    )
     if found.unmanaged:
         lines.append(printable(f"unmanaged: {some(found.unmanaged)}"))
     return lines

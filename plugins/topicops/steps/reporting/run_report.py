@@ -19,6 +19,7 @@ from topicops.model.printable import first_line_of, plural
 from topicops.model.runs.facts import CAUSES, Facts, Load, OwnerCounts, UnhealthyPartitions, owners_with_drift
 from topicops.model.runs.results import (
     IN_PLACE,
+    NO_FAILURE,
     REPLACED,
     Check,
     Outcome,
@@ -62,7 +63,7 @@ def reasons_of(outcomes: Iterable[Outcome]) -> list[Reason]:
     """Return the gravest first, and of these the one with most changes."""
     groups: dict[tuple[OutcomeStatus, str], list[Outcome]] = defaultdict(list)
     for outcome in outcomes:
-        if outcome.status not in IN_PLACE:
+        if outcome.status not in NO_FAILURE:
             groups[outcome.status, _without_name(outcome)].append(outcome)
     found = [Reason(status, message, tuple(each)) for (status, message), each in groups.items()]
     return sorted(found, key=lambda reason: (_ORDER.index(reason.status), -len(reason.outcomes)))
@@ -154,8 +155,8 @@ class RunReport:
 
     @property
     def missed(self) -> tuple[Outcome, ...]:
-        """Of changes that should be in place, and are not."""
-        return tuple(o for o in self.outcomes if o.status not in IN_PLACE and not (self.is_answer and o.is_unasked))
+        """Of changes that should be in place, or on their way there, and are not."""
+        return tuple(o for o in self.outcomes if o.status not in NO_FAILURE and not (self.is_answer and o.is_unasked))
 
     @property
     def is_success(self) -> bool:
@@ -195,9 +196,9 @@ def _ending(report: RunReport) -> str:
         return "Nothing was applied" if report.plan and not report.plan.is_empty else "No changes"
     if report.is_answer and all(o.is_unasked or o.message.startswith(REPLACED) for o in report.outcomes):
         return f"Approved, and nothing was sent: {report.outcomes[0].message}"
-    if summary.count(*IN_PLACE) == 0 and not any(outcome.sent for outcome in report.outcomes):
+    if summary.count(*NO_FAILURE) == 0 and not any(outcome.sent for outcome in report.outcomes):
         return f"Nothing was applied: {_counts(report)}{_one_reason(report)}"
-    if summary.count(*IN_PLACE) < len(report.outcomes):
+    if summary.count(*NO_FAILURE) < len(report.outcomes):
         return f"Applied in part: {_counts(report)}{_one_reason(report)}"
     if report.failed_tasks or report.problem:
         return f"Applied, and the run did not end as it should: {_counts(report)}"
@@ -237,6 +238,7 @@ def _parts(report: RunReport) -> list[Section]:
         Section(title="Unhealthy partitions", rows=_unhealthy(report)),
         Section(title="Notes", rows=report.notes),
         Section(title="Topics that differed, by owner", rows=owners),
+        _outcomes("Moving", map(_outcome_row, _with(report, OutcomeStatus.MOVING))),
         _outcomes("Done", map(_outcome_row, _with(report, *IN_PLACE))),
         Section(title="Quality", rows=quality),
         Section(title="Load of brokers and racks", head=LOAD_HEAD, rows=loads),
@@ -340,6 +342,8 @@ def next_steps(report: RunReport) -> Iterator[str]:
         left = replace(report.plan, changes=tuple(g for g in report.plan.changes if g.digest not in report.rejected))
         lines = (*_held_lines(report, left), final_hold_line(left))
         yield from (f"{line}." for line in lines if line)
+    if moving := summary.count(OutcomeStatus.MOVING):
+        yield f"{moving} moving: topicops moves --environment {report.environment} shows how far."
     if summary.skipped:
         yield f"{summary.skipped} skipped: a later run takes them up once the reason that the plan gives is gone."
     if summary.blocked:
@@ -504,7 +508,8 @@ def _check_lines(checks: Sequence[Check], source: Source) -> list[str]:
     unhealthy = {check.topic for check in checks if check.is_problem}
     unseen = {check.topic for check in _not_checked(checks)} - unhealthy
     gone = _gone(checks)
-    healthy = {check.topic for check in checks} - unhealthy - unseen - gone
+    moving = [check for check in checks if check.verdict is Verdict.MOVING]
+    healthy = {check.topic for check in checks} - unhealthy - unseen - gone - {check.topic for check in moving}
     counts = [f"{plural(len(healthy), 'topic')} healthy"] if healthy or not gone else []
     counts += [f"{plural(len(gone), 'deleted topic')} gone"] if gone else []
     grave = sorted((c for c in checks if c.is_problem), key=lambda c: (-list(Verdict).index(c.verdict), c.topic, c.id))
@@ -513,6 +518,7 @@ def _check_lines(checks: Sequence[Check], source: Source) -> list[str]:
         *([f"{plural(len(unseen), 'topic')} without a problem, as far as checked"] if unseen else []),
         *_not_checked_lines(checks),
         *_grouped(grave),
+        *_grouped(moving),
         *_remark_lines(checks),
     ]
 
@@ -577,6 +583,9 @@ def _unhealthy(report: RunReport) -> list[str]:
 def is_verified_whole(report: RunReport) -> bool:
     """Return whether all topics were planned, every change is in place and none is blocked; an empty plan counts.
 
+    A reassignment that was accepted counts as in place while it moves: everything else of the environment is verified,
+    and moves that take days must not keep the next environment waiting (``policy.after``). Later steps verify each
+    partition before they call its move done.
     Paused topics and differences that the policy only reports do not count: no change is planned for them.
     """
     plan = report.plan

@@ -14,6 +14,7 @@ from topicops.model.runs.results import (
     LONGEST_TEXT,
     MOST_CHANGES,
     MOST_NOTES,
+    NO_FAILURE,
     ChangeResult,
     Outcome,
     OutcomeStatus,
@@ -28,7 +29,7 @@ from topicops.steps.reporting.run_report import headline as headline_of
 GRAVITY = (
     *(OutcomeStatus.UNKNOWN, OutcomeStatus.FAILED, OutcomeStatus.REFUSED, OutcomeStatus.NOT_SENT),
     *(GateWord.HELD, GateWord.SKIPPED),
-    *(OutcomeStatus.DONE, OutcomeStatus.ALREADY_SO),
+    *(OutcomeStatus.MOVING, OutcomeStatus.DONE, OutcomeStatus.ALREADY_SO),
 )
 """Every status of a change, the gravest first."""
 
@@ -117,7 +118,7 @@ def apply_exit_status(summary: RunSummary) -> ExitStatus:
     if not summary.outcomes and not summary.unhealthy:
         waits = summary.held or summary.skipped or summary.blocked
         return ExitStatus.NOTHING_MAY_RUN if waits else ExitStatus.SUCCESS
-    if summary.count(*IN_PLACE) < len(summary.outcomes):
+    if summary.count(*NO_FAILURE) < len(summary.outcomes):
         return _partial_status(summary)
     return _health_status(summary)
 
@@ -131,7 +132,7 @@ def _health_status(summary: RunSummary) -> ExitStatus:
 
 
 def _partial_status(summary: RunSummary) -> ExitStatus:
-    if summary.count(*IN_PLACE) or any(outcome.sent for outcome in summary.outcomes):
+    if summary.count(*NO_FAILURE) or any(outcome.sent for outcome in summary.outcomes):
         return ExitStatus.PARTLY_DONE
     if summary.count(OutcomeStatus.FAILED, OutcomeStatus.UNKNOWN):
         return ExitStatus.ERROR
@@ -175,7 +176,8 @@ def gauges_of(report: RunReport) -> Mapping[str, float]:
         "skipped": float(summary.skipped),
         "blocked": float(summary.blocked),
         "done": float(summary.count(*IN_PLACE)),
-        "failed": float(len(report.outcomes) - summary.count(*IN_PLACE) + len(report.failed_tasks)),
+        "moving": float(summary.count(OutcomeStatus.MOVING)),
+        "failed": float(len(report.outcomes) - summary.count(*NO_FAILURE) + len(report.failed_tasks)),
         "failing_rules": float(len({r.rule for r in report.quality_after or report.quality_before if not r.success})),
         "unhealthy_partitions": float(most_of_a_broker(report.newest_facts)),
     }

@@ -7,6 +7,7 @@ brokers' answers are in ``broker_checks``.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 
 from topicops.model.cluster.broker_defaults import unoffered_text
@@ -37,7 +38,15 @@ def findings(observation: Observation) -> tuple[Finding, ...]:
         return tuple(finding for rule in ABSENCE_RULES.values() for finding in rule(observation))
     if observation.live is None:
         return tuple(finding for rule in (missing_topic, *CLUSTER_RULES.values()) for finding in rule(observation))
-    return tuple(finding for rule in RULES.values() for finding in rule(observation))
+    found = tuple(finding for rule in RULES.values() for finding in rule(observation))
+    if observation.expected.moving is None:
+        return found
+    # Each broker learns of each partition's step for itself, and the next step may come before the last has learned.
+    return tuple(replace(f, verdict=Verdict.MOVING) if _is_of_move(f) else f for f in found)
+
+
+def _is_of_move(finding: Finding) -> bool:
+    return finding.verdict is Verdict.CONVERGING and finding.check in (Code.V14, Code.V16)
 
 
 def checked_ids(expected: Expectation, parts: Collection[str]) -> tuple[Code, ...]:
@@ -70,6 +79,8 @@ def structure(observation: Observation) -> Iterator[Finding]:
     # Until old brokers have moved a partition, its znode has the replicas of both sides.
     verdict = Verdict.CONVERGING if observation.traces.is_in_reassignment else Verdict.FAILED
     for message, subject, code in _malformed(live):
+        if code is Code.MIXED_REPLICATION_FACTOR and observation.expected.moving:
+            continue  # partitions get their new number of replicas one after the other
         yield Finding(Code.V02, verdict, message, code, subjects=frozenset({subject}))
     for message in _unplanned(observation.expected, live):
         yield Finding(Code.V02, Verdict.FAILED, message, Code.PARTITIONS_DIFFER)
@@ -85,12 +96,16 @@ def identity(observation: Observation) -> Iterator[Finding]:
 
 
 def reassignment(observation: Observation) -> Iterator[Finding]:
-    """V04: no replica is being added or removed."""
-    live = observation.present
-    for p in sorted(p for p in live.assignment if live.adding.get(p) or live.removing.get(p)):
+    """V04: no replica is being added or removed; moves that a plan of topicops asked for are no problem until stuck."""
+    live, moving = observation.present, observation.expected.moving
+    if moving:
+        verdict = Verdict.DEGRADED if moving.is_stuck else Verdict.MOVING
+        yield Finding(Code.V04, verdict, moving.sentence, Code.REASSIGNMENT_RUNS, is_final=True)
+    ours = moving.added if moving else {}
+    for p in sorted(p for p in live.assignment if p not in ours and (live.adding.get(p) or live.removing.get(p))):
         message = f"partition {p} is being reassigned: replicas {list(live.assignment[p])}"
         yield _of_partition(Code.V04, Verdict.CONVERGING, p, message, Code.REASSIGNMENT_RUNS)
-    if observation.traces.is_in_reassignment and not live.is_reassigning:
+    if observation.traces.is_in_reassignment and not live.is_reassigning and not moving:
         message = "/admin/reassign_partitions names it, so its replicas are being moved"
         yield Finding(Code.V04, Verdict.CONVERGING, message, Code.REASSIGNMENT_RUNS)
     if observation.traces.unread_moves:
@@ -129,10 +144,11 @@ def leader(observation: Observation) -> Iterator[Finding]:
 
 
 def isr(observation: Observation) -> Iterator[Finding]:
-    """V08: the ISR is all replicas, and all of them live."""
+    """V08: the ISR is all replicas, and all of them live; without those that a move of ours still copies."""
+    copied = observation.expected.moving.added if observation.expected.moving else {}
     for p, _ in observation.led_partitions():
         health = observation.health(p)
-        away = {*health.missing, *health.dead_replicas}
+        away = {*health.missing, *health.dead_replicas} - copied.get(p, frozenset())
         missing = [broker for broker in health.replicas if broker in away]
         if missing:
             lost = _lost(observation, p, missing)

@@ -10,12 +10,25 @@ from topicops.model.cluster.broker_defaults import BrokerDefaults
 from topicops.model.cluster.health import PartitionHealth, health_of
 from topicops.model.cluster.snapshot import Assignment, LiveTopic, PartitionState, TopicTraces
 from topicops.model.codes import Code
-from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
+from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic, ReassignTopic
 from topicops.model.ports import BrokerLogs, BrokerView, LogQuestions
 from topicops.model.release import Releases
 from topicops.model.runs.results import Verdict
 from topicops.model.specs.topic_config import canonical_overrides
 from topicops.steps.before_deletes import failed_by_broker, named, replicas_on_failed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moving:
+    """Moves of one topic that a plan of topicops asked for, and that later steps carry on."""
+
+    digest: str
+    """Digest of the change."""
+    added: Mapping[int, frozenset[int]]
+    """Brokers that get a replica, by partition whose move has not ended."""
+    sentence: str
+    """Sentence that says how far they are."""
+    is_stuck: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +54,8 @@ class Expectation:
     """Canonical values; None means no override."""
     configs_are_all: bool = False
     """The topic must have no other override."""
+    moving: Moving | None = None
+    """Moves of its replicas, which are no problem; None means that none is ours."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,6 +215,9 @@ def _with_change(found: Expectation, change: Change) -> Expectation:
             )
         case ConfigureTopic():
             return replace(found, identity=change.precondition.identity, configs=change.configs)
+        case ReassignTopic():
+            rows = {**found.assignment, **change.assignment}
+            return replace(found, identity=change.precondition.identity, assignment=rows)
         case DeleteTopic():
             identity = change.precondition.identity or change.topic_id
             return Expectation(topic=change.topic, absent=True, identity=identity, partitions=change.partitions)

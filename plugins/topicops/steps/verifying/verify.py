@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
+from types import MappingProxyType
 
 from topicops.model.choices import Source
 from topicops.model.cluster.broker_defaults import BrokerDefaults
@@ -20,6 +21,7 @@ from topicops.steps.verifying.checks import checks_of, findings
 from topicops.steps.verifying.observation import (
     Expectation,
     FindingKey,
+    Moving,
     Observation,
     broker_names,
     chosen_brokers,
@@ -34,6 +36,7 @@ FIRST_WAIT_S = 0.2
 LONGEST_WAIT_S = 2.0
 SHORTEST_PAUSE_S = 0.05
 
+NOTHING_MOVES: Mapping[str, Moving] = MappingProxyType({})
 TOUCHED = (*IN_PLACE, OutcomeStatus.UNKNOWN)
 """Outcomes after which a topic must be as planned, or may be."""
 
@@ -52,12 +55,14 @@ def verify(
     broker_defaults: BrokerDefaults | None = None,
     releases: Releases | None = None,
     source: Source = "zookeeper",
+    moving: Mapping[str, Moving] = NOTHING_MOVES,
 ) -> tuple[Check, ...]:
     """Check every changed topic under every rule; sorted by topic and id, one check or more for each.
 
     Args:
         known_findings: What was wrong before apply (``findings_before_run``): reported as pre-existing, not waited for.
         source: What ``reader`` reads. With ``kafka``, the brokers' metadata is compared with their disks.
+        moving: Topics whose replicas move by a plan of topicops, and how far they are; nothing waits for the end of it.
 
     An interrupt, or a cluster that stays unreachable, ends the waiting: the verdicts are those of the last observation.
     """
@@ -71,7 +76,7 @@ def verify(
         releases=releases,
         cluster_id=plan.target.cluster_id,
         source=source,
-        topics={expected.topic: WatchedTopic(expected) for expected in expectations(plan, outcomes)},
+        topics={expected.topic: WatchedTopic(expected) for expected in expectations(plan, outcomes, moving)},
     )
     return settled(watch, progress=progress, interrupted=interrupted)
 
@@ -95,12 +100,21 @@ def settled(
         clock.sleep(max(wait - (clock.now() - started), SHORTEST_PAUSE_S))
 
 
-def expectations(plan: Plan, outcomes: Iterable[Outcome]) -> tuple[Expectation, ...]:
-    """Return what each changed topic must be, by topic name."""
-    touched = {outcome.digest for outcome in outcomes if outcome.status in TOUCHED}
-    changes = sorted((g.change for g in plan.changes if g.digest in touched), key=lambda change: change.topic)
+def expectations(
+    plan: Plan, outcomes: Iterable[Outcome], moving: Mapping[str, Moving] = NOTHING_MOVES
+) -> tuple[Expectation, ...]:
+    """Return what each changed topic must be, by topic name. While its replicas move they need not be as planned."""
+    changed = {outcome.digest for outcome in outcomes if outcome.status in (*TOUCHED, OutcomeStatus.MOVING)}
+    running = {outcome.digest for outcome in outcomes if outcome.status is OutcomeStatus.MOVING}
+    in_place = changed - running - {found.digest for found in moving.values()}
+    found = (gated for gated in plan.changes if gated.digest in changed)
+    by_topic = groupby(sorted(found, key=lambda gated: gated.change.topic), key=lambda gated: gated.change.topic)
     return tuple(
-        expectation_of(topic, list(group)) for topic, group in groupby(changes, key=lambda change: change.topic)
+        replace(
+            expectation_of(topic, [gated.change for gated in group if gated.digest in in_place]),
+            moving=moving.get(topic),
+        )
+        for topic, group in by_topic
     )
 
 
@@ -109,15 +123,17 @@ def verify_cluster(
     metadata: BrokerMetadata,
     *,
     confirmed: Callable[[Collection[str]], Collection[str]] = lambda names: names,
+    moving: Mapping[str, Moving] = NOTHING_MOVES,
 ) -> tuple[Check, ...]:
     """Check the health of every topic of one snapshot, which must hold the partition states.
 
+    ``moving`` has the topics whose replicas move by a plan of topicops.
     ``confirmed`` reads the source again for names that only brokers know, and gives those that it still does not have.
     """
     views = metadata.views(chosen_brokers(snapshot.brokers), None)
     found = [
         check
-        for seen in _observations(snapshot, metadata, views)
+        for seen in _observations(snapshot, metadata, views, moving)
         for check in checks_of(seen.expected, findings(seen), seen.parts_read)
     ]
     found += _topics_of_brokers_alone(snapshot, views, confirmed)
@@ -145,11 +161,14 @@ def findings_before_run(
 
 
 def _observations(
-    snapshot: ClusterSnapshot, metadata: BrokerMetadata, views: Mapping[int, BrokerView | str]
+    snapshot: ClusterSnapshot,
+    metadata: BrokerMetadata,
+    views: Mapping[int, BrokerView | str],
+    moving: Mapping[str, Moving] = NOTHING_MOVES,
 ) -> list[Observation]:
     """Return one observation of each topic of a snapshot, with the brokers' views and logs."""
     names = sorted(snapshot.topics.keys() | snapshot.deleting.keys())
-    observed = [_observation(snapshot, name, views) for name in names]
+    observed = [_observation(snapshot, name, views, moving.get(name)) for name in names]
     present = [seen for seen in observed if seen.live]
     questions = merged(replica_questions(seen) if seen.expected.absent else log_questions(seen) for seen in present)
     # A broker that gave no view does not answer: asking it again would only wait for the timeout again.
@@ -159,11 +178,13 @@ def _observations(
     return [replace(seen, directories=logs) if seen.expected.absent else replace(seen, logs=logs) for seen in observed]
 
 
-def _observation(snapshot: ClusterSnapshot, topic: str, views: Mapping[int, BrokerView | str]) -> Observation:
+def _observation(
+    snapshot: ClusterSnapshot, topic: str, views: Mapping[int, BrokerView | str], moving: Moving | None
+) -> Observation:
     deleting = topic in snapshot.deleting
     return Observation(
         # Of a topic that is marked for deletion only what keeps it alive matters, not its health.
-        expected=Expectation(topic=topic, absent=deleting),
+        expected=Expectation(topic=topic, absent=deleting, moving=moving),
         traces=snapshot.traces(topic),
         brokers=frozenset(snapshot.brokers),
         controller_epoch=snapshot.controller_epoch,

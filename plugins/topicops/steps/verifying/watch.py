@@ -30,7 +30,7 @@ from topicops.steps.verifying.observation import (
 
 logger = logging.getLogger(__name__)
 
-NOT_BLOCKING = (Verdict.HEALTHY, Verdict.NOT_CHECKED, Verdict.PRE_EXISTING)
+NOT_BLOCKING = (Verdict.HEALTHY, Verdict.NOT_CHECKED, Verdict.MOVING, Verdict.PRE_EXISTING)
 """Verdicts that verify does not wait for."""
 
 ASK_FOR_DISKS_AFTER_S = 5.0
@@ -249,13 +249,15 @@ class Watch:
             topic.findings, topic.signature, topic.is_confirmed = found, None, False
             topic.is_given_up = self._is_out_of_time(topic, blocking)
             return
-        if topic.signature is not None and topic.signature != signature:
+        # Replicas that move join and leave ISRs all the time.
+        is_same = topic.signature == signature or (topic.signature is not None and topic.expected.moving is not None)
+        if topic.signature is not None and not is_same:
             message = "leaders or ISRs changed between two readings"
             changed = Finding(Code.V11, Verdict.CONVERGING, message)
             topic.findings, topic.signature = (*found, changed), signature
             topic.is_given_up = self._is_out_of_time(topic, [changed])
             return
-        topic.is_confirmed = topic.signature == signature
+        topic.is_confirmed = is_same
         topic.findings, topic.signature = found, signature
 
     def _is_out_of_time(self, topic: WatchedTopic, blocking: Sequence[Finding]) -> bool:

@@ -27,7 +27,7 @@ from topicops.flow.runs.values import RunMode, RunResults
 from topicops.model.errors import TopicopsError, log_error, sentence
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.delta import Delta, DesiredRow, LiveRow, TopicClass, TopicDelta
-from topicops.model.runs.results import IN_PLACE, QualityReport
+from topicops.model.runs.results import IN_PLACE, NO_FAILURE, QualityReport
 from topicops.model.specs.environment import Environment
 
 logger = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ def _line_of(run: EnvironmentRun, results: RunResults, mode: RunMode) -> History
         if plan
         else None,
         in_place=sum(outcome.status in IN_PLACE for outcome in outcomes),
-        not_in_place=sum(outcome.status not in IN_PLACE for outcome in outcomes),
+        not_in_place=sum(outcome.status not in NO_FAILURE for outcome in outcomes),
         rules={rule.rule: 0 if rule.success else max(1, rule.rows_failed) for rule in rules},
         outcomes=tuple(
             TopicOutcome(topic=o.topic, action=o.action, status=o.status.value, message=o.message) for o in outcomes
