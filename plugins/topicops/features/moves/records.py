@@ -76,14 +76,20 @@ def _to_cancel(record: MovesRecord, move: TopicMove, now: datetime) -> MovesReco
         for p, found in move.partitions.items()
         if p not in waiting
     }
-    return without(
-        with_topic(record, replace(move, partitions=move.partitions | others)), move.topic, waiting, CANCELLED, "", now
-    )
+    record = with_topic(record, replace(move, partitions={**move.partitions, **others}))
+    return without(record, move.topic, waiting, CANCELLED, "", now)
 
 
 def with_topic(record: MovesRecord, move: TopicMove) -> MovesRecord:
     """Return the record with this move in place of the topic's former one; without it if it is over."""
-    topics = (move if found.topic == move.topic else found for found in record.topics)
+    return with_topics(record, {move.topic: move})
+
+
+def with_topics(record: MovesRecord, moves: Mapping[str, TopicMove]) -> MovesRecord:
+    """Return the record with these moves, by topic, in place of the former ones; without those that are over."""
+    if not moves:
+        return record
+    topics = (moves.get(found.topic, found) for found in record.topics)
     return replace(record, topics=tuple(found for found in topics if not found.is_over))
 
 

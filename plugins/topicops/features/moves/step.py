@@ -6,13 +6,24 @@ from what Kafka lists.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
+from topicops.features.moves.ending import cancel, harvest, without_leader
+from topicops.features.moves.measuring import measure
 from topicops.features.moves.ports import MoveCluster
-from topicops.features.moves.records import accept, asked_to_cancel
+from topicops.features.moves.reading import Reading, concerned, read
+from topicops.features.moves.records import DONE, accept, asked_to_cancel
+from topicops.features.moves.sending import Sender
+from topicops.features.moves.starting import Start, start
+from topicops.features.moves.throttling import put_back, remove_rates, take_out_entries
 from topicops.features.moves.values import MoveSettings, Sent, Stepped
-from topicops.model.ports import Clock
+from topicops.model.errors import ClusterError
+from topicops.model.ports import Begun, Clock
+from topicops.model.printable import first_line
 from topicops.model.runs.moves import MovesRecord, TopicMove
+from topicops.model.runs.results import OutcomeStatus
 
 __all__ = ["accept", "asked_to_cancel", "make_step"]
 
@@ -35,8 +46,64 @@ def make_step(
         confirm: Raises ``LeaseLostError`` unless the lease is held; called right before each alter.
         still_asked: Gives the reason why the files ask for a move no longer; empty means that they do.
         tell: Takes one line for the audit log after the answer to each request.
+
     Raises:
         ClusterError: The cluster could not be read; nothing was sent.
         LeaseLostError: Another run may act by now; nothing more was sent.
     """
-    raise NotImplementedError
+    sender = Sender(cluster=cluster, record=record, write=keep, confirm=confirm, tell=tell, clock=clock)
+    if record.is_idle:
+        return Stepped(record=record)
+    reading = read(cluster, concerned(record))
+    try:
+        _go_on(sender, reading, settings, still_asked)
+    except ClusterError as error:
+        sender.note(f"The step ended early: {first_line(error)}; the next one goes on.", first=True)
+    notes = sender.notes
+    sender.keep(replace(sender.record, notes=notes, stepped_at=sender.now))
+    return Stepped(record=sender.record, notes=notes, became=_became(record, sender), moved=frozenset(sender.moved))
+
+
+def _go_on(sender: Sender, reading: Reading, settings: MoveSettings, still_asked: Callable[[TopicMove], str]) -> None:
+    throttle = settings.throttle if sender.record.throttle is None else sender.record.throttle
+    reading = harvest(sender, reading)
+    take_out_entries(sender, reading)
+    put_back(sender, reading, throttle)
+    without_leader(sender, reading)
+    left = measure(sender, reading, settings, throttle)
+    has_cancelled = cancel(sender)
+    begin = Start(sender=sender, settings=settings, throttle=throttle, still_asked=still_asked, left=left)
+    if start(begin, reading) or has_cancelled:
+        reading = harvest(sender, read(sender.cluster, concerned(sender.record)))
+    take_out_entries(sender, reading)
+    if not any(sender.record.moving()):
+        remove_rates(sender, reading.brokers)
+
+
+def _became(before: MovesRecord, sender: Sender) -> Mapping[str, Begun]:
+    """Say what became of each change, by digest."""
+    left = {move.digest: move for move in sender.record.topics}
+    earlier = defaultdict[tuple[str, str], list[tuple[str, str]]](list)
+    for end in before.ended:
+        earlier[end.topic, end.run].append((end.status, end.message))
+    return {
+        move.digest: _begun(
+            move,
+            left.get(move.digest),
+            [*earlier[move.topic, move.run], *sender.ended[move.topic]],
+            was_asked=move.topic in sender.asked,
+        )
+        for move in before.topics
+        if move.partitions
+    }
+
+
+def _begun(before: TopicMove, after: TopicMove | None, ended: Sequence[tuple[str, str]], *, was_asked: bool) -> Begun:
+    message = "; ".join(dict.fromkeys(message for _, message in ended if message))
+    is_done = bool(ended) and all(status == DONE for status, _ in ended)
+    sent = was_asked or is_done or any(found.asked_at is not None for found in before.partitions.values())
+    if after is not None and after.partitions:
+        return Begun(OutcomeStatus.MOVING, message, sent=sent)
+    if is_done:
+        return Begun(OutcomeStatus.DONE, message, sent=sent)
+    return Begun(OutcomeStatus.FAILED if sent else OutcomeStatus.REFUSED, message, sent=sent)

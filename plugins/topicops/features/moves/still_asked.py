@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from topicops.model.plans.changes import MoveReason
 from topicops.model.runs.moves import TopicMove
-from topicops.model.runs.results import NO_FILE, NO_TOMBSTONE, OTHER_VALUES, PAUSED_NOW
+from topicops.model.runs.results import NO_FILE, OTHER_VALUES, PAUSED_NOW
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.environment import EnvironmentSpec
 
@@ -20,13 +20,13 @@ def still_asked(move: TopicMove, desired: Desired, spec: EnvironmentSpec) -> str
         drained = ", ".join(map(str, move.drained))
         return f"cluster.draining no longer has {drained}"
     topic = desired.topics.get(move.topic)
-    return _by_environment(move, spec) if topic is None else _by_file(move, topic)
+    return _by_environment(move, desired, spec) if topic is None else _by_file(move, topic)
 
 
-def _by_environment(move: TopicMove, spec: EnvironmentSpec) -> str:
+def _by_environment(move: TopicMove, desired: Desired, spec: EnvironmentSpec) -> str:
     """Judge the move of a topic that no file describes."""
     if move.why in ASKED_BY_A_FILE:
-        return NO_FILE
+        return f"{NO_FILE} {desired.environment}"
     if move.why is MoveReason.DRAIN and spec.policy.drain_unmanaged != "allow":
         return "policy.drainUnmanaged no longer allows it"
     return ""

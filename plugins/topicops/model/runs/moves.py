@@ -47,12 +47,20 @@ class PartitionMove:
     stage: Stage = Stage.ACCEPTED
     asked_at: datetime | None = None
     """Time of the request that started it; None means that none was sent."""
+    seen: bool = False
+    """Whether Kafka accepted that request, or listed the partition afterwards: if it is gone then, somebody took it."""
+    doubted_at: datetime | None = None
+    """Time at which it was first neither listed nor at its target, as it should be; None means no such doubt."""
     copied_bytes: int = 0
     """Bytes on the new replicas when they were last measured, all together."""
     size_bytes: int = 0
     """Bytes that the new replicas will have, all together, when they were last measured."""
     grown_at: datetime | None = None
     """Time at which ``copied_bytes`` last grew; None means not measured yet."""
+    gap_bytes: int | None = None
+    """Bytes that were left to copy at ``gap_at``; None means not measured yet."""
+    gap_at: datetime | None = None
+    """Time since which the bytes left to copy have not become fewer."""
     why_cancelled: str = ""
 
     @property
@@ -97,6 +105,8 @@ class OwnedRate:
     broker: int
     rate: int
     """Bytes a second."""
+    was: int | None = None
+    """Rate of ours that this one replaces, and that may still be in force; None means none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

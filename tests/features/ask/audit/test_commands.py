@@ -17,7 +17,7 @@ from topicops.edges.home.audit_files import read_audit_log
 from topicops.edges.home.audit_log import FileAuditLog
 from topicops.features.ask.audit.audited import AuditedLines
 from topicops.model.cluster.broker_defaults import DefaultOnBrokers
-from topicops.model.runs.results import Mutation, OutcomeStatus
+from topicops.model.runs.results import MoveRequest, Mutation, OutcomeStatus
 
 NOW = datetime(2025, 3, 1, 12, 30, 15, tzinfo=UTC)
 ORIGIN = replace(audit_origin("cli/r1", environment="prod"), approvers={"d" * 64: "ann"})
@@ -113,6 +113,38 @@ def test_a_line_shows_the_default_that_the_plan_showed(
     assert run(["audit", "topic", "a"]) == 0
 
     assert f"  retention.ms: {said} -> 1209600000 (14d, override)\n" in capsys.readouterr().out
+
+
+def test_lines_of_moves_say_what_a_step_sent_and_which_run_accepted_it(tmp_path: Path) -> None:
+    rate = MoveRequest(
+        topic="",
+        digest="",
+        approver=None,
+        identity=None,
+        request={"what": "rate", "broker": 2, "before": {"rate": None}, "after": {"rate": 1000}},
+        requests=1,
+        answer="accepted",
+        status=OutcomeStatus.DONE,
+    )
+    rows = {"before": {"assignment": {"0": [1]}}, "after": {"assignment": {"0": [1, 2, 3]}}}
+    request = {"what": "start", "accepted_by": "cli/r1", "partitions": [0], **rows}
+    start = replace(rate, topic="a", approver="ann", identity="id", request=request, status=OutcomeStatus.MOVING)
+    log = FileAuditLog(tmp_path, replace(ORIGIN, plan="", principals={"reassign": "User:mover"}), now=lambda: NOW)
+
+    log.append([rate, start])
+
+    assert AuditedLines(lines=read_audit_log(tmp_path, "prod").lines).text().splitlines() == [
+        "2025-03-01T12:30:15Z reassign broker 2: done",
+        "  rate for all moves of the broker",
+        "  rate: none -> 1000",
+        "  prod, run cli/r1, by User:mover",
+        "  plan none, commit none, line 1, topic id none -> none",
+        "2025-03-01T12:30:15Z reassign a: moving",
+        "  start of a move that cli/r1 accepted",
+        "  partition 0: [1] -> [1, 2, 3]",
+        "  prod, run cli/r1, by User:mover, approved by ann",
+        "  plan none, commit none, line 2, topic id id -> id",
+    ]
 
 
 @pytest.mark.parametrize("defaults", [7, {"retention.ms": 7}, {"retention.ms": [{"value": 1}]}])

@@ -144,11 +144,16 @@ def _parts(line: AuditLine) -> list[str]:
     answer = f"; {line.answer}" if line.answer != "accepted" else ""
     requests = f" after {line.requests} requests" if line.requests > 1 else ""
     return [
-        f"{line.at:%Y-%m-%dT%H:%M:%SZ} {line.action} {line.topic}: {line.outcome}{requests}{answer}",
+        f"{line.at:%Y-%m-%dT%H:%M:%SZ} {line.action} {_subject(line)}: {line.outcome}{requests}{answer}",
         *(f"  {text}" for text in _changed(line)),
         f"  {line.environment}, run {line.run}, by {line.principal}{started}{approver}",
-        f"  plan {line.plan[:12]}, commit {line.commit or 'none'}, line {line.n}, {ids}",
+        f"  plan {line.plan[:12] or 'none'}, commit {line.commit or 'none'}, line {line.n}, {ids}",
     ]
+
+
+def _subject(line: AuditLine) -> str:
+    """Return the topic; of a broker's throttle rates the broker."""
+    return line.topic or f"broker {line.request.get('broker')}"
 
 
 def _changed(line: AuditLine) -> Iterator[str]:
@@ -166,6 +171,19 @@ def _changed(line: AuditLine) -> Iterator[str]:
             yield config_change_text(name, value_before, value_after, _default(line, name))
     if line.request.get("reason"):
         yield f"reason: {line.request['reason']}"
+    if line.action == "reassign":
+        yield from _moved(line, before, after)
+
+
+def _moved(line: AuditLine, before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[str]:
+    """Yield what a step of moves sent: rows by partition, entries of throttle lists, rates."""
+    what, run = line.request.get("what"), line.request.get("accepted_by")
+    yield f"{what} of a move that {run} accepted" if run else f"{what} for all moves of the broker"
+    old, new = _values(before.get("assignment")), _values(after.get("assignment"))
+    yield from (f"partition {p}: {old.get(p, 'not known')} -> {row}" for p, row in new.items())
+    others = [name for name in (*before, *after) if name != "assignment"]
+    for name in dict.fromkeys(others):
+        yield f"{name}: {before.get(name) or 'none'} -> {after.get(name) or 'none'}"
 
 
 def _default(line: AuditLine, config: str) -> Default:

@@ -1,0 +1,195 @@
+"""How moves end: as planned, cancelled by us where that is safe, or by somebody else.
+
+"Not listed" alone means nothing: a move has ended when the replicas are the target and all of them are in sync, in two
+readings and by all live brokers. What looks as if somebody took a move from us is believed only after ``SETTLE``.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import assert_never
+
+from topicops.features.moves.ports import PartitionNow
+from topicops.features.moves.reading import Now, Reading, concerned, read
+from topicops.features.moves.records import CANCELLED, DONE, DROPPED, with_partitions, with_topics
+from topicops.features.moves.sending import Sender, by_topic, named
+from topicops.model.runs.moves import MovesRecord, PartitionMove, Stage, TopicMove, TopicPartition
+
+SETTLE = timedelta(seconds=30)
+"""Time in which a request without an answer may still take effect, and brokers may still tell what was before."""
+MOST_AT_ONCE = 50
+"""Most partitions of one request: a ZooKeeper controller needs 13 to 22 ms for each, and elects nobody meanwhile."""
+
+Verdict = tuple[str, str]
+"""Status and message of a move that has ended."""
+NOT_OURS = "it is not ours any more"
+
+
+def harvest(sender: Sender, first: Reading) -> Reading:
+    """Take out of the record what has ended; gives the newest reading."""
+    _note_what_is_seen(sender, first)
+    candidates = dict(_verdicts(sender, first))
+    if not candidates:
+        return first
+    second = read(sender.cluster, concerned(sender.record))
+    again = dict(_verdicts(sender, second))
+    agreed = sender.cluster.agreed_rows([at for at in candidates if at.topic in second.topics])
+    sure = {
+        at: verdict
+        for at, verdict in candidates.items()
+        if again.get(at) == verdict and (at in agreed or verdict[0] == DROPPED)
+    }
+    _elect(sender, second, [at for at, (status, _) in sure.items() if status == DONE])
+    sender.end((at, *verdict) for at, verdict in sure.items())
+    return second
+
+
+def _note_what_is_seen(sender: Sender, reading: Reading) -> None:
+    """Keep which moves Kafka lists, and since when one looks as if it were not ours; take back what was never asked."""
+    changed = {}
+    for move in sender.record.topics:
+        partitions = {p: _seen(sender, reading, move, p, found) for p, found in move.partitions.items()}
+        if partitions != move.partitions:
+            changed[move.topic] = replace(move, partitions=partitions)
+    sender.keep(with_topics(sender.record, changed))
+
+
+def _seen(sender: Sender, reading: Reading, move: TopicMove, partition: int, found: PartitionMove) -> PartitionMove:
+    if found.stage is Stage.ACCEPTED and found.asked_at is None:
+        return found
+    now = reading.of(move, partition, found)
+    if found.stage is Stage.ACCEPTED:  # was asked for, and seemed not to be; it is ours if it moves after all
+        return replace(found, stage=Stage.ASKED, seen=True, doubted_at=None) if now is Now.MOVES else found
+    if now is Now.MOVES:
+        return replace(found, seen=True, doubted_at=None)
+    if now in (Now.ENDED, Now.LAGS):
+        return replace(found, doubted_at=None)
+    if now is Now.BACK and not found.seen and not found.why_cancelled and _is_settled(sender, found.asked_at):
+        return replace(found, stage=Stage.ACCEPTED, doubted_at=None)
+    return replace(found, doubted_at=found.doubted_at or sender.now)
+
+
+def _is_settled(sender: Sender, since: datetime | None) -> bool:
+    return since is None or sender.now - since >= SETTLE
+
+
+def _verdicts(sender: Sender, reading: Reading) -> Iterator[tuple[TopicPartition, Verdict]]:
+    for at, move, found in sender.record.moving():
+        if verdict := _verdict(sender, reading, move, at, found):
+            yield at, verdict
+
+
+def _verdict(
+    sender: Sender, reading: Reading, move: TopicMove, at: TopicPartition, found: PartitionMove
+) -> Verdict | None:
+    """Return how a move has ended by this reading; None means that it goes on, or is in doubt."""
+    now = reading.of(move, at.partition, found)
+    is_sure = found.doubted_at is not None and sender.now - found.doubted_at >= SETTLE
+    match now:
+        case Now.MOVES:
+            return None
+        case Now.ENDED:
+            return DONE, "it ended before it was cancelled" if found.why_cancelled else ""
+        case Now.LAGS:
+            return _lagging(sender, reading, move, at, found)
+        case Now.BACK if found.stage is Stage.CANCELLING:
+            return CANCELLED, found.why_cancelled
+        case Now.BACK if found.why_cancelled and (found.seen or _is_settled(sender, found.asked_at)) and is_sure:
+            return CANCELLED, found.why_cancelled
+        case Now.BACK:
+            return (DROPPED, f"{NOT_OURS}: somebody else cancelled it") if found.seen and is_sure else None
+        case Now.OTHER:
+            return (DROPPED, f"{NOT_OURS}: somebody else moves it, or has moved it") if is_sure else None
+        case Now.GONE:
+            return (DROPPED, "its topic was deleted") if is_sure else None
+    assert_never(now)
+
+
+def _lagging(
+    sender: Sender, reading: Reading, move: TopicMove, at: TopicPartition, found: PartitionMove
+) -> Verdict | None:
+    now = reading.partition_of(move, at.partition)
+    behind = sorted(set(found.target) - set(now.isr if now else ()))
+    who = f"broker {behind[0]} is" if len(behind) == 1 else f"brokers {', '.join(map(str, behind))} are"
+    if found.why_cancelled:
+        return DONE, f"its replicas are where they should be, but {who} not in sync"
+    sender.note(f"{named(at.topic, [at.partition])}: has moved, but {who} not in sync yet.")
+    return None
+
+
+def _elect(sender: Sender, reading: Reading, ended: Collection[TopicPartition]) -> None:
+    needed = []
+    for at in ended:
+        now = reading.topics[at.topic].partitions[at.partition]
+        if now.leader != now.replicas[0] and now.replicas[0] in set(now.isr) & reading.brokers.keys():
+            needed.append(at)
+    if needed:
+        sender.elect(needed)
+
+
+def cancel(sender: Sender) -> bool:
+    """Cancel what is to be cancelled, as far as that is safe. Says whether a request was sent."""
+    wanted = [moving for moving in sender.record.moving() if moving[2].why_cancelled]
+    if not wanted:
+        return False
+    fresh = read(sender.cluster, {at.topic for at, _, _ in wanted})
+    rows = [at for at, move, found in wanted if _may_cancel(sender, fresh, move, at, found)][:MOST_AT_ONCE]
+    if not rows:
+        return False
+    sender.keep(_cancelling(sender.record, rows))
+    for at, answer in sender.cancel(rows).items():
+        if answer:
+            sender.note(f"{named(at.topic, [at.partition])}: not cancelled: {answer}.")
+    return True
+
+
+def _cancelling(record: MovesRecord, rows: Collection[TopicPartition]) -> MovesRecord:
+    for topic, partitions in by_topic(rows).items():
+        known: Mapping[int, PartitionMove] = next(m.partitions for m in record.topics if m.topic == topic)
+        changed = {p: replace(known[p], stage=Stage.CANCELLING) for p in partitions}
+        record = with_partitions(record, topic, changed)
+    return record
+
+
+def _may_cancel(sender: Sender, reading: Reading, move: TopicMove, at: TopicPartition, found: PartitionMove) -> bool:
+    topic = reading.topic_of(move)
+    now = topic.partitions.get(at.partition) if topic else None
+    if reading.of(move, at.partition, found) is not Now.MOVES or topic is None or now is None or topic.is_deleting:
+        return False
+    if obstacle := cancel_obstacle(found, now, reading.brokers.keys(), topic.min_isr):
+        sender.note(f"{named(at.topic, [at.partition])}: cannot be cancelled: {obstacle}.", first=True)
+    return not obstacle
+
+
+def cancel_obstacle(found: PartitionMove, now: PartitionNow, live: Collection[int], min_isr: int) -> str:
+    """Say why a cancel would do harm, and what helps; empty means that it does none.
+
+    A cancel takes all replicas out of the ISR that are not of the origin. ZooKeeper's controller accepts it although no
+    replica is left that may lead, and the partition stays without a leader (KAFKA-14424).
+    """
+    kept = set(found.origin) & set(now.isr) & set(live)
+    origin = ", ".join(str(broker) for broker in found.origin)
+    if not kept:
+        return f"no replica of {origin} is live and in sync, so that it would have no leader; bring one of them back"
+    needed = min(min_isr, len(now.isr), len(found.origin))
+    if len(kept) < needed:
+        return (
+            f"only {len(kept)} of the replicas {origin} would stay in sync, and min.insync.replicas is {min_isr}; "
+            "bring another one back"
+        )
+    return ""
+
+
+def without_leader(sender: Sender, reading: Reading) -> None:
+    """Say first which moving partitions have no leader, and what brings it back."""
+    found: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
+    for at, move, partition in sender.record.moving():
+        now = reading.partition_of(move, at.partition)
+        if now is not None and now.leader not in reading.brokers:
+            waits_for = sorted(set(now.isr) or set(partition.origin))
+            found[at.topic, ", ".join(str(broker) for broker in waits_for)].add(at.partition)
+    for (topic, brokers), partitions in found.items():
+        sender.note(f"{named(topic, partitions)}: no leader; it comes back with a broker of {brokers}.", first=True)
