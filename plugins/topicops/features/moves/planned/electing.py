@@ -33,7 +33,7 @@ class Unled:
     """Leader of now; -1 means none."""
     preferred: int
     why_not: str = ""
-    """A clause that says why the preferred leader cannot lead now; empty: an election lets it lead."""
+    """Reason why the preferred leader cannot lead now, or the brokers' refusal; empty: an election lets it lead."""
     elected: bool = False
     """Whether the brokers accepted its election."""
 

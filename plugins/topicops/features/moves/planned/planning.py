@@ -90,10 +90,7 @@ def plan_rebalance(run: EnvironmentRun, wish: Wish) -> Planned:
     run.progress(f"Placing the replicas of {plural(len(movable), 'topic')}")
     rows = rebalanced(wish, whole, movable, sizes)
     live = read.with_sizes(rows.keys())
-    wanted = [
-        balance_change(whole.topics[name], its, read.desired.topics[name], live, read.environment)
-        for name, its in rows.items()
-    ]
+    wanted = [balance_change(whole.topics[name], its, read.desired.topics[name], live) for name, its in rows.items()]
     changes, problems = _without_problems(wanted, read, live)
     return _planned(read, live, changes, warnings=left_out_notes(whole, movable, problems))
 

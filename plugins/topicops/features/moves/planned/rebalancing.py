@@ -14,7 +14,6 @@ from topicops.model.plans.changes import MoveReason, Precondition, ReassignTopic
 from topicops.model.printable import plural
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.environment import Environment, Risk
-from topicops.steps.planning.blocking import moves_command
 from topicops.steps.planning.reassigning import copied_bytes, rated
 
 Sizes = Mapping[str, Mapping[int, int]]
@@ -96,12 +95,9 @@ def _balanced(wish: Wish, balance: Balance, sizes: Sizes) -> Balanced:
     return balance_bytes(balance, sizes, most_bytes=wish.most_bytes)
 
 
-def balance_change(
-    topic: LiveTopic, rows: Assignment, desired: DesiredTopic, live: ClusterSnapshot, environment: Environment
-) -> ReassignTopic:
+def balance_change(topic: LiveTopic, rows: Assignment, desired: DesiredTopic, live: ClusterSnapshot) -> ReassignTopic:
     """Return the change that gives a topic these rows."""
     before = {p: topic.target_assignment[p] for p in sorted(rows)}
-    cancel = moves_command(environment.name, cancel=topic.name)
     return rated(
         ReassignTopic(
             topic=topic.name,
@@ -110,7 +106,6 @@ def balance_change(
             risk=Risk.RISKY,
             reversible=True,
             precondition=Precondition(identity=topic.identity),
-            notes=(f"{cancel} takes it back until it has ended, and afterwards only another move does",),
             why=MoveReason.BALANCE,
             assignment_before=before,
             assignment={p: rows[p] for p in sorted(rows)},
