@@ -14,6 +14,7 @@ from topicops.flow.runs.access import PORT_WRAPPERS
 from topicops.flow.runs.files import commit_of_files, read_needed_specs
 from topicops.flow.runs.run import EnvironmentRun, audit_folder
 from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.json_types import FormatVersion
 from topicops.model.printable import plural
 from topicops.model.runs.moves import TopicPartition
 from topicops.steps.planning.right_cluster import require_cluster_id
@@ -42,6 +43,7 @@ class Unled:
 class Leaders:
     """What ``topicops leaders`` found and did."""
 
+    format_version: FormatVersion = "1.0"
     environment: str
     partitions: int
     """Number of partitions of the cluster."""
