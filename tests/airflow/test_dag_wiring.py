@@ -28,7 +28,7 @@ from topicops.on_airflow.names import PLAN_ROUTE, QUALITY_ROUTE
 from topicops.on_airflow.plugin import TopicopsPlugin
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-KINDS = ("pipeline", "approval", "drift")
+KINDS = ("pipeline", "approval", "drift", "moves")
 CHANGES = {"create", "expand", "configure", "reassign", "delete"}
 PIPELINE_UPSTREAM = {
     "validate": set(),
@@ -114,11 +114,12 @@ def test_a_file_name_that_can_name_no_dag_leaves_the_others_their_dags_and_is_na
     assert all("\n" not in line for line in said)
 
 
-def test_an_approval_is_judged_by_the_files_of_now_and_a_pipeline_by_those_of_its_own_commit(
+def test_an_approval_and_moves_are_judged_by_the_files_of_now_and_a_pipeline_by_those_of_its_own_commit(
     dags: Mapping[str, DAG],
 ) -> None:
     unpinned = {name for name, dag in dags.items() if dag.disable_bundle_versioning}
-    assert unpinned == {"topic_approval_local", "topic_approval_prod-eu"}
+    answered_or_moving = {f"topic_{kind}_{name}" for kind in ("approval", "moves") for name in ("local", "prod-eu")}
+    assert unpinned == answered_or_moving
 
 
 @pytest.mark.parametrize(
@@ -127,6 +128,7 @@ def test_an_approval_is_judged_by_the_files_of_now_and_a_pipeline_by_those_of_it
         pytest.param("pipeline", PIPELINE_UPSTREAM, id="pipeline"),
         pytest.param("approval", APPROVAL_UPSTREAM, id="approval"),
         pytest.param("drift", DRIFT_UPSTREAM, id="drift"),
+        pytest.param("moves", {"step": set(), "announce": {"step"}}, id="moves"),
     ],
 )
 def test_every_task_has_exactly_these_direct_upstreams(
@@ -151,7 +153,12 @@ def test_a_branch_below_which_a_task_was_skipped_skips_it_again_when_it_alone_is
         kind: {task.task_id for task in dags[f"topic_{kind}_local"].tasks if task.inherits_from_skipmixin}
         for kind in KINDS
     }
-    assert branches == {"pipeline": {"snapshot", "gate"}, "approval": {"load", "approve"}, "drift": {"snapshot"}}
+    assert branches == {
+        "pipeline": {"snapshot", "gate"},
+        "approval": {"load", "approve"},
+        "drift": {"snapshot"},
+        "moves": set(),
+    }
 
 
 def test_looking_for_drift_ends_at_the_first_step_that_fails(dags: Mapping[str, DAG]) -> None:
@@ -184,7 +191,7 @@ def test_nobody_is_asked_by_a_paused_dag(dags: Mapping[str, DAG], monkeypatch: p
 
 
 def test_pipelines_run_one_at_a_time_and_never_catch_up(dags: Mapping[str, DAG]) -> None:
-    assert [dags[f"topic_{kind}_local"].max_active_runs for kind in ("pipeline", "drift")] == [1, 1]
+    assert [dags[f"topic_{kind}_local"].max_active_runs for kind in ("pipeline", "drift", "moves")] == [1, 1, 1]
     for dag in dags.values():
         assert not dag.catchup
         assert dag.is_paused_upon_creation is False
@@ -216,6 +223,7 @@ def test_drift_is_looked_for_on_a_schedule_of_its_own(project: Path, monkeypatch
         "pipeline": None,
         "approval": None,
         "drift": "@daily",
+        "moves": None,
     }
 
 
@@ -273,6 +281,7 @@ def test_how_long_a_question_waits_comes_from_an_environment_variable(
         pytest.param("TOPICOPS_ANSWER_WITHIN", "soon", "not a duration", id="a word"),
         pytest.param("TOPICOPS_ANSWER_WITHIN", "0s", "nobody can answer in no time", id="no time"),
         pytest.param("TOPICOPS_ANSWER_WITHIN", "999999999999999d", "write 30m, 8h or 2d", id="for ever"),
+        pytest.param("TOPICOPS_STEP_MOVES_EVERY", "quickly", "not a duration", id="no duration for moves"),
     ],
 )
 def test_a_value_of_no_sense_is_an_import_error_that_names_the_variable(
@@ -304,7 +313,7 @@ def test_parsing_the_dags_loads_nothing_heavy_and_stays_below_a_second(project: 
         [sys.executable, "-c", PARSE, str(project / "dags")], capture_output=True, text=True, check=True, timeout=120
     )
     dags, heavy, seconds = result.stdout.splitlines()[-1].split(" ")
-    assert (dags, heavy) == ("6", "[]")
+    assert (dags, heavy) == ("8", "[]")
     assert float(seconds) < 1
 
 

@@ -49,7 +49,7 @@ def own(tmp_path: Path) -> DagBag:
 def test_the_dag_file_of_the_page_has_what_it_asks_for(own: DagBag) -> None:
     assert own.import_errors == {}
     pipeline = own.dags["topic_pipeline_prod-eu"]
-    assert set(own.dags) == {f"topic_{kind}_prod-eu" for kind in ("pipeline", "approval", "drift")}
+    assert set(own.dags) == {f"topic_{kind}_prod-eu" for kind in ("pipeline", "approval", "drift", "moves")}
     assert (pipeline.schedule, pipeline.params["mode"]) == ("0 2 * * *", "apply")
     assert pipeline.tags == {"topicops", "kafka", "prod-eu", "platform"}
     assert pipeline.access_control == {"platform": {"DAGs": {"can_read", "can_edit"}}}
@@ -253,7 +253,7 @@ def test_of_twenty_environments_a_broken_one_and_an_odd_name_stop_no_other(
     (topics / "environments/prod eu.yaml").write_text("kind: Environment\n", encoding="utf-8")
     with caplog.at_level(logging.WARNING):
         dags = dags_of(topics)
-    assert len(dags) == 19 * 3 + 1
+    assert len(dags) == 19 * 4 + 1
     assert dags["topic_pipeline_broken"].schedule is not None
     assert dags["topic_pipeline_broken"].params["mode"] == "plan"
     assert len({dags[f"topic_pipeline_cluster-{number}"].schedule for number in range(18)}) == 5
@@ -265,7 +265,7 @@ def test_of_twenty_environments_a_broken_one_and_an_odd_name_stop_no_other(
 def test_a_task_parses_the_dags_of_its_own_environment_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     topics = topics_with(tmp_path, dev="{}", prod="{}", eu_prod="{}")
     monkeypatch.setenv(PARSED, "topic_drift_dev")
-    assert set(dags_of(topics)) == {"topic_pipeline_dev", "topic_approval_dev", "topic_drift_dev"}
+    assert set(dags_of(topics)) == {f"topic_{kind}_dev" for kind in ("pipeline", "approval", "drift", "moves")}
     monkeypatch.setenv(PARSED, "topic_pipeline_eu-prod")
     assert "topic_pipeline_eu-prod" in dags_of(topics)
 

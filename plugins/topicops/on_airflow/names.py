@@ -17,13 +17,13 @@ STATIC = "static/"
 """The folder of stylesheet and script, next to the pages and so behind the same check."""
 KINDS = ("pipeline", "approval", "drift")
 """Kinds of DAGs that each environment has."""
-_OURS = re.compile(rf"topic_(?P<kind>{'|'.join(KINDS)})_(?P<environment>[\w.-]+)", re.ASCII)
+_OURS = re.compile(rf"topic_(?P<kind>{'|'.join((*KINDS, 'moves'))})_(?P<environment>[\w.-]+)", re.ASCII)
 _VERSION = re.compile(r"/(?:tracking_repo|versions/[^/]+)(?=/|$)")
 """Version of a git bundle: Airflow parses the newest files in one, and runs those of a commit in the other."""
 
 
 def kind_of(dag_id: str) -> str | None:
-    """Give a word of ``KINDS``; None means that the DAG is none of ours."""
+    """Give a word of ``KINDS``, or ``moves``; None means that the DAG is none of ours."""
     match = _OURS.fullmatch(dag_id)
     return match["kind"] if match else None
 
@@ -69,6 +69,11 @@ class RunOf:
     @property
     def is_approval(self) -> bool:
         return kind_of(self.dag_id) == "approval"
+
+    @property
+    def carries_moves_on(self) -> bool:
+        """Whether the run has no plan: it makes steps of moves that other runs have begun."""
+        return kind_of(self.dag_id) == "moves"
 
     @property
     def approval_dag(self) -> str:

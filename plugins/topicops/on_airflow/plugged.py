@@ -6,9 +6,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import topicops.features.ask.why.causes
+import topicops.features.moves.on_airflow.starting
 import topicops.features.pull_requests.signed_reviews
 import topicops.features.quality.judging
 import topicops.features.quiet.quiet
@@ -26,6 +27,9 @@ from topicops.model.ports import ConnectionSource
 from topicops.model.runs.results import QualityReport, Quiet, ReviewApprovals
 from topicops.plugged import ENGINES
 from topicops.steps.planning.diff import DriftReport
+
+if TYPE_CHECKING:
+    from airflow.sdk import Context
 
 
 class Flow(Protocol):
@@ -91,6 +95,13 @@ AFTER_READING: tuple[Callable[[EnvironmentRun], None], ...] = (
     topicops.features.topic_pages.indexing.index_topics,
 )  # fmt: skip
 """Functions called after tasks that have read, planned for or changed the cluster. They raise nothing."""
+CARRY_ON: tuple[Callable[[EnvironmentRun, Context], None], ...] = (
+    topicops.features.moves.on_airflow.starting.start_moves,
+)  # fmt: skip
+"""Functions called in a task that has sent changes, and at the end of each run: start what carries them on.
+
+They raise nothing.
+"""
 REVIEWS: tuple[Callable[[EnvironmentRun, Sequence[object]], ReviewApprovals], ...] = (
     topicops.features.pull_requests.signed_reviews.approvals_of_reviews,
 )  # fmt: skip
@@ -123,3 +134,9 @@ def after_reading(run: EnvironmentRun) -> None:
     """Call each feature that keeps what runs have last seen of the cluster and of its plan."""
     for call in AFTER_READING:
         call(run)
+
+
+def carry_on(run: EnvironmentRun, context: Context) -> None:
+    """Start what carries on, after this task, the changes that take long."""
+    for call in CARRY_ON:
+        call(run, context)

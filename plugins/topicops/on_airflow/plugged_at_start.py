@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
+import topicops.features.moves.on_airflow
 import topicops.features.notify.on_airflow
 import topicops.features.quality.on_airflow
 import topicops.features.topic_pages.on_airflow
@@ -16,11 +17,12 @@ from topicops.steps.reporting.markup import Html, together
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from airflow.sdk import BaseNotifier, Context
+    from airflow.sdk import DAG, BaseNotifier, Context
     from fastapi import FastAPI
 
     from topicops.flow.runs.run import EnvironmentRun
     from topicops.on_airflow.names import RunOf
+    from topicops.on_airflow.site import Site
 
 AnswerKind = Literal["held", "approved", "rejected", "withdrawn"]
 
@@ -84,11 +86,26 @@ class TopicPages(Protocol):
     def topic_link(self, name: str, part: str = "") -> Html: ...
 
 
+class MovingPages(Protocol):
+    """What pages show of replicas that move; None where there is nothing to show. Damaged records are shown as such."""
+
+    def moves_of_environment(self, home: Place, environment: str) -> Html | None: ...
+    def moves_of_topic(self, home: Place, environment: str, topic: str) -> Html | None: ...
+    def moves_of_runs(self, home: Place, environment: str, runs: Collection[str]) -> Html | None: ...
+
+
 TELLERS: tuple[Teller, ...] = (
     topicops.features.notify.on_airflow,
 )  # fmt: skip
+MORE_DAGS: tuple[Callable[[Site], DAG], ...] = (
+    topicops.features.moves.on_airflow.moves_dag,
+)  # fmt: skip
+"""Functions that give one more DAG of an environment. They raise ``UsageError``."""
 TABS: tuple[Tab, ...] = (
     Tab("quality", QUALITY_ROUTE, topicops.features.quality.on_airflow.page_of),
+)  # fmt: skip
+MOVING: tuple[MovingPages, ...] = (
+    topicops.features.moves.on_airflow,
 )  # fmt: skip
 TOPIC_PAGES: tuple[TopicPages, ...] = (
     topicops.features.topic_pages.on_airflow,

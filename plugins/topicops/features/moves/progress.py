@@ -1,170 +1,239 @@
-"""How far the copies are by the sizes of logs: what stands still, what fills a disk, which throttle is too low."""
+"""How far the moves of an environment are, by its record: for the command ``moves`` and for pages. Reads nothing."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from topicops.features.moves.ports import LogSizes
-from topicops.features.moves.reading import Now, Reading
-from topicops.features.moves.records import with_partitions
-from topicops.features.moves.sending import Sender, named
-from topicops.features.moves.values import MoveSettings
-from topicops.model.runs.moves import PartitionMove, TopicMove, TopicPartition
+from topicops.model.plans.changes import MoveReason
+from topicops.model.printable import plural
+from topicops.model.runs.moves import EndedMove, MovesRecord, PartitionMove, Stage, TopicMove
+from topicops.steps.reporting.plan_wording import size_text
 
-GAP_GROWS = timedelta(minutes=5)
-"""Time after which a throttle is too low if the bytes left to copy have not become fewer."""
-
-Sizes = Mapping[int, LogSizes | str]
+STALLED_AFTER = timedelta(minutes=10)
+"""A move that copied nothing for so long is said to stand still."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Copy:
-    """One partition that is being copied, and the bytes that each new replica still needs."""
+class PartitionProgress:
+    partition: int
+    origin: tuple[int, ...]
+    target: tuple[int, ...]
+    stage: Stage
+    copied_bytes: int
+    size_bytes: int
+    """Bytes that the new replicas will have; 0 means not measured yet."""
+    bytes_per_s: float = 0.0
+    """Speed since its start; 0 where it does not move."""
+    stands_still_since: datetime | None = None
+    """Time at which it last copied something, if that was long ago."""
+    why_cancelled: str = ""
 
-    at: TopicPartition
-    found: PartitionMove
-    left: Mapping[int, int]
-
-
-def measure(sender: Sender, reading: Reading, settings: MoveSettings, throttle: int | None) -> Mapping[int, int]:
-    """Keep how far the copies are, mark what is to be cancelled, and give the bytes that each broker still needs."""
-    moving = [
-        (at, move, found)
-        for at, move, found in sender.record.moving()
-        if reading.of(move, at.partition, found) in (Now.MOVES, Now.LAGS)
-    ]
-    if not moving:
-        return {}
-    brokers = {b for at, move, found in moving for b in (*found.added, *_leader(reading, move, at))}
-    sizes = sender.cluster.log_sizes(brokers & reading.brokers.keys(), {at.topic for at, _, _ in moving})
-    _note_unknown(sender, sizes)
-    copies, record = [], sender.record
-    for at, move, found in moving:
-        measured, left = _measured(sender.now, reading, move, at, found, sizes)
-        measured = _stuck(sender, reading, move, at, measured, settings.stuck_after)
-        record = with_partitions(record, at.topic, {at.partition: measured})
-        copies.append(Copy(at=at, found=measured, left=left))
-    for copy in _that_fill_a_disk(copies, sizes):
-        sender.note(
-            f"{named(copy.at.topic, [copy.at.partition])}: is to be cancelled: {copy.found.why_cancelled}.", first=True
-        )
-        record = with_partitions(record, copy.at.topic, {copy.at.partition: copy.found})
-    sender.keep(record)
-    _note_low_throttle(sender, copies, throttle)
-    return _left_by_broker(copies)
+    @property
+    def percent(self) -> int | None:
+        """Whole percent that are copied; None means not measured yet."""
+        return self.copied_bytes * 100 // self.size_bytes if self.size_bytes else None
 
 
-def _leader(reading: Reading, move: TopicMove, at: TopicPartition) -> tuple[int, ...]:
-    now = reading.partition_of(move, at.partition)
-    return (now.leader,) if now else ()
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicProgress:
+    topic: str
+    why: MoveReason
+    run: str
+    ended: int
+    """Number of partitions whose move has ended as planned."""
+    partitions: tuple[PartitionProgress, ...]
+    """Partitions whose move has not ended, by number."""
+    percent: int | None
+    """Whole percent of the bytes of all its partitions, those included that have ended; None means not known."""
+    bytes_per_s: float
+    left: timedelta | None
+    """Time until its moves end, by the speed so far; None means not known."""
+    owes_entries: bool = False
+    """Whether entries of ours are still in its throttle lists."""
+
+    @property
+    def total(self) -> int:
+        return self.ended + len(self.partitions)
+
+    @property
+    def moving(self) -> int:
+        return self._count(Stage.ASKED)
+
+    @property
+    def waiting(self) -> int:
+        return self._count(Stage.ACCEPTED)
+
+    @property
+    def cancelling(self) -> int:
+        return self._count(Stage.CANCELLING)
+
+    @property
+    def standing_still(self) -> tuple[PartitionProgress, ...]:
+        return tuple(found for found in self.partitions if found.stands_still_since)
+
+    @property
+    def sentence(self) -> str:
+        """Text such as ``moving 4 of 12 partitions, 61 %, about 40 min``."""
+        if not self.partitions:
+            return "ended; its throttle entries are still to be removed" if self.owes_entries else "ended"
+        parts = [*self._states()]
+        if self.percent is not None and (self.moving or self.ended):
+            parts.append(f"{self.percent} %")
+        if self.left is not None:
+            parts.append(f"about {spoken(self.left)}")
+        if count := len(self.standing_still):
+            parts.append(f"{count} {'stands' if count == 1 else 'stand'} still")
+        return ", ".join(parts)
+
+    def _states(self) -> Iterator[str]:
+        of_all = f"of {plural(self.total, 'partition')}"
+        if self.moving:
+            yield f"moving {self.moving:,} {of_all}"
+        if self.cancelling:
+            yield f"cancelling {self.cancelling:,} {of_all}"
+        if self.waiting and not self.moving:
+            yield f"{self.waiting:,} {of_all} {'waits' if self.waiting == 1 else 'wait'}"
+
+    def _count(self, stage: Stage) -> int:
+        return sum(found.stage is stage for found in self.partitions)
 
 
-def _note_unknown(sender: Sender, sizes: Sizes) -> None:
-    for broker, told in sorted(sizes.items()):
-        if isinstance(told, str):
-            sender.note(f"Broker {broker}: how much is copied is not known: {told}.")
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MovesProgress:
+    """All moves of an environment that have not ended."""
+
+    topics: tuple[TopicProgress, ...] = ()
+    """In the order in which they were accepted."""
+    percent: int | None = None
+    bytes_per_s: float = 0.0
+    left: timedelta | None = None
+    throttle: int | None = None
+    """Bytes a second and broker that we have set; the smallest, where a change of it is not everywhere yet. None means
+    that no rate of ours is set.
+    """
+    notes: tuple[str, ...] = ()
+    """What waits for what, and what is owed, by the last step."""
+    ended: tuple[EndedMove, ...] = ()
+    """The newest moves that have ended, newest first."""
+    stepped_at: datetime | None = None
+
+    @property
+    def sentence(self) -> str:
+        """Text about all topics together, such as ``moving 8 of 40 partitions of 3 topics, 20 %, about 2 h``."""
+        if not self.topics:
+            return "throttle rates are still to be removed" if self.throttle is not None else "nothing moves"
+        moving = sum(topic.moving for topic in self.topics)
+        total = sum(topic.total for topic in self.topics)
+        parts = [f"moving {moving:,} of {plural(total, 'partition')} of {plural(len(self.topics), 'topic')}"]
+        parts += [f"{self.percent} %"] if self.percent is not None else []
+        parts += [f"about {spoken(self.left)}"] if self.left is not None else []
+        return ", ".join(parts)
+
+    def topic(self, name: str) -> TopicProgress | None:
+        """Return the moves of one topic; None means that nothing of ours moves there."""
+        return next((found for found in self.topics if found.topic == name), None)
 
 
-def _measured(
-    now: datetime, reading: Reading, move: TopicMove, at: TopicPartition, found: PartitionMove, sizes: Sizes
-) -> tuple[PartitionMove, Mapping[int, int]]:
-    """Return the move with its bytes of now, and what each new replica still needs; as it was if that is not known."""
-    size = next((_bytes(sizes, leader, at) for leader in _leader(reading, move, at)), None)
-    copied = {broker: _bytes(sizes, broker, at) for broker in sorted(found.added & reading.brokers.keys())}
-    if size is None or None in copied.values():
-        return replace(found, gap_at=None, gap_bytes=None), {}
-    done = {broker: min(known or 0, size) for broker, known in copied.items()}
-    left = {broker: size - known for broker, known in done.items()}
-    total, gap = sum(done.values()), sum(left.values())
-    is_first = found.grown_at is None
-    has_grown = is_first or (total > found.copied_bytes and not _waits_for_the_dead(reading, move, at, found))
-    falls = found.gap_bytes is None or gap < found.gap_bytes or gap == 0
-    measured = replace(
-        found,
-        copied_bytes=total,
-        size_bytes=size * len(found.added),
-        grown_at=now if has_grown else found.grown_at,
-        gap_bytes=gap if falls else found.gap_bytes,
-        gap_at=now if falls else found.gap_at,
+def progress_of(record: MovesRecord, now: datetime) -> MovesProgress:
+    """Say how far the moves of a record are.
+
+    Speeds and forecasts come from what was copied since each move began, until the last step measured it; never from
+    the throttle, which single copies do not reach. A partition that was not measured counts as the mean of the others.
+    """
+    topics = tuple(_topic(record, move, now) for move in record.topics)
+    partitions = [found for topic in topics for found in topic.partitions]
+    ended = sum(topic.ended for topic in topics)
+    return MovesProgress(
+        topics=topics,
+        percent=_percent(partitions, ended),
+        bytes_per_s=sum(found.bytes_per_s for found in partitions),
+        left=_left(partitions),
+        throttle=min((owned.rate for owned in record.rates), default=None),
+        notes=record.notes,
+        ended=record.ended[::-1],
+        stepped_at=record.stepped_at,
     )
-    return measured, left
 
 
-def _bytes(sizes: Sizes, broker: int, at: TopicPartition) -> int | None:
-    """Return the bytes of a log; 0 if the broker has none, None if they are not known."""
-    told = sizes.get(broker, "")
-    return None if isinstance(told, str) else told.bytes_of.get(at, 0)
+def spoken(time: timedelta) -> str:
+    """Return ``1 min``, ``40 min``, ``3 h 20 min``, ``2 days``: as exact as a forecast can be."""
+    minutes = max(1, round(time.total_seconds() / 60))
+    if minutes < 60:
+        return f"{minutes} min"
+    if minutes < 48 * 60:
+        hours, rest = divmod(round(minutes / 10) * 10, 60)
+        return f"{hours} h {rest} min" if rest else f"{hours} h"
+    return plural(round(minutes / 60 / 24), "day")
 
 
-def _waits_for_the_dead(reading: Reading, move: TopicMove, at: TopicPartition, found: PartitionMove) -> bool:
-    behind = _behind(reading, move, at, found)
-    return bool(behind) and not behind & reading.brokers.keys()
+def speed(bytes_per_s: float) -> str:
+    """Return ``12.3MiB/s``."""
+    return f"{size_text(round(bytes_per_s))}/s"
 
 
-def _behind(reading: Reading, move: TopicMove, at: TopicPartition, found: PartitionMove) -> frozenset[int]:
-    now = reading.partition_of(move, at.partition)
-    return frozenset(found.target) - frozenset(now.isr if now else ())
+def _topic(record: MovesRecord, move: TopicMove, now: datetime) -> TopicProgress:
+    partitions = tuple(
+        _partition(partition, found, record.stepped_at or now, now)
+        for partition, found in sorted(move.partitions.items())
+    )
+    ended = sum(
+        past.partitions
+        for past in record.ended
+        if past.topic == move.topic and past.run == move.run and past.status == "done" and past.at >= move.accepted_at
+    )
+    return TopicProgress(
+        topic=move.topic,
+        why=move.why,
+        run=move.run,
+        ended=ended,
+        partitions=partitions,
+        percent=_percent(partitions, ended),
+        bytes_per_s=sum(found.bytes_per_s for found in partitions),
+        left=_left(partitions),
+        owes_entries=bool(move.leader_entries or move.follower_entries),
+    )
 
 
-def _stuck(
-    sender: Sender, reading: Reading, move: TopicMove, at: TopicPartition, found: PartitionMove, after: timedelta
-) -> PartitionMove:
-    """Return the move, to be cancelled if nothing was copied for too long; an unknown size is no sign of that."""
-    dead = sorted(_behind(reading, move, at, found) - reading.brokers.keys())
-    if dead:
-        sender.note(
-            f"{named(at.topic, [at.partition])}: waits for broker {', '.join(map(str, dead))}, which is not live."
-        )
-    since = found.grown_at or (found.asked_at if dead else None)
-    if found.why_cancelled or since is None or sender.now - since < after or (found.gap_at is None and not dead):
-        return found
-    minutes = int((sender.now - since).total_seconds() // 60)
-    why = f"nothing was copied for {minutes} min" + (f", because broker {dead[0]} is not live" if dead else "")
-    return replace(found, why_cancelled=why)
+def _partition(partition: int, move: PartitionMove, measured_at: datetime, now: datetime) -> PartitionProgress:
+    is_copying = move.stage is Stage.ASKED and move.copied_bytes < move.size_bytes
+    last_grown = move.grown_at or move.asked_at
+    stalled = is_copying and last_grown is not None and now - last_grown >= STALLED_AFTER
+    took = (measured_at - move.asked_at).total_seconds() if move.asked_at else 0.0
+    return PartitionProgress(
+        partition=partition,
+        origin=move.origin,
+        target=move.target,
+        stage=move.stage,
+        copied_bytes=move.copied_bytes,
+        size_bytes=move.size_bytes,
+        bytes_per_s=move.copied_bytes / took if is_copying and took > 0 else 0.0,
+        stands_still_since=last_grown if stalled else None,
+        why_cancelled=move.why_cancelled,
+    )
 
 
-def _that_fill_a_disk(copies: list[Copy], sizes: Sizes) -> Iterator[Copy]:
-    """Yield the largest copy on each disk that has no room for all that come, to be cancelled."""
-    for broker, told in sorted(sizes.items()):
-        here = [copy for copy in copies if copy.left.get(broker)]
-        if isinstance(told, str) or told.free_bytes is None or any(copy.found.why_cancelled for copy in here):
-            continue
-        if here and sum(copy.left[broker] for copy in here) > told.free_bytes:
-            largest = max(here, key=lambda copy: (copy.left[broker], copy.at))
-            why = f"the disk of broker {broker} has no room for it any more"
-            yield replace(largest, found=replace(largest.found, why_cancelled=why))
+def _percent(partitions: Iterable[PartitionProgress], ended: int) -> int | None:
+    found = [partition for partition in partitions if partition.stage is not Stage.CANCELLING]
+    mean = _mean_size(found)
+    if not mean:
+        return None
+    copied = sum(partition.copied_bytes for partition in found) + mean * ended
+    return int(copied * 100 / (sum(partition.size_bytes or mean for partition in found) + mean * ended))
 
 
-def _note_low_throttle(sender: Sender, copies: list[Copy], throttle: int | None) -> None:
-    """Say which rate would end the copies whose bytes left to copy grew for five minutes."""
-    grows: defaultdict[int, float] = defaultdict(float)
-    slow: defaultdict[str, set[int]] = defaultdict(set)
-    for copy in copies:
-        found = copy.found
-        if found.gap_at is None or found.gap_bytes is None or found.grown_at is None or not copy.left:
-            continue
-        if sender.now - found.gap_at < GAP_GROWS or sender.now - found.grown_at >= GAP_GROWS:
-            continue
-        slow[copy.at.topic].add(copy.at.partition)
-        seconds = (sender.now - found.gap_at).total_seconds()
-        for broker in copy.left:
-            grows[broker] += max(0.0, (sum(copy.left.values()) - found.gap_bytes) / len(copy.left) / seconds)
-    if throttle is None or not slow:
-        return
-    rate = int(throttle + max(grows.values())) + 1
-    for topic, partitions in slow.items():
-        sender.note(
-            f"{named(topic, partitions)}: producers write as fast as the throttle of {throttle:,} bytes a second lets "
-            f"replicas copy: the move ends only with more than {rate:,} bytes a second."
-        )
+def _left(partitions: Iterable[PartitionProgress]) -> timedelta | None:
+    """Forecast by the speed of all that moves now, which those that wait get later."""
+    found = [partition for partition in partitions if partition.stage is not Stage.CANCELLING]
+    together = sum(partition.bytes_per_s for partition in found)
+    if not together:
+        return None
+    mean = _mean_size(found)
+    missing = sum(max(0.0, (partition.size_bytes or mean) - partition.copied_bytes) for partition in found)
+    return timedelta(seconds=missing / together)
 
 
-def _left_by_broker(copies: list[Copy]) -> Mapping[int, int]:
-    left: defaultdict[int, int] = defaultdict(int)
-    for copy in copies:
-        for broker, known in copy.left.items():
-            left[broker] += known
-    return left
+def _mean_size(partitions: Iterable[PartitionProgress]) -> float:
+    known = [partition.size_bytes for partition in partitions if partition.size_bytes]
+    return sum(known) / len(known) if known else 0.0

@@ -9,8 +9,8 @@ from datetime import datetime
 from itertools import islice
 
 from topicops.features.moves.ending import MOST_AT_ONCE
+from topicops.features.moves.measuring import Sizes
 from topicops.features.moves.ports import BrokerNow, LogSizes, PartitionNow, TopicNow
-from topicops.features.moves.progress import Sizes
 from topicops.features.moves.reading import Reading, leads_to, read
 from topicops.features.moves.records import DROPPED, topic_of, with_partitions
 from topicops.features.moves.sending import Sender, by_topic

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from topicops.features.moves.ending import cancel, harvest, judge_anew, without_leader
+from topicops.features.moves.measuring import measure
 from topicops.features.moves.ports import MoveCluster
-from topicops.features.moves.progress import measure
 from topicops.features.moves.reading import Reading, concerned, read
 from topicops.features.moves.records import DONE, accept, asked_to_cancel
 from topicops.features.moves.sending import Sender

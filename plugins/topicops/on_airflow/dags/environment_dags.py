@@ -19,11 +19,12 @@ Which tasks have nothing to do, ``snapshot``, ``gate`` and ``load`` say by name 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from airflow.providers.standard.operators.python import PythonOperator
 from airflow.sdk import DAG, BaseOperator, Context, Param, chain, get_current_context
@@ -38,7 +39,7 @@ from topicops.on_airflow.dags.operators import STEP_OPERATORS, AskForApproval, A
 from topicops.on_airflow.dags.params import FOR_CI, digests_param, only_param, pipeline_params
 from topicops.on_airflow.for_dag_files import kafka_alias, topics_alias
 from topicops.on_airflow.names import TAG
-from topicops.on_airflow.plugged_at_start import TELLERS
+from topicops.on_airflow.plugged_at_start import MORE_DAGS, TELLERS
 from topicops.on_airflow.site import MODES, Options, Site, duration_of, patience, resolved
 
 if TYPE_CHECKING:
@@ -124,10 +125,18 @@ def _file_names(topics: Path) -> list[str]:
     return [path.stem for path in sorted((topics / "environments").glob("*.yaml")) if "." not in path.stem]
 
 
-class EnvironmentDags(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class EnvironmentDags:
+    """The DAGs of one environment; a loop over them gives all, those of features too."""
+
     pipeline: DAG
     approval: DAG
     drift: DAG
+    more: tuple[DAG, ...] = ()
+    """DAGs of features."""
+
+    def __iter__(self) -> Iterator[DAG]:
+        return iter((self.pipeline, self.approval, self.drift, *self.more))
 
 
 def environment_dags(
@@ -176,7 +185,8 @@ def environment_dags(
     )
     file = topics / "environments" / f"{environment}.yaml"
     site = Site(environment=environment, topics=topics, options=resolved(options, environment, file))
-    return EnvironmentDags(pipeline_dag(site), approval_dag(site), drift_dag(site))
+    more = tuple(dag_of(site) for dag_of in MORE_DAGS)
+    return EnvironmentDags(pipeline_dag(site), approval_dag(site), drift_dag(site), more)
 
 
 def pipeline_dag(site: Site) -> DAG:
@@ -186,7 +196,7 @@ def pipeline_dag(site: Site) -> DAG:
         max_active_runs=1,
         params=pipeline_params(site.options.mode or MODES[0]),
         deadline=late_alert(site),
-        **_shared(site, "pipeline"),
+        **shared(site, "pipeline"),
         doc_md=PIPELINE_DOC.format(approval=site.approval_id),
     ) as dag:
         gate = _step(site, "pipeline", "gate")
@@ -219,7 +229,7 @@ def approval_dag(site: Site) -> DAG:
             ),
         },
         disable_bundle_versioning=True,  # an answer may come hours later: the files of now count, not the run's own
-        **_shared(site, "approval"),
+        **shared(site, "approval"),
         doc_md=APPROVAL_DOC.format(environment=site.environment, pipeline=site.pipeline_id),
     ) as dag:
         load = _step(site, "approval", "load")
@@ -243,14 +253,14 @@ def drift_dag(site: Site) -> DAG:
         schedule=site.options.drift_schedule,
         max_active_runs=1,
         params={"only": only_param()},
-        **_shared(site, "drift"),
+        **shared(site, "drift"),
         doc_md=DRIFT_DOC.format(environment=site.environment, pipeline=site.pipeline_id),
     ) as dag:
         chain(_looking(site, "drift"), _step(site, "drift", "drift"))
     return dag
 
 
-def _shared(site: Site, kind: str) -> dict[str, Any]:
+def shared(site: Site, kind: str) -> dict[str, Any]:
     """Give the name of a DAG of this kind, and what all DAGs of an environment have in common."""
     options = site.options
     pool = {"pool": options.pool} if options.pool else {}

@@ -20,8 +20,9 @@ from topicops.on_airflow.airflow_inside import GetUserDep, requires_access_dag
 from topicops.on_airflow.names import RunOf, environment_of
 from topicops.on_airflow.pages.parts import NOT_OURS, empty, page
 from topicops.on_airflow.pages.plan_page import plan_page
-from topicops.on_airflow.pages.reading import read_plan, without_persons
-from topicops.on_airflow.plugged_at_start import TABS, TOPIC_PAGES, Tab
+from topicops.on_airflow.pages.reading import PlanModel, read_plan, without_persons
+from topicops.on_airflow.plugged_at_start import MOVING, TABS, TOPIC_PAGES, Tab
+from topicops.steps.reporting.markup import Html
 
 STATIC_FILES: Mapping[str, str] = {"pages.css": "text/css", "pages.js": "text/javascript"}
 _STATIC_FOLDER = Path(__file__).parent / "static"
@@ -50,7 +51,7 @@ def build_app(home: Callable[[], Place]) -> FastAPI:
         model = read_plan(home(), run)
         if run.environment and not may_read(run.approval_dag, user):
             model = without_persons(model)
-        return shown(home(), plan_page(model, state))
+        return shown(home(), plan_page(model, state, moving=_moving(home(), model)))
 
     for pages in TOPIC_PAGES:
         pages.add_routes(app, home)
@@ -65,6 +66,18 @@ def build_app(home: Callable[[], Place]) -> FastAPI:
         return FileResponse(_STATIC_FOLDER / name, media_type=STATIC_FILES[name], headers=HEADERS)
 
     return app
+
+
+def _moving(home: Place, model: PlanModel) -> list[Html | None]:
+    """Show what moves because of the run, or of that which asked about its changes; all, of one that carries it on."""
+    environment, question = model.run.environment, model.question
+    if environment is None:
+        return []
+    if model.run.carries_moves_on:
+        return [moving.moves_of_environment(home, environment) for moving in MOVING]
+    asked = {f"{question.dag_id}/{question.run_id}"} if question and question.run_id else set()
+    runs = {f"{model.run.dag_id}/{model.run.run_id}", *asked}
+    return [moving.moves_of_runs(home, environment, runs) for moving in MOVING]
 
 
 def _plug_in_tab(app: FastAPI, tab: Tab, home: Callable[[], Place]) -> None:

@@ -13,6 +13,7 @@ from topicops.on_airflow.pages.parts import (
     BELOW,
     bar,
     drawn_bar,
+    empty,
     muted,
     nothing,
     outside,
@@ -59,16 +60,22 @@ _NEXT: Mapping[OutcomeStatus, str] = {
 """Next step for changes that are not in place, before a new run plans again."""
 
 
-def plan_page(model: PlanModel, state: str = "") -> str:
-    """Give the whole document; with a state, the word of the gate or what came of it, with these changes alone."""
+def plan_page(model: PlanModel, state: str = "", *, moving: Sequence[Html | None] = ()) -> str:
+    """Give the whole document; with a state, the word of the gate or what came of it, with these changes alone.
+
+    ``moving`` is what moves because of the run.
+    """
     run, goes_on = model.run, None
     if run.environment:  # the script says here which task runs, while the run goes on, and reads the page again
         api = _api(run.dag_id, run.run_id)
         goes_on = tag("p", "", id="goes-on", cls="muted", role="status", data_api=api)
     title = f"Plan of {run.environment}" if run.environment else "Plan"
     head = [tag("header", tag("h1", title)), goes_on, *map(problem_box, model.problems)]
-    parts = [_no_plan(model)] if model.plan is None else _parts(model, model.plan, state)
-    return page(f"Plan of {run.run_id}", *head, *parts, _about(model))
+    if run.carries_moves_on:
+        parts: list[Html | None] = [] if any(moving) else [empty("Nothing moves, and nothing is owed.")]
+    else:
+        parts = [_no_plan(model)] if model.plan is None else _parts(model, model.plan, state)
+    return page(f"Plan of {run.run_id}", *head, *moving, *parts, _about(model))
 
 
 def _api(dag_id: str, run_id: str) -> str:

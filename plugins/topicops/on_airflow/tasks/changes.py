@@ -29,7 +29,7 @@ from topicops.model.runs.results import IN_PLACE, NO_FAILURE, Check, Outcome, Ou
 from topicops.on_airflow.airflow_inside import count
 from topicops.on_airflow.for_dag_files import kafka_alias, kafka_asset, topic_asset, topics_alias
 from topicops.on_airflow.names import place_of, topic_address
-from topicops.on_airflow.plugged import after_reading
+from topicops.on_airflow.plugged import after_reading, carry_on
 from topicops.on_airflow.plugged_at_start import TELLERS
 from topicops.on_airflow.site import Site
 from topicops.on_airflow.tasks.opening import (
@@ -98,6 +98,7 @@ def send(site: Site, context: Context, action: Action, *, approvals: Sequence[Ap
         )
         table = outcome_table(read_outcomes(run, (action,)))
         log.info("%s", f"\n{table}" if table else f"nothing to {action}")
+        carry_on(run, context)
     if bad := {status: counts[status] for status in ("failed", "unknown", "refused", "not sent") if counts.get(status)}:
         words = ", ".join(f"{number} {status}" for status, number in bad.items())
         kind = RefusedError if set(bad) == {"refused"} else AirflowException
@@ -201,6 +202,15 @@ def announce_topics(run: EnvironmentRun, context: Context, *, first: int = 0) ->
     follows, each as a list of its own.
     """
     ready = ready_topics(read_outcomes(run), run.store.read_value(CHECKS_FILE, tuple[Check, ...]))
+    commit = run.read_plan().change_set.source.commit or ""
+    found = {topic: {"actions": [*actions], "commit": commit} for topic, actions in ready.items()}
+    return announce_group(run, context, found, first=first)
+
+
+def announce_group(
+    run: EnvironmentRun, context: Context, ready: Mapping[str, Mapping[str, Any]], *, first: int = 0
+) -> Sequence[Sequence[int]]:
+    """Emit the events of one group of these topics, each with what its event says, as ``announce_topics`` does."""
     answered_within_s: float = conf.getfloat("workers", "execution_api_timeout")
     most_groups: int = conf.getint("core", "max_map_length")
     size = max(int(answered_within_s * NEW_ASSETS_PER_S / 2), 1, ceil(len(ready) / most_groups))
@@ -208,10 +218,8 @@ def announce_topics(run: EnvironmentRun, context: Context, *, first: int = 0) ->
     if not group:
         return ()
     events, server = context["outlet_events"], first_server(run)
-    commit = run.read_plan().change_set.source.commit or ""
-    for topic, actions in group.items():
-        page = topic_address(run.environment, topic)
-        extra: dict[str, Any] = {"actions": [*actions], "run": run.name, "commit": commit, "page": page}
+    for topic, said in group.items():
+        extra: dict[str, Any] = {**said, "run": run.name, "page": topic_address(run.environment, topic)}
         events[topics_alias(run.environment)].add(topic_asset(run.environment, topic), extra)
         if server:
             events[kafka_alias(run.environment)].add(kafka_asset(server, topic), extra)
@@ -263,6 +271,7 @@ def report(site: Site, context: Context, *, remarks: Sequence[str] = ()) -> XCom
         if failed and whole:
             note_end(tools, run, failed_tasks=failed)
         after_task(run)
+        carry_on(run, context)
         summary = tools.flow.report(run, failed_tasks=failed)
         log.info("%s", summary.summary)
         if run.store.has("report.txt"):

@@ -43,17 +43,7 @@ def opened(site: Site, context: Context) -> Iterator[tuple[Tools, EnvironmentRun
     """Give the steps and this run's folder; an error becomes Airflow's, with retries where they can help."""
     tools, ti = site.tools or Tools(), context["ti"]
     try:
-        mask_settings()
-        run = tools.flow.open_run(
-            environment=site.environment,
-            topics=site.topics,
-            group=ti.dag_id,
-            run_id=ti.run_id,
-            connections=from_airflow,
-            progress=log.info,
-            version=bundle_version(ti, site.topics),
-            pinned=context["params"].get("commit") or None,
-        )
+        run = task_run(tools, site, context)
         keep_to_one_home(run, ti)
         try:
             with told_waits(log.info):
@@ -69,6 +59,22 @@ def opened(site: Site, context: Context) -> Iterator[tuple[Tools, EnvironmentRun
         raise AirflowFailException(str(error)) from error
     except TopicopsError as error:
         raise AirflowException(str(error)) from error
+
+
+def task_run(tools: Tools, site: Site, context: Context) -> EnvironmentRun:
+    """Open the folder of this task's run."""
+    mask_settings()
+    ti = context["ti"]
+    return tools.flow.open_run(
+        environment=site.environment,
+        topics=site.topics,
+        group=ti.dag_id,
+        run_id=ti.run_id,
+        connections=from_airflow,
+        progress=log.info,
+        version=bundle_version(ti, site.topics),
+        pinned=context["params"].get("commit") or None,
+    )
 
 
 def keep_to_one_home(run: EnvironmentRun, ti: TaskInstance) -> None:

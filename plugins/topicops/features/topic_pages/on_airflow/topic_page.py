@@ -19,6 +19,7 @@ from topicops.model.specs.topic_config import canonical_overrides
 from topicops.on_airflow.pages.parts import BELOW, empty, file_link, more, muted, quoted, run_link, with_query
 from topicops.on_airflow.pages.plan_rows import TONES
 from topicops.on_airflow.plugged import CAUSES
+from topicops.on_airflow.plugged_at_start import MOVING
 from topicops.steps.reporting.facts_wording import why_command
 from topicops.steps.reporting.markup import Html, lines, pill, table, tag, together
 from topicops.steps.reporting.plan_wording import in_units
@@ -43,6 +44,7 @@ def _parts(indexed: Indexed, head: IndexHead, name: str) -> Iterator[Html | None
         yield tag("p", words(later_words(outcome) if outcome else topic.words), cls="verdict")
         yield _about(head, topic.desired)
         yield from _health(head, topic)
+        yield from (moving.moves_of_topic(indexed.home, indexed.environment, name) for moving in MOVING)
         yield from _planned(topic.planned)
         yield from _side_by_side(topic.desired, topic.live)
         yield from _partitions(head.live, topic.live) if topic.live else ()

@@ -9,17 +9,10 @@ from typing import get_args
 from topicops.features.topic_pages.on_airflow import topic_link
 from topicops.features.topic_pages.on_airflow.frame import TONES, pager, topics_document, words
 from topicops.features.topic_pages.on_airflow.reading import Indexed
-from topicops.features.topic_pages.values import (
-    TROUBLE,
-    BrokerShare,
-    IndexHead,
-    ListedRow,
-    Order,
-    TopicsPage,
-    TopicsWanted,
-)
+from topicops.features.topic_pages.values import TROUBLE, BrokerShare, ListedRow, Order, TopicsPage, TopicsWanted
 from topicops.model.printable import plural
 from topicops.on_airflow.pages.parts import chip, chips, choices, empty, filters, tiles, with_query
+from topicops.on_airflow.plugged_at_start import MOVING
 from topicops.steps.reporting.markup import Html, number, table, tag, together
 
 ORDERS: tuple[Order, ...] = get_args(Order)
@@ -33,11 +26,12 @@ _CELL, _HEIGHT = 9, 16
 
 
 def topics_page(indexed: Indexed, wanted: TopicsWanted) -> str:
-    parts = _parts(indexed.head, wanted, indexed.index.page(wanted, indexed.outcomes)) if indexed.head else ()
+    parts = _parts(indexed, wanted, indexed.index.page(wanted, indexed.outcomes)) if indexed.head else ()
     return topics_document("Topics", indexed, "topics", *parts)
 
 
-def _parts(head: IndexHead, wanted: TopicsWanted, page: TopicsPage) -> Iterator[Html | None]:
+def _parts(indexed: Indexed, wanted: TopicsWanted, page: TopicsPage) -> Iterator[Html | None]:
+    yield from (moving.moves_of_environment(indexed.home, indexed.environment) for moving in MOVING)
     yield tiles(page.words, TONES, wanted.state, lambda state: _address(replace(wanted, state=state)))
     yield _filters(wanted, page)
     if not page.topics:
@@ -48,7 +42,8 @@ def _parts(head: IndexHead, wanted: TopicsWanted, page: TopicsPage) -> Iterator[
     if not page.found:
         yield empty("No topic is like that.")
         return
-    brokers = sorted({*head.live.brokers, *(broker for row in page.rows for broker in row.shares)})
+    live = indexed.head.live.brokers if indexed.head else ()
+    brokers = sorted({*live, *(broker for row in page.rows for broker in row.shares)})
     topic, state, partitions, owner, change = (_title(wanted, name) for name in _ORDER_OF)
     titles = (topic, state, partitions, "RF", _legend(brokers), owner, change)
     yield table(titles, (_row(row, brokers) for row in page.rows), cls="topics")

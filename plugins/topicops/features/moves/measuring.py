@@ -1,0 +1,170 @@
+"""How far the copies are by the sizes of logs: what stands still, what fills a disk, which throttle is too low."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from topicops.features.moves.ports import LogSizes
+from topicops.features.moves.reading import Now, Reading
+from topicops.features.moves.records import with_partitions
+from topicops.features.moves.sending import Sender, named
+from topicops.features.moves.values import MoveSettings
+from topicops.model.runs.moves import PartitionMove, TopicMove, TopicPartition
+
+GAP_GROWS = timedelta(minutes=5)
+"""Time after which a throttle is too low if the bytes left to copy have not become fewer."""
+
+Sizes = Mapping[int, LogSizes | str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Copy:
+    """One partition that is being copied, and the bytes that each new replica still needs."""
+
+    at: TopicPartition
+    found: PartitionMove
+    left: Mapping[int, int]
+
+
+def measure(sender: Sender, reading: Reading, settings: MoveSettings, throttle: int | None) -> Mapping[int, int]:
+    """Keep how far the copies are, mark what is to be cancelled, and give the bytes that each broker still needs."""
+    moving = [
+        (at, move, found)
+        for at, move, found in sender.record.moving()
+        if reading.of(move, at.partition, found) in (Now.MOVES, Now.LAGS)
+    ]
+    if not moving:
+        return {}
+    brokers = {b for at, move, found in moving for b in (*found.added, *_leader(reading, move, at))}
+    sizes = sender.cluster.log_sizes(brokers & reading.brokers.keys(), {at.topic for at, _, _ in moving})
+    _note_unknown(sender, sizes)
+    copies, record = [], sender.record
+    for at, move, found in moving:
+        measured, left = _measured(sender.now, reading, move, at, found, sizes)
+        measured = _stuck(sender, reading, move, at, measured, settings.stuck_after)
+        record = with_partitions(record, at.topic, {at.partition: measured})
+        copies.append(Copy(at=at, found=measured, left=left))
+    for copy in _that_fill_a_disk(copies, sizes):
+        sender.note(
+            f"{named(copy.at.topic, [copy.at.partition])}: is to be cancelled: {copy.found.why_cancelled}.", first=True
+        )
+        record = with_partitions(record, copy.at.topic, {copy.at.partition: copy.found})
+    sender.keep(record)
+    _note_low_throttle(sender, copies, throttle)
+    return _left_by_broker(copies)
+
+
+def _leader(reading: Reading, move: TopicMove, at: TopicPartition) -> tuple[int, ...]:
+    now = reading.partition_of(move, at.partition)
+    return (now.leader,) if now else ()
+
+
+def _note_unknown(sender: Sender, sizes: Sizes) -> None:
+    for broker, told in sorted(sizes.items()):
+        if isinstance(told, str):
+            sender.note(f"Broker {broker}: how much is copied is not known: {told}.")
+
+
+def _measured(
+    now: datetime, reading: Reading, move: TopicMove, at: TopicPartition, found: PartitionMove, sizes: Sizes
+) -> tuple[PartitionMove, Mapping[int, int]]:
+    """Return the move with its bytes of now, and what each new replica still needs; as it was if that is not known."""
+    size = next((_bytes(sizes, leader, at) for leader in _leader(reading, move, at)), None)
+    copied = {broker: _bytes(sizes, broker, at) for broker in sorted(found.added & reading.brokers.keys())}
+    if size is None or None in copied.values():
+        return replace(found, gap_at=None, gap_bytes=None), {}
+    done = {broker: min(known or 0, size) for broker, known in copied.items()}
+    left = {broker: size - known for broker, known in done.items()}
+    total, gap = sum(done.values()), sum(left.values())
+    is_first = found.grown_at is None
+    has_grown = is_first or (total > found.copied_bytes and not _waits_for_the_dead(reading, move, at, found))
+    falls = found.gap_bytes is None or gap < found.gap_bytes or gap == 0
+    measured = replace(
+        found,
+        copied_bytes=total,
+        size_bytes=size * len(found.added),
+        grown_at=now if has_grown else found.grown_at,
+        gap_bytes=gap if falls else found.gap_bytes,
+        gap_at=now if falls else found.gap_at,
+    )
+    return measured, left
+
+
+def _bytes(sizes: Sizes, broker: int, at: TopicPartition) -> int | None:
+    """Return the bytes of a log; 0 if the broker has none, None if they are not known."""
+    told = sizes.get(broker, "")
+    return None if isinstance(told, str) else told.bytes_of.get(at, 0)
+
+
+def _waits_for_the_dead(reading: Reading, move: TopicMove, at: TopicPartition, found: PartitionMove) -> bool:
+    behind = _behind(reading, move, at, found)
+    return bool(behind) and not behind & reading.brokers.keys()
+
+
+def _behind(reading: Reading, move: TopicMove, at: TopicPartition, found: PartitionMove) -> frozenset[int]:
+    now = reading.partition_of(move, at.partition)
+    return frozenset(found.target) - frozenset(now.isr if now else ())
+
+
+def _stuck(
+    sender: Sender, reading: Reading, move: TopicMove, at: TopicPartition, found: PartitionMove, after: timedelta
+) -> PartitionMove:
+    """Return the move, to be cancelled if nothing was copied for too long; an unknown size is no sign of that."""
+    dead = sorted(_behind(reading, move, at, found) - reading.brokers.keys())
+    if dead:
+        sender.note(
+            f"{named(at.topic, [at.partition])}: waits for broker {', '.join(map(str, dead))}, which is not live."
+        )
+    since = found.grown_at or (found.asked_at if dead else None)
+    if found.why_cancelled or since is None or sender.now - since < after or (found.gap_at is None and not dead):
+        return found
+    minutes = int((sender.now - since).total_seconds() // 60)
+    why = f"nothing was copied for {minutes} min" + (f", because broker {dead[0]} is not live" if dead else "")
+    return replace(found, why_cancelled=why)
+
+
+def _that_fill_a_disk(copies: list[Copy], sizes: Sizes) -> Iterator[Copy]:
+    """Yield the largest copy on each disk that has no room for all that come, to be cancelled."""
+    for broker, told in sorted(sizes.items()):
+        here = [copy for copy in copies if copy.left.get(broker)]
+        if isinstance(told, str) or told.free_bytes is None or any(copy.found.why_cancelled for copy in here):
+            continue
+        if here and sum(copy.left[broker] for copy in here) > told.free_bytes:
+            largest = max(here, key=lambda copy: (copy.left[broker], copy.at))
+            why = f"the disk of broker {broker} has no room for it any more"
+            yield replace(largest, found=replace(largest.found, why_cancelled=why))
+
+
+def _note_low_throttle(sender: Sender, copies: list[Copy], throttle: int | None) -> None:
+    """Say which rate would end the copies whose bytes left to copy grew for five minutes."""
+    grows: defaultdict[int, float] = defaultdict(float)
+    slow: defaultdict[str, set[int]] = defaultdict(set)
+    for copy in copies:
+        found = copy.found
+        if found.gap_at is None or found.gap_bytes is None or found.grown_at is None or not copy.left:
+            continue
+        if sender.now - found.gap_at < GAP_GROWS or sender.now - found.grown_at >= GAP_GROWS:
+            continue
+        slow[copy.at.topic].add(copy.at.partition)
+        seconds = (sender.now - found.gap_at).total_seconds()
+        for broker in copy.left:
+            grows[broker] += max(0.0, (sum(copy.left.values()) - found.gap_bytes) / len(copy.left) / seconds)
+    if throttle is None or not slow:
+        return
+    rate = int(throttle + max(grows.values())) + 1
+    for topic, partitions in slow.items():
+        sender.note(
+            f"{named(topic, partitions)}: producers write as fast as the throttle of {throttle:,} bytes a second lets "
+            f"replicas copy: the move ends only with more than {rate:,} bytes a second."
+        )
+
+
+def _left_by_broker(copies: list[Copy]) -> Mapping[int, int]:
+    left: defaultdict[int, int] = defaultdict(int)
+    for copy in copies:
+        for broker, known in copy.left.items():
+            left[broker] += known
+    return left

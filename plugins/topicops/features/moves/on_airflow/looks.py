@@ -1,0 +1,108 @@
+"""What the tasks of the moves DAG do: a step each time, and at the end the asset events of the topics that moved."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from airflow.sdk import Context, PokeReturnValue
+from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+from topicops.features.moves.progress import progress_of, speed
+from topicops.features.moves.values import Stepped
+from topicops.flow.runs.memory import read_moves
+from topicops.flow.runs.run import EnvironmentRun, now
+from topicops.model.errors import ConnectionSecurityError, TopicopsError, UsageError, WrongTargetError
+from topicops.model.printable import printable
+from topicops.model.runs.moves import EndedMove, MovesRecord
+from topicops.model.waits import told_waits
+from topicops.on_airflow.plugged import Tools
+from topicops.on_airflow.site import Site
+from topicops.on_airflow.tasks.changes import announce_group
+from topicops.on_airflow.tasks.opening import task_run
+
+FOR_A_PERSON = (ConnectionSecurityError, UsageError, WrongTargetError)
+"""Errors that no later step gets over. All others only end this step, and the next one tries again."""
+ENDED_FILE = "ended-moves.json"
+TOPICS_LOGGED = 20
+TakeStep = Callable[..., Stepped | None]
+
+log = logging.getLogger(__name__)
+
+
+def look(site: Site, context: Context) -> PokeReturnValue:
+    """Make a step as a run of the DAG does."""
+    from topicops.features.moves.stepping import take_step
+
+    with _opened(site, context) as run:
+        return step(run, context, take_step)
+
+
+def step(run: EnvironmentRun, context: Context, take_step: TakeStep) -> PokeReturnValue:
+    """Make a step. When nothing is left, the value has the groups of topics that ``announce`` has to announce.
+
+    Raises an error of ``FOR_A_PERSON``.
+    """
+    try:
+        stepped = take_step(run, lock_timeout_s=0.0)
+    except FOR_A_PERSON:
+        raise
+    except TopicopsError as error:
+        log.warning("this step ended early, and the next one tries again: %s", error)
+        return PokeReturnValue(is_done=False)
+    record = stepped.record if stepped else read_moves(run.home, run.environment)
+    _log(record)
+    ended = _keep_ended(run, record, context)
+    if record is not None and not record.is_idle:
+        return PokeReturnValue(is_done=False)
+    return PokeReturnValue(is_done=True, xcom_value=announce_group(run, context, _events(ended)))
+
+
+def announce(site: Site, context: Context, first: int) -> None:
+    """Emit the events of one group of topics."""
+    with _opened(site, context) as run:
+        ended = run.store.read_value(ENDED_FILE, tuple[EndedMove, ...])
+        announce_group(run, context, _events(ended), first=first)
+
+
+@contextmanager
+def _opened(site: Site, context: Context) -> Iterator[EnvironmentRun]:
+    try:
+        run = task_run(site.tools or Tools(), site, context)
+        with told_waits(log.info):
+            yield run
+    except FOR_A_PERSON as error:
+        raise AirflowFailException(str(error)) from error
+    except TopicopsError as error:
+        raise AirflowException(str(error)) from error
+
+
+def _log(record: MovesRecord | None) -> None:
+    if record is None:
+        log.info("nothing moves, and nothing is owed")
+        return
+    found = progress_of(record, now())
+    log.info("%s%s", found.sentence, f", {speed(found.bytes_per_s)}" if found.bytes_per_s else "")
+    for topic in found.topics[:TOPICS_LOGGED]:
+        log.info("%s: %s", topic.topic, topic.sentence)
+    for said in record.notes:
+        log.info("%s", printable(said))
+
+
+def _keep_ended(run: EnvironmentRun, record: MovesRecord | None, context: Context) -> Sequence[EndedMove]:
+    """Keep the moves that have ended since this run began: the record has only the newest."""
+    kept = run.store.read_if_there(ENDED_FILE, tuple[EndedMove, ...]) or ()
+    since = context["dag_run"].run_after
+    new = [move for move in (record.ended if record else ()) if move.at >= since and move not in kept]
+    if new:
+        kept = (*kept, *new)
+        run.store.write_value(ENDED_FILE, kept)
+    return kept
+
+
+def _events(ended: Sequence[EndedMove]) -> Mapping[str, Mapping[str, Any]]:
+    """Give each topic all of whose partitions moved as planned."""
+    others = {move.topic for move in ended if move.status != "done"}
+    return {move.topic: {"actions": ["reassign"], "commit": ""} for move in ended if move.topic not in others}

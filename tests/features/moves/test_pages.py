@@ -1,0 +1,171 @@
+"""What the pages of Airflow show of replicas that move."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from fixtures.html_seen import Seen, assert_nothing_runs
+from fixtures.rich_plan import HOSTILE
+from fixtures.topic_index import write_index
+from topicops.edges.home.memories import MOVES
+from topicops.features.moves.on_airflow import pages
+from topicops.features.topic_pages.on_airflow.reading import read_indexed
+from topicops.features.topic_pages.on_airflow.topic_page import topic_page
+from topicops.features.topic_pages.on_airflow.topics_page import topics_page
+from topicops.features.topic_pages.values import TopicsWanted
+from topicops.model.plans.changes import MoveReason
+from topicops.model.runs.moves import EndedMove, MovesRecord, OwnedRate, PartitionMove, Stage, TopicMove
+from topicops.on_airflow.names import RunOf
+from topicops.on_airflow.pages.parts import page
+from topicops.on_airflow.pages.plan_page import plan_page
+from topicops.on_airflow.pages.reading import read_plan
+from topicops.steps.reporting.markup import Html
+
+MIB = 1 << 20
+NOW = datetime.now(UTC)
+RUN = "topic_pipeline_local/manual__1"
+
+
+def partition(copied: int, size: int, *, stage: Stage = Stage.ASKED, grown: int = 10) -> PartitionMove:
+    """One partition from brokers 1 and 2 to 1 and 3, asked for ten minutes ago; ``grown``: minutes later."""
+    begun = NOW - timedelta(minutes=10)
+    return PartitionMove(
+        origin=(1, 2), target=(1, 3), stage=stage, asked_at=begun, copied_bytes=copied * MIB, size_bytes=size * MIB,
+        grown_at=begun + timedelta(minutes=grown),
+    )  # fmt: skip
+
+
+def moves(topic: str, partitions: Mapping[int, PartitionMove], *, run: str = RUN) -> TopicMove:
+    return TopicMove(
+        topic=topic, identity="a", why=MoveReason.DRAIN, digest=topic, run=run, partitions=partitions,
+        accepted_at=NOW - timedelta(minutes=11),
+    )  # fmt: skip
+
+
+def ended(topic: str, *, hours: float = 0.1, run: str = RUN, status: str = "done", message: str = "") -> EndedMove:
+    at = NOW - timedelta(hours=hours)
+    return EndedMove(
+        topic=topic, why=MoveReason.DRAIN, run=run, partitions=3, status=status, message=message, at=at
+    )  # fmt: skip
+
+
+def record(*topics: TopicMove, past: tuple[EndedMove, ...] = (), notes: tuple[str, ...] = ()) -> MovesRecord:
+    rates = (OwnedRate(broker=1, rate=50 * MIB),) if topics else ()
+    return MovesRecord(
+        cluster_id="c", topics=topics, rates=rates, ended=past, notes=notes, stepped_at=NOW
+    )  # fmt: skip
+
+
+def keep(home: Path, kept: MovesRecord) -> Path:
+    MOVES.of(home, "local").write(kept)
+    return home
+
+
+def seen_of(part: Html | None) -> Seen:
+    assert part is not None
+    return Seen(page("Topics", part))
+
+
+ORDERS = moves("shop.orders", {0: partition(60, 100), 1: partition(0, 0, stage=Stage.ACCEPTED)})
+
+
+def test_the_page_of_an_environment_says_how_far_each_topic_is_and_how_to_take_it_back(tmp_path: Path) -> None:
+    notes = ("shop.orders-1: waits for broker 3, which is dead",)
+    seen = seen_of(pages.moves_of_environment(keep(tmp_path, record(ORDERS, notes=notes)), "local"))
+    assert "shop.orders" in seen.texts
+    assert "moving 1 of 2 partitions, 30 %, about 23 min" in seen.texts
+    assert "102.4KiB/s" in seen.texts
+    assert any("throttle 50.0MiB/s for each broker" in text for text in seen.texts)
+    assert "topicops moves --cancel shop.orders --environment local" in seen.texts
+    assert notes[0] in seen.texts
+
+
+def test_a_throttle_that_is_still_owed_is_shown_without_any_topic(tmp_path: Path) -> None:
+    owed = replace(record(notes=("the rate of broker 2 stays until it is back",)), rates=(OwnedRate(broker=2, rate=1),))
+    seen = seen_of(pages.moves_of_environment(keep(tmp_path, owed), "local"))
+    assert "Throttle rates are still to be removed." in seen.texts
+    assert "the rate of broker 2 stays until it is back" in seen.texts
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        pytest.param(None, id="nothing ever moved"),
+        pytest.param(record(), id="nothing moves"),
+        pytest.param(record(past=(ended("shop.orders", hours=25),)), id="all ended long ago"),
+    ],
+)
+def test_where_nothing_moves_and_nothing_ended_lately_the_page_has_no_such_part(
+    tmp_path: Path, kept: MovesRecord | None
+) -> None:
+    if kept:
+        keep(tmp_path, kept)
+    assert pages.moves_of_environment(tmp_path, "local") is None
+
+
+def test_what_ended_in_the_last_day_is_listed_with_how(tmp_path: Path) -> None:
+    past = (ended("shop.orders"), ended("shop.carts", status="dropped", message="its file asks for factor 2 now"))
+    seen = seen_of(pages.moves_of_environment(keep(tmp_path, record(past=past)), "local"))
+    assert "6 partitions ended in the last day" in seen.texts
+    assert {"done", "dropped", "its file asks for factor 2 now"} <= set(seen.texts)
+
+
+def test_the_page_of_a_topic_shows_each_partition_with_its_brokers_and_what_stands_still(tmp_path: Path) -> None:
+    moved = moves("shop.orders", {4: partition(25, 100, grown=0), 7: partition(0, 0, stage=Stage.ACCEPTED)})
+    seen = seen_of(pages.moves_of_topic(keep(tmp_path, record(moved)), "local", "shop.orders"))
+    assert {"4", "7", "1, 2", "1, 3", "25.0MiB of 100.0MiB", "stands still for 10 min", "waits"} <= set(seen.texts)
+    assert "topicops moves --cancel shop.orders --environment local" in seen.texts
+
+
+def test_the_page_of_another_topic_says_nothing_of_it(tmp_path: Path) -> None:
+    assert pages.moves_of_topic(keep(tmp_path, record(ORDERS)), "local", "shop.other") is None
+
+
+def test_the_page_of_a_run_shows_what_this_run_has_begun_and_nothing_else(tmp_path: Path) -> None:
+    other = moves("shop.other", {0: partition(1, 2)}, run="cli/7")
+    kept = record(ORDERS, other, past=(ended("shop.gone", run="cli/7"),), notes=("shop.other: waits",))
+    seen = seen_of(pages.moves_of_runs(keep(tmp_path, kept), "local", {RUN}))
+    assert "shop.orders" in seen.texts
+    assert not {"shop.other", "shop.gone", "shop.other: waits"} & set(seen.texts)
+    assert pages.moves_of_runs(tmp_path, "local", {"topic_pipeline_local/manual__2"}) is None
+
+
+def test_a_record_that_cannot_be_read_is_said_on_the_page_and_breaks_nothing(tmp_path: Path) -> None:
+    keep(tmp_path, record(ORDERS))
+    (tmp_path / "moves/local.json").write_text("{", encoding="utf-8")
+    seen = seen_of(pages.moves_of_environment(tmp_path, "local"))
+    assert any(text.startswith("Nobody can say what moves: ") for text in seen.texts)
+
+
+def test_no_text_of_a_topic_a_note_or_a_run_becomes_markup(tmp_path: Path) -> None:
+    hostile = moves(HOSTILE, {0: partition(1, 2)}, run=f"cli/{HOSTILE}")
+    kept = record(hostile, past=(ended(HOSTILE, message=HOSTILE, run=f"dag/{HOSTILE}"),), notes=(HOSTILE,))
+    keep(tmp_path, kept)
+    for part in (
+        pages.moves_of_environment(tmp_path, "local"),
+        pages.moves_of_topic(tmp_path, "local", HOSTILE),
+        pages.moves_of_runs(tmp_path, "local", {f"cli/{HOSTILE}"}),
+    ):
+        assert_nothing_runs(page("Topics", part))
+
+
+def test_the_topics_page_and_the_page_of_a_topic_have_it(tmp_path: Path) -> None:
+    write_index(tmp_path)
+    keep(tmp_path, record(ORDERS))
+    indexed = read_indexed(tmp_path, "local")
+    for shown in (topics_page(indexed, TopicsWanted()), topic_page(indexed, "shop.orders")):
+        assert any("moving 1 of 2 partitions" in text.lower() for text in Seen(shown).texts)
+
+
+def test_the_tab_of_a_run_that_carries_moves_on_shows_them_in_place_of_a_plan(tmp_path: Path) -> None:
+    model = read_plan(tmp_path, RunOf(dag_id="topic_moves_local", run_id="moves__1"))
+    part = pages.moves_of_environment(keep(tmp_path, record(ORDERS)), "local")
+    texts = Seen(plan_page(model, moving=[part])).texts
+    assert "shop.orders" in texts
+    assert not any("plan yet" in text for text in texts)
+    assert "Nothing moves, and nothing is owed." in Seen(plan_page(model, moving=[None])).texts
