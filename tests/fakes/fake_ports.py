@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from topicops.model.errors import ArtifactError, LeaseLostError
 from topicops.model.plans.plan import GatedChange
-from topicops.model.runs.results import Mutation, Outcome
+from topicops.model.ports import Begun
+from topicops.model.runs.results import Mutation, Outcome, OutcomeStatus
 
 
 class FakeClock:
@@ -94,3 +95,22 @@ class FakeAuditLog:
         if self.disk_full:
             raise ArtifactError("local.jsonl: the audit log cannot be written: No space left on device")
         self.mutations += mutations
+
+
+@dataclass(slots=True)
+class FakeMover:
+    """Takes reassignments, which then move, or whatever else ``answers`` says of their topics."""
+
+    answers: Mapping[str, Begun] = field(default_factory=dict)
+    error: Exception | None = None
+    begun: list[tuple[str, ...]] = field(default_factory=list)
+    """Topics of each call."""
+    when_begun: Callable[[], object] = lambda: None
+
+    def begin(self, changes: Sequence[GatedChange]) -> Mapping[str, Begun]:
+        self.begun.append(tuple(gated.change.topic for gated in changes))
+        self.when_begun()
+        if self.error:
+            raise self.error
+        moving = Begun(OutcomeStatus.MOVING, "moving 1 of 1 partition", sent=True)
+        return {gated.digest: self.answers.get(gated.change.topic, moving) for gated in changes}

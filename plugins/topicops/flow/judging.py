@@ -26,12 +26,12 @@ from topicops.edges.home.memories import MOVES
 from topicops.edges.places import Place, place_of_text
 from topicops.flow.runs.access import PORT_WRAPPERS, Access, with_broker_answers, with_log_directories
 from topicops.flow.runs.files import SpecFiles, commit_of_files
-from topicops.flow.runs.guards import counted_signatures, known_lost_topics, known_past_deletes
+from topicops.flow.runs.guards import accepted_moves, counted_signatures, known_lost_topics, known_past_deletes
 from topicops.flow.runs.memory import waits_for
 from topicops.flow.runs.run import Notes, Run, audit_folder
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError
-from topicops.model.plans.changes import ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic
+from topicops.model.plans.changes import ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic, ReassignTopic
 from topicops.model.plans.delta import desired_row, live_row
 from topicops.model.plans.plan import Approval, ChangeSet, GatedChange, Plan
 from topicops.model.plans.plan_file import plan_from_json
@@ -44,6 +44,7 @@ from topicops.steps.applying.read_back import recover_intents
 from topicops.steps.clocks import passed_by_both
 from topicops.steps.planning.diff import diff
 from topicops.steps.planning.plan import plan as plan_step
+from topicops.steps.planning.reassigning import drained_topics
 
 QUESTION_TIMEOUT_S = 15.0
 """Seconds that brokers may take to answer before something is sent; a plan waits only 2 s."""
@@ -56,11 +57,12 @@ def with_needed_answers(access: Access, live: ClusterSnapshot, plan: Plan, desir
     """
     changes = [gated.change for gated in plan.changes]
     with access.questions(timeout_s=QUESTION_TIMEOUT_S) as questions:
-        if any(isinstance(change, ConfigureTopic | ExpandTopic) for change in changes):
+        if any(isinstance(change, ConfigureTopic | ExpandTopic | ReassignTopic) for change in changes):
             live = with_broker_answers(replace(live, broker_defaults=None), questions)
         if any(not isinstance(change, ConfigureTopic) for change in changes):
             doomed = {change.topic for change in changes if isinstance(change, DeleteTopic)}
-            live = with_log_directories(live, doomed | _absent(desired), questions)
+            moved = {change.topic for change in changes if isinstance(change, ReassignTopic)}
+            live = with_log_directories(live, doomed | moved | _absent(desired), questions)
     created = {change.topic for change in changes if isinstance(change, CreateTopic)}
     if not created:
         return live
@@ -91,8 +93,9 @@ def judge_now(
         clock: Of this host.
         server_time: Beside it: ``notBefore`` must be over, and an approval must last, by both.
     """
+    live = replace(live, accepted_moves=accepted_moves(home, environment.name, live))
     anew = _planned_anew(environment, plan, desired, live, passed_by_both(server_time, clock))
-    changes = with_risk_of_now(plan, anew)
+    changes = with_risk_of_now(plan, anew, desired, live, environment)
     approved = counted_signatures(environment, approvals, changes, clock, server_time)
     for objection in approved.objections:
         progress(objection)
@@ -112,11 +115,13 @@ def _planned_anew(
     The limits on deletes count all of these. Whether a topic is in use is asked right before its delete.
     """
     topics = {gated.change.topic for gated in plan.changes} | _absent(desired)
+    moved = {gated.change.topic for gated in plan.changes if isinstance(gated.change, ReassignTopic)}
+    drained = {name: held for name, held in drained_topics(live, environment).items() if name in moved}
     delta = diff(
         (desired_row(desired.topics[name]) for name in topics if name in desired.topics),
         (live_row(live.topics[name]) for name in topics if name in live.topics),
     )
-    anew = plan_step(desired, live, delta, environment, now=at)
+    anew = plan_step(desired, live, delta, environment, now=at, drained=drained)
     if desired.has_files:
         return anew
     # Without files the risk is not known: the worst counts, so each change needs an approval.

@@ -18,7 +18,14 @@ from topicops.edges.places import Place
 from topicops.flow.engines import DiffEngine, engine_for, topics_to_compare
 from topicops.flow.runs.access import Access, with_broker_answers, with_log_directories
 from topicops.flow.runs.files import SpecFiles, commit_notes, commit_of_files, read_needed_specs, require_pinned_files
-from topicops.flow.runs.guards import counted_signatures, known_past_deletes, place_of, remember_topics, require_whole
+from topicops.flow.runs.guards import (
+    accepted_moves,
+    counted_signatures,
+    known_past_deletes,
+    place_of,
+    remember_topics,
+    require_whole,
+)
 from topicops.flow.runs.kept import (
     keep_changes,
     keep_comparison,
@@ -52,7 +59,8 @@ from topicops.steps.planning.diff import check_conserved
 from topicops.steps.planning.gate import gate as gate_step
 from topicops.steps.planning.only import Only, keep_only, needs_of, no_match
 from topicops.steps.planning.plan import plan as plan_step
-from topicops.steps.planning.plan import topics_with_rising_min_isr
+from topicops.steps.planning.plan import topics_that_move, topics_whose_isr_counts
+from topicops.steps.planning.reassigning import drained_topics
 from topicops.steps.planning.right_cluster import release_warnings, require_cluster_id
 from topicops.steps.planning.risk import config_risk
 from topicops.steps.rack_losses import planned_losses
@@ -209,11 +217,13 @@ def plan_changes(
     Gives the snapshot, which names the brokers' releases now, and the changes.
     """
     environment, live, at = access.environment, snapshot.live, run.clock.utc()
-    named = {row.topic for row in delta.topics} | live.deleting.keys()
+    live = replace(live, accepted_moves=accepted_moves(access.home, environment.name, live))
+    drained = drained_topics(live, environment)
+    named = {row.topic for row in delta.topics} | live.deleting.keys() | drained.keys()
     hold(desired.topics, named)
-    hold(live.topics, named)
-    live = _with_needed_states(access, desired, live, delta, at)
-    live, activity, doubts_of_brokers = _with_broker_answers(access, live, delta)
+    hold(live.topics, named | live.accepted_moves.keys())
+    live, activity, doubts_of_brokers = _with_broker_answers(access, desired, live, delta, at, drained)
+    live = _with_needed_states(access, desired, live, delta, at, drained)
     missing = {row.topic for row in delta.topics if row.topic_class is TopicClass.MISSING}
     live = replace(live, past_deletes=known_past_deletes(access.home, environment.name, missing))
     server_time, doubts = _server_time(access, delta, run.clock)
@@ -226,7 +236,9 @@ def plan_changes(
         *doubts,
     )
     at = passed_by_both(server_time, run.clock)
-    change_set = plan_step(desired, live, delta, environment, now=at, activity=activity, warnings=warnings)
+    change_set = plan_step(
+        desired, live, delta, environment, now=at, activity=activity, warnings=warnings, drained=drained
+    )
     if only is not None:
         change_set = keep_only(change_set, live, desired.topics, only)
     change_set = _with_notes_of_lost_files(files.topics, change_set, live, desired.prefix)
@@ -301,10 +313,10 @@ def gate_again(
 
 
 def _with_needed_states(
-    access: Access, desired: Desired, live: ClusterSnapshot, delta: Delta, at: datetime
+    access: Access, desired: Desired, live: ClusterSnapshot, delta: Delta, at: datetime, drained: Mapping[str, int]
 ) -> ClusterSnapshot:
-    """Return the snapshot with the partition states of the few topics whose plan depends on them."""
-    names = topics_with_rising_min_isr(desired, live, delta, access.environment, now=at)
+    """Return the snapshot with the partition states of the topics whose plan depends on them."""
+    names = topics_whose_isr_counts(desired, live, delta, access.environment, now=at, drained=drained)
     missing = [name for name in names if live.topics[name].states is None]
     if not missing:
         return live
@@ -316,7 +328,7 @@ def _with_needed_states(
 
 
 def _with_broker_answers(
-    access: Access, live: ClusterSnapshot, delta: Delta
+    access: Access, desired: Desired, live: ClusterSnapshot, delta: Delta, at: datetime, drained: Mapping[str, int]
 ) -> tuple[ClusterSnapshot, Mapping[str, TopicActivity], tuple[str, ...]]:
     """Return the snapshot with releases and config defaults, traffic, and a warning where a change needed them in vain.
 
@@ -324,16 +336,17 @@ def _with_broker_answers(
     on the default of ``cleanup.policy``, and the loss of a rack on that of ``min.insync.replicas``.
     """
     live = replace(live, broker_defaults=None)
-    if not delta.topics:
+    if not delta.topics and not drained:
         return live, {}, ()
-    is_rated_by_defaults = any({"configs", "partitions"} & topic.changed for topic in delta.topics)
+    is_rated_by_defaults = any({"configs", "partitions", "replication_factor"} & t.changed for t in delta.topics)
     doomed, is_managed = _doomed(delta), access.environment.spec.cluster.is_managed
     with access.questions() as brokers:
         live = with_broker_answers(live, brokers)
-        moves = any(t.topic_class is TopicClass.MISSING or t.changed - {"configs"} for t in delta.topics)
-        shorter = [t.topic for t in delta.topics if _may_be_shorter(t)]
-        if doomed or moves or shorter:
-            live = with_log_directories(live, {*doomed, *shorter}, brokers)
+        places = drained or any(t.topic_class is TopicClass.MISSING or t.changed - {"configs"} for t in delta.topics)
+        sized = [t.topic for t in delta.topics if _may_be_shorter(t)]
+        sized += topics_that_move(desired, live, delta, access.environment, now=at, drained=drained)
+        if doomed or places or sized:
+            live = with_log_directories(live, {*doomed, *sized}, brokers)
         told = live.broker_defaults or {}
         refusing = {b: sentence for b, sentence in told.items() if isinstance(sentence, Unoffered)}
         silent = without_answer({b: found for b, found in told.items() if b not in refusing})
@@ -342,11 +355,11 @@ def _with_broker_answers(
         unread_groups = brokers.unread_groups if is_managed else ""
     unread = "; ".join(_unread(live, refusing, unread_groups))
     warnings = [f"{sentence}; {ITS_DEFAULTS}" for sentence in silent] if is_answered else [SILENT_BROKERS]
-    needed = warnings if is_rated_by_defaults or doomed else ()
+    needed = warnings if is_rated_by_defaults or doomed or drained else ()
     refused = [f"not checked: {unread}"] if unread else []
-    if moves and not is_managed and live.releases and live.releases.newest >= CORDONS:
+    if places and not is_managed and live.releases and live.releases.newest >= CORDONS:
         refused += cordons_not_known(live.log_directories or {}, live.brokers)
-    return live, activity, (*refused, *needed, *(not_checked(live.log_directories or {}) if doomed or moves else ()))
+    return live, activity, (*refused, *needed, *(not_checked(live.log_directories or {}) if doomed or places else ()))
 
 
 def _unread(live: ClusterSnapshot, defaults: Mapping[int, str], groups: str) -> Iterator[str]:

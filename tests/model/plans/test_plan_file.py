@@ -87,6 +87,7 @@ def test_the_file_has_the_documented_shape() -> None:
         "create": 1,
         "expand": 1,
         "configure": 2,
+        "reassign": 0,
         "delete": 1,
         "run": 2,
         "held": 2,

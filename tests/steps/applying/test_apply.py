@@ -8,8 +8,8 @@ from datetime import timedelta
 
 import pytest
 
-from fakes.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of, sandbox
-from fakes.fake_ports import FakeAuditLog, FakeClock, FakeJournal, FakeLease
+from fakes.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of, reassign_topic, sandbox
+from fakes.fake_ports import FakeAuditLog, FakeClock, FakeJournal, FakeLease, FakeMover
 from fakes.resting_cluster import (
     CONNECTION_LOST,
     CONTROLLER_DIED,
@@ -22,18 +22,20 @@ from fakes.resting_cluster import (
     RestingCluster,
 )
 from topicops.model.cluster.snapshot import TopicTraces
+from topicops.model.errors import ClusterError
 from topicops.model.plans.changes import ACTIONS, Action, Change, GateWord
 from topicops.model.plans.plan import Plan, TopicActivity
-from topicops.model.ports import Answer, AnswerKind, ApplyPorts, Clock
+from topicops.model.ports import Answer, AnswerKind, ApplyPorts, Begun, Clock
 from topicops.model.runs.results import Outcome, OutcomeStatus
 from topicops.model.specs.environment import EnvironmentSpec
-from topicops.steps.applying.apply import apply
+from topicops.steps.applying.apply import NO_MOVER, apply
 from topicops.steps.applying.ledger import NOT_READ
 from topicops.steps.applying.read_back import ELECTION_S, UNCLEAR_S
 from topicops.steps.applying.sending import QUOTA_PATIENCE_S, RETRY_WAITS_S
 
 DONE, ALREADY_SO, REFUSED = OutcomeStatus.DONE, OutcomeStatus.ALREADY_SO, OutcomeStatus.REFUSED
 FAILED, UNKNOWN, NOT_SENT = OutcomeStatus.FAILED, OutcomeStatus.UNKNOWN, OutcomeStatus.NOT_SENT
+MOVING = OutcomeStatus.MOVING
 
 
 class World:
@@ -45,6 +47,7 @@ class World:
         self.lease = FakeLease()
         self.journal = FakeJournal()
         self.audit = FakeAuditLog()
+        self.mover: FakeMover | None = FakeMover()
         self.environment = sandbox()
         self.interrupted: Callable[[], bool] = lambda: False
         self.seen: list[Outcome] = []
@@ -60,6 +63,7 @@ class World:
                 journal=self.journal,
                 audit=self.audit,
                 questions=self.cluster,
+                mover=self.mover,
             ),
             actions=actions,
             environment=self.environment,
@@ -93,18 +97,21 @@ def with_settings(**settings: object) -> EnvironmentSpec:
 def test_every_kind_of_change_is_applied(world: World) -> None:
     world.cluster.put_topic("grown", (1, 2, 3))
     world.cluster.put_topic("tuned", (1, 2, 3), configs={"segment.ms": "5000"})
+    world.cluster.put_topic("moved", (1, 2))
     world.cluster.put_topic("old", (1, 2, 3))
     changes: list[Change] = [
         create_topic("new", (2, 3, 1), (3, 1, 2), configs={"retention.ms": "1000"}),
         expand_topic(world.cluster.live("grown"), (2, 3, 1)),
         configure_topic(world.cluster.live("tuned"), {"retention.ms": "2000", "segment.ms": None}),
+        reassign_topic(world.cluster.live("moved"), (2, 3)),
         delete_topic(world.cluster.live("old")),
     ]
 
-    assert world.statuses(*changes) == [DONE] * 4
+    assert world.statuses(*changes) == [DONE, DONE, DONE, MOVING, DONE]
 
     live = world.cluster.snapshot().topics
-    assert sorted(live) == ["grown", "new", "tuned"]
+    assert sorted(live) == ["grown", "moved", "new", "tuned"]
+    assert world.mover == FakeMover(begun=[("moved",)])
     assert live["new"].assignment == {0: (2, 3, 1), 1: (3, 1, 2)}
     assert live["new"].overrides == {"retention.ms": "1000"}
     assert live["grown"].assignment == {0: (1, 2, 3), 1: (2, 3, 1)}
@@ -147,6 +154,124 @@ def test_only_the_actions_asked_for_are_sent(world: World) -> None:
 
     assert [outcome.action for outcome in world.apply(plan, actions=("expand",))] == ["expand"]
     assert world.requests() == [("expand", ("grown",))]
+
+
+# --- reassignments --------------------------------------------------------------------------------------------------
+
+
+def with_move(world: World) -> list[Change]:
+    """Return a reassignment between a create and a delete."""
+    moved, old = (world.cluster.put_topic(name, (1, 2)) for name in ("moved", "old"))
+    return [create_topic("new", (1, 2)), reassign_topic(moved, (2, 3)), delete_topic(old)]
+
+
+def moved_by_hand(world: World, *, adding: int, removing: int) -> None:
+    world.cluster.start_reassignment("moved", 0, adding=[adding], removing=[removing])
+    world.cluster.end_reassignment("moved")
+
+
+def test_moves_begin_after_all_that_grows_and_before_deletes_which_do_not_wait_for_their_end(world: World) -> None:
+    seen: list[list[tuple[str, tuple[str, ...]]]] = []
+    world.mover = FakeMover(when_begun=lambda: seen.append(world.requests()))
+
+    assert world.statuses(*with_move(world)) == [DONE, MOVING, DONE]
+    assert seen == [[("create", ("new",))]]
+
+
+def test_all_moves_of_a_run_begin_together(world: World) -> None:
+    lives = [world.cluster.put_topic(name, (1, 2)) for name in ("a", "b")]
+
+    assert world.statuses(*(reassign_topic(live, (2, 3)) for live in lives)) == [MOVING, MOVING]
+    assert world.mover is not None
+    assert world.mover.begun == [("a", "b")]
+
+
+def test_the_intent_of_a_move_is_on_the_disk_before_it_begins_and_its_outcome_closes_it(world: World) -> None:
+    change = reassign_topic(world.cluster.put_topic("moved", (1, 2)), (2, 3))
+    at_begin: list[list[tuple[str, str]]] = []
+    world.mover = FakeMover(when_begun=lambda: at_begin.append([*world.journal.lines]))
+    plan = world.plan(change)
+    world.apply(plan)
+
+    digest = plan.changes[0].digest
+    assert at_begin == [[("intent", digest)]]
+    assert world.journal.lines == [("intent", digest), ("outcome", digest)]
+
+
+def test_the_mover_writes_the_lines_of_the_audit_log_and_apply_writes_those_of_all_else(world: World) -> None:
+    world.apply(world.plan(*with_move(world)))
+
+    assert [mutation.change.topic for mutation in world.audit.mutations] == ["new", "old"]
+
+
+@pytest.mark.parametrize(
+    ("begun", "statuses"),
+    [
+        pytest.param(Begun(MOVING), [DONE, MOVING, DONE], id="it moves"),
+        pytest.param(Begun(DONE, sent=True), [DONE, DONE, DONE], id="it needed no copy"),
+        pytest.param(Begun(REFUSED, "broker 3 is cordoned"), [DONE, REFUSED, NOT_SENT], id="refused"),
+        pytest.param(Begun(FAILED, "INVALID", sent=True), [DONE, FAILED, NOT_SENT], id="failed"),
+    ],
+)
+def test_deletes_run_unless_a_move_did_not_begin(world: World, begun: Begun, statuses: Sequence[OutcomeStatus]) -> None:
+    world.mover = FakeMover({"moved": begun})
+    outcomes = world.apply(world.plan(*with_move(world)))
+
+    assert [outcome.status for outcome in outcomes] == statuses
+    assert (outcomes[1].message, outcomes[1].sent) == (begun.message, begun.sent)
+
+
+def test_without_a_mover_moves_are_refused_with_a_way_out_and_nothing_is_deleted(world: World) -> None:
+    world.mover = None
+    created, moved, deleted = world.apply(world.plan(*with_move(world)))
+
+    assert [created.status, moved.status, deleted.status] == [DONE, REFUSED, NOT_SENT]
+    assert moved.message == NO_MOVER
+    assert world.journal.lines.count(("intent", moved.digest)) == 0
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "sent"),
+    [
+        pytest.param(ClusterError("no broker answers"), FAILED, False, id="an error before anything was recorded"),
+        pytest.param(RuntimeError("broken"), UNKNOWN, True, id="an error of the program, at any time"),
+    ],
+)
+def test_a_mover_that_fails_leaves_an_outcome_and_nothing_is_deleted(
+    world: World, error: Exception, status: OutcomeStatus, sent: bool
+) -> None:
+    world.mover = FakeMover(error=error)
+    _, moved, deleted = world.apply(world.plan(*with_move(world)))
+
+    assert (moved.status, moved.sent, deleted.status) == (status, sent, NOT_SENT)
+    assert str(error) in moved.message
+
+
+def test_a_topic_whose_rows_changed_since_the_plan_does_not_begin_to_move(world: World) -> None:
+    change = reassign_topic(world.cluster.put_topic("moved", (1, 2)), (2, 3))
+    moved_by_hand(world, adding=3, removing=2)
+    (outcome,) = world.apply(world.plan(change))
+
+    assert (outcome.status, outcome.sent, world.mover) == (REFUSED, False, FakeMover())
+    assert "replicas of partition 0: planned [1, 2], live [1, 3]" in outcome.message
+
+
+def test_rows_that_are_already_the_target_need_no_move(world: World) -> None:
+    change = reassign_topic(world.cluster.put_topic("moved", (1, 2)), (2, 3))
+    moved_by_hand(world, adding=3, removing=1)
+
+    assert (world.statuses(change), world.mover) == ([ALREADY_SO], FakeMover())
+
+
+@pytest.mark.parametrize("stop", ["interrupt", "lease"])
+def test_nothing_begins_to_move_after_a_stop_or_without_the_lease(world: World, stop: str) -> None:
+    change = reassign_topic(world.cluster.put_topic("moved", (1, 2)), (2, 3))
+    if stop == "lease":
+        world.lease.lose()
+    else:
+        world.interrupted = lambda: True
+
+    assert (world.statuses(change), world.mover) == ([NOT_SENT], FakeMover())
 
 
 # --- topics that moved ----------------------------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from topicops.steps.reporting.run_result import apply_exit_status, verify_exit_s
 
 DONE, ALREADY_SO, REFUSED = OutcomeStatus.DONE, OutcomeStatus.ALREADY_SO, OutcomeStatus.REFUSED
 FAILED, UNKNOWN, NOT_SENT = OutcomeStatus.FAILED, OutcomeStatus.UNKNOWN, OutcomeStatus.NOT_SENT
+MOVING = OutcomeStatus.MOVING
 
 
 def summary(
@@ -38,6 +39,10 @@ def summary(
         pytest.param(summary(DONE, ALREADY_SO), 0, id="all in place and verified"),
         pytest.param(summary(DONE, held=2, skipped=1, blocked=1), 0, id="held ones are counted, not failed"),
         pytest.param(summary(DONE, verdict=Verdict.PRE_EXISTING), 0, id="old trouble"),
+        pytest.param(summary(DONE, MOVING), 0, id="moving is no failure"),
+        pytest.param(summary(MOVING, verdict=Verdict.MOVING), 0, id="moving, and seen to move"),
+        pytest.param(summary(MOVING, verdict=Verdict.DEGRADED), 7, id="moving, and stuck"),
+        pytest.param(summary(MOVING, REFUSED), 6, id="refused beside moving"),
         pytest.param(summary(held=1), 3, id="all held"),
         pytest.param(summary(skipped=1), 3, id="all skipped"),
         pytest.param(summary(blocked=1), 3, id="all blocked"),
@@ -74,6 +79,7 @@ def test_a_termination_is_told_from_an_interrupt() -> None:
     [
         pytest.param(summary(), 0, id="healthy"),
         pytest.param(summary(verdict=Verdict.PRE_EXISTING), 0, id="old trouble"),
+        pytest.param(summary(verdict=Verdict.MOVING), 0, id="moving"),
         pytest.param(summary(verdict=Verdict.CONVERGING), 7, id="converging"),
         pytest.param(summary(verdict=Verdict.DEGRADED), 7, id="degraded"),
         pytest.param(summary(verdict=Verdict.FAILED), 7, id="failed"),

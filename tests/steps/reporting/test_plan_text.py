@@ -7,10 +7,10 @@ import pytest
 from markdown_it import MarkdownIt
 
 from fakes.builders import cluster_state
-from fakes.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of
+from fakes.changes import configure_topic, create_topic, delete_topic, expand_topic, plan_of, reassign_topic
 from fakes.resting_cluster import RestingCluster
 from topicops.model.cluster.broker_defaults import DefaultOnBrokers
-from topicops.model.plans.changes import ACTIONS, Change, ExpandTopic, GateWord
+from topicops.model.plans.changes import ACTIONS, Change, ExpandTopic, GateWord, MoveReason, ReassignTopic
 from topicops.model.plans.plan import (
     Blocked,
     BrokerLoad,
@@ -86,6 +86,101 @@ def test_many_topics_blocked_for_one_reason_are_one_entry_and_the_file_has_all(c
         assert "  ! 41 topics are blocked: t00, t01, " in text
         assert "      TOP401: down\n      way out: set 6 in the spec\n" in text
         assert "| 41 topics are blocked: t00, t01, " in comment
+
+
+MIB = 1 << 20
+ENVIRONMENT_FILE = Location("topics/environments/local.yaml", 12, 3)
+
+
+def moves(*, copied_bytes: int | None = 300 * MIB) -> tuple[ReassignTopic, ...]:
+    """Return a topic of one replica that gets three, a drained topic without a file, and another order of replicas."""
+    cluster = RestingCluster()
+    raised = cluster.put_topic("raised", *[(1,)] * 12)
+    offsets = cluster.put_topic("__consumer_offsets", (1, 2), (2, 3))
+    turned = cluster.put_topic("turned", (1, 2))
+    return (
+        reassign_topic(raised, *[(1, 2, 3)] * 12, copied_bytes=copied_bytes),
+        reassign_topic(offsets, (1, 2), (2, 1), why=MoveReason.DRAIN, location=ENVIRONMENT_FILE, copied_bytes=20 * MIB),
+        reassign_topic(turned, (2, 1), why=MoveReason.BALANCE),
+    )
+
+
+def with_throttle(plan: Plan, throttle: int | None) -> Plan:
+    return replace(plan, change_set=replace(plan.change_set, throttle=throttle))
+
+
+def test_a_reassignment_says_why_what_moves_where_and_how_long_it_takes_at_least() -> None:
+    text = plan_text(with_throttle(plan_of(moves()[0]), MIB), verbose=True)
+
+    assert "  ~ topic.raised will be reassigned  (topics/shop/raised.yaml:4, team-shop)\n" in text
+    assert (
+        "      replicas of 12 partitions move, because its file asks for another replication factor\n"
+        "      replication factor: 1 -> 3\n"
+        "      replicas added: 12 on broker 2, 12 on broker 3\n"
+        "      partition 0: 1 -> 1,2,3\n"
+    ) in text
+    assert text.count(": 1 -> 1,2,3\n") == 10
+    assert "      … and 2 more partitions, all in the plan file\n" in text
+    # Broker 1 sends all 300 MiB.
+    assert "      copies 300.0MiB, in at least 5 min at 1.0MiB/s (apply.throttle)\n" in text
+    assert "takes a move back until it ends; afterwards only another move does\n" in text
+
+
+@pytest.mark.parametrize(
+    ("copied_bytes", "throttle", "said"),
+    [
+        pytest.param(None, MIB, "copies bytes of which the number is not known", id="sizes that are not known"),
+        pytest.param(MIB, None, "copies 1.0MiB, without a throttle", id="no throttle"),
+        pytest.param(0, MIB, "copies 0B, in at least 1 min at 1.0MiB/s (apply.throttle)", id="an empty topic"),
+    ],
+)
+def test_a_forecast_says_what_it_does_not_know(copied_bytes: int | None, throttle: int | None, said: str) -> None:
+    assert f"      {said}\n" in plan_text(with_throttle(plan_of(moves(copied_bytes=copied_bytes)[0]), throttle))
+
+
+def test_many_reassignments_say_together_what_they_copy() -> None:
+    text = plan_text(with_throttle(plan_of(*moves()), MIB))
+    unknown = plan_text(plan_of(*moves(copied_bytes=None)))
+
+    assert "\nthe 2 reassignments copy 320.0MiB, in at least 5 min at 1.0MiB/s (apply.throttle)\n" in text
+    assert "\nthe 2 reassignments copy at least 20.0MiB; of raised the number is not known\n" in unknown
+
+
+def test_another_order_of_replicas_copies_nothing() -> None:
+    text = plan_text(plan_of(moves()[2]))
+
+    assert "another preferred leader for 1 partition, because the brokers get equal shares; nothing is copied\n" in text
+    assert "copies" not in text
+    assert "--cancel" not in text
+
+
+@pytest.mark.parametrize("verbose", [True, False])
+def test_drained_topics_without_a_file_have_a_section_of_their_own(verbose: bool) -> None:
+    text, comment = plan_text(plan_of(*moves()), verbose=verbose), plan_markdown(plan_of(*moves()))
+
+    title = "Topics without a file, moved because broker 3 is drained"
+    above, below = text.split(f"\n{title}:\n")
+    assert "  ~ topic.__consumer_offsets will be reassigned  (topics/environments/local.yaml:12)\n" in below
+    assert "__consumer_offsets" not in above
+    assert "topic.raised" in above
+    first = comment.split(f"#### {title}\n")[0]
+    assert "consumer_offsets" not in first
+    assert "#### Look at these first" in first
+
+
+def test_equal_reassignments_are_one_block() -> None:
+    cluster = RestingCluster()
+    lives = [cluster.put_topic(name, (1,)) for name in ("a", "b")]
+    text = plan_text(plan_of(*(reassign_topic(live, (1, 2), copied_bytes=MIB) for live in lives)))
+
+    assert "  ~ 2 topics will be reassigned:\n      a, b\n" in text
+    assert "      the 2 reassignments copy 2.0MiB, without a throttle\n" in text
+
+
+def test_the_file_keeps_the_throttle_of_a_forecast() -> None:
+    plan = with_throttle(plan_of(*moves()), MIB)
+
+    assert plan_from_json(plan_to_json(plan)) == plan
 
 
 def test_every_replica_list_is_shown_as_it_is_sent_in_columns() -> None:
@@ -173,6 +268,11 @@ def test_the_summary_counts_everything() -> None:
     expected = "Plan: 1 to create, 1 to expand, 1 to configure, 1 to delete; 1 blocked, 2 unmanaged, 1 held, 1 skipped."
     assert summary_line(a_plan()) == expected
     assert expected in plan_text(a_plan())
+
+
+def test_the_summary_counts_reassignments_where_there_are_some() -> None:
+    expected = "Plan: 0 to create, 0 to expand, 0 to configure, 3 to reassign, 0 to delete; 0 blocked, 0 unmanaged."
+    assert summary_line(plan_of(*moves())) == expected
 
 
 def test_held_changes_come_with_the_way_to_approve_them() -> None:

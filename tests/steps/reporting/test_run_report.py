@@ -69,6 +69,21 @@ def test_a_good_run_is_told_in_one_line_and_asks_for_nothing() -> None:
     assert GOOD.is_success
 
 
+def test_a_run_with_moves_is_good_and_says_how_to_follow_them() -> None:
+    moving = replace(outcome("a", OutcomeStatus.MOVING, "moving 4 of 12 partitions"), action="reassign", sent=True)
+    seen = replace(check("a", Verdict.MOVING, "moving 4 of 12 partitions, 61 %"), id="V04")
+    report = replace(GOOD, outcomes=(moving, GOOD.outcomes[1]), checks=(seen, GOOD.checks[1]))
+
+    assert headline(report) == "Applied and verified: 1 already so, 1 moving."
+    assert report.is_success
+    assert reasons_of(report.outcomes) == []
+    assert list(next_steps(report)) == ["1 moving: topicops moves --environment local shows how far."]
+    text = report_text(report)
+    assert "Moving:\n  a reassign: moving: moving 4 of 12 partitions\n" in text
+    assert "  1 topic healthy, by ZooKeeper" in text
+    assert "  moving: topic.a V04: moving 4 of 12 partitions, 61 % (TOP601)\n" in text
+
+
 def test_only_a_run_that_changed_something_says_how_it_is_taken_back() -> None:
     undo = "\n\nTo take this run back: topicops undo 'topics_local/manual__2026-01-31T23:59:59+00:00 (2)'\n"
     assert report_text(GOOD).endswith(undo)

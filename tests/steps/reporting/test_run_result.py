@@ -13,7 +13,7 @@ from topicops.model.plans.plan import Blocked, Plan
 from topicops.model.runs.results import LONGEST_TEXT, MOST_CHANGES, MOST_NOTES, Check, Outcome, OutcomeStatus, Verdict
 from topicops.model.specs.diagnostics import Location
 from topicops.steps.reporting.run_report import RunReport, is_verified_whole
-from topicops.steps.reporting.run_result import GRAVITY, run_result
+from topicops.steps.reporting.run_result import GRAVITY, gauges_of, run_result
 
 MOST_BYTES = 1_000_000
 """Of a result, whatever a run did."""
@@ -41,6 +41,19 @@ def test_every_change_is_in_the_result_once_with_its_end_and_the_gravest_comes_f
         False,
         "Applied in part: 1 done, 1 failed (POLICY_VIOLATION (44)); 1 held, 1 skipped.",
     )
+
+
+def test_what_moves_is_counted_neither_as_done_nor_as_failed() -> None:
+    plan = plan_to_create("done", "moving")
+    done, moving = plan.changes
+    outcomes = (Outcome.of(done, OutcomeStatus.DONE), Outcome.of(moving, OutcomeStatus.MOVING, sent=True))
+    checks = tuple(Check(id="V07", topic=g.change.topic, verdict=Verdict.HEALTHY) for g in plan.changes)
+    report = RunReport(environment="local", plan=plan, outcomes=outcomes, checks=checks)
+
+    gauges = gauges_of(report)
+    assert {name: gauges[name] for name in ("done", "moving", "failed")} == {"done": 1, "moving": 1, "failed": 0}
+    assert run_result(report).success
+    assert is_verified_whole(report)  # moves of days do not keep the next environment waiting
 
 
 def test_every_status_has_its_place() -> None:

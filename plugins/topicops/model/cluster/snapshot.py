@@ -345,6 +345,13 @@ class ClusterSnapshot:
         return {broker: rack for broker, rack in self.racks.items() if broker not in failed | self.closed.keys()}
 
     @property
+    def racks_to_stay(self) -> Mapping[int, str | None]:
+        """Racks of the live brokers that may keep replicas: also of those that are cordoned, and so get no new ones."""
+        told = (self.log_directories or {}).items()
+        failed = {broker for broker, found in told if isinstance(found, LogDirectories) and found.failed}
+        return {broker: rack for broker, rack in self.racks.items() if broker not in failed | self.draining}
+
+    @property
     def closed(self) -> Mapping[int, str]:
         """Live brokers that get no new replicas although their disks work, each with the reason, a clause."""
         told = (self.log_directories or {}).items()

@@ -216,7 +216,7 @@ def differences(change: Change) -> Iterator[Difference]:
 def _moved(change: ReassignTopic) -> Iterator[Difference]:
     before, after = factors_text(change.assignment_before), factors_text(change.assignment)
     if change.is_order_only:
-        yield Difference(name="preferred leaders", after=f"others for {plural(len(change.assignment), 'partition')}")
+        yield Difference(name=f"preferred leaders of {plural(len(change.assignment), 'partition')}", after="others")
     if before != after:
         yield Difference(name="replication factor", before=before, after=after)
     if change.removed:

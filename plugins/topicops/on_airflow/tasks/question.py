@@ -7,14 +7,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from airflow.sdk import Param
 
-from topicops.model.plans.changes import Change, DeleteTopic
+from topicops.model.plans.changes import Change, DeleteTopic, ReassignTopic
 from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.printable import bold, markdown, plural, printable
 from topicops.model.runs.memories import Rejection
 from topicops.on_airflow.pages.plan_rows import differences
 from topicops.steps.planning.approvals import AS_THE_BUTTON, COMMENT, REJECT_FIELD, REJECTED, title_of
 from topicops.steps.reporting.document import Cell, Line, Said, Section, markdown_lines, markdown_table
-from topicops.steps.reporting.plan_wording import some, traffic_text, why_final
+from topicops.steps.reporting.plan_wording import WHILE_MOVING, copy_line, move_lines, some, traffic_text, why_final
 
 MOST_ROWS = 200
 """Most changes that the question lists; the Plan page has all of them."""
@@ -35,7 +35,7 @@ def question_markdown(plan: Plan, *, page: str, commit_page: str, rejections: Ma
     rows = changes[:MOST_ROWS]
     shown_commit = markdown(commit or "not known")
     rejected = [f"{title_of(g.change)}: {rejections[g.digest]}" for g in rows if g.digest in rejections]
-    table = Section(head=("change", "what", "risk", "owner", "written in"), rows=list(map(_row, rows)))
+    table = Section(head=("change", "what", "risk", "owner", "written in"), rows=[_row(plan, gated) for gated in rows])
     sections = (
         Section(title="Rejected before; the form marks them", rows=rejected),
         Section(title="What goes", rows=list(_deletes(plan, rows))),
@@ -91,17 +91,20 @@ def _link(text: str, address: str) -> str:
     return f"[{text}]({address})" if address else text
 
 
-def _row(gated: GatedChange) -> tuple[Cell, ...]:
+def _row(plan: Plan, gated: GatedChange) -> tuple[Cell, ...]:
     change = gated.change
     undo = [] if change.reversible else ["cannot be undone"]
     name = (Said(change.topic, bold=change.action), gated.digest[:_DIGITS])
     risk = Said(", ".join(filter(None, (*undo, " ".join(change.codes)))), bold=change.risk)
-    return name, _what(change), risk, change.owner or "not named", str(change.location)
+    what = tuple(filter(None, (_what(change), copy_line(plan, [change]))))
+    return name, what, risk, change.owner or "not named", str(change.location)
 
 
 def _what(change: Change) -> str:
     if isinstance(change, DeleteTopic):
         return f"all {plural(change.partitions, 'partition')}, with every record"
+    if isinstance(change, ReassignTopic):
+        return "; ".join(move_lines(change))
     return ", ".join(map(str, differences(change)))
 
 
@@ -141,6 +144,8 @@ def _notes(changes: Sequence[GatedChange]) -> Iterator[Line]:
         if why := why_final(gated.change):
             finals.setdefault(why, []).append(title_of(gated.change))
     yield from (Said(f"{some(titles)} cannot be undone: {why}", is_whole=True) for why, titles in finals.items())
+    if any(isinstance(gated.change, ReassignTopic) and gated.change.added for gated in changes):
+        yield Said(WHILE_MOVING[:1].upper() + WHILE_MOVING[1:], is_whole=True)
     yield from (f"{gated.change.topic}: {note}" for gated in changes for note in gated.change.notes)
 
 

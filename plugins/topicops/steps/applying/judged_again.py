@@ -12,7 +12,7 @@ from itertools import chain
 from types import MappingProxyType
 from typing import assert_never
 
-from topicops.model.cluster.broker_defaults import default_text
+from topicops.model.cluster.broker_defaults import brokers_text, default_text
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot
 from topicops.model.codes import Code
 from topicops.model.plans.changes import (
@@ -23,6 +23,7 @@ from topicops.model.plans.changes import (
     DeleteTopic,
     ExpandTopic,
     GateWord,
+    ReassignTopic,
     digest_of,
 )
 from topicops.model.plans.plan import Blocked, ChangeSet, GatedChange, Plan
@@ -33,10 +34,12 @@ from topicops.model.specs.environment import Environment
 from topicops.steps.applying.precondition import Match, compare
 from topicops.steps.before_deletes import failed_by_broker, named
 from topicops.steps.planning.gate import gate, strictest_of, with_approval
+from topicops.steps.planning.reassigning import command_problems, copied_bytes, is_of_command, move_obstacles, rated
 
 Verdict = tuple[OutcomeStatus, str]
 """Result of a change that was not sent, and the reason."""
 IN_EFFECT: Verdict = (OutcomeStatus.ALREADY_SO, "")
+ACCEPTED: Verdict = (OutcomeStatus.MOVING, "a run has accepted it already, and later steps carry it on")
 NOBODY: Mapping[str, str] = MappingProxyType({})
 """Approved anything."""
 
@@ -89,10 +92,11 @@ def judge_again(
         waits: Why nothing may be sent to this environment yet.
     """
     live = replace(live, draining=frozenset(environment.spec.cluster.draining))
-    counted, decided = _held_against(anew, plan, desired, live)
+    counted, decided = _held_against(anew, plan, desired, live, environment)
+    anew = replace(anew, changes=counted, move_obstacles=move_obstacles(counted, live, environment))
     entries = {
         digest: entry
-        for digest, entry in _gated_again(plan, replace(anew, changes=counted), environment, approved, waits).items()
+        for digest, entry in _gated_again(plan, anew, environment, approved, waits).items()
         if digest not in decided
     }
     decided |= {
@@ -111,10 +115,11 @@ def judge_again(
 
 
 def _held_against(
-    anew: ChangeSet, plan: Plan, desired: Desired, live: ClusterSnapshot
+    anew: ChangeSet, plan: Plan, desired: Desired, live: ClusterSnapshot, environment: Environment
 ) -> tuple[tuple[Change, ...], dict[str, Verdict]]:
     """Return the changes that the present gate counts, as now wanted, and the unwanted ones, by digest."""
-    twins = {digest_of(change, anew.target): change for change in anew.changes}
+    twins = _twins(plan, anew, desired, live, environment)
+    moves = {change.topic for change in anew.changes if isinstance(change, ReassignTopic)}
     blocked = {entry.topic: entry for entry in anew.blocked}
     racks, failed = live.racks, failed_by_broker(live.log_directories or {})
     unfit = {**live.closed, **{b: f"whose log directory {named(paths)} has failed" for b, paths in failed.items()}}
@@ -122,21 +127,57 @@ def _held_against(
     decided: dict[str, Verdict] = {}
     for gated in plan.changes:
         change, twin = gated.change, twins.get(gated.digest)
-        if twin is None:
+        if isinstance(change, ReassignTopic) and _is_accepted(change, live):
+            decided[gated.digest] = ACCEPTED
+        elif twin is None:
             decided[gated.digest] = _not_wanted(change, live, desired, blocked.get(change.topic))
             if decided[gated.digest] == IN_EFFECT and isinstance(change, CreateTopic | ExpandTopic):
                 counted.append(change)  # another task of this run may have sent it: the run's limit goes on
-        elif problem := next(chain(_unfit_problems(change, unfit), _problems(change, twin, desired, racks)), None):
+        elif problem := next(
+            chain(
+                _unfit_problems(change, unfit),
+                _problems(change, twin, desired, racks),
+                () if change.topic in moves else _command_problems(change, desired, live, environment),
+            ),
+            None,
+        ):
             decided[gated.digest] = (OutcomeStatus.REFUSED, f"{problem} ({Code.STALE_PLAN}); plan again")
         else:
-            counted.append(_as_shown(twin, change))
+            counted.append(_as_shown(twin, change, live))
     return tuple(counted), decided
 
 
-def with_risk_of_now(plan: Plan, anew: ChangeSet) -> list[GatedChange]:
+def with_risk_of_now(
+    plan: Plan, anew: ChangeSet, desired: Desired, live: ClusterSnapshot, environment: Environment
+) -> list[GatedChange]:
     """Return the plan's changes, each as a plan made now has it. Changes that such a plan lacks stay as they are."""
-    twins = {digest_of(change, anew.target): change for change in anew.changes}
+    twins = _twins(plan, anew, desired, live, environment)
     return [replace(gated, change=twins.get(gated.digest, gated.change)) for gated in plan.changes]
+
+
+def _twins(
+    plan: Plan, anew: ChangeSet, desired: Desired, live: ClusterSnapshot, environment: Environment
+) -> Mapping[str, Change]:
+    """Return the change of now for each change of the plan that is still asked for, by digest.
+
+    A plan of now may lead a topic's replicas elsewhere, and rows are in the digest: those of the plan count, because
+    they were shown and approved. A move that a command asked for is in no plan of now, so that it is judged by itself.
+    """
+    found = {digest_of(change, anew.target): change for change in anew.changes}
+    moves = {change.topic: change for change in anew.changes if isinstance(change, ReassignTopic)}
+    for gated in plan.changes:
+        change = gated.change
+        if not isinstance(change, ReassignTopic) or gated.digest in found:
+            continue
+        twin = moves.get(change.topic)
+        if twin is not None:
+            as_shown = replace(twin, assignment=change.assignment)
+            if digest_of(as_shown, anew.target) == gated.digest:
+                found[gated.digest] = rated(as_shown)
+        elif is_of_command(change, environment) and compare(change, live.traces(change.topic)).match is Match.BEFORE:
+            is_unmanaged = change.topic not in desired.topics
+            found[gated.digest] = rated(replace(change, codes=(Code.UNMANAGED_MOVE,) if is_unmanaged else ()))
+    return found
 
 
 def _gated_again(
@@ -160,6 +201,17 @@ def _not_wanted(change: Change, live: ClusterSnapshot, desired: Desired, obstacl
         case Match.BEFORE:
             return OutcomeStatus.REFUSED, _obstacle(obstacle) if obstacle else _why_unasked(change, desired)
     assert_never(comparison.match)
+
+
+def _is_accepted(change: ReassignTopic, live: ClusterSnapshot) -> bool:
+    """Return whether a run has accepted these rows already, and some of them have not ended."""
+    accepted = live.accepted_moves.get(change.topic)
+    if accepted is None or change.topic not in live.topics:
+        return False
+    rows = live.topics[change.topic].moved(accepted).target_assignment
+    return not accepted.keys().isdisjoint(change.assignment) and all(
+        rows.get(p) == row for p, row in change.assignment.items()
+    )
 
 
 def _obstacle(blocked: Blocked) -> str:
@@ -194,12 +246,33 @@ def _problems(planned: Change, twin: Change, desired: Desired, racks: Mapping[in
             yield from _placement_problems(planned.assignment, twin.assignment, topic, racks)
         case ConfigureTopic(), ConfigureTopic():
             yield from _default_problems(planned, twin)
+        case ReassignTopic(), ReassignTopic():
+            yield from _moved_row_problems(planned, twin, racks)
+            yield from _placement_problems(planned.assignment, twin.assignment, topic, racks)
+
+
+def _command_problems(
+    change: Change, desired: Desired, live: ClusterSnapshot, environment: Environment
+) -> Iterator[str]:
+    if isinstance(change, ReassignTopic) and is_of_command(change, environment) and desired.has_files:
+        yield from command_problems(change, desired, live, environment)
+
+
+def _moved_row_problems(change: ReassignTopic, twin: ReassignTopic, racks: Mapping[int, str | None]) -> Iterator[str]:
+    for partition, row in change.assignment.items():
+        replicas = len(twin.assignment[partition])
+        if len(row) != replicas or len(set(row)) < len(row):
+            yield f"the plan's replicas of partition {partition}, {list(row)}, are not {plural(replicas, 'broker')}"
+        if dead := set(row) - racks.keys():
+            yield f"the plan places replicas of partition {partition} on {brokers_text(dead)}, not live now"
 
 
 def _unfit_problems(planned: Change, unfit: Mapping[int, str]) -> Iterator[str]:
     """Yield each planned broker that a present plan gives no replica, with the reason."""
-    if isinstance(planned, CreateTopic | ExpandTopic):
-        for broker in sorted({broker for row in planned.assignment.values() for broker in row} & unfit.keys()):
+    if isinstance(planned, CreateTopic | ExpandTopic | ReassignTopic):
+        before = planned.assignment_before if isinstance(planned, ReassignTopic) else {}
+        new = {broker for p, row in planned.assignment.items() for broker in row if broker not in before.get(p, ())}
+        for broker in sorted(new & unfit.keys()):
             yield f"the plan places replicas on broker {broker}, {unfit[broker]}"
 
 
@@ -244,10 +317,13 @@ def _default_problems(planned: ConfigureTopic, now: ConfigureTopic) -> Iterator[
             yield f"the brokers' default of {name} was {texts[0]} when the plan was made, and is {texts[1]} now"
 
 
-def _as_shown(twin: Change, planned: Change) -> Change:
+def _as_shown(twin: Change, planned: Change, live: ClusterSnapshot) -> Change:
     """Return the change of now with the plan's own placement and defaults, because these were shown and approved."""
     if isinstance(twin, CreateTopic | ExpandTopic) and isinstance(planned, CreateTopic | ExpandTopic):
         return replace(twin, assignment=planned.assignment)
+    if isinstance(twin, ReassignTopic) and isinstance(planned, ReassignTopic):
+        copied = copied_bytes(planned.topic, planned.assignment_before, planned.assignment, live)
+        return replace(twin, assignment=planned.assignment, copied_bytes=copied)
     if isinstance(twin, ConfigureTopic) and isinstance(planned, ConfigureTopic):
         return replace(twin, broker_defaults=planned.broker_defaults, differing_defaults=planned.differing_defaults)
     return twin

@@ -143,9 +143,7 @@ def _unconfigured_differences(change: ConfigureTopic, traces: TopicTraces, live:
     yield from _override_differences(expected.overrides or {}, live, exact=True)
 
 
-def _placed_differences(
-    change: ReassignTopic, traces: TopicTraces, live: LiveTopic, rows: Assignment
-) -> Iterator[str]:
+def _placed_differences(change: ReassignTopic, traces: TopicTraces, live: LiveTopic, rows: Assignment) -> Iterator[str]:
     """Yield what differs from a topic at rest that has these rows, in the order of their replicas too."""
     yield from _existence_differences(change, traces, live)
     if gone := sorted(rows.keys() - live.assignment.keys()):

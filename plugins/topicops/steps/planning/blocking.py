@@ -93,7 +93,6 @@ NO_TOPIC_ID = (
     "the topic has no topic id, so Kafka deletes it by name: if the topic is created again right before the request, "
     "the new topic is deleted"
 )
-RUN_REASSIGNMENT = "run the reassignment that the plan carries with Kafka's own tool"
 
 
 class Finding(NamedTuple):
@@ -120,6 +119,8 @@ class Situation:
     """Live topics by ``folded`` name."""
     activity: TopicActivity | None = None
     """Activity of a topic that the plan would delete; None means not asked."""
+    is_unmanaged: bool = False
+    """Whether no file describes the topic, and a drain moves it: ``desired`` is what is live."""
 
     @property
     def is_managed(self) -> bool:
@@ -173,7 +174,13 @@ class Situation:
 
     @property
     def is_reassigning(self) -> bool:
-        return self.topic is not None and (self.topic.is_reassigning or self.desired.name in self.live.reassigning)
+        topic = self.topic
+        return topic is not None and (topic.is_reassigning or topic.name in self.live.reassigning or self.is_accepted)
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether a run has accepted moves of the topic, and they have not ended."""
+        return self.desired.name in self.live.accepted_moves
 
     @property
     def moves_out_of_sight(self) -> bool:
@@ -236,7 +243,7 @@ def _protected(situation: Situation) -> Finding | None:
     return Finding(Code.PROTECTED_TOPIC, reason, "remove its spec: another system owns this topic")
 
 
-def _unstable(situation: Situation) -> Finding | None:
+def unstable(situation: Situation) -> Finding | None:
     if situation.topic is None or not situation.topic.unstable:
         return None
     reason = "the topic kept changing while it was read, so it cannot be compared"
@@ -273,60 +280,6 @@ def _fewer_partitions(situation: Situation) -> Finding | None:
     return Finding(Code.FEWER_PARTITIONS, reason, way_out, "partitions")
 
 
-def _replication_factor(situation: Situation) -> Finding | None:
-    topic, wanted = situation.topic, situation.desired.replication_factor
-    if topic is None or topic.replication_factors == {wanted} or situation.moves_out_of_sight:
-        return None
-    found = sorted(topic.replication_factors) or [0]
-    if len(found) > 1:
-        reason = f"partitions have {' and '.join(map(str, found))} replicas; the spec wants {wanted} for each"
-        return Finding(Code.MIXED_REPLICATION_FACTOR, reason, _way_to_move(situation), "replicationFactor")
-    reason = f"replication factor {wanted} wanted, {found[0]} live; only a reassignment can change it"
-    way_out = f"{_way_to_move(situation)}, or set replicationFactor: {found[0]} in the spec"
-    return Finding(Code.REPLICATION_FACTOR, reason, way_out, "replicationFactor")
-
-
-def _assignment(situation: Situation) -> Finding | None:
-    topic, rows = situation.topic, situation.desired.assignment
-    if topic is None or rows is None or situation.moves_out_of_sight:
-        return None
-    live = topic.target_assignment
-    moved = [p for p in sorted(rows) if p in live and tuple(rows[p]) != live[p]]
-    if not moved:
-        return None
-    first = moved[0]
-    reason = f"partition {first} is on {list(live[first])}, the spec says {list(rows[first])}" + (
-        f"; {len(moved)} partitions differ" if len(moved) > 1 else ""
-    )
-    way_out = f"{_way_to_move(situation)}, or write the live assignment into the spec"
-    return Finding(Code.ASSIGNMENT_DIFFERS, reason, way_out, "assignment")
-
-
-def _way_to_move(situation: Situation) -> str:
-    """Return what a person does to move the replicas."""
-    needed = needed_before_moving(situation)
-    return f"{needed or RUN_REASSIGNMENT}, then plan again"
-
-
-def needed_before_moving(situation: Situation) -> str | None:
-    """Return what must be done before Kafka's tool accepts a reassignment of this topic; None: nothing."""
-    desired, live = situation.desired, set(situation.live.whole_racks)
-    if situation.is_reassigning:
-        return "wait until the reassignment that is running has ended"
-    if situation.is_managed:
-        return "ask who runs the cluster to move the replicas"
-    named = {broker for row in (desired.assignment or {}).values() for broker in row}
-    if failed := _with_failed_disk(situation, named):
-        return f"{REPAIR}: {failed}"
-    if closed := _closed(situation, named):
-        return f"name other brokers than {closed}"
-    if named - live:
-        return f"start {brokers_text(named - live)}"
-    if desired.replication_factor > len(live):
-        return f"start brokers until {desired.replication_factor} are live{_beside_failed(situation)}"
-    return None
-
-
 def _gaps(situation: Situation) -> Finding | None:
     topic = situation.topic
     if topic is None or not situation.grows or sorted(topic.assignment) == list(range(topic.partitions)):
@@ -345,14 +298,14 @@ def _dead_brokers_by_hand(situation: Situation) -> Finding | None:
 
 
 def _failed_disks_by_hand(situation: Situation) -> Finding | None:
-    failed = _with_failed_disk(situation, situation.new_by_hand)
+    failed = with_failed_disk(situation, situation.new_by_hand)
     if not failed:
         return None
     reason = f"the assignment names {failed}"
     return Finding(Code.FAILED_LOG_DIRECTORY, reason, f"{REPAIR}, or name other brokers", "assignment")
 
 
-def _with_failed_disk(situation: Situation, brokers: Iterable[int]) -> str:
+def with_failed_disk(situation: Situation, brokers: Iterable[int]) -> str:
     """Return those of the brokers with a failed log directory; empty: none of them has one."""
     failed = failed_by_broker(situation.live.log_directories or {})
     return ", ".join(
@@ -361,7 +314,7 @@ def _with_failed_disk(situation: Situation, brokers: Iterable[int]) -> str:
     )
 
 
-def _closed(situation: Situation, brokers: Iterable[int]) -> str:
+def closed_of(situation: Situation, brokers: Iterable[int]) -> str:
     """Return those of the brokers that are cordoned or draining; empty: none of them is."""
     closed = situation.live.closed
     return ", ".join(f"broker {b}, {closed[b]}" for b in sorted(set(brokers) & closed.keys()))
@@ -371,15 +324,15 @@ def _closed_by_hand(situation: Situation) -> Finding | None:
     if situation.is_managed and situation.new_by_hand:
         reason = "the assignment names brokers, and the brokers of a managed cluster place replicas themselves"
         return Finding(Code.NO_PLACEMENT, reason, "write partitions and replicationFactor instead", "assignment")
-    closed = _closed(situation, situation.new_by_hand)
+    closed = closed_of(situation, situation.new_by_hand)
     reason = f"the assignment names {closed}"
     return Finding(Code.NO_PLACEMENT, reason, "name other brokers", "assignment") if closed else None
 
 
-def _beside_failed(situation: Situation) -> str:
+def beside_failed(situation: Situation) -> str:
     """Return the brokers that get no new replicas although they are live."""
     live = situation.live.brokers
-    out = [text for text in (_with_failed_disk(situation, live), _closed(situation, live)) if text]
+    out = [text for text in (with_failed_disk(situation, live), closed_of(situation, live)) if text]
     return f", beside {', '.join(out)}" if out else ""
 
 
@@ -388,11 +341,22 @@ def _reassigning(situation: Situation) -> Finding | None:
         return None
     reason = "a reassignment of this topic is running"
     way_out = f"wait until it has ended, then plan again; {_asked_why(situation)} says what it waits for"
+    if situation.is_accepted:
+        where = situation.environment.name
+        shown, back = moves_command(where), moves_command(where, cancel=situation.desired.name)
+        reason = "replicas of this topic move, or wait for it, by an approved change"
+        way_out = f"wait until they have moved, then plan again; {shown} shows how far they are, {back} takes them back"
     return Finding(Code.REASSIGNMENT_RUNS, reason, way_out)
 
 
 def _asked_why(situation: Situation) -> str:
     return why_command(situation.desired.name, situation.environment.name)
+
+
+def moves_command(environment: str, *, cancel: str = "") -> str:
+    """Return ``topicops moves --environment prod``, or with a topic the command that cancels its moves."""
+    topic = f" --cancel={cancel}" if cancel.startswith("-") else f" --cancel {cancel}"
+    return f"topicops moves --environment {environment}{topic if cancel else ''}"
 
 
 def _reassigning_meanwhile(situation: Situation) -> Finding | None:
@@ -403,12 +367,12 @@ def _reassigning_meanwhile(situation: Situation) -> Finding | None:
 
 
 def _too_few_brokers(situation: Situation) -> Finding | None:
-    live, beside = len(situation.live.whole_racks), _beside_failed(situation)
+    live, beside = len(situation.live.whole_racks), beside_failed(situation)
     if not situation.places or situation.replication_factor <= live:
         return None
     reason = f"replication factor {situation.replication_factor} needs as many live brokers; {live} are live{beside}"
     ways = {
-        REPAIR: _with_failed_disk(situation, situation.live.brokers),
+        REPAIR: with_failed_disk(situation, situation.live.brokers),
         "let brokers have replicas again (cordoned.log.dirs, cluster.draining)": situation.live.closed,
         "start the missing brokers, then plan again": True,
     }
@@ -468,6 +432,8 @@ def _min_isr(situation: Situation) -> Finding | None:
         return None
     reason = f"{MIN_ISR} {wanted} is above the ISR of partition{'s' if short[1:] else ''} {_listed(short[:10])}"
     way_out = "wait until the ISR is full again, then plan again"
+    if any(len(topic.assignment[p]) < wanted <= situation.desired.replication_factor for p in short):
+        way_out = f"raise replicationFactor alone, and {MIN_ISR} once the new replicas are in sync"
     return Finding(Code.MIN_ISR_ABOVE_ISR, reason, way_out, f"configs.{MIN_ISR}")
 
 
@@ -484,6 +450,11 @@ def raised_min_isr(situation: Situation) -> int | None:
     pairs = ([_whole_number(end or default) for end in ends] for default in possible(situation.default_of(MIN_ISR)))
     known = ((before, largest if after is None else after) for before, after in pairs)
     return max((after for before, after in known if before is None or after > before), default=None)
+
+
+def min_isr_values(situation: Situation, own: str | None) -> set[int | None]:
+    """Return what ``min.insync.replicas`` may be for a topic with this override; None among them: not known."""
+    return {_whole_number(own or default) for default in possible(situation.default_of(MIN_ISR))}
 
 
 def _whole_number(text: str | None) -> int | None:
@@ -617,10 +588,8 @@ CREATE_RULES: tuple[Rule, ...] = (
 ALTER_RULES: tuple[Rule, ...] = (
     _protected,
     _alteration_offered,
-    _unstable,
+    unstable,
     _fewer_partitions,
-    _replication_factor,
-    _assignment,
     _gaps,
     _reassigning_meanwhile,
     _too_few_brokers,
@@ -634,7 +603,7 @@ ALTER_RULES: tuple[Rule, ...] = (
 )
 DELETE_RULES: tuple[Rule, ...] = (
     _protected,
-    _unstable,
+    unstable,
     _foreign_topic_id,
     _no_topic_id,
     _deletion_offered,

@@ -14,6 +14,8 @@ from topicops.model.plans.changes import (
     DeleteTopic,
     ExpandTopic,
     GateWord,
+    MoveReason,
+    ReassignTopic,
     digest_of,
 )
 from topicops.model.plans.plan import ChangeSet, ClusterState, GatedChange, Plan
@@ -42,7 +44,7 @@ def gate(
         DeleteTopic.action: list(delete_limit_reasons(change_set, environment)),
     }
     far_too_many = list(delete_percent_reasons(change_set, environment))
-    replicas = 0
+    replicas = copied = 0
     gated = []
     for change in change_set.changes:
         digest = digest_of(change, change_set.target)
@@ -51,11 +53,14 @@ def gate(
         skipping += _state_reasons(change, change_set.cluster, environment)
         skipping += _expansion_reasons(change, environment)
         skipping += _budget_reasons(change, environment, used=replicas)
+        skipping += _move_reasons(change, change_set, environment, copied=copied)
         skipping += waits
-        holding = [*_risk_reasons(change, environment), *too_many.get(change.action, ())]
+        holding = [*_risk_reasons(change, environment), *_unattended_moves(change), *too_many.get(change.action, ())]
         final = far_too_many if isinstance(change, DeleteTopic) else []
         entry = _gated(change, digest, skipping=skipping, final=final, holding=() if digest in approved else holding)
-        replicas += _new_replicas(change) if entry.gate is GateWord.RUN else 0
+        if entry.gate is GateWord.RUN:
+            replicas += _new_replicas(change)
+            copied += (change.copied_bytes or 0) if isinstance(change, ReassignTopic) else 0
         gated.append(entry)
     return Plan(change_set=change_set, changes=tuple(gated), command_approves=environment.spec.command_approves)
 
@@ -120,6 +125,9 @@ def _deletes(change_set: ChangeSet) -> int:
 def _protection_reasons(change: Change, environment: Environment) -> Iterator[str]:
     """Yield a reason if the topic has become protected after the plan."""
     pattern = environment.protecting_pattern(change.topic)
+    is_drained = isinstance(change, ReassignTopic) and change.why is MoveReason.DRAIN
+    if is_drained and environment.spec.policy.drain_unmanaged == "allow":
+        return
     if pattern is not None:
         is_built_in = pattern in BUILT_IN_PROTECTED_TOPICS
         place = "built in" if is_built_in else environment.place_of("policy.protectedTopics")
@@ -161,6 +169,40 @@ def _budget_reasons(change: Change, environment: Environment, *, used: int) -> I
     allowed, wanted = environment.spec.limits.replicas_per_run, used + _new_replicas(change)
     if _new_replicas(change) and wanted > allowed:
         yield f"{wanted} new replicas in this run, {allowed} allowed ({environment.place_of('limits.replicasPerRun')})"
+
+
+def _move_reasons(change: Change, change_set: ChangeSet, environment: Environment, *, copied: int) -> Iterator[str]:
+    """Yield why the moves of this topic do not begin in this run.
+
+    Args:
+        copied: Bytes that the moves before it copy.
+    """
+    if not isinstance(change, ReassignTopic):
+        return
+    yield from change_set.move_obstacles.get(change.topic, ())
+    if not change.added:
+        return
+    spec, most = environment.spec, environment.spec.limits.moved_bytes_per_run
+    if spec.cluster.cluster_class == "production" and spec.apply.throttle is None:
+        place = environment.place_of("apply.throttle")
+        yield f"{Code.NO_THROTTLE}: a move that copies replicas needs a throttle in production ({place})"
+    if most is None or (change.copied_bytes is not None and copied + change.copied_bytes <= most):
+        return
+    known = (
+        f"{copied + change.copied_bytes} bytes" if change.copied_bytes is not None else "a number of bytes not known"
+    )
+    place = environment.place_of("limits.movedBytesPerRun")
+    yield f"{Code.MANY_MOVED_BYTES}: {known} to copy in this run, {most} allowed ({place})"
+
+
+def _unattended_moves(change: Change) -> Iterator[str]:
+    """Yield why a move never runs without an approval, whatever ``policy.unattended`` says."""
+    if not isinstance(change, ReassignTopic):
+        return
+    if change.why is MoveReason.BALANCE and not change.is_order_only:
+        yield "a move for balance always needs an approval"
+    if Code.UNMANAGED_MOVE in change.codes:
+        yield f"{Code.UNMANAGED_MOVE}: no file describes the topic, so its move always needs an approval"
 
 
 def _new_replicas(change: Change) -> int:

@@ -8,11 +8,11 @@ from datetime import datetime
 from types import MappingProxyType
 from typing import assert_never
 
-from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic, LogDirectories
+from topicops.model.cluster.broker_defaults import brokers_text
+from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, LogDirectories
 from topicops.model.codes import Code
 from topicops.model.errors import DiffError
-from topicops.model.json_types import canonical_json
-from topicops.model.plans.changes import ACTIONS, Action, Change, DeleteTopic, Target, lets_records_go
+from topicops.model.plans.changes import ACTIONS, Action, Change, DeleteTopic, MoveReason, Target, lets_records_go
 from topicops.model.plans.delta import Delta, TopicClass
 from topicops.model.plans.plan import Blocked, ChangeSet, ClusterState, Drift, Paused, PlanSource, TopicActivity
 from topicops.model.printable import plural
@@ -29,18 +29,30 @@ from topicops.steps.planning.blocking import (
     expired_pause,
     findings_of,
     names_by_folded,
-    needed_before_moving,
     raised_min_isr,
+    unstable,
 )
-from topicops.steps.planning.placement.balanced import spread_leaders
-from topicops.steps.planning.placement.load import NOTHING, Tally, live_load, load_table
+from topicops.steps.planning.placement.load import NOTHING, live_load, load_table
 from topicops.steps.planning.placement.request import Load
 from topicops.steps.planning.planned_changes import changes_of
+from topicops.steps.planning.reassigning import (
+    MOVE_RULES,
+    as_it_is,
+    drain_notes,
+    drained_topics,
+    later_move,
+    move_obstacles,
+    move_reason,
+    obstacle,
+    reassignment_of,
+    unmanaged_and_drained,
+)
 from topicops.steps.planning.right_cluster import require_known_draining
 
 NO_ACTIVITY: Mapping[str, TopicActivity] = MappingProxyType({})
-REASSIGNABLE = frozenset({Code.REPLICATION_FACTOR, Code.MIXED_REPLICATION_FACTOR, Code.ASSIGNMENT_DIFFERS})
-"""Codes that a reassignment resolves."""
+NO_DRAIN: Mapping[str, int] = MappingProxyType({})
+DRAIN_RULES = (unstable, *MOVE_RULES)
+"""Rules for a topic that no file describes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,19 +73,22 @@ def plan(
     now: datetime,
     activity: Mapping[str, TopicActivity] = NO_ACTIVITY,
     warnings: Sequence[str] = (),
+    drained: Mapping[str, int] | None = None,
 ) -> ChangeSet:
     """Return all changes that apply may send, and all topics that are blocked. Equal inputs give an equal result.
 
     Args:
-        live: With partition states of the topics that ``topics_with_rising_min_isr`` names.
+        live: With partition states of the topics that ``topics_whose_isr_counts`` names.
         now: UTC; decides pauses, ``notBefore`` and ``restsFor`` and is not part of the result.
         activity: Of the topics that may be deleted.
+        drained: What ``drained_topics`` gives; None: not known yet.
 
     Raises ``DiffError``: ``delta`` is not of these inputs.
     """
     require_known_draining(live, environment)
     live = replace(live, draining=frozenset(environment.spec.cluster.draining))
-    situations = situations_of(desired, live, delta, environment, now=now, activity=activity)
+    drained = drained_topics(live, environment) if drained is None else drained
+    situations = situations_of(desired, live, delta, environment, now=now, activity=activity, drained=drained)
     decisions = [decide(situation) for situation in situations]
     blocked = [decision for decision in decisions if decision.findings]
     load = live_load(live) if decisions else NOTHING
@@ -99,7 +114,8 @@ def plan(
         activity={topic: _in_order(activity[topic]) for topic in deleted if topic in activity},
         load=load_table(live, changes, before=load),
         log_bytes={c.topic: _log_bytes(live, c.topic) for c in changes if lets_records_go(c)},
-        warnings=(*warnings, *_warned_of(desired, changes)),
+        move_obstacles=move_obstacles(changes, live, environment),
+        warnings=(*warnings, *drain_notes(drained, desired, live, environment), *_warned_of(desired, changes)),
     )
 
 
@@ -139,12 +155,42 @@ def _unmanaged(delta: Delta, environment: Environment) -> Iterator[str]:
             yield row.topic
 
 
-def topics_with_rising_min_isr(
-    desired: Desired, live: ClusterSnapshot, delta: Delta, environment: Environment, *, now: datetime
+def topics_whose_isr_counts(
+    desired: Desired,
+    live: ClusterSnapshot,
+    delta: Delta,
+    environment: Environment,
+    *,
+    now: datetime,
+    drained: Mapping[str, int] | None = None,
 ) -> tuple[str, ...]:
     """Return topics whose partition states the plan needs, to see whether an ISR is too small."""
-    found = situations_of(desired, live, delta, environment, now=now)
-    return tuple(s.desired.name for s in found if s.topic is not None and raised_min_isr(s) is not None)
+    live = replace(live, draining=frozenset(environment.spec.cluster.draining))
+    drained = drained_topics(live, environment) if drained is None else drained
+    found = situations_of(desired, live, delta, environment, now=now, drained=drained)
+    return tuple(s.desired.name for s in found if s.topic is not None and (moves(s) or raised_min_isr(s) is not None))
+
+
+def moves(situation: Situation) -> bool:
+    """Return whether replicas of the topic are to move; never while its file leaves it alone or deletes it."""
+    desired = situation.desired
+    is_alone = desired.lifecycle is Lifecycle.PAUSED and _is_left_alone(desired, now=situation.now)
+    return desired.lifecycle is not Lifecycle.ABSENT and not is_alone and move_reason(situation) is not None
+
+
+def topics_that_move(
+    desired: Desired,
+    live: ClusterSnapshot,
+    delta: Delta,
+    environment: Environment,
+    *,
+    now: datetime,
+    drained: Mapping[str, int],
+) -> tuple[str, ...]:
+    """Return topics whose replicas are to move, so that the sizes of their logs count."""
+    live = replace(live, draining=frozenset(environment.spec.cluster.draining))
+    found = situations_of(desired, live, delta, environment, now=now, drained=drained)
+    return tuple(situation.desired.name for situation in found if moves(situation))
 
 
 def situations_of(
@@ -155,30 +201,38 @@ def situations_of(
     *,
     now: datetime,
     activity: Mapping[str, TopicActivity] = NO_ACTIVITY,
+    drained: Mapping[str, int] = NO_DRAIN,
 ) -> list[Situation]:
-    """Return each described topic that needs a decision, by name: it differs, or is marked for deletion."""
+    """Return each topic that needs a decision, by name: it differs, is marked for deletion, or leaves a broker."""
     differing = {row.topic for row in delta.topics if row.topic_class is not TopicClass.UNMANAGED}
     if strange := sorted(differing - desired.topics.keys()):
         raise DiffError(f"the comparison names {strange[0]}, which no spec describes; the delta is of other inputs")
-    names = sorted(differing | (desired.topics.keys() & live.deleting.keys()))
-    twins = names_by_folded(live.topics) if names else {}
+    unmanaged = frozenset(unmanaged_and_drained(drained, desired, environment))
+    described = differing | (desired.topics.keys() & (live.deleting.keys() | drained.keys()))
+    twins = names_by_folded(live.topics) if described else {}
+    topics = live.with_accepted_moves.topics
     return [
         Situation(
-            desired=desired.topics[name],
-            topic=live.topics.get(name),
+            desired=as_it_is(topics[name], environment) if name in unmanaged else desired.topics[name],
+            topic=topics.get(name),
             live=live,
             environment=environment,
             now=now,
             names_by_folded=twins,
             activity=activity.get(name),
+            is_unmanaged=name in unmanaged,
         )
-        for name in names
+        for name in sorted(described | unmanaged)
     ]
 
 
 def decide(situation: Situation) -> Decision:
     """Return what is to become of one topic; neither actions nor obstacles: nothing."""
     desired = situation.desired
+    if situation.is_unmanaged:
+        why = move_reason(situation)
+        findings = findings_of(situation, DRAIN_RULES) if why else ()
+        return Decision(situation=situation, actions=("reassign",) if why else (), findings=findings)
     if desired.lifecycle is Lifecycle.PAUSED and _is_left_alone(desired, now=situation.now):
         return Decision(situation=situation)
     if marked := being_deleted(situation):
@@ -212,11 +266,18 @@ def _decide_present(situation: Situation) -> Decision:
         return Decision(situation=situation, actions=("create",), findings=findings_of(situation, CREATE_RULES))
     if not _differs(situation, situation.topic):
         return Decision(situation=situation)
-    wanted: dict[Action, bool] = {"expand": situation.grows, "configure": bool(situation.edits.after)}
+    why, is_later = move_reason(situation), bool(later_move(situation))
+    wanted: dict[Action, bool] = {
+        "expand": situation.grows and why is not MoveReason.ASSIGNMENT,  # its rows by hand are of the new factor, too
+        "configure": bool(situation.edits.after),
+        "reassign": why is not None and not is_later,
+    }
     return Decision(
         situation=situation,
         actions=tuple(action for action in ACTIONS if wanted.get(action)),
-        findings=findings_of(situation, ALTER_RULES),
+        findings=findings_of(
+            situation, ALTER_RULES if is_later and not obstacle(situation) else (*ALTER_RULES, *MOVE_RULES)
+        ),
     )
 
 
@@ -229,6 +290,7 @@ def _differs(situation: Situation, topic: LiveTopic) -> bool:
         or topic.replication_factors != {desired.replication_factor}
         or rows != topic.target_assignment
         or bool(situation.edits.after)
+        or move_reason(situation) is not None
     )
 
 
@@ -243,9 +305,9 @@ def _blocked(decision: Decision, load: Load) -> Blocked:
         reasons=tuple(finding.reason for finding in found),
         way_out="; ".join(dict.fromkeys(finding.way_out for finding in found)),
         location=desired.location_of(field),
-        reassignment=_reassignment(decision, load),
+        reassignment=reassignment_of(decision.situation, load),
         wanted=tuple(_wanted(decision.situation)),
-        spec=desired.location,
+        spec=None if decision.situation.is_unmanaged else desired.location,
     )
 
 
@@ -260,33 +322,16 @@ def _wanted(situation: Situation) -> Iterator[str]:
     else:
         if desired.partitions != topic.partitions:
             yield f"partitions {topic.partitions} -> {desired.partitions}"
-        if topic.replication_factors != {desired.replication_factor}:
+        why = move_reason(situation)
+        if topic.replication_factors != {desired.replication_factor} and not situation.is_unmanaged:
             found = ", ".join(map(str, sorted(topic.replication_factors)))
             yield f"replication factor {found} -> {desired.replication_factor}"
-        elif desired.assignment is not None and _wanted_rows(desired, topic, situation.live, NOTHING):
+        elif why is MoveReason.ASSIGNMENT:
             yield "other replicas"
+        if why is MoveReason.DRAIN:
+            yield f"no replica on {brokers_text(situation.live.draining)}"
         if edited := sorted(situation.edits.after):
             yield f"other values of {', '.join(edited)}"
-
-
-def _reassignment(decision: Decision, load: Load) -> str | None:
-    situation, topic = decision.situation, decision.situation.topic
-    codes = {finding.code for finding in decision.findings}
-    if topic is None or not codes & REASSIGNABLE or needed_before_moving(situation):
-        return None
-    rows = _wanted_rows(situation.desired, topic, situation.live, load)
-    return reassignment_json(topic.name, rows) if rows else None
-
-
-def _wanted_rows(desired: DesiredTopic, topic: LiveTopic, live: ClusterSnapshot, load: Load) -> Assignment | None:
-    """Return rows of the partitions that are live; only those that move."""
-    target = topic.target_assignment
-    if desired.assignment is not None:
-        wanted: Assignment | None = {p: tuple(row) for p, row in desired.assignment.items() if p in target}
-    else:
-        racks = live.whole_racks if desired.rack_aware else dict.fromkeys(live.whole_racks)
-        wanted = resized(target, desired.replication_factor, racks, load=load)
-    return {p: row for p, row in wanted.items() if row != target[p]} if wanted else None
 
 
 def _in_order(activity: TopicActivity) -> TopicActivity:
@@ -304,6 +349,8 @@ def _drift(situation: Situation) -> Iterator[Drift]:
     desired, topic = situation.desired, situation.topic
     if desired.lifecycle is not Lifecycle.PRESENT or topic is None or being_deleted(situation):
         return
+    if situation.is_unmanaged:
+        return
     for name, value in situation.edits.unlisted.items():
         yield Drift(topic=desired.name, owner=desired.owner, config=name, value=value, location=desired.location)
 
@@ -314,51 +361,3 @@ def _paused(desired: Desired, delta: Delta, *, now: datetime) -> Iterator[Paused
         if _is_left_alone(topic, now=now):
             until = f"{topic.until:%Y-%m-%dT%H:%M:%SZ}" if topic.until else ""
             yield Paused(topic=name, owner=topic.owner, reason=topic.reason, until=until, location=topic.location)
-
-
-def reassignment_json(topic: str, rows: Assignment) -> str:
-    """Return what ``kafka-reassign-partitions --reassignment-json-file`` reads."""
-    partitions = [{"topic": topic, "partition": p, "replicas": list(rows[p])} for p in sorted(rows)]
-    return canonical_json({"version": 1, "partitions": partitions})
-
-
-def resized(
-    rows: Assignment, replication_factor: int, racks: Mapping[int, str | None], *, load: Load
-) -> Assignment | None:
-    """Return the rows with another replication factor and the fewest moves: live replicas stay if possible.
-
-    Leaders stay too, unless the topic's leaders become less even. A row that has its replicas on live brokers stays.
-
-    Args:
-        racks: Rack by live broker. Where only some have one, racks do not count.
-        load: The cluster's, this topic included.
-
-    Returns:
-        None: there are fewer live brokers than replicas.
-    """
-    if not 0 < replication_factor <= len(racks):
-        return None
-    changing = sorted(p for p, row in rows.items() if len(row) != replication_factor or not racks.keys() >= set(row))
-    tally = Tally(_rack_of(racks), topic=Load.of([rows]), cluster=load)
-    found: dict[int, tuple[int, ...]] = {}
-    for partition in changing:
-        live = [broker for broker in rows[partition] if broker in racks]
-        found[partition] = tally.grown(tally.shrunk(live, replication_factor), replication_factor)
-    return {**rows, **_with_leaders(tally.evened(found, rows), rows)}
-
-
-def _rack_of(racks: Mapping[int, str | None]) -> dict[int, str]:
-    known = {broker: rack for broker, rack in racks.items() if rack is not None}
-    return known if len(known) == len(racks) else {broker: str(broker) for broker in racks}
-
-
-def _with_leaders(changed: Assignment, rows: Assignment) -> Assignment:
-    """Return the changed rows, each with a leader. Other topics do not count: they would make more leaders move.
-
-    Rows that lost their leader choose first. The others choose anew only if that makes the topic more even still.
-    """
-    others = Load.of([{p: row for p, row in rows.items() if p not in changed}])
-    kept = {p: rows[p][:1] for p, row in changed.items() if rows[p] and rows[p][0] in row}
-    leaders = {p: row[0] for p, row in spread_leaders({**changed, **kept}, topic=others, cluster=others).items()}
-    ordered = {p: (leaders[p], *(broker for broker in row if broker != leaders[p])) for p, row in changed.items()}
-    return spread_leaders(ordered, topic=others, cluster=others)

@@ -21,6 +21,7 @@ from topicops.model.plans.changes import (
     DeleteTopic,
     ExpandTopic,
     Precondition,
+    ReassignTopic,
 )
 from topicops.model.release import SINGLE_OVERRIDES
 from topicops.model.specs.desired import DesiredTopic
@@ -31,6 +32,7 @@ from topicops.steps.before_deletes import delete_doubts
 from topicops.steps.planning.blocking import NO_TOPIC_ID, Situation, raised_min_isr
 from topicops.steps.planning.placement import place
 from topicops.steps.planning.placement.request import Load, PlacementRequest
+from topicops.steps.planning.reassigning import later_move, reassign
 from topicops.steps.planning.risk import config_risk, worst
 
 
@@ -43,8 +45,10 @@ def changes_of(planned: Sequence[tuple[Situation, Sequence[Action]]], load: Load
     for action in ACTIONS:
         for situation in (situation for situation, actions in planned if action in actions):
             change = _change(action, situation, load)
-            if isinstance(change, CreateTopic | ExpandTopic):
+            if isinstance(change, CreateTopic | ExpandTopic | ReassignTopic):
                 load = load.plus(change.assignment)
+            if isinstance(change, ReassignTopic):
+                load = load.minus(change.assignment_before)
             found.append(change)
     return _noted(found, rename_notes(found))  # only the whole plan shows that a delete and a create are no rename
 
@@ -57,6 +61,8 @@ def _change(action: Action, situation: Situation, load: Load) -> Change:
             return _expand(situation, load)
         case "configure":
             return _configure(situation)
+        case "reassign":
+            return reassign(situation, load)
         case "delete":
             return _delete(situation)
     assert_never(action)
@@ -123,7 +129,7 @@ def _expand(situation: Situation, load: Load) -> ExpandTopic:
             # A service may move replicas at any time, and the change names none.
             assignment_digest=None if situation.is_managed else assignment_digest(topic.target_assignment),
         ),
-        notes=(*(EXPANSION_NOTES[code] for code in codes), *_unknown_policy_notes(policies)),
+        notes=(*(EXPANSION_NOTES[code] for code in codes), *_unknown_policy_notes(policies), *_later(situation)),
         partitions_before=topic.partitions,
         assignment_before=topic.target_assignment,
         partitions=desired.partitions,
@@ -135,6 +141,11 @@ EXPANSION_NOTES: Mapping[Code, str] = {
     Code.KEYED_EXPANSION: "records of one key may go to another partition than before: their order is no longer kept",
     Code.COMPACTED_EXPANSION: "old and new values of a key may stay in two partitions for ever: a new topic avoids it",
 }
+
+
+def _later(situation: Situation) -> Iterator[str]:
+    if later := later_move(situation):
+        yield later
 
 
 def _cleanup_policies(situation: Situation, topic: LiveTopic) -> Default:
@@ -207,6 +218,8 @@ def _config_notes(situation: Situation) -> Iterator[str]:
     yield from _vendor_notes(edits.after)
     if raised_min_isr(situation) is not None and topic is not None and topic.states is None:
         yield "the ISR of the partitions was not read"
+    if not situation.grows:
+        yield from _later(situation)
 
 
 def _vendor_notes(names: Iterable[str]) -> Iterator[str]:

@@ -145,7 +145,8 @@ def summary_line(plan: Plan) -> str:
         return f"Nothing was planned: no file describes a topic of this environment. {unmanaged} unmanaged."
     if plan.is_empty:
         return f"No changes. {unmanaged} unmanaged." if unmanaged else "No changes."
-    actions = ", ".join(f"{count} to {action}" for action, count in plan.action_counts.items())
+    counts = plan.action_counts.items()
+    actions = ", ".join(f"{count} to {action}" for action, count in counts if count or action != "reassign")
     held, skipped = len(plan.with_gate(GateWord.HELD)), len(plan.with_gate(GateWord.SKIPPED))
     rest = [f"{len(plan.change_set.blocked)} blocked", f"{unmanaged} unmanaged"]
     rest += [f"{count} {word}" for count, word in ((held, "held"), (skipped, "skipped")) if count]
@@ -264,9 +265,10 @@ def copy_line(plan: Plan, changes: Iterable[Change]) -> str:
     if not moves:
         return ""
     who = f"the {len(moves)} reassignments copy" if len(moves) > 1 else "copies"
-    if any(change.copied_bytes is None for change in moves):
-        return f"{who} a number of bytes that is not known"
     copied = sum(change.copied_bytes or 0 for change in moves)
+    if unknown := [change.topic for change in moves if change.copied_bytes is None]:
+        known = f"at least {size_text(copied)}; of {some(unknown)}" if len(unknown) < len(moves) else "bytes of which"
+        return printable(f"{who} {known} the number is not known")
     throttle = plan.change_set.throttle
     if not throttle:
         return f"{who} {size_text(copied)}, without a throttle"

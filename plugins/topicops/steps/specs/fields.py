@@ -219,12 +219,9 @@ def _reader_of(kind: Kind) -> Reader:
             return partial(read_integer, lowest=kind.lowest or 0, highest=highest)
         case SizeKind():
             return partial(_read_size, lowest=kind.lowest)
-        case PlainKind.BOOLEAN:
-            return _read_boolean
-        case PlainKind.TIME:
-            return _read_time
-        case PlainKind.DURATION:
-            return _read_duration
+        case PlainKind.BOOLEAN | PlainKind.TIME | PlainKind.DURATION:
+            scalars = {PlainKind.BOOLEAN: _read_boolean, PlainKind.TIME: _read_time}
+            return scalars.get(kind, _read_duration)
         case ListKind():
             return _list_reader(_reader_of(kind.item))
         case EntriesKind():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot
 from topicops.model.plans.changes import Change, CreateTopic, DeleteTopic, ExpandTopic, ReassignTopic
@@ -14,9 +14,15 @@ from topicops.steps.planning.placement.request import Load
 class Tally:
     """The counts for one topic, on live brokers with their racks."""
 
-    def __init__(self, racks: Mapping[int, str], *, topic: Load, cluster: Load) -> None:
-        """Count a ``cluster`` that holds ``topic``; a broker that is not live may be in both."""
-        self._racks = racks
+    def __init__(
+        self, racks: Mapping[int, str], *, topic: Load, cluster: Load, closed: Collection[int] = frozenset()
+    ) -> None:
+        """Count a ``cluster`` that holds ``topic``; a broker that is not live may be in both.
+
+        Args:
+            closed: Brokers that keep replicas, and get none.
+        """
+        self._racks, self._closed = racks, closed
         self._rack_sizes = Counter(racks.values())
         self._cluster = Counter(cluster.replicas)
         self._cluster_leaders = Counter(cluster.leaders)
@@ -69,7 +75,8 @@ class Tally:
             row = rows[partition]
             for taken in row:
                 for given in sorted(self._racks.keys() - set(row)):
-                    is_alike = (taken in before[partition]) == (given in before[partition])
+                    is_new = given not in before[partition]
+                    is_alike = (taken not in before[partition]) == is_new and not (is_new and given in self._closed)
                     if is_alike and self._is_lighter(given, taken) and self._keeps_racks(row, taken, given):
                         yield partition, taken, given
 
@@ -84,7 +91,7 @@ class Tally:
 
     def _candidates(self, row: Sequence[int]) -> list[int]:
         used = {self._racks[broker] for broker in row}
-        free = [broker for broker in self._racks if broker not in row]
+        free = [broker for broker in self._racks if broker not in row and broker not in self._closed]
         return [broker for broker in free if self._racks[broker] not in used] or free
 
     def _weight(self, broker: int) -> tuple[float, ...]:
