@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,13 @@ from jsonschema import Draft202012Validator
 from fixtures.quality import quality_report
 from fixtures.schemas.json_outputs import OUTPUTS
 from fixtures.schemas.outputs import schema_of_output
-from fixtures.simulated import Simulated
+from fixtures.simulated import CLUSTER_ID, Simulated
 from fixtures.workflow import git
+from topicops.edges.home.memories import MOVES
 from topicops.flow import single_steps
-from topicops.flow.runs.run import EnvironmentRun
+from topicops.flow.runs.run import EnvironmentRun, home_folder
+from topicops.model.plans.changes import MoveReason
+from topicops.model.runs.moves import EndedMove, MovesRecord, OwnedRate, PartitionMove, Stage, TopicMove
 from topicops.model.runs.results import FailingRow, QualityResult
 from topicops.plugged import after_task
 
@@ -92,6 +96,34 @@ def a_broker_stopped(shop: Simulated) -> None:
     shop.cluster.stop_broker(3)
 
 
+def moving(shop: Simulated) -> None:
+    """One topic moves by the record, one by somebody else, and one has moved."""
+    at = datetime(2026, 11, 29, 12, tzinfo=UTC)
+    partition = PartitionMove(
+        origin=(1,), target=(1, 2), stage=Stage.ASKED, asked_at=at, copied_bytes=1000, size_bytes=4000, grown_at=at
+    )
+    move = TopicMove(
+        topic="bills",
+        identity="a",
+        why=MoveReason.FACTOR,
+        digest="d",
+        run="cli/1",
+        accepted_at=at,
+        partitions={0: partition},
+    )
+    ended = EndedMove(topic="old", why=MoveReason.DRAIN, run="cli/1", partitions=2, status="done", at=at)
+    record = MovesRecord(
+        cluster_id=CLUSTER_ID,
+        topics=(move,),
+        rates=(OwnedRate(broker=1, rate=50),),
+        ended=(ended,),
+        notes=("bills-0 waits",),
+        stepped_at=at + timedelta(minutes=1),
+    )
+    MOVES.of(home_folder(), "local").write(record)
+    shop.cluster.start_reassignment("stray", 0, adding=(4,), removing=(1,))
+
+
 def two_environments(shop: Simulated) -> None:
     shop.workspace.write_environment()
     local = Path("topics/environments/local.yaml")
@@ -143,6 +175,8 @@ PRINTED: Sequence[tuple[str, Before, str]] = [
     ("why", a_broker_stopped, "why bills --environment local"),
     ("rehearsal", planned, "rehearse plan.json --without-broker 2 --step 0"),
     ("rack-losses", nothing, "rehearse --environment local --without-each-rack"),
+    ("moves", moving, "moves --environment local"),
+    ("moves", nothing, "moves --environment local"),
     ("import", nothing, "import --environment local --owner team-tests"),
     ("import", of_another_tool, "import --environment local --owner team-tests --from topicctl other"),
     ("adopt", nothing, "adopt * --environment local"),

@@ -66,6 +66,7 @@ PANELS = {
         "plan": "commands:plan_command",
         "rehearse": ".features.rehearse.commands:rehearse_command",
         "apply": "apply:apply_command",
+        "moves": ".features.moves.commands:moves_command",
         "stop": "commands:stop_command",
         "undo": ".features.undo.commands:undo_command",
     },

@@ -60,6 +60,12 @@ REASSIGNMENTS_IN_TOPICS = Release(2, 4)
 """Protocol. A topic's znode names the replicas that a reassignment adds and removes (KIP-455)."""
 CANCELS_MOVES = Release(2, 6)
 """Kafka's own tool, not its brokers: ``kafka-reassign-partitions`` has ``--cancel`` (KIP-455)."""
+MISSES_MOVES = Release(3, 7)
+"""Kafka's own tool until 3.9: ``--cancel`` does not find a move that only adds replicas, and says that none is active;
+nevertheless it removes the throttles of all brokers. Seen with 3.9.2; 4.0 finds them again.
+
+Source: org.apache.kafka.tools.reassign.ReassignPartitionsCommand#cancelReassignment.
+"""
 TOPIC_IDS = Release(2, 8)
 """Protocol. Topics have ids (KIP-516)."""
 NEWEST_RECORDS = Release(3, 0)
@@ -78,10 +84,29 @@ CAPPED_MIN_ISR = Release(3, 7)
 
 Source: kafka.cluster.Partition#effectiveMinIsr, which 3.6.2 lacks and 3.7.2 has.
 """
+AWAITS_WHOLE_TARGET = Release(3, 8)
+"""Under KRaft, and until 4.2, a move does not end before each replica of its target is in sync, those that stay too.
+
+With ZooKeeper it never does. Source: PartitionReassignmentReplicas#maybeCompleteReassignment (KAFKA-15665,
+KAFKA-19975).
+"""
+AWAITS_ADDED_AGAIN = Release(4, 3)
+"""Under KRaft a move ends again as soon as the added replicas are in sync, as until 3.7; seen with 3.7.2 and 4.4.0."""
 CORDONS = Release(4, 3)
 """Log directories can be cordoned: they get no new replicas (KIP-1066)."""
 NO_ZOOKEEPER = Release(4, 0)
 """Brokers run with KRaft alone (KIP-866)."""
+
+
+def awaits_whole_target(release: Release, *, has_zookeeper: bool) -> bool:
+    """Return whether a move waits for replicas that do not move, too, so that a dead one of these holds it up."""
+    return has_zookeeper or release < KRAFT or AWAITS_WHOLE_TARGET <= release < AWAITS_ADDED_AGAIN
+
+
+def misses_moves(release: Release) -> bool:
+    """Return whether ``kafka-reassign-partitions --cancel`` of this release overlooks moves that only add replicas."""
+    return MISSES_MOVES <= release < NO_ZOOKEEPER
+
 
 FIRST_REQUESTS: Mapping[Release, tuple[int, int]] = {
     Release(0, 11): (3, 4),  # Metadata

@@ -63,6 +63,8 @@ SICK = cluster(
     topic("q19", overrides={"min.insync.replicas": "4"}),
     topic("q21", adding={0: (3,)}),
     topic("q22", overrides={"leader.replication.throttled.replicas": "0:1"}),
+    topic("we-move", adding={0: (3,)}),
+    topic("we-moved", overrides={"leader.replication.throttled.replicas": "0:1"}),
     topic("q24"),
     topic("own"),
     topic("foreign"),
@@ -73,8 +75,9 @@ SICK = cluster(
 )
 AFTER_SICK = Afterwards(
     managed=SICK.topics.keys() - {"foreign"},
-    unmanaged_percent=5,
+    unmanaged_percent=4,
     deleted={"deleted-by-us"},
+    own_moves={"we-move", "we-moved"},
     known_identities={
         "q24": "another",
         "own": "another",

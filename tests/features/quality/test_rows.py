@@ -166,6 +166,11 @@ def test_a_topic_named_in_the_reassignment_znode_is_being_reassigned_and_a_throt
     ]
 
 
+def test_a_topic_of_our_record_of_moves_is_moved_by_us() -> None:
+    rows = rows_after(snapshot(topic("moving"), topic("still")), Afterwards(managed=(), own_moves={"moving"}))["topic"]
+    assert [(row.topic, row.is_own_move) for row in rows] == [("moving", True), ("still", False)]
+
+
 def test_a_topic_is_told_with_who_it_was_and_whether_we_made_it() -> None:
     known = Afterwards(managed={"orders"}, known_identities={"orders": "czxid:0"}, own_topic_identities={"czxid:1"})
     [row] = rows_after(snapshot(topic()), known)["topic"]

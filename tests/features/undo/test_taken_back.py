@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from fixtures.spec_folder import LOCAL, NOW, topic, write
 from topicops.edges.specs.reader import read_tree
 from topicops.features.undo.taken_back import KnownFiles, Version, undo_of
 from topicops.features.undo.undoing import undo_text
-from topicops.features.undo.values import Undo, past_topics
+from topicops.features.undo.values import Undo, past_topics, run_of, took_effect
 from topicops.model.plans.changes import Action, Change, before_and_after
 from topicops.model.runs.audit import AuditLine
 from topicops.model.runs.results import OutcomeStatus
@@ -42,7 +43,11 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def undone(
-    files: Mapping[str, str], *lines: AuditLine, versions: Sequence[Version] = (), local: str | None = None
+    files: Mapping[str, str],
+    *lines: AuditLine,
+    versions: Sequence[Version] = (),
+    local: str | None = None,
+    moving: Collection[str] = (),
 ) -> Undo:
     topics = Path("topics")
     write(topics, files, **({} if local is None else {"local": local}))
@@ -56,6 +61,7 @@ def undone(
         versions=lambda _: versions,
         needs=lambda _: True,
         now=NOW,
+        moving=moving,
     )
     return undo_of(lines, known)
 
@@ -229,3 +235,85 @@ def test_what_cannot_come_back_is_the_first_part_of_the_text() -> None:
     found = undone(spec("spec:\n  configs:\n    retention.ms: 1d\n"), line(SHORTER))
     titles = [row for row in undo_text(found).split("\n") if row.endswith(":")]
     assert titles == ["Cannot come back:", "Written to the files:"]
+
+
+# ---- moves of replicas ----
+
+THREE = spec("spec: {keyed: false, partitions: 2, replicationFactor: 3}\n")
+ONE, GROWN = {"0": [1], "1": [2]}, {"0": [1, 2, 3], "1": [2, 3, 1]}
+
+
+def moved(what: str, outcome: OutcomeStatus, answer: str = "accepted", **request: object) -> AuditLine:
+    """Of a step of another run, which carries on what ``cli/r1`` has accepted."""
+    found = replace(line(SHORTER, outcome), run="topic_moves_local/s7", action="reassign", answer=answer)
+    return replace(found, request={"what": what, "accepted_by": "cli/r1", **request})
+
+
+def started(before: Mapping[str, list[int]] = ONE, after: Mapping[str, list[int]] = GROWN) -> AuditLine:
+    rows = {"before": {"assignment": dict(before)}, "after": {"assignment": dict(after)}}
+    return moved("start", OutcomeStatus.MOVING, partitions=[0, 1], **rows)
+
+
+def ended(answer: str, *partitions: int) -> AuditLine:
+    return moved("end", OutcomeStatus.DONE, answer, partitions=[*partitions])
+
+
+def test_a_factor_that_a_run_raised_is_asked_for_as_before() -> None:
+    found = undone(THREE, started(), ended("done", 0, 1))
+
+    [edit] = found.edits
+    assert "replicationFactor: 1}" in edit.after
+    assert edit.edits == ("replicationFactor: 3 -> 1; the plan moves the replicas",)
+
+
+def test_a_factor_and_a_config_of_one_file_come_back_together() -> None:
+    both = spec("spec: {keyed: false, partitions: 2, replicationFactor: 3, configs: {retention.ms: 1d}}\n")
+
+    [edit] = undone(both, line(SHORTER), started(), ended("done", 0, 1)).edits
+
+    assert "replicationFactor: 1, configs: {retention.ms: 7d}" in edit.after
+    assert len(edit.edits) == 2
+
+
+def test_replicas_that_still_move_are_moved_back_by_the_command_that_cancels() -> None:
+    found = undone(THREE, started(), moving={"a"})
+
+    assert found.edits == ()
+    assert found.by_hand[0].text.endswith("type: topicops moves --cancel a --environment local")
+
+
+@pytest.mark.parametrize("answer", ["cancelled", "dropped: the files no longer ask for it"])
+def test_a_move_that_came_to_nothing_is_as_before_already(answer: str) -> None:
+    found = undone(THREE, started(), ended(answer, 0, 1))
+
+    assert (found.edits, found.by_hand) == ((), ())
+    assert "its replicas are as before" in found.done[0].text
+
+
+def test_rows_that_no_factor_tells_are_given_to_the_person() -> None:
+    found = undone(THREE, started({"0": [1, 2, 4]}, {"0": [1, 2, 3]}), ended("done", 0))
+
+    assert "before, they were 0: [1, 2, 4]: to move them back, write these rows" in found.by_hand[0].text
+
+
+@pytest.mark.parametrize(
+    ("factor", "list_", "text"),
+    [
+        (1, "done", "its file asks for replicationFactor: 1 already"),
+        (2, "by_hand", "was 3 after the run, and its file"),
+    ],
+)
+def test_a_file_that_asks_for_another_factor_by_now_is_left(factor: int, list_: str, text: str) -> None:
+    files = spec(f"spec: {{keyed: false, partitions: 2, replicationFactor: {factor}}}\n")
+
+    found = undone(files, started(), ended("done", 0, 1))
+
+    assert found.edits == ()
+    assert text in getattr(found, list_)[0].text
+
+
+def test_a_step_is_of_the_run_that_accepted_the_move_and_its_throttles_are_nobodys_to_take_back() -> None:
+    rate = moved("rate", OutcomeStatus.DONE, broker=1)
+
+    assert run_of(started()) == "cli/r1"
+    assert [took_effect(each) for each in (started(), ended("done", 0), rate)] == [True, True, False]

@@ -45,9 +45,10 @@ from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Environment, Policy, Risk
 from topicops.steps.planning.blocking import CREATE_RULES, Situation, estimated_znode_bytes, findings_of
 from topicops.steps.planning.diff import diff
-from topicops.steps.planning.plan import plan, topics_with_rising_min_isr
+from topicops.steps.planning.plan import plan, topics_whose_isr_counts
 
 MIXED_RACKS = {1: "r1", 2: None, 3: "r3"}
+WITHOUT_MOVES = environment(policy=Policy(reassign="refuse"))
 
 
 def planned(*topics: DesiredTopic, live: ClusterSnapshot, where: Environment | None = None) -> ChangeSet:
@@ -260,7 +261,8 @@ MIN_ISR_2 = {"min.insync.replicas": "2"}
 def test_what_no_change_can_mend_is_blocked_with_every_reason(
     topic: DesiredTopic, live: ClusterSnapshot, codes: list[str]
 ) -> None:
-    found = planned(topic, desired_topic("z", 1, replication_factor=1, rack_aware=False), live=live)
+    topics = (topic, desired_topic("z", 1, replication_factor=1, rack_aware=False))
+    found = planned(*topics, live=live, where=WITHOUT_MOVES)
     (blocked,) = found.blocked
     assert list(blocked.codes) == codes
     assert len(blocked.reasons) == len(codes)
@@ -445,7 +447,7 @@ def test_throttles_of_a_reassignment_are_never_replaced() -> None:
 
 def test_another_replication_factor_comes_with_a_reassignment_of_the_fewest_moves() -> None:
     live = snapshot(live_topic("a", assignment={0: (1, 2), 1: (2, 9)}), racks={**THREE_BROKERS, 4: "r1"})
-    (blocked,) = planned(desired_topic("a", 2), live=live).blocked
+    (blocked,) = planned(desired_topic("a", 2), live=live, where=WITHOUT_MOVES).blocked
     assert blocked.reassignment is not None
     rows = {p["partition"]: p["replicas"] for p in json.loads(blocked.reassignment)["partitions"]}
     assert rows == {0: [1, 2, 3], 1: [2, 4, 3]}
@@ -456,7 +458,8 @@ def test_a_smaller_replication_factor_keeps_leaders_and_gives_up_shared_racks_fi
     rack_aware: bool, replicas: str
 ) -> None:
     live = snapshot(live_topic("a", 1, assignment={0: (1, 4, 2)}), racks={**THREE_BROKERS, 4: "r1"})
-    (blocked,) = planned(desired_topic("a", 1, replication_factor=2, rack_aware=rack_aware), live=live).blocked
+    topic = desired_topic("a", 1, replication_factor=2, rack_aware=rack_aware)
+    (blocked,) = planned(topic, live=live, where=WITHOUT_MOVES).blocked
     assert blocked.reassignment == f'{{"partitions":[{{"partition":0,"replicas":{replicas},"topic":"a"}}],"version":1}}'
 
 
@@ -517,7 +520,7 @@ ON_1_2 = live_topic("a", assignment={0: (1, 2), 1: (1, 2)})
 def test_a_way_out_by_moving_replicas_is_one_that_kafkas_tool_would_take(
     topic: DesiredTopic, live: ClusterSnapshot, way_out: str, is_carried: bool
 ) -> None:
-    (blocked,) = planned(topic, live=live).blocked
+    (blocked,) = planned(topic, live=live, where=WITHOUT_MOVES).blocked
     assert blocked.way_out == way_out
     assert (blocked.reassignment is not None) is is_carried
 
@@ -525,7 +528,8 @@ def test_a_way_out_by_moving_replicas_is_one_that_kafkas_tool_would_take(
 def test_an_assignment_by_hand_is_the_reassignment() -> None:
     wanted = {0: (2, 1), 1: (2, 3)}
     topic = desired_topic("a", 2, replication_factor=2, assignment=wanted)
-    (blocked,) = planned(topic, live=snapshot(live_topic("a", assignment={0: (1, 2), 1: (2, 3)}))).blocked
+    live = snapshot(live_topic("a", assignment={0: (1, 2), 1: (2, 3)}))
+    (blocked,) = planned(topic, live=live, where=WITHOUT_MOVES).blocked
     assert blocked.reassignment == '{"partitions":[{"partition":0,"replicas":[2,1],"topic":"a"}],"version":1}'
 
 
@@ -631,7 +635,7 @@ def test_only_topics_whose_min_isr_may_rise_need_their_states() -> None:
         live_topic("grows"),
     )
     delta = diff(map(desired_row, desired.topics.values()), map(live_row, live.topics.values()))
-    assert topics_with_rising_min_isr(desired, live, delta, environment(), now=NOW) == ("unknown", "up")
+    assert topics_whose_isr_counts(desired, live, delta, environment(), now=NOW) == ("unknown", "up")
 
 
 def test_facts_for_the_gate_count_live_and_managed_topics() -> None:

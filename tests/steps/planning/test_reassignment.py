@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from topicops.model.cluster.snapshot import Assignment
 from topicops.steps.planning.placement.request import Load
-from topicops.steps.planning.plan import reassignment_json, resized
+from topicops.steps.planning.reassigning import reassignment_json, resized
 
 Racks = Mapping[int, str | None]
 """Rack by live broker."""

@@ -87,6 +87,7 @@ OF_OTHER_SYSTEMS = {
     "environment spec.cluster.kafka.applier": "a connection; opening it names those that are known",
     "environment spec.cluster.kafka.connection": "a connection",
     "environment spec.cluster.kafka.deleter": "a connection",
+    "environment spec.cluster.kafka.mover": "a connection",
     "environment spec.cluster.zookeeper.connection": "a connection",
     "environment spec.policy.approvers[]": "users of Airflow; who is none of them approves nothing",
     "owners spec.owners[].reviewers[]": "logins and teams of the forge; a team that cannot be read is named",

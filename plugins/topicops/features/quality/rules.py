@@ -103,6 +103,8 @@ class TopicRow(NamedTuple):
     is_reassigning: bool
     is_throttled: bool
     """The topic has a list of throttled replicas."""
+    is_own_move: bool
+    """Our record of moves has the topic: its move, or its throttle, is ours, and later steps end it."""
     identity: str
     """Topic id, else ``czxid:<n>``; the known identity where it is that of the same topic before it got an id."""
     known_identity: str | None
@@ -247,8 +249,8 @@ AFTER = (
     Rule(Code.Q19, "warning", "after", "topic",
          "min_insync_replicas <= fewest_replicas", "min_insync_replicas, fewest_replicas"),
     Rule(Code.Q20, "warning", "after", "config_znode", "has_topic"),
-    Rule(Code.Q21, "warning", "after", "topic", "NOT is_reassigning"),
-    Rule(Code.Q22, "warning", "after", "topic", "is_reassigning OR NOT is_throttled"),
+    Rule(Code.Q21, "warning", "after", "topic", "NOT is_reassigning OR is_own_move"),
+    Rule(Code.Q22, "warning", "after", "topic", "is_reassigning OR is_own_move OR NOT is_throttled"),
     Rule(Code.Q23, "critical", "after", "difference", "differences = ''", "differences"),
     Rule(Code.Q24, "critical", "after", "topic",
          "NOT is_managed OR is_own OR known_identity IS NULL OR identity = known_identity", "known_identity, identity"),
@@ -288,6 +290,8 @@ class Afterwards:
     """Topics whose deletion this run has verified."""
     known_identities: Mapping[str, str] | None = None
     """The identity of each topic at the last run."""
+    own_moves: Collection[str] = ()
+    """Topics of our record of moves."""
     own_topic_identities: Collection[str] = ()
     """Unknown identities that belong to topics which this tool created."""
     differences: Mapping[str, str] | None = None

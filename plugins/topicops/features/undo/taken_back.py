@@ -6,7 +6,7 @@ A topic that the run created gets a tombstone with its id, so that no other topi
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 from pathlib import Path
@@ -33,6 +33,7 @@ from topicops.steps.planning.risk import config_risk
 
 Version = tuple[str, str]
 """A commit, and the text that a file had in it."""
+_FACTOR = "replicationFactor: "
 _NOT_SURE = "the run does not know whether its request took effect"
 
 
@@ -43,6 +44,8 @@ class KnownFiles(SpecFiles):
     desired: Desired
     versions: Callable[[Path], Iterable[Version]]
     """Function that gives the versions of one file, newest first, as far as git has them."""
+    moving: Collection[str] = ()
+    """Topics whose replicas topicops moves now."""
 
     def document(self, topic: str) -> Document | None:
         name = topic.removeprefix(self.desired.prefix)
@@ -79,8 +82,13 @@ def undo_of(lines: Sequence[AuditLine], files: KnownFiles) -> Undo:
             _take_back_create(topic, desired, first.run, files, found)
         elif topic.deleted:
             _take_back_delete(topic, desired, files, found)
-        elif topic.configs_before:
-            _take_back_configs(topic, desired, files, found)
+        else:
+            if topic.configs_before:
+                _take_back_configs(topic, desired, files, found)
+            if topic.rows_after:
+                _take_back_moves(topic, desired, files, found)
+            elif topic.has_moved_back:
+                found.pass_over(topic.topic, "its moves were cancelled, or never began: its replicas are as before")
     edits, refused = files.sound(found.edits, lambda edit, after: _objection(edit, past[edit.topic], after))
     found.by_hand += [UndoNote(topic=topic, text=why) for topic, why in refused]
     losses = [(rank, topic, text) for topic in past.values() for rank, text in _losses(topic)]
@@ -196,6 +204,45 @@ def _take_back_configs(past: PastTopic, desired: DesiredTopic | None, files: Kno
         found.edits.append(edit)
 
 
+def _take_back_moves(past: PastTopic, desired: DesiredTopic | None, files: KnownFiles, found: _Found) -> None:
+    """Edit the factor back, for the next plan to move the replicas; other moves are left to a person, with the rows."""
+    document = files.document(past.topic)
+    known = next((edit for edit in found.edits if edit.topic == past.topic), None)
+    text = known.after if known else regular_text(Path(document.file)) if document else None
+    if past.topic in files.moving:
+        cancel = f"topicops moves --cancel {shlex.quote(past.topic)} --environment {files.environment}"
+        found.leave(past.topic, f"its replicas still move; to move them back, change its file back, and type: {cancel}")
+        return
+    if document is None or text is None or desired is None or desired.lifecycle is Lifecycle.ABSENT:
+        found.leave(past.topic, "its replicas were moved, and no file asks for the topic any more")
+        return
+    before, after = ({len(row) for row in rows.values()} for rows in (past.rows_before, past.rows_after))
+    if before == after or len(before | after) != 2 or desired.assignment is not None:
+        rows = ", ".join(f"{p}: {list(row)}" for p, row in sorted(past.rows_before.items()))
+        how = "to move them back, write these rows as its assignment, or what asked for the move as it was"
+        found.leave(past.topic, f"its replicas were moved; before, they were {rows}: {how}")
+        return
+    [old], [new], now = before, after, desired.replication_factor
+    own = ("spec", "overrides", files.environment, "replicationFactor")
+    root = files.root(document, text)
+    path = own if field_of(root, *own) else ("spec", "replicationFactor")
+    edited = with_value(root, text, path, old)
+    if now == old:
+        found.pass_over(past.topic, f"its file asks for replicationFactor: {old} already")
+    elif now != new:
+        asked = f"its file asks for {now} now"
+        found.leave(
+            past.topic, f"replicationFactor was {new} after the run, and {asked}: write replicationFactor: {old}"
+        )
+    elif not edited or files.root(document, edited) is None:
+        found.leave(past.topic, f"its file is written so that no line can be changed: write replicationFactor: {old}")
+    else:
+        what = f"{_FACTOR}{new} -> {old}; the plan moves the replicas"
+        edit = known or FileEdit(topic=past.topic, file=document.file, before=text, after=text, edits=())
+        found.edits = [each for each in found.edits if each is not known]
+        found.edits.append(replace(edit, after=edited, edits=(*edit.edits, what)))
+
+
 def _objection(edit: FileEdit, past: PastTopic, after: Desired) -> str:
     """Say why the files do not ask for what was there before; empty: they do."""
     tried = f"{edit.file}: {'; '.join(edit.edits)}"
@@ -205,6 +252,9 @@ def _objection(edit: FileEdit, past: PastTopic, after: Desired) -> str:
     for name, before in past.configs_before.items():
         if any(text.startswith(f"{name}: ") for text in edit.edits) and topic.configs.get(name) != before:
             return f"{name} comes from {topic.location_of(f'configs.{name}')}: write {config_line(name, before)} there"
+    factors = {len(row) for row in past.rows_before.values()}
+    if any(text.startswith(_FACTOR) for text in edit.edits) and {topic.replication_factor} != factors:
+        return f"{tried}: the file would not ask for the replication factor of before"
     return ""
 
 

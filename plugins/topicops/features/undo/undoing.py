@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from topicops.edges.home.memories import MOVES
 from topicops.edges.specs.git import versions_of
 from topicops.edges.specs.reader import read_tree
 from topicops.features.undo.taken_back import KnownFiles, undo_of
-from topicops.features.undo.values import TOOK_EFFECT, Undo, UndoNote, past_topics
+from topicops.features.undo.values import Undo, UndoNote, past_topics, run_of, took_effect
 from topicops.flow.runs.memory import audit_files
-from topicops.flow.runs.run import now
+from topicops.flow.runs.run import home_folder, now
 from topicops.model.errors import UsageError
 from topicops.model.printable import plural
 from topicops.model.runs.audit import are_whole, in_order
@@ -33,10 +34,10 @@ def undo(run: str | None, environment: str | None, topics: Path) -> Undo:
     logs = audit_files(environment)
     lines = in_order(logs)
     if run is None:
-        run = next((line.run for line in reversed(lines) if line.outcome in TOOK_EFFECT), "")
+        run = next((run_of(line) for line in reversed(lines) if took_effect(line)), "")
         if not run:
             raise UsageError("no run changed a topic, by the audit log: nothing to take back")
-    lines = [line for line in lines if line.is_of_run(run)]
+    lines = [line for line in lines if run in (run_of(line), run_of(line).partition("/")[2])]
     changed = sorted({line.environment for line in lines})
     past = past_topics(lines)
     if not past:
@@ -46,13 +47,26 @@ def undo(run: str | None, environment: str | None, topics: Path) -> Undo:
     tree, at, needs = read_tree(topics), now(), past.__contains__  # the files of other topics may be invalid
     _, desired = validate(tree, environment=changed[0], now=at, needs=needs).require()
     files = KnownFiles(
-        topics=topics, tree=tree, environment=changed[0], desired=desired, versions=versions_of, needs=needs, now=at
+        topics=topics,
+        tree=tree,
+        environment=changed[0],
+        desired=desired,
+        versions=versions_of,
+        needs=needs,
+        now=at,
+        moving=_moving(changed[0]),
     )
     found = undo_of(lines, files)
     if are_whole(log for log in logs if log.environment == changed[0]):
         return found
     doubt = "the audit log is not whole, so this may not be all: see `topicops audit verify`"
     return replace(found, notes=(doubt, *found.notes))
+
+
+def _moving(environment: str) -> frozenset[str]:
+    """Return the topics whose replicas move now, or wait to. Raises ``ArtifactError``."""
+    record = MOVES.of(home_folder(), environment).read()
+    return frozenset(move.topic for move in record.topics if move.partitions) if record else frozenset()
 
 
 def undo_text(undo: Undo) -> str:

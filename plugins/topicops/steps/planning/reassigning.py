@@ -265,7 +265,8 @@ def move_codes(situation: Situation) -> tuple[Code, ...]:
 
 def _replication_factor(situation: Situation) -> Finding | None:
     topic, wanted, found = situation.topic, situation.desired.replication_factor, obstacle(situation)
-    if topic is None or found is None or topic.replication_factors == {wanted} or situation.is_unmanaged:
+    codes = move_codes(situation)
+    if topic is None or found is None or not {Code.REPLICATION_FACTOR, Code.MIXED_REPLICATION_FACTOR} & {*codes}:
         return None
     present = sorted(topic.replication_factors) or [0]
     if len(present) > 1:
@@ -281,7 +282,7 @@ def _replication_factor(situation: Situation) -> Finding | None:
 
 def _assignment(situation: Situation) -> Finding | None:
     topic, moved, found = situation.topic, _rows_by_hand(situation), obstacle(situation)
-    if topic is None or found is None or not moved:
+    if topic is None or found is None or Code.ASSIGNMENT_DIFFERS not in move_codes(situation):
         return None
     first, row = next(iter(moved.items()))
     more = f"; {len(moved)} partitions differ" if len(moved) > 1 else ""

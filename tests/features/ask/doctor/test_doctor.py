@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -28,9 +29,11 @@ from topicops.features.ask.doctor.commands import doctor_text
 from topicops.features.ask.doctor.findings import Severity
 from topicops.features.ask.doctor.rules import RULES, examine
 from topicops.features.ask.doctor.values import BrokerFacts, DoctorFacts, ZooKeeperServer
-from topicops.model.cluster.snapshot import ClusterSnapshot, LogDirectories
+from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, LogDirectories
 from topicops.model.json_types import json_text
+from topicops.model.plans.changes import MoveReason
 from topicops.model.release import LOG_DIRECTORIES, Release
+from topicops.model.runs.moves import MovesRecord, OwnedRate, PartitionMove, Stage, TopicMove
 
 SECURED = {**SETTINGS, "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer"}
 
@@ -44,6 +47,26 @@ def in_racks(found: Mapping[int, str | None]) -> ClusterSnapshot:
     return replace(snapshot(healthy_topic()), brokers=brokers(found))
 
 
+NOON = datetime(2026, 11, 29, 12, tzinfo=UTC)
+OURS = MovesRecord(
+    cluster_id="c",
+    topics=(
+        TopicMove(
+            topic="orders",
+            identity="a",
+            why=MoveReason.FACTOR,
+            digest="d",
+            run="cli/1",
+            accepted_at=NOON,
+            partitions={0: PartitionMove(origin=(1,), target=(1, 3), stage=Stage.ASKED)},
+            leader_entries=("0:1",),
+            follower_entries=("0:3",),
+        ),
+    ),
+    rates=(OwnedRate(broker=2, rate=1000),),
+    stepped_at=NOON,
+)
+"""Partition 0 of orders moves to broker 3."""
 FAULTS: Mapping[str, tuple[DoctorFacts, Severity, str | None, str]] = {
     "zookeeper": (without("zookeeper"), Severity.ERROR, "TOP504", "it does not answer"),
     "snapshot": (without("snapshot"), Severity.ERROR, "TOP504", "it does not answer"),
@@ -170,6 +193,15 @@ FAULTS: Mapping[str, tuple[DoctorFacts, Severity, str | None, str]] = {
     ),
     "readable-password": (
         healthy(kafka=replace(KAFKA, readable_passwords=("reader",))), Severity.WARNING, "TOP812", "reader",
+    ),
+    "moves-record": (healthy(moves_problem="home/moves: damaged"), Severity.ERROR, None, "home/moves: damaged"),
+    "waiting-moves": (
+        healthy(moves=replace(OURS, stepped_at=NOON - timedelta(hours=2)), read_at=NOON), Severity.WARNING, None,
+        "since 2026-11-29 10:00 UTC; moves or throttles are left: orders (1 partition), broker 2 (throttle rate)",
+    ),
+    "owed-moves": (
+        healthy(moves=replace(OURS, notes=("broker 3 is down",)), read_at=NOON), Severity.NOTICE, None,
+        "done for them: broker 3 is down",
     ),
     "unstable-topics": (world(healthy_topic(unstable=True)), Severity.NOTICE, None, "orders"),
 }  # fmt: skip
@@ -309,8 +341,7 @@ def test_a_topic_that_goes_may_have_lost_its_leaders() -> None:
     ("release", "way"),
     [
         pytest.param("2.3", "Kafka 2.3 cannot cancel one that cannot end: when no other one runs, ", id="none"),
-        pytest.param("2.4", "--cancel of Kafka 2.6 or later$", id="that of a newer Kafka"),
-        pytest.param("2.6", "with kafka-reassign-partitions --cancel$", id="the brokers' own"),
+        pytest.param("2.4", "that cannot end: topicops why orders --environment local; do not use", id="why knows"),
     ],
 )
 def test_a_move_is_cancelled_by_what_the_oldest_broker_has(release: str, way: str) -> None:
@@ -335,6 +366,67 @@ def test_a_brokers_throttle_rate_is_left_over_when_nothing_moves() -> None:
 
     assert (finding.id, finding.places) == ("leftover-throttle", ("broker 2 (leader.replication.throttled.rate)",))
     assert ids_of(examine(healthy(kafka=throttled, snapshot=moving))) == ["reassignment"]
+
+
+def test_moves_and_throttles_of_ours_are_no_fault() -> None:
+    lists = {"leader.replication.throttled.replicas": "0:1", "follower.replication.throttled.replicas": "0:3"}
+    moving = world(healthy_topic(adding={0: (3,)}, overrides=lists))
+    ended = world(healthy_topic(overrides=lists))
+    rate = broker_2_set(leader_replication_throttled_rate="1000").kafka
+
+    for found in (moving, ended):
+        assert ids_of(examine(replace(found, moves=OURS, read_at=NOON, kafka=rate))) == []
+
+
+@pytest.mark.parametrize(
+    ("topic", "rule"),
+    [
+        pytest.param(healthy_topic(adding={0: (3,), 1: (3,)}), "reassignment", id="another partition"),
+        pytest.param(
+            healthy_topic(overrides={"leader.replication.throttled.replicas": "0:1,0:2"}),
+            "leftover-throttle",
+            id="entry",
+        ),
+        pytest.param(
+            healthy_topic(overrides={"leader.replication.throttled.replicas": "*"}), "leftover-throttle", id="all"
+        ),
+    ],
+)
+def test_what_others_do_to_a_topic_of_ours_is_still_told(topic: LiveTopic, rule: str) -> None:
+    assert ids_of(examine(replace(world(topic), moves=OURS, read_at=NOON))) == [rule]
+
+
+def test_a_partition_that_only_waits_is_not_moved_by_us() -> None:
+    [move] = OURS.topics
+    waiting = replace(OURS, topics=(replace(move, partitions={0: PartitionMove(origin=(1,), target=(1, 3))}),))
+    facts = world(healthy_topic(adding={0: (3,)}))
+
+    assert ids_of(examine(replace(facts, moves=waiting, read_at=NOON))) == ["reassignment"]
+
+
+def test_a_left_throttle_is_removed_at_the_topics_first_and_nobody_elses_with_it() -> None:
+    lists = {"leader.replication.throttled.replicas": "0:1", "follower.replication.throttled.replicas": "0:3"}
+    rate = broker_2_set(leader_replication_throttled_rate="1000").kafka
+
+    [finding] = examine(replace(world(healthy_topic(overrides=lists)), kafka=rate)).findings
+
+    topics, brokers = finding.fix.partition("; without")[0].split("; then ")
+    assert topics.endswith(
+        "--entity-type topics --entity-name orders --delete-config "
+        "leader.replication.throttled.replicas,follower.replication.throttled.replicas"
+    )
+    assert brokers.endswith("--entity-type brokers --entity-name 2 --delete-config leader.replication.throttled.rate")
+    assert "--verify" not in finding.fix
+
+
+@pytest.mark.parametrize(("operations", "lacking"), [({"DESCRIBE", "ALTER"}, "ALTER_CONFIGS"), ({"ALTER_CONFIGS"}, "")])
+def test_a_mover_needs_rights_on_the_cluster_that_no_other_role_needs(operations: set[str], lacking: str) -> None:
+    rights = {**KAFKA.operations, "mover": frozenset(operations | ({"DESCRIBE", "ALTER"} if not lacking else set()))}
+    kafka = replace(KAFKA, operations=rights, principals={**KAFKA.principals, "mover": "User:mover"})
+
+    found = [finding.message for finding in examine(healthy(kafka=kafka)).findings]
+
+    assert found == ([f"a role may lack rights on the cluster: mover (User:mover): {lacking}"] if lacking else [])
 
 
 def test_under_kraft_racks_may_be_mixed_and_no_broker_is_the_controller() -> None:

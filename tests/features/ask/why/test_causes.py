@@ -129,6 +129,13 @@ CASES: dict[str, Callable[[], WhyFacts]] = {
     "log-not-served": lambda: replace(
         facts(), logs={2: BrokerLogs(held={}, idle={"orders": frozenset({1})}, unread={"orders": {0: "X (103)"}})}
     ),
+    "stray-log": lambda: replace(
+        facts(brokers=frozenset({1, 2, 3, 4})),
+        logs={4: BrokerLogs(held={"orders": frozenset({0})}, idle={"orders": frozenset({1})})},
+    ),
+    "move-ends-without-broker": lambda: replace(
+        old(facts(moving(4), brokers=frozenset({1, 2, 4})), 4, 4), has_zookeeper=False
+    ),
     "silent-broker": lambda: silent(facts(), 2),
     "no-broker-answers": lambda: silent(facts(), 1, 2, 3),
     "not-preferred": lambda: facts(topic({0: partition_state((1, 2, 3), leader=2), 1: partition_state((2, 3, 1))})),
@@ -309,6 +316,75 @@ def test_before_2_4_replicas_are_moved_back_to_those_that_are_in_no_target_or_in
     cause = by_id(times(old(facts(live), 2, 3), targets={0: target}))["move-waits-for-broker"]
     assert f'"replicas": {origin}' in cause.commands[2]
     assert "those of other topics too" in cause.caution
+
+
+@pytest.mark.parametrize(
+    ("release", "caution"),
+    [
+        pytest.param((3, 6), "what the new replicas have copied is removed", id="3.6"),
+        pytest.param((3, 7), "use the tool of Kafka 4.0 or later: that of 3.7 overlooks a move that only", id="3.7"),
+        pytest.param((4, 0), "what the new replicas have copied is removed", id="4.0"),
+    ],
+)
+def test_under_kraft_a_move_is_cancelled_and_not_replaced_and_throttles_stay(
+    release: tuple[int, int], caution: str
+) -> None:
+    found = by_id(old(replace(facts(moving(9)), has_zookeeper=False), *release))["move-waits-for-broker"]
+
+    assert found.commands[-1].endswith("--cancel --preserve-throttles")
+    assert found.caution.startswith(caution)
+
+
+def test_a_move_is_not_taken_back_where_no_live_replica_of_before_is_in_sync() -> None:
+    live = replace(topic({0: partition_state((2,))}, rows={0: (1, 2, 9)}), adding={0: (2, 9)}, removing={0: (1,)})
+
+    found = by_id(facts(live, brokers=frozenset({2, 3})))["move-waits-for-broker"]
+
+    assert "do not move partition 0 back before a replica of before the move is in sync" in found.way_out
+    assert (found.commands, found.last_resort, found.caution) == ((), "", "")
+
+
+@pytest.mark.parametrize(
+    ("release", "has_zookeeper", "cause"),
+    [
+        pytest.param((3, 9), True, "move-waits-for-broker", id="ZooKeeper"),
+        pytest.param((3, 2), False, "move-waits-for-broker", id="ZooKeeper by its brokers"),
+        pytest.param((3, 7), False, "move-ends-without-broker", id="3.7"),
+        pytest.param((3, 8), False, "move-waits-for-broker", id="3.8"),
+        pytest.param((4, 2), False, "move-waits-for-broker", id="4.2"),
+        pytest.param((4, 3), False, "move-ends-without-broker", id="4.3"),
+    ],
+)
+def test_a_dead_replica_that_does_not_move_holds_a_move_up_or_is_missed_in_its_end(
+    release: tuple[int, int], has_zookeeper: bool, cause: str
+) -> None:
+    live = replace(moving(4), states={0: partition_state((1, 2))})
+    found = by_id(old(replace(facts(live, brokers=frozenset({1, 2, 4})), has_zookeeper=has_zookeeper), *release))
+
+    assert [name for name in found if name.startswith("move-")] == (
+        [cause] if cause == "move-waits-for-broker" else ["move-runs", cause]
+    )
+    assert "broker 3" in found[cause].message
+
+
+def test_a_move_of_ours_is_followed_and_cancelled_by_topicops() -> None:
+    ours = replace(facts(moving(4), brokers=frozenset({1, 2, 3, 4})), own_move=("orders: slow.",), environment="prod")
+
+    runs, waits = by_id(ours)["move-runs"], by_id(replace(ours, brokers=frozenset({1, 2, 3})))["move-waits-for-broker"]
+
+    assert runs.message.endswith("(60); orders: slow")
+    assert runs.way_out.endswith("whose move it is: topicops moves --environment prod")
+    assert waits.commands == ("topicops moves --cancel orders --environment prod",)
+
+
+def test_a_log_of_a_replica_that_moves_here_is_no_stray() -> None:
+    live, logs = moving(4), {4: BrokerLogs(held={"orders": frozenset({0})}, idle={"orders": frozenset({7})})}
+
+    assert "stray-log" not in by_id(replace(facts(live, brokers=frozenset({1, 2, 3, 4})), logs=logs))
+
+
+def test_a_stray_is_not_said_to_be_a_log_that_its_broker_should_serve() -> None:
+    assert list(by_id(CASES["stray-log"]())) == ["stray-log"]
 
 
 def test_a_move_of_a_partition_that_the_topic_does_not_have_is_none() -> None:

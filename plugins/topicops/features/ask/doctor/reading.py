@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar
 
+from topicops.edges.home.memories import MOVES
 from topicops.edges.places import home_problem
 from topicops.features.ask.doctor.findings import DoctorReport
 from topicops.features.ask.doctor.rules import examine
@@ -14,8 +15,9 @@ from topicops.features.ask.doctor.values import Area, DoctorFacts, KafkaFacts, K
 from topicops.flow.runs.access import Access
 from topicops.flow.runs.files import read_needed_specs
 from topicops.flow.runs.run import EnvironmentRun, home_is_set
-from topicops.model.errors import TopicopsError
+from topicops.model.errors import ArtifactError, TopicopsError
 from topicops.model.ports import Clock
+from topicops.model.runs.moves import MovesRecord
 from topicops.model.specs.desired import Lifecycle
 from topicops.steps.clocks import difference_text
 from topicops.steps.planning.right_cluster import require_cluster_id
@@ -23,6 +25,8 @@ from topicops.steps.specs.needed import no_topic
 
 T = TypeVar("T")
 Unread = dict[Area, TopicopsError]
+_ROLES_THAT_DELETE: tuple[KafkaRole, ...] = ("deleter",)
+_ROLES_THAT_CHANGE: tuple[KafkaRole, ...] = ("applier", "mover")
 
 
 def doctor(run: EnvironmentRun) -> DoctorReport:
@@ -31,22 +35,36 @@ def doctor(run: EnvironmentRun) -> DoctorReport:
     access, unread = run.access(environment), Unread()
     facts = _read_source(access, unread)
     live, clock_difference = facts.snapshot, ""
-    to_change: dict[KafkaRole, list[str]] = {"applier": [], "deleter": []}
+    to_change: dict[KafkaRole, list[str]] = {"applier": [], "mover": [], "deleter": []}
     for name, topic in sorted(desired.topics.items()):
         if live is not None and name in live.topics:
-            to_change["deleter" if topic.lifecycle is Lifecycle.ABSENT else "applier"].append(name)
+            goes = topic.lifecycle is Lifecycle.ABSENT
+            for role in _ROLES_THAT_DELETE if goes else _ROLES_THAT_CHANGE:
+                to_change[role].append(name)
     if live is not None and live.source == "kafka":
         with suppress(TopicopsError), access.reader() as reader:
             clock_difference = difference_text(reader.server_time(), Clock())
+    moves, moves_problem = _moves(run)
     return examine(
         replace(
             facts,
+            moves=moves,
+            moves_problem=moves_problem,
+            read_at=run.clock.utc(),
             kafka=_read_brokers(access, unread, to_change),
             home_is_set=home_is_set(),
             home_problem=home_problem(access.home),
             clock_difference=clock_difference,
         )
     )
+
+
+def _moves(run: EnvironmentRun) -> tuple[MovesRecord | None, str]:
+    """Return the record of our moves, and the reason why it cannot be read."""
+    try:
+        return MOVES.of(run.home, run.environment).read(), ""
+    except ArtifactError as error:
+        return None, str(error)
 
 
 def _tried(unread: Unread, area: Area, read: Callable[[], T]) -> T | None:
@@ -91,5 +109,8 @@ def _facts_of_source(access: Access, unread: Unread) -> DoctorFacts:
 def _read_brokers(access: Access, unread: Unread, topics: Mapping[KafkaRole, Sequence[str]]) -> KafkaFacts | None:
     from topicops.features.ask.doctor.edges.brokers import kafka_facts
 
-    roles: tuple[KafkaRole, ...] = ("reader", "applier", "deleter")
-    return _tried(unread, "kafka", lambda: kafka_facts({role: access.kafka(role) for role in roles}, topics=topics))
+    endpoint = access.environment.spec.cluster.kafka
+    movers: tuple[KafkaRole, ...] = ("mover",) if endpoint and endpoint.mover else ()  # else nobody may be meant to
+    roles: tuple[KafkaRole, ...] = ("reader", "applier", *movers, "deleter")
+    asked = {role: names for role, names in topics.items() if role in roles}
+    return _tried(unread, "kafka", lambda: kafka_facts({role: access.kafka(role) for role in roles}, topics=asked))

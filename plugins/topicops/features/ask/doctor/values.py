@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Literal
 
 from topicops.model.cluster.snapshot import ClusterSnapshot, LogDirectories
 from topicops.model.errors import TopicopsError
 from topicops.model.release import Ability, Release
+from topicops.model.runs.moves import MovesRecord
 from topicops.model.specs.environment import Environment
 
 Migration = Literal["none", "prepared", "begun"]
 Area = Literal["zookeeper", "snapshot", "kafka"]
 """Field of ``DoctorFacts``; each is read on its own and may be missing."""
-KafkaRole = Literal["reader", "applier", "deleter"]
+KafkaRole = Literal["reader", "applier", "mover", "deleter"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,5 +125,11 @@ class DoctorFacts:
     """``TOPICOPS_HOME`` names the folder of audit log and journals."""
     home_problem: str = ""
     """Reason why the object store of the home cannot be used; empty if it can."""
+    moves: MovesRecord | None = None
+    """Record of our moves; None means that the home has none."""
+    moves_problem: str = ""
+    """Reason why the record of our moves cannot be read; empty if it can, or if there is none."""
+    read_at: datetime | None = None
+    """Time of reading by this host's clock."""
     clock_difference: str = ""
     """Difference between the clocks of this host and a server; empty means that they agree, or none sends its time."""

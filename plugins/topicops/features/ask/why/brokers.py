@@ -146,7 +146,8 @@ def log_not_served(facts: WhyFacts) -> Iterator[Cause]:
     for broker, logs in sorted(facts.logs.items()):
         if not isinstance(logs, BrokerLogs):
             continue
-        idle, unread = sorted(logs.idle.get(facts.topic, ())), logs.unread.get(facts.topic, {})
+        idle = sorted(p for p in logs.idle.get(facts.topic, ()) if broker in facts.row(p))
+        unread = logs.unread.get(facts.topic, {})
         what = f"has logs of {partition_names(idle)} and does not serve them" if idle else ""
         errors = ", ".join(f"partition {p}: {error}" for p, error in sorted(unread.items()))
         if both := "; ".join(filter(None, (what, errors))):
@@ -157,6 +158,23 @@ def log_not_served(facts: WhyFacts) -> Iterator[Cause]:
                 "folder there away and restart the broker: it copies the records anew",
                 (f"log directories and end offsets of broker {broker}",),
                 caution=LOSES_ALL,
+            )
+
+
+def stray_logs(facts: WhyFacts) -> Iterator[Cause]:
+    """A cancelled move left them: with ZooKeeper before 3.5 on any broker, later on one that was down (KAFKA-13972)."""
+    live = facts.staying
+    for broker, logs in sorted(facts.logs.items()) if live else ():
+        if live is None or not isinstance(logs, BrokerLogs):
+            continue
+        there = logs.held.get(facts.topic, frozenset()) | logs.idle.get(facts.topic, frozenset())
+        if strays := sorted(p for p in there if p in live.assignment and broker not in facts.row(p)):
+            yield Cause(
+                NOTE,
+                f"broker {broker} has logs of {partition_names(strays)}, of which it has no replica; they use disk",
+                "you need do nothing: a later move to that broker uses or replaces them; to free the disk, stop the "
+                f"broker, move these folders ({facts.topic}-{strays[0]}) away, and start it again",
+                (f"log directories of broker {broker}", *facts.read_from(facts.topic_path)),
             )
 
 

@@ -39,6 +39,7 @@ RULES = (
     Rule("no-state", leaders.no_state, takes_snapshot=True),
     Rule("move-waits-for-broker", operations.waits_for_new_replicas, takes_snapshot=True),
     Rule("move-runs", operations.move_runs, takes_snapshot=True),
+    Rule("move-ends-without-broker", operations.ends_without_broker),
     Rule("not-in-sync", leaders.not_in_sync, takes_snapshot=True),
     Rule("below-min-isr", leaders.below_min_isr, takes_snapshot=True),
     Rule("config-not-in-force", brokers.not_in_force),
@@ -47,6 +48,7 @@ RULES = (
     Rule("unknown-to-broker", brokers.unknown_to_brokers),
     Rule("other-topic-id", brokers.other_topic_id),
     Rule("log-not-served", brokers.log_not_served),
+    Rule("stray-log", brokers.stray_logs),
     Rule("silent-broker", brokers.silent_brokers),
     Rule("not-preferred", leaders.not_preferred),
 )

@@ -5,14 +5,22 @@ Source: kafka.controller.TopicDeletionManager, kafka.controller.KafkaController.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
 from topicops.features.ask.why.brokers import no_controller
 from topicops.features.ask.why.leaders import deletion_waits_for_disk
-from topicops.features.ask.why.values import STUCK, WAITS, Cause, TopicTimes, WhyFacts, are, grouped
+from topicops.features.ask.why.values import NOTE, STUCK, WAITS, Cause, TopicTimes, WhyFacts, are, grouped
 from topicops.model.cluster.broker_defaults import brokers_text
 from topicops.model.cluster.snapshot import STUCK_AFTER_MS
-from topicops.model.release import CANCELS_MOVES, DELETES_NEVER_LED, REASSIGNMENTS_IN_TOPICS
+from topicops.model.release import (
+    CANCELS_MOVES,
+    DELETES_NEVER_LED,
+    NO_ZOOKEEPER,
+    REASSIGNMENTS_IN_TOPICS,
+    awaits_whole_target,
+    misses_moves,
+)
 from topicops.steps.verifying.observation import partition_names
 
 REFUSED = "until it ends, brokers refuse more partitions with REASSIGNMENT_IN_PROGRESS (60)"
@@ -99,26 +107,52 @@ def waits_for_new_replicas(facts: WhyFacts) -> Iterator[Cause]:
     """The target is complete only when each of its replicas is in sync."""
     missing = ((tuple(facts.unregistered(awaited)), p) for p, awaited in _awaited(facts).items())
     for dead, partitions in grouped((brokers, p) for brokers, p in missing if brokers):
+        safe, unsafe = _by_safety(facts, partitions)
+        commands = _move_back(facts, safe) if safe else ()
+        if commands and facts.own_move is not None:
+            commands = (_ours(facts, "--cancel", facts.topic),)
+        way_out = f"it goes on by itself when {brokers_text(dead)} {are(dead)} there"
+        if unsafe:
+            way_out += (
+                f"; do not move {partition_names(unsafe)} back before a replica of before the move is in sync on a "
+                "live broker: until then the move back can leave no leader"
+            )
         yield Cause(
             STUCK,
             f"the reassignment of {partition_names(partitions)} cannot end: {brokers_text(dead)} {are(dead)} "
             f"not registered, and {REFUSED}",
-            f"it goes on by itself when {brokers_text(dead)} {are(dead)} there",
+            way_out,
             facts.read_from(facts.topic_path, "/admin/reassign_partitions", "/brokers/ids"),
-            _move_back(facts, partitions),
-            _price(facts),
-            "move the replicas back to where they were",
+            commands,
+            _price(facts) if commands and facts.own_move is None else "",
+            "move the replicas back to where they were" if commands else "",
         )
 
 
 def move_runs(facts: WhyFacts) -> Iterator[Cause]:
     """New replicas copy what the topic holds; a throttle makes that slow."""
     if copying := [p for p, awaited in _awaited(facts).items() if not facts.unregistered(awaited)]:
+        message = f"{partition_names(copying)}: a reassignment runs, its new replicas are not in sync yet; {REFUSED}"
+        way_out = "it ends when they have copied all; if nothing moves, look for a throttle that is too low"
+        if facts.own_move is not None:
+            message = "; ".join([message, *(note.rstrip(".") for note in facts.own_move)])
+            way_out = f"{way_out}; how far it is, by topicops, whose move it is: {_ours(facts)}"
+        yield Cause(WAITS, message, way_out, facts.read_from(facts.topic_path, *facts.state_paths(copying)))
+
+
+def ends_without_broker(facts: WhyFacts) -> Iterator[Cause]:
+    """Some releases do not wait for a replica of the target that stays, and the partition then misses it."""
+    if _awaits_all(facts):
+        return
+    gone = ((tuple(facts.unregistered(set(target) - _added(facts, p))), p) for p, target in _targets(facts).items())
+    for dead, partitions in grouped((brokers, p) for brokers, p in gone if brokers):
         yield Cause(
-            WAITS,
-            f"{partition_names(copying)}: a reassignment runs, its new replicas are not in sync yet; {REFUSED}",
-            "it ends when they have copied all; if nothing moves, look for a throttle that is too low",
-            facts.read_from(facts.topic_path, *facts.state_paths(copying)),
+            NOTE,
+            f"the reassignment of {partition_names(partitions)} will end without {brokers_text(dead)}, which "
+            f"{are(dead)} not registered: Kafka {facts.release} waits for the added replicas alone, and the ISR stays "
+            "incomplete",
+            f"start {brokers_text(dead)}, before the broker that the replicas leave is taken away",
+            facts.read_from(facts.topic_path, "/brokers/ids"),
         )
 
 
@@ -133,22 +167,49 @@ def _targets(facts: WhyFacts) -> Mapping[int, tuple[int, ...]]:
 
 
 def _awaited(facts: WhyFacts) -> Mapping[int, list[int]]:
-    """Return brokers of the target that are not in sync yet, by partition that moves."""
+    """Return brokers that the move waits for, because they are not in sync yet, by partition that moves."""
+    waits_for_all = _awaits_all(facts)
     return {
-        p: [broker for broker in target if p not in facts.states or broker not in facts.states[p].isr]
+        p: [b for b in target if b not in facts.isr(p) and (waits_for_all or b in _added(facts, p))]
         for p, target in _targets(facts).items()
     }
 
 
-def _move_back(facts: WhyFacts, partitions: Sequence[int]) -> tuple[str, ...]:
-    """Reassign to the replicas of before. Not with ``--cancel``: that of 3.9 finds no move that only adds replicas.
+def _awaits_all(facts: WhyFacts) -> bool:
+    return awaits_whole_target(facts.release, has_zookeeper=facts.has_zookeeper)
 
-    Before 2.4 a controller forgets a move whose znode is gone only when another one is elected, and the topic keeps
-    the replicas of both sides: so they are moved back then. Seen on brokers of 1.0.2.
+
+def _added(facts: WhyFacts, p: int) -> set[int]:
+    return set(facts.live.adding.get(p, ())) if facts.live else set()
+
+
+def _ours(facts: WhyFacts, *words: str) -> str:
+    return shlex.join(["topicops", "moves", *words, "--environment", facts.environment])
+
+
+def _by_safety(facts: WhyFacts, partitions: Sequence[int]) -> tuple[list[int], list[int]]:
+    """Return the partitions that have a live replica of before the move in sync, and the others.
+
+    A ZooKeeper controller takes replicas out of a partition that then has no leader any more, not even when the
+    brokers of before are back (KAFKA-14424). Seen on 3.9.2; KRaft refuses that.
+    """
+    safe = [p for p in partitions if facts.brokers & set(_origin(facts, p)) & set(facts.isr(p))]
+    return safe, [p for p in partitions if p not in safe]
+
+
+def _move_back(facts: WhyFacts, partitions: Sequence[int]) -> tuple[str, ...]:
+    """Reassign to the replicas of before with ZooKeeper, and cancel with KRaft, which forgets what was before.
+
+    Not with ``--cancel`` where that is not needed: that of 3.7 to 3.9 finds no move that only adds replicas. Before 2.4
+    a controller forgets a move whose znode is gone only when another one is elected, and the topic keeps the replicas
+    of both sides: so they are moved back then. Seen on brokers of 1.0.2.
     """
     name = f"move-back-{facts.topic}.json"
     rows = {p: {"replicas": list(_origin(facts, p))} for p in partitions}
     file, words = facts.partitions_file(name, rows, version=1), ("--reassignment-json-file", name, "--execute")
+    if not facts.has_zookeeper:
+        cancel = ("--reassignment-json-file", name, "--cancel", "--preserve-throttles")
+        return (file, facts.kafka_tool("kafka-reassign-partitions", *cancel))
     if facts.release >= REASSIGNMENTS_IN_TOPICS:
         return (file, facts.kafka_tool("kafka-reassign-partitions", *words, "--additional"))
     forgotten = (facts.zookeeper_shell("delete", "/admin/reassign_partitions"), *facts.new_controller())
@@ -156,6 +217,11 @@ def _move_back(facts: WhyFacts, partitions: Sequence[int]) -> tuple[str, ...]:
 
 
 def _price(facts: WhyFacts) -> str:
+    if not facts.has_zookeeper and misses_moves(facts.release):
+        return (
+            f"use the tool of Kafka {NO_ZOOKEEPER} or later: that of {facts.release} overlooks a move that only adds "
+            "replicas, and says that none is active; what the new replicas have copied is removed"
+        )
     if facts.release >= CANCELS_MOVES:
         return "what the new replicas have copied is removed"
     if facts.release >= REASSIGNMENTS_IN_TOPICS:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
+from topicops.edges.home.memories import MOVES
 from topicops.features.ask.why.causes import causes
 from topicops.features.ask.why.values import Why, WhyFacts
 from topicops.flow.runs.access import Access
@@ -49,8 +50,18 @@ def why(run: EnvironmentRun, topic: str) -> Why:
             written_release=Release.parse(environment.spec.cluster.kafka_version) or USUAL,
             bootstrap_servers=(kafka and kafka.bootstrap_servers) or registered,
             zookeeper_hosts=access.zookeeper().hosts if has_zookeeper else "",
+            own_move=_own_move(run, topic),
+            environment=environment.name,
         )
     return Why(environment=environment.name, topic=topic, causes=causes(_with_brokers(access, facts)))
+
+
+def _own_move(run: EnvironmentRun, topic: str) -> tuple[str, ...] | None:
+    """Return the notes of our moves that are about this topic. Raises ``ArtifactError``."""
+    record = MOVES.of(run.home, run.environment).read()
+    if record is None or not any(move.topic == topic and move.partitions for move in record.topics):
+        return None
+    return tuple(note for note in record.notes if note.startswith((f"{topic} partition", f"{topic}:")))
 
 
 def _read(read: Callable[[], _T], unreadable: dict[str, UndecodableZnodeError]) -> _T | None:
@@ -85,11 +96,10 @@ def _with_brokers(access: Access, facts: WhyFacts) -> WhyFacts:
 
 
 def _log_questions(facts: WhyFacts, views: Mapping[int, BrokerView]) -> Mapping[int, LogQuestions]:
-    """Ask about the replicas that each answering broker should have, and the logs that it leads."""
+    """Ask each answering broker about all partitions, because it may have strays, and about those that it leads."""
     rows, asked = facts.live.assignment if facts.live else {}, {}
     for broker in sorted(facts.brokers):
-        held = [p for p, row in rows.items() if broker in row]
         led = {p: state.leader_epoch for p, state in facts.states.items() if state.leader == broker and p in rows}
-        if held and broker in views:
-            asked[broker] = LogQuestions(held={facts.topic: held}, led={facts.topic: led} if led else {})
+        if rows and broker in views:
+            asked[broker] = LogQuestions(held={facts.topic: [*rows]}, led={facts.topic: led} if led else {})
     return asked

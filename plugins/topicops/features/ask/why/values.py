@@ -72,6 +72,9 @@ class WhyFacts:
     bootstrap_servers: str = ""
     zookeeper_hosts: str = ""
     """``host:port,host:port/chroot``."""
+    own_move: tuple[str, ...] | None = None
+    """What the last step of our moves said of the topic; None means that topicops moves none of its replicas."""
+    environment: str = ""
     command_config: bool = False
     """Whether the brokers need a login: then a command needs a file of client properties."""
 
@@ -124,6 +127,9 @@ class WhyFacts:
 
     def row(self, partition: int) -> tuple[int, ...]:
         return self.live.assignment.get(partition, ()) if self.live else ()
+
+    def isr(self, partition: int) -> tuple[int, ...]:
+        return self.states[partition].isr if partition in self.states else ()
 
     def since(self, partitions: Iterable[int]) -> str:
         """`` since 2024-05-01 12:00 UTC``, when the oldest of these states was written; empty where it is not known."""

@@ -112,6 +112,7 @@ def topic_frames(tables: RunTables, known: Afterwards) -> Frames:
             least_in_sync(tables).alias("min_insync_replicas"),
             (F.col("is_reassigning") | F.col("topic").isin(sorted(tables.head.reassigning))).alias("is_reassigning"),
             (lists[0] | lists[1]).alias("is_throttled"),
+            F.col("topic").isin(sorted(known.own_moves)).alias("is_own_move"),
             F.when(F.col("known_identity") == without_id, without_id).otherwise(identity).alias("identity"),
             "known_identity",
             identity.isin(sorted(known.own_topic_identities)).alias("is_own"),

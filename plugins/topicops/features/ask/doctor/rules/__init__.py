@@ -21,13 +21,14 @@ from topicops.features.ask.doctor.findings import (
 )
 from topicops.features.ask.doctor.rules.cluster import ConnectionRules, SettingsRules
 from topicops.features.ask.doctor.rules.metadata import TopicRules
+from topicops.features.ask.doctor.rules.moves import MoveRules
 from topicops.features.ask.doctor.values import DoctorFacts, KafkaFacts, KafkaRole
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.printable import plural, printable
 
 T = TypeVar("T")
 LEASE = {True: "may hold the lease", False: "may not hold the lease", None: "not known whether it may hold the lease"}
-RULES: Sequence[Rule] = rules_of(ConnectionRules, SettingsRules, TopicRules)
+RULES: Sequence[Rule] = rules_of(ConnectionRules, SettingsRules, TopicRules, MoveRules)
 
 
 def examine(facts: DoctorFacts) -> DoctorReport:

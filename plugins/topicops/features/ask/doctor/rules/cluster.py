@@ -16,6 +16,7 @@ from topicops.steps.before_deletes import ASK_AGAIN, REPAIR, failed_by_broker
 NEEDED_OPERATIONS: Mapping[KafkaRole, frozenset[str]] = {
     "reader": frozenset({"DESCRIBE"}),
     "applier": frozenset({"DESCRIBE", "CREATE"}),
+    "mover": frozenset({"DESCRIBE", "ALTER", "ALTER_CONFIGS"}),
     "deleter": frozenset({"DESCRIBE"}),
 }
 """Operations on the cluster by role; CREATE may be given for a prefix of names instead."""
@@ -23,6 +24,7 @@ CHANGING_OPERATIONS = frozenset({"ALTER", "ALTER_CONFIGS", "CLUSTER_ACTION", "CR
 NEEDED_TOPIC_OPERATIONS: Mapping[KafkaRole, frozenset[str]] = {
     "reader": frozenset({"DESCRIBE"}),
     "applier": frozenset({"DESCRIBE", "ALTER", "ALTER_CONFIGS"}),
+    "mover": frozenset({"DESCRIBE", "ALTER_CONFIGS"}),
     "deleter": frozenset({"DESCRIBE", "DELETE"}),
 }
 CLOCK_TOLERANCE_MS = 10_000
@@ -75,7 +77,7 @@ class ConnectionRules(Rules):
             "the ZooKeeper server does not support multiRead: each znode needs a request, so a snapshot takes longer"
         )
         if not self.session.knows_multi_read:
-            yield Finding(NOTICE, message, "nothing must be done; ZooKeeper answers it since its own release 3.6")
+            yield Finding(NOTICE, message, "you need do nothing; ZooKeeper answers it since its own release 3.6")
 
     def lease_right(self) -> Iterator[Finding]:
         """Without the lease, ``apply`` sends nothing."""
@@ -126,7 +128,10 @@ class ConnectionRules(Rules):
             for role, operations in kafka.operations.items()
             if operations is not None and (lacking := NEEDED_OPERATIONS[role] - operations)
         )
-        fix = "grant them on the cluster, or make sure that they are granted for each topic in git"
+        fix = (
+            "grant them on the cluster; all but those of a mover may be granted for each topic in git instead: make "
+            "sure that they are"
+        )
         return found(WARNING, "a role may lack rights on the cluster:", places, fix, Code.MISSING_RIGHT)
 
     def topic_rights(self) -> Iterator[Finding]:
@@ -265,7 +270,7 @@ class SettingsRules(Rules):
                 refusing.setdefault(f"{request}: {error}", []).append(broker)
         right = "give the reader Describe and DescribeConfigs on the cluster"
         fix = f"{right}; where a service runs the brokers, write cluster.kind: managed"
-        severity, fix = (NOTICE, "nothing must be done") if self.is_managed else (WARNING, fix)
+        severity, fix = (NOTICE, "you need do nothing") if self.is_managed else (WARNING, fix)
         for refusal, brokers in sorted(refusing.items()):
             places = tuple(f"broker {broker}" for broker in brokers)
             message = f"a request is refused: {refusal} on {brokers_text(brokers)}"

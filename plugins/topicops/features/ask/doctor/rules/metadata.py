@@ -9,12 +9,9 @@ from topicops.features.ask.doctor.findings import ERROR, NOTICE, WARNING, Findin
 from topicops.model.cluster.health import PartitionHealth, health_of
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
 from topicops.model.codes import Code
-from topicops.model.release import CANCELS_MOVES, REASSIGNMENTS_IN_TOPICS
 from topicops.steps.planning.blocking import ZNODE_FRAME_BYTES, ZNODE_LIMIT_BYTES
 from topicops.steps.specs.rules.names import folded
 
-THROTTLES = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
-THROTTLE_RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 NAMES_LIMIT_BYTES = 3_400_000
 """Four fifths of the longest answer that Kafka's client accepts: the names below one znode come in one answer."""
 
@@ -118,31 +115,6 @@ class TopicRules(Rules):
             fix = with_why(fix, places[0].partition(" ")[0], self.environment.name)
             yield from found(ERROR, "deletions that do not end:", places, fix, Code.BEING_DELETED)
 
-    def reassignment(self) -> Iterator[Finding]:
-        live = self.live
-        places = (f"{name}{_stuck(live, name)}" for name in _moving(live))
-        message = "replicas are being moved, or a move was left unfinished:"
-        fix = f"wait until it has ended; {self._way_to_cancel()}"
-        return found(WARNING, message, places, fix, Code.REASSIGNMENT_RUNS)
-
-    def leftover_throttle(self) -> Iterator[Finding]:
-        topics, moving = self.live.topics, _moving(self.live)
-        places = [
-            f"{name} ({throttle})"
-            for name, topic in topics.items()
-            for throttle in THROTTLES
-            if topic.overrides.get(throttle, "").strip() and name not in moving
-        ]
-        if self.facts.kafka and not topics.keys() & moving:
-            places += [
-                f"broker {b} ({r})"
-                for b, broker in self.facts.kafka.by_id
-                for r in THROTTLE_RATES
-                if r in broker.settings
-            ]
-        fix = "remove it: kafka-reassign-partitions --verify does, kafka-configs can"
-        return found(WARNING, "replication is throttled, and nothing is moved:", places, fix, Code.THROTTLE)
-
     def wide_znode(self) -> Iterator[Finding]:
         """By their contents, as Kafka would write them: ZooKeeper closes a connection that writes 1 MiB."""
         topics = self.live.topics
@@ -163,22 +135,6 @@ class TopicRules(Rules):
         places = (topic.name for topic in self.live.topics.values() if topic.unstable)
         message = "topics that changed each time they were read:"
         return found(NOTICE, message, places, "find the program that keeps writing them")
-
-    def _way_to_cancel(self) -> str:
-        """Return what ends a reassignment that cannot end by itself, with the oldest of these brokers."""
-        oldest = min(self.facts.kafka.releases.values() if self.facts.kafka else (), default=CANCELS_MOVES)
-        if oldest < REASSIGNMENTS_IN_TOPICS:
-            return (
-                f"Kafka {oldest} cannot cancel one that cannot end: when no other one runs, delete "
-                "/admin/reassign_partitions with zookeeper-shell, and then /controller, so that the next controller "
-                "does not know of it"
-            )
-        later = f" of Kafka {CANCELS_MOVES} or later" if oldest < CANCELS_MOVES else ""
-        return f"cancel one that cannot end with kafka-reassign-partitions --cancel{later}"
-
-
-def _moving(live: ClusterSnapshot) -> list[str]:
-    return sorted({name for name, topic in live.topics.items() if topic.is_reassigning} | live.reassigning)
 
 
 def _topic_bytes(topic: LiveTopic) -> int:
@@ -201,11 +157,3 @@ def _led(live: ClusterSnapshot) -> Iterator[tuple[LiveTopic, int, PartitionHealt
 
 def _brokers_of(rows: Assignment) -> set[int]:
     return {broker for row in rows.values() for broker in row}
-
-
-def _stuck(live: ClusterSnapshot, name: str) -> str:
-    topic = live.topics.get(name)
-    if topic is None:
-        return " (no such topic)"
-    missing = sorted(_brokers_of(topic.adding) - live.brokers.keys())
-    return f" (cannot end without broker {listed(missing)})" if missing else ""
