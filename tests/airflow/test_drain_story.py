@@ -80,14 +80,12 @@ def test_a_broker_is_drained_by_a_line_in_the_environment_an_answer_and_no_task_
 
 
 def fill(story: Story) -> None:
-    """Topics of files and one by hand, with records, and a group that reads them."""
+    """Topics as their files say and one without a file, with records, and a group that reads them."""
+    servers = story.cluster.bootstrap_servers
     for name in MANAGED:
         story.project.write(name, TOPIC)
-    state, tasks = story.run_pipeline()
-    assert (state, tasks["create"]) == ("success", "success")
-    servers = story.cluster.bootstrap_servers
-    rows = {partition: [5 - partition, 1] for partition in range(3)}
-    create_topics(servers, NewTopic(BY_HAND, replica_assignment=list(rows.values())))
+        create_topics(servers, NewTopic(name, 2, replica_assignment=[[5, 1, 2], [3, 5, 4]]))
+    create_topics(servers, NewTopic(BY_HAND, 3, replica_assignment=[[5, 1], [4, 2], [3, 1]]))
     producer = Producer({"bootstrap.servers": servers, "acks": "all", "linger.ms": 50})
     for number in range(MESSAGES):
         for topic in (*MANAGED, BY_HAND):
