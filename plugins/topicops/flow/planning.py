@@ -220,8 +220,9 @@ def plan_changes(
     live = replace(live, accepted_moves=accepted_moves(access.home, environment.name, live))
     drained = drained_topics(live, environment)
     named = {row.topic for row in delta.topics} | live.deleting.keys() | drained.keys()
+    named |= live.accepted_moves.keys()
     hold(desired.topics, named)
-    hold(live.topics, named | live.accepted_moves.keys())
+    hold(live.topics, named)
     live, activity, doubts_of_brokers = _with_broker_answers(access, desired, live, delta, at, drained)
     live = _with_needed_states(access, desired, live, delta, at, drained)
     missing = {row.topic for row in delta.topics if row.topic_class is TopicClass.MISSING}

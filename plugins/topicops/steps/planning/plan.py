@@ -207,7 +207,9 @@ def situations_of(
     if strange := sorted(differing - desired.topics.keys()):
         raise DiffError(f"the comparison names {strange[0]}, which no spec describes; the delta is of other inputs")
     unmanaged = frozenset(unmanaged_and_drained(drained, desired, environment))
-    described = differing | (desired.topics.keys() & (live.deleting.keys() | drained.keys()))
+    described = differing | (
+        desired.topics.keys() & (live.deleting.keys() | drained.keys() | live.accepted_moves.keys())
+    )
     twins = names_by_folded(live.topics) if described else {}
     topics = live.with_accepted_moves.topics
     return [
