@@ -10,6 +10,7 @@ from topicops.edges.home.memories import MOVES
 from topicops.features.moves.status import MovesStatus
 from topicops.features.moves.step import asked_to_cancel
 from topicops.features.moves.values import Stepped
+from topicops.flow.runs.access import PORT_WRAPPERS
 from topicops.flow.runs.files import read_needed_specs
 from topicops.flow.runs.run import EnvironmentRun
 from topicops.model.errors import ClusterError, LeaseHeldError, LeaseLostError, UsageError
@@ -47,8 +48,8 @@ def change_record(
     environment, _ = read_needed_specs(run.files, no_topic, run.progress).require()
     file = MOVES.of(run.home, run.environment)
     record = _moving(file.read(), run.environment)
-    access = run.access(environment)
-    with access.lease(record.cluster_id, operation="moves", lock_timeout_s=lock_timeout_s) as lease:
+    lease_to_take = run.access(environment).lease(record.cluster_id, operation="moves", lock_timeout_s=lock_timeout_s)
+    with PORT_WRAPPERS.get().lease(lease_to_take) as lease:
         record = change(_moving(file.read(), run.environment))
         lease.confirm()
         file.write(record)
