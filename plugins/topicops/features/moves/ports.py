@@ -108,7 +108,11 @@ class MoveCluster(Protocol):
         ...
 
     def alter(self, rows: Mapping[TopicPartition, tuple[int, ...] | None]) -> Mapping[TopicPartition, str]:
-        """Start moves to these rows; None cancels. One AlterPartitionReassignments; gives the refusals."""
+        """Start moves to these rows; None cancels. One AlterPartitionReassignments.
+
+        Gives the answer for each partition: a text is a refusal for good. One whose answer is not clear (the controller
+        moved, or timed out) has no entry.
+        """
         ...
 
     def elect(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, str]:

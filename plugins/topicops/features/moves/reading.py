@@ -54,11 +54,17 @@ class Reading:
         if listed is not None:
             return Now.MOVES if leads_to(listed, found.target) else Now.OTHER
         now = self.partition_of(move, partition)
-        if now is None or now.replicas not in (found.origin, found.target):
-            return Now.OTHER
-        if now.replicas == found.origin:
-            return Now.BACK
-        return Now.ENDED if set(found.target) <= set(now.isr) else Now.LAGS
+        if now is not None and now.replicas == found.target:
+            return Now.ENDED if set(found.target) <= set(now.isr) else Now.LAGS
+        return Now.BACK if now is not None and is_back(found, now.replicas) else Now.OTHER
+
+
+def is_back(found: PartitionMove, replicas: tuple[int, ...]) -> bool:
+    """Return whether these replicas are the origin.
+
+    After a cancel they may be in the order of the target: controllers take the new ones out of all replicas.
+    """
+    return replicas == found.origin or (found.seen and set(replicas) == set(found.origin))
 
 
 def leads_to(listed: Listed, target: Collection[int]) -> bool:

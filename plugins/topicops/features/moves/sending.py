@@ -39,6 +39,8 @@ class Sender:
     """Time at which the step began."""
     ended: defaultdict[str, list[tuple[str, str]]] = field(default_factory=lambda: defaultdict(list))
     """How and why moves have ended in this step, by topic."""
+    rated: set[int] = field(default_factory=set)
+    """Brokers whose rates were set in this step; they may still tell of those before."""
     asked: set[str] = field(default_factory=set)
     """Topics with a partition that was asked to move in this step."""
     moved: set[TopicPartition] = field(default_factory=set)
@@ -105,6 +107,7 @@ class Sender:
 
     def set_rate(self, broker: int, before: int | None, rate: int | None) -> str:
         """Set both rates of a broker, or remove them; gives what is in the way, or nothing."""
+        self.rated.add(broker)
         answer = _clear(lambda: self.cluster.set_rate(broker, rate))
         rates: tuple[Mapping[str, object], ...] = ({"rate": before}, {"rate": rate})
         self.tell(Sent(what="rate", broker=broker, before=rates[0], after=rates[1], answer=answer or "accepted"))

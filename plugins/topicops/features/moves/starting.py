@@ -35,7 +35,7 @@ TOPICS_A_LOOK, LOOKS = 200, 5
 """Topics that are read together for a wave, and how often at most in one step."""
 MOST_COMPARED = 2_000
 """Most moves of which the next one is chosen, again and again."""
-READ_BACKS, BETWEEN_S = 4, 0.3
+READ_BACKS, BETWEEN_S = 8, 0.3
 """Readings until a throttle must be in force, and the pause between them: brokers take it over within a second."""
 
 
@@ -357,7 +357,7 @@ def _ask(sender: Sender, wave: Sequence[Chosen]) -> None:
     except ClusterError:
         return  # the next step reads what became of it
     moves = {at for at, target in rows.items() if at in listed and leads_to(listed[at], target)}
-    accepted = {at for at in rows if is_clear and not refusals.get(at)}
+    accepted = {at for at in rows if is_clear and refusals.get(at) == ""}
     _keep(sender, {at: replace(asked[at], seen=True) for at in moves | accepted})
     if is_clear:
         sender.end((at, DROPPED, answer) for at, answer in refusals.items() if answer and at not in moves)

@@ -177,10 +177,11 @@ def remove_rates(sender: Sender, brokers: Brokers) -> None:
         elif now.unread:
             sender.note(f"Broker {broker}: our throttle rate may still be set: {now.unread}.")
         elif reason := foreign_rate(now, ours):
-            sender.note(f"Broker {broker}: {reason}; ours is gone.")
-            del left[broker]
-        elif now.leader_rate is now.follower_rate is None or not (answer := sender.set_rate(broker, ours.rate, None)):
-            del left[broker]
-        else:
+            sender.note(f"Broker {broker}: {reason}.")
+            if broker not in sender.rated:  # ours was replaced
+                del left[broker]
+        elif answer := sender.set_rate(broker, ours.rate, None):  # even if it tells of none: it may tell so later
             sender.note(f"Broker {broker} still has our throttle rate: {answer}; a later step removes it.")
+        else:
+            del left[broker]
     sender.keep(_with_rates(sender.record, left))
