@@ -45,9 +45,14 @@ def test_a_topic_is_ready_when_a_change_is_in_place_and_every_check_of_it_is_hea
         outcome("refused", "configure", OutcomeStatus.REFUSED),
         outcome("slow", "create"),
         outcome("gone", "delete"),
+        outcome("moving", "configure"),
+        outcome("moving", "reassign", OutcomeStatus.MOVING),
+        outcome("moved by an earlier run", "configure"),
+        outcome("moved", "reassign"),
     ]
     checks = [check("a"), check("b", Verdict.NOT_CHECKED), check("slow", Verdict.CONVERGING), check("gone")]
-    assert ready_topics(outcomes, checks) == {"a": ["expand", "configure"], "b": ["create"]}
+    checks += [check("moving"), check("moved by an earlier run", Verdict.MOVING), check("moved")]
+    assert ready_topics(outcomes, checks) == {"a": ["expand", "configure"], "b": ["create"], "moved": ["reassign"]}
 
 
 @pytest.mark.parametrize("dag_of", [pipeline_dag, approval_dag])

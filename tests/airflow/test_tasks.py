@@ -331,6 +331,15 @@ def test_a_change_task_fails_when_a_change_did_not_end_as_planned(
     assert isinstance(caught.value, AirflowFailException) is not retried
 
 
+def test_a_task_whose_topics_move_ends_well_and_returns_how_many(tmp_path: Path) -> None:
+    flow = ScriptedFlow(tmp_path, outcomes={"moving": 2, "done": 0, "failed": 0})
+
+    returned = changes.pipeline_change("reassign", site(flow), context(ScriptedTask()))
+
+    assert returned == {"moving": 2, "done": 0, "failed": 0}
+    assert flow.sent == [("reassign", frozenset())]
+
+
 def test_the_log_of_a_change_task_ends_with_the_outcome_of_each_topic(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -26,7 +26,7 @@ from topicops.model.errors import ArtifactError, ExitStatus, ShrunkenWorldError,
 from topicops.model.plans.changes import ACTIONS, Action, CreateTopic, GateWord
 from topicops.model.plans.plan_file import plan_to_json
 from topicops.model.ports import Lease
-from topicops.model.runs.results import IN_PLACE, Outcome, OutcomeStatus
+from topicops.model.runs.results import NO_FAILURE, Outcome, OutcomeStatus
 from topicops.model.specs.environment import Risk
 from topicops.steps.planning.gate import gate
 
@@ -300,8 +300,8 @@ def test_deletes_of_their_own_task_wait_for_the_tasks_before(simulated: Simulate
     assert simulated.cluster.requests == []
 
 
-@pytest.mark.parametrize("status", sorted(set(OutcomeStatus).difference(IN_PLACE)))
-def test_deletes_of_their_own_task_wait_after_each_outcome_that_is_not_in_place(
+@pytest.mark.parametrize("status", sorted(set(OutcomeStatus).difference(NO_FAILURE)))
+def test_deletes_of_their_own_task_wait_after_each_outcome_that_is_a_failure(
     simulated: Simulated, status: OutcomeStatus
 ) -> None:
     run = wants_a_create_and_a_delete(simulated)

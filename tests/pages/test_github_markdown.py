@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import string
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from itertools import count, cycle, product, zip_longest
 from typing import Any
@@ -14,13 +15,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fakes import builders
+from fakes.changes import plan_of, reassign_topic
+from fakes.resting_cluster import RestingCluster
 from fixtures.any_plan import any_plans, with_words
 from fixtures.github_markdown import OURS, rendered
 from fixtures.quality import quality_report
 from fixtures.rich_plan import results, rich_plan, some_facts
 from fixtures.stand_ins import StandIns, in_words
 from topicops.features.fleet.values import EnvironmentResult, FleetReport, Standing, fleet_markdown
-from topicops.model.plans.changes import ACTIONS, Action
+from topicops.model.plans.changes import ACTIONS, Action, GateWord
 from topicops.model.plans.plan import Plan
 from topicops.model.printable import bold
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
@@ -212,6 +215,21 @@ def test_a_question_about_very_many_changes_lists_the_riskiest_and_counts_the_re
     rows = [line for line in question.splitlines() if line.startswith(("| **create** ", "| **delete** "))]
     assert (len(rows), rows[0].startswith("| **delete** old<br>")) == (MOST_ROWS, True)
     assert f"{2 * MOST_ROWS + 1} more changes, asked about as well**: {2 * MOST_ROWS + 1} create (safe)" in question
+
+
+def test_who_approves_a_reassignment_reads_why_where_and_how_long_and_how_it_is_taken_back() -> None:
+    change = reassign_topic(RestingCluster().put_topic("orders", *[(1,)] * 4), *[(1, 2)] * 4, copied_bytes=300 << 20)
+    plan = plan_of(change, gates={"orders": GateWord.HELD})
+    plan = replace(plan, change_set=replace(plan.change_set, throttle=1 << 20))
+    question = question_markdown(plan, page="", commit_page="", rejections={})
+
+    (row,) = [line for line in question.splitlines() if line.startswith("| **reassign** ")]
+    why = "replicas of 4 partitions move, because its file asks for another replication factor"
+    assert (
+        f"| {why}; replication factor: 1 -> 2; replicas added: 4 on broker 2<br>copies 300.0MiB, in at least 5" in row
+    )
+    (line,) = [line for line in question.splitlines() if line.startswith("- While replicas of a topic move")]
+    assert "topicops moves --environment local --cancel TOPIC takes a move back until it has ended" in line
 
 
 def test_who_approves_a_delete_reads_its_traffic_its_groups_its_owner_and_the_reason_of_its_tombstone() -> None:

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 
 from fakes import builders
 from fakes.builders import NOW
+from fakes.changes import plan_of, reassign_topic
+from fakes.resting_cluster import RestingCluster
 from fixtures.any_plan import any_plans, with_words
 from fixtures.html_seen import Seen, assert_nothing_runs
 from fixtures.rich_plan import HOSTILE, rich_plan, some_facts, write_run
@@ -18,6 +20,7 @@ from topicops.features.quality.on_airflow.reading import read_quality
 from topicops.flow.runs.memory import question_name
 from topicops.flow.runs.questions import Answer, write_answer, write_question
 from topicops.flow.runs.run import COMMIT_ADDRESS, DIAGNOSTICS_FILE, open_run, outcomes_file
+from topicops.model.plans.changes import MoveReason
 from topicops.model.plans.plan import Loss, Plan, RackLossRow, RackLossTable
 from topicops.model.runs.memories import HeldSet, Rejection
 from topicops.model.runs.results import NO_FILE, QUIET_FILE, Outcome, OutcomeStatus, Quiet
@@ -328,6 +331,49 @@ def test_the_number_of_a_state_leads_to_its_changes(state: str, topics: set[str]
 
 
 # ---- values, blocked topics, files that are not valid ----
+
+
+def moving_plan() -> Plan:
+    """Return a plan that raises a topic's factor, and drains a broker of a topic without a file."""
+    cluster = RestingCluster()
+    raised, offsets = cluster.put_topic("raised", *[(1,)] * 12), cluster.put_topic("__consumer_offsets", (1, 3))
+    place = Location("topics/environments/local.yaml", 12, 3)
+    plan = plan_of(
+        reassign_topic(raised, *[(1, 2)] * 12, copied_bytes=300 << 20),
+        reassign_topic(offsets, (1, 2), why=MoveReason.DRAIN, location=place, copied_bytes=0),
+    )
+    return replace(plan, change_set=replace(plan.change_set, throttle=1 << 20))
+
+
+def test_a_reassignment_says_what_moves_where_and_how_long_that_takes() -> None:
+    seen = shown(moving_plan())
+
+    assert "replicas of 12 partitions move, because its file asks for another replication factor" in seen.texts
+    assert "replication factor  1  →  2" in seen.text
+    assert "replicas added  12 on broker 2" in seen.text
+    assert "replicas of 12 partitions" in seen.texts
+    assert "copies 300.0MiB, in at least 5 min at 1.0MiB/s (apply.throttle)" in seen.texts
+    assert "partition 9: 1 -> 1,2" in seen.text
+    assert "partition 10" not in seen.text
+    assert "… and 2 more partitions, all in the plan file" in seen.text
+    assert "cannot be deleted; topicops moves --environment local --cancel TOPIC takes a move back" in seen.text
+
+
+def test_drained_topics_without_a_file_have_a_section_of_their_own() -> None:
+    texts = shown(moving_plan()).texts
+    title = "Topics without a file, moved because broker 3 is drained"
+    assert texts.index("Look at these first") < texts.index("raised") < texts.index(title)
+    assert texts.index(title) < texts.index("__consumer_offsets")
+
+
+def test_what_moves_has_a_state_of_its_own_and_did_not_go_wrong() -> None:
+    plan = moving_plan()
+    outcomes = [Outcome.of(g, OutcomeStatus.MOVING, "moving 4 of 12 partitions", sent=True) for g in plan.changes]
+    seen = shown(plan, None, *outcomes)
+
+    assert "Of 2 changes: 2 moving." in seen.texts
+    assert "moving 4 of 12 partitions" in seen.texts
+    assert "What went wrong" not in seen.texts
 
 
 def test_values_are_shown_as_people_read_them_with_the_exact_ones_behind() -> None:

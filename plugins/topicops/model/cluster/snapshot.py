@@ -342,14 +342,15 @@ class ClusterSnapshot:
         """Racks of the brokers that get new replicas: no log directory is known to have failed, and none is closed."""
         told = (self.log_directories or {}).items()
         failed = {broker for broker, found in told if isinstance(found, LogDirectories) and found.failed}
-        return {broker: rack for broker, rack in self.racks.items() if broker not in failed | self.closed.keys()}
+        out = failed | self.closed.keys()
+        return {broker: rack for broker, rack in self.racks.items() if broker not in out}
 
     @property
     def racks_to_stay(self) -> Mapping[int, str | None]:
         """Racks of the live brokers that may keep replicas: also of those that are cordoned, and so get no new ones."""
         told = (self.log_directories or {}).items()
-        failed = {broker for broker, found in told if isinstance(found, LogDirectories) and found.failed}
-        return {broker: rack for broker, rack in self.racks.items() if broker not in failed | self.draining}
+        out = self.draining | {broker for broker, found in told if isinstance(found, LogDirectories) and found.failed}
+        return {broker: rack for broker, rack in self.racks.items() if broker not in out}
 
     @property
     def closed(self) -> Mapping[int, str]:

@@ -170,8 +170,8 @@ class Limits(Written):
     """If a larger percentage of the topics is gone since the last good snapshot, nothing is planned (TOP416, exit
     status 8)."""
     moved_bytes_per_run: Size | None = Field(default=None, ge=0)
-    """The most bytes that the moves of one run copy: `500GiB`. A move beyond it, or of which the bytes are not known, is
-    skipped (TOP441); left out: no limit."""
+    """The most bytes that the moves of one run copy: `500GiB`. A move beyond it, or of unknown size, is skipped
+    (TOP441); left out: no limit."""
     moves_at_once: int = Field(default=50, ge=1, le=50)
     """The most partitions that move at the same time, 50 at most: a ZooKeeper controller is busy with a larger request
     for seconds."""

@@ -14,7 +14,14 @@ from topicops.model.runs.memories import Rejection
 from topicops.on_airflow.pages.plan_rows import differences
 from topicops.steps.planning.approvals import AS_THE_BUTTON, COMMENT, REJECT_FIELD, REJECTED, title_of
 from topicops.steps.reporting.document import Cell, Line, Said, Section, markdown_lines, markdown_table
-from topicops.steps.reporting.plan_wording import WHILE_MOVING, copy_line, move_lines, some, traffic_text, why_final
+from topicops.steps.reporting.plan_wording import (
+    copy_line,
+    move_lines,
+    some,
+    traffic_text,
+    while_moving_line,
+    why_final,
+)
 
 MOST_ROWS = 200
 """Most changes that the question lists; the Plan page has all of them."""
@@ -40,7 +47,7 @@ def question_markdown(plan: Plan, *, page: str, commit_page: str, rejections: Ma
         Section(title="Rejected before; the form marks them", rows=rejected),
         Section(title="What goes", rows=list(_deletes(plan, rows))),
         Section(title="Why an approval is needed", rows=list(_reasons(rows))),
-        Section(title="Know also", rows=list(_notes(rows))),
+        Section(title="Know also", rows=list(_notes(plan, rows))),
     )
     lines = [
         f"**{plural(len(changes), 'change')}** of {bold(target.environment)}, cluster {markdown(target.cluster_id)}, "
@@ -137,15 +144,15 @@ def _reasons(changes: Sequence[GatedChange]) -> Iterator[Line]:
         yield Said(f"{who}: {reason}", is_whole=True)
 
 
-def _notes(changes: Sequence[GatedChange]) -> Iterator[Line]:
+def _notes(plan: Plan, changes: Sequence[GatedChange]) -> Iterator[Line]:
     """Yield what only a reviewer can judge: why a change cannot be undone, and the notes of the plan; each once."""
     finals: dict[str, list[str]] = {}
     for gated in changes:
         if why := why_final(gated.change):
             finals.setdefault(why, []).append(title_of(gated.change))
     yield from (Said(f"{some(titles)} cannot be undone: {why}", is_whole=True) for why, titles in finals.items())
-    if any(isinstance(gated.change, ReassignTopic) and gated.change.added for gated in changes):
-        yield Said(WHILE_MOVING[:1].upper() + WHILE_MOVING[1:], is_whole=True)
+    if line := while_moving_line(plan, [gated.change for gated in changes]):
+        yield Said(line[:1].upper() + line[1:], is_whole=True)
     yield from (f"{gated.change.topic}: {note}" for gated in changes for note in gated.change.notes)
 
 

@@ -36,23 +36,22 @@ from topicops.steps.planning.placement.load import NOTHING, live_load, load_tabl
 from topicops.steps.planning.placement.request import Load
 from topicops.steps.planning.planned_changes import changes_of
 from topicops.steps.planning.reassigning import (
-    MOVE_RULES,
     as_it_is,
     drain_notes,
     drained_topics,
     later_move,
+    move_findings,
     move_obstacles,
     move_reason,
-    obstacle,
     reassignment_of,
     unmanaged_and_drained,
 )
 from topicops.steps.planning.right_cluster import require_known_draining
 
 NO_ACTIVITY: Mapping[str, TopicActivity] = MappingProxyType({})
+MOVED_ONLY = frozenset({Code.REPLICATION_FACTOR, Code.MIXED_REPLICATION_FACTOR, Code.ASSIGNMENT_DIFFERS})
+"""Codes of what only a move can change; they block the topic's other changes too."""
 NO_DRAIN: Mapping[str, int] = MappingProxyType({})
-DRAIN_RULES = (unstable, *MOVE_RULES)
-"""Rules for a topic that no file describes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -231,7 +230,7 @@ def decide(situation: Situation) -> Decision:
     desired = situation.desired
     if situation.is_unmanaged:
         why = move_reason(situation)
-        findings = findings_of(situation, DRAIN_RULES) if why else ()
+        findings = (*findings_of(situation, (unstable,)), *move_findings(situation)) if why else ()
         return Decision(situation=situation, actions=("reassign",) if why else (), findings=findings)
     if desired.lifecycle is Lifecycle.PAUSED and _is_left_alone(desired, now=situation.now):
         return Decision(situation=situation)
@@ -266,7 +265,7 @@ def _decide_present(situation: Situation) -> Decision:
         return Decision(situation=situation, actions=("create",), findings=findings_of(situation, CREATE_RULES))
     if not _differs(situation, situation.topic):
         return Decision(situation=situation)
-    why, is_later = move_reason(situation), bool(later_move(situation))
+    why, is_later, moving = move_reason(situation), bool(later_move(situation)), move_findings(situation)
     wanted: dict[Action, bool] = {
         "expand": situation.grows and why is not MoveReason.ASSIGNMENT,  # its rows by hand are of the new factor, too
         "configure": bool(situation.edits.after),
@@ -275,8 +274,9 @@ def _decide_present(situation: Situation) -> Decision:
     return Decision(
         situation=situation,
         actions=tuple(action for action in ACTIONS if wanted.get(action)),
-        findings=findings_of(
-            situation, ALTER_RULES if is_later and not obstacle(situation) else (*ALTER_RULES, *MOVE_RULES)
+        findings=(
+            *findings_of(situation, ALTER_RULES),
+            *(found for found in moving if not is_later or found.code in MOVED_ONLY),
         ),
     )
 

@@ -23,11 +23,9 @@ from topicops.model.specs.topic_config import MIN_ISR, canonical_overrides
 from topicops.steps.before_deletes import REPAIR
 from topicops.steps.planning.blocking import (
     Finding,
-    Rule,
     Situation,
     beside_failed,
     closed_of,
-    findings_of,
     min_isr_values,
     moves_command,
     unstable,
@@ -263,12 +261,36 @@ def move_codes(situation: Situation) -> tuple[Code, ...]:
     return tuple(sorted(code for code, holds in found.items() if holds))
 
 
-def _replication_factor(situation: Situation) -> Finding | None:
-    topic, wanted, found = situation.topic, situation.desired.replication_factor, obstacle(situation)
-    codes = move_codes(situation)
-    if topic is None or found is None or not {Code.REPLICATION_FACTOR, Code.MIXED_REPLICATION_FACTOR} & {*codes}:
-        return None
-    present = sorted(topic.replication_factors) or [0]
+def move_findings(situation: Situation) -> tuple[Finding, ...]:
+    """Return why replicas that are to move cannot; nothing where none are to move, or they can."""
+    if move_reason(situation) is None:
+        return ()
+    if found := obstacle(situation):
+        return tuple(_differences(situation, found))
+    problem = _min_isr_problem(situation, _min_isr_of_file(situation))
+    return (problem,) if problem else ()
+
+
+def _differences(situation: Situation, found: Obstacle) -> Iterator[Finding]:
+    """Yield a finding for each thing that only a move would change."""
+    differing = False
+    for code in move_codes(situation):
+        match code:
+            case Code.REPLICATION_FACTOR | Code.MIXED_REPLICATION_FACTOR:
+                differing = True
+                yield _other_factor(situation, found)
+            case Code.ASSIGNMENT_DIFFERS:
+                differing = True
+                yield _other_rows(situation, found)
+    if not differing:
+        named = brokers_text(situation.live.draining)
+        reason = f"its replicas cannot leave {named} (cluster.draining){_why_not(found)}"
+        yield Finding(found.code, reason, _way_to_move(found))
+
+
+def _other_factor(situation: Situation, found: Obstacle) -> Finding:
+    wanted = situation.desired.replication_factor
+    present = sorted(situation.topic.replication_factors if situation.topic else ()) or [0]
     if len(present) > 1:
         reason = f"partitions have {' and '.join(map(str, present))} replicas; the spec wants {wanted} for each"
         return Finding(
@@ -280,24 +302,13 @@ def _replication_factor(situation: Situation) -> Finding | None:
     return Finding(Code.REPLICATION_FACTOR, f"{reason}{_why_not(found)}", way_out, "replicationFactor")
 
 
-def _assignment(situation: Situation) -> Finding | None:
-    topic, moved, found = situation.topic, _rows_by_hand(situation), obstacle(situation)
-    if topic is None or found is None or Code.ASSIGNMENT_DIFFERS not in move_codes(situation):
-        return None
+def _other_rows(situation: Situation, found: Obstacle) -> Finding:
+    moved, live = _rows_by_hand(situation), situation.topic.target_assignment if situation.topic else {}
     first, row = next(iter(moved.items()))
     more = f"; {len(moved)} partitions differ" if len(moved) > 1 else ""
-    reason = f"partition {first} is on {list(topic.target_assignment[first])}, the spec says {list(row)}{more}"
+    reason = f"partition {first} is on {list(live[first])}, the spec says {list(row)}{more}"
     way_out = f"{_way_to_move(found)}, or write the live assignment into the spec"
     return Finding(Code.ASSIGNMENT_DIFFERS, f"{reason}{_why_not(found)}", way_out, "assignment")
-
-
-def _drain(situation: Situation) -> Finding | None:
-    found = obstacle(situation)
-    if found is None or move_reason(situation) is not MoveReason.DRAIN:
-        return None
-    named = brokers_text(situation.live.draining)
-    reason = f"its replicas cannot leave {named} (cluster.draining){_why_not(found)}"
-    return Finding(found.code, reason, f"{found.way_out}, then plan again")
 
 
 def _why_not(found: Obstacle) -> str:
@@ -318,18 +329,12 @@ def _min_isr_of_file(situation: Situation) -> set[int | None]:
     return min_isr_values(situation, situation.edits.after.get(MIN_ISR, own))
 
 
-def _min_isr(situation: Situation) -> Finding | None:
-    return _min_isr_problem(situation, _min_isr_of_file(situation))
-
-
 def _min_isr_problem(situation: Situation, values: Collection[int | None]) -> Finding | None:
     """Return where producers with ``acks=all`` would be refused by the move, while it runs or for good.
 
     Args:
         values: What ``min.insync.replicas`` may be; None among them: not known, and the worst counts.
     """
-    if move_reason(situation) is None or obstacle(situation):
-        return None
     return _too_few_meanwhile(situation, values) or _too_few_afterwards(situation, values)
 
 
@@ -394,10 +399,13 @@ def _sizes_meanwhile(situation: Situation) -> Mapping[int, tuple[int, int]]:
         moved = _rows_by_hand(situation)
         return {p: (len(row), len({*row, *moved.get(p, ())})) for p, row in rows.items()}
     racks, takers = _racks(situation)
+    rack_of = _rack_of(racks)
+    open_racks = {rack_of[broker] for broker in takers}
     return {
         p: (len(row), len(row) + sizes[p] - kept)
         for p, row in rows.items()
-        if (kept := kept_replicas(row, sizes[p], racks, takers)) < sizes[p]
+        if (len(row) != sizes[p] or not racks.keys() >= set(row))
+        and (kept := kept_replicas(row, sizes[p], rack_of, open_racks)) < sizes[p]
     }
 
 
@@ -411,19 +419,19 @@ def _in_sync(situation: Situation) -> Mapping[int, int]:
     return {p: len(topic.states[p].isr) if p in topic.states else 0 for p in topic.target_assignment}
 
 
-MOVE_RULES: tuple[Rule, ...] = (_replication_factor, _assignment, _drain, _min_isr)
-
-
 def later_move(situation: Situation) -> str:
-    """Return why the replicas move in a later run only, although nothing blocks the topic; empty: they move now."""
-    why = move_reason(situation)
-    if why is None:
+    """Return why the replicas stay in this run, although other changes of the topic run; empty: they move now."""
+    why, grows, configs = move_reason(situation), situation.grows, situation.edits.after
+    if why is None or not (grows or configs):
         return ""
-    if situation.grows and why is not MoveReason.ASSIGNMENT:
+    if grows and why is not MoveReason.ASSIGNMENT:
         return "the replicas of the present partitions move in a later run: a topic that moves gets no partitions"
-    if MIN_ISR in situation.edits.after:
+    findings = move_findings(situation)
+    if why is MoveReason.DRAIN and findings:
+        return f"its replicas stay on {brokers_text(situation.live.draining)}: {findings[0].reason}"
+    if MIN_ISR in configs and not findings:
         present = min_isr_values(situation, situation.edits.before[MIN_ISR])
-        if _min_isr_problem(situation, present) and not _min_isr(situation):
+        if _min_isr_problem(situation, present):
             return f"its replicas move in a later run, once this value of {MIN_ISR} is live"
     return ""
 
@@ -462,9 +470,6 @@ def rated(change: ReassignTopic) -> ReassignTopic:
 
 
 def _notes(situation: Situation) -> Iterator[str]:
-    cancel = moves_command(situation.environment.name, cancel=situation.desired.name)
-    yield f"{cancel} takes it back until it has ended, and afterwards only another move does"
-    yield "until then the topic gets no partitions, and cannot be deleted"
     if situation.grows:
         yield "its new partitions come in a later run, because a topic that moves gets none"
     if situation.live.releases is None:
@@ -609,7 +614,8 @@ def command_problems(
     )
     if found := obstacle(situation):
         yield found.reason or found.way_out
-    yield from (finding.reason for finding in findings_of(situation, (unstable, _min_isr)))
+    else:
+        yield from (finding.reason for finding in (unstable(situation), *move_findings(situation)) if finding)
     racks = live.racks
     for partition, row in change.assignment.items():
         before = change.assignment_before[partition]
@@ -667,25 +673,23 @@ def resized(
     rack_of = _rack_of(everyone)
     changing = sorted(p for p, row in rows.items() if len(row) != sizes[p] or not everyone.keys() >= set(row))
     tally = Tally(rack_of, topic=Load.of([rows]), cluster=load, closed=staying.keys() - racks.keys())
-    found: dict[int, tuple[int, ...]] = {}
+    open_racks, found = {rack_of[broker] for broker in racks}, dict[int, tuple[int, ...]]()
     for partition in changing:
         stay = [broker for broker in rows[partition] if broker in rack_of]
-        kept = kept_replicas(rows[partition], sizes[partition], everyone, racks)
+        kept = kept_replicas(stay, sizes[partition], rack_of, open_racks)
         found[partition] = tally.grown(tally.shrunk(stay, kept), sizes[partition])
     return {**rows, **_with_leaders(tally.evened(found, rows), rows)}
 
 
-def kept_replicas(row: Iterable[int], size: int, racks: Mapping[int, str | None], takers: Collection[int]) -> int:
+def kept_replicas(row: Iterable[int], size: int, rack_of: Mapping[int, str], open_racks: Collection[str]) -> int:
     """Return how many replicas of a row stay if it gets ``size``: one for each rack, and more where racks run out.
 
     Args:
-        racks: Rack by broker on which replicas may be.
-        takers: Those of them that may get new ones.
+        rack_of: Rack by broker on which replicas may be.
+        open_racks: Racks of those brokers that may get new ones.
     """
-    rack_of = _rack_of(racks)
     stay = [rack_of[broker] for broker in row if broker in rack_of]
-    spread = len(set(stay))
-    usable = len({*stay, *(rack_of[broker] for broker in takers)})
+    spread, usable = len(set(stay)), len({*stay, *open_racks})
     return min(size, spread + min(len(stay) - spread, max(0, size - usable)))
 
 

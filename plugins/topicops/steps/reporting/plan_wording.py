@@ -199,10 +199,17 @@ _WHY_MOVED: Mapping[MoveReason, str] = {
     MoveReason.RACKS: "replicas share a rack, although another is free",
     MoveReason.BALANCE: "the brokers get equal shares",
 }
-WHILE_MOVING = (
-    "while replicas of a topic move, it is neither expanded nor deleted; `topicops moves --cancel TOPIC` takes a move "
-    "back until it ends; afterwards only another move does"
-)
+
+
+def while_moving_line(plan: Plan, changes: Iterable[Change]) -> str:
+    """Return what cannot be done to a topic that moves, and how its move is taken back; empty: nothing is copied."""
+    if not any(isinstance(change, ReassignTopic) and change.added for change in changes):
+        return ""
+    return (
+        "while replicas of a topic move, it gets no partitions and cannot be deleted; "
+        f"topicops moves --environment {plan.target.environment} --cancel TOPIC takes a move back until it has ended, "
+        "and afterwards only another move does"
+    )
 
 
 def move_lines(change: ReassignTopic) -> Iterator[str]:
@@ -270,8 +277,8 @@ def copy_line(plan: Plan, changes: Iterable[Change]) -> str:
         known = f"at least {size_text(copied)}; of {some(unknown)}" if len(unknown) < len(moves) else "bytes of which"
         return printable(f"{who} {known} the number is not known")
     throttle = plan.change_set.throttle
-    if not throttle:
-        return f"{who} {size_text(copied)}, without a throttle"
+    if not copied or not throttle:
+        return f"{who} {size_text(copied)}{', without a throttle' if copied else ''}"
     sent, received = Counter[int](), Counter[int]()
     for change in moves:
         each = (change.copied_bytes or 0) // change.added_replicas
@@ -394,10 +401,7 @@ def other_lines(plan: Plan) -> list[str]:
     lines += [paused_line(paused) for paused in found.paused]
     lines += [printable(f"warning: {warning}") for warning in found.warnings]
     lines += [line for line in disk_lines(plan, found.changes) if line.startswith("the ")]
-    lines += [line for line in (missing_line(plan),) if line]
-    lines += (
-        [WHILE_MOVING] if any(isinstance(change, ReassignTopic) and change.added for change in found.changes) else []
-    )
+    lines += [line for line in (missing_line(plan), while_moving_line(plan, found.changes)) if line]
     if found.unmanaged:
         lines.append(printable(f"unmanaged: {some(found.unmanaged)}"))
     return lines

@@ -1,0 +1,169 @@
+"""Apply hands reassignments to the mover of the installation, and the runs after it know what it accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from fakes.fake_ports import FakeMover
+from fixtures.simulated import CLUSTER_ID, Simulated, outcomes_of
+from topicops.edges.home.audit_files import read_audit_log
+from topicops.edges.home.journal import open_intents, read_journal
+from topicops.edges.home.memories import MOVES
+from topicops.flow import single_steps, verifying, whole_runs
+from topicops.flow.runs.run import EnvironmentRun, audit_folder, notes_of, read_environment
+from topicops.model.errors import ExitStatus, UsageError
+from topicops.model.plans.changes import Action
+from topicops.model.plans.plan import Plan
+from topicops.model.ports import Mover
+from topicops.model.runs.moves import MovesRecord, PartitionMove, TopicMove
+from topicops.model.runs.results import OutcomeStatus
+
+DONE, MOVING, REFUSED = OutcomeStatus.DONE, OutcomeStatus.MOVING, OutcomeStatus.REFUSED
+NOT_SENT, UNKNOWN = OutcomeStatus.NOT_SENT, OutcomeStatus.UNKNOWN
+
+
+@dataclass
+class Movers:
+    """A factory that gives one mover, and remembers what it was given."""
+
+    mover: FakeMover = field(default_factory=FakeMover)
+    given: dict[str, Any] = field(default_factory=dict)
+
+    def __call__(self, run: object, access: object, **given: object) -> Mover:
+        self.given = {"run": run, "access": access, **given}
+        return self.mover
+
+
+def wants_three_replicas(simulated: Simulated) -> EnvironmentRun:
+    """Return a run with a plan: ``orders`` gets three replicas instead of one, and ``old`` goes."""
+    simulated.workspace.topic("orders")
+    simulated.workspace.tombstone("old")
+    simulated.cluster.put_topic("orders", (1,))
+    simulated.cluster.put_topic("old", (1, 2, 3))
+    return simulated.planned()
+
+
+def statuses(run: EnvironmentRun) -> Mapping[Action, OutcomeStatus]:
+    return {outcome.action: outcome.status for outcome in outcomes_of(run)}
+
+
+def recorded(run: EnvironmentRun, plan: Plan) -> None:
+    """Keep the moves of a plan as a mover does."""
+    (gated,) = (gated for gated in plan.changes if gated.change.action == "reassign")
+    move = TopicMove(
+        topic="orders",
+        identity=gated.change.precondition.identity or "",
+        why=gated.change.why,  # type: ignore[union-attr]  # of a reassignment
+        digest=gated.digest,
+        run=run.name,
+        accepted_at=datetime(2026, 1, 31, tzinfo=UTC),
+        partitions={0: PartitionMove(origin=(1,), target=(1, 2, 3))},
+    )
+    MOVES.of(run.home, run.environment).write(MovesRecord(cluster_id=CLUSTER_ID, topics=(move,)))
+
+
+def test_the_mover_gets_the_lease_the_files_and_who_approved_what(simulated: Simulated) -> None:
+    run, movers = wants_three_replicas(simulated), Movers()
+    single_steps.apply(run, mover=movers)
+
+    assert statuses(run) == {"reassign": MOVING, "delete": DONE}
+    assert movers.mover.begun == [("orders",)]
+    given = movers.given
+    assert given["run"].name == run.name
+    assert given["access"].environment.name == "local"
+    assert given["desired"].topics["orders"].replication_factor == 3
+    assert given["approvers"] == {}
+    assert given["origin"].run == run.name
+    assert set(given["origin"].principals) == {"reassign", "delete"}
+    given["lease"].confirm()
+    assert given["reader"].cluster_id() == CLUSTER_ID
+    assert [line.action for line in read_audit_log(audit_folder(run.home), "local").lines] == ["delete"]
+
+
+def test_the_mover_s_connection_is_asked_for_before_anything_is_sent(simulated: Simulated) -> None:
+    run = wants_three_replicas(simulated)
+    simulated.workspace.cluster = {
+        **simulated.workspace.cluster,
+        "kafka": {"bootstrapServers": "127.0.0.1:1", "mover": "nobody"},
+    }
+    with pytest.raises(UsageError, match=r"kafka\.mover"):
+        simulated.apply(run)
+
+    assert simulated.events == []
+
+
+def test_without_a_mover_a_reassignment_is_refused_and_no_delete_follows(simulated: Simulated) -> None:
+    run = wants_three_replicas(simulated)
+    single_steps.apply(run)
+
+    assert statuses(run) == {"reassign": REFUSED, "delete": NOT_SENT}
+    assert simulated.cluster.requests == []
+
+
+def test_deletes_of_their_own_task_follow_a_move_that_has_begun(simulated: Simulated) -> None:
+    run, movers = wants_three_replicas(simulated), Movers()
+    for action in ("reassign", "delete"):
+        single_steps.apply(run, actions=[action], mover=movers)
+
+    assert statuses(run) == {"reassign": MOVING, "delete": DONE}
+
+
+def test_a_run_that_begins_moves_is_a_success(simulated: Simulated) -> None:
+    run, movers = wants_three_replicas(simulated), Movers()
+    movers.mover.when_begun = lambda: (
+        recorded(run, run.read_plan()),
+        simulated.cluster.start_reassignment("orders", 0, adding=[2, 3], removing=[]),
+    )
+    ended = whole_runs.apply_plan(run, run.read_plan(), mover=movers)
+
+    assert (ended.status, ended.report.is_success) == (ExitStatus.SUCCESS, True)
+    said = {check.id: check.message for check in ended.report.checks if check.topic == "orders" and check.message}
+    assert said == {"V04": "1 partition will move"}
+
+
+@pytest.mark.parametrize(
+    ("is_recorded", "status", "said"),
+    [
+        pytest.param(True, MOVING, "its moves are recorded, and later steps carry them on", id="recorded"),
+        pytest.param(False, UNKNOWN, "it is not in effect", id="not recorded"),
+    ],
+)
+def test_the_next_run_says_what_became_of_moves_whose_run_was_killed(
+    simulated: Simulated, is_recorded: bool, status: OutcomeStatus, said: str
+) -> None:
+    run, movers = wants_three_replicas(simulated), Movers()
+
+    def die() -> None:
+        if is_recorded:
+            recorded(run, run.read_plan())
+        raise KeyboardInterrupt
+
+    movers.mover.when_begun = die
+    with pytest.raises(KeyboardInterrupt):
+        single_steps.apply(run, mover=movers)
+    journal = run.store.path("journal-all-1.jsonl")
+    assert [intent.topic for intent in open_intents(read_journal(journal))] == ["orders"]
+
+    simulated.workspace.topic("another")
+    later = simulated.planned("2")
+    single_steps.apply(later, actions=["create"])
+
+    (closed,) = (entry for entry in read_journal(journal) if entry.kind == "outcome")
+    assert closed.status is status
+    assert any("reassign orders" in note and said in note for note in notes_of(later))
+    assert [line.action for line in read_audit_log(audit_folder(run.home), "local").lines] == ["create"]
+
+
+def test_moves_whose_record_cannot_be_read_count_as_those_of_somebody_else(simulated: Simulated) -> None:
+    run = wants_three_replicas(simulated)
+    access = run.access(read_environment(run))
+    recorded(run, run.read_plan())
+    assert set(verifying.topics_that_move(access)) == {"orders"}
+
+    MOVES.of(run.home, run.environment).path.write_bytes(b"{")
+    assert verifying.topics_that_move(access) == {}
