@@ -17,7 +17,7 @@ from topicops.model.errors import ClusterError, LeaseHeldError, LeaseLostError, 
 from topicops.model.ports import Clock
 from topicops.model.runs.moves import EndedMove, MovesRecord
 from topicops.model.specs.spellings import likely_unit
-from topicops.model.specs.topic_config import UNITS
+from topicops.model.specs.topic_config import ConfigValueError, read_size
 from topicops.steps.specs.needed import no_topic
 
 T = TypeVar("T")
@@ -25,11 +25,15 @@ T = TypeVar("T")
 
 def bytes_of(text: str) -> int:
     """Return a number of bytes above 0: ``50MiB``, or ``1000``. Raises ``UsageError``."""
-    digits = text.rstrip("BKMGTi")
-    factor = UNITS["bytes"].get(text[len(digits) :] or "B")
-    if not (digits.isascii() and digits.isdecimal()) or factor is None or not int(digits):
-        raise UsageError(f"{text!r} is no number of bytes: {likely_unit(text, 'bytes')}")
-    return int(digits) * factor
+    try:
+        size = read_size(text)
+    except ConfigValueError as error:
+        raise UsageError(f"{text!r} is no number of bytes: {error}; {likely_unit(text, 'bytes')}") from error
+    if size < 1:
+        raise UsageError(
+            f"{text!r}: a throttle of nothing would stop the moves; `topicops moves --cancel-all` ends them"
+        )
+    return size
 
 
 def read_record(run: EnvironmentRun) -> MovesRecord | None:
