@@ -101,7 +101,7 @@ def reassignment(observation: Observation) -> Iterator[Finding]:
     if moving:
         verdict = Verdict.DEGRADED if moving.is_stuck else Verdict.MOVING
         yield Finding(Code.V04, verdict, moving.sentence, Code.REASSIGNMENT_RUNS, is_final=True)
-    ours = moving.added if moving else {}
+    ours = moving.partitions if moving else ()
     for p in sorted(p for p in live.assignment if p not in ours and (live.adding.get(p) or live.removing.get(p))):
         message = f"partition {p} is being reassigned: replicas {list(live.assignment[p])}"
         yield _of_partition(Code.V04, Verdict.CONVERGING, p, message, Code.REASSIGNMENT_RUNS)
@@ -144,11 +144,10 @@ def leader(observation: Observation) -> Iterator[Finding]:
 
 
 def isr(observation: Observation) -> Iterator[Finding]:
-    """V08: the ISR is all replicas, and all of them live; without those that a move of ours still copies."""
-    copied = observation.expected.moving.added if observation.expected.moving else {}
+    """V08: the ISR is all replicas, and all of them live."""
     for p, _ in observation.led_partitions():
         health = observation.health(p)
-        away = {*health.missing, *health.dead_replicas} - copied.get(p, frozenset())
+        away = {*health.missing, *health.dead_replicas}
         missing = [broker for broker in health.replicas if broker in away]
         if missing:
             lost = _lost(observation, p, missing)

@@ -23,7 +23,7 @@ def _moving(move: TopicMove, measured_at: datetime | None) -> Moving:
     said = _sentence(move, measured_at)
     return Moving(
         digest=move.digest,
-        added={p: found.added for p, found in move.partitions.items()},
+        partitions=move.partitions.keys(),
         sentence=f"{said}; {plural(stuck, 'partition')} copied nothing for {about(STUCK_AFTER.seconds)}"
         if stuck
         else said,

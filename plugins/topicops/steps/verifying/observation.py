@@ -24,8 +24,8 @@ class Moving:
 
     digest: str
     """Digest of the change."""
-    added: Mapping[int, frozenset[int]]
-    """Brokers that get a replica, by partition whose move has not ended."""
+    partitions: Collection[int]
+    """Partitions whose move has not ended."""
     sentence: str
     """Sentence that says how far they are."""
     is_stuck: bool = False
