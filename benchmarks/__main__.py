@@ -17,6 +17,7 @@ from benchmarks import (
     engine,
     fleet,
     memory,
+    moves,
     plan,
     quality,
     reading,
@@ -48,6 +49,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     airflow.BENCHMARK,
     topics_page.BENCHMARK,
     rehearse_racks.BENCHMARK,
+    moves.BENCHMARK,
 )
 INTERRUPTED = 130
 RESULTS = Path(__file__).parent / "results"

@@ -10,6 +10,7 @@ import topicops.features.ask.history.answers
 import topicops.features.ask.history.recording
 import topicops.features.files.formatting.files
 import topicops.features.moves.after_apply
+import topicops.features.moves.stepping
 import topicops.features.spark.engine
 from topicops.flow.engines import DiffEngine
 from topicops.flow.movers import MoverFactory
@@ -45,7 +46,9 @@ ENGINES: tuple[DiffEngine, ...] = (
     topicops.features.spark.engine.SPARK,
 )  # fmt: skip
 """Engines besides plain Python; by default, the first is used from its number of topics on."""
-MOVERS: tuple[MoverFactory, ...] = ()
+MOVERS: tuple[MoverFactory, ...] = (
+    topicops.features.moves.stepping.kafka_mover,
+)  # fmt: skip
 """The first is used; without one, reassignments are refused."""
 NEW_FILE: tuple[Callable[[str], str], ...] = (
     topicops.features.files.formatting.files.formatted_topic,

@@ -1,0 +1,134 @@
+"""The changes that make a cluster even: which topics may move, and the rows that they get."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+from topicops.features.moves.planned.balance import Balance, Balanced, balance_bytes, balance_replicas
+from topicops.features.moves.planned.leading import lead_evenly
+from topicops.model.cluster.broker_defaults import brokers_text
+from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
+from topicops.model.errors import UsageError
+from topicops.model.plans.changes import MoveReason, Precondition, ReassignTopic
+from topicops.model.printable import plural
+from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
+from topicops.model.specs.environment import Environment, Risk
+from topicops.steps.planning.reassigning import copied_bytes, rated
+
+Sizes = Mapping[str, Mapping[int, int]]
+"""Bytes of one replica of each partition, by topic."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wish:
+    """What ``rebalance`` is asked for."""
+
+    brokers: tuple[int, ...] = ()
+    """Brokers that get replicas; none: all that may."""
+    most_bytes: int | None = None
+    """The most bytes to copy; None: replicas are counted, not bytes."""
+    leaders_only: bool = False
+
+
+def movable_topics(desired: Desired, live: ClusterSnapshot, environment: Environment) -> frozenset[str]:
+    """Return the topics whose replicas may move for balance: their files ask for nothing that says where they are.
+
+    Args:
+        live: With accepted moves counted as running ones.
+    """
+    marked = live.deleting.keys() | live.reassigning
+    names = (desired.topics.keys() & live.topics.keys()) - marked
+    return frozenset(
+        name
+        for name in names
+        if _may_move(desired.topics[name], live.topics[name]) and environment.protecting_pattern(name) is None
+    )
+
+
+def _may_move(desired: DesiredTopic, topic: LiveTopic) -> bool:
+    return (
+        desired.lifecycle is Lifecycle.PRESENT
+        and desired.assignment is None
+        and desired.partitions == topic.partitions
+        and topic.replication_factors == {desired.replication_factor}
+        and not topic.is_reassigning
+        and not topic.unstable
+    )
+
+
+def takers_of(wish: Wish, live: ClusterSnapshot) -> Collection[int]:
+    """Return the brokers that get replicas. Raises ``UsageError`` for one that may get none.
+
+    Args:
+        live: With ``draining`` and log directories.
+    """
+    takers = live.whole_racks.keys()
+    if unfit := sorted(set(wish.brokers) - takers):
+        reason = live.closed.get(unfit[0]) or ("which has a failed disk" if unfit[0] in live.brokers else "not live")
+        raise UsageError(f"--brokers: broker {unfit[0]}, {reason}, gets no replicas; {brokers_text(takers)} may")
+    return wish.brokers or tuple(takers)
+
+
+def rebalanced(wish: Wish, live: ClusterSnapshot, movable: Collection[str], sizes: Sizes) -> Mapping[str, Assignment]:
+    """Return the new rows of all partitions that differ, by topic.
+
+    First replicas move, then rows get another order, so that leaders are even, too.
+
+    Args:
+        live: With accepted moves counted as running ones.
+        sizes: Of all movable topics, if the wish is about bytes.
+    """
+    rows = {name: topic.target_assignment for name, topic in sorted(live.topics.items())}
+    fixed, takers = rows.keys() - movable, takers_of(wish, live)
+    moved: Mapping[str, Assignment] = {}
+    if not wish.leaders_only:
+        moved = _balanced(wish, Balance(rows=rows, racks=live.racks, takers=takers, fixed=fixed), sizes).rows
+    after = {name: {**its, **moved.get(name, {})} for name, its in rows.items()}
+    led = lead_evenly(after, live=live.brokers, takers=takers, fixed=fixed)
+    return {name: {**moved.get(name, {}), **led.get(name, {})} for name in sorted(moved.keys() | led.keys())}
+
+
+def _balanced(wish: Wish, balance: Balance, sizes: Sizes) -> Balanced:
+    if wish.most_bytes is None:
+        return balance_replicas(balance)
+    return balance_bytes(balance, sizes, most_bytes=wish.most_bytes)
+
+
+def balance_change(topic: LiveTopic, rows: Assignment, desired: DesiredTopic, live: ClusterSnapshot) -> ReassignTopic:
+    """Return the change that gives a topic these rows."""
+    before = {p: topic.target_assignment[p] for p in sorted(rows)}
+    return rated(
+        ReassignTopic(
+            topic=topic.name,
+            owner=desired.owner,
+            location=desired.location,
+            risk=Risk.RISKY,
+            reversible=True,
+            precondition=Precondition(identity=topic.identity),
+            why=MoveReason.BALANCE,
+            assignment_before=before,
+            assignment={p: rows[p] for p in sorted(rows)},
+            copied_bytes=copied_bytes(topic.name, before, rows, live),
+        )
+    )
+
+
+MOST_NAMED = 5
+
+
+def left_out_notes(live: ClusterSnapshot, movable: Collection[str], problems: Mapping[str, str]) -> Iterator[str]:
+    """Yield which topics stay as they are, and why.
+
+    Args:
+        problems: Why a topic cannot move, by topic that would have.
+    """
+    if stays := live.topics.keys() - movable:
+        yield (
+            f"{plural(len(stays), 'topic')} counted, and not moved: no file describes it, or the file asks for "
+            "another change, gives the replicas by hand, pauses or deletes it"
+        )
+    for name in sorted(problems)[:MOST_NAMED]:
+        yield f"{name} stays as it is: {problems[name]}"
+    if len(problems) > MOST_NAMED:
+        yield f"{len(problems) - MOST_NAMED} more topics stay as they are for such reasons"
