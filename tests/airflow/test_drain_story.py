@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import time
@@ -12,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+from airflow.sdk import Context, PokeReturnValue
 from confluent_kafka import Consumer, Producer
 from confluent_kafka.admin import NewTopic
 from kafka import KafkaAdminClient
@@ -19,7 +21,11 @@ from kafka import KafkaAdminClient
 from fixtures.airflow_story import RUN_S, Story, airflow_stories
 from fixtures.cluster import running
 from fixtures.live import create_topics, look, until
-from fixtures.topic_project import TOPIC
+from fixtures.topic_project import TOPIC, Project
+from topicops import cli
+from topicops.features.moves.on_airflow import looks, moves_dag
+from topicops.flow.runs.memory import read_moves
+from topicops.on_airflow.site import Site
 from topicops_local.cluster import LocalCluster
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(2400)]
@@ -28,10 +34,11 @@ logger = logging.getLogger(__name__)
 
 MANAGED = tuple(f"drained.orders-{number}" for number in range(4))
 BY_HAND = "by-hand.clicks"
+OFFSETS = "__consumer_offsets"
 MESSAGE = b"x" * 10_000
-MESSAGES = 600
+MESSAGES = 3000
 SETTINGS = """\
-  apply: {throttle: 2MiB}
+  apply: {throttle: 512KiB}
   policy: {drainUnmanaged: allow}
 """
 
@@ -49,11 +56,11 @@ def test_a_broker_is_drained_by_a_line_in_the_environment_an_answer_and_no_task_
     variables = {"TOPICOPS_STEP_MOVES_EVERY": "15s"}
     settings = {"drained": SETTINGS}
     with airflow_stories(tmp_path, cluster, ("drained",), settings=settings, variables=variables) as (story,):
-        fill(story)
+        fill(story.project, cluster)
         before = replicas_on(cluster)
-        assert {"__consumer_offsets", BY_HAND, *MANAGED} <= {topic for topic, _ in before[going]}
+        assert {OFFSETS, BY_HAND, *MANAGED} == {topic for topic, _ in before[going]}
 
-        drain(story, going)
+        drain(story.project, going)
         state, tasks = story.run_pipeline()
         assert (state, tasks["ask"], tasks["reassign"]) == ("success", "success", "skipped")
         note(story, "question", story.approval, story.newest_question())
@@ -79,12 +86,62 @@ def test_a_broker_is_drained_by_a_line_in_the_environment_an_answer_and_no_task_
         assert list(story.client.runs(moves)) == [run_id]
 
 
-def fill(story: Story) -> None:
+@pytest.mark.usefixtures("airflow_database")
+def test_the_dag_alone_ends_what_a_command_has_begun_and_each_look_takes_little(
+    five_brokers: LocalCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cluster, going = five_brokers, max(five_brokers.broker_ports)
+    project = Project(tmp_path / "project", cluster, "local", settings=SETTINGS)  # Airflow has DAGs of this name
+    for name, value in {**project.variables, "TOPICOPS_STEP_MOVES_EVERY": "15s"}.items():
+        monkeypatch.setenv(name, value)
+    fill(project, cluster)
+    before = replicas_on(cluster)
+    assert {OFFSETS, BY_HAND, *MANAGED} == {topic for topic, _ in before[going]}
+    drain(project, going)
+    plan = tmp_path / "plan.json"
+    assert cli.run(["plan", "--topics", str(project.topics), "--out", str(plan)]) in (0, 2)
+    fingerprint = json.loads(plan.read_text(encoding="utf-8"))["fingerprint"]
+    assert cli.run(["apply", str(plan), "--topics", str(project.topics), "--approve", fingerprint]) == 0
+
+    costs = measured(monkeypatch)
+    run = moves_dag(Site(environment="local", topics=project.topics)).test()
+    logger.warning("CPU seconds of each look: %s", costs)
+
+    assert run.state == "success"
+    after = replicas_on(cluster)
+    assert after[going] == set()
+    assert moved(before, after) == len(before[going])
+    assert throttles(cluster) == {}
+    record = read_moves(tmp_path / "project/home", "local")
+    assert record is not None
+    assert record.is_idle
+    assert {ended.status for ended in record.ended} == {"done"}
+    assert max(costs) < 2.0
+
+
+def measured(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Return the seconds of this process's processor that each look took, once looks were made."""
+    costs: list[float] = []
+
+    def look(site: Site, context: Context) -> PokeReturnValue:
+        began = time.process_time()
+        try:
+            return really(site, context)
+        finally:
+            costs.append(round(time.process_time() - began, 2))
+
+    really = looks.look
+    monkeypatch.setattr(looks, "look", look)
+    return costs
+
+
+def fill(project: Project, cluster: LocalCluster) -> None:
     """Topics as their files say and one without a file, with records, and a group that reads them."""
-    servers = story.cluster.bootstrap_servers
+    servers = cluster.bootstrap_servers
     for name in MANAGED:
-        story.project.write(name, TOPIC)
+        project.write(name, TOPIC)
         create_topics(servers, NewTopic(name, 2, replica_assignment=[[5, 1, 2], [3, 5, 4]]))
+    create_topics(servers, NewTopic(OFFSETS, 1, replica_assignment=[[5, 2]], config={"cleanup.policy": "compact"}))
     create_topics(servers, NewTopic(BY_HAND, 3, replica_assignment=[[5, 1], [4, 2], [3, 1]]))
     producer = Producer({"bootstrap.servers": servers, "acks": "all", "linger.ms": 50})
     for number in range(MESSAGES):
@@ -99,13 +156,13 @@ def fill(story: Story) -> None:
     consumer.close()
 
 
-def drain(story: Story, broker: int) -> None:
-    file = story.project.topics / f"environments/{story.project.environment}.yaml"
+def drain(project: Project, broker: int) -> None:
+    file = project.topics / f"environments/{project.environment}.yaml"
     text = file.read_text(encoding="utf-8")
     changed = text.replace("    class: sandbox\n", f"    class: sandbox\n    draining: [{broker}]\n")
     assert changed != text
     file.write_text(changed, encoding="utf-8")
-    story.project.publish()
+    project.publish()
 
 
 def watch(story: Story, moves: str, run_id: str) -> Mapping[str, float]:
