@@ -11,6 +11,7 @@ import topicops.features.ask.history.recording
 import topicops.features.files.formatting.files
 import topicops.features.moves.stepping
 import topicops.features.moves.after_apply
+import topicops.features.moves.stepping
 import topicops.features.spark.engine
 from topicops.flow.engines import DiffEngine
 from topicops.flow.movers import MoverFactory

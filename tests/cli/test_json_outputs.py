@@ -96,6 +96,13 @@ def a_broker_stopped(shop: Simulated) -> None:
     shop.cluster.stop_broker(3)
 
 
+def with_a_move(shop: Simulated) -> None:
+    """The loss of broker 1 leaves a partition offline until its move has ended."""
+    shop.workspace.topic("single", partitions=1, replicationFactor=3)
+    shop.cluster.put_topic("single", (1,))
+    planned(shop)
+
+
 def moving(shop: Simulated) -> None:
     """One topic moves by the record, one by somebody else, and one has moved."""
     at = datetime(2026, 11, 29, 12, tzinfo=UTC)
@@ -175,6 +182,7 @@ PRINTED: Sequence[tuple[str, Before, str]] = [
     ("why", a_broker_stopped, "why bills --environment local"),
     ("rehearsal", planned, "rehearse plan.json --without-broker 2 --step 0"),
     ("rack-losses", nothing, "rehearse --environment local --without-each-rack"),
+    ("move-losses", with_a_move, "rehearse plan.json --without-each-broker"),
     ("moves", moving, "moves --environment local"),
     ("moves", nothing, "moves --environment local"),
     ("import", nothing, "import --environment local --owner team-tests"),

@@ -29,7 +29,7 @@ from topicops.cli import app
 
 PROGRAM = typer.main.get_command(app)
 OTHER_PROGRAMS = {
-    *("cd", "docker", "export", "find", "git", "helm", "jq", "kafka-reassign-partitions.sh", "make", "mkdir", "pip"),
+    *("cd", "docker", "export", "find", "git", "helm", "jq", "make", "mkdir", "pip"),
     *("python", "sbin/start-connect-server.sh", "spark-pipelines"),
 }
 """What the pages type beside topicops."""

@@ -35,7 +35,7 @@ class ExitStatus(IntEnum):
     """Another run holds the lease; nothing was changed."""
     PARTLY_DONE = 6
     """``apply``: partly done; or requests were sent and none is known to be in effect; or their outcomes could not be
-    recorded."""
+    recorded. ``moves --watch``: a move was dropped. ``leaders --elect``: the brokers refused an election."""
     NOT_VERIFIED = 7
     """``apply``: applied, but not verified. ``verify``: not healthy."""
     WRONG_CLUSTER = 8

@@ -145,3 +145,15 @@ def test_apply_says_how_moves_that_it_began_are_carried_on(simulated: Simulated)
     assert line.startswith("Replicas of 2 topics move")
     assert line.endswith(": topicops moves --watch --environment local")
     assert not [*how_to_go_on(run, RunResults(outcomes=tuple(outcomes[1:2])))]
+
+
+def test_whoever_stops_to_watch_is_told_what_goes_on(moving: Simulated, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(commands, "stepped", interrupted)
+
+    ended = moving.workspace.run("moves", "--watch")
+
+    assert ended.status == 130
+    assert "What moves goes on by itself" in ended.err

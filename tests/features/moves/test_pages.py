@@ -118,7 +118,8 @@ def test_what_ended_in_the_last_day_is_listed_with_how(tmp_path: Path) -> None:
 def test_the_page_of_a_topic_shows_each_partition_with_its_brokers_and_what_stands_still(tmp_path: Path) -> None:
     moved = moves("shop.orders", {4: partition(25, 100, grown=0), 7: partition(0, 0, stage=Stage.ACCEPTED)})
     seen = seen_of(pages.moves_of_topic(keep(tmp_path, record(moved)), "local", "shop.orders"))
-    assert {"4", "7", "1, 2", "1, 3", "25.0MiB of 100.0MiB", "stands still for 10 min", "waits"} <= set(seen.texts)
+    assert {"4", "7", "1, 2", "1, 3", "25.0MiB of 100.0MiB", "waits"} <= set(seen.texts)
+    assert any(text.startswith("stands still for ") for text in seen.texts)
     assert "topicops moves --cancel shop.orders --environment local" in seen.texts
 
 

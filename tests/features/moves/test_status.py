@@ -180,12 +180,16 @@ def test_a_size_is_written_as_in_the_files(text: str, size: int) -> None:
     ("text", "advice"),
     [
         ("100MB", "write 100MiB if that is meant"),
-        ("0", "write it like 1GiB"),
         ("-5MiB", "write it like 1GiB"),
         ("fast", "write it like 1GiB"),
         ("5KiBMiB", "write it like 1GiB"),
     ],
 )
 def test_another_spelling_of_a_size_is_refused_with_what_to_write(text: str, advice: str) -> None:
-    with pytest.raises(UsageError, match=f"is no number of bytes: {advice}"):
+    with pytest.raises(UsageError, match=f"is no number of bytes: .*; {advice}"):
         bytes_of(text)
+
+
+def test_a_throttle_of_nothing_is_refused_because_no_move_would_end() -> None:
+    with pytest.raises(UsageError, match="topicops moves --cancel-all"):
+        bytes_of("0")

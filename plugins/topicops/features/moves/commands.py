@@ -63,14 +63,18 @@ def moves_command(
         print_error("What the files ask for is planned again: change them too, unless the move shall start anew.")
     ended = []
     if watch:
-        ended = following.watch(
-            lambda: stepped(run, wait_s),
-            lambda: shown(run, with_others=False),
-            lambda found: progress(bar(found) if is_terminal(sys.stderr) else f"{run.environment}: {found.text}"),
-            print_error,
-            every_s=every_s,
-            clock=run.clock,
-        )
+        try:
+            ended = following.watch(
+                lambda: stepped(run, wait_s),
+                lambda: shown(run, with_others=False),
+                lambda found: progress(bar(found) if is_terminal(sys.stderr) else f"{run.environment}: {found.text}"),
+                print_error,
+                every_s=every_s,
+                clock=run.clock,
+            )
+        except KeyboardInterrupt:
+            print_error("What moves goes on by itself; what waits, and the throttles, wait for a later step.")
+            raise
     elif step or cancel or cancel_all or rate is not None:
         stepped(run, wait_s)
     print_value(shown(run, with_others=True), output, status_text)

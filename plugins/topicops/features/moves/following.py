@@ -10,13 +10,14 @@ from topicops.edges.home.memories import MOVES
 from topicops.features.moves.status import MovesStatus
 from topicops.features.moves.step import asked_to_cancel
 from topicops.features.moves.values import Stepped
+from topicops.flow.runs.access import PORT_WRAPPERS
 from topicops.flow.runs.files import read_needed_specs
 from topicops.flow.runs.run import EnvironmentRun
 from topicops.model.errors import ClusterError, LeaseHeldError, LeaseLostError, UsageError
 from topicops.model.ports import Clock
 from topicops.model.runs.moves import EndedMove, MovesRecord
 from topicops.model.specs.spellings import likely_unit
-from topicops.model.specs.topic_config import UNITS
+from topicops.model.specs.topic_config import ConfigValueError, read_size
 from topicops.steps.specs.needed import no_topic
 
 T = TypeVar("T")
@@ -24,11 +25,15 @@ T = TypeVar("T")
 
 def bytes_of(text: str) -> int:
     """Return a number of bytes above 0: ``50MiB``, or ``1000``. Raises ``UsageError``."""
-    digits = text.rstrip("BKMGTi")
-    factor = UNITS["bytes"].get(text[len(digits) :] or "B")
-    if not (digits.isascii() and digits.isdecimal()) or factor is None or not int(digits):
-        raise UsageError(f"{text!r} is no number of bytes: {likely_unit(text, 'bytes')}")
-    return int(digits) * factor
+    try:
+        size = read_size(text)
+    except ConfigValueError as error:
+        raise UsageError(f"{text!r} is no number of bytes: {error}; {likely_unit(text, 'bytes')}") from error
+    if size < 1:
+        raise UsageError(
+            f"{text!r}: a throttle of nothing would stop the moves; `topicops moves --cancel-all` ends them"
+        )
+    return size
 
 
 def read_record(run: EnvironmentRun) -> MovesRecord | None:
@@ -47,8 +52,8 @@ def change_record(
     environment, _ = read_needed_specs(run.files, no_topic, run.progress).require()
     file = MOVES.of(run.home, run.environment)
     record = _moving(file.read(), run.environment)
-    access = run.access(environment)
-    with access.lease(record.cluster_id, operation="moves", lock_timeout_s=lock_timeout_s) as lease:
+    lease_to_take = run.access(environment).lease(record.cluster_id, operation="moves", lock_timeout_s=lock_timeout_s)
+    with PORT_WRAPPERS.get().lease(lease_to_take) as lease:
         record = change(_moving(file.read(), run.environment))
         lease.confirm()
         file.write(record)

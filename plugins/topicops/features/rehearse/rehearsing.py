@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from topicops.features.rehearse.losses import RackLosses, without_each_rack
+from topicops.features.rehearse.moving import MoveLosses, without_each_broker
 from topicops.features.rehearse.played import Rehearsal, after_plan, rehearse
 from topicops.flow.runs.access import read_live_topics
 from topicops.flow.runs.files import read_needed_specs
@@ -35,6 +36,12 @@ def lose_each_rack(run: EnvironmentRun, plan: Plan | None) -> RackLosses:
     if plan is not None:
         live = after_plan(live, _playable(plan), is_kraft=is_kraft)
     return without_each_rack(live, environment=run.environment, after_plan=plan is not None)
+
+
+def lose_each_broker(run: EnvironmentRun, plan: Plan) -> MoveLosses:
+    """Lose each broker in turn before, while and after the moves of a plan run. Raises as ``rehearse_plan``."""
+    live, _ = _live(run, plan)
+    return without_each_broker(live, _playable(plan), environment=run.environment)
 
 
 def _playable(plan: Plan | None) -> list[Change]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from topicops.features.rehearse.losses import PartitionName, RackLoss, RackLosses
+from topicops.features.rehearse.moving import BrokerLoss, MoveLosses, Troubled
 from topicops.features.rehearse.played import (
     Effect,
     Rehearsal,
@@ -38,6 +39,34 @@ def racks_text(found: RackLosses) -> str:
     if found.brokers_without_rack:
         rows.append(f"Brokers without a rack stay in each line: {_ids(found.brokers_without_rack)}")
     return as_text([Section(rows=[_racks_head(found)]), Section(rows=rows)]).rstrip("\n")
+
+
+def moves_text(found: MoveLosses) -> str:
+    head = (
+        f"Moves in {found.environment}: {plural(found.partitions, 'partition')} of {plural(found.topics, 'topic')}, "
+        "before the moves, in the middle of them, and after them."
+    )
+    end = "No loss of a broker costs more while replicas move than it does before."
+    rows = [line for loss in found.losses for line in _moving_lines(loss)]
+    return as_text([Section(rows=[head]), Section(rows=rows), Section(rows=[end] if found.is_safe else [])]).rstrip(
+        "\n"
+    )
+
+
+def _moving_lines(loss: BrokerLoss) -> Iterator[str]:
+    rack = f" ({loss.rack})" if loss.rack else ""
+    name = "without a loss" if loss.broker is None else f"without broker {loss.broker}{rack}"
+    stages = (loss.before, loss.moving, loss.after)
+    offline, below = (" -> ".join(map(str, counts)) for counts in zip(*map(_counts, stages), strict=True))
+    yield f"{name}: {offline} offline, {below} below min.insync.replicas"
+    if loss.examples:
+        number = loss.moving.offline + loss.moving.below_min_isr
+        only = f"; {loss.worse} of them only then" if loss.worse else ""
+        yield f"  while they move{_names(loss.examples, number)}{only}"
+
+
+def _counts(found: Troubled) -> tuple[int, int]:
+    return found.offline, found.below_min_isr
 
 
 def _story(found: Rehearsal) -> str:

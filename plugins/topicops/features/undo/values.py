@@ -101,8 +101,6 @@ def _with_line(past: PastTopic, line: AuditLine) -> PastTopic:
             return replace(past, deleted=True, topic_id=line.topic_id_before)
         case "expand":
             return replace(past, partitions=(int(str(before["partitions"])), int(str(after["partitions"]))))
-        case "reassign":
-            return past  # its file is edited by hand, or not at all: replicas move back only by another move
         case "configure":
             old, new = _texts(before.get("configs")), _texts(after.get("configs"))
             # A later try sent the rest of the same change: the first reading of a value is the old one.
