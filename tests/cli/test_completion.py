@@ -26,7 +26,7 @@ FILES = {
     ".topicops/runs/cli/20260131T235959Z-1a2b3c/plan.json": "",
 }
 OFFERED = [
-    pytest.param("topicops re", ["rehearse", "retire"], id="command"),
+    pytest.param("topicops re", ["rebalance", "rehearse", "retire"], id="command"),
     pytest.param("topicops -v audit ex", ["export"], id="command of a group"),
     pytest.param("topicops plan --det", ["--detailed-exitcode"], id="option"),
     pytest.param("topicops plan --format ", ["json", "markdown", "text"], id="choice"),
