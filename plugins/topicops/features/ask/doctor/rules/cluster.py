@@ -154,7 +154,7 @@ class ConnectionRules(Rules):
         if not is_open and reader != kafka.principals["applier"]:
             excessive = sorted(CHANGING_OPERATIONS & (kafka.operations["reader"] or frozenset()))
             message = f"the reader ({reader}) may do more to the cluster than read:"
-            fix = "take these rights away: only the applier sends changes"
+            fix = "take these rights away: only the other roles send changes"
             yield from found(NOTICE, message, excessive, fix, Code.EXCESSIVE_RIGHT)
 
     def wrong_cluster(self) -> Iterator[Finding]:
