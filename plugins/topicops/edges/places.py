@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
 from topicops.edges.object_store import Bucket, open_bucket
@@ -94,6 +94,12 @@ class StoredPath:
 
 
 Place: TypeAlias = Path | StoredPath
+AnyPlace = TypeVar("AnyPlace", bound=Place)
+
+
+def below(folder: AnyPlace, name: str) -> AnyPlace:
+    """Return the place of this name in the folder: a place of the same kind, which mypy cannot know of a union."""
+    return cast("AnyPlace", folder / name)
 
 
 def part_name(number: int) -> str:

@@ -9,12 +9,13 @@ from cluster.faults.test_killed_tool import (
     AT_THE_END,
     BEFORE_A_REQUEST,
     BEFORE_ANY_REQUEST,
+    SENT,
     at,
     before_request,
     ends_as_undisturbed,
+    kill_while_settling,
 )
 from fixtures.fault_runs import FaultRun
-from topicops.model.plans.changes import ACTIONS
 
 
 @pytest.fixture
@@ -23,7 +24,7 @@ def home_kind() -> str:
 
 
 def test_killed_right_after_each_request_the_next_run_sends_none_twice(fault_run: FaultRun) -> None:
-    for action in ACTIONS:
+    for action in SENT:
         fault_run.kill_at(f"after request {action}")
 
     ends_as_undisturbed(fault_run)
@@ -34,7 +35,7 @@ def test_killed_at_each_point_of_a_run_with_a_stored_home_nothing_is_sent_twice(
     for point in BEFORE_ANY_REQUEST:
         fault_run.kill_at(point)
         assert fault_run.look() == fault_run.before, f"{point}; reproduce: {fault_run.reproduce}"
-    for action in ACTIONS:
+    for action in SENT:
         for point in BEFORE_A_REQUEST:
             fault_run.kill_at(before_request(point, action))
         fault_run.kill_at("after outcome")
@@ -49,19 +50,15 @@ def test_killed_at_each_point_of_a_run_with_a_stored_home_nothing_is_sent_twice(
 def test_killed_after_each_request_with_a_stored_home_the_next_run_sends_none_twice(
     fault_run: FaultRun, point: str
 ) -> None:
-    printed = "".join(fault_run.kill_at(at(point, action)).err for action in ACTIONS)
+    printed = "".join(fault_run.kill_at(at(point, action)).err for action in SENT)
 
     printed += ends_as_undisturbed(fault_run)
     if point != "after outcome":
-        assert all(f"ended before it knew what came of {action}" in printed for action in ACTIONS), printed
+        assert all(f"ended before it knew what came of {action}" in printed for action in SENT), printed
 
 
 @pytest.mark.soak
 def test_killed_while_an_earlier_kill_is_settled_in_a_store_each_change_has_one_line(fault_run: FaultRun) -> None:
-    for action in ACTIONS:
-        fault_run.kill_at(f"after request {action}")
-        for step in ("audit", "outcome"):
-            fault_run.kill_at(f"before earlier {step}")
-            fault_run.kill_at(f"after earlier {step}")
+    kill_while_settling(fault_run)
 
     ends_as_undisturbed(fault_run)

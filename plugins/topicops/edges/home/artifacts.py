@@ -17,7 +17,7 @@ import msgspec
 from pydantic import BaseModel
 
 from topicops.edges.durable_files import as_artifact_error, write_atomically
-from topicops.edges.places import Place, StoredPath, remove_folder
+from topicops.edges.places import AnyPlace, Place, StoredPath, below, remove_folder
 from topicops.model.errors import ArtifactError
 from topicops.model.json_types import JsonError, json_errors, known
 from topicops.model.runs.results import QUIET_FILE
@@ -51,8 +51,8 @@ def prune_runs(home: Place, *, now: datetime, first: Callable[[Place], None] = l
     limit, quiet_limit = (now - RUNS_KEPT).timestamp(), (now - QUIET_RUNS_KEPT).timestamp()
     old = [
         run
-        for run, written in (_runs_on_disk(home) if isinstance(home, Path) else _runs_in_store(home))
-        if written < limit or (written < quiet_limit and (run / QUIET_FILE).exists())
+        for run, written, is_quiet in (_runs_on_disk(home) if isinstance(home, Path) else _runs_in_store(home))
+        if written < (quiet_limit if is_quiet else limit)
     ]
     for number, run in enumerate(old):
         try:
@@ -64,35 +64,39 @@ def prune_runs(home: Place, *, now: datetime, first: Callable[[Place], None] = l
     return tuple(old)
 
 
-def _runs_on_disk(home: Path) -> Iterator[tuple[Place, float]]:
+def _runs_on_disk(home: Path) -> Iterator[tuple[Place, float, bool]]:
+    """Yield each run with the time of its last write, and whether it is a quiet one."""
     for group in folders_in(home / "runs"):
-        for run in map(Path, map(str, folders_in(group))):
+        for run in folders_in(group):
             if (written := _last_written(run)) is not None:
-                yield run, written
+                yield run, written, (run / QUIET_FILE).exists()
 
 
-def _runs_in_store(home: StoredPath) -> Iterator[tuple[Place, float]]:
-    """Yield each run with the time of its last write, by the store's clock; none if the store does not answer."""
+def _runs_in_store(home: StoredPath) -> Iterator[tuple[Place, float, bool]]:
+    """Yield as ``_runs_on_disk``, by the store's clock; none if the store does not answer."""
     found: dict[tuple[str, str], float] = {}
+    quiet: set[tuple[str, str]] = set()
     try:
         for key, written in home.bucket.keys("runs"):
             if len(parts := key.split("/")) > 3:
                 run = (parts[1], parts[2])
                 found[run] = max(found.get(run, 0.0), written.timestamp())
+                quiet |= {run} if parts[3] == QUIET_FILE else set()
     except OSError as error:
         _log.warning("%s: no old runs are removed: %s", home, error)
         return
-    for (group, name), written_at in sorted(found.items()):
-        yield home / "runs" / group / name, written_at
+    for run, written_at in sorted(found.items()):
+        yield home / "runs" / run[0] / run[1], written_at, run in quiet
 
 
-def folders_in(folder: Place) -> tuple[Place, ...]:
+def folders_in(folder: AnyPlace) -> tuple[AnyPlace, ...]:
     """Return the folders in a folder, sorted, without links; none if it is gone or may not be read."""
     try:
-        if not isinstance(folder, Path):
-            return tuple(folder.glob("[!.]*"))
+        if isinstance(folder, StoredPath):
+            return tuple(below(folder, found.name) for found in folder.glob("[!.]*"))
         with os.scandir(folder) as entries:
-            return tuple(sorted(Path(entry) for entry in entries if entry.is_dir(follow_symlinks=False)))
+            names = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+            return tuple(below(folder, name) for name in names)
     except OSError:
         return ()
 

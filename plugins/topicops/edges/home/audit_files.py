@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from topicops.edges.durable_files import as_artifact_error
-from topicops.edges.places import Place, StoredPath, contents
+from topicops.edges.places import AnyPlace, Place, StoredPath, below, contents
 from topicops.model.cluster.snapshot import PastDelete
 from topicops.model.json_types import JsonError, json_errors, known
 from topicops.model.plans.changes import Action
@@ -35,30 +35,32 @@ _IDENTITY: Mapping[str, re.Pattern[bytes]] = {
 """Patterns of the place in a line where each action names its topic."""
 
 
-def log_path(folder: Place, environment: str) -> Place:
-    return folder / f"{environment}.jsonl"
+def log_path(folder: AnyPlace, environment: str) -> AnyPlace:
+    return below(folder, f"{environment}.jsonl")
 
 
-def head_path(folder: Place, environment: str) -> Place:
-    return folder / f"{environment}.head"
+def head_path(folder: AnyPlace, environment: str) -> AnyPlace:
+    return below(folder, f"{environment}.head")
 
 
-def full_path(folder: Place, environment: str, last_line: int) -> Place:
+def full_path(folder: AnyPlace, environment: str, last_line: int) -> AnyPlace:
     """Return the name of a full file, by which the files sort in the order of their lines."""
-    return folder / f"{environment}.jsonl.{last_line:012}"
+    return below(folder, f"{environment}.jsonl.{last_line:012}")
 
 
-def torn_path(folder: Place, environment: str, line: int, content: bytes) -> Place:
+def torn_path(folder: AnyPlace, environment: str, line: int, content: bytes) -> AnyPlace:
     """Return where the beginning of a line is kept that was never finished."""
-    return folder / f"{environment}.torn-{line}-{hash_of(content)[:12]}"
+    return below(folder, f"{environment}.torn-{line}-{hash_of(content)[:12]}")
 
 
-def full_files(folder: Place, environment: str) -> list[Place]:
+def full_files(folder: AnyPlace, environment: str) -> list[AnyPlace]:
     """Return the full files, oldest first; in a store all objects of the log."""
+    log = log_path(folder, environment)
     with as_artifact_error(folder, "cannot be read"):
-        if not isinstance(folder, Path):
-            return [*(folder / f"{environment}.jsonl").parts()]
-        return [*sorted(path for path in folder.glob(f"{environment}.jsonl.*") if path.suffix[1:].isdecimal())]
+        if isinstance(log, StoredPath):
+            return [below(log, part.name) for part in log.parts()]
+        found = (below(folder, path.name) for path in folder.glob(f"{log.name}.*"))
+        return sorted((path for path in found if path.suffix[1:].isdecimal()), key=str)
 
 
 def audited_environments(folder: Place) -> tuple[str, ...]:
@@ -68,7 +70,7 @@ def audited_environments(folder: Place) -> tuple[str, ...]:
     return tuple(sorted(set(names)))
 
 
-def all_files(folder: Place, environment: str) -> list[Place]:
+def all_files(folder: AnyPlace, environment: str) -> list[AnyPlace]:
     """Return all files of a log, oldest first; the last one need not be there. In a store: its objects."""
     full = full_files(folder, environment)
     return [*full, log_path(folder, environment)] if isinstance(folder, Path) else full
@@ -148,7 +150,7 @@ def last_line_number(folder: Place, environment: str) -> int:
     """Return the number of the last line of an environment's log; 0 without one. Raises ``ArtifactError``."""
     if not isinstance(folder, Path):
         return last_line_in_store(folder, environment).count
-    for path in (folder / file.name for file in reversed(all_files(folder, environment))):
+    for path in reversed(all_files(folder, environment)):
         with as_artifact_error(path, "cannot be read"):
             try:
                 count = last_line_of_file(path).count
@@ -163,7 +165,7 @@ def last_line_in_store(folder: StoredPath, environment: str) -> AuditHead:
     """Return the last line of a log in a store; ``NO_LINES`` without one, or if it cannot be decoded."""
     head = read_head(head_path(folder, environment)) or NO_LINES
     with as_artifact_error(folder, "cannot be read"):
-        log = StoredPath(folder.bucket, f"{folder.key}/{environment}.jsonl")
+        log = log_path(folder, environment)
         objects = [*log.parts(after=max(0, head.count - _MOST_AT_ONCE))] or [*log.parts()]
         text = objects[-1].read_bytes().rpartition(b"\n")[0].rpartition(b"\n")[2] if objects else b""
     line = line_of(text)

@@ -172,8 +172,8 @@ class FileAuditLog(_Chain):
     ) -> None:
         super().__init__(folder, origin, now)
         self._folder = folder
-        self._path = folder / log_path(folder, origin.environment).name
-        self._head_path = folder / head_path(folder, origin.environment).name
+        self._path = log_path(folder, origin.environment)
+        self._head_path = head_path(folder, origin.environment)
         self._full_at = full_size() if full_at is None else full_at
 
     def check(self) -> AuditHead:
@@ -193,7 +193,7 @@ class FileAuditLog(_Chain):
         with self._opened() as handle:
             if os.fstat(handle).st_size < self._full_at:
                 return
-            full = self._folder / full_path(self._folder, self.origin.environment, self._end(handle).count).name
+            full = full_path(self._folder, self.origin.environment, self._end(handle).count)
             if os.fstat(handle).st_size < self._full_at:
                 return  # it held no more than the beginning of a line
             if full.exists():
@@ -233,7 +233,7 @@ class FileAuditLog(_Chain):
         """Return the newest whole line; before a new file has one, it is the last one of the full file before."""
         full = full_files(self._folder, self.origin.environment)
         has_line = os.fstat(handle).st_size > len(unfinished(handle))
-        return last_line_of_file(self._folder / full[-1].name) if full and not has_line else last_line(handle)
+        return last_line_of_file(full[-1]) if full and not has_line else last_line(handle)
 
     def _repair(self, handle: int, head: AuditHead | None) -> None:
         """End a last line that lacks only its line end; take off, and keep beside, what no head ever counted."""
@@ -262,7 +262,7 @@ class StoredAuditLog(_Chain):
     ) -> None:
         super().__init__(folder, origin, now)
         self._store, self._end_here = folder, NO_LINES
-        self._log, self._head = folder / f"{origin.environment}.jsonl", folder / f"{origin.environment}.head"
+        self._log, self._head = log_path(folder, origin.environment), head_path(folder, origin.environment)
 
     def check(self) -> AuditHead:
         with as_artifact_error(self._log, "the audit log cannot be written", _ADVICE):

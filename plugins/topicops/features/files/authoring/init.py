@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from topicops import __version__
-from topicops.edges.connections.lookup import from_environment
+from topicops.edges.connections.lookup import from_environment, kafka_properties
 from topicops.edges.durable_files import create_atomically
 from topicops.edges.specs.git import main_branch, name_in_repository
 from topicops.edges.specs.reader import read_tree
@@ -118,7 +118,11 @@ def _look(wanted: Start) -> FirstEnvironment:
 
 
 def _vendor(wanted: Start) -> str:
-    return vendor_at(_access_as(wanted, "own").kafka("reader")["bootstrap.servers"]) if wanted.kafka else ""
+    """Return who runs the brokers, by the names of their servers; no client is made for it."""
+    if not wanted.kafka:
+        return ""
+    access = _access_as(wanted, "own")
+    return vendor_at(kafka_properties(access.environment, "reader", access.connections)["bootstrap.servers"])
 
 
 def _access(wanted: Start) -> Access:
