@@ -165,6 +165,14 @@ def test_a_moving_topic_may_be_balanced_by_the_moves_before_it() -> None:
     ]
 
 
+def test_what_an_earlier_move_gives_up_counts_for_the_next_one() -> None:
+    live = cluster(rest({0: (2,)}), rest({0: (1,)}, "b"), rest({0: (2,)}, "x"), racks={1: "r1", 2: "r2", 3: "r2"})
+    by_hand = desired_topic("a", 1, replication_factor=1, assignment={0: (3,)})
+    _, second = planned(by_hand, desired_topic("b", 1, replication_factor=2), live=live).changes
+    assert isinstance(second, ReassignTopic)
+    assert second.assignment == {0: (1, 2)}
+
+
 LOGS = {
     1: LogDirectories(held={"a": frozenset({0, 1})}, log_bytes={"a": 300}),
     2: LogDirectories(held={"a": frozenset({1})}, log_bytes={"a": 100}),
