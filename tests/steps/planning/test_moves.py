@@ -24,7 +24,7 @@ from fakes.builders import (
     topic_id,
 )
 from fixtures.planning import plan_of
-from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic, LogDirectories
+from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic, LogDirectories, Tally
 from topicops.model.plans.changes import Change, GateWord, MoveReason, ReassignTopic
 from topicops.model.plans.plan import Blocked, ChangeSet, GatedChange
 from topicops.model.plans.plan_file import changes_from_json, changes_to_json, plan_from_json, plan_to_json
@@ -163,6 +163,14 @@ def test_a_moving_topic_may_be_balanced_by_the_moves_before_it() -> None:
         {0: (1, 2)},
         {0: (1, 3)},
     ]
+
+
+def test_what_an_earlier_move_gives_up_counts_for_the_next_one() -> None:
+    live = cluster(rest({0: (2,)}), rest({0: (1,)}, "b"), rest({0: (2,)}, "x"), racks={1: "r1", 2: "r2", 3: "r2"})
+    by_hand = desired_topic("a", 1, replication_factor=1, assignment={0: (3,)})
+    _, second = planned(by_hand, desired_topic("b", 1, replication_factor=2), live=live).changes
+    assert isinstance(second, ReassignTopic)
+    assert second.assignment == {0: (1, 2)}
 
 
 LOGS = {
@@ -672,6 +680,14 @@ def test_a_move_begins_only_where_the_cluster_and_the_limits_allow_it(
     else:
         assert entry.gate is GateWord.SKIPPED
         assert any(found.startswith(reason) for found in entry.reasons), entry.reasons
+
+
+def test_totals_count_the_moves_of_others_as_the_topics_do() -> None:
+    ours = live_topic("a", assignment={0: (1, 2), 1: (2, 3)}, adding={0: (2,), 1: (3,)})
+    live = replace(cluster(ours, BUSY), accepted_moves={"a": {0: (1, 2)}})
+    tally = Tally()
+    tally.count([*live.topics.values()])
+    assert live.foreign_moves == replace(live, totals=tally.totals).foreign_moves == 2
 
 
 def test_moves_run_until_the_bytes_of_a_run_are_used_up() -> None:
