@@ -522,6 +522,9 @@ def test_brokers_that_never_tell_of_the_throttle_get_no_move() -> None:
     assert alters(mover.cluster) == 0
     [note] = mover.notes
     assert note.endswith(" not in force yet.")
+    mover.cluster.apply_configs()
+    mover.cancel("a")
+    assert mover.left() == []
 
 
 @KINDS
