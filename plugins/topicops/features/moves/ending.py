@@ -111,8 +111,9 @@ def _verdict(
 def _other_order(reading: Reading, move: TopicMove, at: TopicPartition, found: PartitionMove) -> str:
     """Say so if a cancelled move has left the origin in the order of its target, with another preferred leader."""
     now = reading.partition_of(move, at.partition)
-    is_same = now is None or now.replicas == found.origin
-    return "" if is_same else f"; its replicas were {list(found.origin)} and are now {list(now.replicas)}"
+    if now is None or now.replicas == found.origin:
+        return ""
+    return f"; its replicas were {list(found.origin)} and are now {list(now.replicas)}"
 
 
 def _lagging(
