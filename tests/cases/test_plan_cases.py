@@ -126,7 +126,9 @@ def check(world: EnvironmentView, ended: Ended) -> None:
     assert [error.message for error in PLAN_SCHEMA.iter_errors(plan)] == []
     assert in_the_tables_words(plan, world.expect) == tables_words(world.expect)
     for wanted in world.expect["changes"]:
-        if wanted["action"] in ("create", "expand"):
+        if wanted["action"] == "reassign":
+            assert planned_rows(plan, wanted) == wanted["assignment"]
+        elif wanted["action"] in ("create", "expand"):
             assert list(placement_faults(planned_rows(plan, wanted), wanted, world)) == []
     assert all(world.line_at(entry["location"]) for entry in plan["blocked"])
     assert list(misplaced(plan, world)) == []
@@ -146,6 +148,8 @@ def words_of_the_place(change: Json) -> list[str]:
             return [str(change["topic"])]
         case ["expand"]:
             return [str(change["after"]["partitions"]), "assignment"]
+        case ["reassign"]:
+            return ["replicationFactor", "assignment"]
         case ["configure"]:
             return [*change["after"]["configs"], change["topic"]]
         case _:

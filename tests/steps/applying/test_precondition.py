@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from fakes.builders import live_topic, round_robin, topic_id
-from fakes.changes import configure_topic, create_topic, delete_topic, expand_topic
+from fakes.changes import configure_topic, create_topic, delete_topic, expand_topic, reassign_topic
 from topicops.model.cluster.snapshot import LiveTopic, TopicTraces
 from topicops.model.json_types import assignment_digest
 from topicops.model.plans.changes import Change, ExpandTopic
@@ -20,6 +20,8 @@ EXPANDED = replace(PLANNED, assignment={**round_robin(3), 3: (1, 2, 3), 4: (2, 3
 CONFIGURE = configure_topic(PLANNED, {"retention.ms": "9", "segment.ms": "7", "flush.ms": None})
 CONFIGURED = replace(PLANNED, overrides={"retention.ms": "9", "segment.ms": "7"})
 DELETE = delete_topic(PLANNED)
+MOVE = reassign_topic(PLANNED, {0: (1, 2, 4), 2: (1, 3, 2)})
+MOVED = replace(PLANNED, assignment={0: (1, 2, 4), 1: (2, 3, 1), 2: (1, 3, 2)})
 
 OTHER_ID = replace(PLANNED, topic_id="another-id")
 MOVED_ROW = replace(PLANNED, assignment={**round_robin(3), 1: (3, 2, 1)})
@@ -36,6 +38,10 @@ IDENTITY_MOVED = f"identity: planned {topic_id('a')}, live another-id"
 MARKED = "topic: planned present, live marked for deletion"
 ABSENT = "topic: planned present, live absent"
 RUNNING = "reassignment: planned none, live running"
+OF_MOVED = [
+    "replicas of partition 0: planned [1, 2, 3], live [1, 2, 4]",
+    "replicas of partition 2: planned [3, 1, 2], live [1, 3, 2]",
+]
 RESTLESS = "topic: planned stable, live changing while it is read"
 
 
@@ -59,6 +65,9 @@ RESTLESS = "topic: planned stable, live changing while it is read"
         ),
         pytest.param(CONFIGURE, traces(GROWN), id="configure: its partitions are another matter"),
         pytest.param(CONFIGURE, traces(REASSIGNING), id="configure: its replicas are another matter"),
+        pytest.param(MOVE, traces(PLANNED), id="reassign: as planned"),
+        pytest.param(MOVE, traces(MOVED_ROW), id="reassign: another partition is another matter"),
+        pytest.param(MOVE, traces(GROWN), id="reassign: more partitions are another matter"),
         pytest.param(DELETE, traces(PLANNED), id="delete: as planned"),
         pytest.param(DELETE, traces(MOVED_ROW), id="delete: its replicas are another matter"),
         pytest.param(DELETE, traces(replace(PLANNED, overrides={})), id="delete: its configs are another matter"),
@@ -75,6 +84,7 @@ def test_a_change_may_be_sent_while_all_that_it_depends_on_is_as_planned(change:
         pytest.param(CREATE, traces(CREATED), id="create"),
         pytest.param(EXPAND, traces(EXPANDED), id="expand"),
         pytest.param(CONFIGURE, traces(CONFIGURED), id="configure"),
+        pytest.param(MOVE, traces(MOVED), id="reassign"),
         pytest.param(DELETE, GONE, id="delete: gone"),
         pytest.param(DELETE, traces(PLANNED, is_deleting=True), id="delete: under way"),
     ],
@@ -171,6 +181,32 @@ def test_what_is_so_already_is_not_sent_again(change: Change, found: TopicTraces
             ["retention.ms: planned 5, live 9"],
             id="configure: half of it is so already",
         ),
+        pytest.param(MOVE, GONE, [ABSENT], id="reassign: gone"),
+        pytest.param(MOVE, traces(OTHER_ID), [IDENTITY_MOVED], id="reassign: made again"),
+        pytest.param(
+            MOVE,
+            traces(replace(MOVED, topic_id="another-id")),
+            [IDENTITY_MOVED, *OF_MOVED],
+            id="reassign: made again where it was to be",
+        ),
+        pytest.param(
+            MOVE,
+            traces(replace(PLANNED, assignment={**round_robin(3), 2: (1, 3, 2)})),
+            ["replicas of partition 2: planned [3, 1, 2], live [1, 3, 2]"],
+            id="reassign: half of it is so already",
+        ),
+        pytest.param(
+            MOVE,
+            traces(replace(PLANNED, assignment={0: (1, 2, 3)})),
+            ["partitions: planned 2 to move, 1 of them not live"],
+            id="reassign: a partition is gone",
+        ),
+        pytest.param(MOVE, traces(REASSIGNING), [RUNNING], id="reassign: in motion"),
+        pytest.param(
+            MOVE, traces(replace(MOVED, removing={1: (1,)})), [RUNNING, *OF_MOVED], id="reassign: done, in motion"
+        ),
+        pytest.param(MOVE, traces(PLANNED, is_deleting=True), [MARKED], id="reassign: marked for deletion"),
+        pytest.param(MOVE, traces(UNSTABLE), [RESTLESS], id="reassign: restless"),
         pytest.param(DELETE, traces(OTHER_ID), [IDENTITY_MOVED], id="delete: made again"),
         pytest.param(DELETE, traces(OTHER_ID, is_deleting=True), [IDENTITY_MOVED], id="delete: made again, and marked"),
         pytest.param(DELETE, traces(GROWN), ["partitions: planned 3, live 6"], id="delete: grown"),

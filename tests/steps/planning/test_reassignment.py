@@ -1,7 +1,7 @@
 import json
 from collections import Counter
-from collections.abc import Mapping
-from itertools import product
+from collections.abc import Mapping, Sequence
+from itertools import combinations, product
 from operator import le
 from random import Random
 
@@ -81,25 +81,53 @@ def worlds(draw: st.DrawFn) -> World:
     return {partition: tuple(row) for partition, row in enumerate(rows)}, size, racks
 
 
+def most_kept(row: Sequence[int], size: int, racks: Racks) -> int:
+    """Return how many replicas of a row may stay at most, if it is to be on as many racks as it can be."""
+    rack_of = {broker: racks[broker] or broker for broker in racks}
+    most = min(size, len(set(rack_of.values())))
+    stays = (kept for n in range(size, 0, -1) for kept in combinations([b for b in row if b in racks], n))
+    return next((len(s) for s in stays if len({rack_of[b] for b in s}) + size - len(s) >= most), 0)
+
+
 @given(worlds())
-def test_replicas_that_may_stay_stay(world: World) -> None:
+def test_as_many_replicas_stay_as_racks_allow_and_a_row_that_is_right_stays_whole(world: World) -> None:
     rows, size, racks = world
     for partition, row in resize(rows, size, racks).items():
-        live = set(rows[partition]) & racks.keys()
+        before = rows[partition]
         assert set(row) <= racks.keys()
         assert len(set(row)) == len(row) == size
-        assert len(live & set(row)) == min(len(live), size)
-        assert len(live) < size or set(row) <= live
+        is_right = len(before) == size and set(before) <= racks.keys()
+        assert len(set(before) & set(row)) == (size if is_right else most_kept(before, size, racks))
 
 
 @given(worlds())
-def test_racks_are_spread_as_far_as_the_replicas_that_stay_allow(world: World) -> None:
+def test_a_row_that_changes_is_on_as_many_racks_as_can_be(world: World) -> None:
     rows, size, racks = world
     for partition, row in resize(rows, size, racks).items():
-        live = [broker for broker in rows[partition] if broker in racks]
-        kept = len({racks[broker] for broker in live})
-        reachable = kept if len(live) >= size else kept + size - len(live)
-        assert len({racks[broker] for broker in row}) == min(reachable, size, len(set(racks.values())))
+        if row != rows[partition] and set(row) != set(rows[partition]):
+            assert len({racks[broker] or broker for broker in row}) == min(size, len(set(racks.values()) - {None}) or 9)
+
+
+@given(worlds(), st.integers(0, 3))
+def test_a_broker_that_gets_nothing_keeps_what_it_has(world: World, closed: int) -> None:
+    rows, size, racks = world
+    staying = dict(list(racks.items())[:closed])
+    takers = {broker: rack for broker, rack in racks.items() if broker not in staying}
+    found = resized(rows, size, takers, load=Load.of([rows]), staying=staying)
+    assert found is not None or any(len(takers.keys() | staying.keys() & set(row)) < size for row in rows.values())
+    for partition, row in (found or {}).items():
+        before = rows[partition]
+        assert set(row) - set(before) <= takers.keys()
+        assert len(row) == len(set(row)) == size
+        if len(set(racks.values())) == 1:
+            assert len(set(row) & set(before)) == min(size, len(set(before) & racks.keys()))
+
+
+def test_rows_of_a_topic_without_a_file_keep_their_lengths() -> None:
+    rows = {0: (1, 2), 1: (2,), 2: (2, 3, 1)}
+    found = resized(rows, None, {1: "a", 3: "c", 4: "d"}, load=Load.of([rows]))
+    assert {p: len(row) for p, row in (found or {}).items()} == {0: 2, 1: 1, 2: 3}
+    assert not any(2 in row for row in (found or {}).values())
 
 
 @given(worlds())

@@ -385,6 +385,7 @@ def change_set_of(document: AnyPlanFile, changes: Sequence[Change]) -> ChangeSet
         rack_losses=document.rack_losses,
         log_bytes=document.log_bytes,
         throttle=document.throttle,
+        move_obstacles=document.move_obstacles,
         warnings=document.warnings,
     )
 

@@ -152,7 +152,10 @@ def with_risk_of_now(
 ) -> list[GatedChange]:
     """Return the plan's changes, each as a plan made now has it. Changes that such a plan lacks stay as they are."""
     twins = _twins(plan, anew, desired, live, environment)
-    return [replace(gated, change=twins.get(gated.digest, gated.change)) for gated in plan.changes]
+    return [
+        replace(gated, change=_as_shown(twins.get(gated.digest, gated.change), gated.change, live))
+        for gated in plan.changes
+    ]
 
 
 def _twins(
@@ -171,9 +174,8 @@ def _twins(
             continue
         twin = moves.get(change.topic)
         if twin is not None:
-            as_shown = replace(twin, assignment=change.assignment)
-            if digest_of(as_shown, anew.target) == gated.digest:
-                found[gated.digest] = rated(as_shown)
+            if digest_of(replace(twin, assignment=change.assignment), anew.target) == gated.digest:
+                found[gated.digest] = twin
         elif is_of_command(change, environment) and compare(change, live.traces(change.topic)).match is Match.BEFORE:
             is_unmanaged = change.topic not in desired.topics
             found[gated.digest] = rated(replace(change, codes=(Code.UNMANAGED_MOVE,) if is_unmanaged else ()))
@@ -323,7 +325,8 @@ def _as_shown(twin: Change, planned: Change, live: ClusterSnapshot) -> Change:
         return replace(twin, assignment=planned.assignment)
     if isinstance(twin, ReassignTopic) and isinstance(planned, ReassignTopic):
         copied = copied_bytes(planned.topic, planned.assignment_before, planned.assignment, live)
-        return replace(twin, assignment=planned.assignment, copied_bytes=copied)
+        shown = rated(replace(twin, assignment=planned.assignment, copied_bytes=copied))
+        return replace(shown, risk=max(shown.risk, twin.risk, key=lambda risk: risk.rank))
     if isinstance(twin, ConfigureTopic) and isinstance(planned, ConfigureTopic):
         return replace(twin, broker_defaults=planned.broker_defaults, differing_defaults=planned.differing_defaults)
     return twin

@@ -453,8 +453,8 @@ def raised_min_isr(situation: Situation) -> int | None:
 
 
 def min_isr_values(situation: Situation, own: str | None) -> set[int | None]:
-    """Return what ``min.insync.replicas`` may be for a topic with this override; None among them: not known."""
-    return {_whole_number(own or default) for default in possible(situation.default_of(MIN_ISR))}
+    """Return what live brokers may take for ``min.insync.replicas`` of a topic with this override; None: not known."""
+    return {_whole_number(own or default) for default in possible(situation.live.default_of(MIN_ISR))}
 
 
 def _whole_number(text: str | None) -> int | None:

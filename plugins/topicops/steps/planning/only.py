@@ -54,6 +54,7 @@ def keep_only(change_set: ChangeSet, live: ClusterSnapshot, described: Collectio
         activity={name: found for name, found in change_set.activity.items() if _matches(name, only)},
         load=load_table(live, changes),
         log_bytes={name: found for name, found in change_set.log_bytes.items() if _matches(name, only)},
+        move_obstacles={name: found for name, found in change_set.move_obstacles.items() if _matches(name, only)},
         warnings=(*change_set.warnings, warning),
     )
 
