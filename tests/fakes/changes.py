@@ -73,21 +73,6 @@ def expand_topic(live: LiveTopic, *new_replicas: Sequence[int]) -> ExpandTopic:
     )
 
 
-def reassign_topic(live: LiveTopic, wanted: Assignment, *, why: MoveReason = MoveReason.FACTOR) -> ReassignTopic:
-    """Move replicas of a topic as it is now to these rows."""
-    return ReassignTopic(
-        topic=live.name,
-        owner="team-shop",
-        location=_location(live.name),
-        risk=Risk.RISKY,
-        reversible=True,
-        precondition=Precondition(identity=live.identity),
-        why=why,
-        assignment_before={p: live.target_assignment[p] for p in wanted},
-        assignment=wanted,
-    )
-
-
 def configure_topic(live: LiveTopic, configs: Mapping[str, str | None]) -> ConfigureTopic:
     """Set overrides of a topic as it is now, or remove them with None."""
     found = canonical_overrides(live.overrides)
@@ -133,11 +118,7 @@ def reassign_topic(
         location=location or _location(live.name),
         risk=Risk.RISKY,
         reversible=True,
-        precondition=Precondition(
-            identity=live.identity,
-            partitions=live.partitions,
-            assignment_digest=assignment_digest(live.target_assignment),
-        ),
+        precondition=Precondition(identity=live.identity),
         why=why,
         assignment_before={p: live.assignment[p] for p in moved},
         assignment=moved,

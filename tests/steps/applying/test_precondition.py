@@ -20,7 +20,7 @@ EXPANDED = replace(PLANNED, assignment={**round_robin(3), 3: (1, 2, 3), 4: (2, 3
 CONFIGURE = configure_topic(PLANNED, {"retention.ms": "9", "segment.ms": "7", "flush.ms": None})
 CONFIGURED = replace(PLANNED, overrides={"retention.ms": "9", "segment.ms": "7"})
 DELETE = delete_topic(PLANNED)
-MOVE = reassign_topic(PLANNED, {0: (1, 2, 4), 2: (1, 3, 2)})
+MOVE = reassign_topic(PLANNED, (1, 2, 4), (2, 3, 1), (1, 3, 2))
 MOVED = replace(PLANNED, assignment={0: (1, 2, 4), 1: (2, 3, 1), 2: (1, 3, 2)})
 
 OTHER_ID = replace(PLANNED, topic_id="another-id")
