@@ -102,8 +102,8 @@ class Cluster(Written):
     """`own`, or `managed` for a service that runs the brokers: they place the replicas, and what the service does not
     let the reader see is named as not checked."""
     draining: tuple[int, ...] = ()
-    """Ids of brokers that are to be emptied: they get no new replicas. An id that the cluster does not have is an error
-    (TOP438)."""
+    """Ids of brokers that are to be emptied: they get no new replicas, and plans move those that they have. An id that
+    the cluster does not have is an error (TOP438)."""
     kafka_version: str = str(USUAL)
     """Release of the brokers, 1.0 or later: `2.8`, `3.9`, `4.1.2`. It decides which topic configs exist and what they
     take. A release newer than 4.4 has the rules of 4.4, with a warning (TOP334); production without a release has the

@@ -1,0 +1,100 @@
+"""Moves through the flow: what a plan asks the cluster and the home for, and what earlier runs have accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from fixtures.simulated import CLUSTER_ID, Simulated, outcomes_of
+from topicops.edges.home.memories import MOVES
+from topicops.model.cluster.snapshot import Assignment
+from topicops.model.errors import ArtifactError
+from topicops.model.plans.changes import MoveReason, ReassignTopic
+from topicops.model.plans.plan import ChangeSet
+from topicops.model.runs.moves import MovesRecord, PartitionMove, TopicMove
+from topicops.model.runs.results import OutcomeStatus
+
+AT = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+def raised(simulated: Simulated) -> Simulated:
+    """A topic with one replica, whose file asks for two."""
+    simulated.cluster.put_topic("shop", (1,), (2,), configs={"min.insync.replicas": "1"})
+    simulated.workspace.topic("shop", partitions=2, replicationFactor=2, configs={"min.insync.replicas": 1})
+    return simulated
+
+
+def changes(simulated: Simulated, run_id: str = "1") -> ChangeSet:
+    return simulated.planned(run_id).read_plan().change_set
+
+
+def accept(simulated: Simulated, targets: Mapping[int, tuple[int, ...]], **fields: str) -> Path:
+    """Write the record as a run does that has accepted these rows."""
+    live = simulated.cluster.snapshot().topics["shop"]
+    partitions = {p: PartitionMove(origin=live.assignment[p], target=row) for p, row in targets.items()}
+    move = TopicMove(
+        topic="shop",
+        identity=fields.get("identity", live.identity),
+        why=MoveReason.FACTOR,
+        digest="0" * 64,
+        run="topic_pipeline_local/0",
+        accepted_at=AT,
+        partitions=partitions,
+    )
+    file = MOVES.of(simulated.opened("0").home, "local")
+    file.write(MovesRecord(cluster_id=fields.get("cluster_id", CLUSTER_ID), topics=(move,)))
+    return Path(str(file.path))
+
+
+def test_a_move_is_planned_with_its_bytes_and_the_states_of_its_partitions(raised: Simulated) -> None:
+    found = changes(raised)
+    (move,) = found.changes
+    assert isinstance(move, ReassignTopic)
+    assert (move.copied_bytes, found.move_obstacles) == (0, {})
+    assert {p: len(row) for p, row in move.assignment.items()} == {0: 2, 1: 2}
+
+
+def test_what_a_run_has_accepted_is_not_planned_again_nor_taken_for_another_topic(raised: Simulated) -> None:
+    accept(raised, {0: (1, 2), 1: (2, 3)})
+    assert changes(raised, "2").changes == ()
+    accept(raised, {0: (1, 2), 1: (2, 3)}, identity="another topic of that name")
+    assert len(changes(raised, "3").changes) == 1
+    accept(raised, {0: (1, 2), 1: (2, 3)}, cluster_id="another cluster")
+    assert len(changes(raised, "4").changes) == 1
+
+
+def test_a_record_of_moves_that_cannot_be_read_stops_the_plan_with_its_path(raised: Simulated) -> None:
+    path = accept(raised, {0: (1, 2)})
+    path.write_text("{", encoding="utf-8")
+    with pytest.raises(ArtifactError, match=path.name):
+        changes(raised, "2")
+
+
+def test_apply_takes_rows_that_a_run_has_accepted_for_moving(raised: Simulated) -> None:
+    run = raised.planned()
+    (move,) = run.read_plan().change_set.changes
+    assert isinstance(move, ReassignTopic)
+    accept(raised, move.assignment)
+    raised.apply(run, approved=True)
+    assert [outcome.status for outcome in outcomes_of(run)] == [OutcomeStatus.MOVING]
+
+
+WIDE: Assignment = {0: (1, 3), 1: (2, 3)}
+
+
+@pytest.mark.parametrize(("policy", "moved"), [("refuse", ["shop"]), ("allow", ["other", "shop"])])
+def test_a_drain_reaches_topics_that_differ_in_nothing(simulated: Simulated, policy: str, moved: list[str]) -> None:
+    for name in ("shop", "other"):
+        simulated.cluster.put_topic(name, *WIDE.values(), configs={"min.insync.replicas": "1"})
+    simulated.cluster.put_topic("away", (1, 2), configs={"min.insync.replicas": "1"})
+    simulated.workspace.topic("shop", partitions=2, replicationFactor=2, configs={"min.insync.replicas": 1})
+    simulated.workspace.cluster["draining"] = [3]
+    simulated.workspace.policy["drainUnmanaged"] = policy
+    found = changes(simulated)
+    assert [change.topic for change in found.changes] == moved
+    assert all(isinstance(change, ReassignTopic) and change.removed == {3: 2} for change in found.changes)
+    assert any("broker 3 (cluster.draining" in warning for warning in found.warnings) is (policy == "refuse")
