@@ -1,5 +1,3 @@
-import resource
-import time
 from collections import Counter
 from collections.abc import Mapping
 from random import Random
@@ -20,7 +18,13 @@ def held(rows: Mapping[str, Assignment]) -> Counter[int]:
     return Counter(broker for its in rows.values() for row in its.values() for broker in row)
 
 
-@pytest.mark.parametrize("seeds", [range(200), pytest.param(range(200, 3000), marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    "seeds",
+    [
+        pytest.param(range(200), id="200 worlds"),
+        pytest.param(range(200, 3000), id="2,800 more", marks=pytest.mark.soak),
+    ],
+)
 @pytest.mark.slow
 def test_brokers_become_even_with_about_as_few_moves_as_an_exact_solver_needs(seeds: range) -> None:
     moves, fewest = 0, 0
@@ -92,15 +96,14 @@ def test_a_partition_with_a_replica_on_a_dead_broker_stays() -> None:
 
 
 def test_a_broker_passes_replicas_on_where_none_may_go_straight() -> None:
-    # Broker 4 may take nothing that broker 1 has: each of its rows is on rack b, and broker 4 is there, too.
-    rows = {
-        **{f"first-{n}": {0: (1, 3)} for n in range(4)},
-        **{f"second-{n}": {0: (2, 3)} for n in range(2)},
-        **{f"third-{n}": {0: (2,)} for n in range(2)},
-    }
-    racks = {1: "a", 2: "c", 3: "b", 4: "b"}
-    found = balanced(MoveWorld(rows=rows, racks=racks))
-    assert found.is_even
+    # Broker 4 has a replica too few. Each row of broker 1, which has one too many, is on its rack already.
+    rows = [(1, 3), (1, 3), (1, 3), (1, 4), (2,), (2,), (2, 4)]
+    world = MoveWorld(
+        rows={f"topic-{number}": {0: row} for number, row in enumerate(rows)}, racks={1: "a", 2: "c", 3: "b", 4: "b"}
+    )
+    found = balanced(world)
+    assert found.after == {1: 3, 2: 3, 3: 3, 4: 3}
+    assert world.copied(found.rows) == 2
 
 
 def test_no_broker_gets_a_replica_of_a_topic_of_which_it_has_as_many_as_the_giver() -> None:
@@ -109,27 +112,23 @@ def test_no_broker_gets_a_replica_of_a_topic_of_which_it_has_as_many_as_the_give
     assert found.rows.keys() == {"narrow"}
 
 
-def test_a_joining_broker_gets_its_share_with_the_fewest_moves_and_no_topic_is_less_even() -> None:
-    world = large_cluster(topics=300, partitions=8, brokers=20, racks=4, joining=1)
+@pytest.mark.parametrize(
+    ("topics", "joining"),
+    [
+        pytest.param(300, 1, id="one"),
+        pytest.param(300, 3, id="three"),
+        pytest.param(10_000, 1, marks=pytest.mark.soak, id="10,000 topics"),
+    ],
+)
+def test_joining_brokers_get_their_shares_with_the_fewest_moves_and_no_topic_is_less_even(
+    topics: int, joining: int
+) -> None:
+    world = large_cluster(topics=topics, partitions=20, brokers=100, racks=4, joining=joining)
     found = balanced(world)
     before, after = (topic_spreads(rows, world.racks) for rows in (world.rows, world.after(found.rows)))
     assert found.is_even
     assert world.copied(found.rows) == least_moves(found.before, found.shares)
     assert all(after[name] <= spread for name, spread in before.items())
-
-
-@pytest.mark.soak
-def test_a_joining_broker_is_planned_in_a_minute_at_ten_thousand_topics() -> None:
-    world = large_cluster(topics=10_000, partitions=20, brokers=100, racks=4, joining=1)
-    start = time.monotonic()
-    found = balanced(world)
-    seconds = time.monotonic() - start
-    before, after = (topic_spreads(rows, world.racks) for rows in (world.rows, world.after(found.rows)))
-    assert found.is_even
-    assert world.copied(found.rows) <= 1.01 * least_moves(found.before, found.shares)
-    assert all(after[name] <= spread for name, spread in before.items())
-    assert seconds <= 60
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss <= 1024 * 1024
 
 
 SIZES = {"large": {0: 80, 1: 40, 2: 10}, "small": {0: 3, 1: 2}}
@@ -139,7 +138,7 @@ BYTE_ROWS: dict[str, Assignment] = {"large": {0: (1,), 1: (1,), 2: (1,)}, "small
 @pytest.mark.parametrize(
     ("most_bytes", "moved"),
     [
-        pytest.param(1000, {("large", 1)}, id="the largest that fits"),
+        pytest.param(1000, {("large", 1), ("large", 2)}, id="the largest that fits, then the next"),
         pytest.param(39, {("large", 2)}, id="the largest that may be copied"),
         pytest.param(9, set(), id="nothing is that small"),
     ],
@@ -149,14 +148,22 @@ def test_bytes_are_balanced_by_the_largest_replicas_that_fit(most_bytes: int, mo
         Balance(rows=BYTE_ROWS, racks=dict.fromkeys((1, 2)), takers=(1, 2)), SIZES, most_bytes=most_bytes
     )
     copied = {(name, partition) for name, its in found.rows.items() for partition in its}
-    assert moved <= copied
-    assert sum(SIZES[name][partition] for name, partition in copied) <= most_bytes
-    assert bool(copied) == bool(moved)
+    assert copied == moved
 
 
 def test_a_replica_whose_size_is_not_known_stays() -> None:
     balance = Balance(rows=BYTE_ROWS, racks=dict.fromkeys((1, 2)), takers=(1, 2))
-    assert balance_bytes(balance, {"small": SIZES["small"]}, most_bytes=1000).rows.keys() <= {"small"}
+    assert balance_bytes(balance, {"large": {0: 80}}, most_bytes=1000).rows == {}
+
+
+def test_no_replica_takes_a_broker_past_its_share_of_bytes() -> None:
+    sizes = {"first": {0: 50, 1: 30, 2: 30, 3: 10}, "second": {0: 30}, "third": {0: 30}}
+    rows: dict[str, Assignment] = {"first": dict.fromkeys(range(4), (1,)), "second": {0: (2,)}, "third": {0: (3,)}}
+    balance = Balance(rows=rows, racks=dict.fromkeys((1, 2, 3)), takers=(1, 2, 3))
+    found = balance_bytes(balance, sizes, most_bytes=1000)
+    assert found.rows.keys() == {"first"}
+    assert found.rows["first"].keys() == {1, 2}
+    assert found.after == {1: 60, 2: 60, 3: 60}
 
 
 def test_bytes_become_even_within_the_tolerance_and_little_more_is_copied_than_must_be() -> None:

@@ -202,6 +202,25 @@ def test_drain_leaves_a_topic_alone_whose_file_asks_for_another_move(simulated: 
     )
 
 
+def test_drain_says_why_a_topic_stays(simulated: Simulated) -> None:
+    simulated.workspace.topic("orders", partitions=1, replicationFactor=3)
+    simulated.cluster.put_topic("orders", (1, 2, 3))
+    plan = planned(simulated, "drain", "1")
+    assert plan["changes"] == []
+    (blocked,) = plan["blocked"]
+    assert blocked["topic"] == "orders"
+    assert "3" in blocked["reasons"][0]
+
+
+def test_topics_that_the_environment_drains_too_wait_for_that(simulated: Simulated) -> None:
+    simulated.workspace.cluster["draining"] = [2]
+    simulated.workspace.topic("orders", partitions=2, replicationFactor=1)
+    simulated.cluster.put_topic("orders", (1,), (2,))
+    plan = planned(simulated, "drain", "1")
+    assert plan["changes"] == []
+    assert "1 topic with 1 partition on broker 1 (orders) get other changes first" in plan["warnings"][-1]
+
+
 @pytest.mark.parametrize(
     ("draining", "broker", "problem"),
     [

@@ -52,6 +52,9 @@ def rooms(racks: str, *, most: int = 1000, **closed: int) -> dict[int, Room]:
             id="what is fixed stays",
         ),
         pytest.param(
+            rooms("acbb"), {Shape(2, 2): 5, Shape(1, 1): 2}, [(3, 3)] * 4, id="a rack that would be full only later"
+        ),
+        pytest.param(
             # On both large racks together there are at most 20 + 10 of the 40 replicas.
             rooms("a" * 10 + "b" * 10 + "cd"),
             {Shape(3, 3): 10, Shape(1, 1): 10},

@@ -113,12 +113,15 @@ def _pairs(spread: _Spread, shares: Mapping[int, Share]) -> Iterator[Hop]:
 
 
 def _sorted(spread: _Spread, shares: Mapping[int, Share]) -> tuple[list[int], list[int], list[int], list[int]]:
-    """Return brokers that hold too much, takers that hold too little, and others that may give one or take one."""
+    """Return brokers that hold too much, those that hold too little, and others that may give one or take one.
+
+    One that takes nothing never holds too little: its share is at most what it holds.
+    """
     held = spread.held
     by_excess = sorted(shares, key=lambda broker: (shares[broker].most - held[broker], broker))
     by_lack = sorted(shares, key=lambda broker: (held[broker] - shares[broker].least, broker))
     over = [broker for broker in by_excess if held[broker] > shares[broker].most]
-    under = [b for b in by_lack if held[b] < shares[b].least and b in spread.takers]
+    under = [broker for broker in by_lack if held[broker] < shares[broker].least]
     spare = [b for b in by_excess if shares[b].least < held[b] <= shares[b].most]
     roomy = [b for b in by_lack if shares[b].least <= held[b] < shares[b].most and b in spread.takers]
     return over, under, spare, roomy

@@ -124,7 +124,7 @@ def plan_drain(run: EnvironmentRun, broker: int) -> Planned:
     said = {change.topic for change in wanted} | {entry.topic for entry in blocked}
     warnings = [w for w in found.warnings if "cluster.draining" in w]
     warnings += [f"{name} stays on broker {broker}: {problem}" for name, problem in sorted(problems.items())]
-    if others := sorted((held.keys() & read.desired.topics.keys()) - said | mixed):
+    if others := sorted({change.topic for change in found.changes if change.topic in held} - said | mixed):
         warnings.append(_later(others, held, broker))
     return _planned(read, live, changes, warnings=warnings, blocked=blocked)
 

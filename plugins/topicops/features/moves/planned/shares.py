@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from fractions import Fraction
 from typing import NamedTuple
 
 
@@ -57,8 +57,7 @@ def even_shares(rooms: Mapping[int, Room], weights: Mapping[Shape, int]) -> dict
     while racks:
         rising = _Rising(rooms, racks, weights, full_racks=taken)
         level = rising.highest_level()
-        full = rising.overfull(level + 1) or sorted(racks)
-        is_exact = rising.is_exact(full, level)
+        full, is_exact = rising.first_full(level)
         for broker in (broker for rack in full for broker in racks.pop(rack)):
             room = rooms[broker]
             least, most = room.fixed + room.filled(level), room.fixed + room.filled(level + 1)
@@ -95,25 +94,40 @@ class _Rising:
         low, high = 0, max(room.most for rack in self._rooms for room in rack)
         while low < high:
             middle = (low + high + 1) // 2
-            low, high = (low, middle - 1) if self.overfull(middle) else (middle, high)
+            low, high = (low, middle - 1) if self.is_overfull(middle) else (middle, high)
         return low
 
-    def overfull(self, level: int) -> list[str]:
-        """Return the fewest racks that would hold more than they may at this level; none: all is well."""
-        filled = sorted(self._filled(level), reverse=True)
-        for count, total in enumerate(accumulate(weight for weight, _ in filled), start=1):
-            if total > self._room[count]:
-                return sorted(name for _, name in filled[:count])
-        return []
+    def first_full(self, level: int) -> tuple[list[str], bool]:
+        """Return the racks that are full first while the level rises by one, and whether they are full at the start.
 
-    def is_exact(self, names: Sequence[str], level: int) -> bool:
-        """Return whether these racks are full at just this level."""
-        filled = {name: weight for weight, name in self._filled(level)}
-        return sum(filled[name] for name in names) == self._room[len(names)]
+        In each turn, some racks would be full even before those of the turn before.
+        """
+        found, part = self._names, Fraction(1)
+        while crowded := self._crowded(level, part):
+            part, found = min(crowded)
+        return found, part == 0
 
-    def _filled(self, level: int) -> Iterator[tuple[int, str]]:
+    def is_overfull(self, level: int) -> bool:
+        return bool(self._crowded(level, Fraction(0)))
+
+    def _crowded(self, level: int, part: Fraction) -> list[tuple[Fraction, list[str]]]:
+        """Return racks that hold more than they may on a part of the way to the next level, and where they are full."""
+        rising = [(now + part * (then - now), now, then, name) for name, now, then in self._filled(level)]
+        found = []
+        held = now = then = Fraction(0)
+        names: list[str] = []
+        for count, (weight, before, after, name) in enumerate(sorted(rising, reverse=True), start=1):
+            held, now, then = held + weight, now + before, then + after
+            names.append(name)
+            if held > self._room[count]:
+                found.append(
+                    (Fraction(self._room[count] - now, then - now) if then > now else Fraction(0), sorted(names))
+                )
+        return found
+
+    def _filled(self, level: int) -> Iterator[tuple[str, int, int]]:
         for name, rooms in zip(self._names, self._rooms, strict=True):
-            yield sum(room.filled(level) for room in rooms), name
+            yield name, sum(room.filled(level) for room in rooms), sum(room.filled(level + 1) for room in rooms)
 
 
 def _room(weights: Mapping[Shape, int], racks: int) -> int:
