@@ -20,7 +20,7 @@ import typer
 from topicops.cli.output import new_run_id, print_result
 from topicops.model.errors import ArtifactError, ExitStatus, TopicopsError, UsageError, status_after_signal
 from topicops.model.plans.changes import GateWord
-from topicops.model.release import NEWEST, NO_ZOOKEEPER, USUAL
+from topicops.model.release import NEWEST, NO_ZOOKEEPER, REASSIGNMENTS_IN_TOPICS, USUAL
 from topicops_local.readiness import HANGS_S
 
 if TYPE_CHECKING:
@@ -33,7 +33,10 @@ if TYPE_CHECKING:
 ENVIRONMENT = "local"
 PIPELINE, APPROVAL = f"topic_pipeline_{ENVIRONMENT}", f"topic_approval_{ENVIRONMENT}"
 PLAN_TAB = "plugin/topicops-plan"
-STEPS = 7
+MOVES = f"topic_moves_{ENVIRONMENT}"
+STEPS = 8
+STEP_MOVES_EVERY = "15s"
+UNFINISHED = {"queued", "running"}
 LOOK_S = 5.0
 """Between two looks at Airflow's services."""
 ENDING = (signal.SIGTERM, signal.SIGHUP)
@@ -71,7 +74,7 @@ def demo_command(
         signal.signal(number, _end)
     home = scratch_folder(home_folder()) / "demo"
     shutil.rmtree(home / "airflow", ignore_errors=True)
-    for folder in ("runs", "last-good", "held"):
+    for folder in ("runs", "last-good", "held", "moves"):
         shutil.rmtree(home / folder, ignore_errors=True)
     started = time.monotonic()
     with _step(1, f"Starting {'' if kraft else 'ZooKeeper and '}three brokers of Kafka {version}"):
@@ -82,7 +85,8 @@ def demo_command(
         cluster = LocalCluster.up(home, kafka=version, kraft=kraft, fresh=True, progress=_detail)
     try:
         os.environ.update(_variables(home, cluster))
-        verified = _run_loop(home, topics.absolute(), dags.absolute(), cluster, started)
+        moves = release_of(version) >= REASSIGNMENTS_IN_TOPICS
+        verified = _run_loop(home, topics.absolute(), dags.absolute(), cluster, started, moves=moves)
     finally:
         cluster.down(now=True)  # the data is not needed: the next demo starts with an empty cluster
     raise typer.Exit(ExitStatus.SUCCESS if verified else ExitStatus.ERROR)
@@ -95,15 +99,15 @@ def require_checkout(topics: Path, dags: Path) -> None:
             raise UsageError(f"{folder}: no such folder; run the demo in a checkout, or name the folder with {option}")
 
 
-def _run_loop(home: Path, topics: Path, dags: Path, cluster: LocalCluster, started: float) -> bool:
-    """Steps 2 to 7. Returns whether the run was verified and left nothing to do but the held change."""
+def _run_loop(home: Path, topics: Path, dags: Path, cluster: LocalCluster, started: float, *, moves: bool) -> bool:
+    """Steps 2 to 8. Returns whether the run was verified and left nothing to do but the held change."""
     from topicops.flow import planning, reporting
     from topicops.flow.runs.run import open_run
     from topicops_local.demo_start import seed_cluster
 
     run = open_run(environment=ENVIRONMENT, topics=topics, group="cli", run_id=new_run_id(), home=home)
     with _step(2, "Putting topics on it, so that there is something to change"):
-        for line in seed_cluster(run, cluster.bootstrap_servers, sorted(cluster.broker_ports)):
+        for line in seed_cluster(run, cluster.bootstrap_servers, sorted(cluster.broker_ports), moves=moves):
             _detail(line)
     with _step(3, "Comparing the specs with the live topics"):
         plan = planning.make_plan(run, run.files, run.home, run.connections).plan
@@ -117,13 +121,14 @@ def _run_loop(home: Path, topics: Path, dags: Path, cluster: LocalCluster, start
         report = open_run(environment=ENVIRONMENT, topics=topics, group=PIPELINE, run_id=pipeline_run, home=home)
         succeeded = client.run_state(PIPELINE, pipeline_run) == "success"
         _show_report(report, client, pipeline_run, succeeded=succeeded)
+        moved = _follow_moves(airflow, client, home)
         again = open_run(environment=ENVIRONMENT, topics=topics, group="cli", run_id=new_run_id(), home=home)
-        with _step(7, "Planning again"):
+        with _step(8, "Planning again"):
             rest = planning.make_plan(again, again.files, again.home, again.connections).plan
         print_result(reporting.render(rest, "text"))
         asked = _question(airflow, client) if left and succeeded else None
         is_left_alone = [g.digest for g in rest.changes] == ([left.digest] if left else [])
-        verified = succeeded and is_left_alone and not rest.change_set.blocked
+        verified = succeeded and moved and is_left_alone and not rest.change_set.blocked
         words = "The cluster is as the specs say, and verified" if verified else "The demo did not end verified"
         waits = f"; {left.change.action} {left.change.address} waits for an answer" if left and asked else ""
         print_result(f"\n{words}{waits} ({time.monotonic() - started:.0f} s).")
@@ -136,7 +141,12 @@ def _run_loop(home: Path, topics: Path, dags: Path, cluster: LocalCluster, start
 def _variables(home: Path, cluster: LocalCluster) -> Mapping[str, str]:
     """Return the connections of the environment file, for this process and for Airflow."""
     kafka = {"conn_type": "kafka", "extra": {"bootstrap.servers": cluster.bootstrap_servers}}
-    variables = {"TOPICOPS_HOME": str(home), "TOPICOPS_MODE": "apply", "AIRFLOW_CONN_KAFKA_LOCAL": json.dumps(kafka)}
+    variables = {
+        "TOPICOPS_HOME": str(home),
+        "TOPICOPS_MODE": "apply",
+        "TOPICOPS_STEP_MOVES_EVERY": STEP_MOVES_EVERY,
+        "AIRFLOW_CONN_KAFKA_LOCAL": json.dumps(kafka),
+    }
     if hosts := cluster.status().zookeeper_hosts:
         host, chroot = hosts.split("/", 1)
         zookeeper = {"conn_type": "zookeeper", "host": host, "extra": {"chroot": f"/{chroot}"}}
@@ -151,7 +161,7 @@ def _started_airflow(home: Path, dags: Path) -> Iterator[LocalAirflow]:
     with _step(4, "Starting Airflow"):
         airflow = start_airflow(home / "airflow", dags=dags, environment={})
     with airflow:
-        wait_for_dags(airflow.client(), [PIPELINE], each_time=airflow.require_alive)
+        wait_for_dags(airflow.client(), [PIPELINE, MOVES], each_time=airflow.require_alive)
         yield airflow
 
 
@@ -184,6 +194,28 @@ def _show_report(run: Run, client: LocalAirflowClient, run_id: str, *, succeeded
         if task.state == "failed":
             print_result(f"  {task.task_id} failed; the end of its log:")
             print_result(_last_lines(client.log(PIPELINE, run_id, task.task_id, task.try_number)))
+
+
+def _follow_moves(airflow: LocalAirflow, client: LocalAirflowClient, home: Path) -> bool:
+    """Show how far the moves are, until the DAG that carries them on has ended. Returns whether it ended well."""
+    from topicops.features.moves.progress import progress_of
+    from topicops.flow.runs.memory import read_moves
+    from topicops.flow.runs.run import now
+
+    with _step(7, f"Following the replicas that move; {MOVES} makes a step every {STEP_MOVES_EVERY}"):
+        runs, shown = client.runs(MOVES), ""
+        deadline = time.monotonic() + 4 * HANGS_S
+        while runs and set(runs.values()) & UNFINISHED and time.monotonic() < deadline:
+            airflow.require_alive()
+            record = read_moves(home, ENVIRONMENT)
+            if record and (said := progress_of(record, now()).sentence) != shown:
+                shown = said
+                _detail(said)
+            time.sleep(1)
+            runs = client.runs(MOVES)
+        for ended in progress_of(record, now()).ended if (record := read_moves(home, ENVIRONMENT)) else ():
+            _detail(f"{ended.topic}: {ended.partitions} partitions {ended.status}")
+    return set(runs.values()) <= {"success"}
 
 
 def _question(airflow: LocalAirflow, client: LocalAirflowClient) -> str:

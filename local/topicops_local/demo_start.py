@@ -21,6 +21,9 @@ from topicops.model.specs.environment import Risk
 
 COMPRESSION = "compression.type"
 UNMANAGED = "scratch.experiments"
+MIN_ISR = "min.insync.replicas"
+RECORD = b"a record of the demo " * 500
+RECORDS = 5000
 RETENTION = "retention.ms"
 ZSTD = Release(2, 1)
 """Brokers know the compression ``zstd`` (KIP-110)."""
@@ -80,12 +83,12 @@ def _edit(file: Path, change: Callable[[dict[str, Any]], bool]) -> bool:
     return changed
 
 
-def seed_cluster(run: EnvironmentRun, bootstrap_servers: str, brokers: Sequence[int]) -> Iterator[str]:
-    """Create the topics on an empty cluster, and yield one line about each."""
+def seed_cluster(run: EnvironmentRun, bootstrap_servers: str, brokers: Sequence[int], *, moves: bool) -> Iterator[str]:
+    """Create the topics on an empty cluster, and yield one line about each; ``moves``: its Kafka moves replicas."""
     from topicops.edges.kafka.admin import KafkaAdmin
 
     validate(run)
-    seeds = list(seeds_of(run.read_desired(), brokers))
+    seeds = list(seeds_of(run.read_desired(), brokers, moves=moves))
     admin = KafkaAdmin({"bootstrap.servers": bootstrap_servers})
     try:
         for (topic, why), answer in zip(seeds, admin.create([topic for topic, _ in seeds]), strict=True):
@@ -94,10 +97,29 @@ def seed_cluster(run: EnvironmentRun, bootstrap_servers: str, brokers: Sequence[
             yield f"{topic.topic}: {why}"
     finally:
         admin.close()
+    for topic, _ in seeds:
+        if topic.replication_factor == 1 and topic.topic != UNMANAGED:
+            _fill(bootstrap_servers, topic.topic)
+            yield f"{topic.topic}: {len(RECORD) * RECORDS >> 20} MiB of records, which its new replicas have to copy"
 
 
-def seeds_of(desired: Desired, brokers: Sequence[int]) -> Iterator[tuple[CreateTopic, str]]:
-    """Yield one topic to expand, one with a drifted config, a right one, each tombstoned one, an unmanaged one."""
+def _fill(bootstrap_servers: str, topic: str) -> None:
+    """Write records. Raises ``ClusterError`` where brokers do not take them."""
+    from confluent_kafka import Producer
+
+    producer = Producer({"bootstrap.servers": bootstrap_servers, "linger.ms": 50})
+    for number in range(RECORDS):
+        producer.produce(topic, RECORD, key=str(number))
+        producer.poll(0)
+    if left := producer.flush(60):
+        raise ClusterError(f"{topic}: the brokers took all but {left} records within 60 s")
+
+
+def seeds_of(desired: Desired, brokers: Sequence[int], *, moves: bool = True) -> Iterator[tuple[CreateTopic, str]]:
+    """Yield topics to expand, with a drifted config, right ones, of one replica, with a tombstone, without a file.
+
+    There is one of each, but all tombstones.
+    """
     topics = sorted(desired.topics.values(), key=lambda topic: topic.name)
     present = [topic for topic in topics if topic.lifecycle is Lifecycle.PRESENT]
     if growing := _take(present, lambda topic: topic.partitions > 1):
@@ -107,12 +129,20 @@ def seeds_of(desired: Desired, brokers: Sequence[int]) -> Iterator[tuple[CreateT
         yield _created(drifted, brokers, configs={RETENTION: "3600000"}), f"{RETENTION} was set to an hour by hand"
     if right := _take(present, lambda _: True):
         yield _created(right, brokers), "as the spec says"
+    if moves and (thin := _take(present, _may_have_one_replica)):
+        wants = f"the spec wants {thin.replication_factor}"
+        yield _created(replace(thin, replication_factor=1), brokers), f"one replica of each partition, {wants}"
     for topic in topics:
         if topic.lifecycle is Lifecycle.ABSENT:
             old = replace(topic, partitions=3, replication_factor=min(3, len(brokers)))
             yield _created(old, brokers), "its spec is a tombstone"
     scratch = DesiredTopic(name=UNMANAGED, owner="", location=Location("demo"), partitions=1, replication_factor=1)
     yield _created(scratch, brokers), "no spec names it"
+
+
+def _may_have_one_replica(topic: DesiredTopic) -> bool:
+    """Return whether producers may write while it grows: with one replica of two that must be in sync, they may not."""
+    return topic.replication_factor > 2 and topic.partitions > 1 and MIN_ISR not in topic.configs
 
 
 def _take(topics: list[DesiredTopic], fits: Callable[[DesiredTopic], bool]) -> DesiredTopic | None:

@@ -11,9 +11,11 @@ import pytest
 import yaml
 
 from topicops import cli
+from topicops.flow.runs.run import open_run
+from topicops.flow.single_steps import validate
 from topicops.model.errors import UsageError
 from topicops.model.release import NEWEST, NO_ZOOKEEPER, OLDEST, SINGLE_CONFIGS, TOPIC_IDS, Release
-from topicops_local.demo_start import copy_files, fit_to_kafka
+from topicops_local.demo_start import UNMANAGED, copy_files, fit_to_kafka, seeds_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -77,6 +79,17 @@ def test_a_kafka_that_has_no_zookeeper_is_not_started_with_one(
 
     assert "has no ZooKeeper; ask for KRaft" in capsys.readouterr().err
     assert not (tmp_path / "demo/cluster").exists()
+
+
+@pytest.mark.parametrize("moves", [True, False])
+def test_one_topic_has_one_replica_of_each_partition_where_kafka_can_move_them(tmp_path: Path, moves: bool) -> None:
+    run = open_run(environment="local", topics=copied(tmp_path), group="cli", run_id="1", home=tmp_path / "home")
+    validate(run)
+    seeds = [topic for topic, _ in seeds_of(run.read_desired(), [1, 2, 3], moves=moves)]
+    thin = [topic for topic in seeds if topic.replication_factor == 1 and topic.topic != UNMANAGED]
+    assert len(thin) == moves
+    assert not any("min.insync.replicas" in topic.configs for topic in thin)
+    assert all({len(row) for row in topic.assignment.values()} == {1} for topic in thin)
 
 
 @pytest.mark.soak

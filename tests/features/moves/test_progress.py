@@ -133,6 +133,22 @@ def test_a_copy_that_is_complete_stands_not_still() -> None:
     assert "still" not in said_of(moves({0: partition(100, 100)}), minutes=60)
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        pytest.param(partition(100, 100), id="complete"),
+        pytest.param(partition(60, 100, Stage.CANCELLING), id="cancelled"),
+        pytest.param(waiting(100), id="waiting"),
+    ],
+)
+def test_only_what_copies_now_has_a_speed(other: PartitionMove) -> None:
+    now = BEGUN + timedelta(minutes=10)
+    alone, both = (
+        progress_of(record(moves(p)), now) for p in ({0: partition(60, 100)}, {0: partition(60, 100), 1: other})
+    )
+    assert both.bytes_per_s == alone.bytes_per_s > 0
+
+
 def test_the_forecast_comes_from_what_was_copied_and_not_from_the_throttle() -> None:
     slow = replace(record(moves({0: partition(30, 100)})), rates=(OwnedRate(broker=1, rate=1000 * MIB),))
     found = progress_of(slow, BEGUN + timedelta(minutes=10))

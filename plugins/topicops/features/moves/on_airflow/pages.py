@@ -18,7 +18,7 @@ from topicops.on_airflow.plugged_at_start import topic_link
 from topicops.steps.reporting.markup import Html, pill, table, tag, together
 from topicops.steps.reporting.plan_wording import size_text
 
-TOPICS_SHOWN = 200
+TOPICS_SHOWN = 20
 PARTITIONS_SHOWN = 200
 NOTES_SHOWN = 20
 ENDED_SHOWN = 20
@@ -116,7 +116,7 @@ def _of_topic(looked: _Looked, name: str) -> Iterator[Html | None]:
         yield muted("; ".join(_facts(looked)), ".")
         yield from _notes([said for said in looked.found.notes if name in said])
         rows = (_partition_row(partition, looked.at) for partition in topic.partitions[:PARTITIONS_SHOWN])
-        yield table(("partition", "from", "to", "how far", "state"), rows, cls="moves")
+        yield table(("partition", "from", "to", "how far", "state"), rows, cls="rows partitions-that-move")
         yield more(len(topic.partitions) - PARTITIONS_SHOWN, "partitions")
         back = "This takes it back until it ends; afterwards only another move does: "
         yield tag("p", back, tag("code", cancel_command(name, looked.environment)))
@@ -147,7 +147,7 @@ def _notes(notes: Sequence[str]) -> Iterator[Html | None]:
 def _topic_row(topic: TopicProgress, environment: str) -> Iterator[Html | str | None]:
     yield topic_link(topic.topic)
     yield together(topic.why.value, tag("div", _run(topic.run), cls="muted"))
-    yield together(_bar(topic.percent), tag("span", topic.sentence))
+    yield together(_bar(topic.percent), tag("div", topic.sentence))
     yield speed(topic.bytes_per_s) if topic.bytes_per_s else None
     yield tag("code", cancel_command(topic.topic, environment)) if topic.partitions else None
 
@@ -157,7 +157,7 @@ def _partition_row(partition: PartitionProgress, at: datetime) -> Iterator[Html 
     yield _brokers(partition.origin)
     yield _brokers(partition.target)
     copied = f"{size_text(partition.copied_bytes)} of {size_text(partition.size_bytes)}"
-    yield together(_bar(partition.percent), tag("span", copied)) if partition.size_bytes else None
+    yield together(_bar(partition.percent), tag("div", copied, cls="muted")) if partition.size_bytes else None
     yield together(*_state(partition, at))
 
 

@@ -31,8 +31,8 @@ def topics_page(indexed: Indexed, wanted: TopicsWanted) -> str:
 
 
 def _parts(indexed: Indexed, wanted: TopicsWanted, page: TopicsPage) -> Iterator[Html | None]:
-    yield from (moving.moves_of_environment(indexed.home, indexed.environment) for moving in MOVING)
     yield tiles(page.words, TONES, wanted.state, lambda state: _address(replace(wanted, state=state)))
+    yield from (moving.moves_of_environment(indexed.home, indexed.environment) for moving in MOVING)
     yield _filters(wanted, page)
     if not page.topics:
         yield empty("The cluster has no topics, and no file describes one for this environment.")
