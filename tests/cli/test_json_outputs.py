@@ -131,6 +131,11 @@ def moving(shop: Simulated) -> None:
     shop.cluster.start_reassignment("stray", 0, adding=(4,), removing=(1,))
 
 
+def a_preferred_leader_stopped(shop: Simulated) -> None:
+    shop.cluster.put_topic("led", (3, 1, 2))
+    a_broker_stopped(shop)
+
+
 def two_environments(shop: Simulated) -> None:
     shop.workspace.write_environment()
     local = Path("topics/environments/local.yaml")
@@ -167,6 +172,8 @@ def verified(shop: Simulated) -> None:
 PRINTED: Sequence[tuple[str, Before, str]] = [
     ("plan", nothing, "plan --environment local --engine python --out plan.json"),
     ("plan", nothing, "plan plan.json"),
+    ("plan", nothing, "rebalance --environment local"),
+    ("plan", nothing, "drain 3 --environment local"),
     ("report", nothing, "apply --environment local --yes"),
     ("report", a_broker_stopped, "verify --environment local"),
     ("fleet", two_environments, "plan --environment all --engine python"),
@@ -183,6 +190,7 @@ PRINTED: Sequence[tuple[str, Before, str]] = [
     ("rehearsal", planned, "rehearse plan.json --without-broker 2 --step 0"),
     ("rack-losses", nothing, "rehearse --environment local --without-each-rack"),
     ("move-losses", with_a_move, "rehearse plan.json --without-each-broker"),
+    ("leaders", a_preferred_leader_stopped, "leaders --environment local"),
     ("moves", moving, "moves --environment local"),
     ("moves", nothing, "moves --environment local"),
     ("import", nothing, "import --environment local --owner team-tests"),

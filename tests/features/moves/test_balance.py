@@ -153,7 +153,17 @@ def test_bytes_are_balanced_by_the_largest_replicas_that_fit(most_bytes: int, mo
 
 def test_a_replica_whose_size_is_not_known_stays() -> None:
     balance = Balance(rows=BYTE_ROWS, racks=dict.fromkeys((1, 2)), takers=(1, 2))
-    assert balance_bytes(balance, {"small": SIZES["small"]}, most_bytes=1000).rows.keys() <= {"small"}
+    assert balance_bytes(balance, {"large": {0: 80}}, most_bytes=1000).rows == {}
+
+
+def test_no_replica_takes_a_broker_past_its_share_of_bytes() -> None:
+    sizes = {"first": {0: 50, 1: 30, 2: 30, 3: 10}, "second": {0: 30}, "third": {0: 30}}
+    rows: dict[str, Assignment] = {"first": dict.fromkeys(range(4), (1,)), "second": {0: (2,)}, "third": {0: (3,)}}
+    balance = Balance(rows=rows, racks=dict.fromkeys((1, 2, 3)), takers=(1, 2, 3))
+    found = balance_bytes(balance, sizes, most_bytes=1000)
+    assert found.rows.keys() == {"first"}
+    assert found.rows["first"].keys() == {1, 2}
+    assert found.after == {1: 60, 2: 60, 3: 60}
 
 
 def test_bytes_become_even_within_the_tolerance_and_little_more_is_copied_than_must_be() -> None:
