@@ -9,7 +9,6 @@ from typing import Protocol
 import topicops.features.ask.history.answers
 import topicops.features.ask.history.recording
 import topicops.features.files.formatting.files
-import topicops.features.moves.stepping
 import topicops.features.moves.after_apply
 import topicops.features.moves.stepping
 import topicops.features.spark.engine
