@@ -34,9 +34,10 @@ from topicops.model.specs.desired import Desired
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Environment
 from topicops.steps.before_deletes import not_checked
+from topicops.steps.planning.draining import drained_topics
 from topicops.steps.planning.placement.load import load_table
 from topicops.steps.planning.plan import plan as plan_step
-from topicops.steps.planning.reassigning import command_problems, drained_topics, move_obstacles
+from topicops.steps.planning.reassigning import command_problems, move_obstacles
 from topicops.steps.planning.right_cluster import release_warnings
 from topicops.steps.rack_losses import planned_losses
 
