@@ -174,7 +174,8 @@ def test_drain_moves_all_described_replicas_off_a_broker_and_names_what_stays(un
     plan = json.loads((uneven.workspace.folder / "plan.json").read_text(encoding="utf-8"))
     assert targets(plan).keys() == {f"topic-{number}" for number in range(6)}
     assert all(1 not in row for its in targets(plan).values() for row in its.values())
-    assert "1 topic with 1 partition there (other) keep broker 1" in plan["warnings"][0]
+    assert plan["warnings"][0].startswith("broker 1 (cluster.draining, ")
+    assert plan["warnings"][0].endswith(": 1 topic with 1 partition there (other)")
     assert ended.err.splitlines()[-1] == (
         "This drains broker 1 once. So that it stays empty, and each run plans what is left, write in "
         "topics/environments/local.yaml, below `cluster:`:  draining: [1]"
