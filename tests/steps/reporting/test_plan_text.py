@@ -169,13 +169,16 @@ def test_drained_topics_without_a_file_have_a_section_of_their_own(verbose: bool
     assert "#### Look at these first" in first
 
 
-def test_equal_reassignments_are_one_block() -> None:
+def test_equal_reassignments_are_one_block_whatever_each_copies() -> None:
     cluster = RestingCluster()
-    lives = [cluster.put_topic(name, (1,)) for name in ("a", "b")]
-    text = plan_text(plan_of(*(reassign_topic(live, (1, 2), copied_bytes=MIB) for live in lives)))
+    sizes = {"a": MIB, "b": 2 * MIB}
+    text = plan_text(
+        plan_of(*(reassign_topic(cluster.put_topic(n, (1,)), (1, 2), copied_bytes=sizes[n]) for n in sizes))
+    )
 
     assert "  ~ 2 topics will be reassigned:\n      a, b\n" in text
-    assert "      the 2 reassignments copy 2.0MiB, without a throttle\n" in text
+    assert "      the 2 reassignments copy 3.0MiB, without a throttle\n" in text
+    assert "copies" not in text
 
 
 def test_the_file_keeps_the_throttle_of_a_forecast() -> None:
