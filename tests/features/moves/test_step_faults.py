@@ -203,6 +203,37 @@ def test_no_move_is_cancelled_while_no_replica_of_its_origin_may_lead(kind: Kind
     assert at_rest(mover)
 
 
+@KINDS
+def test_a_move_that_was_stuck_and_grows_again_is_not_cancelled(kind: Kind) -> None:
+    mover = world({"a": {0: (1,)}}, kind=kind, size=300 * MB)
+    mover.accept("a", {0: (2, 3)})
+    mover.step()
+    mover.cluster.kill_broker(3)
+    mover.cluster.advance(2 * MINUTE_S)
+    mover.step()
+    mover.cluster.kill_broker(1)
+    mover.cluster.advance(2 * HOUR_S)
+    mover.step()
+    assert "cannot be cancelled" in mover.notes[0]
+    mover.cluster.start_broker(1)
+    mover.cluster.start_broker(3)
+    mover.cluster.advance(5)
+    mover.step()
+    mover.steps()
+    assert statuses(mover) == [("done", "")]
+    assert at_rest(mover)
+
+
+def test_a_cancel_that_leaves_another_order_says_so() -> None:
+    mover = world({"a": {0: (3, 1, 2)}}, size=3000 * MB)
+    mover.accept("a", {0: (1, 2, 4)})
+    mover.step()
+    mover.cancel("a")
+    mover.steps()
+    assert statuses(mover) == [("cancelled", "it was asked for; its replicas were [3, 1, 2] and are now [1, 2, 3]")]
+    assert at_rest(mover)
+
+
 @pytest.mark.parametrize(
     ("origin", "isr", "live", "min_isr", "beginning"),
     [

@@ -14,7 +14,7 @@ from typing import assert_never
 
 from topicops.features.moves.ports import PartitionNow
 from topicops.features.moves.reading import Now, Reading, concerned, read
-from topicops.features.moves.records import CANCELLED, DONE, DROPPED, with_partitions, with_topics
+from topicops.features.moves.records import ASKED_FOR, CANCELLED, DONE, DROPPED, with_partitions, with_topics
 from topicops.features.moves.sending import Sender, by_topic, named
 from topicops.model.runs.moves import MovesRecord, PartitionMove, Stage, TopicMove, TopicPartition
 
@@ -96,9 +96,9 @@ def _verdict(
         case Now.LAGS:
             return _lagging(sender, reading, move, at, found)
         case Now.BACK if found.stage is Stage.CANCELLING:
-            return CANCELLED, found.why_cancelled
+            return CANCELLED, found.why_cancelled + _other_order(reading, move, at, found)
         case Now.BACK if found.why_cancelled and (found.seen or _is_settled(sender, found.asked_at)) and is_sure:
-            return CANCELLED, found.why_cancelled
+            return CANCELLED, found.why_cancelled + _other_order(reading, move, at, found)
         case Now.BACK:
             return (DROPPED, f"{NOT_OURS}: somebody else cancelled it") if found.seen and is_sure else None
         case Now.OTHER:
@@ -106,6 +106,14 @@ def _verdict(
         case Now.GONE:
             return (DROPPED, "its topic was deleted") if is_sure else None
     assert_never(now)
+
+
+def _other_order(reading: Reading, move: TopicMove, at: TopicPartition, found: PartitionMove) -> str:
+    """Say so if a cancelled move has left the origin in the order of its target, with another preferred leader."""
+    now = reading.partition_of(move, at.partition)
+    if now is None or now.replicas == found.origin:
+        return ""
+    return f"; its replicas were {list(found.origin)} and are now {list(now.replicas)}"
 
 
 def _lagging(
@@ -128,6 +136,18 @@ def _elect(sender: Sender, reading: Reading, ended: Collection[TopicPartition]) 
             needed.append(at)
     if needed:
         sender.elect(needed)
+
+
+def judge_anew(sender: Sender) -> None:
+    """Forget why moves that still run are to be cancelled, unless a person asked for it: what was stuck may grow."""
+    changed: defaultdict[str, dict[int, PartitionMove]] = defaultdict(dict)
+    for at, _, found in sender.record.moving():
+        if found.stage is Stage.ASKED and found.why_cancelled not in ("", ASKED_FOR):
+            changed[at.topic][at.partition] = replace(found, why_cancelled="")
+    record = sender.record
+    for topic, partitions in changed.items():
+        record = with_partitions(record, topic, partitions)
+    sender.keep(record)
 
 
 def cancel(sender: Sender) -> bool:

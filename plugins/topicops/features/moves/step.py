@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from topicops.features.moves.ending import cancel, harvest, without_leader
+from topicops.features.moves.ending import cancel, harvest, judge_anew, without_leader
 from topicops.features.moves.ports import MoveCluster
 from topicops.features.moves.progress import measure
 from topicops.features.moves.reading import Reading, concerned, read
@@ -70,6 +70,7 @@ def _go_on(sender: Sender, reading: Reading, settings: MoveSettings, still_asked
     take_out_entries(sender, reading)
     put_back(sender, reading, throttle)
     without_leader(sender, reading)
+    judge_anew(sender)
     left = measure(sender, reading, settings, throttle)
     has_cancelled = cancel(sender)
     begin = Start(sender=sender, settings=settings, throttle=throttle, still_asked=still_asked, left=left)
