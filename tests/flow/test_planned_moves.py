@@ -97,4 +97,4 @@ def test_a_drain_reaches_topics_that_differ_in_nothing(simulated: Simulated, pol
     found = changes(simulated)
     assert [change.topic for change in found.changes] == moved
     assert all(isinstance(change, ReassignTopic) and change.removed == {3: 2} for change in found.changes)
-    assert any("keep broker 3" in warning for warning in found.warnings) is (policy == "refuse")
+    assert any("broker 3 (cluster.draining" in warning for warning in found.warnings) is (policy == "refuse")

@@ -43,8 +43,8 @@ from topicops.steps.applying.judged_again import Judged, judge_again, with_risk_
 from topicops.steps.applying.read_back import recover_intents
 from topicops.steps.clocks import passed_by_both
 from topicops.steps.planning.diff import diff
+from topicops.steps.planning.draining import drained_topics
 from topicops.steps.planning.plan import plan as plan_step
-from topicops.steps.planning.reassigning import drained_topics
 
 QUESTION_TIMEOUT_S = 15.0
 """Seconds that brokers may take to answer before something is sent; a plan waits only 2 s."""

@@ -56,11 +56,11 @@ from topicops.model.specs.environment import Environment
 from topicops.steps.before_deletes import cordons_not_known, not_checked
 from topicops.steps.clocks import NO_SERVER_TIME, difference_text, passed_by_both
 from topicops.steps.planning.diff import check_conserved
+from topicops.steps.planning.draining import drained_topics
 from topicops.steps.planning.gate import gate as gate_step
 from topicops.steps.planning.only import Only, keep_only, needs_of, no_match
 from topicops.steps.planning.plan import plan as plan_step
 from topicops.steps.planning.plan import topics_that_move, topics_whose_isr_counts
-from topicops.steps.planning.reassigning import drained_topics
 from topicops.steps.planning.right_cluster import release_warnings, require_cluster_id
 from topicops.steps.planning.risk import config_risk
 from topicops.steps.rack_losses import planned_losses

@@ -331,6 +331,15 @@ def test_a_move_that_a_command_asked_for_is_judged_by_itself(
         assert fates(found)["m"].startswith(fate)
 
 
+def test_a_move_keeps_the_risk_of_a_plan_without_files_which_is_the_worst() -> None:
+    plan = moving({0: (1, 3), 1: (2, 4)})
+    worst = tuple(replace(change, risk=Risk.DESTRUCTIVE) for change in plan.change_set.changes)
+    where = builders.environment(policy=Policy(unattended=Risk.RISKY))
+    anew, live = replace(plan.change_set, changes=worst), cluster(at_rest("m", FEW))
+    found = judge_again(plan, anew, desired=builders.desired_of(), live=live, environment=where)
+    assert fates(found)["m"].startswith("refused: risk destructive, up to risky allowed")
+
+
 def test_a_topic_without_a_file_moves_only_with_an_approval_whatever_the_plan_says_of_its_risk() -> None:
     plan = moving(TO_3, **DRAIN, risk=Risk.SAFE)
     found = judged(plan, GROWS, live=cluster(at_rest("m", FEW)), where=ALLOWED)

@@ -92,7 +92,7 @@ def test_another_factor_is_a_move_that_shows_both_rows_of_each_partition() -> No
     }
     assert change.location == location("a", 7)
     assert change.precondition.to_json() == {"identity": topic_id("a")}
-    assert "topicops moves --environment local --cancel a takes it back" in change.notes[0]
+    assert change.notes == ()  # the plan says once, of all its moves, how each is taken back
 
 
 @pytest.mark.parametrize(
@@ -454,6 +454,15 @@ def test_other_configs_of_a_topic_with_accepted_moves_may_change() -> None:
     assert named(found.changes) == [("configure", "a")]
 
 
+def test_a_plan_says_which_accepted_moves_a_paused_file_has() -> None:
+    found = planned(paused_topic("a"), live=accepting())
+    assert (found.changes, found.blocked) == ((), ())
+    assert found.warnings == (
+        "the file of a pauses it, and moves of its replicas are accepted: "
+        "topicops moves --environment local --cancel a takes them back",
+    )
+
+
 def test_partitions_that_were_not_accepted_are_no_part_of_it() -> None:
     blocked = blocked_in(planned(RAISED, live=accepting({0: (1, 2, 3)})))
     assert blocked.codes == ("TOP423",)
@@ -483,11 +492,11 @@ def test_without_leave_topics_that_no_file_describes_stay_and_one_sentence_says_
     assert named(found.changes) == [("reassign", "a")]
     unmanaged, paused = found.warnings
     assert unmanaged == (
-        "2 topics with 4 partitions there (__consumer_offsets, other) keep broker 3 (cluster.draining, "
-        f"{ENVIRONMENT_FILE}:9) from being empty: no file describes them, and policy.drainUnmanaged refuses to move "
-        "them (policy.drainUnmanaged, by default)"
+        f"broker 3 (cluster.draining, {ENVIRONMENT_FILE}:9) is not empty after this plan, because no file describes "
+        "these topics, and policy.drainUnmanaged refuses to move them (policy.drainUnmanaged, by default): 2 topics "
+        "with 4 partitions there (__consumer_offsets, other)"
     )
-    assert paused.startswith("1 topic with 2 partitions there (p) keep broker 3")
+    assert paused.endswith("because these topics are paused: 1 topic with 2 partitions there (p)")
 
 
 def test_with_leave_they_move_too_each_row_at_its_length_and_always_by_an_approval() -> None:
@@ -534,7 +543,8 @@ def test_a_pattern_protects_a_topic_from_all_but_a_drain_that_the_policy_allows(
 def test_where_nothing_is_moved_a_drain_only_says_so(live: ClusterSnapshot, where: Environment, said: str) -> None:
     found = planned(desired_topic("a", replication_factor=2), live=live, where=where)
     assert (found.changes, found.blocked) == ((), ())
-    assert "1 topic with 2 partitions there (a) stay on broker 3" in found.warnings[0]
+    assert "broker 3 (cluster.draining, " in found.warnings[0]
+    assert found.warnings[0].endswith(": 1 topic with 2 partitions there (a)")
     assert said in found.warnings[0]
 
 

@@ -76,6 +76,8 @@ def test_a_run_with_moves_is_good_and_says_how_to_follow_them() -> None:
 
     assert headline(report) == "Applied and verified: 1 already so, 1 moving."
     assert report.is_success
+    waiting = replace(report, outcomes=(replace(moving, sent=False),))
+    assert headline(waiting) == "Applied and verified: 1 moving."
     assert reasons_of(report.outcomes) == []
     assert list(next_steps(report)) == ["1 moving: topicops moves --environment local shows how far."]
     text = report_text(report)

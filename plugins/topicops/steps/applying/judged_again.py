@@ -178,7 +178,7 @@ def _twins(
                 found[gated.digest] = twin
         elif is_of_command(change, environment) and compare(change, live.traces(change.topic)).match is Match.BEFORE:
             is_unmanaged = change.topic not in desired.topics
-            found[gated.digest] = replace(change, codes=(Code.UNMANAGED_MOVE,) if is_unmanaged else ())
+            found[gated.digest] = rated(replace(change, codes=(Code.UNMANAGED_MOVE,) if is_unmanaged else ()))
     return found
 
 
@@ -325,7 +325,8 @@ def _as_shown(twin: Change, planned: Change, live: ClusterSnapshot) -> Change:
         return replace(twin, assignment=planned.assignment)
     if isinstance(twin, ReassignTopic) and isinstance(planned, ReassignTopic):
         copied = copied_bytes(planned.topic, planned.assignment_before, planned.assignment, live)
-        return rated(replace(twin, assignment=planned.assignment, copied_bytes=copied))
+        shown = rated(replace(twin, assignment=planned.assignment, copied_bytes=copied))
+        return replace(shown, risk=max(shown.risk, twin.risk, key=lambda risk: risk.rank))
     if isinstance(twin, ConfigureTopic) and isinstance(planned, ConfigureTopic):
         return replace(twin, broker_defaults=planned.broker_defaults, differing_defaults=planned.differing_defaults)
     return twin

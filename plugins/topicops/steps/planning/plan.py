@@ -32,19 +32,17 @@ from topicops.steps.planning.blocking import (
     raised_min_isr,
     unstable,
 )
+from topicops.steps.planning.draining import drain_notes, drained_topics, paused_notes, unmanaged_and_drained
 from topicops.steps.planning.placement.load import NOTHING, live_load, load_table
 from topicops.steps.planning.placement.request import Load
 from topicops.steps.planning.planned_changes import changes_of
 from topicops.steps.planning.reassigning import (
     as_it_is,
-    drain_notes,
-    drained_topics,
     later_move,
     move_findings,
     move_obstacles,
     move_reason,
     reassignment_of,
-    unmanaged_and_drained,
 )
 from topicops.steps.planning.right_cluster import require_known_draining
 
@@ -114,7 +112,12 @@ def plan(
         load=load_table(live, changes, before=load),
         log_bytes={c.topic: _log_bytes(live, c.topic) for c in changes if lets_records_go(c)},
         move_obstacles=move_obstacles(changes, live, environment),
-        warnings=(*warnings, *drain_notes(drained, desired, live, environment), *_warned_of(desired, changes)),
+        warnings=(
+            *warnings,
+            *drain_notes(drained, desired, live, environment),
+            *paused_notes(desired, live, environment),
+            *_warned_of(desired, changes),
+        ),
     )
 
 

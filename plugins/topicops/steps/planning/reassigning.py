@@ -11,7 +11,6 @@ from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTop
 from topicops.model.codes import Code
 from topicops.model.errors import DiffError
 from topicops.model.json_types import canonical_json
-from topicops.model.memory import in_parts
 from topicops.model.plans.changes import Change, MoveReason, Precondition, ReassignTopic
 from topicops.model.printable import plural
 from topicops.model.release import ALTER_REASSIGNMENTS, CAPPED_MIN_ISR, REASSIGNMENTS, REASSIGNMENTS_IN_TOPICS
@@ -36,8 +35,6 @@ from topicops.steps.planning.placement.load import Tally
 from topicops.steps.planning.placement.request import Load
 
 RUN_REASSIGNMENT = "run the reassignment that the plan carries with Kafka's own tool"
-TOPICS_AT_ONCE = 2_000
-MOST_NAMED = 5
 NO_RACKS: Mapping[int, str | None] = MappingProxyType({})
 
 
@@ -65,81 +62,9 @@ def _rows_by_hand(situation: Situation) -> Assignment:
 
 def _is_drained(situation: Situation, topic: LiveTopic) -> bool:
     draining = situation.live.draining
-    if not draining or situation.is_managed or _refusal(situation.live, situation.environment):
+    if not draining or situation.is_managed or refusal_of(situation.live, situation.environment):
         return False
     return any(not draining.isdisjoint(row) for row in topic.target_assignment.values())
-
-
-def drained_topics(live: ClusterSnapshot, environment: Environment) -> Mapping[str, int]:
-    """Return how many partitions each topic has on brokers of ``cluster.draining``, once accepted moves have ended."""
-    draining = frozenset(environment.spec.cluster.draining)
-    if not draining or environment.spec.cluster.is_managed:
-        return {}
-    if live.totals and draining.isdisjoint(b for b, held in live.totals.replicas.items() if held):
-        return {}  # moves that are accepted never lead to such a broker
-    found: dict[str, int] = {}
-    topics = live.with_accepted_moves.topics
-    for part in in_parts(topics, sorted(topics.keys() - live.deleting.keys()), size=TOPICS_AT_ONCE):
-        for name, topic in part.items():
-            if partitions := sum(not draining.isdisjoint(row) for row in topic.target_assignment.values()):
-                found[name] = partitions
-    return found
-
-
-def unmanaged_and_drained(drained: Mapping[str, int], desired: Desired, environment: Environment) -> tuple[str, ...]:
-    """Return the topics that no file describes and that the policy lets a drain move."""
-    if environment.spec.policy.drain_unmanaged == "refuse":
-        return ()
-    return tuple(sorted(_undescribed(drained, desired)))
-
-
-def _undescribed(drained: Mapping[str, int], desired: Desired) -> set[str]:
-    return drained.keys() - desired.topics.keys() - desired.left_out
-
-
-def as_it_is(topic: LiveTopic, environment: Environment) -> DesiredTopic:
-    """Return what a file of the live topic would ask for; the place is that of ``cluster.draining``."""
-    return DesiredTopic(
-        name=topic.name,
-        owner="",
-        location=environment.locations.get("cluster.draining", Location(environment.file, 1, 1)),
-        partitions=topic.partitions,
-        replication_factor=max(topic.replication_factors, default=0),
-        configs=dict(canonical_overrides(topic.overrides)),
-    )
-
-
-def drain_notes(
-    drained: Mapping[str, int], desired: Desired, live: ClusterSnapshot, environment: Environment
-) -> Iterator[str]:
-    """Yield why brokers of ``cluster.draining`` are not empty after this plan, beside topics that are blocked."""
-    if not drained:
-        return
-    place = environment.place_of("cluster.draining")
-    if refusal := _refusal(live, environment):
-        yield f"{_kept(drained, drained)} stay on {_draining(environment)} ({place}): {refusal.reason}"
-        return
-    unmanaged = _undescribed(drained, desired)
-    if unmanaged and environment.spec.policy.drain_unmanaged == "refuse":
-        policy = environment.place_of("policy.drainUnmanaged")
-        yield (
-            f"{_kept(unmanaged, drained)} keep {_draining(environment)} ({place}) from being empty: no file describes "
-            f"them, and policy.drainUnmanaged refuses to move them ({policy})"
-        )
-    described = drained.keys() & desired.topics.keys()
-    if paused := {name for name in described if desired.topics[name].lifecycle is Lifecycle.PAUSED}:
-        yield f"{_kept(paused, drained)} keep {_draining(environment)} ({place}) from being empty: they are paused"
-
-
-def _draining(environment: Environment) -> str:
-    return brokers_text(environment.spec.cluster.draining)
-
-
-def _kept(topics: Iterable[str], drained: Mapping[str, int]) -> str:
-    names = sorted(topics)
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    partitions = plural(sum(drained[name] for name in names), "partition")
-    return f"{plural(len(names), 'topic')} with {partitions} there ({', '.join(names[:MOST_NAMED])}{more})"
 
 
 # ---- what stands against it ----
@@ -158,7 +83,7 @@ class Obstacle:
     """Whether Kafka's own tool may do it."""
 
 
-def _refusal(live: ClusterSnapshot, environment: Environment) -> Obstacle | None:
+def refusal_of(live: ClusterSnapshot, environment: Environment) -> Obstacle | None:
     """Return why no replica of any topic is moved in this environment."""
     if environment.spec.policy.reassign == "refuse":
         reason = f"policy.reassign refuses moves ({environment.place_of('policy.reassign')})"
@@ -193,7 +118,7 @@ def obstacle(situation: Situation) -> Obstacle | None:
         return _running(situation)
     if situation.is_managed:
         return Obstacle(code=Code.NO_PLACEMENT, way_out="ask who runs the cluster to move the replicas")
-    return _unfit(situation) or _refusal(situation.live, situation.environment)
+    return _unfit(situation) or refusal_of(situation.live, situation.environment)
 
 
 def _running(situation: Situation) -> Obstacle:
@@ -576,7 +501,19 @@ def _topic_obstacles(change: ReassignTopic, live: ClusterSnapshot, environment: 
             return
 
 
-# ---- moves that a command asks for ----
+# ---- moves that no file asks for ----
+
+
+def as_it_is(topic: LiveTopic, environment: Environment) -> DesiredTopic:
+    """Return what a file of the live topic would ask for; the place is that of ``cluster.draining``."""
+    return DesiredTopic(
+        name=topic.name,
+        owner="",
+        location=environment.locations.get("cluster.draining", Location(environment.file, 1, 1)),
+        partitions=topic.partitions,
+        replication_factor=max(topic.replication_factors, default=0),
+        configs=dict(canonical_overrides(topic.overrides)),
+    )
 
 
 def is_of_command(change: ReassignTopic, environment: Environment) -> bool:

@@ -115,6 +115,16 @@ def test_durations_of_an_environment_are_in_seconds_where_they_can() -> None:
     assert fmt(text, "Environment") == "spec: {verify: {leaders: 30s, isr: 1500ms, metadata: 90s}}\n"
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("1048576", "1MiB"), ("1536KiB", "1536KiB"), ("1000", "1000"), ("0", "0"), ("fast", "fast"), ("1_000", "1_000")],
+)
+def test_sizes_of_an_environment_have_a_unit_that_divides_them(before: str, after: str) -> None:
+    assert (
+        fmt(f"spec: {{apply: {{throttle: {before}}}}}\n", "Environment") == f"spec: {{apply: {{throttle: {after}}}}}\n"
+    )
+
+
 @pytest.mark.parametrize("text", ["a: [", "", "\t", "a: 1\na: 2\n"])
 def test_what_cannot_be_read_stays(text: str) -> None:
     assert fmt(text) == text
