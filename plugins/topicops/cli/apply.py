@@ -18,8 +18,16 @@ from typing import TYPE_CHECKING, Annotated, Self, TypeVar
 
 import typer
 
-from topicops.cli.output import end_progress, not_told_today, plan_of_today, print_error, print_result, shown_path
-from topicops.cli.shared_options import EnvironmentOption, Format, FormatOption, TopicsOption, new_run, one_environment
+from topicops.cli.output import asked, not_told_today, plan_of_today, print_error, print_result, shown_path
+from topicops.cli.shared_options import (
+    EnvironmentOption,
+    Format,
+    FormatOption,
+    TopicsOption,
+    new_run,
+    one_environment,
+    seconds_of,
+)
 from topicops.model.errors import ExitStatus, UsageError, log_error, sentence, status_after_signal
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import Approval, Plan
@@ -148,13 +156,6 @@ def question(ready: int, held: int, key: str) -> str:
     return f"{more} too, {typed}\n{apply}" if held else apply
 
 
-def asked(text: str) -> str:
-    """Return what the person types; empty at the end of input."""
-    end_progress()
-    print(text, end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip()
-
-
 def approvals_of(saved: Plan, key: str | None) -> tuple[Approval, ...]:
     """Return the approval of ``--approve``: an approval by parameter whose author is the approver; empty without it."""
     from topicops.flow import applying
@@ -179,16 +180,6 @@ def user_name() -> str:
         return pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
         return f"uid {os.getuid()}"
-
-
-def seconds_of(text: str) -> float:
-    """Return ``30s``, ``5m``, ``1h`` or plain seconds. Raises ``UsageError``."""
-    units = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
-    number = text.rstrip("smh")
-    unit = text[len(number) :] or "s"
-    if not number.isdecimal() or unit not in units:
-        raise UsageError(f"{text!r} is no duration: write it as 30s, 5m or 1h")
-    return int(number) * units[unit]
 
 
 class StopSignals:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from getpass import getuser
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from topicops.cli.output import plan_of_today, print_error, print_result
+from topicops.cli.output import next_line, plan_of_today, print_error, print_result
 from topicops.cli.shared_options import (
     DetailedExitcodeOption,
     EngineOption,
@@ -25,8 +24,6 @@ from topicops.cli.shared_options import (
     one_environment,
 )
 from topicops.model.errors import ExitStatus, UsageError
-from topicops.model.plans.changes import GateWord
-from topicops.model.plans.plan import Plan
 from topicops.model.printable import plural
 
 
@@ -137,18 +134,6 @@ def plan_command(
         print_error(next_line(plan, out))
     if detailed_exitcode and not plan.is_empty:
         raise typer.Exit(ExitStatus.CHANGES_PENDING)
-
-
-def next_line(plan: Plan, out: Path) -> str:
-    """Return what to type next with the plan in ``out``."""
-    place = shlex.quote(str(out))
-    if plan.with_gate(GateWord.RUN):
-        return f"Wrote {out}; next: topicops apply {place}"
-    if plan.held_for(command=True):
-        return f"Wrote {out}; everything is held; after a review: topicops apply {place} --approve {plan.key}"
-    if plan.held_for(command=False):
-        return f"Wrote {out}; everything is held, and --approve does not count here (policy.approvals)"
-    return f"Wrote {out}; it has nothing to apply"
 
 
 def verify_command(

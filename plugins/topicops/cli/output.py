@@ -7,6 +7,7 @@ import hashlib
 import logging
 import os
 import secrets
+import shlex
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -143,3 +144,24 @@ def shown_path(path: Place) -> str:
 def new_run_id() -> str:
     """Return a unique id that sorts by time: ``20260131T235959Z-1a2b3c``."""
     return f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
+
+
+def asked(text: str) -> str:
+    """Return what the person types; empty at the end of input."""
+    end_progress()
+    print(text, end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip()
+
+
+def next_line(plan: Plan, out: Path) -> str:
+    """Return what to type next with the plan in ``out``."""
+    from topicops.model.plans.changes import GateWord
+
+    place = shlex.quote(str(out))
+    if plan.with_gate(GateWord.RUN):
+        return f"Wrote {out}; next: topicops apply {place}"
+    if plan.held_for(command=True):
+        return f"Wrote {out}; everything is held; after a review: topicops apply {place} --approve {plan.key}"
+    if plan.held_for(command=False):
+        return f"Wrote {out}; everything is held, and --approve does not count here (policy.approvals)"
+    return f"Wrote {out}; it has nothing to apply"

@@ -115,3 +115,13 @@ def _environment_left_out(topics: Path) -> str:
     if len(there) > 1:
         raise UsageError(f"name one environment with -e, or in TOPICOPS_ENVIRONMENT: {', '.join(there)}")
     return there[0]
+
+
+def seconds_of(text: str) -> float:
+    """Return ``30s``, ``5m``, ``1h`` or plain seconds. Raises ``UsageError``."""
+    units = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
+    number = text.rstrip("smh")
+    unit = text[len(number) :] or "s"
+    if not number.isdecimal() or unit not in units:
+        raise UsageError(f"{text!r} is no duration: write it as 30s, 5m or 1h")
+    return int(number) * units[unit]

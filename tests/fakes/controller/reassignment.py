@@ -1,7 +1,7 @@
 """How the controller moves replicas under ZooKeeper: begin, wait until the whole target is in sync, and end.
 
-A move that replaces another keeps the origin. KRaft forgets it, and in some releases waits for the added replicas alone:
-that is not modelled here, but in ``fakes.moves_cluster``.
+A move that replaces another keeps the origin. KRaft forgets it, and in some releases waits for the added replicas
+alone: that is not modelled here, but in ``fixtures.moves.cluster``.
 
 Source: kafka.controller.KafkaController#onPartitionReassignment (3.9, and 2.3 for brokers before 2.4).
 """

@@ -336,7 +336,9 @@ def test_elect_asks_on_a_terminal_before_it_sends_anything(
 ) -> None:
     questions: list[str] = []
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
-    monkeypatch.setattr("topicops.cli.apply.asked", lambda question: questions.append(question) or answer)
+    monkeypatch.setattr(
+        "topicops.features.moves.planned.commands.asked", lambda question: questions.append(question) or answer
+    )
     ended = led_by_others.workspace.run("leaders", "--elect")
     assert questions == ["Let 2 preferred leaders lead? [y/N] "]
     assert (ended.status, len(moving.elections)) == (status, elections)

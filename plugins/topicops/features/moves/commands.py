@@ -9,7 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from topicops.cli.output import print_error, print_value, progress
-from topicops.cli.shared_options import EnvironmentOption, TextOrJsonOption, TopicsOption, one_environment, run_of
+from topicops.cli.shared_options import (
+    EnvironmentOption,
+    TextOrJsonOption,
+    TopicsOption,
+    one_environment,
+    run_of,
+    seconds_of,
+)
 from topicops.cli.terminal import is_terminal
 from topicops.model.errors import ExitStatus, TopicopsError, UsageError
 
@@ -46,7 +53,6 @@ def moves_command(
     output: TextOrJsonOption = "text",
 ) -> None:
     """Show the replicas that move, ours and those of others; other options carry ours on, cancel or throttle them."""
-    from topicops.cli.apply import seconds_of
     from topicops.features.moves import following
     from topicops.features.moves.status import bar, status_text
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from topicops.cli.output import plan_of_today, print_error, print_result, print_value
+from topicops.cli.output import asked, next_line, plan_of_today, print_error, print_result, print_value
 from topicops.cli.shared_options import (
     EnvironmentOption,
     Format,
@@ -20,6 +20,7 @@ from topicops.cli.shared_options import (
     new_run,
     one_environment,
     run_of,
+    seconds_of,
 )
 from topicops.model.errors import ExitStatus, UsageError
 from topicops.model.printable import plural
@@ -105,7 +106,6 @@ def leaders_command(
     output: TextOrJsonOption = "text",
 ) -> None:
     """List partitions whose preferred leader does not lead; with --elect, let it lead. No replica moves."""
-    from topicops.cli.apply import asked, seconds_of
     from topicops.features.moves.planned.electing import leaders_text, read_leaders
 
     if yes and not elect:
@@ -145,7 +145,6 @@ def _elected(run: EnvironmentRun, found: Leaders, wait_s: float) -> Leaders:
 
 def _show(run: EnvironmentRun, planned: Planned, out: Path | None, output: Format, *, verbose: bool) -> None:
     """Print the plan, keep it where it was asked for, and say how it is applied."""
-    from topicops.cli.commands import next_line
     from topicops.flow import reporting
     from topicops.flow.runs.run import save_plan
     from topicops.plugged import after_run
