@@ -159,22 +159,26 @@ def sides(topics: int) -> Iterator[Mapping[str, Side]]:
     yield found
 
 
-def comparisons(_: int) -> Sequence[Comparison]:
-    return [each for name in CASES for each in _of_case(name)]
+def comparisons(topics: int) -> Sequence[Comparison]:
+    return [each for name in CASES for each in _of_case(name, topics)]
 
 
-def _of_case(name: str) -> Iterator[Comparison]:
+def _of_case(name: str, topics: int) -> Iterator[Comparison]:
     words = name.replace(" ", "-")
     for what, limit, goal in (("seconds", "seconds allowed", 1.0), ("replicas moved", "fewest", 1.01)):
         yield Comparison(
-            id=f"{words}-{what.replace(' ', '-')}",
+            id=f"{words}-{what.replace(' ', '-')}-of-{topics}-topics",
             numerator=f"{name}: {what}",
             denominator=f"{name}: {limit}",
             goal=goal,
             better="lower",
         )
     yield Comparison(
-        id=f"{words}-memory", numerator=f"{name}: MiB", denominator="MiB allowed", goal=1.0, better="lower"
+        id=f"{words}-memory-of-{topics}-topics",
+        numerator=f"{name}: MiB",
+        denominator="MiB allowed",
+        goal=1.0,
+        better="lower",
     )
 
 

@@ -109,6 +109,7 @@ def _waiting(dag_id: str):
 pytestmark = pytest.mark.usefixtures("airflow_database")
 
 ALL_KINDS = ["configure", "create", "delete", "expand"]
+"""Kinds of changes of these runs: none of them moves replicas."""
 
 
 def run_pipeline(flow: ScriptedFlow, **params: object) -> tuple[str, Mapping[str, str]]:
@@ -148,7 +149,7 @@ def test_a_pipeline_sends_every_kind_with_deletes_last_and_ends_well(tmp_path: P
     assert state == "success"
     assert sorted(kinds_sent(flow)) == ALL_KINDS
     assert kinds_sent(flow)[-1] == "delete"
-    assert {name for name, task in tasks.items() if task != "success"} == {"announce", "ask"}
+    assert {name for name, task in tasks.items() if task != "success"} == {"announce", "ask", "reassign"}
 
 
 @pytest.mark.soak
@@ -157,7 +158,7 @@ def test_kinds_without_a_change_start_no_process_and_what_was_sent_is_verified_a
     state, tasks = run_pipeline(flow)
     assert (state, kinds_sent(flow)) == ("success", ["create"])
     skipped = {name for name, task in tasks.items() if task != "success"}
-    assert skipped == {"expand", "configure", "delete", "announce", "ask"}
+    assert skipped == {"expand", "configure", "reassign", "delete", "announce", "ask"}
 
 
 def test_mode_plan_ends_well_with_nothing_sent(tmp_path: Path) -> None:
@@ -175,7 +176,7 @@ def test_a_pipeline_with_nothing_to_do_asks_nothing_and_ends_well(tmp_path: Path
     state, tasks = run_pipeline(flow)
     assert state == "success"
     skipped = {name for name, task in tasks.items() if task == "skipped"}
-    assert skipped == {*ALL_KINDS, "verify", "announce", "ask"}
+    assert skipped == {*ALL_KINDS, "reassign", "verify", "announce", "ask"}
     assert {tasks[name] for name in ("quality_after", "report")} == {"success"}
     assert read_held(tmp_path, "local").addresses == {}
     assert asked() == before
@@ -186,7 +187,7 @@ def test_without_a_change_the_rules_are_evaluated_again_only_if_no_run_left_this
     state, tasks = run_pipeline(ScriptedFlow(tmp_path, judged="topic_pipeline_local/1"))
     assert state == "success"
     skipped = {name for name, task in tasks.items() if task == "skipped"}
-    assert skipped == {*ALL_KINDS, "verify", "announce", "quality_after", "ask"}
+    assert skipped == {*ALL_KINDS, "reassign", "verify", "announce", "quality_after", "ask"}
 
 
 QUIET = Quiet(
@@ -314,7 +315,13 @@ def test_an_approval_sends_what_was_asked_verifies_it_and_ends_well(tmp_path: Pa
     flow = ScriptedFlow(tmp_path, changes=(CREATE, DELETE))
     state, tasks = ask(flow, "Approve")
     assert state == "success"
-    assert {name for name, task in tasks.items() if task != "success"} == {"create", "expand", "configure", "announce"}
+    assert {name for name, task in tasks.items() if task != "success"} == {
+        "create",
+        "expand",
+        "configure",
+        "reassign",
+        "announce",
+    }
     assert kinds_sent(flow) == ["delete"]
     assert {approved for _, approved in flow.sent} == {frozenset({digest(DELETE)})}
     assert [given.signature for given in flow.approvals] == ["admin (id 1)"]

@@ -112,6 +112,7 @@ def test_it_does_so_whatever_the_racks_are(own_cluster: LocalCluster, workspace:
 
 def move_with_kafkas_tool(workspace: Workspace, cluster: LocalCluster, topic: str) -> Assignment:
     """Run the reassignment that the plan of the blocked topic carries; the rows that come of it."""
+    workspace.policy = {"reassign": "refuse"}
     workspace.plan()
     (blocked,) = json.loads(Path("plan.json").read_text(encoding="utf-8"))["blocked"]
     file = Path("reassignment.json")

@@ -123,6 +123,7 @@ def test_what_is_impossible_is_blocked_with_a_way_out_and_the_rest_goes_ahead(
     live.topic("shrinking", partitions=3)
     live.topic("thinning", replicationFactor=2)
     live.topic("fine")
+    live.policy = {"reassign": "refuse"}
 
     planned = live.plan()
     applied = live.apply()

@@ -262,7 +262,7 @@ def test_an_answer_in_part_says_of_each_change_who_said_what_and_why() -> None:
     assert [word in seen.texts for word in ("approved", "rejected", "held")] == [True, True, False]
     assert {"approved by op (id 2): still read", "rejected by op (id 2): still read"} <= set(seen.texts)
     assert "It rests until it changes." in seen.texts
-    assert "Of 5 changes: 1 approved, 1 rejected, 2 run, 1 skipped; 2 topics blocked." in seen.texts
+    assert "Of 6 changes: 1 approved, 1 rejected, 2 run, 2 skipped; 2 topics blocked." in seen.texts
 
 
 def test_the_record_of_an_answer_is_read_from_the_run_that_asked(tmp_path: Path) -> None:
@@ -303,7 +303,7 @@ def test_a_run_that_sent_something_speaks_of_outcomes() -> None:
         for gated, status in zip(plan.changes, (OutcomeStatus.DONE, OutcomeStatus.NOT_SENT), strict=False)
     ]
     seen = shown(plan, None, *outcomes)
-    assert any(text.startswith("Of 5 changes: 1 done, 1 not sent, ") for text in seen.texts)
+    assert any(text.startswith("Of 6 changes: 1 done, 1 not sent, ") for text in seen.texts)
     assert not any(text.startswith("Plan: ") for text in seen.texts)
 
 
@@ -318,7 +318,8 @@ def test_each_change_has_an_address_and_a_link_to_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "topics"), [("skipped", {"payments.refunds"}), ("blocked", {"shop.views", "shop.returns"}), ("no", set())]
+    ("state", "topics"),
+    [("skipped", {"payments.refunds", "shop.prices"}), ("blocked", {"shop.views", "shop.returns"}), ("no", set())],
 )
 def test_the_number_of_a_state_leads_to_its_changes(state: str, topics: set[str]) -> None:
     plan = rich_plan()
@@ -326,7 +327,7 @@ def test_the_number_of_a_state_leads_to_its_changes(state: str, topics: set[str]
     known = {gated.change.topic for gated in plan.changes} | {found.topic for found in plan.change_set.blocked}
     assert known & set(seen.texts) == topics
     changes = sum(gated.change.topic in topics for gated in plan.changes)
-    assert f"{changes} of 5 changes shown" in seen.texts
+    assert f"{changes} of 6 changes shown" in seen.texts
     assert "plan?run_id=manual__1&state=held" in {link["href"] for link in seen.all("a")}
 
 

@@ -363,7 +363,7 @@ def test_a_production_login_does_not_send_its_password_in_the_open(
 
     access = Access(environment=allowed, run="r", home=Path(), connections=source)
     said = list(access.login_notes())
-    assert len(said) == (3 if is_readable else 0)
+    assert len(said) == (4 if is_readable else 0)
     assert all("without TLS" in line and SECRET not in line for line in said)
 
 

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from fakes.builders import configure_change, create_change, delete_change, expand_change
+from fakes.builders import configure_change, create_change, delete_change, expand_change, live_topic
+from fakes.changes import reassign_topic
 from fixtures.any_plan import any_plans
 from fixtures.rich_plan import rich_plan
 from fixtures.schemas.outputs import VALUES_BY_ACTION, schema_of_output
@@ -22,7 +23,13 @@ from topicops.model.plans.plan_file import PlanFile, plan_from_json, plan_to_jso
 
 Json = dict[str, Any]
 PLAN_SCHEMA: Any = schema_of_output("plan", PlanFile)
-CHANGES = (create_change("a"), expand_change("b"), configure_change("c"), delete_change("d"))
+CHANGES = (
+    create_change("a"),
+    expand_change("b"),
+    configure_change("c"),
+    reassign_topic(live_topic("e", 1), (2, 3, 1)),
+    delete_change("d"),
+)
 
 
 @cache
@@ -115,7 +122,9 @@ def put(document: Json, path: str, value: object) -> None:
 def test_only_what_came_later_may_be_missing(field: str) -> None:
     document = rich_document()
     del document[field]
-    assert (complaints(document) == []) == (field in ("load", "rack_losses", "log_bytes", "command_approves"))
+    assert (complaints(document) == []) == (
+        field in ("load", "rack_losses", "log_bytes", "command_approves", "throttle", "move_obstacles")
+    )
 
 
 def test_both_sides_of_every_action_are_known_to_the_schema() -> None:
