@@ -19,6 +19,8 @@ from topicops import cli
 
 PAGES = "tests/cluster/test_pages_typed.py types it with a real one"
 FORGE = "needs a forge: tests/cluster/test_pull_requests.py has one"
+MOVES = "tests/features/moves/test_moves_command.py has one"
+PLANS = "tests/features/moves/test_planned_commands.py has them"
 AIRFLOW = "needs Airflow: tests/features/pull_requests/test_trigger.py has a stand-in"
 NOT_TYPED = {
     "topicops doctor": f"asks each broker: {PAGES}",
@@ -31,13 +33,20 @@ NOT_TYPED = {
     "topicops ci comment --repository *": FORGE,
     "topicops ci status --repository *": FORGE,
     "topicops ci report --repository *": FORGE,
+    "topicops moves --cancel-all": f"needs a move that runs: {MOVES}",
+    "topicops moves --throttle *": f"needs a move that runs: {MOVES}",
+    "topicops rebalance --brokers *": f"needs brokers of these ids: {PLANS}",
+    "topicops rebalance --bytes *": f"asks each broker: {PLANS}",
     "topicops ci trigger": AIRFLOW,
     "topicops ci trigger --repository *": AIRFLOW,
     "topicops ci trigger --wait-* *": AIRFLOW,
 }
 """Lines that are only read here: why, and who does what they say."""
-NO_COMMANDS = {"topics", "<environment>.json", "<group>/<run id>"}
-"""Code spans of the help that are files, folders and forms."""
+NO_COMMANDS = {
+    *("topics", "<environment>.json", "<group>/<run id>"),
+    *("cluster.draining", "policy.drainUnmanaged: allow"),
+}
+"""Code spans of the help that are files, folders, forms and fields."""
 NO_VALUES = {
     *("1", "2", "8", "100,000"),
     *("topics/environments/", "topics/profiles/", "$TOPICOPS_ENVIRONMENT"),

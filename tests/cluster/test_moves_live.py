@@ -204,7 +204,7 @@ def test_a_target_that_dies_is_given_up_and_its_rate_is_removed_when_it_is_back(
     moving.workspace.verify = {"moves": "5s"}
     accept_slow(moving, targets={0: (1, 3), 1: (2, 3)})
     moving.cluster.kill(3)
-    until(lambda: 3 not in moving.look().brokers)
+    until(lambda: moving.has_lost(3))
 
     until(lambda: moving.step() is not None and not any(moving.record.moving()), timeout_s=120)
 
@@ -219,7 +219,7 @@ def test_a_target_that_dies_is_given_up_and_its_rate_is_removed_when_it_is_back(
 def test_without_a_replica_of_the_origin_in_sync_nothing_is_cancelled(moving: Moving) -> None:
     accept_slow(moving, targets={0: (2, 3)})
     moving.cluster.kill(1)
-    until(lambda: 1 not in moving.look().brokers)
+    until(lambda: moving.has_lost(1))
     MOVES.of(moving.run.home, "local").write(asked_to_cancel(moving.record, {"bills"}, datetime.now(UTC)))
 
     moving.step()

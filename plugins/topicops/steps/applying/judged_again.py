@@ -262,9 +262,7 @@ def _command_problems(
 
 def _moved_row_problems(change: ReassignTopic, twin: ReassignTopic, racks: Mapping[int, str | None]) -> Iterator[str]:
     for partition, row in change.assignment.items():
-        replicas = len(twin.assignment[partition])
-        if len(row) != replicas or len(set(row)) < len(row):
-            yield f"the plan's replicas of partition {partition}, {list(row)}, are not {plural(replicas, 'broker')}"
+        yield from _wrong_row(partition, row, len(twin.assignment[partition]))
         if dead := set(row) - racks.keys():
             yield f"the plan places replicas of partition {partition} on {brokers_text(dead)}, not live now"
 
@@ -283,8 +281,12 @@ def _row_problems(change: CreateTopic | ExpandTopic, partitions: range, replicas
     if sorted(rows) != list(partitions):
         yield f"the plan places {plural(len(rows), 'partition')}, {len(partitions)} are new"
     for partition, row in rows.items():
-        if len(row) != replicas or len(set(row)) < len(row):
-            yield f"the plan's replicas of partition {partition}, {list(row)}, are not {plural(replicas, 'broker')}"
+        yield from _wrong_row(partition, row, replicas)
+
+
+def _wrong_row(partition: int, row: Sequence[int], replicas: int) -> Iterator[str]:
+    if len(row) != replicas or len(set(row)) < len(row):
+        yield f"the plan's replicas of partition {partition}, {list(row)}, are not {plural(replicas, 'broker')}"
 
 
 def _placement_problems(

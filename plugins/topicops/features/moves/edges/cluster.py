@@ -277,7 +277,7 @@ class KafkaMoveCluster:
         rates, is_hidden = rates_of(answer)
         if is_hidden:
             if not isinstance(self._reader, ZooKeeperReader):
-                return None, None, f"broker {broker} hides its throttle rates, as Kafka before 2.5 does"
+                return None, None, f"broker {broker} hides its throttle rates"
             rates = _rates_in_zookeeper(self._reader, broker)
         return rates.get(LEADER_RATE), rates.get(FOLLOWER_RATE), ""
 

@@ -10,7 +10,14 @@ from topicops.features.ask.doctor.findings import ERROR, NOTICE, WARNING, Findin
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.codes import Code
 from topicops.model.printable import plural
-from topicops.model.release import CONFIGURES_TOPICS_BY_BROKERS, REASSIGNMENTS_IN_TOPICS, USUAL, Release
+from topicops.model.release import (
+    CONFIGURES_TOPICS_BY_BROKERS,
+    MISSES_MOVES,
+    NO_ZOOKEEPER,
+    REASSIGNMENTS_IN_TOPICS,
+    USUAL,
+    Release,
+)
 from topicops.model.runs.moves import MovesRecord
 from topicops.steps.reporting.facts_wording import why_command
 
@@ -101,7 +108,8 @@ class MoveRules(Rules):
             )
         return (
             f"what takes one back that cannot end: {why_command(topic, self.environment.name)}; do not use --cancel of "
-            "Kafka 3.7 to 3.9, which overlooks a move that only adds replicas, and removes the throttles of all brokers"
+            f"Kafka's tool from {MISSES_MOVES} until before {NO_ZOOKEEPER}, which overlooks a move that only adds "
+            "replicas, and removes the throttles of all brokers"
         )
 
 
