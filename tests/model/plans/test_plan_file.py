@@ -69,6 +69,8 @@ def test_the_file_has_the_documented_shape() -> None:
         "load",
         "rack_losses",
         "log_bytes",
+        "throttle",
+        "move_obstacles",
         "warnings",
         "command_approves",
         "summary",
