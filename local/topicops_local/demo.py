@@ -198,7 +198,7 @@ def _show_report(run: Run, client: LocalAirflowClient, run_id: str, *, succeeded
 
 def _follow_moves(airflow: LocalAirflow, client: LocalAirflowClient, home: Path) -> bool:
     """Show how far the moves are, until the DAG that carries them on has ended. Returns whether it ended well."""
-    from topicops.features.moves.progress import progress_of
+    from topicops.features.moves.telling.progress import progress_of
     from topicops.flow.runs.memory import read_moves
     from topicops.flow.runs.run import now
 

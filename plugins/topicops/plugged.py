@@ -9,8 +9,8 @@ from typing import Protocol
 import topicops.features.ask.history.answers
 import topicops.features.ask.history.recording
 import topicops.features.files.formatting.files
-import topicops.features.moves.after_apply
 import topicops.features.moves.stepping
+import topicops.features.moves.telling.after_apply
 import topicops.features.spark.engine
 from topicops.flow.engines import DiffEngine
 from topicops.flow.movers import MoverFactory
@@ -55,7 +55,7 @@ NEW_FILE: tuple[Callable[[str], str], ...] = (
 )  # fmt: skip
 """Functions that take the text of a new topic's file, and give what is written in its place."""
 AFTER_APPLY: tuple[Callable[[EnvironmentRun, RunResults], Iterable[str]], ...] = (
-    topicops.features.moves.after_apply.how_to_go_on,
+    topicops.features.moves.telling.after_apply.how_to_go_on,
 )  # fmt: skip
 """Functions that give lines which the command ``apply`` prints after its report."""
 

@@ -26,8 +26,8 @@ from fixtures.workspace import Workspace
 from topicops.edges.home.memories import MOVES
 from topicops.edges.kafka.questions.broker_views import BrokerViews
 from topicops.edges.zookeeper.reader import ZooKeeperReader
+from topicops.features.moves.carrying.records import asked_to_cancel
 from topicops.features.moves.edges.cluster import KafkaMoveCluster
-from topicops.features.moves.records import asked_to_cancel
 from topicops.model.errors import ClusterError
 from topicops.model.plans.changes import MoveReason
 from topicops.model.runs.moves import Stage, TopicPartition

@@ -69,7 +69,7 @@ PANELS = {
         "rebalance": ".features.moves.planned.commands:rebalance_command",
         "drain": ".features.moves.planned.commands:drain_command",
         "leaders": ".features.moves.planned.commands:leaders_command",
-        "moves": ".features.moves.commands:moves_command",
+        "moves": ".features.moves.telling.commands:moves_command",
         "stop": "commands:stop_command",
         "undo": ".features.undo.commands:undo_command",
     },

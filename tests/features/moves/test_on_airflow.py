@@ -15,11 +15,11 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from fixtures.scripted_flow import CREATE, ScriptedFlow, ScriptedTask, context, site
 from topicops.edges.home.memories import MOVES
+from topicops.features.moves.carrying.values import Stepped
 from topicops.features.moves.on_airflow import looks, starting
 from topicops.features.moves.on_airflow.dag import step_every
 from topicops.features.moves.on_airflow.looks import announce, step
 from topicops.features.moves.on_airflow.starting import start_moves
-from topicops.features.moves.values import Stepped
 from topicops.flow.runs.run import EnvironmentRun, notes_of
 from topicops.model.errors import (
     ArtifactError,

@@ -14,8 +14,8 @@ import pytest
 from fakes.fake_ports import FakeMover
 from fixtures.simulated import Recorded, Simulated
 from topicops import plugged
+from topicops.features.moves.carrying.ports import LogSizes
 from topicops.features.moves.planned import electing, planning
-from topicops.features.moves.ports import LogSizes
 from topicops.model.runs.moves import TopicPartition
 
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from topicops.features.moves.progress import progress_of, speed, spoken
+from topicops.features.moves.telling.progress import progress_of, speed, spoken
 from topicops.model.plans.changes import MoveReason
 from topicops.model.runs.moves import EndedMove, MovesRecord, OwnedRate, PartitionMove, Stage, TopicMove
 

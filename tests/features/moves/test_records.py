@@ -10,7 +10,7 @@ import msgspec
 from fakes.builders import configure_change
 from fixtures.moves.cluster import MB
 from fixtures.moves.mover import Mover, world
-from topicops.features.moves.step import accept, asked_to_cancel
+from topicops.features.moves.carrying.step import accept, asked_to_cancel
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import GatedChange
 from topicops.model.runs.moves import KEPT_ENDED, MovesRecord, PartitionMove

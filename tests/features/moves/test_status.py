@@ -9,9 +9,9 @@ import pytest
 
 from fakes.builders import live_topic, snapshot
 from features.moves.test_progress import BEGUN, MIB, moves, partition, waiting
-from topicops.features.moves.following import bytes_of, dropped, throttled, watch
-from topicops.features.moves.status import bar, status_of, status_text
-from topicops.features.moves.values import Stepped
+from topicops.features.moves.carrying.values import Stepped
+from topicops.features.moves.telling.following import bytes_of, dropped, throttled, watch
+from topicops.features.moves.telling.status import bar, status_of, status_text
 from topicops.model.errors import ClusterError, LeaseHeldError, UsageError
 from topicops.model.plans.changes import MoveReason
 from topicops.model.ports import Clock

@@ -9,8 +9,8 @@ import pytest
 
 from fixtures.moves.cluster import MB, Kind, SimulatedMoves
 from fixtures.moves.mover import Mover, killed_at, world
-from topicops.features.moves.ending import cancel_obstacle
-from topicops.features.moves.ports import PartitionNow
+from topicops.features.moves.carrying.ending import cancel_obstacle
+from topicops.features.moves.carrying.ports import PartitionNow
 from topicops.model.errors import LeaseLostError
 from topicops.model.runs.moves import MovesRecord, PartitionMove, Stage, TopicPartition
 

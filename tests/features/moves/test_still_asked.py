@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from topicops.features.moves.still_asked import still_asked
+from topicops.features.moves.carrying.still_asked import still_asked
 from topicops.model.plans.changes import MoveReason
 from topicops.model.runs.moves import PartitionMove, TopicMove
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from topicops.edges.connections.lookup import principal_of
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog, StoredAuditLog, audit_log
 from topicops.edges.home.memories import MOVES, MemoryFile
-from topicops.features.moves.audited import audited
-from topicops.features.moves.ports import MoveCluster
-from topicops.features.moves.still_asked import still_asked
-from topicops.features.moves.values import MoveSettings, Sent, Stepped
+from topicops.features.moves.carrying.audited import audited
+from topicops.features.moves.carrying.ports import MoveCluster
+from topicops.features.moves.carrying.still_asked import still_asked
+from topicops.features.moves.carrying.values import MoveSettings, Sent, Stepped
 from topicops.flow.runs.access import PORT_WRAPPERS, Access
 from topicops.flow.runs.files import commit_of_files, read_needed_specs
 from topicops.flow.runs.run import EnvironmentRun, Run, audit_folder
@@ -177,7 +177,7 @@ class _Steps:
         self, record: MovesRecord, changes: Sequence[GatedChange], run: str, approvers: Mapping[str, str]
     ) -> MovesRecord:
         """Return the record with these changes; of a drain it also knows the brokers that the file drains."""
-        from topicops.features.moves.step import accept
+        from topicops.features.moves.carrying.step import accept
 
         known = {move.digest for move in record.topics}
         after = accept(record, changes, run, approvers, self.clock.utc())
@@ -190,7 +190,7 @@ class _Steps:
             cluster.require_rights(topics)
 
     def step(self, record: MovesRecord) -> Stepped:
-        from topicops.features.moves.step import make_step
+        from topicops.features.moves.carrying.step import make_step
 
         audit, moves = self._audit_log(), {move.topic: move for move in record.topics}
         wrappers = STEP_WRAPPERS.get()

@@ -19,6 +19,7 @@ from topicops.edges.kafka.clients.requests import (
     topic_configs_request,
 )
 from topicops.edges.zookeeper.reader import ZooKeeperReader
+from topicops.features.moves.carrying.ports import BrokerNow, Listed, LogSizes, PartitionNow, TopicNow
 from topicops.features.moves.edges.requests import (
     FOLLOWER_LIST,
     FOLLOWER_RATE,
@@ -42,7 +43,6 @@ from topicops.features.moves.edges.requests import (
     removing,
     sizes_of,
 )
-from topicops.features.moves.ports import BrokerNow, Listed, LogSizes, PartitionNow, TopicNow
 from topicops.model.cluster.snapshot import Broker, LiveTopic, LogDirectories
 from topicops.model.codes import Code
 from topicops.model.errors import ClusterError, ClusterUnreachableError

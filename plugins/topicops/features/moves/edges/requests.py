@@ -17,7 +17,7 @@ from kafka.protocol.admin import (
 
 from topicops.edges.kafka.clients.requests import NOT_SERVED
 from topicops.edges.kafka.clients.settings import named
-from topicops.features.moves.ports import Listed, LogSizes
+from topicops.features.moves.carrying.ports import Listed, LogSizes
 from topicops.model.runs.moves import TopicPartition
 
 LEADER_RATE, FOLLOWER_RATE = "leader.replication.throttled.rate", "follower.replication.throttled.rate"

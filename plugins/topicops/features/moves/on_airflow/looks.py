@@ -10,8 +10,8 @@ from typing import Any
 from airflow.sdk import Context, PokeReturnValue
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from topicops.features.moves.progress import progress_of, speed
-from topicops.features.moves.values import Stepped
+from topicops.features.moves.carrying.values import Stepped
+from topicops.features.moves.telling.progress import progress_of, speed
 from topicops.flow.runs.memory import read_moves
 from topicops.flow.runs.run import EnvironmentRun, now
 from topicops.model.errors import ConnectionSecurityError, TopicopsError, UsageError, WrongTargetError

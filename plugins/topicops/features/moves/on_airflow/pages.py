@@ -7,7 +7,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from topicops.features.moves.progress import MovesProgress, PartitionProgress, TopicProgress, progress_of, speed, spoken
+from topicops.features.moves.telling.progress import (
+    MovesProgress,
+    PartitionProgress,
+    TopicProgress,
+    progress_of,
+    speed,
+    spoken,
+)
 from topicops.flow.runs.memory import read_moves
 from topicops.flow.runs.run import Place, now
 from topicops.model.errors import ArtifactError

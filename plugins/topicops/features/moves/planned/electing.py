@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from topicops.edges.connections.lookup import principal_of
 from topicops.edges.home.audit_log import AuditOrigin, audit_log
-from topicops.features.moves.audited import audited
+from topicops.features.moves.carrying.audited import audited
+from topicops.features.moves.carrying.values import Sent
 from topicops.features.moves.stepping import open_cluster
-from topicops.features.moves.values import Sent
 from topicops.flow.runs.access import PORT_WRAPPERS
 from topicops.flow.runs.files import commit_of_files, read_needed_specs
 from topicops.flow.runs.run import EnvironmentRun, audit_folder

@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from topicops.features.moves.ports import MoveCluster
-from topicops.features.moves.records import DONE, without
-from topicops.features.moves.values import Sent
+from topicops.features.moves.carrying.ports import MoveCluster
+from topicops.features.moves.carrying.records import DONE, without
+from topicops.features.moves.carrying.values import Sent
 from topicops.model.errors import ClusterError
 from topicops.model.ports import Clock
 from topicops.model.printable import first_line, plural

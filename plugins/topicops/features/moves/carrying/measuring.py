@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from topicops.features.moves.ports import LogSizes
-from topicops.features.moves.reading import Now, Reading
-from topicops.features.moves.records import with_partitions
-from topicops.features.moves.sending import Sender, named
-from topicops.features.moves.values import MoveSettings
+from topicops.features.moves.carrying.ports import LogSizes
+from topicops.features.moves.carrying.reading import Now, Reading
+from topicops.features.moves.carrying.records import with_partitions
+from topicops.features.moves.carrying.sending import Sender, named
+from topicops.features.moves.carrying.values import MoveSettings
 from topicops.model.runs.moves import PartitionMove, TopicMove, TopicPartition
 
 GAP_GROWS = timedelta(minutes=5)

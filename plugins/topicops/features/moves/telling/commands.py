@@ -21,8 +21,8 @@ from topicops.cli.terminal import is_terminal
 from topicops.model.errors import ExitStatus, TopicopsError, UsageError
 
 if TYPE_CHECKING:
-    from topicops.features.moves.status import MovesStatus
-    from topicops.features.moves.values import Stepped
+    from topicops.features.moves.carrying.values import Stepped
+    from topicops.features.moves.telling.status import MovesStatus
     from topicops.flow.runs.run import EnvironmentRun
 
 
@@ -53,8 +53,8 @@ def moves_command(
     output: TextOrJsonOption = "text",
 ) -> None:
     """Show the replicas that move, ours and those of others; other options carry ours on, cancel or throttle them."""
-    from topicops.features.moves import following
-    from topicops.features.moves.status import bar, status_text
+    from topicops.features.moves.telling import following
+    from topicops.features.moves.telling.status import bar, status_text
 
     if cancel and cancel_all:
         raise UsageError("--cancel-all cancels all: leave --cancel out")
@@ -96,8 +96,8 @@ def stepped(run: EnvironmentRun, lock_timeout_s: float) -> Stepped | None:
 
 def shown(run: EnvironmentRun, *, with_others: bool) -> MovesStatus:
     """Read the record, and with others the cluster. A cluster that cannot be read is a sentence of the status."""
-    from topicops.features.moves.following import read_record
-    from topicops.features.moves.status import status_of
+    from topicops.features.moves.telling.following import read_record
+    from topicops.features.moves.telling.status import status_of
     from topicops.flow.runs.access import read_live_topics
     from topicops.flow.runs.files import read_needed_specs
     from topicops.steps.specs.needed import no_topic

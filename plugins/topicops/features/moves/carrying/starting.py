@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 
-from topicops.features.moves.ending import MOST_AT_ONCE
-from topicops.features.moves.measuring import Sizes
-from topicops.features.moves.ports import BrokerNow, LogSizes, PartitionNow, TopicNow
-from topicops.features.moves.reading import Reading, leads_to, read
-from topicops.features.moves.records import DROPPED, topic_of, with_partitions
-from topicops.features.moves.sending import Sender, by_topic
-from topicops.features.moves.throttling import (
+from topicops.features.moves.carrying.ending import MOST_AT_ONCE
+from topicops.features.moves.carrying.measuring import Sizes
+from topicops.features.moves.carrying.ports import BrokerNow, LogSizes, PartitionNow, TopicNow
+from topicops.features.moves.carrying.reading import Reading, leads_to, read
+from topicops.features.moves.carrying.records import DROPPED, topic_of, with_partitions
+from topicops.features.moves.carrying.sending import Sender, by_topic
+from topicops.features.moves.carrying.throttling import (
     both,
     entries_for,
     foreign_entries,
@@ -27,7 +27,7 @@ from topicops.features.moves.throttling import (
     set_rates,
     with_entries,
 )
-from topicops.features.moves.values import MoveSettings
+from topicops.features.moves.carrying.values import MoveSettings
 from topicops.model.errors import ClusterError
 from topicops.model.runs.moves import PartitionMove, Stage, TopicMove, TopicPartition
 

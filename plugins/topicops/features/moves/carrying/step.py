@@ -10,15 +10,15 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from topicops.features.moves.ending import cancel, harvest, judge_anew, without_leader
-from topicops.features.moves.measuring import measure
-from topicops.features.moves.ports import MoveCluster
-from topicops.features.moves.reading import Reading, concerned, read
-from topicops.features.moves.records import DONE, accept, asked_to_cancel
-from topicops.features.moves.sending import Sender
-from topicops.features.moves.starting import Start, start
-from topicops.features.moves.throttling import put_back, remove_rates, take_out_entries
-from topicops.features.moves.values import MoveSettings, Sent, Stepped
+from topicops.features.moves.carrying.ending import cancel, harvest, judge_anew, without_leader
+from topicops.features.moves.carrying.measuring import measure
+from topicops.features.moves.carrying.ports import MoveCluster
+from topicops.features.moves.carrying.reading import Reading, concerned, read
+from topicops.features.moves.carrying.records import DONE, accept, asked_to_cancel
+from topicops.features.moves.carrying.sending import Sender
+from topicops.features.moves.carrying.starting import Start, start
+from topicops.features.moves.carrying.throttling import put_back, remove_rates, take_out_entries
+from topicops.features.moves.carrying.values import MoveSettings, Sent, Stepped
 from topicops.model.errors import ClusterError
 from topicops.model.ports import Begun, Clock
 from topicops.model.printable import first_line

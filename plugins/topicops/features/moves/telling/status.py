@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from topicops.features.moves.progress import MovesProgress, PartitionProgress, TopicProgress, progress_of, speed
+from topicops.features.moves.telling.progress import MovesProgress, PartitionProgress, TopicProgress, progress_of, speed
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.json_types import FormatVersion
 from topicops.model.printable import plural, printable

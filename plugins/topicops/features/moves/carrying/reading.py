@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from topicops.features.moves.ports import BrokerNow, Listed, MoveCluster, PartitionNow, TopicNow
+from topicops.features.moves.carrying.ports import BrokerNow, Listed, MoveCluster, PartitionNow, TopicNow
 from topicops.model.runs.moves import MovesRecord, PartitionMove, TopicMove, TopicPartition
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
-from topicops.features.moves.ports import BrokerNow, TopicNow
-from topicops.features.moves.reading import Now, Reading
-from topicops.features.moves.records import with_topic
-from topicops.features.moves.sending import Sender
+from topicops.features.moves.carrying.ports import BrokerNow, TopicNow
+from topicops.features.moves.carrying.reading import Now, Reading
+from topicops.features.moves.carrying.records import with_topic
+from topicops.features.moves.carrying.sending import Sender
 from topicops.model.codes import Code
 from topicops.model.runs.moves import MovesRecord, OwnedRate, PartitionMove, Stage, TopicMove
 

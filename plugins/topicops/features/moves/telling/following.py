@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import TypeVar
 
 from topicops.edges.home.memories import MOVES
-from topicops.features.moves.status import MovesStatus
-from topicops.features.moves.step import asked_to_cancel
-from topicops.features.moves.values import Stepped
+from topicops.features.moves.carrying.step import asked_to_cancel
+from topicops.features.moves.carrying.values import Stepped
+from topicops.features.moves.telling.status import MovesStatus
 from topicops.flow.runs.access import PORT_WRAPPERS
 from topicops.flow.runs.files import read_needed_specs
 from topicops.flow.runs.run import EnvironmentRun

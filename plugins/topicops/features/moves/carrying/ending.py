@@ -12,10 +12,10 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import assert_never
 
-from topicops.features.moves.ports import PartitionNow
-from topicops.features.moves.reading import Now, Reading, concerned, read
-from topicops.features.moves.records import ASKED_FOR, CANCELLED, DONE, DROPPED, with_partitions, with_topics
-from topicops.features.moves.sending import Sender, by_topic, named
+from topicops.features.moves.carrying.ports import PartitionNow
+from topicops.features.moves.carrying.reading import Now, Reading, concerned, read
+from topicops.features.moves.carrying.records import ASKED_FOR, CANCELLED, DONE, DROPPED, with_partitions, with_topics
+from topicops.features.moves.carrying.sending import Sender, by_topic, named
 from topicops.model.runs.moves import MovesRecord, PartitionMove, Stage, TopicMove, TopicPartition
 
 SETTLE = timedelta(seconds=30)

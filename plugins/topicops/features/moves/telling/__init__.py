@@ -1,0 +1,1 @@
+"""What people see of moves, and what they may ask of them."""
