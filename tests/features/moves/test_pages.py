@@ -9,17 +9,22 @@ from pathlib import Path
 
 import pytest
 
+from fakes.builders import desired_topic, live_topic, snapshot
 from fixtures.html_seen import Seen, assert_nothing_runs
 from fixtures.rich_plan import HOSTILE
-from fixtures.topic_index import write_index
+from fixtures.topic_index import head_of, write_index
 from topicops.edges.home.memories import MOVES
 from topicops.features.moves.on_airflow import pages
+from topicops.features.topic_pages.file import TopicIndex
+from topicops.features.topic_pages.indexing import indexed_topics
+from topicops.features.topic_pages.later import LaterRun
 from topicops.features.topic_pages.on_airflow.reading import read_indexed
 from topicops.features.topic_pages.on_airflow.topic_page import topic_page
 from topicops.features.topic_pages.on_airflow.topics_page import topics_page
 from topicops.features.topic_pages.values import TopicsWanted
 from topicops.model.plans.changes import MoveReason
 from topicops.model.runs.moves import EndedMove, MovesRecord, OwnedRate, PartitionMove, Stage, TopicMove
+from topicops.model.runs.results import OutcomeStatus
 from topicops.on_airflow.names import RunOf
 from topicops.on_airflow.pages.parts import page
 from topicops.on_airflow.pages.plan_page import plan_page
@@ -161,6 +166,27 @@ def test_the_topics_page_and_the_page_of_a_topic_have_it(tmp_path: Path) -> None
     indexed = read_indexed(tmp_path, "local")
     for shown in (topics_page(indexed, TopicsWanted()), topic_page(indexed, "shop.orders")):
         assert any("moving 1 of 2 partitions" in text.lower() for text in Seen(shown).texts)
+
+
+def test_a_topic_of_which_a_later_run_moved_a_part_still_moves(tmp_path: Path) -> None:
+    write_index(tmp_path)
+    keep(tmp_path, record(ORDERS))
+    sent = {"shop.orders": OutcomeStatus.DONE, "shop.gone": OutcomeStatus.DONE}
+    indexed = replace(read_indexed(tmp_path, "local"), later=(LaterRun(run=RUN, environment="local", outcomes=sent),))
+    assert indexed.outcomes == {"shop.orders": OutcomeStatus.MOVING, "shop.gone": OutcomeStatus.DONE}
+    assert indexed.index.words(indexed.outcomes)["moving"] == 1
+    keep(tmp_path, record())
+    assert indexed.outcomes == sent
+
+
+def test_the_throttle_of_a_topic_that_moves_is_no_difference_on_its_page(tmp_path: Path) -> None:
+    throttle = {"leader.replication.throttled.replicas": "0:1", "retention.ms": "1000"}
+    topic = live_topic("a", overrides=throttle)
+    for shown, marked in ((replace(topic, adding={0: (9,)}), {"retention.ms"}), (topic, {*throttle})):
+        live = snapshot(shown)
+        TopicIndex.of(tmp_path, "local").write(head_of(live), indexed_topics(live, {"a": desired_topic("a")}, {}, {}))
+        html = topic_page(read_indexed(tmp_path, "local"), "a")
+        assert {name for name in throttle if f'<tr class="diff"><td><code>{name}</code>' in html} == marked
 
 
 def test_the_tab_of_a_run_that_carries_moves_on_shows_them_in_place_of_a_plan(tmp_path: Path) -> None:

@@ -203,6 +203,9 @@ def test_what_came_of_a_change_is_said_instead_of_the_gate_s_word() -> None:
     found = [entry for entries in planned_changes(plan, run="d/r", outcomes=outcomes).values() for entry in entries]
     refused = [entry for entry in found if entry.word != "blocked"]
     assert {(entry.word, entry.reasons) for entry in refused} == {("refused", ("refused: broker 2 is not live",))}
+    moving = {g.digest: Outcome.of(g, OutcomeStatus.MOVING) for g in plan.changes}
+    found = [entry for entries in planned_changes(plan, run="d/r", outcomes=moving).values() for entry in entries]
+    assert {entry.reasons for entry in found if entry.word == "moving"} == {()}
 
 
 def test_what_the_plan_has_about_a_topic_leaves_out_what_is_done() -> None:

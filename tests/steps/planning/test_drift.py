@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from fakes.builders import desired_of, desired_topic, environment, live_topic, paused_topic, snapshot, tombstone
 from fixtures.planning import plan_of
 from topicops.steps.planning.diff import drift, drift_lines, drift_summary
@@ -60,3 +62,15 @@ def test_an_empty_list_of_throttled_replicas_is_no_override() -> None:
         assert (planned.changes, planned.drift) == ((), ())
     throttled = snapshot(live_topic("a", overrides={name: "*", "retention.ms": "1000"}))
     assert [entry.field for entry in drift(spec, throttled, environment()).drift] == [f"configs.{name}"]
+
+
+def test_the_throttle_of_replicas_that_move_is_no_difference_and_one_that_is_left_over_is() -> None:
+    name = "leader.replication.throttled.replicas"
+    resting = live_topic("a", overrides={name: "0:1", "retention.ms": "1000"})
+    spec = desired_of(desired_topic("a", configs={"retention.ms": "2000"}))
+    first = resting.assignment[0]
+    moving = replace(
+        resting, adding={0: (9,)}, removing={0: first[:1]}, assignment={**resting.assignment, 0: (*first, 9)}
+    )
+    for topic, fields in ((resting, [f"configs.{name}", "configs.retention.ms"]), (moving, ["configs.retention.ms"])):
+        assert [entry.field for entry in drift(spec, snapshot(topic), environment()).drift] == fields

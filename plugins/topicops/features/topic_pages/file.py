@@ -78,7 +78,8 @@ CREATE TEMP VIEW known AS
 CREATE TEMP VIEW known_words AS
   SELECT word, topic FROM words WHERE topic NOT IN (SELECT id FROM later)
   UNION ALL SELECT 'changed since', id FROM later
-  UNION ALL SELECT 'change failed', id FROM later WHERE words LIKE '%change failed%';
+  UNION ALL SELECT 'change failed', id FROM later WHERE words LIKE '%change failed%'
+  UNION ALL SELECT 'moving', id FROM later WHERE words LIKE '%moving%';
 CREATE TEMP VIEW known_shares AS SELECT * FROM shares WHERE topic NOT IN (SELECT id FROM later);
 """
 """The tables without what is not so any more of the topics that were changed later."""

@@ -219,7 +219,8 @@ def _word_of(
 ) -> tuple[Word | Literal["run"], tuple[str, ...]]:
     """Say what became of the change, or else give the gate's word, with the reasons."""
     if outcome is not None:
-        return OUTCOME_WORDS[outcome.status], (f"{outcome.status.value}: {outcome.message}",)
+        said = f"{outcome.status.value}: {outcome.message}" if outcome.message else ""
+        return OUTCOME_WORDS[outcome.status], (said,) if said else ()
     if gated.gate is GateWord.HELD and gated.digest in rejected:
         return "rejected", (rejected[gated.digest],)
     return GATE_WORDS.get(gated.gate, "run"), gated.reasons

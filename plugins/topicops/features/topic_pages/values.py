@@ -31,8 +31,13 @@ Order = Literal["trouble", "name", "partitions", "owner", "changed"]
 
 def later_words(outcome: OutcomeStatus) -> tuple[Word, ...]:
     """Give the states of a topic that was changed after it was read, the gravest first."""
-    has_failed = outcome in (OutcomeStatus.FAILED, OutcomeStatus.UNKNOWN)
-    return ("change failed", "changed since") if has_failed else ("changed since",)
+    match outcome:
+        case OutcomeStatus.FAILED | OutcomeStatus.UNKNOWN:
+            return ("change failed", "changed since")
+        case OutcomeStatus.MOVING:
+            return ("moving", "changed since")
+        case _:
+            return ("changed since",)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from typing import Literal, NamedTuple
 from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.json_types import assignment_digest, canonical_json
 from topicops.model.specs.desired import DesiredTopic, Lifecycle
-from topicops.model.specs.topic_config import canonical_overrides
+from topicops.model.specs.topic_config import THROTTLE_LISTS, canonical_overrides
 
 Presence = Literal["both", "desired", "live"]
 Field = Literal["partitions", "replication_factor", "assignment", "configs"]
@@ -103,8 +103,14 @@ def live_row(topic: LiveTopic) -> LiveRow:
         replication_factor_min=min(sizes),
         replication_factor_max=max(sizes),
         assignment_digest=assignment_digest(target),
-        configs=canonical_json(canonical_overrides(topic.overrides)),
+        configs=canonical_json(compared_overrides(topic)),
     )
+
+
+def compared_overrides(topic: LiveTopic) -> dict[str, str]:
+    """Return the overrides that a file is compared with: while replicas move, without the lists of their throttle."""
+    left_out = THROTTLE_LISTS if topic.is_reassigning else frozenset[str]()
+    return {name: value for name, value in canonical_overrides(topic.overrides).items() if name not in left_out}
 
 
 def class_of(lifecycle: str | None, *, is_live: bool, differs: bool) -> TopicClass:

@@ -22,6 +22,7 @@ from topicops.model.plans.delta import (
     TopicClass,
     TopicDelta,
     class_of,
+    compared_overrides,
     desired_row,
     live_row,
 )
@@ -29,7 +30,6 @@ from topicops.model.printable import or_not_set, plural, printable
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Environment
-from topicops.model.specs.topic_config import canonical_overrides
 
 UNTOUCHED = frozenset({TopicClass.SAME, TopicClass.RETIRED})
 """Classes that are only counted."""
@@ -256,7 +256,7 @@ def _rows(assignment: Mapping[int, tuple[int, ...]]) -> str:
 
 
 def _configs(desired: DesiredTopic, live: LiveTopic) -> Iterator[DriftEntry]:
-    found = canonical_overrides(live.overrides)
+    found = compared_overrides(live)
     for name in sorted(desired.configs.keys() | found.keys()):
         wanted, is_listed = desired.configs.get(name), name in desired.configs
         if is_listed and wanted != found.get(name):

@@ -43,3 +43,10 @@ def moves_of_runs(home: Place, environment: str, runs: Collection[str]) -> Html 
     from topicops.features.moves.on_airflow import pages
 
     return pages.moves_of_runs(home, environment, runs)
+
+
+def topics_that_move(home: Place, environment: str) -> Collection[str]:
+    """Name the topics with moves that have not ended; none where the record is damaged, which the pages say."""
+    from topicops.features.moves.on_airflow import pages
+
+    return pages.topics_that_move(home, environment)

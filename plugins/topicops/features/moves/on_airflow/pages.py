@@ -75,6 +75,15 @@ def moves_of_runs(home: Place, environment: str, runs: Collection[str]) -> Html 
     return _shown(home, environment, section)
 
 
+def topics_that_move(home: Place, environment: str) -> Collection[str]:
+    """Name the topics with moves that have not ended; none where the record is damaged."""
+    try:
+        record = read_moves(home, environment)
+    except ArtifactError:
+        return ()
+    return [move.topic for move in record.topics if move.partitions] if record else ()
+
+
 def cancel_command(topic: str, environment: str) -> str:
     return f"topicops moves --cancel {shlex.quote(topic)} --environment {environment}"
 

@@ -13,6 +13,7 @@ from topicops.model.errors import ArtifactError
 from topicops.model.runs.results import OutcomeStatus
 from topicops.on_airflow.names import KINDS
 from topicops.on_airflow.pages.airflow_state import AirflowDag
+from topicops.on_airflow.plugged_at_start import MOVING
 
 DagsOf = Callable[[Collection[str]], Mapping[str, AirflowDag]]
 """State of these DAGs in Airflow, by id."""
@@ -43,8 +44,10 @@ class Indexed:
 
     @property
     def outcomes(self) -> Mapping[str, OutcomeStatus]:
-        """What came of the changes of each topic that was changed later."""
-        return outcomes_of(self.later)
+        """What came of the changes of each topic that was changed later; its replicas may move still."""
+        moving = {name for pages in MOVING for name in pages.topics_that_move(self.home, self.environment)}
+        found = outcomes_of(self.later)
+        return {name: OutcomeStatus.MOVING if name in moving else status for name, status in found.items()}
 
     @property
     def pipeline(self) -> AirflowDag | None:

@@ -13,6 +13,7 @@ from topicops.features.topic_pages.values import IndexedTopic, IndexHead, Planne
 from topicops.model.cluster.health import PartitionHealth
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.errors import ArtifactError
+from topicops.model.plans.delta import compared_overrides
 from topicops.model.runs.audit import AuditLine
 from topicops.model.specs.desired import DesiredTopic
 from topicops.model.specs.topic_config import canonical_overrides
@@ -69,7 +70,8 @@ def _health(head: IndexHead, topic: IndexedTopic) -> Iterator[Html | None]:
     causes = [cause for causes_of in CAUSES if read for cause in causes_of(live, read)]
     if not (is_going or found or causes):
         return
-    yield tag("h2", "Why it is still there" if is_going else "Why it is not healthy", id="why")
+    title = "Why it is not healthy" if found else "What is under way"
+    yield tag("h2", "Why it is still there" if is_going else title, id="why")
     yield tag("ul", *(tag("li", line) for line in found), cls="card bad") if found else None
     if causes:
         yield table(("cause", "what ends it"), causes[:CAUSES_SHOWN])
@@ -139,7 +141,8 @@ def _side_by_side(spec: DesiredTopic | None, live: LiveTopic | None) -> Iterator
     asked |= {name: in_units(name, value) for name, value in configs.items()}
     found |= {name: in_units(name, value) for name, value in overrides.items()}
     names = ("partitions", "replication factor", *sorted({*configs, *overrides}))
-    rows = [_value_row(name, asked.get(name), found.get(name), compares=wants and live is not None) for name in names]
+    compared = {*names} - (overrides.keys() - compared_overrides(live).keys()) if wants and live else ()
+    rows = [_value_row(name, asked.get(name), found.get(name), compares=name in compared) for name in names]
     if live is not None:
         rows.append(tag("tr", tag("td", "topic id"), tag("td", ""), tag("td", tag("code", live.topic_id or "none"))))
     yield tag("h2", "File and cluster")
