@@ -78,6 +78,39 @@ def test_rebalance_leaders_changes_only_the_order_of_replicas_and_needs_no_appro
     assert [change["gate"] for change in plan["changes"]] == ["run"]
 
 
+@pytest.fixture
+def crowded(simulated: Simulated) -> Simulated:
+    """Brokers 1 and 2 share a rack; two of four partitions have both of their replicas there."""
+    simulated.cluster.cluster.brokers[2].rack = simulated.cluster.cluster.brokers[1].rack
+    rows = ((1, 2), (1, 3), (2, 1), (3, 2))
+    simulated.workspace.topic("orders", partitions=4, replicationFactor=2)
+    simulated.workspace.topic("anywhere", partitions=4, replicationFactor=2, rackAware=False)
+    for name in ("orders", "anywhere"):
+        simulated.cluster.put_topic(name, *rows)
+    return simulated
+
+
+def test_rebalance_racks_moves_one_replica_of_each_partition_whose_replicas_share_a_rack(crowded: Simulated) -> None:
+    (change,) = planned(crowded, "rebalance", "--racks")["changes"]
+    assert (change["topic"], change["why"]) == ("orders", "racks")
+    assert change["before"]["assignment"] == {"0": [1, 2], "2": [2, 1]}
+    for partition, row in change["after"]["assignment"].items():
+        assert 3 in row
+        assert len({*row} & {*change["before"]["assignment"][partition]}) == 1
+
+
+def test_rebalance_racks_leaves_what_cannot_be_better(crowded: Simulated) -> None:
+    crowded.cluster.cluster.brokers[3].rack = crowded.cluster.cluster.brokers[1].rack
+    assert planned(crowded, "rebalance", "--racks")["changes"] == []
+
+
+def test_rebalance_racks_needs_the_rack_of_every_broker(crowded: Simulated) -> None:
+    crowded.cluster.cluster.brokers[3].rack = None
+    ended = crowded.workspace.run("rebalance", "--racks")
+    assert (ended.status, ended.out) == (1, "")
+    assert "--racks: broker 3 has no rack; give every broker a broker.rack" in ended.err
+
+
 @pytest.mark.parametrize(
     "spec",
     [
@@ -104,6 +137,7 @@ def test_a_topic_whose_file_asks_for_something_else_is_not_moved_for_balance(
         pytest.param(("--brokers", "1,"), "--brokers: '1,' is no list of broker ids: write 7,8", id="an empty id"),
         pytest.param(("--bytes", "5GB"), "--bytes: '5GB' is no size", id="no size"),
         pytest.param(("--leaders", "--bytes", "5GiB"), "--leaders moves no bytes: leave --bytes out", id="both"),
+        pytest.param(("--racks", "--leaders"), "--racks moves only replicas that share a rack", id="racks and leaders"),
     ],
 )
 def test_rebalance_refuses_what_makes_no_sense(uneven: Simulated, words: Sequence[str], problem: str) -> None:

@@ -517,9 +517,9 @@ def as_it_is(topic: LiveTopic, environment: Environment) -> DesiredTopic:
 
 
 def is_of_command(change: ReassignTopic, environment: Environment) -> bool:
-    """Return whether no file asks for such a move: one for balance, or off a broker that is not in the drain's list."""
+    """Return whether no file asks for such a move: for racks or balance, or off a broker outside the drain's list."""
     draining = frozenset(environment.spec.cluster.draining)
-    return change.why is MoveReason.BALANCE or (
+    return change.why in (MoveReason.RACKS, MoveReason.BALANCE) or (
         change.why is MoveReason.DRAIN and draining.isdisjoint(change.removed.keys())
     )
 
@@ -586,6 +586,7 @@ def resized(
     *,
     load: Load,
     staying: Mapping[int, str | None] = NO_RACKS,
+    is_spread: bool = False,
 ) -> Assignment | None:
     """Return the rows with this replication factor and the fewest moves: replicas stay wherever they may.
 
@@ -597,6 +598,7 @@ def resized(
         racks: Rack by broker that may get replicas. Where only some have one, racks do not count.
         load: The cluster's, this topic included.
         staying: Rack by broker that keeps its replicas, and gets no others.
+        is_spread: A row changes, too, that has replicas on one rack although another rack is free.
 
     Returns:
         None: a row has more replicas than there are brokers for it.
@@ -608,13 +610,13 @@ def resized(
     if replication_factor is not None and replication_factor < 1:
         return None
     rack_of = _rack_of(everyone)
-    changing = sorted(p for p, row in rows.items() if len(row) != sizes[p] or not everyone.keys() >= set(row))
     tally = Tally(rack_of, topic=Load.of([rows]), cluster=load, closed=staying.keys() - racks.keys())
     open_racks, found = {rack_of[broker] for broker in racks}, dict[int, tuple[int, ...]]()
-    for partition in changing:
-        stay = [broker for broker in rows[partition] if broker in rack_of]
-        kept = kept_replicas(stay, sizes[partition], rack_of, open_racks)
-        found[partition] = tally.grown(tally.shrunk(stay, kept), sizes[partition])
+    for partition, row in sorted(rows.items()):
+        kept = kept_replicas(row, sizes[partition], rack_of, open_racks)
+        if len(row) != sizes[partition] or not everyone.keys() >= set(row) or (is_spread and kept < len(row)):
+            stay = [broker for broker in row if broker in rack_of]
+            found[partition] = tally.grown(tally.shrunk(stay, kept), sizes[partition])
     return {**rows, **_with_leaders(tally.evened(found, rows), rows)}
 
 

@@ -10,7 +10,7 @@ from topicops.model.runs.results import NO_FILE, OTHER_VALUES, PAUSED_NOW
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.environment import EnvironmentSpec
 
-ASKED_BY_A_FILE = (MoveReason.FACTOR, MoveReason.ASSIGNMENT, MoveReason.RACKS)
+ASKED_BY_A_FILE = (MoveReason.FACTOR, MoveReason.ASSIGNMENT)
 """Reasons that only the topic's own file can give."""
 
 

@@ -49,6 +49,9 @@ def rebalance_command(
             "--bytes", metavar="SIZE", help="Balance bytes in place of counts, and copy at most so many: 500GiB."
         ),
     ] = None,
+    racks: Annotated[
+        bool, typer.Option("--racks", help="Only move replicas that share a rack although another rack is free.")
+    ] = False,
     out: OutOption = None,
     verbose: VerboseOption = False,
     output: FormatOption = "text",
@@ -62,8 +65,13 @@ def rebalance_command(
 
     if leaders and most_bytes is not None:
         raise UsageError("--leaders moves no bytes: leave --bytes out")
+    if racks and (leaders or most_bytes is not None):
+        raise UsageError("--racks moves only replicas that share a rack: leave --leaders and --bytes out")
     wish = Wish(
-        brokers=_ids(brokers), most_bytes=None if most_bytes is None else _bytes(most_bytes), leaders_only=leaders
+        brokers=_ids(brokers),
+        most_bytes=None if most_bytes is None else _bytes(most_bytes),
+        leaders_only=leaders,
+        racks_only=racks,
     )
     run = new_run(one_environment(environment, topics), topics)
     _show(run, plan_rebalance(run, wish), out, output, verbose=verbose)

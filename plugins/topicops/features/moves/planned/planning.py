@@ -86,12 +86,16 @@ def plan_rebalance(run: EnvironmentRun, wish: Wish) -> Planned:
     read = _read(run)
     whole = read.live.with_accepted_moves
     movable = movable_topics(read.desired, whole, read.environment)
+    if wish.racks_only:
+        movable = frozenset(name for name in movable if read.desired.topics[name].rack_aware)
     takers_of(wish, whole)
     sizes = _partition_sizes(read, movable) if wish.most_bytes is not None else {}
     run.progress(f"Placing the replicas of {plural(len(movable), 'topic')}")
     rows = rebalanced(wish, whole, movable, sizes)
     live = read.with_sizes(rows.keys())
-    wanted = [balance_change(whole.topics[name], its, read.desired.topics[name], live) for name, its in rows.items()]
+    wanted = [
+        balance_change(whole.topics[name], its, read.desired.topics[name], live, wish.why) for name, its in rows.items()
+    ]
     changes, problems = _without_problems(wanted, read, live)
     return _planned(read, live, changes, warnings=left_out_notes(whole, movable, problems))
 

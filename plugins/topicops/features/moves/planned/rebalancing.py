@@ -14,7 +14,8 @@ from topicops.model.plans.changes import MoveReason, Precondition, ReassignTopic
 from topicops.model.printable import plural
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.environment import Environment, Risk
-from topicops.steps.planning.reassigning import copied_bytes, rated
+from topicops.steps.planning.placement.load import live_load
+from topicops.steps.planning.reassigning import copied_bytes, rated, resized
 
 Sizes = Mapping[str, Mapping[int, int]]
 """Bytes of one replica of each partition, by topic."""
@@ -29,6 +30,12 @@ class Wish:
     most_bytes: int | None = None
     """The most bytes to copy; None: replicas are counted, not bytes."""
     leaders_only: bool = False
+    racks_only: bool = False
+    """Only replicas that share a rack, although another is free, move."""
+
+    @property
+    def why(self) -> MoveReason:
+        return MoveReason.RACKS if self.racks_only else MoveReason.BALANCE
 
 
 def movable_topics(desired: Desired, live: ClusterSnapshot, environment: Environment) -> frozenset[str]:
@@ -67,6 +74,9 @@ def takers_of(wish: Wish, live: ClusterSnapshot) -> Collection[int]:
     if unfit := sorted(set(wish.brokers) - takers):
         reason = live.closed.get(unfit[0]) or ("which has a failed disk" if unfit[0] in live.brokers else "not live")
         raise UsageError(f"--brokers: broker {unfit[0]}, {reason}, gets no replicas; {brokers_text(takers)} may")
+    if wish.racks_only and (without := sorted(broker for broker, rack in live.racks.items() if rack is None)):
+        has = "has" if len(without) == 1 else "have"
+        raise UsageError(f"--racks: {brokers_text(without)} {has} no rack; give every broker a broker.rack")
     return wish.brokers or tuple(takers)
 
 
@@ -81,6 +91,8 @@ def rebalanced(wish: Wish, live: ClusterSnapshot, movable: Collection[str], size
     """
     rows = {name: topic.target_assignment for name, topic in sorted(live.topics.items())}
     fixed, takers = rows.keys() - movable, takers_of(wish, live)
+    if wish.racks_only:
+        return spread_over_racks({name: rows[name] for name in sorted(movable)}, live, takers)
     moved: Mapping[str, Assignment] = {}
     if not wish.leaders_only:
         moved = _balanced(wish, Balance(rows=rows, racks=live.racks, takers=takers, fixed=fixed), sizes).rows
@@ -89,13 +101,33 @@ def rebalanced(wish: Wish, live: ClusterSnapshot, movable: Collection[str], size
     return {name: {**moved.get(name, {}), **led.get(name, {})} for name in sorted(moved.keys() | led.keys())}
 
 
+def spread_over_racks(
+    rows: Mapping[str, Assignment], live: ClusterSnapshot, takers: Collection[int]
+) -> Mapping[str, Assignment]:
+    """Return new rows for the partitions whose replicas share a rack although another is free, by topic.
+
+    As many replicas stay as can, as ``kept_replicas`` says.
+    """
+    load, found = live_load(live), dict[str, Assignment]()
+    racks = {**live.racks_to_stay, **live.whole_racks}
+    for name, every in rows.items():
+        its = {p: row for p, row in every.items() if racks.keys() >= set(row)}
+        wanted = resized(its, None, {b: racks[b] for b in takers}, load=load, staying=racks, is_spread=True) or {}
+        if moved := {p: row for p, row in wanted.items() if row != its[p]}:
+            found[name] = moved
+            load = load.minus({p: its[p] for p in moved}).plus(moved)
+    return found
+
+
 def _balanced(wish: Wish, balance: Balance, sizes: Sizes) -> Balanced:
     if wish.most_bytes is None:
         return balance_replicas(balance)
     return balance_bytes(balance, sizes, most_bytes=wish.most_bytes)
 
 
-def balance_change(topic: LiveTopic, rows: Assignment, desired: DesiredTopic, live: ClusterSnapshot) -> ReassignTopic:
+def balance_change(
+    topic: LiveTopic, rows: Assignment, desired: DesiredTopic, live: ClusterSnapshot, why: MoveReason
+) -> ReassignTopic:
     """Return the change that gives a topic these rows."""
     before = {p: topic.target_assignment[p] for p in sorted(rows)}
     return rated(
@@ -106,7 +138,7 @@ def balance_change(topic: LiveTopic, rows: Assignment, desired: DesiredTopic, li
             risk=Risk.RISKY,
             reversible=True,
             precondition=Precondition(identity=topic.identity),
-            why=MoveReason.BALANCE,
+            why=why,
             assignment_before=before,
             assignment={p: rows[p] for p in sorted(rows)},
             copied_bytes=copied_bytes(topic.name, before, rows, live),
