@@ -31,13 +31,13 @@ from topicops.model.plans.changes import (
     Target,
     digest_of,
 )
+from topicops.model.plans.delta import compared_overrides
 from topicops.model.plans.plan import Approval, ChangeSet, ClusterState, PlanSource
 from topicops.model.release import DELETE_BY_ID, USUAL, MissingRequests, Releases, missing_requests, of_release
 from topicops.model.runs.facts import OwnerCounts, Reading
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.diagnostics import Diagnostic, Location, Severity
 from topicops.model.specs.environment import ApprovalWay, Cluster, Environment, EnvironmentSpec, Limits, Policy, Risk
-from topicops.model.specs.topic_config import canonical_overrides
 
 CLUSTER_ID = "Nw0Yx8fRTlqHJ0fV3k2k5A"
 NOW = datetime(2024, 5, 1, 12, 0, tzinfo=UTC)
@@ -223,12 +223,12 @@ def desired_of(*topics: DesiredTopic) -> Desired:
 
 
 def desired_like(live: LiveTopic) -> DesiredTopic:
-    """Return the spec that asks for exactly what is live."""
+    """Return the spec that asks for exactly what is live; the throttle of a move belongs to no spec."""
     return desired_topic(
         live.name,
         live.partitions,
         replication_factor=max(live.replication_factors),
-        configs=dict(canonical_overrides(live.overrides)),
+        configs=dict(compared_overrides(live)),
     )
 
 

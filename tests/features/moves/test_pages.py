@@ -41,7 +41,7 @@ def partition(copied: int, size: int, *, stage: Stage = Stage.ASKED, grown: int 
     begun = NOW - timedelta(minutes=10)
     return PartitionMove(
         origin=(1, 2), target=(1, 3), stage=stage, asked_at=begun, copied_bytes=copied * MIB, size_bytes=size * MIB,
-        grown_at=begun + timedelta(minutes=grown),
+        grown_at=begun + timedelta(minutes=grown), bytes_per_s=copied * MIB / 600,
     )  # fmt: skip
 
 
@@ -62,7 +62,7 @@ def ended(topic: str, *, hours: float = 0.1, run: str = RUN, status: str = "done
 def record(*topics: TopicMove, past: tuple[EndedMove, ...] = (), notes: tuple[str, ...] = ()) -> MovesRecord:
     rates = (OwnedRate(broker=1, rate=50 * MIB),) if topics else ()
     return MovesRecord(
-        cluster_id="c", topics=topics, rates=rates, ended=past, notes=notes, stepped_at=NOW
+        cluster_id="c", topics=topics, rates=rates, ended=past, notes=notes, stepped_at=NOW, bytes_per_s=0.1 * MIB
     )  # fmt: skip
 
 

@@ -26,6 +26,7 @@ def partition(copied: int = 0, size: int = 0, stage: Stage = Stage.ASKED, grown:
         asked_at=BEGUN if is_asked else None,
         copied_bytes=copied * MIB,
         size_bytes=size * MIB,
+        bytes_per_s=copied * MIB / 600 if is_asked else 0.0,
         grown_at=BEGUN + timedelta(minutes=grown) if is_asked and grown is not None else None,
     )
 
@@ -50,7 +51,10 @@ def ended(partitions: int, *, status: str = "done", run: str = "cli/1", topic: s
 
 def record(*topics: TopicMove, past: tuple[EndedMove, ...] = (), rates: tuple[OwnedRate, ...] = ()) -> MovesRecord:
     stepped = BEGUN + timedelta(minutes=10)
-    return MovesRecord(cluster_id="c", topics=topics, ended=past, rates=rates, stepped_at=stepped)
+    speed = sum(found.bytes_per_s for move in topics for found in move.partitions.values())  # all have the same brokers
+    return MovesRecord(
+        cluster_id="c", topics=topics, ended=past, rates=rates, stepped_at=stepped, bytes_per_s=speed
+    )  # fmt: skip
 
 
 def said_of(moved: TopicMove, *past: EndedMove, minutes: int = 10) -> str:

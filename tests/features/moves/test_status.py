@@ -22,7 +22,8 @@ ENDED = EndedMove(topic="bills", why=MoveReason.DRAIN, run="cli/1", partitions=2
 
 
 def record(*topics: TopicMove, rates: tuple[OwnedRate, ...] = (), **more: object) -> MovesRecord:
-    return replace(MovesRecord(cluster_id="a", topics=topics, rates=rates, stepped_at=LATER), **more)  # type: ignore[arg-type]
+    speed = sum(found.bytes_per_s for move in topics for found in move.partitions.values())
+    return replace(MovesRecord(cluster_id="a", topics=topics, rates=rates, stepped_at=LATER, bytes_per_s=speed), **more)  # type: ignore[arg-type]
 
 
 OURS = record(

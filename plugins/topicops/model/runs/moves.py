@@ -54,7 +54,11 @@ class PartitionMove:
     copied_bytes: int = 0
     """Bytes on the new replicas when they were last measured, all together."""
     size_bytes: int = 0
-    """Bytes that the new replicas will have, all together, when they were last measured."""
+    """Bytes that the new replicas will have, all together, when they were last measured; 0 means not known."""
+    measured_at: datetime | None = None
+    """Time at which both were last measured; None means not since the request, or never."""
+    bytes_per_s: float = 0.0
+    """Speed of late: a mean in which the speed of a minute ago counts for a third."""
     grown_at: datetime | None = None
     """Time at which ``copied_bytes`` last grew; None means not measured yet."""
     gap_bytes: int | None = None
@@ -66,6 +70,16 @@ class PartitionMove:
     @property
     def added(self) -> frozenset[int]:
         return frozenset(self.target) - frozenset(self.origin)
+
+    @property
+    def links(self) -> Mapping[tuple[str, int], int]:
+        """What a copy needs: sending of one broker and receiving of others, each with how many share its bytes.
+
+        The preferred leader of before counts as the sender.
+        """
+        if not self.added:
+            return {}
+        return {("from", self.origin[0]): 1, **{("to", broker): len(self.added) for broker in sorted(self.added)}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,6 +153,8 @@ class MovesRecord:
     """The newest ``KEPT_ENDED``, oldest first."""
     notes: tuple[str, ...] = ()
     """What the last step said: obligations, and what waits for what."""
+    bytes_per_s: float = 0.0
+    """Speed of late of the broker that sends or receives most; a mean in which a minute ago counts for a third."""
     stepped_at: datetime | None = None
     """Time of the last step; None means that there was none."""
 

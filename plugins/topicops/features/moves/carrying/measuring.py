@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from math import exp
 
 from topicops.features.moves.carrying.ports import LogSizes
 from topicops.features.moves.carrying.reading import Now, Reading
@@ -14,6 +15,8 @@ from topicops.features.moves.carrying.sending import Sender, named
 from topicops.features.moves.carrying.values import MoveSettings
 from topicops.model.runs.moves import PartitionMove, TopicMove, TopicPartition
 
+SPEED_OF_LATE = timedelta(minutes=1)
+"""Time after which a speed counts for a third: longer than the 11 s of which Kafka's throttle is the average."""
 GAP_GROWS = timedelta(minutes=5)
 """Time after which a throttle is too low if the bytes left to copy have not become fewer."""
 
@@ -37,13 +40,15 @@ def measure(sender: Sender, reading: Reading, settings: MoveSettings, throttle: 
         if reading.of(move, at.partition, found) in (Now.MOVES, Now.LAGS)
     ]
     if not moving:
+        sender.keep(replace(sender.record, bytes_per_s=_busiest(sender, ())))
         return {}
     brokers = {b for at, move, found in moving for b in (*found.added, *_leader(reading, move, at))}
     sizes = sender.cluster.log_sizes(brokers & reading.brokers.keys(), {at.topic for at, _, _ in moving})
     _note_unknown(sender, sizes)
-    copies, record = [], sender.record
+    copies, newest, record = [], list[tuple[PartitionMove, float]](), sender.record
     for at, move, found in moving:
         measured, left = _measured(sender.now, reading, move, at, found, sizes)
+        newest.append((measured, _newest(found, measured)))
         measured = _stuck(sender, reading, move, at, measured, settings.stuck_after)
         record = with_partitions(record, at.topic, {at.partition: measured})
         copies.append(Copy(at=at, found=measured, left=left))
@@ -52,7 +57,7 @@ def measure(sender: Sender, reading: Reading, settings: MoveSettings, throttle: 
             f"{named(copy.at.topic, [copy.at.partition])}: is to be cancelled: {copy.found.why_cancelled}.", first=True
         )
         record = with_partitions(record, copy.at.topic, {copy.at.partition: copy.found})
-    sender.keep(record)
+    sender.keep(replace(record, bytes_per_s=_busiest(sender, newest)))
     _note_low_throttle(sender, copies, throttle)
     return _left_by_broker(copies)
 
@@ -82,15 +87,46 @@ def _measured(
     is_first = found.grown_at is None
     has_grown = is_first or (total > found.copied_bytes and not _waits_for_the_dead(reading, move, at, found))
     falls = found.gap_bytes is None or gap < found.gap_bytes or gap == 0
+    measured = replace(found, copied_bytes=total, measured_at=now)
     measured = replace(
-        found,
-        copied_bytes=total,
+        measured,
         size_bytes=size * len(found.added),
+        bytes_per_s=_mean(found.bytes_per_s, _newest(found, measured), now, found.measured_at),
         grown_at=now if has_grown else found.grown_at,
         gap_bytes=gap if falls else found.gap_bytes,
         gap_at=now if falls else found.gap_at,
     )
     return measured, left
+
+
+def _newest(before: PartitionMove, measured: PartitionMove) -> float:
+    """Return the bytes a second that a partition copied since it was measured before, or asked to move."""
+    since = before.measured_at or before.asked_at
+    if since is None or measured.measured_at is None or measured.measured_at <= since:
+        return 0.0
+    return max(0, measured.copied_bytes - before.copied_bytes) / (measured.measured_at - since).total_seconds()
+
+
+def _mean(before: float, newest: float, now: datetime, since: datetime | None) -> float:
+    """Return the speed of late, by that of before and the newest one; ``since``: None, if there was none before."""
+    if since is None:
+        return newest
+    return newest + (before - newest) * exp(-(now - since) / SPEED_OF_LATE)
+
+
+def _busiest(sender: Sender, newest: Iterable[tuple[PartitionMove, float]]) -> float:
+    """Return the speed of late of the broker that sends or receives most, with the copies that have just ended."""
+    record, speeds = sender.record, defaultdict[tuple[str, int], float](float)
+    seconds = (sender.now - record.stepped_at).total_seconds() if record.stepped_at else 0.0
+    ended = [(found, (found.size_bytes - found.copied_bytes) / seconds) for found in sender.copied] if seconds else []
+    for found, speed in (*newest, *ended):
+        for link, share in found.links.items():
+            speeds[link] += speed / share
+    if not speeds:
+        return record.bytes_per_s
+    return _mean(
+        record.bytes_per_s, max(speeds.values()), sender.now, record.stepped_at if record.bytes_per_s else None
+    )
 
 
 def _bytes(sizes: Sizes, broker: int, at: TopicPartition) -> int | None:

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from topicops.features.moves.carrying.ports import MoveCluster
-from topicops.features.moves.carrying.records import DONE, without
+from topicops.features.moves.carrying.records import DONE, topic_of, without
 from topicops.features.moves.carrying.values import Sent
 from topicops.model.errors import ClusterError
 from topicops.model.ports import Clock
 from topicops.model.printable import first_line, plural
-from topicops.model.runs.moves import MovesRecord, TopicPartition
+from topicops.model.runs.moves import MovesRecord, PartitionMove, TopicPartition
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +45,8 @@ class Sender:
     """Topics with a partition that was asked to move in this step."""
     moved: set[TopicPartition] = field(default_factory=set)
     """Partitions whose move has ended as planned."""
+    copied: list[PartitionMove] = field(default_factory=list)
+    """Those, as they were in the record."""
     _first: list[str] = field(default_factory=list)
     _notes: list[str] = field(default_factory=list)
     _waiting: defaultdict[tuple[str, str], set[int]] = field(default_factory=lambda: defaultdict(set))
@@ -65,6 +67,8 @@ class Sender:
             together[at.topic, status, message].add(at.partition)
         record = self.record
         for (topic, status, message), partitions in together.items():
+            if status == DONE:
+                self.copied += [topic_of(record, topic).partitions[p] for p in sorted(partitions)]
             record = without(record, topic, partitions, status, message, self.now)
         self.keep(record)
         for (topic, status, message), partitions in together.items():

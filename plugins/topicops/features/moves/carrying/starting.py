@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
@@ -47,6 +47,10 @@ class Chosen:
     found: PartitionMove
 
 
+Sized = tuple[Chosen, int | None]
+"""With the bytes of its leader's log; None means not known."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
     """What decides which moves may start."""
@@ -78,8 +82,11 @@ def _choose(begin: Start, reading: Reading) -> Sequence[Chosen]:
         topics = sender.cluster.topics(names)
         now = replace(reading, names=frozenset(names), topics=topics)
         able = list(_able(begin, now, names))
-        sizes = _sizes(begin, now, able) if able else {}
-        load.take(able, now, sizes, sender)
+        if able:
+            sizes = _sizes(begin, now, able)
+            sized = [_sized(chosen, _size(chosen, now, sizes)) for chosen in able]
+            _keep(sender, {chosen.at: chosen.found for chosen, _ in sized})  # what waits counts in the forecast
+            load.take(sized, sizes, sender)
     return load.wave
 
 
@@ -232,10 +239,9 @@ class Load:
             wave=[],
         )
 
-    def take(self, able: Sequence[Chosen], reading: Reading, sizes: Sizes, sender: Sender) -> None:
+    def take(self, sized: Iterable[Sized], sizes: Sizes, sender: Sender) -> None:
         """Take as many as limits and disks allow: single replicas first, small ones, and brokers in turn."""
-        known = [(chosen, _size(chosen, reading, sizes)) for chosen in able]
-        known.sort(key=lambda found: self._order(*found))
+        known = sorted(sized, key=lambda found: self._order(*found))
         waiting = {found[0].at: found for found in known[:MOST_COMPARED]}
         while waiting and self.slots > 0:
             ready = [found for found in waiting.values() if self._may_receive(found[0].found)]
@@ -278,6 +284,11 @@ def _size(chosen: Chosen, reading: Reading, sizes: Sizes) -> int | None:
     """Return the bytes of the leader's log; None means not known."""
     told = sizes.get(reading.topics[chosen.at.topic].partitions[chosen.at.partition].leader)
     return told.bytes_of.get(chosen.at, 0) if isinstance(told, LogSizes) else None
+
+
+def _sized(chosen: Chosen, size: int | None) -> Sized:
+    copied = (size or 0) * len(chosen.found.added)
+    return replace(chosen, found=replace(chosen.found, size_bytes=copied)), size
 
 
 def _throttled(begin: Start, wave: Sequence[Chosen], reading: Reading) -> Sequence[Chosen]:
@@ -364,7 +375,9 @@ def _ask(sender: Sender, wave: Sequence[Chosen]) -> None:
 
 
 def _asked(found: PartitionMove, now: datetime) -> PartitionMove:
-    return PartitionMove(origin=found.origin, target=found.target, stage=Stage.ASKED, asked_at=now)
+    return PartitionMove(
+        origin=found.origin, target=found.target, stage=Stage.ASKED, asked_at=now, size_bytes=found.size_bytes
+    )
 
 
 def _keep(sender: Sender, changed: Mapping[TopicPartition, PartitionMove]) -> None:

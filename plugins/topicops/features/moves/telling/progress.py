@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from topicops.model.plans.changes import MoveReason
@@ -25,10 +26,12 @@ class PartitionProgress:
     size_bytes: int
     """Bytes that the new replicas will have; 0 means not measured yet."""
     bytes_per_s: float = 0.0
-    """Speed since its start; 0 where it does not move."""
+    """Speed of late; 0 where it does not move."""
     stands_still_since: datetime | None = None
     """Time at which it last copied something, if that was long ago."""
     why_cancelled: str = ""
+    links: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    """As ``PartitionMove.links``."""
 
     @property
     def percent(self) -> int | None:
@@ -139,17 +142,20 @@ class MovesProgress:
 def progress_of(record: MovesRecord, now: datetime) -> MovesProgress:
     """Say how far the moves of a record are.
 
-    Speeds and forecasts come from what was copied since each move began, until the last step measured it; never from
-    the throttle, which single copies do not reach. A partition that was not measured counts as the mean of the others.
+    Speeds and forecasts come from what was copied of late, as steps measured it; never from the throttle, which single
+    copies do not reach. A partition that was not measured counts as the mean of the others.
     """
-    topics = tuple(_topic(record, move, now) for move in record.topics)
-    partitions = [found for topic in topics for found in topic.partitions]
+    found = {move.topic: _partitions(move, now) for move in record.topics}
+    partitions = [partition for its in found.values() for partition in its]
+    moves_now = any(partition.stage is Stage.ASKED for partition in partitions)
+    forecast = _Forecast.of(partitions, record.bytes_per_s if moves_now else 0.0)
+    topics = tuple(_topic(record, move, found[move.topic], forecast) for move in record.topics)
     ended = sum(topic.ended for topic in topics)
     return MovesProgress(
         topics=topics,
         percent=_percent(partitions, ended),
         bytes_per_s=sum(found.bytes_per_s for found in partitions),
-        left=_left(partitions),
+        left=forecast.left,
         throttle=min((owned.rate for owned in record.rates), default=None),
         notes=record.notes,
         ended=record.ended[::-1],
@@ -173,11 +179,13 @@ def speed(bytes_per_s: float) -> str:
     return f"{size_text(round(bytes_per_s))}/s"
 
 
-def _topic(record: MovesRecord, move: TopicMove, now: datetime) -> TopicProgress:
-    partitions = tuple(
-        _partition(partition, found, record.stepped_at or now, now)
-        for partition, found in sorted(move.partitions.items())
-    )
+def _partitions(move: TopicMove, now: datetime) -> tuple[PartitionProgress, ...]:
+    return tuple(_partition(partition, found, now) for partition, found in sorted(move.partitions.items()))
+
+
+def _topic(
+    record: MovesRecord, move: TopicMove, partitions: tuple[PartitionProgress, ...], forecast: _Forecast
+) -> TopicProgress:
     ended = sum(
         past.partitions
         for past in record.ended
@@ -191,16 +199,15 @@ def _topic(record: MovesRecord, move: TopicMove, now: datetime) -> TopicProgress
         partitions=partitions,
         percent=_percent(partitions, ended),
         bytes_per_s=sum(found.bytes_per_s for found in partitions),
-        left=_left(partitions),
+        left=forecast.left_of(partitions),
         owes_entries=bool(move.leader_entries or move.follower_entries),
     )
 
 
-def _partition(partition: int, move: PartitionMove, measured_at: datetime, now: datetime) -> PartitionProgress:
+def _partition(partition: int, move: PartitionMove, now: datetime) -> PartitionProgress:
     is_copying = move.stage is Stage.ASKED and move.copied_bytes < move.size_bytes
     last_grown = move.grown_at or move.asked_at
     stalled = is_copying and last_grown is not None and now - last_grown >= STALLED_AFTER
-    took = (measured_at - move.asked_at).total_seconds() if move.asked_at else 0.0
     return PartitionProgress(
         partition=partition,
         origin=move.origin,
@@ -208,9 +215,10 @@ def _partition(partition: int, move: PartitionMove, measured_at: datetime, now: 
         stage=move.stage,
         copied_bytes=move.copied_bytes,
         size_bytes=move.size_bytes,
-        bytes_per_s=move.copied_bytes / took if is_copying and took > 0 else 0.0,
+        bytes_per_s=move.bytes_per_s if is_copying else 0.0,
         stands_still_since=last_grown if stalled else None,
         why_cancelled=move.why_cancelled,
+        links=move.links,
     )
 
 
@@ -223,15 +231,48 @@ def _percent(partitions: Iterable[PartitionProgress], ended: int) -> int | None:
     return int(copied * 100 / (sum(partition.size_bytes or mean for partition in found) + mean * ended))
 
 
-def _left(partitions: Iterable[PartitionProgress]) -> timedelta | None:
-    """Forecast by the speed of all that moves now, which those that wait get later."""
-    found = [partition for partition in partitions if partition.stage is not Stage.CANCELLING]
-    together = sum(partition.bytes_per_s for partition in found)
-    if not together:
-        return None
-    mean = _mean_size(found)
-    missing = sum(max(0.0, (partition.size_bytes or mean) - partition.copied_bytes) for partition in found)
-    return timedelta(seconds=missing / together)
+def _missing(partition: PartitionProgress, mean: float) -> float:
+    if partition.stage is Stage.CANCELLING:
+        return 0.0
+    return max(0.0, (partition.size_bytes or mean) - partition.copied_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Forecast:
+    """When moves end. The copies of one link share its throttle, so that those that wait get the speed of the others.
+
+    A sum over all brokers would forget that the last broker works alone.
+    """
+
+    missing: Mapping[tuple[str, int], float]
+    """Bytes that each link has to carry."""
+    mean: float
+    speed: float
+    """Bytes a second of the busiest link; 0 means not known."""
+
+    @classmethod
+    def of(cls, partitions: Sequence[PartitionProgress], speed: float) -> _Forecast:
+        mean, missing = _mean_size(partitions), defaultdict[tuple[str, int], float](float)
+        for partition in partitions:
+            for link, share in partition.links.items():
+                missing[link] += _missing(partition, mean) / share
+        return cls(missing, mean, speed)
+
+    @property
+    def left(self) -> timedelta | None:
+        """Time until all have ended."""
+        most = max(self.missing.values(), default=0.0)
+        return timedelta(seconds=most / self.speed) if self.speed and most else None
+
+    def left_of(self, partitions: Iterable[PartitionProgress]) -> timedelta | None:
+        """Time until some have ended: as long as their links are busy, or less for what is nearly copied."""
+        seconds = [self._seconds(partition) for partition in partitions] if self.speed else []
+        return timedelta(seconds=max(seconds)) if any(seconds) else None
+
+    def _seconds(self, partition: PartitionProgress) -> float:
+        missing = _missing(partition, self.mean)
+        busy = max((self.missing[link] for link in partition.links), default=0.0) / self.speed if missing else 0.0
+        return min(busy, missing / partition.bytes_per_s) if partition.bytes_per_s else busy
 
 
 def _mean_size(partitions: Iterable[PartitionProgress]) -> float:
