@@ -38,6 +38,7 @@ from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_from_json, plan_to_json
 from topicops.model.printable import plural
 from topicops.model.specs.desired import Desired
+from topicops.steps.planning.moves import BY_TOOL, MovePlanner
 from topicops.steps.reporting.diagnostics_text import diagnostics_text
 from topicops.steps.reporting.plan_wording import some
 
@@ -55,6 +56,8 @@ class Planning:
     run_id: str
     home: Place
     progress: Callable[[str], None] = no_progress
+    moves: MovePlanner = BY_TOOL
+    """What plans moves of replicas."""
 
 
 def plan_pull_request(topics: Path, *, base: str, head: str, planning: Planning) -> PlannedPullRequest:
@@ -184,7 +187,7 @@ def _plan_environment(
     )
     run = replace(run, files=replace(run.files, named=f"{branches.folder}/"))
     try:
-        plan = _plan(run, branches, entry.own)
+        plan = _plan(run, branches, entry.own, planning.moves)
     except TopicopsError as error:
         problem = str(error)
         if isinstance(error, SpecError):
@@ -205,7 +208,7 @@ def _plan_environment(
     return replace(entry, owners=dict(sorted(owners.items())), rules=rules), plan
 
 
-def _plan(run: EnvironmentRun, branches: Branches, own: Collection[str]) -> Plan:
+def _plan(run: EnvironmentRun, branches: Branches, own: Collection[str], moves: MovePlanner) -> Plan:
     """Plan as ``make_plan`` does, with plain Python; files of other topics may have errors."""
     names = frozenset(own)
     run.progress("Reading the files")
@@ -215,7 +218,7 @@ def _plan(run: EnvironmentRun, branches: Branches, own: Collection[str]) -> Plan
     access = run.access(specs.environment)
     snapshot = read_snapshot(run, access, specs.desired, states=True)
     comparison = compare(run, specs.desired, snapshot.live, engine=PYTHON, connections=run.connections)
-    _, change_set = plan_changes(run, access, run.files, specs.desired, snapshot, comparison.delta)
+    _, change_set = plan_changes(run, access, run.files, specs.desired, snapshot, comparison.delta, moves=moves)
     plan = gate_changes(change_set, specs.environment, run.files, run.home, run.clock, is_merged=False).plan
     keep_plan(run, plan)
     return plan

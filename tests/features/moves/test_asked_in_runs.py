@@ -10,6 +10,7 @@ import pytest
 
 from fixtures.simulated import CLUSTER_ID, Simulated, outcomes_of
 from topicops.edges.home.memories import MOVES
+from topicops.features.moves.stepping import MOVES_BY_KAFKA
 from topicops.model.cluster.snapshot import Assignment
 from topicops.model.errors import ArtifactError
 from topicops.model.plans.changes import MoveReason, ReassignTopic
@@ -18,6 +19,11 @@ from topicops.model.runs.moves import MovesRecord, PartitionMove, TopicMove
 from topicops.model.runs.results import OutcomeStatus
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def planner(simulated: Simulated) -> None:
+    simulated.moves = MOVES_BY_KAFKA
 
 
 @pytest.fixture

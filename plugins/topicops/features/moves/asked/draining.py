@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from topicops.features.moves.asked.obstacles import refusal_of
 from topicops.model.cluster.broker_defaults import brokers_text
-from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.memory import in_parts
 from topicops.model.printable import plural
-from topicops.model.specs.desired import Desired, Lifecycle
+from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
+from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Environment
+from topicops.model.specs.topic_config import canonical_overrides
 from topicops.steps.planning.blocking import moves_command
-from topicops.steps.planning.reassigning import refusal_of
 
 TOPICS_AT_ONCE = 2_000
 MOST_NAMED = 5
@@ -43,6 +45,18 @@ def unmanaged_and_drained(drained: Mapping[str, int], desired: Desired, environm
 
 def _undescribed(drained: Mapping[str, int], desired: Desired) -> set[str]:
     return drained.keys() - desired.topics.keys() - desired.left_out
+
+
+def as_it_is(topic: LiveTopic, environment: Environment) -> DesiredTopic:
+    """Return what a file of the live topic would ask for; the place is that of ``cluster.draining``."""
+    return DesiredTopic(
+        name=topic.name,
+        owner="",
+        location=environment.locations.get("cluster.draining", Location(environment.file, 1, 1)),
+        partitions=topic.partitions,
+        replication_factor=max(topic.replication_factors, default=0),
+        configs=dict(canonical_overrides(topic.overrides)),
+    )
 
 
 def drain_notes(

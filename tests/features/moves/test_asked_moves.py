@@ -24,6 +24,7 @@ from fakes.builders import (
     topic_id,
 )
 from fixtures.planning import plan_of
+from topicops.features.moves.asked.planner import PLANNER
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic, LogDirectories, Tally
 from topicops.model.plans.changes import Change, GateWord, MoveReason, ReassignTopic
 from topicops.model.plans.plan import Blocked, ChangeSet, GatedChange
@@ -60,7 +61,7 @@ def place(*, draining: Sequence[int] = (), policy: Policy | None = None, **field
 
 
 def planned(*topics: DesiredTopic, live: ClusterSnapshot, where: Environment | None = None) -> ChangeSet:
-    return plan_of(desired_of(*topics), live, where)
+    return plan_of(desired_of(*topics), live, where, moves=PLANNER)
 
 
 def move_of(found: ChangeSet) -> ReassignTopic:

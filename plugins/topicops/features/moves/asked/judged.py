@@ -1,0 +1,87 @@
+"""Moves of an earlier plan, judged again: whether files, brokers or a command of then still ask for them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from topicops.features.moves.asked.by_command import command_problems, is_of_command
+from topicops.features.moves.asked.changes import copied_bytes, rated
+from topicops.features.moves.asked.starting import move_obstacles
+from topicops.model.cluster.broker_defaults import brokers_text
+from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.codes import Code
+from topicops.model.plans.changes import ReassignTopic, digest_of
+from topicops.model.plans.plan import ChangeSet, Plan
+from topicops.model.specs.desired import Desired
+from topicops.model.specs.environment import Environment
+from topicops.steps.applying.judged_again import placement_problems, wrong_row
+from topicops.steps.applying.precondition import Match, compare
+from topicops.steps.planning.moves import JudgedMove
+
+
+def judged_moves(
+    plan: Plan, anew: ChangeSet, desired: Desired, live: ClusterSnapshot, environment: Environment
+) -> Mapping[str, JudgedMove]:
+    """Judge each reassignment of the plan, by digest.
+
+    A plan of now may lead a topic's replicas elsewhere, and rows are in the digest: those of the plan count, because
+    they were shown and approved. A move that a command asked for is in no plan of now, so that it is judged by itself.
+    """
+    live = replace(live, draining=frozenset(environment.spec.cluster.draining))
+    moves = {change.topic: change for change in anew.changes if isinstance(change, ReassignTopic)}
+    found: dict[str, JudgedMove] = {}
+    for gated in plan.changes:
+        change = gated.change
+        if not isinstance(change, ReassignTopic):
+            continue
+        if (twin := moves.get(change.topic)) is not None:
+            is_same = digest_of(replace(twin, assignment=change.assignment), anew.target) == gated.digest
+            problems = _row_problems(change, twin, desired, live) if is_same else ()
+            now = _as_shown(twin, change, live) if is_same else None
+        else:
+            now = _by_itself(change, desired, live, environment)
+            problems = command_problems(change, desired, live, environment) if now and desired.has_files else ()
+        obstacles = move_obstacles((now,), live, environment).get(change.topic, ()) if now else ()
+        is_accepted = _is_accepted(change, live)
+        found[gated.digest] = JudgedMove(
+            now=now, problems=tuple(problems), obstacles=obstacles, is_accepted=is_accepted
+        )
+    return found
+
+
+def _as_shown(twin: ReassignTopic, planned: ReassignTopic, live: ClusterSnapshot) -> ReassignTopic:
+    """Return the change of now with the plan's own rows, and the higher risk."""
+    copied = copied_bytes(planned.topic, planned.assignment_before, planned.assignment, live)
+    shown = rated(replace(twin, assignment=planned.assignment, copied_bytes=copied))
+    return replace(shown, risk=max(shown.risk, twin.risk, key=lambda risk: risk.rank))
+
+
+def _by_itself(
+    change: ReassignTopic, desired: Desired, live: ClusterSnapshot, environment: Environment
+) -> ReassignTopic | None:
+    """Return the move that a command asked for, if its topic is as it was; None: no command asked for it."""
+    if not is_of_command(change, environment) or compare(change, live.traces(change.topic)).match is not Match.BEFORE:
+        return None
+    codes = () if change.topic in desired.topics else (Code.UNMANAGED_MOVE,)
+    return _as_shown(rated(replace(change, codes=codes)), change, live)
+
+
+def _row_problems(change: ReassignTopic, twin: ReassignTopic, desired: Desired, live: ClusterSnapshot) -> Iterator[str]:
+    racks = live.racks
+    for partition, row in change.assignment.items():
+        yield from wrong_row(partition, row, len(twin.assignment[partition]))
+        if dead := set(row) - racks.keys():
+            yield f"the plan places replicas of partition {partition} on {brokers_text(dead)}, not live now"
+    yield from placement_problems(change.assignment, twin.assignment, desired.topics.get(change.topic), racks)
+
+
+def _is_accepted(change: ReassignTopic, live: ClusterSnapshot) -> bool:
+    """Return whether a run has accepted these rows already, and some of them have not ended."""
+    accepted = live.accepted_moves.get(change.topic)
+    if accepted is None or change.topic not in live.topics:
+        return False
+    rows = live.topics[change.topic].moved(accepted).target_assignment
+    return not accepted.keys().isdisjoint(change.assignment) and all(
+        rows.get(p) == row for p, row in change.assignment.items()
+    )
