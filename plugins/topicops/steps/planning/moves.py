@@ -56,8 +56,8 @@ class MovePlanner(Protocol):
 
     def notes(
         self, drained: Mapping[str, int], desired: Desired, live: ClusterSnapshot, environment: Environment, /
-    ) -> tuple[str, ...]:
-        """Return warnings of the plan, such as which drained brokers are not empty after it."""
+    ) -> Iterable[str]:
+        """Yield warnings of the plan, such as which drained brokers are not empty after it."""
 
     def judged(
         self, plan: Plan, anew: ChangeSet, desired: Desired, live: ClusterSnapshot, environment: Environment, /

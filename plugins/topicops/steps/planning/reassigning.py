@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from topicops.model.cluster.broker_defaults import brokers_text
-from topicops.model.cluster.snapshot import Assignment
+from topicops.model.cluster.snapshot import Assignment, LiveTopic
 from topicops.model.codes import Code
 from topicops.model.json_types import canonical_json
 from topicops.model.plans.changes import MoveReason
@@ -23,11 +23,12 @@ NO_RACKS: Mapping[int, str | None] = MappingProxyType({})
 def reason_of_file(situation: Situation) -> MoveReason | None:
     """Return why the topic's file wants replicas of live partitions elsewhere; None: they are where it wants them."""
     topic, desired = situation.topic, situation.desired
-    if topic is None or situation.is_unmanaged or situation.moves_out_of_sight:
+    if topic is None or situation.moves_out_of_sight:
         return None
     if rows_by_hand(situation):
         return MoveReason.ASSIGNMENT
-    return MoveReason.FACTOR if topic.replication_factors != {desired.replication_factor} else None
+    is_other = not situation.is_unmanaged and topic.replication_factors != {desired.replication_factor}
+    return MoveReason.FACTOR if is_other else None
 
 
 def rows_by_hand(situation: Situation) -> Assignment:
@@ -48,6 +49,16 @@ class Obstacle:
     """A clause; empty where the way out says it."""
     by_tool: bool = False
     """Whether Kafka's own tool may do it."""
+
+    @property
+    def clause(self) -> str:
+        """Return the reason as the end of a sentence."""
+        return f"; {self.reason}" if self.reason else ""
+
+    @property
+    def next_step(self) -> str:
+        """Return what a person does to move the replicas."""
+        return f"{self.way_out}, then plan again"
 
 
 def by_tool(code: Code, reason: str = "") -> Obstacle:
@@ -107,52 +118,35 @@ def sizes_of(situation: Situation) -> Mapping[int, int]:
     return {p: len(row) if situation.is_unmanaged else wanted for p, row in rows.items()}
 
 
-def codes_of_file(situation: Situation) -> tuple[Code, ...]:
-    """Return the codes of what differs from the file; empty: nothing that only a move changes."""
-    topic, wanted = situation.topic, situation.desired.replication_factor
-    if topic is None or reason_of_file(situation) is None:
-        return ()
-    mixed = Code.MIXED_REPLICATION_FACTOR if len(topic.replication_factors) > 1 else Code.REPLICATION_FACTOR
-    found = {mixed: topic.replication_factors != {wanted}, Code.ASSIGNMENT_DIFFERS: bool(rows_by_hand(situation))}
-    return tuple(sorted(code for code, holds in found.items() if holds))
-
-
 def not_moved(situation: Situation, found: Obstacle) -> Iterator[Finding]:
     """Yield a finding for each value of the file that only a move would change."""
-    for code in codes_of_file(situation):
-        yield _other_rows(situation, found) if code is Code.ASSIGNMENT_DIFFERS else _other_factor(situation, found)
+    topic = situation.topic
+    if topic is None or reason_of_file(situation) is None:
+        return
+    if topic.replication_factors != {situation.desired.replication_factor}:
+        yield _other_factor(situation, topic, found)
+    if rows_by_hand(situation):
+        yield _other_rows(situation, topic, found)
 
 
-def _other_factor(situation: Situation, found: Obstacle) -> Finding:
-    wanted = situation.desired.replication_factor
-    present = sorted(situation.topic.replication_factors if situation.topic else ()) or [0]
+def _other_factor(situation: Situation, topic: LiveTopic, found: Obstacle) -> Finding:
+    wanted, present = situation.desired.replication_factor, sorted(topic.replication_factors) or [0]
     if len(present) > 1:
         reason = f"partitions have {' and '.join(map(str, present))} replicas; the spec wants {wanted} for each"
-        return Finding(
-            Code.MIXED_REPLICATION_FACTOR, f"{reason}{why_not(found)}", way_to_move(found), "replicationFactor"
-        )
+        return Finding(Code.MIXED_REPLICATION_FACTOR, f"{reason}{found.clause}", found.next_step, "replicationFactor")
     state = "accepted" if situation.is_accepted else "live"
     reason = f"replication factor {wanted} wanted, {present[0]} {state}; only a reassignment can change it"
-    way_out = f"{way_to_move(found)}, or set replicationFactor: {present[0]} in the spec"
-    return Finding(Code.REPLICATION_FACTOR, f"{reason}{why_not(found)}", way_out, "replicationFactor")
+    way_out = f"{found.next_step}, or set replicationFactor: {present[0]} in the spec"
+    return Finding(Code.REPLICATION_FACTOR, f"{reason}{found.clause}", way_out, "replicationFactor")
 
 
-def _other_rows(situation: Situation, found: Obstacle) -> Finding:
-    moved, live = rows_by_hand(situation), situation.topic.target_assignment if situation.topic else {}
+def _other_rows(situation: Situation, topic: LiveTopic, found: Obstacle) -> Finding:
+    moved = rows_by_hand(situation)
     first, row = next(iter(moved.items()))
     more = f"; {len(moved)} partitions differ" if len(moved) > 1 else ""
-    reason = f"partition {first} is on {list(live[first])}, the spec says {list(row)}{more}"
-    way_out = f"{way_to_move(found)}, or write the live assignment into the spec"
-    return Finding(Code.ASSIGNMENT_DIFFERS, f"{reason}{why_not(found)}", way_out, "assignment")
-
-
-def why_not(found: Obstacle) -> str:
-    return f"; {found.reason}" if found.reason else ""
-
-
-def way_to_move(found: Obstacle) -> str:
-    """Return what a person does to move the replicas."""
-    return f"{found.way_out}, then plan again"
+    reason = f"partition {first} is on {list(topic.target_assignment[first])}, the spec says {list(row)}{more}"
+    way_out = f"{found.next_step}, or write the live assignment into the spec"
+    return Finding(Code.ASSIGNMENT_DIFFERS, f"{reason}{found.clause}", way_out, "assignment")
 
 
 def wanted_rows(situation: Situation, load: Load) -> Assignment:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from topicops.features.moves.asked.obstacles import refusal_of
+from topicops.features.moves.asked.wanted import refusal_of
 from topicops.model.cluster.broker_defaults import brokers_text
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.memory import in_parts
@@ -36,11 +36,14 @@ def drained_topics(live: ClusterSnapshot, environment: Environment) -> Mapping[s
     return found
 
 
-def unmanaged_and_drained(drained: Mapping[str, int], desired: Desired, environment: Environment) -> tuple[str, ...]:
-    """Return the topics that no file describes and that the policy lets a drain move."""
+def undescribed_topics(
+    drained: Mapping[str, int], desired: Desired, live: ClusterSnapshot, environment: Environment
+) -> Mapping[str, DesiredTopic]:
+    """Return the topics that no file describes and that the policy lets a drain move, each as it is."""
     if environment.spec.policy.drain_unmanaged == "refuse":
-        return ()
-    return tuple(sorted(_undescribed(drained, desired)))
+        return {}
+    topics = live.with_accepted_moves.topics
+    return {name: as_it_is(topics[name], environment) for name in sorted(_undescribed(drained, desired))}
 
 
 def _undescribed(drained: Mapping[str, int], desired: Desired) -> set[str]:
@@ -59,7 +62,15 @@ def as_it_is(topic: LiveTopic, environment: Environment) -> DesiredTopic:
     )
 
 
-def drain_notes(
+def plan_notes(
+    drained: Mapping[str, int], desired: Desired, live: ClusterSnapshot, environment: Environment
+) -> Iterator[str]:
+    """Yield what a plan says of drains that do not end with it, and of accepted moves of paused topics."""
+    yield from _drain_notes(drained, desired, live, environment)
+    yield from _paused_notes(desired, live, environment)
+
+
+def _drain_notes(
     drained: Mapping[str, int], desired: Desired, live: ClusterSnapshot, environment: Environment
 ) -> Iterator[str]:
     """Yield why brokers of ``cluster.draining`` are not empty after this plan, beside topics that are blocked."""
@@ -78,7 +89,7 @@ def drain_notes(
         yield _not_empty(paused, drained, "these topics are paused", environment)
 
 
-def paused_notes(desired: Desired, live: ClusterSnapshot, environment: Environment) -> Iterator[str]:
+def _paused_notes(desired: Desired, live: ClusterSnapshot, environment: Environment) -> Iterator[str]:
     """Yield a sentence for each topic whose file pauses it while moves of it are accepted."""
     for name in sorted(live.accepted_moves.keys() & desired.topics.keys()):
         if desired.topics[name].lifecycle is Lifecycle.PAUSED:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from topicops.features.moves.asked.by_command import command_problems
+from topicops.features.moves.asked.changes import move_obstacles
 from topicops.features.moves.asked.draining import drained_topics
+from topicops.features.moves.asked.judged import command_problems
 from topicops.features.moves.asked.planner import PLANNER
-from topicops.features.moves.asked.starting import move_obstacles
 from topicops.features.moves.planned.rebalancing import (
     Sizes,
     Wish,
