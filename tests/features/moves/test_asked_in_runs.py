@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -104,3 +105,22 @@ def test_a_drain_reaches_topics_that_differ_in_nothing(simulated: Simulated, pol
     assert [change.topic for change in found.changes] == moved
     assert all(isinstance(change, ReassignTopic) and change.removed == {3: 2} for change in found.changes)
     assert any("broker 3 (cluster.draining" in warning for warning in found.warnings) is (policy == "refuse")
+
+
+@pytest.mark.parametrize(
+    ("environments", "path"),
+    [
+        pytest.param(("local",), "found", id="one environment"),
+        pytest.param(("local", "second"), "found/local.json", id="two"),
+    ],
+)
+def test_each_command_that_plans_plans_moves(raised: Simulated, environments: tuple[str, ...], path: str) -> None:
+    raised.workspace.write_environment()
+    first = raised.workspace.folder / "topics/environments/local.yaml"
+    text = first.read_text(encoding="utf-8")
+    first.with_name("second.yaml").write_text(text.replace("name: local", "name: second"), encoding="utf-8")
+    named = (word for name in environments for word in ("--environment", name))
+    ended = raised.workspace.run("plan", *named, "--out", "found")
+    assert ended.status == 0, ended.err
+    plan = json.loads((raised.workspace.folder / path).read_text(encoding="utf-8"))
+    assert [(change["topic"], *change["actions"]) for change in plan["changes"]] == [("shop", "reassign")]

@@ -241,6 +241,14 @@ REFUSING = replace(
             id="producers would stop",
         ),
         pytest.param(
+            DRAIN,
+            None,
+            builders.snapshot(at_rest("m", FEW), racks=FOUR, broker_defaults={"min.insync.replicas": "2"}),
+            ALLOWED,
+            "refused: min.insync.replicas is 2",
+            id="producers of a topic without a file would stop",
+        ),
+        pytest.param(
             BALANCE,
             EVEN,
             cluster(at_rest("m", {0: (2,), 1: (2,)})),
@@ -268,7 +276,9 @@ def test_a_move_keeps_the_risk_of_a_plan_without_files_which_is_the_worst() -> N
     worst = tuple(replace(change, risk=Risk.DESTRUCTIVE) for change in plan.change_set.changes)
     where = builders.environment(policy=Policy(unattended=Risk.RISKY))
     anew, live = replace(plan.change_set, changes=worst), cluster(at_rest("m", FEW))
-    found = judge_again(plan, anew, desired=builders.desired_of(), live=live, environment=where)
+    desired = builders.desired_of()
+    moves = PLANNER.judged(plan, anew, desired, live, where)
+    found = judge_again(plan, anew, desired=desired, live=live, environment=where, moves=moves)
     assert fates(found)["m"].startswith("refused: risk destructive, up to risky allowed")
 
 

@@ -21,7 +21,7 @@ from topicops.edges.specs.open_files import count_topic_files, environment_files
 from topicops.edges.specs.reader import read_tree
 from topicops.features.fleet.values import EnvironmentResult, FleetReport, Standing, fleet_text
 from topicops.flow.engines import DiffEngine, engine_for
-from topicops.flow.movers import NO_MOVES, Moves
+from topicops.flow.movers import Moves
 from topicops.flow.planning import specs_of
 from topicops.flow.runs.files import commit_of_files
 from topicops.flow.runs.kept import keep_specs, prune
@@ -170,7 +170,7 @@ def plan_fleet(
     *,
     engine: EngineChoice = "auto",
     engines: Sequence[DiffEngine] = (),
-    moves: Moves = NO_MOVES,
+    moves: Moves,
     states: bool = False,
     only: str | None = None,
 ) -> FleetReport:

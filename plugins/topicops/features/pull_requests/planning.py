@@ -38,7 +38,7 @@ from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_from_json, plan_to_json
 from topicops.model.printable import plural
 from topicops.model.specs.desired import Desired
-from topicops.steps.planning.moves import BY_TOOL, MovePlanner
+from topicops.steps.planning.moves import MovePlanner
 from topicops.steps.reporting.diagnostics_text import diagnostics_text
 from topicops.steps.reporting.plan_wording import some
 
@@ -55,9 +55,8 @@ class Planning:
     """Environments to plan, if the pull request touches them; empty: all that it touches."""
     run_id: str
     home: Place
+    moves: MovePlanner
     progress: Callable[[str], None] = no_progress
-    moves: MovePlanner = BY_TOOL
-    """What plans moves of replicas."""
 
 
 def plan_pull_request(topics: Path, *, base: str, head: str, planning: Planning) -> PlannedPullRequest:
