@@ -31,24 +31,23 @@ def judged_moves(
     they were shown and approved. A move that a command asked for is in no plan of now, so that it is judged by itself.
     """
     live = replace(live, draining=frozenset(environment.spec.cluster.draining))
-    moves = {change.topic: change for change in anew.changes if isinstance(change, ReassignTopic)}
+    asked = {change.topic: change for change in anew.changes if isinstance(change, ReassignTopic)}
     found: dict[str, JudgedMove] = {}
     for gated in plan.changes:
         change = gated.change
         if not isinstance(change, ReassignTopic):
             continue
-        if (twin := moves.get(change.topic)) is not None:
-            is_same = digest_of(replace(twin, assignment=change.assignment), anew.target) == gated.digest
-            problems = _row_problems(change, twin, desired, live) if is_same else ()
-            now = _as_shown(twin, change, live) if is_same else None
-        else:
-            now = _by_itself(change, desired, live, environment)
-            problems = command_problems(change, desired, live, environment) if now and desired.has_files else ()
-        obstacles = move_obstacles((now,), live, environment).get(change.topic, ()) if now else ()
-        is_accepted = _is_accepted(change, live)
-        found[gated.digest] = JudgedMove(
-            now=now, problems=tuple(problems), obstacles=obstacles, is_accepted=is_accepted
-        )
+        twin, judged = asked.get(change.topic), JudgedMove()
+        if twin is None:
+            judged = _of_command(change, desired, live, environment)
+        elif digest_of(replace(twin, assignment=change.assignment), anew.target) == gated.digest:
+            problems = tuple(_row_problems(change, twin, desired, live))
+            judged = JudgedMove(now=_as_shown(twin, change, live), problems=problems)
+        found[gated.digest] = replace(judged, is_accepted=_is_accepted(change, live))
+    obstacles = move_obstacles((judged.now for judged in found.values() if judged.now), live, environment)
+    for digest, each in found.items():
+        if each.now:
+            found[digest] = replace(each, obstacles=obstacles.get(each.now.topic, ()))
     return found
 
 
@@ -59,14 +58,14 @@ def _as_shown(twin: ReassignTopic, planned: ReassignTopic, live: ClusterSnapshot
     return replace(shown, risk=max(shown.risk, twin.risk, key=lambda risk: risk.rank))
 
 
-def _by_itself(
-    change: ReassignTopic, desired: Desired, live: ClusterSnapshot, environment: Environment
-) -> ReassignTopic | None:
-    """Return the move that a command asked for, if its topic is as it was; None: no command asked for it."""
+def _of_command(change: ReassignTopic, desired: Desired, live: ClusterSnapshot, environment: Environment) -> JudgedMove:
+    """Judge a move that no plan of now has: a command asked for it, and its topic is as it was, or nothing does."""
     if not is_of_command(change, environment) or compare(change, live.traces(change.topic)).match is not Match.BEFORE:
-        return None
+        return JudgedMove()
     codes = () if change.topic in desired.topics else (Code.UNMANAGED_MOVE,)
-    return _as_shown(rated(replace(change, codes=codes)), change, live)
+    problems = command_problems(change, desired, live, environment) if desired.has_files else ()
+    now = _as_shown(rated(replace(change, codes=codes)), change, live)
+    return JudgedMove(now=now, problems=tuple(problems))
 
 
 def _row_problems(change: ReassignTopic, twin: ReassignTopic, desired: Desired, live: ClusterSnapshot) -> Iterator[str]:
