@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from fakes import builders
+from fakes.changes import reassign_topic
 from fixtures.edited_plans import resealed
 from fixtures.planning import plan_of
 from topicops.model.cluster.snapshot import ClusterSnapshot, LogDirectories
@@ -102,6 +103,14 @@ def test_a_delete_runs_only_while_its_tombstone_means_this_topic(now: DesiredTop
     found = judged(planned(GOES), now)
     assert f"refused: {code}" in fates(found)["old"]
     assert [outcome.is_unasked for outcome in found.outcomes(ACTIONS)] == [code.startswith("its tombstone")]
+
+
+def test_a_move_that_nothing_judged_is_refused_even_if_a_plan_of_now_has_it() -> None:
+    live = builders.live_topic("m", assignment={0: (1,)}, states=builders.healthy_states({0: (1,)}))
+    cluster, desired = builders.snapshot(live), builders.desired_of(builders.desired_topic("m", 1))
+    anew = replace(plan_of(desired, cluster, OPEN), changes=(reassign_topic(live, (1, 2, 3)),), blocked=())
+    found = judge_again(gate(anew, OPEN), anew, desired=desired, live=cluster, environment=OPEN)
+    assert fates(found)["m"].startswith("refused: its file asks for something else")
 
 
 def test_a_change_that_is_in_effect_is_already_so_and_one_whose_topic_changed_is_refused() -> None:

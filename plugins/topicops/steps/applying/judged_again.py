@@ -154,8 +154,12 @@ def with_risk_of_now(plan: Plan, anew: ChangeSet, moves: Mapping[str, JudgedMove
 
 
 def _twins(anew: ChangeSet, moves: Mapping[str, JudgedMove]) -> Mapping[str, Change]:
-    """Return the change of now for each change of the plan that is still asked for, by digest."""
-    found = {digest_of(change, anew.target): change for change in anew.changes}
+    """Return the change of now for each change of the plan that is still asked for, by digest.
+
+    A reassignment has one only if what plans moves judged it: nothing else here looks at its rows.
+    """
+    others = (change for change in anew.changes if not isinstance(change, ReassignTopic))
+    found: dict[str, Change] = {digest_of(change, anew.target): change for change in others}
     return found | {digest: move.now for digest, move in moves.items() if move.now}
 
 
