@@ -21,6 +21,7 @@ from resource import RUSAGE_SELF, getrusage
 from benchmarks.harness import Benchmark, BenchmarkError, Comparison, Side
 from fakes.builders import NOW, alike, desired_of, environment, live_topic, partition_state, snapshot
 from fixtures.move_worlds import MoveWorld, large_cluster, topic_spreads
+from topicops.features.moves.asked.planner import PLANNER
 from topicops.features.moves.planned.balance import Balance, balance_replicas
 from topicops.features.moves.planned.leading import lead_evenly
 from topicops.features.moves.planned.shares import least_moves
@@ -83,7 +84,7 @@ def drained(topics: int) -> Moved:
         locations={**allowed.locations, "cluster.kafkaVersion": next(iter(allowed.locations.values()))},
     )
     started = time.process_time()
-    found = plan(desired_of(), live, Delta(topics=(), counts={}), allowed, now=NOW)
+    found = plan(desired_of(), live, Delta(topics=(), counts={}), allowed, now=NOW, moves=PLANNER)
     seconds = time.process_time() - started
     if found.blocked:
         raise BenchmarkError(f"{found.blocked[0].topic} is blocked: {found.blocked[0].reasons[0]}")

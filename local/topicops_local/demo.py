@@ -103,6 +103,7 @@ def _run_loop(home: Path, topics: Path, dags: Path, cluster: LocalCluster, start
     """Steps 2 to 8. Returns whether the run was verified and left nothing to do but the held change."""
     from topicops.flow import planning, reporting
     from topicops.flow.runs.run import open_run
+    from topicops.plugged import moves as moves_of
     from topicops_local.demo_start import seed_cluster
 
     run = open_run(environment=ENVIRONMENT, topics=topics, group="cli", run_id=new_run_id(), home=home)
@@ -110,7 +111,7 @@ def _run_loop(home: Path, topics: Path, dags: Path, cluster: LocalCluster, start
         for line in seed_cluster(run, cluster.bootstrap_servers, sorted(cluster.broker_ports), moves=moves):
             _detail(line)
     with _step(3, "Comparing the specs with the live topics"):
-        plan = planning.make_plan(run, run.files, run.home, run.connections).plan
+        plan = planning.make_plan(run, run.files, run.home, run.connections, moves=moves_of()).plan
     print_result(reporting.render(plan, "text"))
     left = _left_held(plan)
     with _started_airflow(home, dags) as airflow:
@@ -124,7 +125,7 @@ def _run_loop(home: Path, topics: Path, dags: Path, cluster: LocalCluster, start
         moved = _follow_moves(airflow, client, home)
         again = open_run(environment=ENVIRONMENT, topics=topics, group="cli", run_id=new_run_id(), home=home)
         with _step(8, "Planning again"):
-            rest = planning.make_plan(again, again.files, again.home, again.connections).plan
+            rest = planning.make_plan(again, again.files, again.home, again.connections, moves=moves_of()).plan
         print_result(reporting.render(rest, "text"))
         asked = _question(airflow, client) if left and succeeded else None
         is_left_alone = [g.digest for g in rest.changes] == ([left.digest] if left else [])

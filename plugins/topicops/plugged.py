@@ -13,7 +13,7 @@ import topicops.features.moves.stepping
 import topicops.features.moves.telling.after_apply
 import topicops.features.spark.engine
 from topicops.flow.engines import DiffEngine
-from topicops.flow.movers import MoverFactory
+from topicops.flow.movers import NO_MOVES, Moves
 from topicops.flow.runs.kept import load_all_results
 from topicops.flow.runs.run import EnvironmentRun, note
 from topicops.flow.runs.values import RunMode, RunResults
@@ -46,10 +46,10 @@ ENGINES: tuple[DiffEngine, ...] = (
     topicops.features.spark.engine.SPARK,
 )  # fmt: skip
 """Engines besides plain Python; by default, the first is used from its number of topics on."""
-MOVERS: tuple[MoverFactory, ...] = (
-    topicops.features.moves.stepping.kafka_mover,
+MOVERS: tuple[Moves, ...] = (
+    topicops.features.moves.stepping.MOVES_BY_KAFKA,
 )  # fmt: skip
-"""The first is used; without one, reassignments are refused."""
+"""The first is used; without one, a topic whose replicas must move is blocked."""
 NEW_FILE: tuple[Callable[[str], str], ...] = (
     topicops.features.files.formatting.files.formatted_topic,
 )  # fmt: skip
@@ -60,9 +60,9 @@ AFTER_APPLY: tuple[Callable[[EnvironmentRun, RunResults], Iterable[str]], ...] =
 """Functions that give lines which the command ``apply`` prints after its report."""
 
 
-def mover() -> MoverFactory | None:
-    """Return what moves replicas in this installation."""
-    return next(iter(MOVERS), None)
+def moves() -> Moves:
+    """Return what plans moves of replicas in this installation, and carries them out."""
+    return next(iter(MOVERS), NO_MOVES)
 
 
 def after_run(run: EnvironmentRun, results: RunResults, *, mode: RunMode | None = None) -> None:

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
 
 import pytest
 
-from fakes.fake_ports import FakeMover
+from fakes.fake_moves import FakeMoves
 from fixtures.simulated import CLUSTER_ID, Simulated, outcomes_of
 from topicops.edges.home.audit_files import read_audit_log
 from topicops.edges.home.journal import open_intents, read_journal
 from topicops.edges.home.memories import MOVES
 from topicops.flow import single_steps, verifying, whole_runs
+from topicops.flow.movers import Moves
 from topicops.flow.runs.run import EnvironmentRun, audit_folder, notes_of, read_environment
 from topicops.model.errors import ExitStatus, UsageError
 from topicops.model.plans.changes import Action
 from topicops.model.plans.plan import Plan
-from topicops.model.ports import Mover
 from topicops.model.runs.moves import MovesRecord, PartitionMove, TopicMove
 from topicops.model.runs.results import OutcomeStatus
 
@@ -27,24 +25,13 @@ DONE, MOVING, REFUSED = OutcomeStatus.DONE, OutcomeStatus.MOVING, OutcomeStatus.
 NOT_SENT, UNKNOWN = OutcomeStatus.NOT_SENT, OutcomeStatus.UNKNOWN
 
 
-@dataclass
-class Movers:
-    """A factory that gives one mover, and remembers what it was given."""
-
-    mover: FakeMover = field(default_factory=FakeMover)
-    given: dict[str, Any] = field(default_factory=dict)
-
-    def __call__(self, run: object, access: object, **given: object) -> Mover:
-        self.given = {"run": run, "access": access, **given}
-        return self.mover
-
-
-def wants_three_replicas(simulated: Simulated) -> EnvironmentRun:
+def wants_three_replicas(simulated: Simulated, moves: Moves) -> EnvironmentRun:
     """Return a run with a plan: ``orders`` gets three replicas instead of one, and ``old`` goes."""
     simulated.workspace.topic("orders")
     simulated.workspace.tombstone("old")
     simulated.cluster.put_topic("orders", (1,))
     simulated.cluster.put_topic("old", (1, 2, 3))
+    simulated.moves = moves
     return simulated.planned()
 
 
@@ -68,12 +55,13 @@ def recorded(run: EnvironmentRun, plan: Plan) -> None:
 
 
 def test_the_mover_gets_the_lease_the_files_and_who_approved_what(simulated: Simulated) -> None:
-    run, movers = wants_three_replicas(simulated), Movers()
-    single_steps.apply(run, mover=movers)
+    moves = FakeMoves()
+    run = wants_three_replicas(simulated, moves)
+    single_steps.apply(run, moves=moves)
 
     assert statuses(run) == {"reassign": MOVING, "delete": DONE}
-    assert movers.mover.begun == [("orders",)]
-    given = movers.given
+    assert moves.fake.begun == [("orders",)]
+    given = moves.given
     assert given["run"].name == run.name
     assert given["access"].environment.name == "local"
     assert given["desired"].topics["orders"].replication_factor == 3
@@ -86,7 +74,7 @@ def test_the_mover_gets_the_lease_the_files_and_who_approved_what(simulated: Sim
 
 
 def test_the_mover_s_connection_is_asked_for_before_anything_is_sent(simulated: Simulated) -> None:
-    run = wants_three_replicas(simulated)
+    run = wants_three_replicas(simulated, FakeMoves())
     simulated.workspace.cluster = {
         **simulated.workspace.cluster,
         "kafka": {"bootstrapServers": "127.0.0.1:1", "mover": "nobody"},
@@ -97,8 +85,8 @@ def test_the_mover_s_connection_is_asked_for_before_anything_is_sent(simulated: 
     assert simulated.events == []
 
 
-def test_without_a_mover_a_reassignment_is_refused_and_no_delete_follows(simulated: Simulated) -> None:
-    run = wants_three_replicas(simulated)
+def test_where_nothing_moves_replicas_a_reassignment_is_refused_and_no_delete_follows(simulated: Simulated) -> None:
+    run = wants_three_replicas(simulated, FakeMoves())
     single_steps.apply(run)
 
     assert statuses(run) == {"reassign": REFUSED, "delete": NOT_SENT}
@@ -106,20 +94,22 @@ def test_without_a_mover_a_reassignment_is_refused_and_no_delete_follows(simulat
 
 
 def test_deletes_of_their_own_task_follow_a_move_that_has_begun(simulated: Simulated) -> None:
-    run, movers = wants_three_replicas(simulated), Movers()
+    moves = FakeMoves()
+    run = wants_three_replicas(simulated, moves)
     for action in ("reassign", "delete"):
-        single_steps.apply(run, actions=[action], mover=movers)
+        single_steps.apply(run, actions=[action], moves=moves)
 
     assert statuses(run) == {"reassign": MOVING, "delete": DONE}
 
 
 def test_a_run_that_begins_moves_is_a_success(simulated: Simulated) -> None:
-    run, movers = wants_three_replicas(simulated), Movers()
-    movers.mover.when_begun = lambda: (
+    moves = FakeMoves()
+    run = wants_three_replicas(simulated, moves)
+    moves.fake.when_begun = lambda: (
         recorded(run, run.read_plan()),
         simulated.cluster.start_reassignment("orders", 0, adding=[2, 3], removing=[]),
     )
-    ended = whole_runs.apply_plan(run, run.read_plan(), mover=movers)
+    ended = whole_runs.apply_plan(run, run.read_plan(), moves=moves)
 
     assert (ended.status, ended.report.is_success) == (ExitStatus.SUCCESS, True)
     said = {check.id: check.message for check in ended.report.checks if check.topic == "orders" and check.message}
@@ -136,16 +126,17 @@ def test_a_run_that_begins_moves_is_a_success(simulated: Simulated) -> None:
 def test_the_next_run_says_what_became_of_moves_whose_run_was_killed(
     simulated: Simulated, is_recorded: bool, status: OutcomeStatus, said: str
 ) -> None:
-    run, movers = wants_three_replicas(simulated), Movers()
+    moves = FakeMoves()
+    run = wants_three_replicas(simulated, moves)
 
     def die() -> None:
         if is_recorded:
             recorded(run, run.read_plan())
         raise KeyboardInterrupt
 
-    movers.mover.when_begun = die
+    moves.fake.when_begun = die
     with pytest.raises(KeyboardInterrupt):
-        single_steps.apply(run, mover=movers)
+        single_steps.apply(run, moves=moves)
     journal = run.store.path("journal-all-1.jsonl")
     assert [intent.topic for intent in open_intents(read_journal(journal))] == ["orders"]
 
@@ -160,7 +151,7 @@ def test_the_next_run_says_what_became_of_moves_whose_run_was_killed(
 
 
 def test_moves_whose_record_cannot_be_read_count_as_those_of_somebody_else(simulated: Simulated) -> None:
-    run = wants_three_replicas(simulated)
+    run = wants_three_replicas(simulated, FakeMoves())
     access = run.access(read_environment(run))
     recorded(run, run.read_plan())
     assert set(verifying.topics_that_move(access)) == {"orders"}

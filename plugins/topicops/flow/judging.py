@@ -43,7 +43,7 @@ from topicops.steps.applying.judged_again import Judged, judge_again, with_risk_
 from topicops.steps.applying.read_back import recover_intents
 from topicops.steps.clocks import passed_by_both
 from topicops.steps.planning.diff import diff
-from topicops.steps.planning.draining import drained_topics
+from topicops.steps.planning.moves import BY_TOOL, MovePlanner
 from topicops.steps.planning.plan import plan as plan_step
 
 QUESTION_TIMEOUT_S = 15.0
@@ -83,6 +83,7 @@ def judge_now(
     notes: Notes,
     clock: Clock,
     progress: Callable[[str], None],
+    moves: MovePlanner = BY_TOOL,
     server_time: ServerTime | None = None,
 ) -> Judged:
     """Return the plan as it may run now, and what may not. Whether an approval counts depends on the risk of now.
@@ -94,8 +95,9 @@ def judge_now(
         server_time: Beside it: ``notBefore`` must be over, and an approval must last, by both.
     """
     live = replace(live, accepted_moves=accepted_moves(home, environment.name, live))
-    anew = _planned_anew(environment, plan, desired, live, passed_by_both(server_time, clock))
-    changes = with_risk_of_now(plan, anew, desired, live, environment)
+    anew = _planned_anew(environment, plan, desired, live, passed_by_both(server_time, clock), moves)
+    judged = moves.judged(plan, anew, desired, live, environment)
+    changes = with_risk_of_now(plan, anew, judged)
     approved = counted_signatures(environment, approvals, changes, clock, server_time)
     for objection in approved.objections:
         progress(objection)
@@ -103,12 +105,19 @@ def judge_now(
     commit = commit_of_files(files) if environment.spec.policy.after else None
     waits = tuple(waits_for(home, environment, files.topics, commit))
     return judge_again(
-        plan, anew, desired=desired, live=live, environment=environment, approved=approved.signatures, waits=waits
+        plan,
+        anew,
+        desired=desired,
+        live=live,
+        environment=environment,
+        moves=judged,
+        approved=approved.signatures,
+        waits=waits,
     )
 
 
 def _planned_anew(
-    environment: Environment, plan: Plan, desired: Desired, live: ClusterSnapshot, at: datetime
+    environment: Environment, plan: Plan, desired: Desired, live: ClusterSnapshot, at: datetime, moves: MovePlanner
 ) -> ChangeSet:
     """Return what files, policy and cluster ask for now: of the plan's topics, and of all topics that must be absent.
 
@@ -116,12 +125,12 @@ def _planned_anew(
     """
     topics = {gated.change.topic for gated in plan.changes} | _absent(desired)
     moved = {gated.change.topic for gated in plan.changes if isinstance(gated.change, ReassignTopic)}
-    drained = {name: held for name, held in drained_topics(live, environment).items() if name in moved}
+    drained = {name: held for name, held in moves.drained(live, environment).items() if name in moved}
     delta = diff(
         (desired_row(desired.topics[name]) for name in topics if name in desired.topics),
         (live_row(live.topics[name]) for name in topics if name in live.topics),
     )
-    anew = plan_step(desired, live, delta, environment, now=at, drained=drained)
+    anew = plan_step(desired, live, delta, environment, now=at, moves=moves, drained=drained)
     if desired.has_files:
         return anew
     # Without files the risk is not known: the worst counts, so each change needs an approval.

@@ -1,4 +1,4 @@
-"""What hands approved moves of replicas to the feature that carries them out."""
+"""What moves replicas: it plans the moves, and carries out those that are approved. A feature adds it."""
 
 from __future__ import annotations
 
@@ -10,18 +10,16 @@ from topicops.flow.runs.access import Access
 from topicops.flow.runs.run import Run
 from topicops.model.ports import LiveReader, Mover
 from topicops.model.specs.desired import Desired
+from topicops.steps.planning.moves import ByTool, MovePlanner
 
 if TYPE_CHECKING:
     from topicops.model.ports import Lease
 
 
-class MoverFactory(Protocol):
-    """Gives what moves replicas to one apply, which holds the lease. Nothing is opened before ``Mover.begin``.
+class Moves(MovePlanner, Protocol):
+    """Plans moves, and gives what carries them out."""
 
-    Apply has checked the cluster's identity, and judged each change again by the files and the cluster of now.
-    """
-
-    def __call__(
+    def mover(
         self,
         run: Run,
         access: Access,
@@ -31,12 +29,23 @@ class MoverFactory(Protocol):
         desired: Desired,
         approvers: Mapping[str, str],
         origin: AuditOrigin,
-    ) -> Mover:
-        """Return the mover.
+    ) -> Mover | None:
+        """Return the mover of one apply, which holds the lease; None: reassignments are refused.
+
+        Apply has checked the cluster's identity, and judged each change again by the files and the cluster of now.
+        Nothing is opened before ``Mover.begin``.
 
         Args:
             desired: The files of now, by which the step learns whether they still ask for a move.
             approvers: Approver of each change whose approval counts, by digest.
             origin: Origin of the lines that the mover adds to the audit log; its principals have ``reassign``.
         """
-        ...
+
+
+class _NoMoves(ByTool):
+    def mover(self, *_: object, **__: object) -> None:
+        return None
+
+
+NO_MOVES: Moves = _NoMoves()
+"""Stands in where no feature moves replicas."""

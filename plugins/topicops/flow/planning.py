@@ -6,10 +6,9 @@ Each step takes values and gives values; ``kept`` writes them to the run's folde
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -55,12 +54,13 @@ from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
 from topicops.steps.before_deletes import cordons_not_known, not_checked
 from topicops.steps.clocks import NO_SERVER_TIME, difference_text, passed_by_both
+from topicops.steps.planning.blocking import Situation
 from topicops.steps.planning.diff import check_conserved
-from topicops.steps.planning.draining import drained_topics
 from topicops.steps.planning.gate import gate as gate_step
+from topicops.steps.planning.moves import BY_TOOL, MovePlanner
 from topicops.steps.planning.only import Only, keep_only, needs_of, no_match
+from topicops.steps.planning.plan import is_to_move, situations_of, topics_whose_isr_counts
 from topicops.steps.planning.plan import plan as plan_step
-from topicops.steps.planning.plan import topics_that_move, topics_whose_isr_counts
 from topicops.steps.planning.right_cluster import release_warnings, require_cluster_id
 from topicops.steps.planning.risk import config_risk
 from topicops.steps.rack_losses import planned_losses
@@ -99,6 +99,7 @@ def make_plan(
     *,
     engine: EngineChoice = "auto",
     engines: Sequence[DiffEngine] = (),
+    moves: MovePlanner = BY_TOOL,
     states: bool = False,
     only: Only | None = None,
 ) -> Planned:
@@ -106,6 +107,7 @@ def make_plan(
 
     Args:
         engines: The installed engines beside plain Python.
+        moves: Plans moves of replicas.
         states: Read partition states too.
         only: A glob, or names; topics that do not match are left out.
 
@@ -131,7 +133,9 @@ def make_plan(
             raise UsageError(problem)
         run.progress(f"Comparing with {len(snapshot.live.topics)} live topics ({chosen})")
         comparison = compare(run, specs.desired, snapshot.live, engine=chosen.engine, connections=connections)
-    snapshot, change_set = plan_changes(run, access, files, specs.desired, snapshot, comparison.delta, only=only)
+    snapshot, change_set = plan_changes(
+        run, access, files, specs.desired, snapshot, comparison.delta, moves=moves, only=only
+    )
     gated = gate_changes(change_set, specs.environment, files, home, run.clock)
     planned = Planned(specs=specs, snapshot=snapshot, comparison=comparison, changes=change_set, plan=gated.plan)
     keep_plan(run, gated.plan)
@@ -210,6 +214,7 @@ def plan_changes(
     snapshot: Snapshot,
     delta: Delta,
     *,
+    moves: MovePlanner = BY_TOOL,
     only: Only | None = None,
 ) -> tuple[Snapshot, ChangeSet]:
     """Plan and keep the ordered changes, and what is blocked, drifted, unmanaged or paused.
@@ -218,13 +223,17 @@ def plan_changes(
     """
     environment, live, at = access.environment, snapshot.live, run.clock.utc()
     live = replace(live, accepted_moves=accepted_moves(access.home, environment.name, live))
-    drained = drained_topics(live, environment)
+    drained = moves.drained(live, environment)
     named = {row.topic for row in delta.topics} | live.deleting.keys() | drained.keys()
     named |= live.accepted_moves.keys()
     hold(desired.topics, named)
     hold(live.topics, named)
-    live, activity, doubts_of_brokers = _with_broker_answers(access, desired, live, delta, at, drained)
-    live = _with_needed_states(access, desired, live, delta, at, drained)
+
+    def situations(live: ClusterSnapshot) -> Sequence[Situation]:
+        return situations_of(desired, live, delta, environment, now=at, moves=moves, drained=drained)
+
+    live, activity, doubts_of_brokers = _with_broker_answers(access, live, delta, drained, situations)
+    live = _with_needed_states(access, live, situations)
     missing = {row.topic for row in delta.topics if row.topic_class is TopicClass.MISSING}
     live = replace(live, past_deletes=known_past_deletes(access.home, environment.name, missing))
     server_time, doubts = _server_time(access, delta, run.clock)
@@ -238,7 +247,7 @@ def plan_changes(
     )
     at = passed_by_both(server_time, run.clock)
     change_set = plan_step(
-        desired, live, delta, environment, now=at, activity=activity, warnings=warnings, drained=drained
+        desired, live, delta, environment, now=at, activity=activity, warnings=warnings, moves=moves, drained=drained
     )
     if only is not None:
         change_set = keep_only(change_set, live, desired.topics, only)
@@ -314,10 +323,10 @@ def gate_again(
 
 
 def _with_needed_states(
-    access: Access, desired: Desired, live: ClusterSnapshot, delta: Delta, at: datetime, drained: Mapping[str, int]
+    access: Access, live: ClusterSnapshot, situations: Callable[[ClusterSnapshot], Sequence[Situation]]
 ) -> ClusterSnapshot:
     """Return the snapshot with the partition states of the topics whose plan depends on them."""
-    names = topics_whose_isr_counts(desired, live, delta, access.environment, now=at, drained=drained)
+    names = topics_whose_isr_counts(situations(live))
     missing = [name for name in names if live.topics[name].states is None]
     if not missing:
         return live
@@ -329,7 +338,11 @@ def _with_needed_states(
 
 
 def _with_broker_answers(
-    access: Access, desired: Desired, live: ClusterSnapshot, delta: Delta, at: datetime, drained: Mapping[str, int]
+    access: Access,
+    live: ClusterSnapshot,
+    delta: Delta,
+    drained: Mapping[str, int],
+    situations: Callable[[ClusterSnapshot], Sequence[Situation]],
 ) -> tuple[ClusterSnapshot, Mapping[str, TopicActivity], tuple[str, ...]]:
     """Return the snapshot with releases and config defaults, traffic, and a warning where a change needed them in vain.
 
@@ -345,7 +358,7 @@ def _with_broker_answers(
         live = with_broker_answers(live, brokers)
         places = drained or any(t.topic_class is TopicClass.MISSING or t.changed - {"configs"} for t in delta.topics)
         sized = [t.topic for t in delta.topics if _may_be_shorter(t)]
-        sized += topics_that_move(desired, live, delta, access.environment, now=at, drained=drained)
+        sized += [situation.desired.name for situation in situations(live) if is_to_move(situation)]
         if doomed or places or sized:
             live = with_log_directories(live, {*doomed, *sized}, brokers)
         told = live.broker_defaults or {}

@@ -16,7 +16,18 @@ from fixtures.simulated import Recorded, Simulated
 from topicops import plugged
 from topicops.features.moves.carrying.ports import LogSizes
 from topicops.features.moves.planned import electing, planning
+from topicops.features.moves.stepping import MovesByKafka
 from topicops.model.runs.moves import TopicPartition
+
+
+class MovedBy(MovesByKafka):
+    """Plans as the feature does, and gives this mover."""
+
+    def __init__(self, mover: FakeMover) -> None:
+        self._mover = mover
+
+    def mover(self, *_: object, **__: object) -> FakeMover:  # type: ignore[override]  # it opens nothing
+        return self._mover
 
 
 @pytest.fixture
@@ -277,7 +288,7 @@ def test_apply_hands_the_approved_moves_of_the_plan_to_the_mover(
     uneven: Simulated, words: Sequence[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mover = FakeMover()
-    monkeypatch.setattr(plugged, "MOVERS", (lambda *_, **__: mover,))
+    monkeypatch.setattr(plugged, "MOVERS", (MovedBy(mover),))
     plan = planned(uneven, *words)
     ended = uneven.workspace.approve()
     assert mover.begun == [tuple(targets(plan))], ended
@@ -287,7 +298,7 @@ def test_apply_refuses_a_move_of_a_command_once_the_file_asks_for_something_else
     uneven: Simulated, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     mover = FakeMover()
-    monkeypatch.setattr(plugged, "MOVERS", (lambda *_, **__: mover,))
+    monkeypatch.setattr(plugged, "MOVERS", (MovedBy(mover),))
     plan = planned(uneven, "drain", "1")
     uneven.workspace.topic("topic-0", partitions=1, replicationFactor=1, assignment={0: [1]})
     uneven.workspace.approve()

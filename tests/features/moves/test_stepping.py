@@ -18,7 +18,7 @@ from fixtures.moves.cluster import MB
 from fixtures.moves.mover import world
 from topicops.edges.home.audit_files import read_audit_log
 from topicops.edges.home.memories import MOVES
-from topicops.features.moves.stepping import STEP_WRAPPERS, StepWrappers, kafka_mover
+from topicops.features.moves.stepping import MOVES_BY_KAFKA, STEP_WRAPPERS, StepWrappers
 from topicops.flow.runs.access import Access
 from topicops.flow.runs.run import Run
 from topicops.model.errors import ArtifactError, ClusterError
@@ -57,7 +57,7 @@ class Story:
             environment=environment, run="cli/2", home=self.home, connections=lambda _: pytest.fail("asked")
         )
         described = (desired_topic(name, 1, replication_factor=2) for name in ("a", "b"))
-        return kafka_mover(
+        return MOVES_BY_KAFKA.mover(
             cast("Run", SimpleNamespace(name="cli/2", clock=self.cluster.clock)),
             access,
             reader=cast("LiveReader", SimpleNamespace(cluster_id=lambda: self.cluster_id)),

@@ -8,7 +8,6 @@ from fakes.builders import (
     NOW,
     desired_of,
     desired_topic,
-    environment,
     healthy_states,
     live_topic,
     location,
@@ -22,7 +21,6 @@ from fakes.builders import (
 from fixtures.planning import plan_of
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.specs.desired import DesiredTopic
-from topicops.model.specs.environment import Policy
 
 LINES = {
     "partitions": 11,
@@ -38,7 +36,6 @@ MIXED_RACKS = {1: "r1", 2: None, 3: "r3", 4: None}
 ONE_SHORT = {**healthy_states(round_robin(3)), 1: partition_state([2])}
 BY_HAND = {0: (1,), 1: (2,), 2: (3,)}
 MOVE = "run the reassignment that the plan carries with Kafka's own tool, then plan again"
-REFUSED = "; policy.reassign refuses moves (policy.reassign, by default)"
 ONE_REPLICA = live_topic("a", assignment=BY_HAND)
 
 
@@ -105,7 +102,7 @@ ONE_REPLICA = live_topic("a", assignment=BY_HAND)
             desired_topic("a", replication_factor=2, locations=PLACES),
             snapshot(live_topic("a")),
             "TOP402",
-            f"replication factor 2 wanted, 3 live; only a reassignment can change it{REFUSED}",
+            "replication factor 2 wanted, 3 live; only a reassignment can change it",
             f"{MOVE}, or set replicationFactor: 3 in the spec",
             12,
             id="fewer replicas",
@@ -114,7 +111,7 @@ ONE_REPLICA = live_topic("a", assignment=BY_HAND)
             desired_topic("a", locations=PLACES),
             snapshot(ONE_REPLICA),
             "TOP402",
-            f"replication factor 3 wanted, 1 live; only a reassignment can change it{REFUSED}",
+            "replication factor 3 wanted, 1 live; only a reassignment can change it",
             f"{MOVE}, or set replicationFactor: 1 in the spec",
             12,
             id="as many replicas as brokers",
@@ -123,7 +120,7 @@ ONE_REPLICA = live_topic("a", assignment=BY_HAND)
             desired_topic("a", 2, locations=PLACES),
             snapshot(live_topic("a", assignment={0: (1, 2, 3), 1: (2, 3)})),
             "TOP423",
-            f"partitions have 2 and 3 replicas; the spec wants 3 for each{REFUSED}",
+            "partitions have 2 and 3 replicas; the spec wants 3 for each",
             MOVE,
             12,
             id="mixed factors",
@@ -132,7 +129,7 @@ ONE_REPLICA = live_topic("a", assignment=BY_HAND)
             desired_topic("a", replication_factor=1, assignment={**BY_HAND, 1: (3,)}, locations=PLACES),
             snapshot(ONE_REPLICA),
             "TOP425",
-            f"partition 1 is on [2], the spec says [3]{REFUSED}",
+            "partition 1 is on [2], the spec says [3]",
             f"{MOVE}, or write the live assignment into the spec",
             13,
             id="one row by hand",
@@ -141,7 +138,7 @@ ONE_REPLICA = live_topic("a", assignment=BY_HAND)
             desired_topic("a", replication_factor=1, assignment={0: (2,), 1: (3,), 2: (3,)}, locations=PLACES),
             snapshot(ONE_REPLICA),
             "TOP425",
-            f"partition 0 is on [1], the spec says [2]; 2 partitions differ{REFUSED}",
+            "partition 0 is on [1], the spec says [2]; 2 partitions differ",
             f"{MOVE}, or write the live assignment into the spec",
             13,
             id="two rows by hand",
@@ -259,7 +256,7 @@ ONE_REPLICA = live_topic("a", assignment=BY_HAND)
 def test_a_block_says_why_how_to_go_on_and_where(
     topic: DesiredTopic, live: ClusterSnapshot, code: str, reason: str, way_out: str, line: int
 ) -> None:
-    found = plan_of(desired_of(topic), live, environment(policy=Policy(reassign="refuse")))
+    found = plan_of(desired_of(topic), live)
 
     (blocked,) = found.blocked
     assert found.changes == ()

@@ -45,10 +45,9 @@ from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Environment, Policy, Risk
 from topicops.steps.planning.blocking import CREATE_RULES, Situation, estimated_znode_bytes, findings_of
 from topicops.steps.planning.diff import diff
-from topicops.steps.planning.plan import plan, topics_whose_isr_counts
+from topicops.steps.planning.plan import plan, situations_of, topics_whose_isr_counts
 
 MIXED_RACKS = {1: "r1", 2: None, 3: "r3"}
-WITHOUT_MOVES = environment(policy=Policy(reassign="refuse"))
 
 
 def planned(*topics: DesiredTopic, live: ClusterSnapshot, where: Environment | None = None) -> ChangeSet:
@@ -262,7 +261,7 @@ def test_what_no_change_can_mend_is_blocked_with_every_reason(
     topic: DesiredTopic, live: ClusterSnapshot, codes: list[str]
 ) -> None:
     topics = (topic, desired_topic("z", 1, replication_factor=1, rack_aware=False))
-    found = planned(*topics, live=live, where=WITHOUT_MOVES)
+    found = planned(*topics, live=live)
     (blocked,) = found.blocked
     assert list(blocked.codes) == codes
     assert len(blocked.reasons) == len(codes)
@@ -447,7 +446,7 @@ def test_throttles_of_a_reassignment_are_never_replaced() -> None:
 
 def test_another_replication_factor_comes_with_a_reassignment_of_the_fewest_moves() -> None:
     live = snapshot(live_topic("a", assignment={0: (1, 2), 1: (2, 9)}), racks={**THREE_BROKERS, 4: "r1"})
-    (blocked,) = planned(desired_topic("a", 2), live=live, where=WITHOUT_MOVES).blocked
+    (blocked,) = planned(desired_topic("a", 2), live=live).blocked
     assert blocked.reassignment is not None
     rows = {p["partition"]: p["replicas"] for p in json.loads(blocked.reassignment)["partitions"]}
     assert rows == {0: [1, 2, 3], 1: [2, 4, 3]}
@@ -459,7 +458,7 @@ def test_a_smaller_replication_factor_keeps_leaders_and_gives_up_shared_racks_fi
 ) -> None:
     live = snapshot(live_topic("a", 1, assignment={0: (1, 4, 2)}), racks={**THREE_BROKERS, 4: "r1"})
     topic = desired_topic("a", 1, replication_factor=2, rack_aware=rack_aware)
-    (blocked,) = planned(topic, live=live, where=WITHOUT_MOVES).blocked
+    (blocked,) = planned(topic, live=live).blocked
     assert blocked.reassignment == f'{{"partitions":[{{"partition":0,"replicas":{replicas},"topic":"a"}}],"version":1}}'
 
 
@@ -520,7 +519,7 @@ ON_1_2 = live_topic("a", assignment={0: (1, 2), 1: (1, 2)})
 def test_a_way_out_by_moving_replicas_is_one_that_kafkas_tool_would_take(
     topic: DesiredTopic, live: ClusterSnapshot, way_out: str, is_carried: bool
 ) -> None:
-    (blocked,) = planned(topic, live=live, where=WITHOUT_MOVES).blocked
+    (blocked,) = planned(topic, live=live).blocked
     assert blocked.way_out == way_out
     assert (blocked.reassignment is not None) is is_carried
 
@@ -529,7 +528,7 @@ def test_an_assignment_by_hand_is_the_reassignment() -> None:
     wanted = {0: (2, 1), 1: (2, 3)}
     topic = desired_topic("a", 2, replication_factor=2, assignment=wanted)
     live = snapshot(live_topic("a", assignment={0: (1, 2), 1: (2, 3)}))
-    (blocked,) = planned(topic, live=live, where=WITHOUT_MOVES).blocked
+    (blocked,) = planned(topic, live=live).blocked
     assert blocked.reassignment == '{"partitions":[{"partition":0,"replicas":[2,1],"topic":"a"}],"version":1}'
 
 
@@ -635,7 +634,8 @@ def test_only_topics_whose_min_isr_may_rise_need_their_states() -> None:
         live_topic("grows"),
     )
     delta = diff(map(desired_row, desired.topics.values()), map(live_row, live.topics.values()))
-    assert topics_whose_isr_counts(desired, live, delta, environment(), now=NOW) == ("unknown", "up")
+    situations = situations_of(desired, live, delta, environment(), now=NOW)
+    assert topics_whose_isr_counts(situations) == ("unknown", "up")
 
 
 def test_facts_for_the_gate_count_live_and_managed_topics() -> None:

@@ -21,6 +21,7 @@ from topicops.edges.specs.open_files import count_topic_files, environment_files
 from topicops.edges.specs.reader import read_tree
 from topicops.features.fleet.values import EnvironmentResult, FleetReport, Standing, fleet_text
 from topicops.flow.engines import DiffEngine, engine_for
+from topicops.flow.movers import Moves
 from topicops.flow.planning import specs_of
 from topicops.flow.runs.files import commit_of_files
 from topicops.flow.runs.kept import keep_specs, prune
@@ -169,6 +170,7 @@ def plan_fleet(
     *,
     engine: EngineChoice = "auto",
     engines: Sequence[DiffEngine] = (),
+    moves: Moves,
     states: bool = False,
     only: str | None = None,
 ) -> FleetReport:
@@ -176,7 +178,7 @@ def plan_fleet(
     steps = Steps(fleet)
     _compare(steps, engine, engines, states=states, needs=needs_of(only))
     fleet.progress(f"Planning {plural(len(steps.going), 'environment')}")
-    found = steps.each(partial(_planned, only=only), at_once=PLANNED_AT_ONCE)
+    found = steps.each(partial(_planned, moves=moves, only=only), at_once=PLANNED_AT_ONCE)
     return steps.report(found)
 
 
@@ -251,8 +253,8 @@ def _require_reachable(run: EnvironmentRun) -> None:
         require_cluster_id(reader.cluster_id(), environment)
 
 
-def _planned(run: EnvironmentRun, *, only: str | None) -> EnvironmentResult:
-    plan(run, only=only)
+def _planned(run: EnvironmentRun, *, moves: Moves, only: str | None) -> EnvironmentResult:
+    plan(run, moves=moves, only=only)
     gate(run)
     found = run.read_plan()
     change_set = found.change_set

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from topicops.edges.connections.lookup import principal_of
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog, StoredAuditLog, audit_log
 from topicops.edges.home.memories import MOVES, MemoryFile
+from topicops.features.moves.asked.planner import Planner
 from topicops.features.moves.carrying.audited import audited
 from topicops.features.moves.carrying.ports import MoveCluster
 from topicops.features.moves.carrying.still_asked import still_asked
@@ -85,18 +86,24 @@ def take_step(run: EnvironmentRun, *, lock_timeout_s: float = 0.0) -> Stepped | 
             return None if record.is_idle else steps.step(record)
 
 
-def kafka_mover(
-    run: Run,
-    access: Access,
-    *,
-    reader: LiveReader,
-    lease: Lease,
-    desired: Desired,
-    approvers: Mapping[str, str],
-    origin: AuditOrigin,
-) -> KafkaMover:
-    """Implements ``flow.movers.MoverFactory``."""
-    return KafkaMover(run.name, _Steps(run.clock, access, reader, lease, desired, origin), approvers)
+class MovesByKafka(Planner):
+    """Implements ``flow.movers.Moves``."""
+
+    def mover(
+        self,
+        run: Run,
+        access: Access,
+        *,
+        reader: LiveReader,
+        lease: Lease,
+        desired: Desired,
+        approvers: Mapping[str, str],
+        origin: AuditOrigin,
+    ) -> KafkaMover:
+        return KafkaMover(run.name, _Steps(run.clock, access, reader, lease, desired, origin), approvers)
+
+
+MOVES_BY_KAFKA = MovesByKafka()
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_from_json, plan_to_json
 from topicops.model.printable import plural
 from topicops.model.specs.desired import Desired
+from topicops.steps.planning.moves import MovePlanner
 from topicops.steps.reporting.diagnostics_text import diagnostics_text
 from topicops.steps.reporting.plan_wording import some
 
@@ -54,6 +55,7 @@ class Planning:
     """Environments to plan, if the pull request touches them; empty: all that it touches."""
     run_id: str
     home: Place
+    moves: MovePlanner
     progress: Callable[[str], None] = no_progress
 
 
@@ -184,7 +186,7 @@ def _plan_environment(
     )
     run = replace(run, files=replace(run.files, named=f"{branches.folder}/"))
     try:
-        plan = _plan(run, branches, entry.own)
+        plan = _plan(run, branches, entry.own, planning.moves)
     except TopicopsError as error:
         problem = str(error)
         if isinstance(error, SpecError):
@@ -205,7 +207,7 @@ def _plan_environment(
     return replace(entry, owners=dict(sorted(owners.items())), rules=rules), plan
 
 
-def _plan(run: EnvironmentRun, branches: Branches, own: Collection[str]) -> Plan:
+def _plan(run: EnvironmentRun, branches: Branches, own: Collection[str], moves: MovePlanner) -> Plan:
     """Plan as ``make_plan`` does, with plain Python; files of other topics may have errors."""
     names = frozenset(own)
     run.progress("Reading the files")
@@ -215,7 +217,7 @@ def _plan(run: EnvironmentRun, branches: Branches, own: Collection[str]) -> Plan
     access = run.access(specs.environment)
     snapshot = read_snapshot(run, access, specs.desired, states=True)
     comparison = compare(run, specs.desired, snapshot.live, engine=PYTHON, connections=run.connections)
-    _, change_set = plan_changes(run, access, run.files, specs.desired, snapshot, comparison.delta)
+    _, change_set = plan_changes(run, access, run.files, specs.desired, snapshot, comparison.delta, moves=moves)
     plan = gate_changes(change_set, specs.environment, run.files, run.home, run.clock, is_merged=False).plan
     keep_plan(run, plan)
     return plan

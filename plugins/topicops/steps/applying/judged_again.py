@@ -12,7 +12,7 @@ from itertools import chain
 from types import MappingProxyType
 from typing import assert_never
 
-from topicops.model.cluster.broker_defaults import brokers_text, default_text
+from topicops.model.cluster.broker_defaults import default_text
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot
 from topicops.model.codes import Code
 from topicops.model.plans.changes import (
@@ -34,7 +34,7 @@ from topicops.model.specs.environment import Environment
 from topicops.steps.applying.precondition import Match, compare
 from topicops.steps.before_deletes import failed_by_broker, named
 from topicops.steps.planning.gate import gate, strictest_of, with_approval
-from topicops.steps.planning.reassigning import command_problems, copied_bytes, is_of_command, move_obstacles, rated
+from topicops.steps.planning.moves import JudgedMove
 
 Verdict = tuple[OutcomeStatus, str]
 """Result of a change that was not sent, and the reason."""
@@ -42,6 +42,7 @@ IN_EFFECT: Verdict = (OutcomeStatus.ALREADY_SO, "")
 ACCEPTED: Verdict = (OutcomeStatus.MOVING, "a run has accepted it already, and later steps carry it on")
 NOBODY: Mapping[str, str] = MappingProxyType({})
 """Approved anything."""
+NO_MOVES: Mapping[str, JudgedMove] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +82,7 @@ def judge_again(
     desired: Desired,
     live: ClusterSnapshot,
     environment: Environment,
+    moves: Mapping[str, JudgedMove] = NO_MOVES,
     approved: Mapping[str, str] = NOBODY,
     waits: Sequence[str] = (),
 ) -> Judged:
@@ -88,12 +90,13 @@ def judge_again(
 
     Args:
         anew: The changes that files, policy and cluster ask for now, at least of the plan's topics.
+        moves: The plan's reassignments, judged by what plans them, by digest.
         approved: Who approved the changes that a person has approved, by digest.
         waits: Why nothing may be sent to this environment yet.
     """
     live = replace(live, draining=frozenset(environment.spec.cluster.draining))
-    counted, decided = _held_against(anew, plan, desired, live, environment)
-    anew = replace(anew, changes=counted, move_obstacles=move_obstacles(counted, live, environment))
+    counted, decided = _held_against(anew, plan, desired, live, moves)
+    anew = replace(anew, changes=counted, move_obstacles={m.now.topic: m.obstacles for m in moves.values() if m.now})
     entries = {
         digest: entry
         for digest, entry in _gated_again(plan, anew, environment, approved, waits).items()
@@ -115,71 +118,49 @@ def judge_again(
 
 
 def _held_against(
-    anew: ChangeSet, plan: Plan, desired: Desired, live: ClusterSnapshot, environment: Environment
+    anew: ChangeSet, plan: Plan, desired: Desired, live: ClusterSnapshot, moves: Mapping[str, JudgedMove]
 ) -> tuple[tuple[Change, ...], dict[str, Verdict]]:
     """Return the changes that the present gate counts, as now wanted, and the unwanted ones, by digest."""
-    twins = _twins(plan, anew, desired, live, environment)
-    moves = {change.topic for change in anew.changes if isinstance(change, ReassignTopic)}
+    twins = _twins(anew, moves)
     blocked = {entry.topic: entry for entry in anew.blocked}
     racks, failed = live.racks, failed_by_broker(live.log_directories or {})
     unfit = {**live.closed, **{b: f"whose log directory {named(paths)} has failed" for b, paths in failed.items()}}
     counted: list[Change] = []
     decided: dict[str, Verdict] = {}
     for gated in plan.changes:
-        change, twin = gated.change, twins.get(gated.digest)
-        if isinstance(change, ReassignTopic) and _is_accepted(change, live):
+        change, twin, move = gated.change, twins.get(gated.digest), moves.get(gated.digest)
+        if move and move.is_accepted:
             decided[gated.digest] = ACCEPTED
         elif twin is None:
             decided[gated.digest] = _not_wanted(change, live, desired, blocked.get(change.topic))
             if decided[gated.digest] == IN_EFFECT and isinstance(change, CreateTopic | ExpandTopic):
                 counted.append(change)  # another task of this run may have sent it: the run's limit goes on
         elif problem := next(
-            chain(
-                _unfit_problems(change, unfit),
-                _problems(change, twin, desired, racks),
-                () if change.topic in moves else _command_problems(change, desired, live, environment),
-            ),
+            chain(_unfit_problems(change, unfit), move.problems if move else _problems(change, twin, desired, racks)),
             None,
         ):
             decided[gated.digest] = (OutcomeStatus.REFUSED, f"{problem} ({Code.STALE_PLAN}); plan again")
         else:
-            counted.append(_as_shown(twin, change, live))
+            counted.append(_as_shown(twin, change))
     return tuple(counted), decided
 
 
-def with_risk_of_now(
-    plan: Plan, anew: ChangeSet, desired: Desired, live: ClusterSnapshot, environment: Environment
-) -> list[GatedChange]:
+def with_risk_of_now(plan: Plan, anew: ChangeSet, moves: Mapping[str, JudgedMove] = NO_MOVES) -> list[GatedChange]:
     """Return the plan's changes, each as a plan made now has it. Changes that such a plan lacks stay as they are."""
-    twins = _twins(plan, anew, desired, live, environment)
+    twins = _twins(anew, moves)
     return [
-        replace(gated, change=_as_shown(twins.get(gated.digest, gated.change), gated.change, live))
-        for gated in plan.changes
+        replace(gated, change=_as_shown(twins.get(gated.digest, gated.change), gated.change)) for gated in plan.changes
     ]
 
 
-def _twins(
-    plan: Plan, anew: ChangeSet, desired: Desired, live: ClusterSnapshot, environment: Environment
-) -> Mapping[str, Change]:
+def _twins(anew: ChangeSet, moves: Mapping[str, JudgedMove]) -> Mapping[str, Change]:
     """Return the change of now for each change of the plan that is still asked for, by digest.
 
-    A plan of now may lead a topic's replicas elsewhere, and rows are in the digest: those of the plan count, because
-    they were shown and approved. A move that a command asked for is in no plan of now, so that it is judged by itself.
+    A reassignment has one only if what plans moves judged it: nothing else here looks at its rows.
     """
-    found = {digest_of(change, anew.target): change for change in anew.changes}
-    moves = {change.topic: change for change in anew.changes if isinstance(change, ReassignTopic)}
-    for gated in plan.changes:
-        change = gated.change
-        if not isinstance(change, ReassignTopic) or gated.digest in found:
-            continue
-        twin = moves.get(change.topic)
-        if twin is not None:
-            if digest_of(replace(twin, assignment=change.assignment), anew.target) == gated.digest:
-                found[gated.digest] = twin
-        elif is_of_command(change, environment) and compare(change, live.traces(change.topic)).match is Match.BEFORE:
-            is_unmanaged = change.topic not in desired.topics
-            found[gated.digest] = rated(replace(change, codes=(Code.UNMANAGED_MOVE,) if is_unmanaged else ()))
-    return found
+    others = (change for change in anew.changes if not isinstance(change, ReassignTopic))
+    found: dict[str, Change] = {digest_of(change, anew.target): change for change in others}
+    return found | {digest: move.now for digest, move in moves.items() if move.now}
 
 
 def _gated_again(
@@ -203,17 +184,6 @@ def _not_wanted(change: Change, live: ClusterSnapshot, desired: Desired, obstacl
         case Match.BEFORE:
             return OutcomeStatus.REFUSED, _obstacle(obstacle) if obstacle else _why_unasked(change, desired)
     assert_never(comparison.match)
-
-
-def _is_accepted(change: ReassignTopic, live: ClusterSnapshot) -> bool:
-    """Return whether a run has accepted these rows already, and some of them have not ended."""
-    accepted = live.accepted_moves.get(change.topic)
-    if accepted is None or change.topic not in live.topics:
-        return False
-    rows = live.topics[change.topic].moved(accepted).target_assignment
-    return not accepted.keys().isdisjoint(change.assignment) and all(
-        rows.get(p) == row for p, row in change.assignment.items()
-    )
 
 
 def _obstacle(blocked: Blocked) -> str:
@@ -241,30 +211,13 @@ def _problems(planned: Change, twin: Change, desired: Desired, racks: Mapping[in
                 yield "the plan places replicas, and in this cluster the brokers place them (cluster.kind: managed)"
         case CreateTopic(), CreateTopic():
             yield from _row_problems(planned, range(planned.partitions), planned.replication_factor)
-            yield from _placement_problems(planned.assignment, twin.assignment, topic, racks)
+            yield from placement_problems(planned.assignment, twin.assignment, topic, racks)
         case ExpandTopic(), ExpandTopic():
             new = range(planned.partitions_before, planned.partitions)
             yield from _row_problems(planned, new, len(twin.assignment_before.get(0, ())))
-            yield from _placement_problems(planned.assignment, twin.assignment, topic, racks)
+            yield from placement_problems(planned.assignment, twin.assignment, topic, racks)
         case ConfigureTopic(), ConfigureTopic():
             yield from _default_problems(planned, twin)
-        case ReassignTopic(), ReassignTopic():
-            yield from _moved_row_problems(planned, twin, racks)
-            yield from _placement_problems(planned.assignment, twin.assignment, topic, racks)
-
-
-def _command_problems(
-    change: Change, desired: Desired, live: ClusterSnapshot, environment: Environment
-) -> Iterator[str]:
-    if isinstance(change, ReassignTopic) and is_of_command(change, environment) and desired.has_files:
-        yield from command_problems(change, desired, live, environment)
-
-
-def _moved_row_problems(change: ReassignTopic, twin: ReassignTopic, racks: Mapping[int, str | None]) -> Iterator[str]:
-    for partition, row in change.assignment.items():
-        yield from _wrong_row(partition, row, len(twin.assignment[partition]))
-        if dead := set(row) - racks.keys():
-            yield f"the plan places replicas of partition {partition} on {brokers_text(dead)}, not live now"
 
 
 def _unfit_problems(planned: Change, unfit: Mapping[int, str]) -> Iterator[str]:
@@ -281,15 +234,15 @@ def _row_problems(change: CreateTopic | ExpandTopic, partitions: range, replicas
     if sorted(rows) != list(partitions):
         yield f"the plan places {plural(len(rows), 'partition')}, {len(partitions)} are new"
     for partition, row in rows.items():
-        yield from _wrong_row(partition, row, replicas)
+        yield from wrong_row(partition, row, replicas)
 
 
-def _wrong_row(partition: int, row: Sequence[int], replicas: int) -> Iterator[str]:
+def wrong_row(partition: int, row: Sequence[int], replicas: int) -> Iterator[str]:
     if len(row) != replicas or len(set(row)) < len(row):
         yield f"the plan's replicas of partition {partition}, {list(row)}, are not {plural(replicas, 'broker')}"
 
 
-def _placement_problems(
+def placement_problems(
     planned: Assignment, wanted: Assignment, topic: DesiredTopic | None, racks: Mapping[int, str | None]
 ) -> Iterator[str]:
     """Yield a reason if the file gives other rows, or if a partition's replicas are on fewer racks than possible.
@@ -321,14 +274,10 @@ def _default_problems(planned: ConfigureTopic, now: ConfigureTopic) -> Iterator[
             yield f"the brokers' default of {name} was {texts[0]} when the plan was made, and is {texts[1]} now"
 
 
-def _as_shown(twin: Change, planned: Change, live: ClusterSnapshot) -> Change:
+def _as_shown(twin: Change, planned: Change) -> Change:
     """Return the change of now with the plan's own placement and defaults, because these were shown and approved."""
     if isinstance(twin, CreateTopic | ExpandTopic) and isinstance(planned, CreateTopic | ExpandTopic):
         return replace(twin, assignment=planned.assignment)
-    if isinstance(twin, ReassignTopic) and isinstance(planned, ReassignTopic):
-        copied = copied_bytes(planned.topic, planned.assignment_before, planned.assignment, live)
-        shown = rated(replace(twin, assignment=planned.assignment, copied_bytes=copied))
-        return replace(shown, risk=max(shown.risk, twin.risk, key=lambda risk: risk.rank))
     if isinstance(twin, ConfigureTopic) and isinstance(planned, ConfigureTopic):
         return replace(twin, broker_defaults=planned.broker_defaults, differing_defaults=planned.differing_defaults)
     return twin

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from topicops.model.cluster.broker_defaults import Default, brokers_text, possible
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
 from topicops.model.codes import Code
+from topicops.model.plans.changes import MoveReason
 from topicops.model.plans.plan import ActivityOfHiddenGroups, TopicActivity
 from topicops.model.release import (
     ALL_OVERRIDES,
@@ -106,6 +107,19 @@ class Finding(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WantedMove:
+    """Why and when replicas of a topic's live partitions are to move."""
+
+    why: MoveReason
+    findings: tuple[Finding, ...] = ()
+    """Reasons why they cannot; empty: they can."""
+    later: str = ""
+    """Reason why they stay in this run, although other changes of the topic run; empty: they move now."""
+    by_tool: bool = False
+    """Whether Kafka's own tool may move them, where topicops does not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
     """One described topic, and everything that decides whether it may change."""
 
@@ -121,6 +135,8 @@ class Situation:
     """Activity of a topic that the plan would delete; None means not asked."""
     is_unmanaged: bool = False
     """Whether no file describes the topic, and a drain moves it: ``desired`` is what is live."""
+    move: WantedMove | None = None
+    """Move of its replicas; None means that they stay where they are."""
 
     @property
     def is_managed(self) -> bool:

@@ -32,24 +32,14 @@ from topicops.steps.planning.blocking import (
     raised_min_isr,
     unstable,
 )
-from topicops.steps.planning.draining import drain_notes, drained_topics, paused_notes, unmanaged_and_drained
+from topicops.steps.planning.moves import BY_TOOL, MovePlanner
 from topicops.steps.planning.placement.load import NOTHING, live_load, load_table
 from topicops.steps.planning.placement.request import Load
 from topicops.steps.planning.planned_changes import changes_of
-from topicops.steps.planning.reassigning import (
-    as_it_is,
-    later_move,
-    move_findings,
-    move_obstacles,
-    move_reason,
-    reassignment_of,
-)
+from topicops.steps.planning.reassigning import reassignment_of
 from topicops.steps.planning.right_cluster import require_known_draining
 
 NO_ACTIVITY: Mapping[str, TopicActivity] = MappingProxyType({})
-MOVED_ONLY = frozenset({Code.REPLICATION_FACTOR, Code.MIXED_REPLICATION_FACTOR, Code.ASSIGNMENT_DIFFERS})
-"""Codes of what only a move can change; they block the topic's other changes too."""
-NO_DRAIN: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +60,7 @@ def plan(
     now: datetime,
     activity: Mapping[str, TopicActivity] = NO_ACTIVITY,
     warnings: Sequence[str] = (),
+    moves: MovePlanner = BY_TOOL,
     drained: Mapping[str, int] | None = None,
 ) -> ChangeSet:
     """Return all changes that apply may send, and all topics that are blocked. Equal inputs give an equal result.
@@ -78,18 +69,20 @@ def plan(
         live: With partition states of the topics that ``topics_whose_isr_counts`` names.
         now: UTC; decides pauses, ``notBefore`` and ``restsFor`` and is not part of the result.
         activity: Of the topics that may be deleted.
-        drained: What ``drained_topics`` gives; None: not known yet.
+        drained: What ``moves.drained`` gives; None: not known yet.
 
     Raises ``DiffError``: ``delta`` is not of these inputs.
     """
     require_known_draining(live, environment)
     live = replace(live, draining=frozenset(environment.spec.cluster.draining))
-    drained = drained_topics(live, environment) if drained is None else drained
-    situations = situations_of(desired, live, delta, environment, now=now, activity=activity, drained=drained)
+    drained = moves.drained(live, environment) if drained is None else drained
+    situations = situations_of(
+        desired, live, delta, environment, now=now, activity=activity, moves=moves, drained=drained
+    )
     decisions = [decide(situation) for situation in situations]
     blocked = [decision for decision in decisions if decision.findings]
     load = live_load(live) if decisions else NOTHING
-    changes = changes_of([(d.situation, d.actions) for d in decisions if not d.findings], load)
+    changes = changes_of([(d.situation, d.actions) for d in decisions if not d.findings], load, moves)
     deleted = sorted(change.topic for change in changes if isinstance(change, DeleteTopic))
     return ChangeSet(
         target=Target(environment=environment.name, cluster_id=live.cluster_id, chroot=live.chroot),
@@ -111,13 +104,8 @@ def plan(
         activity={topic: _in_order(activity[topic]) for topic in deleted if topic in activity},
         load=load_table(live, changes, before=load),
         log_bytes={c.topic: _log_bytes(live, c.topic) for c in changes if lets_records_go(c)},
-        move_obstacles=move_obstacles(changes, live, environment),
-        warnings=(
-            *warnings,
-            *drain_notes(drained, desired, live, environment),
-            *paused_notes(desired, live, environment),
-            *_warned_of(desired, changes),
-        ),
+        move_obstacles=moves.obstacles(changes, live, environment),
+        warnings=(*warnings, *moves.notes(drained, desired, live, environment), *_warned_of(desired, changes)),
     )
 
 
@@ -157,42 +145,17 @@ def _unmanaged(delta: Delta, environment: Environment) -> Iterator[str]:
             yield row.topic
 
 
-def topics_whose_isr_counts(
-    desired: Desired,
-    live: ClusterSnapshot,
-    delta: Delta,
-    environment: Environment,
-    *,
-    now: datetime,
-    drained: Mapping[str, int] | None = None,
-) -> tuple[str, ...]:
+def topics_whose_isr_counts(situations: Iterable[Situation]) -> tuple[str, ...]:
     """Return topics whose partition states the plan needs, to see whether an ISR is too small."""
-    live = replace(live, draining=frozenset(environment.spec.cluster.draining))
-    drained = drained_topics(live, environment) if drained is None else drained
-    found = situations_of(desired, live, delta, environment, now=now, drained=drained)
-    return tuple(s.desired.name for s in found if s.topic is not None and (moves(s) or raised_min_isr(s) is not None))
+    live = (situation for situation in situations if situation.topic is not None)
+    return tuple(s.desired.name for s in live if is_to_move(s) or raised_min_isr(s) is not None)
 
 
-def moves(situation: Situation) -> bool:
+def is_to_move(situation: Situation) -> bool:
     """Return whether replicas of the topic are to move; never while its file leaves it alone or deletes it."""
     desired = situation.desired
     is_alone = desired.lifecycle is Lifecycle.PAUSED and _is_left_alone(desired, now=situation.now)
-    return desired.lifecycle is not Lifecycle.ABSENT and not is_alone and move_reason(situation) is not None
-
-
-def topics_that_move(
-    desired: Desired,
-    live: ClusterSnapshot,
-    delta: Delta,
-    environment: Environment,
-    *,
-    now: datetime,
-    drained: Mapping[str, int],
-) -> tuple[str, ...]:
-    """Return topics whose replicas are to move, so that the sizes of their logs count."""
-    live = replace(live, draining=frozenset(environment.spec.cluster.draining))
-    found = situations_of(desired, live, delta, environment, now=now, drained=drained)
-    return tuple(situation.desired.name for situation in found if moves(situation))
+    return desired.lifecycle is not Lifecycle.ABSENT and not is_alone and situation.move is not None
 
 
 def situations_of(
@@ -203,21 +166,24 @@ def situations_of(
     *,
     now: datetime,
     activity: Mapping[str, TopicActivity] = NO_ACTIVITY,
-    drained: Mapping[str, int] = NO_DRAIN,
+    moves: MovePlanner = BY_TOOL,
+    drained: Mapping[str, int] | None = None,
 ) -> list[Situation]:
     """Return each topic that needs a decision, by name: it differs, is marked for deletion, or leaves a broker."""
+    live = replace(live, draining=frozenset(environment.spec.cluster.draining))
+    drained = moves.drained(live, environment) if drained is None else drained
     differing = {row.topic for row in delta.topics if row.topic_class is not TopicClass.UNMANAGED}
     if strange := sorted(differing - desired.topics.keys()):
         raise DiffError(f"the comparison names {strange[0]}, which no spec describes; the delta is of other inputs")
-    unmanaged = frozenset(unmanaged_and_drained(drained, desired, environment))
+    unmanaged = moves.undescribed(drained, desired, live, environment)
     described = differing | (
         desired.topics.keys() & (live.deleting.keys() | drained.keys() | live.accepted_moves.keys())
     )
     twins = names_by_folded(live.topics) if described else {}
     topics = live.with_accepted_moves.topics
-    return [
+    found = (
         Situation(
-            desired=as_it_is(topics[name], environment) if name in unmanaged else desired.topics[name],
+            desired=unmanaged[name] if name in unmanaged else desired.topics[name],
             topic=topics.get(name),
             live=live,
             environment=environment,
@@ -226,17 +192,17 @@ def situations_of(
             activity=activity.get(name),
             is_unmanaged=name in unmanaged,
         )
-        for name in sorted(described | unmanaged)
-    ]
+        for name in sorted(described | unmanaged.keys())
+    )
+    return [replace(situation, move=moves.wanted(situation)) for situation in found]
 
 
 def decide(situation: Situation) -> Decision:
     """Return what is to become of one topic; neither actions nor obstacles: nothing."""
-    desired = situation.desired
+    desired, move = situation.desired, situation.move
     if situation.is_unmanaged:
-        why = move_reason(situation)
-        findings = (*findings_of(situation, (unstable,)), *move_findings(situation)) if why else ()
-        return Decision(situation=situation, actions=("reassign",) if why else (), findings=findings)
+        findings = (*findings_of(situation, (unstable,)), *move.findings) if move else ()
+        return Decision(situation=situation, actions=("reassign",) if move else (), findings=findings)
     if desired.lifecycle is Lifecycle.PAUSED and _is_left_alone(desired, now=situation.now):
         return Decision(situation=situation)
     if marked := being_deleted(situation):
@@ -270,19 +236,19 @@ def _decide_present(situation: Situation) -> Decision:
         return Decision(situation=situation, actions=("create",), findings=findings_of(situation, CREATE_RULES))
     if not _differs(situation, situation.topic):
         return Decision(situation=situation)
-    why, is_later, moving = move_reason(situation), bool(later_move(situation)), move_findings(situation)
+    move = situation.move
+    is_by_hand = (
+        move is not None and move.why is MoveReason.ASSIGNMENT
+    )  # rows of new partitions have the new factor too
     wanted: dict[Action, bool] = {
-        "expand": situation.grows and why is not MoveReason.ASSIGNMENT,  # its rows by hand are of the new factor, too
+        "expand": situation.grows and not is_by_hand,
         "configure": bool(situation.edits.after),
-        "reassign": why is not None and not is_later,
+        "reassign": move is not None and not move.later,
     }
     return Decision(
         situation=situation,
         actions=tuple(action for action in ACTIONS if wanted.get(action)),
-        findings=(
-            *findings_of(situation, ALTER_RULES),
-            *(found for found in moving if not is_later or found.code in MOVED_ONLY),
-        ),
+        findings=(*findings_of(situation, ALTER_RULES), *(move.findings if move else ())),
     )
 
 
@@ -295,7 +261,7 @@ def _differs(situation: Situation, topic: LiveTopic) -> bool:
         or topic.replication_factors != {desired.replication_factor}
         or rows != topic.target_assignment
         or bool(situation.edits.after)
-        or move_reason(situation) is not None
+        or situation.move is not None
     )
 
 
@@ -327,7 +293,7 @@ def _wanted(situation: Situation) -> Iterator[str]:
     else:
         if desired.partitions != topic.partitions:
             yield f"partitions {topic.partitions} -> {desired.partitions}"
-        why = move_reason(situation)
+        why = situation.move.why if situation.move else None
         if topic.replication_factors != {desired.replication_factor} and not situation.is_unmanaged:
             found = ", ".join(map(str, sorted(topic.replication_factors)))
             yield f"replication factor {found} -> {desired.replication_factor}"

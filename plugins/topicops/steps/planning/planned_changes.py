@@ -30,13 +30,15 @@ from topicops.model.specs.environment import Risk
 from topicops.model.specs.topic_config import canonical_overrides, config_of
 from topicops.steps.before_deletes import delete_doubts
 from topicops.steps.planning.blocking import NO_TOPIC_ID, Situation, raised_min_isr
+from topicops.steps.planning.moves import MovePlanner
 from topicops.steps.planning.placement import place
 from topicops.steps.planning.placement.request import Load, PlacementRequest
-from topicops.steps.planning.reassigning import later_move, reassign
 from topicops.steps.planning.risk import config_risk, worst
 
 
-def changes_of(planned: Sequence[tuple[Situation, Sequence[Action]]], load: Load) -> tuple[Change, ...]:
+def changes_of(
+    planned: Sequence[tuple[Situation, Sequence[Action]]], load: Load, moves: MovePlanner
+) -> tuple[Change, ...]:
     """Return all changes of the topics that are not blocked, in the order in which apply sends them.
 
     Each placement counts the replicas of those before it.
@@ -44,7 +46,7 @@ def changes_of(planned: Sequence[tuple[Situation, Sequence[Action]]], load: Load
     found: list[Change] = []
     for action in ACTIONS:
         for situation in (situation for situation, actions in planned if action in actions):
-            change = _change(action, situation, load)
+            change = _change(action, situation, load, moves)
             if isinstance(change, CreateTopic | ExpandTopic | ReassignTopic):
                 load = load.plus(change.assignment)
             if isinstance(change, ReassignTopic):
@@ -53,7 +55,7 @@ def changes_of(planned: Sequence[tuple[Situation, Sequence[Action]]], load: Load
     return _noted(found, rename_notes(found))  # only the whole plan shows that a delete and a create are no rename
 
 
-def _change(action: Action, situation: Situation, load: Load) -> Change:
+def _change(action: Action, situation: Situation, load: Load, moves: MovePlanner) -> Change:
     match action:
         case "create":
             return _create(situation, load)
@@ -62,7 +64,7 @@ def _change(action: Action, situation: Situation, load: Load) -> Change:
         case "configure":
             return _configure(situation)
         case "reassign":
-            return reassign(situation, load)
+            return moves.change(situation, load)
         case "delete":
             return _delete(situation)
     assert_never(action)
@@ -144,8 +146,8 @@ EXPANSION_NOTES: Mapping[Code, str] = {
 
 
 def _later(situation: Situation) -> Iterator[str]:
-    if later := later_move(situation):
-        yield later
+    if situation.move and situation.move.later:
+        yield situation.move.later
 
 
 def _cleanup_policies(situation: Situation, topic: LiveTopic) -> Default:

@@ -284,3 +284,10 @@ def test_profiles_that_would_have_one_name_are_named_by_what_differs() -> None:
         "profiles/delete-retention-7d-segment-bytes-2MiB.yaml",
         "profiles/delete-retention-7d.yaml",
     ]
+
+
+def test_a_drain_leaves_no_topic_out_because_the_next_plan_shows_its_move() -> None:
+    draining = LOCAL.replace("bootstrapServers: b}}", "bootstrapServers: b}, draining: [3]}")
+    assert draining != LOCAL
+    _, result = adopted({"environments/local.yaml": draining}, snapshot(live_topic("orders")))
+    assert (result.imported, result.left_out) == (("orders",), ())

@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from topicops.features.moves.asked.changes import move_obstacles
+from topicops.features.moves.asked.draining import drained_topics
+from topicops.features.moves.asked.judged import command_problems
+from topicops.features.moves.asked.planner import PLANNER
 from topicops.features.moves.planned.rebalancing import (
     Sizes,
     Wish,
@@ -34,10 +38,8 @@ from topicops.model.specs.desired import Desired
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Environment
 from topicops.steps.before_deletes import not_checked
-from topicops.steps.planning.draining import drained_topics
 from topicops.steps.planning.placement.load import load_table
 from topicops.steps.planning.plan import plan as plan_step
-from topicops.steps.planning.reassigning import command_problems, move_obstacles
 from topicops.steps.planning.right_cluster import release_warnings
 from topicops.steps.rack_losses import planned_losses
 
@@ -119,7 +121,8 @@ def plan_drain(run: EnvironmentRun, broker: int) -> Planned:
     environment = _draining(read.environment, (*draining, broker))
     live = read.with_sizes(held.keys())
     run.progress(f"Placing the replicas of {plural(len(held), 'topic')}")
-    found = plan_step(read.desired, live, read.comparison.delta, environment, now=run.clock.utc(), drained=held)
+    delta, at = read.comparison.delta, run.clock.utc()
+    found = plan_step(read.desired, live, delta, environment, now=at, moves=PLANNER, drained=held)
     wanted = [
         c for c in found.changes if isinstance(c, ReassignTopic) and c.why is MoveReason.DRAIN and c.topic in held
     ]

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from topicops.features.moves.asked.wanted import refusal_of
 from topicops.model.cluster.broker_defaults import brokers_text
-from topicops.model.cluster.snapshot import ClusterSnapshot
+from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.memory import in_parts
 from topicops.model.printable import plural
-from topicops.model.specs.desired import Desired, Lifecycle
+from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
+from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Environment
+from topicops.model.specs.topic_config import canonical_overrides
 from topicops.steps.planning.blocking import moves_command
-from topicops.steps.planning.reassigning import refusal_of
 
 TOPICS_AT_ONCE = 2_000
 MOST_NAMED = 5
@@ -34,18 +36,41 @@ def drained_topics(live: ClusterSnapshot, environment: Environment) -> Mapping[s
     return found
 
 
-def unmanaged_and_drained(drained: Mapping[str, int], desired: Desired, environment: Environment) -> tuple[str, ...]:
-    """Return the topics that no file describes and that the policy lets a drain move."""
+def undescribed_topics(
+    drained: Mapping[str, int], desired: Desired, live: ClusterSnapshot, environment: Environment
+) -> Mapping[str, DesiredTopic]:
+    """Return the topics that no file describes and that the policy lets a drain move, each as it is."""
     if environment.spec.policy.drain_unmanaged == "refuse":
-        return ()
-    return tuple(sorted(_undescribed(drained, desired)))
+        return {}
+    topics = live.with_accepted_moves.topics
+    return {name: as_it_is(topics[name], environment) for name in sorted(_undescribed(drained, desired))}
 
 
 def _undescribed(drained: Mapping[str, int], desired: Desired) -> set[str]:
     return drained.keys() - desired.topics.keys() - desired.left_out
 
 
-def drain_notes(
+def as_it_is(topic: LiveTopic, environment: Environment) -> DesiredTopic:
+    """Return what a file of the live topic would ask for; the place is that of ``cluster.draining``."""
+    return DesiredTopic(
+        name=topic.name,
+        owner="",
+        location=environment.locations.get("cluster.draining", Location(environment.file, 1, 1)),
+        partitions=topic.partitions,
+        replication_factor=max(topic.replication_factors, default=0),
+        configs=dict(canonical_overrides(topic.overrides)),
+    )
+
+
+def plan_notes(
+    drained: Mapping[str, int], desired: Desired, live: ClusterSnapshot, environment: Environment
+) -> Iterator[str]:
+    """Yield what a plan says of drains that do not end with it, and of accepted moves of paused topics."""
+    yield from _drain_notes(drained, desired, live, environment)
+    yield from _paused_notes(desired, live, environment)
+
+
+def _drain_notes(
     drained: Mapping[str, int], desired: Desired, live: ClusterSnapshot, environment: Environment
 ) -> Iterator[str]:
     """Yield why brokers of ``cluster.draining`` are not empty after this plan, beside topics that are blocked."""
@@ -64,7 +89,7 @@ def drain_notes(
         yield _not_empty(paused, drained, "these topics are paused", environment)
 
 
-def paused_notes(desired: Desired, live: ClusterSnapshot, environment: Environment) -> Iterator[str]:
+def _paused_notes(desired: Desired, live: ClusterSnapshot, environment: Environment) -> Iterator[str]:
     """Yield a sentence for each topic whose file pauses it while moves of it are accepted."""
     for name in sorted(live.accepted_moves.keys() & desired.topics.keys()):
         if desired.topics[name].lifecycle is Lifecycle.PAUSED:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from fixtures.simulated import CLUSTER_ID, Simulated, outcomes_of
 from topicops.edges.home.memories import MOVES
+from topicops.features.moves.stepping import MOVES_BY_KAFKA
 from topicops.model.cluster.snapshot import Assignment
 from topicops.model.errors import ArtifactError
 from topicops.model.plans.changes import MoveReason, ReassignTopic
@@ -18,6 +20,11 @@ from topicops.model.runs.moves import MovesRecord, PartitionMove, TopicMove
 from topicops.model.runs.results import OutcomeStatus
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def planner(simulated: Simulated) -> None:
+    simulated.moves = MOVES_BY_KAFKA
 
 
 @pytest.fixture
@@ -98,3 +105,22 @@ def test_a_drain_reaches_topics_that_differ_in_nothing(simulated: Simulated, pol
     assert [change.topic for change in found.changes] == moved
     assert all(isinstance(change, ReassignTopic) and change.removed == {3: 2} for change in found.changes)
     assert any("broker 3 (cluster.draining" in warning for warning in found.warnings) is (policy == "refuse")
+
+
+@pytest.mark.parametrize(
+    ("environments", "path"),
+    [
+        pytest.param(("local",), "found", id="one environment"),
+        pytest.param(("local", "second"), "found/local.json", id="two"),
+    ],
+)
+def test_each_command_that_plans_plans_moves(raised: Simulated, environments: tuple[str, ...], path: str) -> None:
+    raised.workspace.write_environment()
+    first = raised.workspace.folder / "topics/environments/local.yaml"
+    text = first.read_text(encoding="utf-8")
+    first.with_name("second.yaml").write_text(text.replace("name: local", "name: second"), encoding="utf-8")
+    named = (word for name in environments for word in ("--environment", name))
+    ended = raised.workspace.run("plan", *named, "--out", "found")
+    assert ended.status == 0, ended.err
+    plan = json.loads((raised.workspace.folder / path).read_text(encoding="utf-8"))
+    assert [(change["topic"], *change["actions"]) for change in plan["changes"]] == [("shop", "reassign")]

@@ -1,0 +1,45 @@
+"""What plans moves of replicas and carries them out, without the feature that does: every wish of a file is a move."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fakes.changes import reassign_topic
+from fakes.fake_ports import FakeMover
+from topicops.model.plans.changes import ReassignTopic
+from topicops.model.plans.plan import ChangeSet, Plan
+from topicops.model.ports import Mover
+from topicops.steps.planning.blocking import Situation, WantedMove
+from topicops.steps.planning.moves import ByTool, JudgedMove
+from topicops.steps.planning.placement.request import Load
+from topicops.steps.planning.reassigning import reason_of_file, wanted_rows
+
+
+@dataclass
+class FakeMoves(ByTool):
+    """Gives one mover, and remembers what it was given."""
+
+    fake: FakeMover = field(default_factory=FakeMover)
+    given: dict[str, Any] = field(default_factory=dict)
+
+    def wanted(self, situation: Situation, /) -> WantedMove | None:
+        why = reason_of_file(situation)
+        return WantedMove(why=why) if why else None
+
+    def change(self, situation: Situation, load: Load) -> ReassignTopic:  # type: ignore[override]  # of one that plans
+        assert situation.topic is not None
+        return reassign_topic(situation.topic, *wanted_rows(situation, load).values())
+
+    def judged(self, plan: Plan, anew: ChangeSet, *_: object) -> Mapping[str, JudgedMove]:  # type: ignore[override]
+        asked = {change.topic for change in anew.changes if isinstance(change, ReassignTopic)}
+        return {
+            gated.digest: JudgedMove(now=gated.change if gated.change.topic in asked else None)
+            for gated in plan.changes
+            if isinstance(gated.change, ReassignTopic)
+        }
+
+    def mover(self, run: object, access: object, **given: object) -> Mover:
+        self.given = {"run": run, "access": access, **given}
+        return self.fake
