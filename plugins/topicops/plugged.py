@@ -11,9 +11,11 @@ import topicops.features.ask.history.recording
 import topicops.features.files.formatting.files
 import topicops.features.moves.stepping
 import topicops.features.moves.telling.after_apply
+import topicops.features.moves.telling.known
 import topicops.features.spark.engine
 from topicops.flow.engines import DiffEngine
 from topicops.flow.movers import MoverFactory
+from topicops.flow.runs.access import MovesOf, no_moves
 from topicops.flow.runs.kept import load_all_results
 from topicops.flow.runs.run import EnvironmentRun, note
 from topicops.flow.runs.values import RunMode, RunResults
@@ -50,6 +52,10 @@ MOVERS: tuple[MoverFactory, ...] = (
     topicops.features.moves.stepping.kafka_mover,
 )  # fmt: skip
 """The first is used; without one, reassignments are refused."""
+MOVES: tuple[MovesOf, ...] = (
+    topicops.features.moves.telling.known.known_moves,
+)  # fmt: skip
+"""Functions that tell which moves were accepted and have not ended. The first is used; without one there are none."""
 NEW_FILE: tuple[Callable[[str], str], ...] = (
     topicops.features.files.formatting.files.formatted_topic,
 )  # fmt: skip
@@ -63,6 +69,11 @@ AFTER_APPLY: tuple[Callable[[EnvironmentRun, RunResults], Iterable[str]], ...] =
 def mover() -> MoverFactory | None:
     """Return what moves replicas in this installation."""
     return next(iter(MOVERS), None)
+
+
+def moves() -> MovesOf:
+    """Return what tells of accepted moves in this installation."""
+    return next(iter(MOVES), no_moves)
 
 
 def after_run(run: EnvironmentRun, results: RunResults, *, mode: RunMode | None = None) -> None:

@@ -9,9 +9,9 @@ from topicops.edges.home.audit_files import read_audit_log
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog
 from topicops.features.moves.carrying.audited import audited
 from topicops.features.moves.carrying.values import Sent
+from topicops.features.moves.record import PartitionMove, TopicMove
 from topicops.model.plans.changes import MoveReason
 from topicops.model.runs.audit import are_whole
-from topicops.model.runs.moves import PartitionMove, TopicMove
 from topicops.model.runs.results import OutcomeStatus
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)

@@ -8,13 +8,12 @@ import pytest
 
 from features.moves.test_progress import MIB, moves, partition, waiting
 from fixtures.simulated import CLUSTER_ID, Simulated
-from topicops.edges.home.memories import MOVES
 from topicops.features.moves.carrying.values import Stepped
+from topicops.features.moves.record import MOVES, EndedMove, MovesRecord, Stage
 from topicops.features.moves.telling import commands
 from topicops.features.moves.telling.after_apply import how_to_go_on
 from topicops.flow.runs.run import EnvironmentRun, home_folder
 from topicops.flow.runs.values import RunResults
-from topicops.model.runs.moves import EndedMove, MovesRecord, Stage
 from topicops.model.runs.results import Outcome, OutcomeStatus
 
 RECORD = MovesRecord(

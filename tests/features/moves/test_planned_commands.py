@@ -16,7 +16,7 @@ from fixtures.simulated import Recorded, Simulated
 from topicops import plugged
 from topicops.features.moves.carrying.ports import LogSizes
 from topicops.features.moves.planned import electing, planning
-from topicops.model.runs.moves import TopicPartition
+from topicops.features.moves.record import TopicPartition
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from topicops.features.moves.carrying.values import Sent
-from topicops.model.runs.moves import TopicMove
+from topicops.features.moves.record import TopicMove
 from topicops.model.runs.results import MoveRequest, OutcomeStatus
 
 STATUSES: Mapping[str, OutcomeStatus] = {

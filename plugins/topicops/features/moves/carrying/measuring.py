@@ -12,7 +12,7 @@ from topicops.features.moves.carrying.reading import Now, Reading
 from topicops.features.moves.carrying.records import with_partitions
 from topicops.features.moves.carrying.sending import Sender, named
 from topicops.features.moves.carrying.values import MoveSettings
-from topicops.model.runs.moves import PartitionMove, TopicMove, TopicPartition
+from topicops.features.moves.record import PartitionMove, TopicMove, TopicPartition
 
 GAP_GROWS = timedelta(minutes=5)
 """Time after which a throttle is too low if the bytes left to copy have not become fewer."""
