@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Protocol
 
@@ -10,7 +10,6 @@ import topicops.features.ask.history.answers
 import topicops.features.ask.history.recording
 import topicops.features.files.formatting.files
 import topicops.features.moves.stepping
-import topicops.features.moves.telling.after_apply
 import topicops.features.moves.telling.known
 import topicops.features.spark.engine
 from topicops.flow.engines import DiffEngine
@@ -60,10 +59,6 @@ NEW_FILE: tuple[Callable[[str], str], ...] = (
     topicops.features.files.formatting.files.formatted_topic,
 )  # fmt: skip
 """Functions that take the text of a new topic's file, and give what is written in its place."""
-AFTER_APPLY: tuple[Callable[[EnvironmentRun, RunResults], Iterable[str]], ...] = (
-    topicops.features.moves.telling.after_apply.how_to_go_on,
-)  # fmt: skip
-"""Functions that give lines which the command ``apply`` prints after its report."""
 
 
 def mover() -> MoverFactory | None:
