@@ -163,7 +163,8 @@ def _recover(by: str, access: Access, entry: OpenJournal, reader: LiveReader) ->
     if not found:
         return []
     wrappers = PORT_WRAPPERS.get()
-    missing = _without_line(audit, entry, [each.mutation for each in found if each.mutation])
+    ours = [each.mutation for each in found if each.mutation.action != "reassign"]  # the mover has its own lines
+    missing = _without_line(audit, entry, ours)
     if missing:
         wrappers.earlier_audit(audit_log(audit, entry.origin)).append(missing)
     wrappers.earlier_journal(FileJournal(journal)).record([each.outcome for each in found])

@@ -1,5 +1,6 @@
 """The lines of the audit log for what a step of moves sends."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -50,8 +51,16 @@ def test_the_outcome_of_a_line_follows_the_answer(sent: Sent, status: OutcomeSta
 def test_each_line_says_whose_move_it_is_and_the_log_stays_whole(tmp_path: Path) -> None:
     rate = Sent(what="rate", broker=2, before={"rate": None}, after={"rate": 1000})
     end = Sent(what="end", topic="bills", partitions=(0,), answer="done")
-    origin = AuditOrigin(environment="local", run="cli/step", plan="", commit=None, principals={"reassign": "User:m"})
+    origin = AuditOrigin(
+        environment="local",
+        run="cli/step",
+        plan="",
+        commit=None,
+        principals={"reassign": "User:m"},
+        approvers={"d1": "ann"},
+    )
 
+    origin = replace(origin, approvers={"d1": "ann"})
     FileAuditLog(tmp_path, origin, now=lambda: AT).append([audited(sent, MOVES) for sent in (rate, START, end)])
 
     file = read_audit_log(tmp_path, "local")

@@ -192,7 +192,7 @@ class _Steps:
     def step(self, record: MovesRecord) -> Stepped:
         from topicops.features.moves.carrying.step import make_step
 
-        audit, moves = self._audit_log(), {move.topic: move for move in record.topics}
+        audit, moves = self._audit_log(record), {move.topic: move for move in record.topics}
         wrappers = STEP_WRAPPERS.get()
         with wrappers.opened(self.access, self.reader) as cluster:
             return make_step(
@@ -206,9 +206,11 @@ class _Steps:
                 tell=wrappers.tell(lambda sent: audit.append([audited(sent, moves)])),
             )
 
-    def _audit_log(self) -> FileAuditLog | StoredAuditLog:
+    def _audit_log(self, record: MovesRecord) -> FileAuditLog | StoredAuditLog:
         """Return the log, after a check that it can be continued: else nothing is sent."""
-        found = audit_log(audit_folder(self.access.home), self.origin)
+        approvers = {move.digest: move.approver for move in record.topics if move.approver}
+        origin = replace(self.origin, approvers=approvers, comments={})
+        found = audit_log(audit_folder(self.access.home), origin)
         found.check()
         return found
 
