@@ -199,22 +199,20 @@ def _show_report(run: Run, client: LocalAirflowClient, run_id: str, *, succeeded
 
 def _follow_moves(airflow: LocalAirflow, client: LocalAirflowClient, home: Path) -> bool:
     """Show how far the moves are, until the DAG that carries them on has ended. Returns whether it ended well."""
-    from topicops.features.moves.telling.progress import progress_of
-    from topicops.flow.runs.memory import read_moves
-    from topicops.flow.runs.run import now
+    from topicops.features.moves.record import read_moves
+    from topicops.features.moves.telling.status import status_of
 
     with _step(7, f"Following the replicas that move; {MOVES} makes a step every {STEP_MOVES_EVERY}"):
         runs, shown = client.runs(MOVES), ""
         deadline = time.monotonic() + 4 * HANGS_S
         while runs and set(runs.values()) & UNFINISHED and time.monotonic() < deadline:
             airflow.require_alive()
-            record = read_moves(home, ENVIRONMENT)
-            if record and (said := progress_of(record, now()).sentence) != shown:
+            if (said := status_of(ENVIRONMENT, read_moves(home, ENVIRONMENT)).text) != shown:
                 shown = said
                 _detail(said)
             time.sleep(1)
             runs = client.runs(MOVES)
-        for ended in progress_of(record, now()).ended if (record := read_moves(home, ENVIRONMENT)) else ():
+        for ended in status_of(ENVIRONMENT, read_moves(home, ENVIRONMENT)).ended:
             _detail(f"{ended.topic}: {ended.partitions} partitions {ended.status}")
     return set(runs.values()) <= {"success"}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Protocol
 
@@ -10,10 +10,11 @@ import topicops.features.ask.history.answers
 import topicops.features.ask.history.recording
 import topicops.features.files.formatting.files
 import topicops.features.moves.stepping
-import topicops.features.moves.telling.after_apply
+import topicops.features.moves.telling.known
 import topicops.features.spark.engine
 from topicops.flow.engines import DiffEngine
 from topicops.flow.movers import NO_MOVES, Moves
+from topicops.flow.runs.access import MovesOf, no_moves
 from topicops.flow.runs.kept import load_all_results
 from topicops.flow.runs.run import EnvironmentRun, note
 from topicops.flow.runs.values import RunMode, RunResults
@@ -50,19 +51,24 @@ MOVERS: tuple[Moves, ...] = (
     topicops.features.moves.stepping.MOVES_BY_KAFKA,
 )  # fmt: skip
 """The first is used; without one, a topic whose replicas must move is blocked."""
+KNOWN_MOVES: tuple[MovesOf, ...] = (
+    topicops.features.moves.telling.known.known_moves,
+)  # fmt: skip
+"""Functions that tell which moves were accepted and have not ended. The first is used; without one there are none."""
 NEW_FILE: tuple[Callable[[str], str], ...] = (
     topicops.features.files.formatting.files.formatted_topic,
 )  # fmt: skip
 """Functions that take the text of a new topic's file, and give what is written in its place."""
-AFTER_APPLY: tuple[Callable[[EnvironmentRun, RunResults], Iterable[str]], ...] = (
-    topicops.features.moves.telling.after_apply.how_to_go_on,
-)  # fmt: skip
-"""Functions that give lines which the command ``apply`` prints after its report."""
 
 
 def moves() -> Moves:
     """Return what plans moves of replicas in this installation, and carries them out."""
     return next(iter(MOVERS), NO_MOVES)
+
+
+def known_moves() -> MovesOf:
+    """Return what tells of accepted moves in this installation."""
+    return next(iter(KNOWN_MOVES), no_moves)
 
 
 def after_run(run: EnvironmentRun, results: RunResults, *, mode: RunMode | None = None) -> None:

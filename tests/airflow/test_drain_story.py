@@ -24,7 +24,7 @@ from fixtures.live import create_topics, look, until
 from fixtures.topic_project import TOPIC, Project
 from topicops import cli
 from topicops.features.moves.on_airflow import looks, moves_dag
-from topicops.flow.runs.memory import read_moves
+from topicops.features.moves.record import read_moves
 from topicops.on_airflow.site import Site
 from topicops_local.cluster import LocalCluster
 

@@ -16,11 +16,10 @@ from fixtures.schemas.json_outputs import OUTPUTS
 from fixtures.schemas.outputs import schema_of_output
 from fixtures.simulated import CLUSTER_ID, Simulated
 from fixtures.workflow import git
-from topicops.edges.home.memories import MOVES
+from topicops.features.moves.record import MOVES, EndedMove, MovesRecord, OwnedRate, PartitionMove, Stage, TopicMove
 from topicops.flow import single_steps
 from topicops.flow.runs.run import EnvironmentRun, home_folder
 from topicops.model.plans.changes import MoveReason
-from topicops.model.runs.moves import EndedMove, MovesRecord, OwnedRate, PartitionMove, Stage, TopicMove
 from topicops.model.runs.results import FailingRow, QualityResult
 from topicops.plugged import after_task
 

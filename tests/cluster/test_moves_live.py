@@ -23,14 +23,13 @@ from fixtures.live import until
 from fixtures.load import Load
 from fixtures.moving import NOTHING, Moving, spread, tripled
 from fixtures.workspace import Workspace
-from topicops.edges.home.memories import MOVES
 from topicops.edges.kafka.questions.broker_views import BrokerViews
 from topicops.edges.zookeeper.reader import ZooKeeperReader
 from topicops.features.moves.carrying.records import asked_to_cancel
 from topicops.features.moves.edges.cluster import KafkaMoveCluster
+from topicops.features.moves.record import MOVES, Stage, TopicPartition
 from topicops.model.errors import ClusterError
 from topicops.model.plans.changes import MoveReason
-from topicops.model.runs.moves import Stage, TopicPartition
 from topicops_local.cluster import LocalCluster
 
 pytestmark = pytest.mark.cluster

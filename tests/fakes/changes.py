@@ -20,6 +20,7 @@ from topicops.model.plans.changes import (
     Precondition,
     ReassignTopic,
     Target,
+    audited_request,
     digest_of,
 )
 from topicops.model.plans.plan import Blocked, ChangeSet, ClusterState, GatedChange, Plan, PlanSource, TopicActivity
@@ -168,7 +169,15 @@ def mutation_of(
 ) -> Mutation:
     """Return what the audit log is told of a change for which one request was sent, without ids."""
     return Mutation(
-        change=change, digest=digest, requests=1, answer=answer, status=status, id_before=None, id_after=None
+        action=change.action,
+        topic=change.topic,
+        digest=digest,
+        request=audited_request(change),
+        requests=1,
+        answer=answer,
+        status=status,
+        id_before=None,
+        id_after=None,
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 
 import pytest
 
@@ -11,14 +10,13 @@ from fakes.fake_moves import FakeMoves
 from fixtures.simulated import CLUSTER_ID, Simulated, outcomes_of
 from topicops.edges.home.audit_files import read_audit_log
 from topicops.edges.home.journal import open_intents, read_journal
-from topicops.edges.home.memories import MOVES
 from topicops.flow import single_steps, verifying, whole_runs
 from topicops.flow.movers import Moves
 from topicops.flow.runs.run import EnvironmentRun, audit_folder, notes_of, read_environment
-from topicops.model.errors import ExitStatus, UsageError
+from topicops.model.errors import ArtifactError, ExitStatus, UsageError
 from topicops.model.plans.changes import Action
 from topicops.model.plans.plan import Plan
-from topicops.model.runs.moves import MovesRecord, PartitionMove, TopicMove
+from topicops.model.runs.moves import KnownMoves, TopicMoves
 from topicops.model.runs.results import OutcomeStatus
 
 DONE, MOVING, REFUSED = OutcomeStatus.DONE, OutcomeStatus.MOVING, OutcomeStatus.REFUSED
@@ -39,19 +37,21 @@ def statuses(run: EnvironmentRun) -> Mapping[Action, OutcomeStatus]:
     return {outcome.action: outcome.status for outcome in outcomes_of(run)}
 
 
-def recorded(run: EnvironmentRun, plan: Plan) -> None:
-    """Keep the moves of a plan as a mover does."""
+def record(simulated: Simulated, plan: Plan) -> None:
+    """Have the moves of a plan known as those that a mover has accepted."""
     (gated,) = (gated for gated in plan.changes if gated.change.action == "reassign")
-    move = TopicMove(
-        topic="orders",
+    orders = TopicMoves(
         identity=gated.change.precondition.identity or "",
-        why=gated.change.why,  # type: ignore[union-attr]  # of a reassignment
         digest=gated.digest,
-        run=run.name,
-        accepted_at=datetime(2026, 1, 31, tzinfo=UTC),
-        partitions={0: PartitionMove(origin=(1,), target=(1, 2, 3))},
+        partitions={0},
+        targets={0: (1, 2, 3)},
+        sentence="1 of 1 partition waits",
     )
-    MOVES.of(run.home, run.environment).write(MovesRecord(cluster_id=CLUSTER_ID, topics=(move,)))
+    simulated.known = lambda *_: KnownMoves(cluster_id=CLUSTER_ID, topics={"orders": orders})
+
+
+def unreadable(*_: object) -> KnownMoves:
+    raise ArtifactError("moves/local.json: cannot be read")
 
 
 def test_the_mover_gets_the_lease_the_files_and_who_approved_what(simulated: Simulated) -> None:
@@ -106,14 +106,14 @@ def test_a_run_that_begins_moves_is_a_success(simulated: Simulated) -> None:
     moves = FakeMoves()
     run = wants_three_replicas(simulated, moves)
     moves.fake.when_begun = lambda: (
-        recorded(run, run.read_plan()),
+        record(simulated, run.read_plan()),
         simulated.cluster.start_reassignment("orders", 0, adding=[2, 3], removing=[]),
     )
     ended = whole_runs.apply_plan(run, run.read_plan(), moves=moves)
 
     assert (ended.status, ended.report.is_success) == (ExitStatus.SUCCESS, True)
     said = {check.id: check.message for check in ended.report.checks if check.topic == "orders" and check.message}
-    assert said == {"V04": "1 partition will move"}
+    assert said == {"V04": "1 of 1 partition waits"}
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_the_next_run_says_what_became_of_moves_whose_run_was_killed(
 
     def die() -> None:
         if is_recorded:
-            recorded(run, run.read_plan())
+            record(simulated, run.read_plan())
         raise KeyboardInterrupt
 
     moves.fake.when_begun = die
@@ -153,8 +153,8 @@ def test_the_next_run_says_what_became_of_moves_whose_run_was_killed(
 def test_moves_whose_record_cannot_be_read_count_as_those_of_somebody_else(simulated: Simulated) -> None:
     run = wants_three_replicas(simulated, FakeMoves())
     access = run.access(read_environment(run))
-    recorded(run, run.read_plan())
+    record(simulated, run.read_plan())
     assert set(verifying.topics_that_move(access)) == {"orders"}
 
-    MOVES.of(run.home, run.environment).path.write_bytes(b"{")
+    simulated.known = unreadable
     assert verifying.topics_that_move(access) == {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
@@ -117,6 +118,26 @@ def test_lines_of_the_lists_alone_name_a_feature() -> None:
 
 def test_without_any_feature_the_loop_imports_and_has_its_own_commands(tmp_path: Path) -> None:
     rest_works(without(FEATURES, tmp_path), FEATURES)
+
+
+READ_ONLY = {
+    "on_airflow/dags/dag_file.py",
+    "on_airflow/dags/environment_dags.py",
+    "on_airflow/listening.py",
+    "on_airflow/pages/reading.py",
+}
+"""Files that open runs only to read what they left, or to say that they cannot begin."""
+
+
+def test_each_run_that_reads_a_cluster_is_told_of_accepted_moves() -> None:
+    """Without them a plan would move the same replicas to another place."""
+    untold = []
+    for file in sorted(PACKAGE.rglob("*.py")):
+        calls = (node for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))) if isinstance(node, ast.Call))
+        opened = (call for call in calls if ast.unparse(call.func).rpartition(".")[2] in ("open_run", "open_fleet"))
+        if not all("moves" in {keyword.arg for keyword in call.keywords} for call in opened):
+            untold.append(file.relative_to(PACKAGE).as_posix())
+    assert set(untold) == READ_ONLY
 
 
 def test_no_test_of_the_loop_imports_a_feature() -> None:

@@ -129,7 +129,6 @@ def planned_and_confirmed(
 def show_report(run: EnvironmentRun, ended: Ended, output: Format, *, own_plan: bool) -> None:
     """Print the report. An error on the way is printed instead: the exit status says what the run did."""
     from topicops.flow import reporting
-    from topicops.plugged import AFTER_APPLY
 
     report = ended.report
     try:
@@ -140,8 +139,6 @@ def show_report(run: EnvironmentRun, ended: Ended, output: Format, *, own_plan: 
             # The next plan has another fingerprint, and this one is kept.
             file = shown_path(run.store.path("plan.json"))
             print_error(f"To approve what is held: topicops apply {file} --approve {report.plan.key}")
-        for line in (line for lines_of in AFTER_APPLY for line in lines_of(run, ended.results)):
-            print_error(line)
     except Exception as error:  # noqa: BLE001 - whatever it is, requests may have been sent
         log_error(logger, "the report is not shown", error, level=logging.INFO)
         print_error(f"topicops: {sentence(error)}; the run's report is in {shown_path(run.store.folder)}")

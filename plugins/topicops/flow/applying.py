@@ -145,7 +145,7 @@ def carry_out(
                 server_time=server_time,
             )
             notes.add([*safety_notes(environment), *filter(None, [difference_text(server_time, run.clock)])])
-            notes.add(recover_earlier_runs(run, home, environment.name, reader))
+            notes.add(recover_earlier_runs(run, access, reader))
             unsent = judged.outcomes(actions)
             final = judged.without(unsent)
             if unsent:  # kept in the journal: its file shows an earlier try that a later one has begun

@@ -22,11 +22,10 @@ from topicops.edges.home.journal import (
     read_journal,
     unregister,
 )
-from topicops.edges.home.memories import MOVES
 from topicops.edges.places import Place, place_of_text
 from topicops.flow.runs.access import PORT_WRAPPERS, Access, with_broker_answers, with_log_directories
 from topicops.flow.runs.files import SpecFiles, commit_of_files
-from topicops.flow.runs.guards import accepted_moves, counted_signatures, known_lost_topics, known_past_deletes
+from topicops.flow.runs.guards import counted_signatures, known_lost_topics, known_past_deletes
 from topicops.flow.runs.memory import waits_for
 from topicops.flow.runs.run import Notes, Run, audit_folder
 from topicops.model.cluster.snapshot import ClusterSnapshot
@@ -55,6 +54,7 @@ def with_needed_answers(access: Access, live: ClusterSnapshot, plan: Plan, desir
 
     That is what brokers answer, for its risk and its place, and which topics were deleted, outside git or by a run.
     """
+    live = replace(live, accepted_moves=access.known_moves().accepted(live))
     changes = [gated.change for gated in plan.changes]
     with access.questions(timeout_s=QUESTION_TIMEOUT_S) as questions:
         if any(isinstance(change, ConfigureTopic | ExpandTopic | ReassignTopic) for change in changes):
@@ -94,7 +94,6 @@ def judge_now(
         clock: Of this host.
         server_time: Beside it: ``notBefore`` must be over, and an approval must last, by both.
     """
-    live = replace(live, accepted_moves=accepted_moves(home, environment.name, live))
     anew = _planned_anew(environment, plan, desired, live, passed_by_both(server_time, clock), moves)
     judged = moves.judged(plan, anew, desired, live, environment)
     changes = with_risk_of_now(plan, anew, judged)
@@ -143,19 +142,19 @@ def _absent(desired: Desired) -> set[str]:
     return {name for name, topic in desired.topics.items() if topic.lifecycle is Lifecycle.ABSENT}
 
 
-def recover_earlier_runs(run: Run, home: Place, environment: str, reader: LiveReader) -> list[str]:
+def recover_earlier_runs(run: Run, access: Access, reader: LiveReader) -> list[str]:
     """Close the intents that earlier runs of the environment left open, under the lease; a sentence for each.
 
     An intent that cannot be closed gets a sentence too, and stays open: safety does not depend on it.
 
     Raises ``ClusterError`` where the cluster cannot be read.
     """
-    folder = open_journals_folder(home, environment)
+    folder = open_journals_folder(access.home, access.environment.name)
     sentences: list[str] = []
     with abandoned(folder) as entries:
         for entry in entries:
             try:
-                sentences += _recover(run.name, home, entry, reader)
+                sentences += _recover(run.name, access, entry, reader)
                 unregister(folder, entry)
             except ArtifactError as error:
                 sentences.append(f"run {entry.origin.run} ended in the middle; its requests cannot be checked: {error}")
@@ -164,17 +163,17 @@ def recover_earlier_runs(run: Run, home: Place, environment: str, reader: LiveRe
     return sentences
 
 
-def _recover(by: str, home: Place, entry: OpenJournal, reader: LiveReader) -> list[str]:
-    audit = audit_folder(home)
+def _recover(by: str, access: Access, entry: OpenJournal, reader: LiveReader) -> list[str]:
+    audit = audit_folder(access.home)
     journal = place_of_text(audit, entry.journal)
     intents = open_intents(read_journal(journal)) if ArtifactStore(journal.parent).has(journal.name) else ()
-    moves = MOVES.of(home, entry.origin.environment).read() if intents else None
-    accepted = {move.digest for move in moves.topics} if moves else set()
+    accepted = {moves.digest for moves in access.known_moves().topics.values()} if intents else ()
     found = recover_intents(_changes(journal, intents), run=entry.origin.run, by=by, reader=reader, accepted=accepted)
     if not found:
         return []
     wrappers = PORT_WRAPPERS.get()
-    missing = _without_line(audit, entry, [each.mutation for each in found if each.mutation])
+    ours = [each.mutation for each in found if each.mutation.action != "reassign"]  # the mover has its own lines
+    missing = _without_line(audit, entry, ours)
     if missing:
         wrappers.earlier_audit(audit_log(audit, entry.origin)).append(missing)
     wrappers.earlier_journal(FileJournal(journal)).record([each.outcome for each in found])

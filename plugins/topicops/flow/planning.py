@@ -17,14 +17,7 @@ from topicops.edges.places import Place
 from topicops.flow.engines import DiffEngine, engine_for, topics_to_compare
 from topicops.flow.runs.access import Access, with_broker_answers, with_log_directories
 from topicops.flow.runs.files import SpecFiles, commit_notes, commit_of_files, read_needed_specs, require_pinned_files
-from topicops.flow.runs.guards import (
-    accepted_moves,
-    counted_signatures,
-    known_past_deletes,
-    place_of,
-    remember_topics,
-    require_whole,
-)
+from topicops.flow.runs.guards import counted_signatures, known_past_deletes, place_of, remember_topics, require_whole
 from topicops.flow.runs.kept import (
     keep_changes,
     keep_comparison,
@@ -125,7 +118,7 @@ def make_plan(
     specs = specs_of(validated, commit_of_files(files))
     prune(home, now=run.clock.utc())
     specs = keep_specs(run, specs, as_tables=chosen.engine.needs_tables)
-    access = Access(environment=specs.environment, run=run.name, home=home, connections=connections)
+    access = Access(environment=specs.environment, run=run.name, home=home, connections=connections, moves=run.moves)
     with chosen.engine.beside(connections, run.progress):
         run.progress(f"Reading the live topics of {files.environment}")
         snapshot = read_snapshot(run, access, specs.desired, states=states)
@@ -222,7 +215,7 @@ def plan_changes(
     Gives the snapshot, which names the brokers' releases now, and the changes.
     """
     environment, live, at = access.environment, snapshot.live, run.clock.utc()
-    live = replace(live, accepted_moves=accepted_moves(access.home, environment.name, live))
+    live = replace(live, accepted_moves=access.known_moves().accepted(live))
     drained = moves.drained(live, environment)
     named = {row.topic for row in delta.topics} | live.deleting.keys() | drained.keys()
     named |= live.accepted_moves.keys()

@@ -9,7 +9,6 @@ from datetime import timedelta
 from math import inf
 
 from topicops.edges.home.journal import intended_topics
-from topicops.edges.home.memories import MOVES
 from topicops.flow.runs.access import Access
 from topicops.flow.runs.files import read_needed_specs
 from topicops.flow.runs.kept import keep_checks
@@ -20,12 +19,12 @@ from topicops.model.errors import ArtifactError
 from topicops.model.plans.plan import Plan
 from topicops.model.ports import Clock
 from topicops.model.printable import plural
+from topicops.model.runs.moves import TopicMoves
 from topicops.model.runs.results import Check, Outcome
 from topicops.model.specs.environment import Verify
 from topicops.steps.planning.right_cluster import require_cluster_id
 from topicops.steps.specs.needed import no_topic
-from topicops.steps.verifying.moving import moving_topics
-from topicops.steps.verifying.observation import Expectation, FindingKey, Moving
+from topicops.steps.verifying.observation import Expectation, FindingKey
 from topicops.steps.verifying.verify import findings_before_run, settled
 from topicops.steps.verifying.verify import verify as verify_step
 from topicops.steps.verifying.watch import Progress, Watch, WatchedTopic
@@ -172,10 +171,10 @@ def check_topics(run: EnvironmentRun, names: Collection[str]) -> tuple[Check, ..
         return settled(watch)
 
 
-def topics_that_move(access: Access) -> Mapping[str, Moving]:
-    """Return what the home knows of moves of topicops. What cannot be read counts as a move of somebody else."""
+def topics_that_move(access: Access) -> Mapping[str, TopicMoves]:
+    """Return the topics that topicops moves. What cannot be read counts as a move of somebody else."""
     with suppress(ArtifactError):
-        return moving_topics(MOVES.of(access.home, access.environment.name).read())
+        return access.known_moves().topics
     return {}
 
 

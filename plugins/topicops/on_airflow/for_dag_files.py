@@ -57,13 +57,19 @@ class KafkaTopicsHook(BaseHook):
 
     def checks(self, topic: str) -> tuple[Check, ...]:
         """Return each rule's result for this topic now: twice in a row, a moment apart, if it is healthy."""
-        from topicops.flow import verifying  # DAG files are parsed without these three
+        from topicops.flow import verifying  # DAG files are parsed without these four
         from topicops.flow.runs.run import open_run
         from topicops.on_airflow.connections import from_airflow, mask_settings
+        from topicops.plugged import known_moves
 
         mask_settings()
         run = open_run(
-            environment=self.environment, topics=self.topics, group="hook", run_id=topic, connections=from_airflow
+            environment=self.environment,
+            topics=self.topics,
+            group="hook",
+            run_id=topic,
+            connections=from_airflow,
+            moves=known_moves(),
         )
         return verifying.check_topics(run, [topic])
 

@@ -355,7 +355,7 @@ def test_lines_whose_head_a_crash_kept_back_are_taken_over(tmp_path: Path) -> No
 def test_a_line_of_any_length_is_continued(tmp_path: Path) -> None:
     long = create_topic("long", *[(1, 2, 3)] * 20_000)
     log = log_of(tmp_path, "a")
-    log.append([replace(mutation("x"), change=long)])
+    log.append([mutation_of(long)])
     log.append([mutation("b")])
 
     assert problems(tmp_path) == []

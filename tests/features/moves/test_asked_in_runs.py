@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from pathlib import Path
 
 import pytest
 
 from fixtures.simulated import CLUSTER_ID, Simulated, outcomes_of
-from topicops.edges.home.memories import MOVES
 from topicops.features.moves.stepping import MOVES_BY_KAFKA
 from topicops.model.cluster.snapshot import Assignment
 from topicops.model.errors import ArtifactError
-from topicops.model.plans.changes import MoveReason, ReassignTopic
+from topicops.model.plans.changes import ReassignTopic
 from topicops.model.plans.plan import ChangeSet
-from topicops.model.runs.moves import MovesRecord, PartitionMove, TopicMove
+from topicops.model.runs.moves import KnownMoves, TopicMoves
 from topicops.model.runs.results import OutcomeStatus
-
-AT = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture(autouse=True)
@@ -39,22 +34,12 @@ def changes(simulated: Simulated, run_id: str = "1") -> ChangeSet:
     return simulated.planned(run_id).read_plan().change_set
 
 
-def accept(simulated: Simulated, targets: Mapping[int, tuple[int, ...]], **fields: str) -> Path:
-    """Write the record as a run does that has accepted these rows."""
-    live = simulated.cluster.snapshot().topics["shop"]
-    partitions = {p: PartitionMove(origin=live.assignment[p], target=row) for p, row in targets.items()}
-    move = TopicMove(
-        topic="shop",
-        identity=fields.get("identity", live.identity),
-        why=MoveReason.FACTOR,
-        digest="0" * 64,
-        run="topic_pipeline_local/0",
-        accepted_at=AT,
-        partitions=partitions,
-    )
-    file = MOVES.of(simulated.opened("0").home, "local")
-    file.write(MovesRecord(cluster_id=fields.get("cluster_id", CLUSTER_ID), topics=(move,)))
-    return Path(str(file.path))
+def accept(simulated: Simulated, targets: Mapping[int, tuple[int, ...]], **fields: str) -> None:
+    """Have these rows known as those of a run that has accepted them."""
+    identity = fields.get("identity", simulated.cluster.snapshot().topics["shop"].identity)
+    shop = TopicMoves(identity=identity, digest="0" * 64, partitions=targets.keys(), targets=targets, sentence="waits")
+    known = KnownMoves(cluster_id=fields.get("cluster_id", CLUSTER_ID), topics={"shop": shop})
+    simulated.known = lambda *_: known
 
 
 def test_a_move_is_planned_with_its_bytes_and_the_states_of_its_partitions(raised: Simulated) -> None:
@@ -75,9 +60,11 @@ def test_what_a_run_has_accepted_is_not_planned_again_nor_taken_for_another_topi
 
 
 def test_a_record_of_moves_that_cannot_be_read_stops_the_plan_with_its_path(raised: Simulated) -> None:
-    path = accept(raised, {0: (1, 2)})
-    path.write_text("{", encoding="utf-8")
-    with pytest.raises(ArtifactError, match=path.name):
+    def unreadable(*where: object) -> KnownMoves:
+        raise ArtifactError(f"moves/{where[1]}.json: cannot be read")
+
+    raised.known = unreadable
+    with pytest.raises(ArtifactError, match=r"moves/local\.json"):
         changes(raised, "2")
 
 

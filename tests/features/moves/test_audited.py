@@ -1,5 +1,6 @@
 """The lines of the audit log for what a step of moves sends."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,9 +10,9 @@ from topicops.edges.home.audit_files import read_audit_log
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog
 from topicops.features.moves.carrying.audited import audited
 from topicops.features.moves.carrying.values import Sent
+from topicops.features.moves.record import PartitionMove, TopicMove
 from topicops.model.plans.changes import MoveReason
 from topicops.model.runs.audit import are_whole
-from topicops.model.runs.moves import PartitionMove, TopicMove
 from topicops.model.runs.results import OutcomeStatus
 
 AT = datetime(2026, 1, 1, tzinfo=UTC)
@@ -50,8 +51,16 @@ def test_the_outcome_of_a_line_follows_the_answer(sent: Sent, status: OutcomeSta
 def test_each_line_says_whose_move_it_is_and_the_log_stays_whole(tmp_path: Path) -> None:
     rate = Sent(what="rate", broker=2, before={"rate": None}, after={"rate": 1000})
     end = Sent(what="end", topic="bills", partitions=(0,), answer="done")
-    origin = AuditOrigin(environment="local", run="cli/step", plan="", commit=None, principals={"reassign": "User:m"})
+    origin = AuditOrigin(
+        environment="local",
+        run="cli/step",
+        plan="",
+        commit=None,
+        principals={"reassign": "User:m"},
+        approvers={"d1": "ann"},
+    )
 
+    origin = replace(origin, approvers={"d1": "ann"})
     FileAuditLog(tmp_path, origin, now=lambda: AT).append([audited(sent, MOVES) for sent in (rate, START, end)])
 
     file = read_audit_log(tmp_path, "local")

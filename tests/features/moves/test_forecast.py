@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import random
-from datetime import timedelta
 
 import pytest
 
 from fixtures.moves.cluster import MB
 from fixtures.moves.mover import Mover, world
-from topicops.features.moves.telling.progress import progress_of
-from topicops.model.runs.moves import PartitionMove, TopicPartition
+from topicops.features.moves.record import PartitionMove, TopicPartition
+from topicops.features.moves.telling.status import status_of
 
 MINUTE_S = 60.0
 BROKERS = range(1, 7)
@@ -35,17 +34,17 @@ def moving(seed: int) -> Mover:
 
 @pytest.mark.parametrize("seed", range(8))
 def test_after_a_fifth_of_the_time_the_end_is_known_to_a_quarter(seed: int) -> None:
-    mover, said = moving(seed), list[tuple[float, timedelta | None]]()
+    mover, said = moving(seed), list[tuple[float, int | None]]()
     for _ in range(400):
         mover.step()
         if mover.record.is_idle:
             break
-        said.append((mover.cluster.seconds, progress_of(mover.record, mover.cluster.clock.utc()).left))
+        said.append((mover.cluster.seconds, status_of("local", mover.record).left_s))
         mover.cluster.advance(MINUTE_S)
     took = mover.cluster.seconds
     assert took > 20 * MINUTE_S
     late = [(at, left) for at, left in said if at >= took / 5]
-    ends = [at + left.total_seconds() if left else None for at, left in late]
+    ends = [at + left if left else None for at, left in late]
     assert ends == [pytest.approx(took, abs=took / 4)] * len(ends)
 
 
@@ -58,9 +57,8 @@ def test_what_waits_counts_with_its_own_size() -> None:
     mover.step()
     mover.cluster.advance(MINUTE_S)
     mover.step()
-    left = progress_of(mover.record, mover.cluster.clock.utc()).left
-    assert left is not None
-    assert left.total_seconds() == pytest.approx(2400 - MINUTE_S, rel=0.02)
+    left = status_of("local", mover.record).left_s
+    assert left == pytest.approx(2400 - MINUTE_S, rel=0.02)
 
 
 def test_the_speed_is_that_of_late() -> None:

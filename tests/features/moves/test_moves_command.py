@@ -8,14 +8,10 @@ import pytest
 
 from features.moves.test_progress import MIB, moves, partition, waiting
 from fixtures.simulated import CLUSTER_ID, Simulated
-from topicops.edges.home.memories import MOVES
 from topicops.features.moves.carrying.values import Stepped
+from topicops.features.moves.record import MOVES, EndedMove, MovesRecord, Stage
 from topicops.features.moves.telling import commands
-from topicops.features.moves.telling.after_apply import how_to_go_on
 from topicops.flow.runs.run import EnvironmentRun, home_folder
-from topicops.flow.runs.values import RunResults
-from topicops.model.runs.moves import EndedMove, MovesRecord, Stage
-from topicops.model.runs.results import Outcome, OutcomeStatus
 
 RECORD = MovesRecord(
     cluster_id=CLUSTER_ID, topics=(moves({0: partition(30, 60), 1: waiting(60)}), moves({0: partition()}, "bills"))
@@ -131,20 +127,6 @@ def test_where_nothing_moves_there_is_nothing_to_cancel_or_to_throttle(
     simulated: Simulated, words: tuple[str, ...]
 ) -> None:
     assert "topicops moves nothing in local" in simulated.workspace.run("moves", *words).err
-
-
-def test_apply_says_how_moves_that_it_began_are_carried_on(simulated: Simulated) -> None:
-    run = simulated.opened("1")
-    outcomes = [
-        Outcome(topic=topic, action="reassign", digest=topic, status=status)
-        for topic, status in (("a", OutcomeStatus.MOVING), ("b", OutcomeStatus.DONE), ("c", OutcomeStatus.MOVING))
-    ]
-
-    [line] = how_to_go_on(run, RunResults(outcomes=tuple(outcomes)))
-
-    assert line.startswith("Replicas of 2 topics move")
-    assert line.endswith(": topicops moves --watch --environment local")
-    assert not [*how_to_go_on(run, RunResults(outcomes=tuple(outcomes[1:2])))]
 
 
 def test_whoever_stops_to_watch_is_told_what_goes_on(moving: Simulated, monkeypatch: pytest.MonkeyPatch) -> None:

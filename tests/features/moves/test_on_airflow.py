@@ -14,12 +14,12 @@ from airflow.sdk import Context
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from fixtures.scripted_flow import CREATE, ScriptedFlow, ScriptedTask, context, site
-from topicops.edges.home.memories import MOVES
 from topicops.features.moves.carrying.values import Stepped
 from topicops.features.moves.on_airflow import looks, starting
 from topicops.features.moves.on_airflow.dag import step_every
 from topicops.features.moves.on_airflow.looks import announce, step
 from topicops.features.moves.on_airflow.starting import start_moves
+from topicops.features.moves.record import MOVES, EndedMove, MovesRecord, OwnedRate, PartitionMove, TopicMove
 from topicops.flow.runs.run import EnvironmentRun, notes_of
 from topicops.model.errors import (
     ArtifactError,
@@ -31,7 +31,6 @@ from topicops.model.errors import (
     WrongTargetError,
 )
 from topicops.model.plans.changes import MoveReason
-from topicops.model.runs.moves import EndedMove, MovesRecord, OwnedRate, PartitionMove, TopicMove
 from topicops.on_airflow import topic_asset, topics_alias
 from topicops.on_airflow.tasks import changes, planning
 

@@ -16,8 +16,8 @@ from fixtures.simulated import Recorded, Simulated
 from topicops import plugged
 from topicops.features.moves.carrying.ports import LogSizes
 from topicops.features.moves.planned import electing, planning
+from topicops.features.moves.record import TopicPartition
 from topicops.features.moves.stepping import MovesByKafka
-from topicops.model.runs.moves import TopicPartition
 
 
 class MovedBy(MovesByKafka):

@@ -8,9 +8,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from topicops.features.moves.telling.progress import progress_of, speed, spoken
+from topicops.features.moves.record import EndedMove, MovesRecord, OwnedRate, PartitionMove, Stage, TopicMove
+from topicops.features.moves.telling.status import status_of
+from topicops.features.moves.telling.text import speed
 from topicops.model.plans.changes import MoveReason
-from topicops.model.runs.moves import EndedMove, MovesRecord, OwnedRate, PartitionMove, Stage, TopicMove
 
 BEGUN = datetime(2026, 11, 29, 12, tzinfo=UTC)
 MIB = 1 << 20
@@ -49,8 +50,11 @@ def ended(partitions: int, *, status: str = "done", run: str = "cli/1", topic: s
     )  # fmt: skip
 
 
-def record(*topics: TopicMove, past: tuple[EndedMove, ...] = (), rates: tuple[OwnedRate, ...] = ()) -> MovesRecord:
-    stepped = BEGUN + timedelta(minutes=10)
+def record(
+    *topics: TopicMove, past: tuple[EndedMove, ...] = (), rates: tuple[OwnedRate, ...] = (), minutes: int = 10
+) -> MovesRecord:
+    """Return a record whose last step was so many minutes after the begin."""
+    stepped = BEGUN + timedelta(minutes=minutes)
     speed = sum(found.bytes_per_s for move in topics for found in move.partitions.values())  # all have the same brokers
     return MovesRecord(
         cluster_id="c", topics=topics, ended=past, rates=rates, stepped_at=stepped, bytes_per_s=speed
@@ -58,7 +62,7 @@ def record(*topics: TopicMove, past: tuple[EndedMove, ...] = (), rates: tuple[Ow
 
 
 def said_of(moved: TopicMove, *past: EndedMove, minutes: int = 10) -> str:
-    return progress_of(record(moved, past=past), BEGUN + timedelta(minutes=minutes)).topics[0].sentence
+    return status_of("prod", record(moved, past=past, minutes=minutes)).topics[0].text
 
 
 @pytest.mark.parametrize(
@@ -146,28 +150,24 @@ def test_a_copy_that_is_complete_stands_not_still() -> None:
     ],
 )
 def test_only_what_copies_now_has_a_speed(other: PartitionMove) -> None:
-    now = BEGUN + timedelta(minutes=10)
     alone, both = (
-        progress_of(record(moves(p)), now) for p in ({0: partition(60, 100)}, {0: partition(60, 100), 1: other})
+        status_of("prod", record(moves(p))) for p in ({0: partition(60, 100)}, {0: partition(60, 100), 1: other})
     )
     assert both.bytes_per_s == alone.bytes_per_s > 0
 
 
 def test_the_forecast_comes_from_what_was_copied_and_not_from_the_throttle() -> None:
     slow = replace(record(moves({0: partition(30, 100)})), rates=(OwnedRate(broker=1, rate=1000 * MIB),))
-    found = progress_of(slow, BEGUN + timedelta(minutes=10))
-    assert found.left is not None
-    assert found.left.total_seconds() == pytest.approx(70 / 3 * 60)
+    found = status_of("prod", slow)
+    assert found.left_s == 70 * 60 / 3
     assert found.throttle == 1000 * MIB
 
 
 def test_all_topics_together_have_one_percent_one_speed_and_one_forecast() -> None:
     two = record(moves({0: partition(50, 100)}), moves({0: partition(50, 100), 1: waiting(200)}, topic="shop.carts"))
-    found = progress_of(two, BEGUN + timedelta(minutes=10))
-    assert found.sentence == "moving 2 of 3 partitions of 2 topics, 25 %, about 30 min"
+    found = status_of("prod", two)
+    assert found.text == "moving 2 of 3 partitions of 2 topics, 25 %, about 30 min"
     assert speed(found.bytes_per_s) == "170.7KiB/s"
-    assert found.topic("shop.carts") is found.topics[1]
-    assert found.topic("shop.other") is None
 
 
 @pytest.mark.parametrize(
@@ -180,23 +180,9 @@ def test_all_topics_together_have_one_percent_one_speed_and_one_forecast() -> No
     ],
 )
 def test_a_record_without_topics_says_whether_rates_are_left(given: MovesRecord, sentence: str) -> None:
-    assert progress_of(given, BEGUN).sentence == sentence
+    assert status_of("prod", given).text == sentence
 
 
 def test_ended_moves_come_newest_first() -> None:
     past = (ended(1, topic="first"), ended(1, topic="last"))
-    assert [found.topic for found in progress_of(record(past=past), BEGUN).ended] == ["last", "first"]
-
-
-@pytest.mark.parametrize(
-    ("seconds", "words"),
-    [
-        pytest.param(3, "1 min", id="seconds"),
-        pytest.param(2400, "40 min", id="minutes"),
-        pytest.param(3600, "1 h", id="an hour"),
-        pytest.param(12_100, "3 h 20 min", id="hours and tens of minutes"),
-        pytest.param(200_000, "2 days", id="days"),
-    ],
-)
-def test_a_forecast_is_said_no_more_exactly_than_it_is_known(seconds: int, words: str) -> None:
-    assert spoken(timedelta(seconds=seconds)) == words
+    assert [found.topic for found in status_of("prod", record(past=past)).ended] == ["last", "first"]

@@ -11,9 +11,9 @@ from fakes.builders import configure_change
 from fixtures.moves.cluster import MB
 from fixtures.moves.mover import Mover, world
 from topicops.features.moves.carrying.step import accept, asked_to_cancel
+from topicops.features.moves.record import KEPT_ENDED, MovesRecord, PartitionMove
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import GatedChange
-from topicops.model.runs.moves import KEPT_ENDED, MovesRecord, PartitionMove
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -31,10 +31,6 @@ def test_an_accepted_change_says_who_asked_for_it_and_from_where_to_where() -> N
         0: PartitionMove(origin=(1,), target=(2, 3)),
         1: PartitionMove(origin=(2,), target=(2, 3)),
     }
-
-
-def test_a_plan_takes_what_is_accepted_for_granted() -> None:
-    assert accepted().record.targets == {"a": {0: (2, 3), 1: (2, 3)}}
 
 
 def test_accepting_twice_changes_nothing() -> None:

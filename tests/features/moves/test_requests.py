@@ -7,7 +7,6 @@ import pytest
 from kafka.protocol.admin import DescribeConfigsResponse, DescribeLogDirsResponse, ElectLeadersResponse
 
 from topicops.features.moves.edges.requests import (
-    LEADER_LIST,
     LEADER_RATE,
     Operation,
     adding,
@@ -16,7 +15,7 @@ from topicops.features.moves.edges.requests import (
     removing,
     sizes_of,
 )
-from topicops.model.runs.moves import TopicPartition
+from topicops.features.moves.record import LEADER_LIST, TopicPartition
 
 RESULT = DescribeConfigsResponse.DescribeConfigsResult
 DIRECTORY = DescribeLogDirsResponse.DescribeLogDirsResult

@@ -10,12 +10,13 @@ import pytest
 from fakes.builders import live_topic, snapshot
 from features.moves.test_progress import BEGUN, MIB, moves, partition, waiting
 from topicops.features.moves.carrying.values import Stepped
+from topicops.features.moves.record import EndedMove, MovesRecord, OwnedRate, Stage, TopicMove
 from topicops.features.moves.telling.following import bytes_of, dropped, throttled, watch
-from topicops.features.moves.telling.status import bar, status_of, status_text
+from topicops.features.moves.telling.status import moves_of_others, status_of
+from topicops.features.moves.telling.text import bar, status_text
 from topicops.model.errors import ClusterError, LeaseHeldError, UsageError
 from topicops.model.plans.changes import MoveReason
 from topicops.model.ports import Clock
-from topicops.model.runs.moves import EndedMove, MovesRecord, OwnedRate, Stage, TopicMove
 
 LATER = BEGUN + timedelta(minutes=10)
 ENDED = EndedMove(topic="bills", why=MoveReason.DRAIN, run="cli/1", partitions=2, status="done", at=BEGUN)
@@ -35,7 +36,8 @@ OURS = record(
 
 
 def shown(found: MovesRecord | None, *live: object) -> str:
-    return status_text(status_of("prod", found, snapshot(*live), LATER))  # type: ignore[arg-type]
+    others = tuple(moves_of_others(found, snapshot(*live)))  # type: ignore[arg-type]
+    return status_text(replace(status_of("prod", found), others=others))
 
 
 def test_each_partition_is_shown_with_what_is_copied_its_speed_and_what_waits() -> None:
@@ -68,11 +70,12 @@ def test_a_move_that_is_not_in_the_record_is_said_to_be_of_others() -> None:
 def test_a_topic_that_old_brokers_move_is_named_without_its_partitions() -> None:
     live = replace(snapshot(live_topic("old")), reassigning=frozenset({"old"}))
 
-    assert "alone:\n  old" in status_text(status_of("prod", None, live, LATER))
+    assert [move.topic for move in moves_of_others(None, live)] == ["old"]
+    assert "alone:\n  old" in status_text(replace(status_of("prod", None), others=tuple(moves_of_others(None, live))))
 
 
 def test_where_the_cluster_cannot_be_read_the_record_is_shown_and_the_reason() -> None:
-    found = status_of("prod", OURS, "no broker answers", LATER)
+    found = replace(status_of("prod", OURS), others_unread="no broker answers")
 
     assert "Whether others move replicas is not known: no broker answers" in status_text(found)
     assert found.topics
@@ -83,11 +86,11 @@ def test_where_nothing_moves_nothing_is_to_be_carried_on() -> None:
 
 
 def test_a_partition_that_stands_still_says_since_when() -> None:
-    still = record(moves({0: partition(30, 60, grown=1)}))
+    still = record(moves({0: partition(30, 60, grown=1)}), stepped_at=BEGUN + timedelta(minutes=30))
 
-    text = status_text(status_of("prod", still, None, BEGUN + timedelta(minutes=30)))
+    text = status_text(status_of("prod", still))
 
-    assert "[1] to [2], 50 % of 60.0MiB, 51.2KiB/s: nothing was copied since 12:01 UTC" in text
+    assert "[1] to [2], 50 % of 60.0MiB, 17.1KiB/s: nothing was copied since 12:01 UTC" in text
 
 
 def test_a_partition_that_moves_back_says_why() -> None:
@@ -98,7 +101,7 @@ def test_a_partition_that_moves_back_says_why() -> None:
 
 @pytest.mark.parametrize(("percent", "filled"), [(None, 0), (0, 0), (50, 12), (100, 24)])
 def test_the_bar_is_as_full_as_the_moves_are(percent: int | None, filled: int) -> None:
-    found = replace(status_of("prod", OURS, None, LATER), percent=percent)
+    found = replace(status_of("prod", OURS), percent=percent)
 
     assert bar(found).startswith(f"[{'#' * filled}{'-' * (24 - filled)}] moving 1 of 2")
 
@@ -123,7 +126,7 @@ class Steps:
     def watch(self) -> list[EndedMove]:
         return watch(
             self.step,
-            lambda: status_of("prod", self.record, None, LATER),
+            lambda: status_of("prod", self.record),
             self.shown.append,
             self.warned.append,
             every_s=10,

@@ -8,7 +8,7 @@ import pytest
 
 from fixtures.moves.cluster import MB, Kind
 from fixtures.moves.mover import Mover, world
-from topicops.model.runs.moves import PartitionMove, Stage, TopicPartition
+from topicops.features.moves.record import PartitionMove, Stage, TopicPartition
 from topicops.model.runs.results import OutcomeStatus
 
 A0 = TopicPartition("a", 0)

@@ -11,8 +11,8 @@ from fixtures.moves.cluster import MB, Kind, SimulatedMoves
 from fixtures.moves.mover import Mover, killed_at, world
 from topicops.features.moves.carrying.ending import cancel_obstacle
 from topicops.features.moves.carrying.ports import PartitionNow
+from topicops.features.moves.record import MovesRecord, PartitionMove, Stage, TopicPartition
 from topicops.model.errors import LeaseLostError
-from topicops.model.runs.moves import MovesRecord, PartitionMove, Stage, TopicPartition
 
 A0, B0 = TopicPartition("a", 0), TopicPartition("b", 0)
 MINUTE_S, HOUR_S = 60.0, 3600.0

@@ -8,7 +8,7 @@ import pytest
 
 from fixtures.moves.cluster import Kind
 from fixtures.moves.mover import Mover, killed_at, world
-from topicops.model.runs.moves import TopicPartition
+from topicops.features.moves.record import TopicPartition
 
 TARGETS: Mapping[str, Mapping[int, tuple[int, ...]]] = {
     "factor": {0: (1, 2, 3), 1: (2, 3)},

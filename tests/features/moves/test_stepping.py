@@ -17,7 +17,7 @@ from fakes.fake_ports import FakeLease
 from fixtures.moves.cluster import MB
 from fixtures.moves.mover import world
 from topicops.edges.home.audit_files import read_audit_log
-from topicops.edges.home.memories import MOVES
+from topicops.features.moves.record import MOVES, MovesRecord
 from topicops.features.moves.stepping import MOVES_BY_KAFKA, STEP_WRAPPERS, StepWrappers
 from topicops.flow.runs.access import Access
 from topicops.flow.runs.run import Run
@@ -25,7 +25,6 @@ from topicops.model.errors import ArtifactError, ClusterError
 from topicops.model.plans.changes import MoveReason, ReassignTopic
 from topicops.model.plans.plan import GatedChange
 from topicops.model.ports import Begun, LiveReader, Mover
-from topicops.model.runs.moves import MovesRecord
 from topicops.model.runs.results import OutcomeStatus
 from topicops.model.specs.environment import Cluster, Environment, EnvironmentSpec
 

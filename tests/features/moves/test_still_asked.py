@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 import pytest
 
 from topicops.features.moves.carrying.still_asked import still_asked
+from topicops.features.moves.record import PartitionMove, TopicMove
 from topicops.model.plans.changes import MoveReason
-from topicops.model.runs.moves import PartitionMove, TopicMove
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Cluster, EnvironmentSpec, Policy

@@ -15,15 +15,14 @@ from fixtures.scripted_flow import failed_rule, quality_rule
 from fixtures.simulated import Simulated
 from fixtures.whole_runs import WholeRuns
 from topicops.edges.home.journal import open_journals_folder
-from topicops.edges.home.memories import HELD, MOVES, MemoryFile
+from topicops.edges.home.memories import HELD, MemoryFile
 from topicops.features.quiet import quiet
 from topicops.features.quiet.quiet import GoodRun, RunState
 from topicops.flow import single_steps
 from topicops.flow.runs.memory import unverified_of
 from topicops.flow.runs.run import open_run
-from topicops.model.plans.changes import MoveReason
 from topicops.model.runs.memories import HeldSet
-from topicops.model.runs.moves import MovesRecord, OwnedRate, PartitionMove, TopicMove
+from topicops.model.runs.moves import KnownMoves, TopicMoves
 from topicops.model.runs.results import QUIET_FILE, Quiet
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
@@ -122,16 +121,11 @@ def open_requests(runs: WholeRuns) -> None:
     (folder / "0.json").write_text("{}", encoding="utf-8")
 
 
-NO_MOVES = MovesRecord(cluster_id="cluster")
-A_MOVE = TopicMove(
-    topic="orders",
-    identity="id",
-    why=MoveReason.FACTOR,
-    digest="d" * 64,
-    run="cli/1",
-    accepted_at=NOW,
-    partitions={0: PartitionMove(origin=(1,), target=(1, 2))},
-)
+A_MOVE = TopicMoves(identity="id", digest="d" * 64, partitions={0}, targets={0: (1, 2)}, sentence="waits")
+
+
+def known(moves: KnownMoves) -> Callable[[WholeRuns], None]:
+    return lambda runs: setattr(runs.simulated, "moves", lambda *_: moves)
 
 
 def a_record_of_another_format(runs: WholeRuns) -> None:
@@ -149,12 +143,8 @@ NEWS: Mapping[str, Callable[[WholeRuns], object]] = {
         HeldSet(addresses={"d" * 64: "delete topic.old"})
     ),
     "open requests": open_requests,
-    "moves that run": lambda runs: MOVES.of(memory(runs).path.parents[1], "local").write(
-        replace(NO_MOVES, topics=(A_MOVE,))
-    ),
-    "a throttle that is left": lambda runs: MOVES.of(memory(runs).path.parents[1], "local").write(
-        replace(NO_MOVES, rates=(OwnedRate(broker=1, rate=1),))
-    ),
+    "moves that run": known(KnownMoves(cluster_id="cluster", topics={"orders": A_MOVE})),
+    "a throttle that is left": known(KnownMoves(cluster_id="cluster", rates=[1])),
     "topics that nobody verified": lambda runs: unverified_of(runs.simulated.opened("0")).note(["orders"]),
     "a damaged record": lambda runs: memory(runs).path.write_text("{", encoding="utf-8"),
     "a record of another format": a_record_of_another_format,
@@ -171,7 +161,7 @@ def test_what_a_quiet_run_must_not_hide_makes_a_full_one(runs: WholeRuns, news: 
 
 
 def test_after_the_end_of_all_moves_runs_are_quiet_again(runs: WholeRuns) -> None:
-    MOVES.of(memory(runs).path.parents[1], "local").write(NO_MOVES)
+    known(KnownMoves(cluster_id="cluster"))(runs)
     runs.full()
     assert is_quiet(runs)
 

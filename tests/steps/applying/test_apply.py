@@ -201,7 +201,7 @@ def test_the_intent_of_a_move_is_on_the_disk_before_it_begins_and_its_outcome_cl
 def test_the_mover_writes_the_lines_of_the_audit_log_and_apply_writes_those_of_all_else(world: World) -> None:
     world.apply(world.plan(*with_move(world)))
 
-    assert [mutation.change.topic for mutation in world.audit.mutations] == ["new", "old"]
+    assert [mutation.topic for mutation in world.audit.mutations] == ["new", "old"]
 
 
 @pytest.mark.parametrize(
@@ -1116,7 +1116,7 @@ def test_each_change_that_was_sent_leaves_one_line_in_the_audit_log_with_the_ids
     world.apply(plan)
 
     live = world.cluster.snapshot().topics
-    found = {m.change.topic: (m.requests, m.answer, m.status, m.id_before, m.id_after) for m in world.audit.mutations}
+    found = {m.topic: (m.requests, m.answer, m.status, m.id_before, m.id_after) for m in world.audit.mutations}
     assert found == {
         "new": (1, "accepted", DONE, None, live["new"].identity),
         "late": (2, "accepted", DONE, None, live["late"].identity),

@@ -79,7 +79,9 @@ def test_a_run_with_moves_is_good_and_says_how_to_follow_them() -> None:
     waiting = replace(report, outcomes=(replace(moving, sent=False),))
     assert headline(waiting) == "Applied and verified: 1 moving."
     assert reasons_of(report.outcomes) == []
-    assert list(next_steps(report)) == ["1 moving: topicops moves --environment local shows how far."]
+    shows = "1 moving: topicops moves --environment local shows how far"
+    assert list(next_steps(replace(report, run="cli/1"))) == [f"{shows}; with --watch it carries them on."]
+    assert list(next_steps(replace(report, run="topic_pipeline_local/1"))) == [f"{shows}."]
     text = report_text(report)
     assert "Moving:\n  a reassign: moving: moving 4 of 12 partitions\n" in text
     assert "  1 topic healthy, by ZooKeeper" in text

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
 from functools import partial
 
 import pytest
@@ -13,97 +12,25 @@ from fakes.changes import configure_topic, plan_of, reassign_topic
 from fakes.fake_ports import FakeClock
 from fakes.resting_cluster import RestingCluster
 from fixtures.verified import troubles
-from topicops.model.plans.changes import Change, MoveReason, ReassignTopic
+from topicops.model.plans.changes import Change, ReassignTopic
 from topicops.model.ports import Clock
-from topicops.model.runs.moves import MovesRecord, PartitionMove, Stage, TopicMove
+from topicops.model.runs.moves import TopicMoves
 from topicops.model.runs.results import Check, Outcome, OutcomeStatus, Verdict
 from topicops.model.specs.environment import Verify
-from topicops.steps.verifying.moving import STUCK_AFTER, moving_topics
 from topicops.steps.verifying.verify import verify, verify_cluster
 
-NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
-AN_HOUR_AGO = NOW - timedelta(hours=1)
-MIB = 1 << 20
 
-
-def partition(stage: Stage = Stage.ASKED, **fields: object) -> PartitionMove:
-    """Return a move from broker 1 to brokers 1, 2 and 3, asked an hour ago if it was."""
-    asked_at = None if stage is Stage.ACCEPTED else AN_HOUR_AGO
-    found: dict[str, object] = {"origin": (1,), "target": (1, 2, 3), "stage": stage, "asked_at": asked_at, **fields}
-    return PartitionMove(**found)  # type: ignore[arg-type]  # of a test's choice
-
-
-def record(*partitions: PartitionMove, entries: tuple[str, ...] = (), digest: str = "d" * 64) -> MovesRecord:
-    move = TopicMove(
-        topic="t",
+def waits_and_moves(digest: str, *, is_stuck: bool = False) -> Mapping[str, TopicMoves]:
+    """Return what is known of topic ``t``: partition 0 moves, and partition 1 waits."""
+    moves = TopicMoves(
         identity="id",
-        why=MoveReason.FACTOR,
         digest=digest,
-        run="cli/1",
-        accepted_at=AN_HOUR_AGO,
-        partitions=dict(enumerate(partitions)),
-        leader_entries=entries,
+        partitions={0, 1},
+        asked={0},
+        sentence="moving 1 of 2 partitions",
+        is_stuck=is_stuck,
     )
-    return MovesRecord(cluster_id="fake-cluster", topics=(move,), stepped_at=NOW)
-
-
-WAITING = partition(Stage.ACCEPTED)
-
-
-@pytest.mark.parametrize(
-    ("found", "sentence"),
-    [
-        pytest.param(record(WAITING, WAITING), "2 partitions will move", id="none was asked to"),
-        pytest.param(record(partition(), WAITING), "moving 1 of 2 partitions", id="not measured yet"),
-        pytest.param(
-            record(partition(copied_bytes=60 * MIB, size_bytes=100 * MIB, grown_at=NOW)),
-            "moving 1 of 1 partition, 60 %, about 40 min",
-            id="by the speed so far",
-        ),
-        pytest.param(
-            record(partition(copied_bytes=60 * MIB, size_bytes=100 * MIB, grown_at=NOW), WAITING),
-            "moving 1 of 2 partitions, 30 %, about 2 h 20 min",
-            id="one that waits counts as large as the others",
-        ),
-        pytest.param(
-            record(partition(Stage.CANCELLING, copied_bytes=60 * MIB, size_bytes=100 * MIB)),
-            "moving 1 of 1 partition",
-            id="on its way back",
-        ),
-        pytest.param(
-            record(partition(size_bytes=100 * MIB)),
-            "moving 1 of 1 partition, 0 %; 1 partition copied nothing for 10 min",
-            id="stuck from the start",
-        ),
-        pytest.param(
-            record(entries=("0:1",)), "its replicas have moved; its throttle is still to be removed", id="only owed"
-        ),
-    ],
-)
-def test_the_sentence_says_how_far_the_moves_are(found: MovesRecord, sentence: str) -> None:
-    assert moving_topics(found)["t"].sentence == sentence
-
-
-@pytest.mark.parametrize(
-    ("move", "is_stuck"),
-    [
-        pytest.param(partition(size_bytes=9, grown_at=NOW - STUCK_AFTER), True, id="ten minutes"),
-        pytest.param(partition(size_bytes=9, grown_at=NOW - STUCK_AFTER + timedelta(seconds=1)), False, id="fewer"),
-        pytest.param(partition(size_bytes=9), True, id="never grown since it was asked"),
-        pytest.param(partition(size_bytes=9, copied_bytes=9, grown_at=AN_HOUR_AGO), False, id="all is copied"),
-        pytest.param(partition(Stage.ACCEPTED, size_bytes=9, grown_at=AN_HOUR_AGO), False, id="it waits"),
-        pytest.param(partition(), False, id="never measured"),
-    ],
-)
-def test_a_move_is_stuck_when_steps_saw_it_copy_nothing(move: PartitionMove, is_stuck: bool) -> None:
-    assert moving_topics(record(move))["t"].is_stuck is is_stuck
-
-
-def test_without_a_record_nothing_of_ours_moves() -> None:
-    assert moving_topics(None) == {}
-
-
-# --- verify ---------------------------------------------------------------------------------------------------------
+    return {"t": moves}
 
 
 @dataclass
@@ -112,15 +39,14 @@ class World:
 
     cluster: RestingCluster = field(default_factory=RestingCluster)
     clock: FakeClock = field(default_factory=FakeClock)
-    record: MovesRecord | None = None
+    moving: Mapping[str, TopicMoves] = field(default_factory=dict)
 
-    def begin(self, *, is_recorded: bool = True, **fields: object) -> ReassignTopic:
+    def begin(self, *, is_recorded: bool = True, is_stuck: bool = False) -> ReassignTopic:
         """Move partition 0; partition 1 waits."""
         change = reassign_topic(self.cluster.put_topic("t", (1,), (1,)), (1, 2, 3), (1, 2, 3))
         self.cluster.start_reassignment("t", 0, adding=[2, 3], removing=[])
         if is_recorded:
-            digest = plan_of(change).changes[0].digest
-            self.record = record(partition(**fields), WAITING, digest=digest)
+            self.moving = waits_and_moves(plan_of(change).changes[0].digest, is_stuck=is_stuck)
         return change
 
     def verify(self, *changes: Change, status: OutcomeStatus = OutcomeStatus.MOVING) -> tuple[Check, ...]:
@@ -133,7 +59,7 @@ class World:
             metadata=self.cluster,
             deadlines=Verify(),
             clock=Clock(self.clock, self.clock.sleep),
-            moving=moving_topics(self.record),
+            moving=self.moving,
         )
 
 
@@ -191,7 +117,7 @@ def test_the_same_move_by_somebody_else_is_waited_for() -> None:
 
 def test_a_stuck_move_is_a_problem_at_once() -> None:
     world = World()
-    checks = world.verify(world.begin(size_bytes=9))
+    checks = world.verify(world.begin(is_stuck=True))
 
     assert [(check.id, check.verdict) for check in checks if check.is_problem] == [("V04", Verdict.DEGRADED)]
     assert world.clock.now < 1
@@ -201,8 +127,7 @@ def test_a_replica_of_before_that_falls_out_of_sync_is_a_problem_all_the_same() 
     world = World()
     change = reassign_topic(world.cluster.put_topic("t", (1, 2)), (1, 3))
     world.cluster.start_reassignment("t", 0, adding=[3], removing=[2])
-    digest = plan_of(change).changes[0].digest
-    world.record = record(partition(origin=(1, 2), target=(1, 3)), digest=digest)
+    world.moving = waits_and_moves(plan_of(change).changes[0].digest)
     world.cluster.hold_back(2)
 
     problems = [(check.id, check.message) for check in world.verify(change) if check.is_problem]
@@ -253,7 +178,7 @@ def test_a_check_of_the_whole_cluster_knows_the_moves_of_topicops() -> None:
     live = world.cluster.snapshot(states=True)
 
     of_others = verify_cluster(live, world.cluster)
-    ours = verify_cluster(live, world.cluster, moving=moving_topics(world.record))
+    ours = verify_cluster(live, world.cluster, moving=world.moving)
 
     assert "V04" in {check.id for check in of_others if check.is_problem}
     assert troubles(ours) == [("V04", Verdict.MOVING, "moving 1 of 2 partitions")]

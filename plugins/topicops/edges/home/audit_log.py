@@ -36,9 +36,9 @@ from topicops.edges.home.audit_files import (
 from topicops.edges.object_store import StaleError
 from topicops.edges.places import Place, StoredPath, part_name
 from topicops.model.errors import ArtifactError, UsageError
-from topicops.model.plans.changes import Action, Change, ConfigureTopic, DeleteTopic, before_and_after
+from topicops.model.plans.changes import Action
 from topicops.model.runs.audit import NO_LINES, AuditHead, AuditLine, chain_problems, hash_of, head_of
-from topicops.model.runs.results import MoveRequest, Mutation
+from topicops.model.runs.results import Mutation
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +80,7 @@ class _Chain:
     def __init__(self, folder: Place, origin: AuditOrigin, now: Callable[[], datetime]) -> None:
         self._home_folder, self.origin, self._now = folder, origin, now
 
-    def _lines(self, mutations: Sequence[Mutation | MoveRequest], end: AuditHead) -> tuple[bytes, AuditHead]:
+    def _lines(self, mutations: Sequence[Mutation], end: AuditHead) -> tuple[bytes, AuditHead]:
         """Return the lines after the end, and their own end."""
         texts: list[bytes] = []
         for mutation in mutations:
@@ -100,35 +100,7 @@ class _Chain:
             )
         return file.end
 
-    def _line(self, mutation: Mutation | MoveRequest, end: AuditHead) -> AuditLine:
-        if isinstance(mutation, MoveRequest):
-            return self._line_of_move(mutation, end)
-        change, origin = mutation.change, self.origin
-        before, after = before_and_after(change)
-        return AuditLine(
-            n=end.count + 1,
-            previous=end.hash,
-            at=self._now(),
-            environment=origin.environment,
-            run=origin.run,
-            plan=origin.plan,
-            commit=origin.commit,
-            approver=origin.approvers.get(mutation.digest),
-            principal=origin.principals[change.action],
-            action=change.action,
-            topic=change.topic,
-            digest=mutation.digest,
-            request={"before": before, "after": after, **_more(change)},
-            requests=mutation.requests,
-            answer=mutation.answer,
-            outcome=mutation.status,
-            topic_id_before=mutation.id_before,
-            topic_id_after=mutation.id_after,
-            comment=origin.comments.get(mutation.digest) or msgspec.UNSET,
-            started_by=origin.started_by or msgspec.UNSET,
-        )
-
-    def _line_of_move(self, sent: MoveRequest, end: AuditHead) -> AuditLine:
+    def _line(self, mutation: Mutation, end: AuditHead) -> AuditLine:
         origin = self.origin
         return AuditLine(
             n=end.count + 1,
@@ -138,17 +110,18 @@ class _Chain:
             run=origin.run,
             plan=origin.plan,
             commit=origin.commit,
-            approver=sent.approver,
-            principal=origin.principals["reassign"],
-            action="reassign",
-            topic=sent.topic,
-            digest=sent.digest,
-            request=sent.request,
-            requests=sent.requests,
-            answer=sent.answer,
-            outcome=sent.status,
-            topic_id_before=sent.identity,
-            topic_id_after=sent.identity,
+            approver=origin.approvers.get(mutation.digest),
+            principal=origin.principals[mutation.action],
+            action=mutation.action,
+            topic=mutation.topic,
+            digest=mutation.digest,
+            request=mutation.request,
+            requests=mutation.requests,
+            answer=mutation.answer,
+            outcome=mutation.status,
+            topic_id_before=mutation.id_before,
+            topic_id_after=mutation.id_after,
+            comment=origin.comments.get(mutation.digest) or msgspec.UNSET,
             started_by=origin.started_by or msgspec.UNSET,
         )
 
@@ -181,7 +154,7 @@ class FileAuditLog(_Chain):
         with self._opened() as handle:
             return self._end(handle)
 
-    def append(self, mutations: Sequence[Mutation | MoveRequest]) -> None:
+    def append(self, mutations: Sequence[Mutation]) -> None:
         self._begin_new_file_if_full()
         with self._opened() as handle:
             text, end = self._lines(mutations, self._end(handle))
@@ -269,7 +242,7 @@ class StoredAuditLog(_Chain):
             self._end_here = self._end_in_store()
         return self._end_here
 
-    def append(self, mutations: Sequence[Mutation | MoveRequest]) -> None:
+    def append(self, mutations: Sequence[Mutation]) -> None:
         for _ in range(_WRITERS):
             text, end = self._lines(mutations, self._end_here if self._end_here.count else self.check())
             with as_artifact_error(self._log, "the audit log cannot be written", _ADVICE):
@@ -313,14 +286,3 @@ class StoredAuditLog(_Chain):
 def audit_log(folder: Place, origin: AuditOrigin) -> FileAuditLog | StoredAuditLog:
     """Return the log of the environment in this folder of a home. Raises ``UsageError`` as ``full_size`` does."""
     return FileAuditLog(folder, origin) if isinstance(folder, Path) else StoredAuditLog(folder, origin)
-
-
-def _more(change: Change) -> dict[str, object]:
-    """Return a delete's reason in the tombstone, or the default that the plan showed for a config without override."""
-    if isinstance(change, DeleteTopic):
-        return {"reason": change.reason}
-    if not isinstance(change, ConfigureTopic):
-        return {}
-    defaults = {name: change.default(name) for name in sorted(change.configs)}
-    shown = {name: msgspec.to_builtins(default) for name, default in defaults.items() if default}
-    return {"defaults": shown} if shown else {}

@@ -27,7 +27,6 @@ from topicops.model.runs.memories import (
     TopicCount,
     VerifiedCommit,
 )
-from topicops.model.runs.moves import MovesRecord
 
 T = TypeVar("T")
 
@@ -101,8 +100,6 @@ IDENTITIES = Memory("identities", dict[str, str])
 
 A topic that was deleted and created again outside git has its old name and another identity.
 """
-MOVES = Memory("moves", MovesRecord)
-"""Moves of replicas that have not ended, by environment."""
 HOME_MARK = "home.json"
 
 

@@ -23,6 +23,7 @@ from topicops.features.fleet.values import EnvironmentResult, FleetReport, Stand
 from topicops.flow.engines import DiffEngine, engine_for
 from topicops.flow.movers import Moves
 from topicops.flow.planning import specs_of
+from topicops.flow.runs.access import MovesOf, no_moves
 from topicops.flow.runs.files import commit_of_files
 from topicops.flow.runs.kept import keep_specs, prune
 from topicops.flow.runs.run import (
@@ -96,6 +97,7 @@ def open_fleet(
     run_id: str,
     connections: ConnectionSource = from_environment,
     progress: Callable[[str], None] = no_progress,
+    known: MovesOf = no_moves,
 ) -> Fleet:
     """Open as ``open_run``, for many environments: ``<home>/runs/<group>/<run id>/<environment>``."""
     runs = {
@@ -107,6 +109,7 @@ def open_fleet(
             connections=connections,
             progress=lambda line, name=environment: progress(f"{name}: {line}"),  # type: ignore[misc]
             part=environment,
+            moves=known,
         )
         for environment in environments
     }

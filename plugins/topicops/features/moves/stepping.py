@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING
 
 from topicops.edges.connections.lookup import principal_of
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog, StoredAuditLog, audit_log
-from topicops.edges.home.memories import MOVES, MemoryFile
+from topicops.edges.home.memories import MemoryFile
 from topicops.features.moves.asked.planner import Planner
 from topicops.features.moves.carrying.audited import audited
 from topicops.features.moves.carrying.ports import MoveCluster
 from topicops.features.moves.carrying.still_asked import still_asked
 from topicops.features.moves.carrying.values import MoveSettings, Sent, Stepped
+from topicops.features.moves.record import MOVES, MovesRecord, TopicMove, read_moves
 from topicops.flow.runs.access import PORT_WRAPPERS, Access
 from topicops.flow.runs.files import commit_of_files, read_needed_specs
 from topicops.flow.runs.run import EnvironmentRun, Run, audit_folder
@@ -26,7 +27,6 @@ from topicops.model.errors import ArtifactError, TopicopsError
 from topicops.model.plans.changes import MoveReason
 from topicops.model.plans.plan import GatedChange
 from topicops.model.ports import Begun, Clock, LiveReader
-from topicops.model.runs.moves import MovesRecord, TopicMove
 from topicops.model.runs.results import OutcomeStatus
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment, EnvironmentSpec
@@ -69,7 +69,7 @@ def take_step(run: EnvironmentRun, *, lock_timeout_s: float = 0.0) -> Stepped | 
         WrongTargetError: The cluster is not the environment's.
         ClusterError: The cluster could not be read; nothing was sent.
     """
-    known = MOVES.of(run.home, run.environment).read()
+    known = read_moves(run.home, run.environment)
     if known is None or known.is_idle:
         return None
     topics = {move.topic for move in known.topics}
@@ -199,7 +199,7 @@ class _Steps:
     def step(self, record: MovesRecord) -> Stepped:
         from topicops.features.moves.carrying.step import make_step
 
-        audit, moves = self._audit_log(), {move.topic: move for move in record.topics}
+        audit, moves = self._audit_log(record), {move.topic: move for move in record.topics}
         wrappers = STEP_WRAPPERS.get()
         with wrappers.opened(self.access, self.reader) as cluster:
             return make_step(
@@ -213,9 +213,11 @@ class _Steps:
                 tell=wrappers.tell(lambda sent: audit.append([audited(sent, moves)])),
             )
 
-    def _audit_log(self) -> FileAuditLog | StoredAuditLog:
+    def _audit_log(self, record: MovesRecord) -> FileAuditLog | StoredAuditLog:
         """Return the log, after a check that it can be continued: else nothing is sent."""
-        found = audit_log(audit_folder(self.access.home), self.origin)
+        approvers = {move.digest: move.approver for move in record.topics if move.approver}
+        origin = replace(self.origin, approvers=approvers, comments={})
+        found = audit_log(audit_folder(self.access.home), origin)
         found.check()
         return found
 

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from topicops.edges.home.audit_files import logged_topics
-from topicops.edges.home.memories import IDENTITIES, MOVES
+from topicops.edges.home.memories import IDENTITIES
 from topicops.edges.places import scratch_folder
 from topicops.features.quality.rules import Afterwards, RowKind, Rule, cluster_row, deletion_rows, inputs_row, rules_of
 from topicops.flow.runs.kept import keep_facts, load_snapshot, load_specs, note_reading, snapshot_into
@@ -105,7 +105,7 @@ def _after(run: EnvironmentRun) -> QualityReport:
         live = access.with_broker_answers(snapshot_into(folder, reader, environment.spec.cluster.release, states=True))
         differences = differing_topics(live, reader=reader, brokers=brokers, clock=Clock())
     memory, identities = IDENTITIES.of(run.home, live.cluster_id), dict(read_identities(folder))
-    known_before, moves = memory.read(), MOVES.of(run.home, run.environment).read()
+    known_before = memory.read()
     # Of the topics that had another one when quality was last checked.
     new = {identity for name, identity in identities.items() if (known_before or {}).get(name, identity) != identity}
     known = Afterwards(
@@ -116,7 +116,7 @@ def _after(run: EnvironmentRun) -> QualityReport:
         known_identities=known_before,
         own_topic_identities=logged_topics(audit_folder(run.home), run.environment, new, "create"),
         differences=differences,
-        own_moves=frozenset(move.topic for move in moves.topics) if moves else (),
+        own_moves=run.known_moves().topics.keys(),
     )
     first = replace(run.read_live(), broker_defaults=live.broker_defaults, releases=live.releases)
     was_so = replace(known, deleted=(), known_identities=None, differences=None)

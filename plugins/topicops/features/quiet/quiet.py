@@ -20,7 +20,7 @@ import msgspec
 
 import topicops
 from topicops.edges.home.journal import open_journals_folder
-from topicops.edges.home.memories import MOVES, Memory, MemoryFile
+from topicops.edges.home.memories import Memory, MemoryFile
 from topicops.flow.runs.memory import read_held, unverified_of, write_verified
 from topicops.flow.runs.run import ENVIRONMENT_FILE, TABLES_FILE, EnvironmentRun, now, read_environment
 from topicops.model.cluster.snapshot import ClusterSnapshot
@@ -230,7 +230,7 @@ def _open_matters(run: EnvironmentRun) -> Iterator[str]:
         yield "requests of another run are being sent, or nobody knows what became of them"
     if left := unverified_of(run).earlier():
         yield f"{plural(len(left), 'topic')} changed by an earlier run and not verified yet"
-    if (moves := MOVES.of(run.home, run.environment).read()) and not moves.is_idle:
+    if not run.known_moves().is_idle:
         yield "replicas move, or throttles of theirs are still to be removed"
     if held := read_held(run.home, run.environment).addresses:
         yield f"{plural(len(held), 'change')} held"

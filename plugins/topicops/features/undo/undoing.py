@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from topicops.edges.home.memories import MOVES
 from topicops.edges.specs.git import versions_of
 from topicops.edges.specs.reader import read_tree
 from topicops.features.undo.taken_back import KnownFiles, undo_of
 from topicops.features.undo.values import Undo, UndoNote, past_topics, run_of, took_effect
+from topicops.flow.runs.access import MovesOf, no_moves
 from topicops.flow.runs.memory import audit_files
 from topicops.flow.runs.run import home_folder, now
 from topicops.model.errors import UsageError
@@ -21,11 +21,12 @@ from topicops.steps.reporting.document import Section, as_text
 from topicops.steps.specs.validate import validate
 
 
-def undo(run: str | None, environment: str | None, topics: Path) -> Undo:
+def undo(run: str | None, environment: str | None, topics: Path, *, known: MovesOf = no_moves) -> Undo:
     """Say how a run is taken back, by the audit log and the files of now; nothing is written, no connection opened.
 
     Args:
         run: ``<group>/<run id>``, or the run id alone; None: the last one that changed a topic.
+        known: Tells which replicas move now, or wait to.
 
     Raises:
         UsageError: The run changed nothing, or several environments where none is named.
@@ -54,19 +55,13 @@ def undo(run: str | None, environment: str | None, topics: Path) -> Undo:
         versions=versions_of,
         needs=needs,
         now=at,
-        moving=_moving(changed[0]),
+        moving={topic for topic, found in known(home_folder(), changed[0]).topics.items() if found.partitions},
     )
     found = undo_of(lines, files)
     if are_whole(log for log in logs if log.environment == changed[0]):
         return found
     doubt = "the audit log is not whole, so this may not be all: see `topicops audit verify`"
     return replace(found, notes=(doubt, *found.notes))
-
-
-def _moving(environment: str) -> frozenset[str]:
-    """Return the topics whose replicas move now, or wait to. Raises ``ArtifactError``."""
-    record = MOVES.of(home_folder(), environment).read()
-    return frozenset(move.topic for move in record.topics if move.partitions) if record else frozenset()
 
 
 def undo_text(undo: Undo) -> str:

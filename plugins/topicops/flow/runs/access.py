@@ -31,6 +31,7 @@ from topicops.model.ports import (
     TopicAdmin,
 )
 from topicops.model.printable import plural
+from topicops.model.runs.moves import KnownMoves
 from topicops.model.specs.environment import Cluster, Environment, EnvironmentSpec, ZooKeeperEndpoint
 from topicops.model.specs.topic_config import read_duration_ms
 from topicops.steps.planning.right_cluster import require_cluster_id
@@ -45,6 +46,14 @@ if TYPE_CHECKING:
     from topicops.edges.zookeeper.reader import ZooKeeperReader
 
 Port = TypeVar("Port")
+MovesOf = Callable[[Place, str], KnownMoves]
+"""Tells, by the home, which moves of an environment were accepted and have not ended. Raises ``ArtifactError``."""
+
+
+def no_moves(*_: object) -> KnownMoves:
+    """Tell what an installation knows that moves no replicas."""
+    return KnownMoves()
+
 
 PLAN_DEADLINE_S = 2.0
 """The least time that a plan gives brokers for what only they know; it follows the time of their first answer."""
@@ -71,8 +80,12 @@ class Access:
     home: Place
     connections: ConnectionSource
     """Function that finds a connection by its id; asks for each of them once."""
+    moves: MovesOf = no_moves
     interrupted: Callable[[], bool] = lambda: False
     """Function that returns true to end waits for the lease and for brokers early."""
+
+    def known_moves(self) -> KnownMoves:
+        return self.moves(self.home, self.environment.name)
 
     def zookeeper(self) -> ZooKeeperAddress:
         return zookeeper_address(self.environment, self.connections)

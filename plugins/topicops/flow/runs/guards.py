@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from topicops.edges.home.audit_files import audited_environments, logged_topics, past_deletes
-from topicops.edges.home.memories import MOVES, SeenTopics, mark_of, read_mark, topic_count
+from topicops.edges.home.memories import SeenTopics, mark_of, read_mark, topic_count
 from topicops.edges.places import Place
 from topicops.flow.runs.run import audit_folder
-from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LastSeen, PastDelete
+from topicops.model.cluster.snapshot import ClusterSnapshot, LastSeen, PastDelete
 from topicops.model.errors import UsageError, WrongTargetError
 from topicops.model.json_types import JsonError, json_errors
-from topicops.model.memory import hold
 from topicops.model.plans.plan import Approval, GatedChange, Plan
 from topicops.model.ports import Clock, ServerTime
 from topicops.model.specs.desired import Desired
@@ -154,24 +153,6 @@ def known_lost_topics(home: Place, environment: str, live: ClusterSnapshot, desi
 def known_past_deletes(home: Place, environment: str, topics: Collection[str]) -> Mapping[str, PastDelete]:
     """Return which of these topics a run here has deleted: they come back empty. Raises ``ArtifactError``."""
     return past_deletes(audit_folder(home), environment, topics)
-
-
-def accepted_moves(home: Place, environment: str, live: ClusterSnapshot) -> Mapping[str, Assignment]:
-    """Return the rows of accepted moves that have not ended, of topics that are still the same.
-
-    Raises ``ArtifactError``: the record cannot be read.
-    """
-    record = MOVES.of(home, environment).read()
-    if record is None or record.cluster_id != live.cluster_id:
-        return {}
-    targets = record.targets
-    moving = [move for move in record.topics if move.topic in targets and move.topic in live.topics]
-    hold(live.topics, [move.topic for move in moving])
-    return {
-        move.topic: targets[move.topic]
-        for move in moving
-        if live.topics[move.topic].identity_after(move.identity) == move.identity
-    }
 
 
 def _lost(home: Place, missing: Mapping[str, LastSeen], desired: Desired) -> Mapping[str, LastSeen]:

@@ -23,7 +23,6 @@ from topicops.edges.home.journal import open_journals_folder, unsettled
 from topicops.edges.home.memories import (
     HELD,
     LATEST_PLAN,
-    MOVES,
     NEWEST_GOOD,
     REJECTIONS,
     STOPS,
@@ -38,7 +37,6 @@ from topicops.model.errors import ArtifactError, UsageError
 from topicops.model.printable import printable
 from topicops.model.runs.audit import AuditFile
 from topicops.model.runs.memories import HeldSet, LatestPlan, NewestGood, Rejection, Rejections, Stop, VerifiedCommit
-from topicops.model.runs.moves import MovesRecord
 from topicops.model.specs.environment import Environment
 
 MOST_REJECTIONS = 10_000
@@ -64,11 +62,6 @@ def read_held(home: Place, environment: str) -> HeldSet:
 def keep_held(home: Place, environment: str, held: HeldSet) -> None:
     """Replace the held set. Raises ``ArtifactError``."""
     HELD.of(home, environment).write(held)
-
-
-def read_moves(home: Place, environment: str) -> MovesRecord | None:
-    """Give the record of moves; None before the first one. Raises ``ArtifactError`` when damaged."""
-    return MOVES.of(home, environment).read()
 
 
 def read_rejections(home: Place, environment: str) -> Mapping[str, Rejection]:

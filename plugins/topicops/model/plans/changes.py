@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar, Literal, assert_never
 
+import msgspec
+
 from topicops.model.cluster.broker_defaults import Default, DefaultOnBrokers
 from topicops.model.cluster.snapshot import Assignment
 from topicops.model.codes import Code
@@ -245,6 +247,19 @@ def before_and_after(change: Change) -> tuple[dict[str, object] | None, dict[str
         case DeleteTopic():
             return {"topic_id": change.topic_id, "partitions": change.partitions}, None
     assert_never(change)
+
+
+def audited_request(change: Change) -> dict[str, object]:
+    """Return what the audit log has of a change, as JSON: see ``AuditLine.request``."""
+    before, after = before_and_after(change)
+    found: dict[str, object] = {"before": before, "after": after}
+    if isinstance(change, DeleteTopic):
+        return {**found, "reason": change.reason}
+    if not isinstance(change, ConfigureTopic):
+        return found
+    defaults = {name: change.default(name) for name in sorted(change.configs)}
+    shown = {name: msgspec.to_builtins(default) for name, default in defaults.items() if default}
+    return {**found, "defaults": shown} if shown else found
 
 
 def digest_of(change: Change, target: Target) -> str:

@@ -1,160 +1,46 @@
-"""The record of an environment's moves: what runs have accepted, and what topicops owes the cluster for it.
-
-Kafka itself tells which partitions move. The record adds what Kafka does not know: whose a move is, its origin and its
-target, and which throttles are ours. It is written before each request that it explains.
-"""
+"""What the runs of an environment know of moves of replicas that were accepted, and that later steps carry on."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
-from typing import NamedTuple
 
-from topicops.model.cluster.snapshot import Assignment
-from topicops.model.json_types import FormatVersion
-from topicops.model.plans.changes import MoveReason
-
-
-class TopicPartition(NamedTuple):
-    topic: str
-    partition: int
-
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}"
-
-
-class Stage(StrEnum):
-    """How far the move of one partition is."""
-
-    ACCEPTED = "accepted"
-    """A run may start it; no request was sent for it."""
-    ASKED = "asked"
-    """The request that starts it was sent, or may have been."""
-    CANCELLING = "cancelling"
-    """The request that cancels it was sent, or may have been."""
+from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot
+from topicops.model.memory import hold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PartitionMove:
-    """The move of one partition, until it has ended."""
+class TopicMoves:
+    """Moves of one topic that have not ended, or whose throttle is still to be removed."""
 
-    origin: tuple[int, ...]
-    """Replicas before the move."""
-    target: tuple[int, ...]
-    """Replicas after it, preferred leader first."""
-    stage: Stage = Stage.ACCEPTED
-    asked_at: datetime | None = None
-    """Time of the request that started it; None means that none was sent."""
-    seen: bool = False
-    """Whether Kafka accepted that request, or listed the partition afterwards: if it is gone then, somebody took it."""
-    doubted_at: datetime | None = None
-    """Time at which it was first neither listed nor at its target, as it should be; None means no such doubt."""
-    copied_bytes: int = 0
-    """Bytes on the new replicas when they were last measured, all together."""
-    size_bytes: int = 0
-    """Bytes that the new replicas will have, all together, when they were last measured; 0 means not known."""
-    measured_at: datetime | None = None
-    """Time at which both were last measured; None means not since the request, or never."""
-    bytes_per_s: float = 0.0
-    """Speed of late: a mean in which the speed of a minute ago counts for a third."""
-    grown_at: datetime | None = None
-    """Time at which ``copied_bytes`` last grew; None means not measured yet."""
-    gap_bytes: int | None = None
-    """Bytes that were left to copy at ``gap_at``; None means not measured yet."""
-    gap_at: datetime | None = None
-    """Time since which the bytes left to copy have not become fewer."""
-    why_cancelled: str = ""
-
-    @property
-    def added(self) -> frozenset[int]:
-        return frozenset(self.target) - frozenset(self.origin)
-
-    @property
-    def links(self) -> Mapping[tuple[str, int], int]:
-        """What a copy needs: sending of one broker and receiving of others, each with how many share its bytes.
-
-        The preferred leader of before counts as the sender.
-        """
-        if not self.added:
-            return {}
-        return {("from", self.origin[0]): 1, **{("to", broker): len(self.added) for broker in sorted(self.added)}}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TopicMove:
-    """The moves of one topic that one approved change asks for, and the throttle entries that are ours."""
-
-    topic: str
     identity: str
-    """Identity of the topic; another topic of this name is never touched."""
-    why: MoveReason
+    """Identity of the topic; another topic of this name has no such moves."""
     digest: str
-    """Digest of the change."""
-    run: str
-    """Run that accepted it, ``<group>/<run id>``."""
-    approver: str = ""
-    """Approver as the audit log names him; empty: no approval was needed."""
-    accepted_at: datetime
-    partitions: Mapping[int, PartitionMove]
-    """Moves that have not ended, by partition. Empty: only entries are left to take out."""
-    drained: tuple[int, ...] = ()
-    """Brokers of ``cluster.draining`` that a drain empties; none where the command ``drain`` asks for it."""
-    leader_entries: tuple[str, ...] = ()
-    """Our entries ``partition:broker`` of ``leader.replication.throttled.replicas``."""
-    follower_entries: tuple[str, ...] = ()
-    """Our entries of ``follower.replication.throttled.replicas``."""
-
-    @property
-    def is_over(self) -> bool:
-        """Whether nothing moves any more, and nothing is owed."""
-        return not (self.partitions or self.leader_entries or self.follower_entries)
+    """Digest of the change that asked for them."""
+    partitions: Collection[int]
+    """Partitions whose move has not ended."""
+    asked: Collection[int] = ()
+    """Those of them that Kafka was asked to move, or to move back."""
+    targets: Assignment = field(default_factory=dict)
+    """Rows that the moves lead to, without those that are cancelled."""
+    sentence: str
+    """Sentence that says how far they are."""
+    is_stuck: bool = False
+    entries: Mapping[str, Collection[str]] = field(default_factory=dict)
+    """Our entries in the throttle lists of the topic, by config."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OwnedRate:
-    """The throttle rate that we have set on one broker, for leaders and followers alike."""
+class KnownMoves:
+    """All moves of one environment that have not ended; without any field set there are none."""
 
-    broker: int
-    rate: int
-    """Bytes a second."""
-    was: int | None = None
-    """Rate of ours that this one replaces, and that may still be in force; None means none."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EndedMove:
-    """How the moves of one topic ended, for reports and pages."""
-
-    topic: str
-    why: MoveReason
-    run: str
-    partitions: int
-    status: str
-    """``done``, ``cancelled`` or ``dropped``."""
-    message: str = ""
-    at: datetime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MovesRecord:
-    """All moves of one environment that have not ended."""
-
-    format_version: FormatVersion = "1.0"
-    cluster_id: str
-    topics: tuple[TopicMove, ...] = ()
-    """In the order in which they were accepted; a topic is in it once."""
-    rates: tuple[OwnedRate, ...] = ()
-    """Rates on brokers that are ours, by broker."""
-    throttle: int | None = None
-    """Bytes a second that a person has asked for since, instead of ``apply.throttle``; None means none."""
-    ended: tuple[EndedMove, ...] = ()
-    """The newest ``KEPT_ENDED``, oldest first."""
+    cluster_id: str = ""
+    topics: Mapping[str, TopicMoves] = field(default_factory=dict)
+    rates: Collection[int] = ()
+    """Brokers whose throttle rate is ours."""
     notes: tuple[str, ...] = ()
-    """What the last step said: obligations, and what waits for what."""
-    bytes_per_s: float = 0.0
-    """Speed of late of the broker that sends or receives most; a mean in which a minute ago counts for a third."""
+    """What the last step said: what waits for what, and what is still to be done."""
     stepped_at: datetime | None = None
     """Time of the last step; None means that there was none."""
 
@@ -163,22 +49,14 @@ class MovesRecord:
         """Whether nothing of ours moves, waits or is owed."""
         return not self.topics and not self.rates
 
-    @property
-    def targets(self) -> Mapping[str, Assignment]:
-        """Rows that the accepted moves lead to, by topic; for plans, which take them for granted."""
+    def accepted(self, live: ClusterSnapshot) -> Mapping[str, Assignment]:
+        """Return the rows that they lead to, of topics that are still the same: a plan takes them for granted."""
+        if self.cluster_id != live.cluster_id:
+            return {}
+        moving = {name: moves for name, moves in self.topics.items() if moves.partitions and name in live.topics}
+        hold(live.topics, moving)
         return {
-            move.topic: {p: found.target for p, found in move.partitions.items() if found.stage is not Stage.CANCELLING}
-            for move in self.topics
-            if move.partitions
+            name: moves.targets
+            for name, moves in moving.items()
+            if live.topics[name].identity_after(moves.identity) == moves.identity
         }
-
-    def moving(self) -> Iterator[tuple[TopicPartition, TopicMove, PartitionMove]]:
-        """Yield each partition that was asked to move, or to move back."""
-        for move in self.topics:
-            for partition, found in sorted(move.partitions.items()):
-                if found.stage is not Stage.ACCEPTED:
-                    yield TopicPartition(move.topic, partition), move, found
-
-
-KEPT_ENDED = 200
-"""Most ended moves that a record keeps."""

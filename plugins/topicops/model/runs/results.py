@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from topicops.model.codes import Code
 from topicops.model.json_types import FormatVersion
-from topicops.model.plans.changes import Action, Change
+from topicops.model.plans.changes import Action
 from topicops.model.plans.plan import GatedChange
 
 QualitySuite = Literal["before", "after"]
@@ -73,10 +73,12 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mutation:
-    """One change for which a request was sent, after its outcome is known: a line of the audit log."""
+    """What was sent, after its outcome is known: a line of the audit log, which says more of each field."""
 
-    change: Change
+    action: Action
+    topic: str
     digest: str
+    request: Mapping[str, object]
     requests: int
     """Number of requests that were sent: more than one after a quota error or an election."""
     answer: str
@@ -85,28 +87,6 @@ class Mutation:
     id_before: str | None
     """Topic id, or ``czxid:<n>``; None means that there was no topic."""
     id_after: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MoveRequest:
-    """One request of a step of moves, or the end of a move: a line of the audit log."""
-
-    topic: str
-    """Topic; empty for the rates of a broker, which hold back all moves there."""
-    digest: str
-    """Digest of the change that asks for the move; empty for the rates of a broker."""
-    approver: str | None
-    """User who approved that change; None means that no approval was needed."""
-    identity: str | None
-    """Topic id, or ``czxid:<n>``; None for the rates of a broker."""
-    request: Mapping[str, object]
-    """``what`` (``start``, ``cancel``, ``end``, ``entries``, ``rate`` or ``elect``), ``before`` and ``after``; where it
-    has them ``accepted_by`` (the run that accepted the move), ``partitions`` and ``broker``."""
-    requests: int
-    """1; 0 for an end, which needs no request."""
-    answer: str
-    """``accepted``, ``NAME (code): message``, or how the move ended."""
-    status: OutcomeStatus
 
 
 class Verdict(StrEnum):

@@ -9,7 +9,15 @@ from typing import assert_never
 
 from topicops.model.codes import Code
 from topicops.model.errors import log_error, sentence
-from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic, ReassignTopic
+from topicops.model.plans.changes import (
+    Change,
+    ConfigureTopic,
+    CreateTopic,
+    DeleteTopic,
+    ExpandTopic,
+    ReassignTopic,
+    audited_request,
+)
 from topicops.model.plans.plan import GatedChange, Plan
 from topicops.model.ports import Answer, ApplyPorts, Begun
 from topicops.model.printable import printable
@@ -111,8 +119,10 @@ class Ledger:
         after = self._identities_after([change for change, _ in decided])
         return [
             Mutation(
-                change=change,
+                action=outcome.action,
+                topic=outcome.topic,
                 digest=outcome.digest,
+                request=audited_request(change),
                 requests=sent.requests,
                 answer=sent.answer.error or "accepted",
                 status=outcome.status,

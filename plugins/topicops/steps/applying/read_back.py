@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from topicops.model.cluster.snapshot import TopicTraces
 from topicops.model.codes import Code
 from topicops.model.errors import ClusterError
-from topicops.model.plans.changes import ReassignTopic
+from topicops.model.plans.changes import audited_request
 from topicops.model.plans.plan import GatedChange
 from topicops.model.ports import Answer, AnswerKind, Clock, LiveReader
 from topicops.model.printable import printable
@@ -110,8 +110,8 @@ class RecoveredIntent:
     """One intent of an earlier run, closed."""
 
     outcome: Outcome
-    mutation: Mutation | None
-    """Mutation for the audit log; None: the change is a reassignment, whose lines the mover writes."""
+    mutation: Mutation
+    """Mutation for the audit log."""
     sentence: str
     """Sentence for the report and the terminal."""
 
@@ -146,16 +146,17 @@ def _recovered(
     outcome = Outcome.of(gated, status, f"run {by} found: {found}", sent=True)
     sentence = f"run {run} ended before it knew what came of {change.action} {change.topic}: {found}"
     mutation = Mutation(
-        change=change,
+        action=change.action,
+        topic=change.topic,
         digest=outcome.digest,
+        request=audited_request(change),
         requests=1,
         answer=f"none recorded; {outcome.message}",
         status=outcome.status,
         id_before=change.precondition.identity,
         id_after=traces.lasting_identity,
     )
-    is_audited = isinstance(change, ReassignTopic)
-    return RecoveredIntent(outcome=outcome, mutation=None if is_audited else mutation, sentence=sentence)
+    return RecoveredIntent(outcome=outcome, mutation=mutation, sentence=sentence)
 
 
 def _found(comparison: Comparison) -> str:

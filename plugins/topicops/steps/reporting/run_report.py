@@ -343,7 +343,8 @@ def next_steps(report: RunReport) -> Iterator[str]:
         lines = (*_held_lines(report, left), final_hold_line(left))
         yield from (f"{line}." for line in lines if line)
     if moving := summary.count(OutcomeStatus.MOVING):
-        yield f"{moving} moving: topicops moves --environment {report.environment} shows how far."
+        how = "shows how far" if report.dag else "shows how far; with --watch it carries them on"
+        yield f"{moving} moving: topicops moves --environment {report.environment} {how}."
     if summary.skipped:
         yield f"{summary.skipped} skipped: a later run takes them up once the reason that the plan gives is gone."
     if summary.blocked:

@@ -13,22 +13,10 @@ from topicops.model.codes import Code
 from topicops.model.plans.changes import Change, ConfigureTopic, CreateTopic, DeleteTopic, ExpandTopic, ReassignTopic
 from topicops.model.ports import BrokerLogs, BrokerView, LogQuestions
 from topicops.model.release import Releases
+from topicops.model.runs.moves import TopicMoves
 from topicops.model.runs.results import Verdict
 from topicops.model.specs.topic_config import canonical_overrides
 from topicops.steps.before_deletes import failed_by_broker, named, replicas_on_failed
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moving:
-    """Moves of one topic that a plan of topicops asked for, and that later steps carry on."""
-
-    digest: str
-    """Digest of the change."""
-    partitions: Collection[int]
-    """Partitions whose move has not ended."""
-    sentence: str
-    """Sentence that says how far they are."""
-    is_stuck: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +42,7 @@ class Expectation:
     """Canonical values; None means no override."""
     configs_are_all: bool = False
     """The topic must have no other override."""
-    moving: Moving | None = None
+    moving: TopicMoves | None = None
     """Moves of its replicas, which are no problem; None means that none is ours."""
 
 

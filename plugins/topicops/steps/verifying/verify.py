@@ -14,6 +14,7 @@ from topicops.model.codes import Code
 from topicops.model.plans.plan import Plan
 from topicops.model.ports import BrokerMetadata, BrokerView, Clock, LiveReader
 from topicops.model.release import Releases
+from topicops.model.runs.moves import TopicMoves
 from topicops.model.runs.results import IN_PLACE, Check, Outcome, OutcomeStatus, Verdict
 from topicops.model.specs.environment import Verify
 from topicops.steps.verifying.broker_checks import SOURCE_NAMES
@@ -21,7 +22,6 @@ from topicops.steps.verifying.checks import checks_of, findings
 from topicops.steps.verifying.observation import (
     Expectation,
     FindingKey,
-    Moving,
     Observation,
     broker_names,
     chosen_brokers,
@@ -36,7 +36,7 @@ FIRST_WAIT_S = 0.2
 LONGEST_WAIT_S = 2.0
 SHORTEST_PAUSE_S = 0.05
 
-NOTHING_MOVES: Mapping[str, Moving] = MappingProxyType({})
+NOTHING_MOVES: Mapping[str, TopicMoves] = MappingProxyType({})
 TOUCHED = (*IN_PLACE, OutcomeStatus.UNKNOWN)
 """Outcomes after which a topic must be as planned, or may be."""
 
@@ -55,7 +55,7 @@ def verify(
     broker_defaults: BrokerDefaults | None = None,
     releases: Releases | None = None,
     source: Source = "zookeeper",
-    moving: Mapping[str, Moving] = NOTHING_MOVES,
+    moving: Mapping[str, TopicMoves] = NOTHING_MOVES,
 ) -> tuple[Check, ...]:
     """Check every changed topic under every rule; sorted by topic and id, one check or more for each.
 
@@ -101,7 +101,7 @@ def settled(
 
 
 def expectations(
-    plan: Plan, outcomes: Iterable[Outcome], moving: Mapping[str, Moving] = NOTHING_MOVES
+    plan: Plan, outcomes: Iterable[Outcome], moving: Mapping[str, TopicMoves] = NOTHING_MOVES
 ) -> tuple[Expectation, ...]:
     """Return what each changed topic must be, by topic name. While its replicas move they need not be as planned."""
     changed = {outcome.digest for outcome in outcomes if outcome.status in (*TOUCHED, OutcomeStatus.MOVING)}
@@ -123,7 +123,7 @@ def verify_cluster(
     metadata: BrokerMetadata,
     *,
     confirmed: Callable[[Collection[str]], Collection[str]] = lambda names: names,
-    moving: Mapping[str, Moving] = NOTHING_MOVES,
+    moving: Mapping[str, TopicMoves] = NOTHING_MOVES,
 ) -> tuple[Check, ...]:
     """Check the health of every topic of one snapshot, which must hold the partition states.
 
@@ -164,7 +164,7 @@ def _observations(
     snapshot: ClusterSnapshot,
     metadata: BrokerMetadata,
     views: Mapping[int, BrokerView | str],
-    moving: Mapping[str, Moving] = NOTHING_MOVES,
+    moving: Mapping[str, TopicMoves] = NOTHING_MOVES,
 ) -> list[Observation]:
     """Return one observation of each topic of a snapshot, with the brokers' views and logs."""
     names = sorted(snapshot.topics.keys() | snapshot.deleting.keys())
@@ -179,7 +179,7 @@ def _observations(
 
 
 def _observation(
-    snapshot: ClusterSnapshot, topic: str, views: Mapping[int, BrokerView | str], moving: Moving | None
+    snapshot: ClusterSnapshot, topic: str, views: Mapping[int, BrokerView | str], moving: TopicMoves | None
 ) -> Observation:
     deleting = topic in snapshot.deleting
     return Observation(

@@ -17,7 +17,7 @@ from topicops.edges.home.audit_files import read_audit_log
 from topicops.edges.home.audit_log import FileAuditLog
 from topicops.features.ask.audit.audited import AuditedLines
 from topicops.model.cluster.broker_defaults import DefaultOnBrokers
-from topicops.model.runs.results import MoveRequest, Mutation, OutcomeStatus
+from topicops.model.runs.results import Mutation, OutcomeStatus
 
 NOW = datetime(2025, 3, 1, 12, 30, 15, tzinfo=UTC)
 ORIGIN = replace(audit_origin("cli/r1", environment="prod"), approvers={"d" * 64: "ann"})
@@ -75,7 +75,7 @@ def test_a_line_shows_the_values_before_and_after_and_a_delete_its_reason(
         configure_change("a"), configs_before={"retention.ms": "2592000000"}, configs={"retention.ms": "1209600000"}
     )
     changes = (configure, expand_change("a"), replace(delete_change("a"), reason="Replaced by b."))
-    sent = [replace(mutation("a"), change=change) for change in changes]
+    sent = [replace(mutation_of(change), id_after="id-1") for change in changes]
     FileAuditLog(tmp_path / "audit", ORIGIN, now=lambda: NOW).append(sent)
 
     assert run(["audit", "topic", "a"]) == 0
@@ -108,7 +108,7 @@ def test_a_line_shows_the_default_that_the_plan_showed(
     configure = replace(
         configure_change("a"), configs_before={"retention.ms": None}, configs={"retention.ms": "1209600000"}, **defaults
     )
-    FileAuditLog(tmp_path / "audit", ORIGIN, now=lambda: NOW).append([replace(mutation("a"), change=configure)])
+    FileAuditLog(tmp_path / "audit", ORIGIN, now=lambda: NOW).append([mutation_of(configure)])
 
     assert run(["audit", "topic", "a"]) == 0
 
@@ -116,11 +116,12 @@ def test_a_line_shows_the_default_that_the_plan_showed(
 
 
 def test_lines_of_moves_say_what_a_step_sent_and_which_run_accepted_it(tmp_path: Path) -> None:
-    rate = MoveRequest(
+    rate = Mutation(
+        action="reassign",
         topic="",
         digest="",
-        approver=None,
-        identity=None,
+        id_before=None,
+        id_after=None,
         request={"what": "rate", "broker": 2, "before": {"rate": None}, "after": {"rate": 1000}},
         requests=1,
         answer="accepted",
@@ -128,8 +129,10 @@ def test_lines_of_moves_say_what_a_step_sent_and_which_run_accepted_it(tmp_path:
     )
     rows = {"before": {"assignment": {"0": [1]}}, "after": {"assignment": {"0": [1, 2, 3]}}}
     request = {"what": "start", "accepted_by": "cli/r1", "partitions": [0], **rows}
-    start = replace(rate, topic="a", approver="ann", identity="id", request=request, status=OutcomeStatus.MOVING)
-    log = FileAuditLog(tmp_path, replace(ORIGIN, plan="", principals={"reassign": "User:mover"}), now=lambda: NOW)
+    start = replace(rate, topic="a", digest="d", request=request, status=OutcomeStatus.MOVING)
+    start = replace(start, id_before="id", id_after="id")
+    origin = replace(ORIGIN, plan="", principals={"reassign": "User:mover"}, approvers={"d": "ann"})
+    log = FileAuditLog(tmp_path, origin, now=lambda: NOW)
 
     log.append([rate, start])
 

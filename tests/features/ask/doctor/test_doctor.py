@@ -31,9 +31,8 @@ from topicops.features.ask.doctor.rules import RULES, examine
 from topicops.features.ask.doctor.values import BrokerFacts, DoctorFacts, ZooKeeperServer
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic, LogDirectories
 from topicops.model.json_types import json_text
-from topicops.model.plans.changes import MoveReason
 from topicops.model.release import LOG_DIRECTORIES, Release
-from topicops.model.runs.moves import MovesRecord, OwnedRate, PartitionMove, Stage, TopicMove
+from topicops.model.runs.moves import KnownMoves, TopicMoves
 
 SECURED = {**SETTINGS, "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer"}
 
@@ -48,24 +47,17 @@ def in_racks(found: Mapping[int, str | None]) -> ClusterSnapshot:
 
 
 NOON = datetime(2026, 11, 29, 12, tzinfo=UTC)
-OURS = MovesRecord(
-    cluster_id="c",
-    topics=(
-        TopicMove(
-            topic="orders",
-            identity="a",
-            why=MoveReason.FACTOR,
-            digest="d",
-            run="cli/1",
-            accepted_at=NOON,
-            partitions={0: PartitionMove(origin=(1,), target=(1, 3), stage=Stage.ASKED)},
-            leader_entries=("0:1",),
-            follower_entries=("0:3",),
-        ),
-    ),
-    rates=(OwnedRate(broker=2, rate=1000),),
-    stepped_at=NOON,
+LISTS = {"leader.replication.throttled.replicas": "0:1", "follower.replication.throttled.replicas": "0:3"}
+ORDERS = TopicMoves(
+    identity="a",
+    digest="d",
+    partitions={0},
+    asked={0},
+    targets={0: (1, 3)},
+    sentence="moving 1 of 1 partition",
+    entries={name: [entry] for name, entry in LISTS.items()},
 )
+OURS = KnownMoves(cluster_id="c", topics={"orders": ORDERS}, rates=[2], stepped_at=NOON)
 """Partition 0 of orders moves to broker 3."""
 FAULTS: Mapping[str, tuple[DoctorFacts, Severity, str | None, str]] = {
     "zookeeper": (without("zookeeper"), Severity.ERROR, "TOP504", "it does not answer"),
@@ -369,9 +361,8 @@ def test_a_brokers_throttle_rate_is_left_over_when_nothing_moves() -> None:
 
 
 def test_moves_and_throttles_of_ours_are_no_fault() -> None:
-    lists = {"leader.replication.throttled.replicas": "0:1", "follower.replication.throttled.replicas": "0:3"}
-    moving = world(healthy_topic(adding={0: (3,)}, overrides=lists))
-    ended = world(healthy_topic(overrides=lists))
+    moving = world(healthy_topic(adding={0: (3,)}, overrides=LISTS))
+    ended = world(healthy_topic(overrides=LISTS))
     rate = broker_2_set(leader_replication_throttled_rate="1000").kafka
 
     for found in (moving, ended):
@@ -397,8 +388,7 @@ def test_what_others_do_to_a_topic_of_ours_is_still_told(topic: LiveTopic, rule:
 
 
 def test_a_partition_that_only_waits_is_not_moved_by_us() -> None:
-    [move] = OURS.topics
-    waiting = replace(OURS, topics=(replace(move, partitions={0: PartitionMove(origin=(1,), target=(1, 3))}),))
+    waiting = replace(OURS, topics={"orders": replace(ORDERS, asked=())})
     facts = world(healthy_topic(adding={0: (3,)}))
 
     assert ids_of(examine(replace(facts, moves=waiting, read_at=NOON))) == ["reassignment"]

@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import TypeVar
 
-from topicops.edges.home.memories import MOVES
 from topicops.edges.places import home_problem
 from topicops.features.ask.doctor.findings import DoctorReport
 from topicops.features.ask.doctor.rules import examine
@@ -17,7 +16,7 @@ from topicops.flow.runs.files import read_needed_specs
 from topicops.flow.runs.run import EnvironmentRun, home_is_set
 from topicops.model.errors import ArtifactError, TopicopsError
 from topicops.model.ports import Clock
-from topicops.model.runs.moves import MovesRecord
+from topicops.model.runs.moves import KnownMoves
 from topicops.model.specs.desired import Lifecycle
 from topicops.steps.clocks import difference_text
 from topicops.steps.planning.right_cluster import require_cluster_id
@@ -59,12 +58,12 @@ def doctor(run: EnvironmentRun) -> DoctorReport:
     )
 
 
-def _moves(run: EnvironmentRun) -> tuple[MovesRecord | None, str]:
-    """Return the record of our moves, and the reason why it cannot be read."""
+def _moves(run: EnvironmentRun) -> tuple[KnownMoves, str]:
+    """Return our moves, and the reason why their record cannot be read."""
     try:
-        return MOVES.of(run.home, run.environment).read(), ""
+        return run.known_moves(), ""
     except ArtifactError as error:
-        return None, str(error)
+        return KnownMoves(), str(error)
 
 
 def _tried(unread: Unread, area: Area, read: Callable[[], T]) -> T | None:

@@ -10,7 +10,7 @@ from typing import Literal
 from topicops.model.cluster.snapshot import ClusterSnapshot, LogDirectories
 from topicops.model.errors import TopicopsError
 from topicops.model.release import Ability, Release
-from topicops.model.runs.moves import MovesRecord
+from topicops.model.runs.moves import KnownMoves
 from topicops.model.specs.environment import Environment
 
 Migration = Literal["none", "prepared", "begun"]
@@ -125,8 +125,8 @@ class DoctorFacts:
     """``TOPICOPS_HOME`` names the folder of audit log and journals."""
     home_problem: str = ""
     """Reason why the object store of the home cannot be used; empty if it can."""
-    moves: MovesRecord | None = None
-    """Record of our moves; None means that the home has none."""
+    moves: KnownMoves = field(default_factory=KnownMoves)
+    """Our moves that have not ended."""
     moves_problem: str = ""
     """Reason why the record of our moves cannot be read; empty if it can, or if there is none."""
     read_at: datetime | None = None

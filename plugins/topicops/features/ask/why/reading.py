@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
-from topicops.edges.home.memories import MOVES
 from topicops.features.ask.why.causes import causes
 from topicops.features.ask.why.values import Why, WhyFacts
 from topicops.flow.runs.access import Access
@@ -58,10 +57,10 @@ def why(run: EnvironmentRun, topic: str) -> Why:
 
 def _own_move(run: EnvironmentRun, topic: str) -> tuple[str, ...] | None:
     """Return the notes of our moves that are about this topic. Raises ``ArtifactError``."""
-    record = MOVES.of(run.home, run.environment).read()
-    if record is None or not any(move.topic == topic and move.partitions for move in record.topics):
+    known = run.known_moves()
+    if topic not in known.topics or not known.topics[topic].partitions:
         return None
-    return tuple(note for note in record.notes if note.startswith((f"{topic} partition", f"{topic}:")))
+    return tuple(note for note in known.notes if note.startswith((f"{topic} partition", f"{topic}:")))
 
 
 def _read(read: Callable[[], _T], unreadable: dict[str, UndecodableZnodeError]) -> _T | None:

@@ -92,7 +92,7 @@ def _is_accepted(change: ReassignTopic, live: ClusterSnapshot) -> bool:
 
 
 def is_of_command(change: ReassignTopic, environment: Environment) -> bool:
-    """Return whether no file asks for such a move: one for balance, or off a broker that is not in the drain's list."""
+    """Return whether no file asks for such a move: for racks or balance, or off a broker outside the drain's list."""
     draining = frozenset(environment.spec.cluster.draining)
     return change.why in (MoveReason.RACKS, MoveReason.BALANCE) or (
         change.why is MoveReason.DRAIN and draining.isdisjoint(change.removed.keys())

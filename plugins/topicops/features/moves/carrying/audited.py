@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from topicops.features.moves.carrying.values import Sent
-from topicops.model.runs.moves import TopicMove
-from topicops.model.runs.results import MoveRequest, OutcomeStatus
+from topicops.features.moves.record import TopicMove
+from topicops.model.runs.results import Mutation, OutcomeStatus
 
 STATUSES: Mapping[str, OutcomeStatus] = {
     "accepted": OutcomeStatus.DONE,
@@ -18,21 +18,23 @@ STATUSES: Mapping[str, OutcomeStatus] = {
 """Statuses by the beginning of the answer; any other answer is a refusal of the brokers."""
 
 
-def audited(sent: Sent, moves: Mapping[str, TopicMove]) -> MoveRequest:
+def audited(sent: Sent, moves: Mapping[str, TopicMove]) -> Mutation:
     """Say what was sent and answered, and whose move it is for; the rates of a broker are for all moves there."""
     move = moves.get(sent.topic)
+    identity = move.identity if move else None
     status = STATUSES.get(sent.answer.partition(":")[0], OutcomeStatus.FAILED)
     if sent.what == "start" and status is OutcomeStatus.DONE:
         status = OutcomeStatus.MOVING
-    return MoveRequest(
+    return Mutation(
+        action="reassign",
         topic=sent.topic,
         digest=move.digest if move else "",
-        approver=(move.approver or None) if move else None,
-        identity=move.identity if move else None,
         request=_request(sent, move),
         requests=0 if sent.what == "end" else 1,
         answer=sent.answer,
         status=status,
+        id_before=identity,
+        id_after=identity,
     )
 
 

@@ -16,7 +16,7 @@ from topicops.features.moves.carrying.ports import PartitionNow
 from topicops.features.moves.carrying.reading import Now, Reading, concerned, read
 from topicops.features.moves.carrying.records import ASKED_FOR, CANCELLED, DONE, DROPPED, with_partitions, with_topics
 from topicops.features.moves.carrying.sending import Sender, by_topic, named
-from topicops.model.runs.moves import MovesRecord, PartitionMove, Stage, TopicMove, TopicPartition
+from topicops.features.moves.record import MovesRecord, PartitionMove, Stage, TopicMove, TopicPartition
 
 SETTLE = timedelta(seconds=30)
 """Time in which a request without an answer may still take effect, and brokers may still tell what was before."""

@@ -13,7 +13,7 @@ from topicops.features.moves.carrying.reading import Now, Reading
 from topicops.features.moves.carrying.records import with_partitions
 from topicops.features.moves.carrying.sending import Sender, named
 from topicops.features.moves.carrying.values import MoveSettings
-from topicops.model.runs.moves import PartitionMove, TopicMove, TopicPartition
+from topicops.features.moves.record import PartitionMove, TopicMove, TopicPartition
 
 SPEED_OF_LATE = timedelta(minutes=1)
 """Time after which a speed counts for a third: longer than the 11 s of which Kafka's throttle is the average."""

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from topicops.model.runs.moves import TopicPartition
+from topicops.features.moves.record import TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from topicops.features.moves.carrying.ports import BrokerNow, Listed, MoveCluster, PartitionNow, TopicNow
-from topicops.model.runs.moves import MovesRecord, PartitionMove, TopicMove, TopicPartition
+from topicops.features.moves.record import MovesRecord, PartitionMove, TopicMove, TopicPartition
 
 
 class Now(StrEnum):

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
+from topicops.features.moves.record import KEPT_ENDED, EndedMove, MovesRecord, PartitionMove, Stage, TopicMove
 from topicops.model.plans.changes import ReassignTopic
 from topicops.model.plans.plan import GatedChange
-from topicops.model.runs.moves import KEPT_ENDED, EndedMove, MovesRecord, PartitionMove, Stage, TopicMove
 
 DONE, CANCELLED, DROPPED = "done", "cancelled", "dropped"
 """How a move ends, as ``EndedMove.status``."""

@@ -11,10 +11,10 @@ from datetime import datetime
 from topicops.features.moves.carrying.ports import MoveCluster
 from topicops.features.moves.carrying.records import DONE, topic_of, without
 from topicops.features.moves.carrying.values import Sent
+from topicops.features.moves.record import MovesRecord, PartitionMove, TopicPartition
 from topicops.model.errors import ClusterError
 from topicops.model.ports import Clock
 from topicops.model.printable import first_line, plural
-from topicops.model.runs.moves import MovesRecord, PartitionMove, TopicPartition
 
 logger = logging.getLogger(__name__)
 

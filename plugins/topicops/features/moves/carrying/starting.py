@@ -28,8 +28,8 @@ from topicops.features.moves.carrying.throttling import (
     with_entries,
 )
 from topicops.features.moves.carrying.values import MoveSettings
+from topicops.features.moves.record import PartitionMove, Stage, TopicMove, TopicPartition
 from topicops.model.errors import ClusterError
-from topicops.model.runs.moves import PartitionMove, Stage, TopicMove, TopicPartition
 
 TOPICS_A_LOOK, LOOKS = 200, 5
 """Topics that are read together for a wave, and how often at most in one step."""

@@ -19,10 +19,10 @@ from topicops.features.moves.carrying.sending import Sender
 from topicops.features.moves.carrying.starting import Start, start
 from topicops.features.moves.carrying.throttling import put_back, remove_rates, take_out_entries
 from topicops.features.moves.carrying.values import MoveSettings, Sent, Stepped
+from topicops.features.moves.record import MovesRecord, TopicMove
 from topicops.model.errors import ClusterError
 from topicops.model.ports import Begun, Clock
 from topicops.model.printable import first_line
-from topicops.model.runs.moves import MovesRecord, TopicMove
 from topicops.model.runs.results import OutcomeStatus
 
 __all__ = ["accept", "asked_to_cancel", "make_step"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from topicops.features.moves.record import TopicMove
 from topicops.model.plans.changes import MoveReason
-from topicops.model.runs.moves import TopicMove
 from topicops.model.runs.results import NO_FILE, OTHER_VALUES, PAUSED_NOW
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.environment import EnvironmentSpec

@@ -13,8 +13,8 @@ from topicops.features.moves.carrying.ports import BrokerNow, TopicNow
 from topicops.features.moves.carrying.reading import Now, Reading
 from topicops.features.moves.carrying.records import with_topic
 from topicops.features.moves.carrying.sending import Sender
+from topicops.features.moves.record import MovesRecord, OwnedRate, PartitionMove, Stage, TopicMove
 from topicops.model.codes import Code
-from topicops.model.runs.moves import MovesRecord, OwnedRate, PartitionMove, Stage, TopicMove
 
 ALL = "*"
 Brokers = Mapping[int, BrokerNow]

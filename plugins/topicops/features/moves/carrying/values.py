@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Literal
 
+from topicops.features.moves.record import MovesRecord, TopicPartition
 from topicops.model.ports import Begun
-from topicops.model.runs.moves import MovesRecord, TopicPartition
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

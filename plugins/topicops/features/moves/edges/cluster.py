@@ -21,9 +21,7 @@ from topicops.edges.kafka.clients.requests import (
 from topicops.edges.zookeeper.reader import ZooKeeperReader
 from topicops.features.moves.carrying.ports import BrokerNow, Listed, LogSizes, PartitionNow, TopicNow
 from topicops.features.moves.edges.requests import (
-    FOLLOWER_LIST,
     FOLLOWER_RATE,
-    LEADER_LIST,
     LEADER_RATE,
     MIN_ISR,
     Edit,
@@ -43,11 +41,11 @@ from topicops.features.moves.edges.requests import (
     removing,
     sizes_of,
 )
+from topicops.features.moves.record import FOLLOWER_LIST, LEADER_LIST, TopicPartition
 from topicops.model.cluster.snapshot import Broker, LiveTopic, LogDirectories
 from topicops.model.codes import Code
 from topicops.model.errors import ClusterError, ClusterUnreachableError
 from topicops.model.ports import BrokerMetadata, BrokerView, LiveReader
-from topicops.model.runs.moves import TopicPartition
 
 ANSWER_S = 10.0
 """Seconds that a broker has for one answer."""

@@ -18,10 +18,9 @@ from kafka.protocol.admin import (
 from topicops.edges.kafka.clients.requests import NOT_SERVED
 from topicops.edges.kafka.clients.settings import named
 from topicops.features.moves.carrying.ports import Listed, LogSizes
-from topicops.model.runs.moves import TopicPartition
+from topicops.features.moves.record import TopicPartition
 
 LEADER_RATE, FOLLOWER_RATE = "leader.replication.throttled.rate", "follower.replication.throttled.rate"
-LEADER_LIST, FOLLOWER_LIST = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"
 MIN_ISR = "min.insync.replicas"
 _BY_PEOPLE = frozenset({ConfigSource.DYNAMIC_BROKER_CONFIG.value, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG.value})
 """Sources of a rate that somebody has set, on one broker or on all."""

@@ -11,12 +11,12 @@ from airflow.sdk import Context, PokeReturnValue
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from topicops.features.moves.carrying.values import Stepped
-from topicops.features.moves.telling.progress import progress_of, speed
-from topicops.flow.runs.memory import read_moves
-from topicops.flow.runs.run import EnvironmentRun, now
+from topicops.features.moves.record import EndedMove, MovesRecord, read_moves
+from topicops.features.moves.telling.status import status_of
+from topicops.features.moves.telling.text import speed
+from topicops.flow.runs.run import EnvironmentRun
 from topicops.model.errors import ConnectionSecurityError, TopicopsError, UsageError, WrongTargetError
 from topicops.model.printable import printable
-from topicops.model.runs.moves import EndedMove, MovesRecord
 from topicops.model.waits import told_waits
 from topicops.on_airflow.plugged import Tools
 from topicops.on_airflow.site import Site
@@ -53,7 +53,7 @@ def step(run: EnvironmentRun, context: Context, take_step: TakeStep) -> PokeRetu
         log.warning("this step ended early, and the next one tries again: %s", error)
         return PokeReturnValue(is_done=False)
     record = stepped.record if stepped else read_moves(run.home, run.environment)
-    _log(record)
+    log_progress(run.environment, record)
     ended = _keep_ended(run, record, context)
     if record is not None and not record.is_idle:
         return PokeReturnValue(is_done=False)
@@ -79,15 +79,12 @@ def _opened(site: Site, context: Context) -> Iterator[EnvironmentRun]:
         raise AirflowException(str(error)) from error
 
 
-def _log(record: MovesRecord | None) -> None:
-    if record is None:
-        log.info("nothing moves, and nothing is owed")
-        return
-    found = progress_of(record, now())
-    log.info("%s%s", found.sentence, f", {speed(found.bytes_per_s)}" if found.bytes_per_s else "")
+def log_progress(environment: str, record: MovesRecord | None) -> None:
+    found = status_of(environment, record)
+    log.info("%s%s", found.text, f", {speed(found.bytes_per_s)}" if found.bytes_per_s else "")
     for topic in found.topics[:TOPICS_LOGGED]:
-        log.info("%s: %s", topic.topic, topic.sentence)
-    for said in record.notes:
+        log.info("%s: %s", topic.topic, topic.text)
+    for said in found.notes:
         log.info("%s", printable(said))
 
 

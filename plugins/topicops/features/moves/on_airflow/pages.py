@@ -7,19 +7,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from topicops.features.moves.telling.progress import (
-    MovesProgress,
-    PartitionProgress,
-    TopicProgress,
-    progress_of,
-    speed,
-    spoken,
-)
-from topicops.flow.runs.memory import read_moves
+from topicops.features.moves.record import EndedMove, read_moves
+from topicops.features.moves.telling.status import MovesStatus, PartitionStatus, State, TopicStatus, status_of
+from topicops.features.moves.telling.text import speed
 from topicops.flow.runs.run import Place, now
 from topicops.model.errors import ArtifactError
-from topicops.model.printable import plural
-from topicops.model.runs.moves import EndedMove, Stage
+from topicops.model.printable import about, plural
 from topicops.on_airflow.pages.parts import BELOW, drawn_bar, more, muted, problem_box, run_link
 from topicops.on_airflow.plugged_at_start import topic_link
 from topicops.steps.reporting.markup import Html, pill, table, tag, together
@@ -31,21 +24,16 @@ NOTES_SHOWN = 20
 ENDED_SHOWN = 20
 ENDED_WITHIN = timedelta(days=1)
 """A page shows moves that ended so long ago."""
-_STATES: Mapping[Stage, tuple[str, str]] = {
-    Stage.ACCEPTED: ("waits", "calm"),
-    Stage.ASKED: ("moves", "good"),
-    Stage.CANCELLING: ("moves back", "warn"),
-}
-_TONES = {"done": "good", "cancelled": "warn", "dropped": "warn"}
+_TONES: Mapping[State, str] = {"waits": "calm", "moves": "good", "moves back": "warn"}
+_ENDED_TONES = {"done": "good", "cancelled": "warn", "dropped": "warn"}
 
 
 @dataclass(frozen=True, slots=True)
 class _Looked:
     """The moves of an environment at one time."""
 
-    environment: str
     at: datetime
-    found: MovesProgress
+    found: MovesStatus
     recent: tuple[EndedMove, ...]
 
 
@@ -96,8 +84,8 @@ def _shown(home: Place, environment: str, section: Section) -> Html | None:
     if record is None:
         return None
     at = now()
-    found = progress_of(record, at)
-    looked = _Looked(environment, at, found, tuple(ended for ended in found.ended if at - ended.at < ENDED_WITHIN))
+    found = status_of(environment, record)
+    looked = _Looked(at, found, tuple(ended for ended in found.ended if at - ended.at < ENDED_WITHIN))
     parts = list(section(looked))
     return together(*parts) if parts else None
 
@@ -105,37 +93,36 @@ def _shown(home: Place, environment: str, section: Section) -> Html | None:
 def _section(looked: _Looked, *, says_all: bool = True) -> Iterator[Html | None]:
     """Yield nothing where there is nothing to say."""
     found = looked.found
-    is_idle = not found.topics and found.throttle is None
-    if is_idle and not looked.recent:
+    if found.is_idle and not looked.recent:
         return
     yield tag("h2", "Replicas that move", id="moves")
     if says_all or not found.topics:
-        yield tag("p", f"{found.sentence[0].upper()}{found.sentence[1:]}.")
-    yield None if is_idle else muted("; ".join(_facts(looked)), ".")
+        yield tag("p", f"{found.text[0].upper()}{found.text[1:]}.")
+    yield None if found.is_idle else muted("; ".join(_facts(looked)), ".")
     yield from _notes(found.notes)
     if found.topics:
         shown = found.topics[:TOPICS_SHOWN]
-        rows = (_topic_row(topic, looked.environment) for topic in shown)
+        rows = (_topic_row(topic, found.environment) for topic in shown)
         yield table(("topic", "why", "how far", "speed", "to take it back"), rows, cls="moves")
         yield more(len(found.topics) - len(shown), "topics")
     yield from _ended(looked)
 
 
 def _of_topic(looked: _Looked, name: str) -> Iterator[Html | None]:
-    topic = looked.found.topic(name)
+    topic = next((topic for topic in looked.found.topics if topic.topic == name), None)
     recent = tuple(ended for ended in looked.recent if ended.topic == name)
     if topic is None and not recent:
         return
     yield tag("h2", "Its replicas move" if topic else "Its replicas have moved", id="moves")
     if topic:
-        yield tag("p", f"{topic.sentence[0].upper()}{topic.sentence[1:]}; {topic.why.value}, by run ", _run(topic.run))
+        yield tag("p", f"{topic.text[0].upper()}{topic.text[1:]}; {topic.why}, by run ", _run(topic.run))
         yield muted("; ".join(_facts(looked)), ".")
         yield from _notes([said for said in looked.found.notes if name in said])
-        rows = (_partition_row(partition, looked.at) for partition in topic.partitions[:PARTITIONS_SHOWN])
+        rows = (_partition_row(partition) for partition in topic.partitions[:PARTITIONS_SHOWN])
         yield table(("partition", "from", "to", "how far", "state"), rows, cls="rows partitions-that-move")
         yield more(len(topic.partitions) - PARTITIONS_SHOWN, "partitions")
         back = "This takes it back until it ends; afterwards only another move does: "
-        yield tag("p", back, tag("code", cancel_command(name, looked.environment)))
+        yield tag("p", back, tag("code", cancel_command(name, looked.found.environment)))
         yield muted("Meanwhile the topic is neither expanded nor deleted.")
     yield from _ended(replace(looked, recent=recent))
 
@@ -148,7 +135,7 @@ def _facts(looked: _Looked) -> Iterator[str]:
     yield "no throttle is set" if limit is None else f"throttle {size_text(limit)}/s for each broker"
     if found.stepped_at:
         waited = looked.at - found.stepped_at
-        since = "now" if waited < timedelta(minutes=1) else f"{spoken(waited)} ago"
+        since = "now" if waited < timedelta(minutes=1) else f"{about(waited.total_seconds())} ago"
         yield f"last step at {found.stepped_at:%Y-%m-%d %H:%M:%S} UTC ({since})"
     else:
         yield "no step was made yet"
@@ -160,29 +147,22 @@ def _notes(notes: Sequence[str]) -> Iterator[Html | None]:
         yield more(len(notes) - NOTES_SHOWN, "notes")
 
 
-def _topic_row(topic: TopicProgress, environment: str) -> Iterator[Html | str | None]:
+def _topic_row(topic: TopicStatus, environment: str) -> Iterator[Html | str | None]:
     yield topic_link(topic.topic)
-    yield together(topic.why.value, tag("div", _run(topic.run), cls="muted"))
-    yield together(_bar(topic.percent), tag("div", topic.sentence))
+    yield together(topic.why, tag("div", _run(topic.run), cls="muted"))
+    yield together(_bar(topic.percent), tag("div", topic.text))
     yield speed(topic.bytes_per_s) if topic.bytes_per_s else None
     yield tag("code", cancel_command(topic.topic, environment)) if topic.partitions else None
 
 
-def _partition_row(partition: PartitionProgress, at: datetime) -> Iterator[Html | str | None]:
+def _partition_row(partition: PartitionStatus) -> Iterator[Html | str | None]:
     yield str(partition.partition)
     yield _brokers(partition.origin)
     yield _brokers(partition.target)
     copied = f"{size_text(partition.copied_bytes)} of {size_text(partition.size_bytes)}"
     yield together(_bar(partition.percent), tag("div", copied, cls="muted")) if partition.size_bytes else None
-    yield together(*_state(partition, at))
-
-
-def _state(partition: PartitionProgress, at: datetime) -> Iterator[Html | str]:
-    word, tone = _STATES[partition.stage]
-    if partition.stands_still_since:
-        word, tone = f"stands still for {spoken(at - partition.stands_still_since)}", "bad"
-    yield pill(word, tone)
-    yield f" {partition.why_cancelled}"
+    tone = "bad" if partition.state == "moves" and partition.note else _TONES[partition.state]
+    yield together(pill(partition.state, tone), f" {partition.note}")
 
 
 def _ended(looked: _Looked) -> Iterator[Html | None]:
@@ -199,7 +179,7 @@ def _ended(looked: _Looked) -> Iterator[Html | None]:
 def _ended_row(ended: EndedMove) -> Iterator[Html | str | None]:
     yield topic_link(ended.topic)
     said = tag("div", ended.message, cls="muted") if ended.message else None
-    yield together(pill(ended.status, _TONES.get(ended.status, "calm")), said)
+    yield together(pill(ended.status, _ENDED_TONES.get(ended.status, "calm")), said)
     yield f"{ended.partitions:,}"
     yield f"{ended.at:%Y-%m-%d %H:%M:%S} UTC"
     yield _run(ended.run)

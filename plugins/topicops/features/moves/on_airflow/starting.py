@@ -8,7 +8,7 @@ from contextlib import suppress
 from airflow.sdk import Context
 
 from topicops.features.moves.on_airflow import KIND
-from topicops.flow.runs.memory import read_moves
+from topicops.features.moves.telling.known import known_moves
 from topicops.flow.runs.run import EnvironmentRun, note, now
 from topicops.model.errors import ArtifactError
 from topicops.on_airflow.airflow_inside import trigger_run
@@ -22,8 +22,7 @@ def start_moves(run: EnvironmentRun, context: Context) -> None:
     """Start a run that carries the moves of the environment on. Raises nothing: the next run tries again."""
     dag_id = f"topic_{KIND}_{run.environment}"
     try:
-        record = read_moves(run.home, run.environment)
-        if record is None or record.is_idle:
+        if known_moves(run.home, run.environment).is_idle:
             return
         ti = context["ti"]
         if ti.get_dag(dag_id).is_paused:

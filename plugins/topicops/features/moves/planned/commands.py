@@ -139,7 +139,7 @@ def leaders_command(
 
 def _elected(run: EnvironmentRun, found: Leaders, wait_s: float) -> Leaders:
     from topicops.features.moves.planned.electing import elect
-    from topicops.model.runs.moves import TopicPartition
+    from topicops.features.moves.record import TopicPartition
 
     refused = elect(run, found.can_lead, lock_timeout_s=wait_s)
     asked_for = set(found.can_lead)

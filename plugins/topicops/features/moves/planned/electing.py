@@ -9,6 +9,7 @@ from topicops.edges.connections.lookup import principal_of
 from topicops.edges.home.audit_log import AuditOrigin, audit_log
 from topicops.features.moves.carrying.audited import audited
 from topicops.features.moves.carrying.values import Sent
+from topicops.features.moves.record import TopicPartition
 from topicops.features.moves.stepping import open_cluster
 from topicops.flow.runs.access import PORT_WRAPPERS
 from topicops.flow.runs.files import commit_of_files, read_needed_specs
@@ -16,7 +17,6 @@ from topicops.flow.runs.run import EnvironmentRun, audit_folder
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.json_types import FormatVersion
 from topicops.model.printable import plural
-from topicops.model.runs.moves import TopicPartition
 from topicops.steps.planning.right_cluster import require_cluster_id
 from topicops.steps.specs.needed import no_topic
 

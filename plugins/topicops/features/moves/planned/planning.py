@@ -23,7 +23,6 @@ from topicops.flow.engines import PYTHON
 from topicops.flow.planning import MOST_REHEARSED, compare, gate_changes, read_snapshot, specs_of
 from topicops.flow.runs.access import Access, with_broker_answers, with_log_directories
 from topicops.flow.runs.files import commit_of_files, read_needed_specs
-from topicops.flow.runs.guards import accepted_moves
 from topicops.flow.runs.kept import keep_changes, keep_plan, keep_specs
 from topicops.flow.runs.run import EnvironmentRun, safety_notes
 from topicops.flow.runs.values import Comparison, Planned, Snapshot, Specs
@@ -158,7 +157,7 @@ def _read(run: EnvironmentRun) -> _Read:
         snapshot.live,
         broker_defaults=None,
         draining=frozenset(specs.environment.spec.cluster.draining),
-        accepted_moves=accepted_moves(run.home, run.environment, snapshot.live),
+        accepted_moves=run.known_moves().accepted(snapshot.live),
     )
     with access.questions() as questions:
         live = with_log_directories(with_broker_answers(live, questions), (), questions)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -54,7 +55,7 @@ def moves_command(
 ) -> None:
     """Show the replicas that move, ours and those of others; other options carry ours on, cancel or throttle them."""
     from topicops.features.moves.telling import following
-    from topicops.features.moves.telling.status import bar, status_text
+    from topicops.features.moves.telling.text import bar, status_text
 
     if cancel and cancel_all:
         raise UsageError("--cancel-all cancels all: leave --cancel out")
@@ -96,18 +97,18 @@ def stepped(run: EnvironmentRun, lock_timeout_s: float) -> Stepped | None:
 
 def shown(run: EnvironmentRun, *, with_others: bool) -> MovesStatus:
     """Read the record, and with others the cluster. A cluster that cannot be read is a sentence of the status."""
-    from topicops.features.moves.telling.following import read_record
-    from topicops.features.moves.telling.status import status_of
+    from topicops.features.moves.record import read_moves
+    from topicops.features.moves.telling.status import moves_of_others, status_of
     from topicops.flow.runs.access import read_live_topics
     from topicops.flow.runs.files import read_needed_specs
     from topicops.steps.specs.needed import no_topic
 
-    record = read_record(run)
+    record = read_moves(run.home, run.environment)
+    found = status_of(run.environment, record)
     if not with_others:
-        return status_of(run.environment, record, None, run.clock.utc())
+        return found
     specs, _ = read_needed_specs(run.files, no_topic, run.progress).require()
     try:
-        live = read_live_topics(run.access(specs))
+        return replace(found, others=tuple(moves_of_others(record, read_live_topics(run.access(specs)))))
     except TopicopsError as error:
-        return status_of(run.environment, record, str(error), run.clock.utc())
-    return status_of(run.environment, record, live, run.clock.utc())
+        return replace(found, others_unread=str(error))

@@ -6,16 +6,15 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from typing import TypeVar
 
-from topicops.edges.home.memories import MOVES
 from topicops.features.moves.carrying.step import asked_to_cancel
 from topicops.features.moves.carrying.values import Stepped
+from topicops.features.moves.record import MOVES, EndedMove, MovesRecord
 from topicops.features.moves.telling.status import MovesStatus
 from topicops.flow.runs.access import PORT_WRAPPERS
 from topicops.flow.runs.files import read_needed_specs
 from topicops.flow.runs.run import EnvironmentRun
 from topicops.model.errors import ClusterError, LeaseHeldError, LeaseLostError, UsageError
 from topicops.model.ports import Clock
-from topicops.model.runs.moves import EndedMove, MovesRecord
 from topicops.model.specs.spellings import likely_unit
 from topicops.model.specs.topic_config import ConfigValueError, read_size
 from topicops.steps.specs.needed import no_topic
@@ -34,10 +33,6 @@ def bytes_of(text: str) -> int:
             f"{text!r}: a throttle of nothing would stop the moves; `topicops moves --cancel-all` ends them"
         )
     return size
-
-
-def read_record(run: EnvironmentRun) -> MovesRecord | None:
-    return MOVES.of(run.home, run.environment).read()
 
 
 def change_record(

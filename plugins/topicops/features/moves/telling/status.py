@@ -1,25 +1,22 @@
-"""What ``topicops moves`` prints: our moves of an environment by their record, and those of others by the cluster."""
+"""How far the moves of an environment are: ours by their record, those of others by what Kafka lists. Reads nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Literal
 
-from topicops.features.moves.telling.progress import MovesProgress, PartitionProgress, TopicProgress, progress_of, speed
+from topicops.features.moves.record import EndedMove, MovesRecord, PartitionMove, Stage, TopicMove
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.json_types import FormatVersion
-from topicops.model.printable import plural, printable
-from topicops.model.runs.moves import EndedMove, MovesRecord, Stage
-from topicops.steps.reporting.plan_wording import size_text
+from topicops.model.printable import about, plural
 
 State = Literal["waits", "moves", "moves back"]
 STATES: Mapping[Stage, State] = {Stage.ACCEPTED: "waits", Stage.ASKED: "moves", Stage.CANCELLING: "moves back"}
-SHOWN_ENDED = 10
-"""Number of ended moves that the text names."""
-SHOWN_PARTITIONS = 50
-"""Number of partitions of a topic that the text names."""
+STILL_AFTER = timedelta(minutes=10)
+"""A move that copied nothing for so long, while steps looked at it, stands still."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +34,11 @@ class PartitionStatus:
     note: str
     """Sentence about what is wrong with it; empty: nothing."""
 
+    @property
+    def percent(self) -> int | None:
+        """Whole percent that are copied; None means not measured yet."""
+        return self.copied_bytes * 100 // self.size_bytes if self.size_bytes else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicStatus:
@@ -53,7 +55,7 @@ class TopicStatus:
     """Whole percent of all bytes that are copied; None means not known."""
     bytes_per_s: int
     left_s: int | None
-    """Seconds until its moves end, by the speed so far; None means not known."""
+    """Seconds until its moves end, by the speed of late; None means not known."""
     partitions: tuple[PartitionStatus, ...]
     """Partitions whose move has not ended."""
 
@@ -100,62 +102,191 @@ class MovesStatus:
         return not self.topics and self.throttle is None
 
 
-def status_of(
-    environment: str, record: MovesRecord | None, live: ClusterSnapshot | str | None, now: datetime
-) -> MovesStatus:
-    """Put together what the record and the cluster say.
+def status_of(environment: str, record: MovesRecord | None) -> MovesStatus:
+    """Say how far the moves of a record are; None: there was none yet.
 
-    Args:
-        live: The cluster of now, or a sentence why it cannot be read; None means that others are not asked for.
+    Speeds and forecasts come from what was copied of late, as steps measured it; never from the throttle, which single
+    copies do not reach. A partition that was not measured counts as the mean of the others.
     """
-    found = progress_of(record, now) if record else MovesProgress()
+    record = record or MovesRecord(cluster_id="")
+    partitions = [found for move in record.topics for found in move.partitions.values()]
+    forecast = _Forecast.of(partitions, record.bytes_per_s)
+    topics = tuple(_topic(record, move, forecast) for move in record.topics)
+    together = _Count(partitions, sum(topic.ended for topic in topics), record.stepped_at, forecast.left_s)
+    text = "throttle rates are still to be removed" if record.rates else "nothing moves"
+    if topics:
+        of_all = f"{plural(together.total, 'partition')} of {plural(len(topics), 'topic')}"
+        text = ", ".join([f"moving {together.of(Stage.ASKED):,} of {of_all}", *together.figures()])
     return MovesStatus(
         environment=environment,
-        text=found.sentence,
-        topics=tuple(map(_topic, found.topics)),
-        percent=found.percent,
-        bytes_per_s=round(found.bytes_per_s),
-        left_s=round(found.left.total_seconds()) if found.left is not None else None,
-        throttle=found.throttle,
-        notes=found.notes,
-        stepped_at=found.stepped_at,
-        ended=found.ended,
-        others=tuple(_others(record, live)) if isinstance(live, ClusterSnapshot) else (),
-        others_unread=live if isinstance(live, str) else "",
+        text=text,
+        topics=topics,
+        percent=together.percent,
+        bytes_per_s=round(together.bytes_per_s),
+        left_s=together.left_s,
+        throttle=min((owned.rate for owned in record.rates), default=None),
+        notes=record.notes,
+        stepped_at=record.stepped_at,
+        ended=record.ended[::-1],
     )
 
 
-def _topic(found: TopicProgress) -> TopicStatus:
+def stands_still(found: PartitionMove, measured_at: datetime | None) -> bool:
+    """By the time of the last step, and not of now: without a step nobody has looked."""
+    since = found.grown_at or found.asked_at
+    return bool(_is_copying(found) and since and measured_at and measured_at - since >= STILL_AFTER)
+
+
+def _is_copying(found: PartitionMove) -> bool:
+    return found.stage is Stage.ASKED and found.copied_bytes < found.size_bytes
+
+
+def _speed(found: PartitionMove) -> float:
+    return found.bytes_per_s if _is_copying(found) else 0.0
+
+
+def _missing(found: PartitionMove, mean: float) -> float:
+    """Return the bytes that are still to be copied; what is cancelled is not awaited."""
+    return 0.0 if found.stage is Stage.CANCELLING else max(0.0, (found.size_bytes or mean) - found.copied_bytes)
+
+
+def _mean_size(partitions: Iterable[PartitionMove]) -> float:
+    known = [found.size_bytes for found in partitions if found.size_bytes and found.stage is not Stage.CANCELLING]
+    return sum(known) / len(known) if known else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Forecast:
+    """When moves end. The copies of one link share its throttle, so that those that wait get the speed of the others.
+
+    A sum over all brokers would forget that the last broker works alone.
+    """
+
+    missing: Mapping[tuple[str, int], float]
+    """Bytes that each link has to carry."""
+    mean: float
+    speed: float
+    """Bytes a second of the busiest link; 0 means not known."""
+
+    @classmethod
+    def of(cls, partitions: Sequence[PartitionMove], speed: float) -> _Forecast:
+        mean, missing = _mean_size(partitions), defaultdict[tuple[str, int], float](float)
+        for found in partitions:
+            for link, share in found.links.items():
+                missing[link] += _missing(found, mean) / share
+        return cls(missing, mean, speed if any(found.stage is Stage.ASKED for found in partitions) else 0.0)
+
+    @property
+    def left_s(self) -> int | None:
+        """Seconds until all have ended."""
+        most = max(self.missing.values(), default=0.0)
+        return round(most / self.speed) if self.speed and most else None
+
+    def left_s_of(self, partitions: Iterable[PartitionMove]) -> int | None:
+        """Seconds until some have ended: as long as their links are busy, or less for what is nearly copied."""
+        seconds = [self._seconds(found) for found in partitions] if self.speed else []
+        return round(max(seconds)) if any(seconds) else None
+
+    def _seconds(self, found: PartitionMove) -> float:
+        missing = _missing(found, self.mean)
+        busy = max((self.missing[link] for link in found.links), default=0.0) / self.speed if missing else 0.0
+        return min(busy, missing / speed) if (speed := _speed(found)) else busy
+
+
+@dataclass(frozen=True, slots=True)
+class _Count:
+    """Partitions of one topic or of all, counted together."""
+
+    partitions: Sequence[PartitionMove]
+    """Those whose move has not ended."""
+    ended: int
+    """Number of those whose move has ended as planned."""
+    measured_at: datetime | None
+    left_s: int | None
+    """Seconds until they end; None means not known."""
+
+    @property
+    def total(self) -> int:
+        return self.ended + len(self.partitions)
+
+    def of(self, stage: Stage) -> int:
+        return sum(found.stage is stage for found in self.partitions)
+
+    @property
+    def percent(self) -> int | None:
+        mean = _mean_size(self.partitions)
+        copied = sum(found.copied_bytes for found in self._awaited) + mean * self.ended
+        size = sum(found.size_bytes or mean for found in self._awaited) + mean * self.ended
+        return int(copied * 100 / size) if size else None
+
+    @property
+    def bytes_per_s(self) -> float:
+        return sum(map(_speed, self.partitions))
+
+    def figures(self) -> Iterator[str]:
+        """Yield ``61 %`` and ``about 40 min``, as far as they are known."""
+        if self.percent is not None:
+            yield f"{self.percent} %"
+        if self.left_s is not None:
+            yield f"about {about(self.left_s)}"
+
+    @property
+    def _awaited(self) -> Sequence[PartitionMove]:
+        """What is cancelled is neither copied nor awaited."""
+        return [found for found in self.partitions if found.stage is not Stage.CANCELLING]
+
+
+def _topic(record: MovesRecord, move: TopicMove, forecast: _Forecast) -> TopicStatus:
+    ended = sum(
+        past.partitions
+        for past in record.ended
+        if past.topic == move.topic and past.run == move.run and past.status == "done" and past.at >= move.accepted_at
+    )
+    partitions = [*move.partitions.values()]
+    count = _Count(partitions, ended, record.stepped_at, forecast.left_s_of(partitions))
+    owes = "; its throttle entries are still to be removed" if move.leader_entries or move.follower_entries else ""
     return TopicStatus(
-        topic=found.topic,
-        why=found.why,
-        run=found.run,
-        text=found.sentence,
-        ended=found.ended,
-        percent=found.percent,
-        bytes_per_s=round(found.bytes_per_s),
-        left_s=round(found.left.total_seconds()) if found.left is not None else None,
-        partitions=tuple(map(_partition, found.partitions)),
+        topic=move.topic,
+        why=move.why.value,
+        run=move.run,
+        text=", ".join(_words(count)) if count.partitions else f"ended{owes}",
+        ended=ended,
+        percent=count.percent,
+        bytes_per_s=round(count.bytes_per_s),
+        left_s=count.left_s,
+        partitions=tuple(_partition(p, found, record.stepped_at) for p, found in sorted(move.partitions.items())),
     )
 
 
-def _partition(found: PartitionProgress) -> PartitionStatus:
-    note = found.why_cancelled
-    if found.stands_still_since is not None:
-        note = f"nothing was copied since {found.stands_still_since:%H:%M} UTC"
+def _words(count: _Count) -> Iterator[str]:
+    of_all = f"of {plural(count.total, 'partition')}"
+    moving, waiting, cancelling = (count.of(stage) for stage in (Stage.ASKED, Stage.ACCEPTED, Stage.CANCELLING))
+    if moving:
+        yield f"moving {moving:,} {of_all}"
+    if cancelling:
+        yield f"cancelling {cancelling:,} {of_all}"
+    if waiting and not moving:
+        yield f"{waiting:,} {of_all} {'waits' if waiting == 1 else 'wait'}"
+    yield from count.figures()
+    if still := sum(stands_still(found, count.measured_at) for found in count.partitions):
+        yield f"{still} {'stands' if still == 1 else 'stand'} still"
+
+
+def _partition(partition: int, found: PartitionMove, measured_at: datetime | None) -> PartitionStatus:
+    is_still, since = stands_still(found, measured_at), found.grown_at or found.asked_at
     return PartitionStatus(
-        partition=found.partition,
+        partition=partition,
         origin=found.origin,
         target=found.target,
         state=STATES[found.stage],
         copied_bytes=found.copied_bytes,
         size_bytes=found.size_bytes,
-        bytes_per_s=round(found.bytes_per_s),
-        note=note,
+        bytes_per_s=round(_speed(found)),
+        note=f"nothing was copied since {since:%H:%M} UTC" if is_still else found.why_cancelled,
     )
 
 
-def _others(record: MovesRecord | None, live: ClusterSnapshot) -> Iterator[OtherMove]:
+def moves_of_others(record: MovesRecord | None, live: ClusterSnapshot) -> Iterator[OtherMove]:
     """Yield what Kafka lists and the record does not."""
     ours = {(at.topic, at.partition) for at, _, _ in record.moving()} if record else set()
     of_us = {topic for topic, _ in ours}
@@ -167,77 +298,3 @@ def _others(record: MovesRecord | None, live: ClusterSnapshot) -> Iterator[Other
     for name in sorted(live.reassigning - of_us):
         if name not in live.topics or not live.topics[name].is_reassigning:
             yield OtherMove(topic=name, partition=None, adding=(), removing=())
-
-
-# ---- the text ----
-
-
-def status_text(found: MovesStatus) -> str:
-    """Return a line about all, a part for each topic of ours, then what waits, what others move, and what has ended."""
-    return "\n".join(map(printable, _lines(found)))
-
-
-def bar(found: MovesStatus, *, width: int = 24) -> str:
-    """Return one line for a terminal, which shows how far all moves are."""
-    filled = width * (found.percent or 0) // 100
-    copied = f", {speed(found.bytes_per_s)}" if found.bytes_per_s else ""
-    return f"[{'#' * filled}{'-' * (width - filled)}] {found.text}{copied}"
-
-
-def _lines(found: MovesStatus) -> Iterator[str]:
-    head = [found.text]
-    head += [speed(found.bytes_per_s)] if found.bytes_per_s else []
-    head += [f"throttle {speed(found.throttle)} for each broker"] if found.throttle is not None else []
-    head += [f"last step {found.stepped_at:%Y-%m-%d %H:%M:%S} UTC"] if found.stepped_at and not found.is_idle else []
-    yield f"{found.environment}: {'; '.join(head)}"
-    for topic in found.topics:
-        yield from _topic_lines(topic)
-    if found.notes and not found.is_idle:
-        yield "Waits, or is still to be done:"
-        yield from (f"  {note}" for note in found.notes)
-    yield from _other_lines(found)
-    if found.ended:
-        more = f" (the last {SHOWN_ENDED} of {len(found.ended)})" if len(found.ended) > SHOWN_ENDED else ""
-        yield f"Ended{more}:"
-        yield from map(_ended_line, found.ended[:SHOWN_ENDED])
-    if not found.is_idle:
-        yield f"To carry them on until they end: topicops moves --watch --environment {found.environment}"
-
-
-def _topic_lines(topic: TopicStatus) -> Iterator[str]:
-    left = f", {speed(topic.bytes_per_s)}" if topic.bytes_per_s else ""
-    yield f"  {topic.topic} ({topic.why}; run {topic.run}): {topic.text}{left}"
-    for each in topic.partitions[:SHOWN_PARTITIONS]:
-        rows = f"[{_ids(each.origin)}] to [{_ids(each.target)}]"
-        copied = ""
-        if each.size_bytes and each.state == "moves":
-            percent = each.copied_bytes * 100 // each.size_bytes
-            copied = f", {percent} % of {size_text(each.size_bytes)}"
-            copied += f", {speed(each.bytes_per_s)}" if each.bytes_per_s else ""
-        note = f": {each.note}" if each.note else ""
-        yield f"    partition {each.partition} {each.state}, {rows}{copied}{note}"
-    if more := len(topic.partitions) - SHOWN_PARTITIONS:
-        yield from [f"    and {more} more"] if more > 0 else []
-
-
-def _other_lines(found: MovesStatus) -> Iterator[str]:
-    if found.others_unread:
-        yield f"Whether others move replicas is not known: {found.others_unread}"
-    if found.others:
-        yield "Moved by others, which topicops leaves alone:"
-    for other in found.others:
-        if other.partition is None:
-            yield f"  {other.topic}"
-            continue
-        parts = [f"adds {_ids(other.adding)}"] if other.adding else []
-        parts += [f"removes {_ids(other.removing)}"] if other.removing else []
-        yield f"  {other.topic}-{other.partition}: {', '.join(parts)}"
-
-
-def _ended_line(ended: EndedMove) -> str:
-    what = f"  {ended.at:%Y-%m-%d %H:%M} UTC  {ended.topic}: {ended.status}, {plural(ended.partitions, 'partition')}"
-    return f"{what}: {ended.message}" if ended.message else what
-
-
-def _ids(brokers: Iterable[int]) -> str:
-    return ", ".join(map(str, brokers))

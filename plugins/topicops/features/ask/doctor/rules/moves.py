@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import timedelta
 
 from topicops.features.ask.doctor.findings import ERROR, NOTICE, WARNING, Finding, Rules, found, listed
@@ -18,10 +18,10 @@ from topicops.model.release import (
     USUAL,
     Release,
 )
-from topicops.model.runs.moves import MovesRecord
+from topicops.model.runs.moves import KnownMoves
 from topicops.steps.reporting.facts_wording import why_command
 
-LEADER_LIST, FOLLOWER_LIST = "leader.replication.throttled.replicas", "follower.replication.throttled.replicas"
+THROTTLE_LISTS = ("leader.replication.throttled.replicas", "follower.replication.throttled.replicas")
 THROTTLE_RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
 CARRIED_ON_WITHIN = timedelta(hours=1)
 """Moves whose last step is older are carried on by nobody."""
@@ -35,7 +35,7 @@ class MoveRules(Rules):
 
     def waiting_moves(self) -> Iterator[Finding]:
         """Moves end by themselves; without a step nobody starts the next ones, or removes the throttles."""
-        record, now = self._record, self.facts.read_at
+        record, now = self.facts.moves, self.facts.read_at
         if record.is_idle or now is None:
             return
         last = record.stepped_at
@@ -48,13 +48,13 @@ class MoveRules(Rules):
 
     def owed_moves(self) -> Iterator[Finding]:
         """What the last step said, such as a rate on a broker that is down."""
-        if not self._record.is_idle:
+        if not self.facts.moves.is_idle:
             message = "our moves wait for something, or something is still to be done for them:"
             fix = f"do what the sentences say; topicops moves --environment {self.environment.name} shows all"
-            yield from found(NOTICE, message, self._record.notes, fix)
+            yield from found(NOTICE, message, self.facts.moves.notes, fix)
 
     def reassignment(self) -> Iterator[Finding]:
-        live, moving = self.live, _foreign(self.live, self._record)
+        live, moving = self.live, _foreign(self.live, self.facts.moves)
         places = (f"{name}{_stuck(live, name)}" for name in moving)
         message = "replicas are being moved, or a move was left unfinished:"
         fix = f"wait until it has ended; {self._way_to_cancel(next(iter(moving), ''))}"
@@ -66,13 +66,13 @@ class MoveRules(Rules):
         lists = {
             name: throttles
             for name, topic in topics.items()
-            if name not in moving and (throttles := _foreign_lists(topic, self._record))
+            if name not in moving and (throttles := _foreign_lists(topic, self.facts.moves))
         }
-        ours = {owned.broker for owned in self._record.rates}
         rates = {
             b: set_here
             for b, broker in (self.facts.kafka.by_id if self.facts.kafka and not topics.keys() & moving else ())
-            if b not in ours and (set_here := [rate for rate in THROTTLE_RATES if rate in broker.settings])
+            if b not in self.facts.moves.rates
+            and (set_here := [rate for rate in THROTTLE_RATES if rate in broker.settings])
         }
         places = [f"{name} ({each})" for name, found_here in lists.items() for each in found_here]
         places += [f"broker {b} ({rate})" for b, found_here in rates.items() for rate in found_here]
@@ -83,10 +83,6 @@ class MoveRules(Rules):
             "holds anything back, also not that of a broker that is down, which can be removed only when it is back"
         )
         return found(WARNING, "replication is throttled, and nothing is moved:", places, fix, Code.THROTTLE)
-
-    @property
-    def _record(self) -> MovesRecord:
-        return self.facts.moves or MovesRecord(cluster_id="")
 
     @property
     def _oldest(self) -> Release:
@@ -117,11 +113,9 @@ def _moving(live: ClusterSnapshot) -> list[str]:
     return sorted({name for name, topic in live.topics.items() if topic.is_reassigning} | live.reassigning)
 
 
-def _foreign(live: ClusterSnapshot, record: MovesRecord) -> list[str]:
-    """Return the topics of which partitions move that the record does not have."""
-    ours: Mapping[str, set[int]] = {move.topic: set() for move in record.topics}
-    for at, _, _ in record.moving():
-        ours[at.topic].add(at.partition)
+def _foreign(live: ClusterSnapshot, known: KnownMoves) -> list[str]:
+    """Return the topics of which partitions move that we have not asked for."""
+    ours = {topic: set(moves.asked) for topic, moves in known.topics.items()}
     return [name for name in _moving(live) if name not in ours or _partitions(live.topics.get(name)) - ours[name]]
 
 
@@ -131,17 +125,16 @@ def _partitions(topic: LiveTopic | None) -> set[int]:
     return {partition for partition, brokers in rows if brokers}
 
 
-def _foreign_lists(topic: LiveTopic, record: MovesRecord) -> list[str]:
+def _foreign_lists(topic: LiveTopic, known: KnownMoves) -> list[str]:
     """Return the throttle lists of a topic that have an entry which is not ours."""
-    ours = next((move for move in record.topics if move.topic == topic.name), None)
-    known = {LEADER_LIST: ours.leader_entries if ours else (), FOLLOWER_LIST: ours.follower_entries if ours else ()}
-    entries = {name: filter(None, map(str.strip, topic.overrides.get(name, "").split(","))) for name in known}
-    return [name for name, ours_there in known.items() if set(entries[name]) - set(ours_there)]
+    ours = known.topics[topic.name].entries if topic.name in known.topics else {}
+    live = {name: {*map(str.strip, topic.overrides.get(name, "").split(","))} for name in THROTTLE_LISTS}
+    return [name for name, entries in live.items() if entries - {"", *ours.get(name, ())}]
 
 
-def _left(record: MovesRecord) -> list[str]:
-    moves = [f"{move.topic} ({plural(len(move.partitions), 'partition')})" for move in record.topics]
-    return [*moves, *(f"broker {owned.broker} (throttle rate)" for owned in record.rates)]
+def _left(known: KnownMoves) -> list[str]:
+    topics = [f"{topic} ({plural(len(moves.partitions), 'partition')})" for topic, moves in known.topics.items()]
+    return [*topics, *(f"broker {broker} (throttle rate)" for broker in known.rates)]
 
 
 def _stuck(live: ClusterSnapshot, name: str) -> str:
