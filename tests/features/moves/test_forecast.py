@@ -44,7 +44,7 @@ def test_after_a_fifth_of_the_time_the_end_is_known_to_a_quarter(seed: int) -> N
     took = mover.cluster.seconds
     assert took > 20 * MINUTE_S
     late = [(at, left) for at, left in said if at >= took / 5]
-    ends = [at + left if left else None for at, left in late]
+    ends = [at + (left or 0) for at, left in late]
     assert ends == [pytest.approx(took, abs=took / 4)] * len(ends)
 
 

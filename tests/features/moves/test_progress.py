@@ -27,7 +27,7 @@ def partition(copied: int = 0, size: int = 0, stage: Stage = Stage.ASKED, grown:
         asked_at=BEGUN if is_asked else None,
         copied_bytes=copied * MIB,
         size_bytes=size * MIB,
-        bytes_per_s=copied * MIB / 600 if is_asked else 0.0,
+        bytes_per_s=copied * MIB / 600 if stage is Stage.ASKED else 0.0,
         grown_at=BEGUN + timedelta(minutes=grown) if is_asked and grown is not None else None,
     )
 

@@ -90,7 +90,7 @@ def test_a_partition_that_stands_still_says_since_when() -> None:
 
     text = status_text(status_of("prod", still))
 
-    assert "[1] to [2], 50 % of 60.0MiB, 17.1KiB/s: nothing was copied since 12:01 UTC" in text
+    assert "[1] to [2], 50 % of 60.0MiB, 51.2KiB/s: nothing was copied since 12:01 UTC" in text
 
 
 def test_a_partition_that_moves_back_says_why() -> None:
