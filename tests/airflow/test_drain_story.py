@@ -45,7 +45,7 @@ SETTINGS = """\
 
 @pytest.fixture
 def five_brokers(fast_folder: Path) -> Iterator[LocalCluster]:
-    with running(fast_folder / "drained", brokers=5) as cluster:
+    with running(fast_folder / "drained", brokers=5, fresh=True) as cluster:
         yield cluster
 
 
