@@ -70,6 +70,10 @@ class PartitionMove:
     def added(self) -> frozenset[int]:
         return frozenset(self.target) - frozenset(self.origin)
 
+    @property
+    def brokers(self) -> frozenset[int]:
+        return frozenset(self.target) | frozenset(self.origin)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicMove:
@@ -99,6 +103,18 @@ class TopicMove:
     def is_over(self) -> bool:
         """Whether nothing moves any more, and nothing is owed."""
         return not (self.partitions or self.leader_entries or self.follower_entries)
+
+    def each(self) -> Iterator[Moving]:
+        """Yield each partition whose move has not ended, by number."""
+        return (Moving(TopicPartition(self.topic, p), self, found) for p, found in sorted(self.partitions.items()))
+
+
+class Moving(NamedTuple):
+    """The move of one partition, and that of its topic."""
+
+    at: TopicPartition
+    move: TopicMove
+    found: PartitionMove
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,12 +166,9 @@ class MovesRecord:
         """Whether nothing of ours moves, waits or is owed."""
         return not self.topics and not self.rates
 
-    def moving(self) -> Iterator[tuple[TopicPartition, TopicMove, PartitionMove]]:
+    def moving(self) -> Iterator[Moving]:
         """Yield each partition that was asked to move, or to move back."""
-        for move in self.topics:
-            for partition, found in sorted(move.partitions.items()):
-                if found.stage is not Stage.ACCEPTED:
-                    yield TopicPartition(move.topic, partition), move, found
+        return (each for move in self.topics for each in move.each() if each.found.stage is not Stage.ACCEPTED)
 
 
 KEPT_ENDED = 200
