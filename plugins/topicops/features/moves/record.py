@@ -6,7 +6,8 @@ target, and which throttles are ours. It is written before each request that it 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -26,6 +27,14 @@ class TopicPartition(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
+
+
+def by_topic(partitions: Iterable[TopicPartition]) -> Mapping[str, tuple[int, ...]]:
+    """Return the partitions of each topic, sorted."""
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    for topic, partition in sorted(partitions):
+        found[topic].append(partition)
+    return {topic: tuple(ids) for topic, ids in found.items()}
 
 
 class Stage(StrEnum):

@@ -15,8 +15,8 @@ from typing import assert_never
 from topicops.features.moves.carrying.ports import PartitionNow
 from topicops.features.moves.carrying.reading import Now, Reading, concerned, read
 from topicops.features.moves.carrying.records import ASKED_FOR, CANCELLED, DONE, DROPPED, with_partitions, with_topics
-from topicops.features.moves.carrying.sending import Sender, by_topic, named
-from topicops.features.moves.record import MovesRecord, Moving, PartitionMove, Stage, TopicPartition
+from topicops.features.moves.carrying.sending import Sender, named
+from topicops.features.moves.record import MovesRecord, Moving, PartitionMove, Stage, TopicPartition, by_topic
 
 SETTLE = timedelta(seconds=30)
 """Time in which a request without an answer may still take effect, and brokers may still tell what was before."""

@@ -13,7 +13,7 @@ from topicops.features.moves.carrying.measuring import Sizes
 from topicops.features.moves.carrying.ports import BrokerNow, LogSizes, PartitionNow, TopicNow
 from topicops.features.moves.carrying.reading import Reading, leads_to, read
 from topicops.features.moves.carrying.records import DROPPED, topic_of, with_partitions
-from topicops.features.moves.carrying.sending import Sender, by_topic
+from topicops.features.moves.carrying.sending import Sender
 from topicops.features.moves.carrying.throttling import (
     both,
     entries_for,
@@ -28,7 +28,7 @@ from topicops.features.moves.carrying.throttling import (
     with_entries,
 )
 from topicops.features.moves.carrying.values import MoveSettings
-from topicops.features.moves.record import Moving, PartitionMove, Stage, TopicMove, TopicPartition
+from topicops.features.moves.record import Moving, PartitionMove, Stage, TopicMove, TopicPartition, by_topic
 from topicops.model.errors import ClusterError
 
 TOPICS_A_LOOK, LOOKS = 200, 5
