@@ -14,7 +14,7 @@ import topicops.features.moves.telling.known
 import topicops.features.spark.engine
 from topicops.flow.engines import DiffEngine
 from topicops.flow.movers import NO_MOVES, Moves
-from topicops.flow.runs.access import MovesOf, no_moves
+from topicops.flow.runs.access import TellMoves, tell_none
 from topicops.flow.runs.kept import load_all_results
 from topicops.flow.runs.run import EnvironmentRun, note
 from topicops.flow.runs.values import RunMode, RunResults
@@ -51,7 +51,7 @@ MOVERS: tuple[Moves, ...] = (
     topicops.features.moves.stepping.MOVES_BY_KAFKA,
 )  # fmt: skip
 """The first is used; without one, a topic whose replicas must move is blocked."""
-KNOWN_MOVES: tuple[MovesOf, ...] = (
+TELL_MOVES: tuple[TellMoves, ...] = (
     topicops.features.moves.telling.known.known_moves,
 )  # fmt: skip
 """Functions that tell which moves were accepted and have not ended. The first is used; without one there are none."""
@@ -66,9 +66,9 @@ def moves() -> Moves:
     return next(iter(MOVERS), NO_MOVES)
 
 
-def known_moves() -> MovesOf:
+def tell_moves() -> TellMoves:
     """Return what tells of accepted moves in this installation."""
-    return next(iter(KNOWN_MOVES), no_moves)
+    return next(iter(TELL_MOVES), tell_none)
 
 
 def after_run(run: EnvironmentRun, results: RunResults, *, mode: RunMode | None = None) -> None:

@@ -47,7 +47,7 @@ def record(simulated: Simulated, plan: Plan) -> None:
         targets={0: (1, 2, 3)},
         sentence="1 of 1 partition waits",
     )
-    simulated.known = lambda *_: KnownMoves(cluster_id=CLUSTER_ID, topics={"orders": orders})
+    simulated.tell_moves = lambda *_: KnownMoves(cluster_id=CLUSTER_ID, topics={"orders": orders})
 
 
 def unreadable(*_: object) -> KnownMoves:
@@ -156,5 +156,5 @@ def test_moves_whose_record_cannot_be_read_count_as_those_of_somebody_else(simul
     record(simulated, run.read_plan())
     assert set(verifying.topics_that_move(access)) == {"orders"}
 
-    simulated.known = unreadable
+    simulated.tell_moves = unreadable
     assert verifying.topics_that_move(access) == {}

@@ -118,7 +118,9 @@ def make_plan(
     specs = specs_of(validated, commit_of_files(files))
     prune(home, now=run.clock.utc())
     specs = keep_specs(run, specs, as_tables=chosen.engine.needs_tables)
-    access = Access(environment=specs.environment, run=run.name, home=home, connections=connections, moves=run.moves)
+    access = Access(
+        environment=specs.environment, run=run.name, home=home, connections=connections, tell_moves=run.tell_moves
+    )
     with chosen.engine.beside(connections, run.progress):
         run.progress(f"Reading the live topics of {files.environment}")
         snapshot = read_snapshot(run, access, specs.desired, states=states)

@@ -98,16 +98,6 @@ NO_ZOOKEEPER = Release(4, 0)
 """Brokers run with KRaft alone (KIP-866)."""
 
 
-def awaits_whole_target(release: Release, *, has_zookeeper: bool) -> bool:
-    """Return whether a move waits for replicas that do not move, too, so that a dead one of these holds it up."""
-    return has_zookeeper or release < KRAFT or AWAITS_WHOLE_TARGET <= release < AWAITS_ADDED_AGAIN
-
-
-def misses_moves(release: Release) -> bool:
-    """Return whether ``kafka-reassign-partitions --cancel`` of this release overlooks moves that only add replicas."""
-    return MISSES_MOVES <= release < NO_ZOOKEEPER
-
-
 FIRST_REQUESTS: Mapping[Release, tuple[int, int]] = {
     Release(0, 11): (3, 4),  # Metadata
     Release(1, 0): (3, 5),

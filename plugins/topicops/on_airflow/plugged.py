@@ -18,7 +18,7 @@ import topicops.features.topic_pages.indexing
 from topicops.flow import single_steps
 from topicops.flow.engines import PYTHON, DiffEngine
 from topicops.flow.movers import Moves
-from topicops.flow.runs.access import MovesOf
+from topicops.flow.runs.access import TellMoves
 from topicops.flow.runs.run import EnvironmentRun
 from topicops.flow.single_steps import ReportSummary, Summary
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
@@ -47,7 +47,7 @@ class Flow(Protocol):
         progress: Callable[[str], None],
         version: str | None,
         pinned: str | None,
-        moves: MovesOf,
+        tell_moves: TellMoves,
     ) -> EnvironmentRun: ...
     def validate(self, run: EnvironmentRun, *, as_tables: bool = False, patience_s: float = 0.0) -> Summary: ...
     def snapshot(self, run: EnvironmentRun, *, states: bool) -> Summary: ...

@@ -39,7 +39,7 @@ def accept(simulated: Simulated, targets: Mapping[int, tuple[int, ...]], **field
     identity = fields.get("identity", simulated.cluster.snapshot().topics["shop"].identity)
     shop = TopicMoves(identity=identity, digest="0" * 64, partitions=targets.keys(), targets=targets, sentence="waits")
     known = KnownMoves(cluster_id=fields.get("cluster_id", CLUSTER_ID), topics={"shop": shop})
-    simulated.known = lambda *_: known
+    simulated.tell_moves = lambda *_: known
 
 
 def test_a_move_is_planned_with_its_bytes_and_the_states_of_its_partitions(raised: Simulated) -> None:
@@ -63,7 +63,7 @@ def test_a_record_of_moves_that_cannot_be_read_stops_the_plan_with_its_path(rais
     def unreadable(*where: object) -> KnownMoves:
         raise ArtifactError(f"moves/{where[1]}.json: cannot be read")
 
-    raised.known = unreadable
+    raised.tell_moves = unreadable
     with pytest.raises(ArtifactError, match=r"moves/local\.json"):
         changes(raised, "2")
 

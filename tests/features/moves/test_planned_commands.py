@@ -146,7 +146,7 @@ def test_a_topic_whose_file_asks_for_something_else_is_not_moved_for_balance(
         pytest.param(("--brokers", "7"), "--brokers: broker 7, not live, gets no replicas", id="a broker that is not"),
         pytest.param(("--brokers", "x"), "--brokers: 'x' is no list of broker ids: write 7,8", id="no id"),
         pytest.param(("--brokers", "1,"), "--brokers: '1,' is no list of broker ids: write 7,8", id="an empty id"),
-        pytest.param(("--bytes", "5GB"), "--bytes: '5GB' is no size", id="no size"),
+        pytest.param(("--bytes", "5GB"), "'5GB' is no number of bytes", id="no size"),
         pytest.param(("--leaders", "--bytes", "5GiB"), "--leaders moves no bytes: leave --bytes out", id="both"),
         pytest.param(("--racks", "--leaders"), "--racks moves only replicas that share a rack", id="racks and leaders"),
     ],

@@ -196,4 +196,4 @@ def test_another_spelling_of_a_size_is_refused_with_what_to_write(text: str, adv
 
 def test_a_throttle_of_nothing_is_refused_because_no_move_would_end() -> None:
     with pytest.raises(UsageError, match="topicops moves --cancel-all"):
-        bytes_of("0")
+        throttled(bytes_of("0"))

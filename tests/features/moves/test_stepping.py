@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -38,6 +38,7 @@ class Story:
     lacks: str = ""
     is_silent: bool = False
     """Whether the brokers answer no question of a step."""
+    approvers: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.there = world({"a": {0: (1,)}, "b": {0: (1,)}}, size=3000.0 * MB)
@@ -62,7 +63,7 @@ class Story:
             reader=cast("LiveReader", SimpleNamespace(cluster_id=lambda: self.cluster_id)),
             lease=FakeLease(),
             desired=desired_of(*described),
-            approvers={},
+            approvers=self.approvers,
             origin=replace(audit_origin(), principals={"reassign": "User:mover"}),
         )
 
@@ -107,6 +108,16 @@ def test_what_was_accepted_is_recorded_and_begins_at_once(story: Story) -> None:
     assert [(move.topic, move.run, move.digest) for move in story.record.topics] == [("a", "cli/2", change.digest)]
     lines = read_audit_log(story.home / "audit", "local").lines
     assert [(line.request["what"], line.topic, line.outcome) for line in lines] == [("start", "a", "moving")]
+
+
+def test_the_lines_of_a_step_name_who_approved_each_move(story: Story) -> None:
+    approved, unasked = story.change("a"), replace(story.change("b"), digest="b")
+    story.approvers = {approved.digest: "ann"}
+
+    story.begin(approved, unasked)
+
+    lines = read_audit_log(story.home / "audit", "local").lines
+    assert {(line.topic, line.approver) for line in lines if line.topic} == {("a", "ann"), ("b", None)}
 
 
 def test_a_right_that_is_missing_is_named_before_anything_is_recorded(story: Story) -> None:

@@ -125,7 +125,7 @@ A_MOVE = TopicMoves(identity="id", digest="d" * 64, partitions={0}, targets={0: 
 
 
 def known(moves: KnownMoves) -> Callable[[WholeRuns], None]:
-    return lambda runs: setattr(runs.simulated, "moves", lambda *_: moves)
+    return lambda runs: setattr(runs.simulated, "tell_moves", lambda *_: moves)
 
 
 def a_record_of_another_format(runs: WholeRuns) -> None:

@@ -42,9 +42,11 @@ def take(
     Writes ``<environment>.json`` of each into ``out``. Raises ``ArtifactError`` where that cannot be written.
     """
     from topicops.features.fleet.fleet import drift_fleet, open_fleet, plan_fleet, verify_fleet
-    from topicops.plugged import ENGINES, after_task, known_moves, moves
+    from topicops.plugged import ENGINES, after_task, moves, tell_moves
 
-    fleet = open_fleet(named, topics=topics, group="cli", run_id=new_run_id(), progress=progress, known=known_moves())
+    fleet = open_fleet(
+        named, topics=topics, group="cli", run_id=new_run_id(), progress=progress, tell_moves=tell_moves()
+    )
     progress(f"Keeping this run's files in {shown_path(fleet.store.folder)}")
     match step:
         case "plan":

@@ -23,7 +23,7 @@ from topicops.features.fleet.values import EnvironmentResult, FleetReport, Stand
 from topicops.flow.engines import DiffEngine, engine_for
 from topicops.flow.movers import Moves
 from topicops.flow.planning import specs_of
-from topicops.flow.runs.access import MovesOf, no_moves
+from topicops.flow.runs.access import TellMoves, tell_none
 from topicops.flow.runs.files import commit_of_files
 from topicops.flow.runs.kept import keep_specs, prune
 from topicops.flow.runs.run import (
@@ -97,7 +97,7 @@ def open_fleet(
     run_id: str,
     connections: ConnectionSource = from_environment,
     progress: Callable[[str], None] = no_progress,
-    known: MovesOf = no_moves,
+    tell_moves: TellMoves = tell_none,
 ) -> Fleet:
     """Open as ``open_run``, for many environments: ``<home>/runs/<group>/<run id>/<environment>``."""
     runs = {
@@ -109,7 +109,7 @@ def open_fleet(
             connections=connections,
             progress=lambda line, name=environment: progress(f"{name}: {line}"),  # type: ignore[misc]
             part=environment,
-            moves=known,
+            tell_moves=tell_moves,
         )
         for environment in environments
     }

@@ -6,7 +6,8 @@ target, and which throttles are ours. It is written before each request that it 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -26,6 +27,14 @@ class TopicPartition(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.topic}-{self.partition}"
+
+
+def by_topic(partitions: Iterable[TopicPartition]) -> Mapping[str, tuple[int, ...]]:
+    """Return the partitions of each topic, sorted."""
+    found: defaultdict[str, list[int]] = defaultdict(list)
+    for topic, partition in sorted(partitions):
+        found[topic].append(partition)
+    return {topic: tuple(ids) for topic, ids in found.items()}
 
 
 class Stage(StrEnum):
@@ -84,6 +93,10 @@ class PartitionMove:
             return {}
         return {("from", self.origin[0]): 1, **{("to", broker): len(self.added) for broker in sorted(self.added)}}
 
+    @property
+    def brokers(self) -> frozenset[int]:
+        return frozenset(self.target) | frozenset(self.origin)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopicMove:
@@ -113,6 +126,18 @@ class TopicMove:
     def is_over(self) -> bool:
         """Whether nothing moves any more, and nothing is owed."""
         return not (self.partitions or self.leader_entries or self.follower_entries)
+
+    def each(self) -> Iterator[Moving]:
+        """Yield each partition whose move has not ended, by number."""
+        return (Moving(TopicPartition(self.topic, p), self, found) for p, found in sorted(self.partitions.items()))
+
+
+class Moving(NamedTuple):
+    """The move of one partition, and that of its topic."""
+
+    at: TopicPartition
+    move: TopicMove
+    found: PartitionMove
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,12 +191,9 @@ class MovesRecord:
         """Whether nothing of ours moves, waits or is owed."""
         return not self.topics and not self.rates
 
-    def moving(self) -> Iterator[tuple[TopicPartition, TopicMove, PartitionMove]]:
+    def moving(self) -> Iterator[Moving]:
         """Yield each partition that was asked to move, or to move back."""
-        for move in self.topics:
-            for partition, found in sorted(move.partitions.items()):
-                if found.stage is not Stage.ACCEPTED:
-                    yield TopicPartition(move.topic, partition), move, found
+        return (each for move in self.topics for each in move.each() if each.found.stage is not Stage.ACCEPTED)
 
 
 KEPT_ENDED = 200

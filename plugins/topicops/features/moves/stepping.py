@@ -19,12 +19,11 @@ from topicops.features.moves.carrying.audited import audited
 from topicops.features.moves.carrying.ports import MoveCluster
 from topicops.features.moves.carrying.still_asked import still_asked
 from topicops.features.moves.carrying.values import MoveSettings, Sent, Stepped
-from topicops.features.moves.record import MOVES, MovesRecord, TopicMove, read_moves
+from topicops.features.moves.record import MOVES, MovesRecord, read_moves
 from topicops.flow.runs.access import PORT_WRAPPERS, Access
 from topicops.flow.runs.files import commit_of_files, read_needed_specs
 from topicops.flow.runs.run import EnvironmentRun, Run, audit_folder
 from topicops.model.errors import ArtifactError, TopicopsError
-from topicops.model.plans.changes import MoveReason
 from topicops.model.plans.plan import GatedChange
 from topicops.model.ports import Begun, Clock, LiveReader
 from topicops.model.runs.results import OutcomeStatus
@@ -81,7 +80,7 @@ def take_step(run: EnvironmentRun, *, lock_timeout_s: float = 0.0) -> Stepped | 
         lease_to_take = access.lease(cluster_id, operation="moves", lock_timeout_s=lock_timeout_s)
         with PORT_WRAPPERS.get().lease(lease_to_take) as lease:
             reader.catch_up_with(lease)
-            steps = _Steps(run.clock, access, reader, lease, desired, _origin(run, access))
+            steps = _Steps(run.clock, access, reader, lease, desired, origin_of(run, access))
             record = steps.read()  # behind the lease: another step may have ended a moment ago
             return None if record.is_idle else steps.step(record)
 
@@ -186,11 +185,8 @@ class _Steps:
         """Return the record with these changes; of a drain it also knows the brokers that the file drains."""
         from topicops.features.moves.carrying.step import accept
 
-        known = {move.digest for move in record.topics}
-        after = accept(record, changes, run, approvers, self.clock.utc())
-        draining = frozenset(self.environment.spec.cluster.draining)
-        topics = (move if move.digest in known else _drained(move, draining) for move in after.topics)
-        return replace(after, topics=tuple(topics))
+        draining = self.environment.spec.cluster.draining
+        return accept(record, changes, run, approvers, self.clock.utc(), draining=draining)
 
     def require_rights(self, topics: set[str]) -> None:
         with STEP_WRAPPERS.get().opened(self.access, self.reader) as cluster:
@@ -232,15 +228,7 @@ def settings_of(spec: EnvironmentSpec) -> MoveSettings:
     )
 
 
-def _drained(move: TopicMove, draining: frozenset[int]) -> TopicMove:
-    """Note which brokers of ``cluster.draining`` a drain empties; none: the command asked for it."""
-    if move.why is not MoveReason.DRAIN:
-        return move
-    left = {broker for found in move.partitions.values() for broker in set(found.origin) - set(found.target)}
-    return replace(move, drained=tuple(sorted(left & draining)))
-
-
-def _origin(run: EnvironmentRun, access: Access) -> AuditOrigin:
+def origin_of(run: EnvironmentRun, access: Access) -> AuditOrigin:
     """Return the origin of the lines of a step that no apply makes: the plan is that of the run that accepted."""
     return AuditOrigin(
         environment=run.environment,

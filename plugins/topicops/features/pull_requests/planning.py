@@ -30,7 +30,7 @@ from topicops.features.pull_requests.values import (
 )
 from topicops.flow.engines import PYTHON
 from topicops.flow.planning import compare, gate_changes, plan_changes, read_snapshot, specs_of
-from topicops.flow.runs.access import MovesOf, no_moves
+from topicops.flow.runs.access import TellMoves, tell_none
 from topicops.flow.runs.kept import keep_plan, keep_specs, prune
 from topicops.flow.runs.run import EnvironmentRun, no_progress, now, open_run, read_environment
 from topicops.model.codes import Code
@@ -58,7 +58,7 @@ class Planning:
     home: Place
     moves: MovePlanner
     progress: Callable[[str], None] = no_progress
-    known: MovesOf = no_moves
+    tell_moves: TellMoves = tell_none
 
 
 def plan_pull_request(topics: Path, *, base: str, head: str, planning: Planning) -> PlannedPullRequest:
@@ -185,7 +185,7 @@ def _plan_environment(
         home=planning.home,
         progress=lambda line: planning.progress(f"{entry.environment}: {line}"),
         part=entry.environment,
-        moves=planning.known,
+        tell_moves=planning.tell_moves,
     )
     run = replace(run, files=replace(run.files, named=f"{branches.folder}/"))
     try:

@@ -40,11 +40,11 @@ def undo_command(
     from topicops.flow.runs.run import save_plan
     from topicops.model.json_types import json_text
     from topicops.model.plans.plan_file import plan_to_json
-    from topicops.plugged import ENGINES, after_run, known_moves, moves
+    from topicops.plugged import ENGINES, after_run, moves, tell_moves
 
     if run is None:
         environment = one_environment(environment, topics)
-    found = undo(run, environment, topics, known=known_moves())
+    found = undo(run, environment, topics, tell_moves=tell_moves())
     for edit in found.edits:
         replace_text(Path(edit.file), edit.after, before=edit.before)
     if output == "text":

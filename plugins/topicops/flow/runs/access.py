@@ -46,11 +46,11 @@ if TYPE_CHECKING:
     from topicops.edges.zookeeper.reader import ZooKeeperReader
 
 Port = TypeVar("Port")
-MovesOf = Callable[[Place, str], KnownMoves]
+TellMoves = Callable[[Place, str], KnownMoves]
 """Tells, by the home, which moves of an environment were accepted and have not ended. Raises ``ArtifactError``."""
 
 
-def no_moves(*_: object) -> KnownMoves:
+def tell_none(*_: object) -> KnownMoves:
     """Tell what an installation knows that moves no replicas."""
     return KnownMoves()
 
@@ -80,12 +80,12 @@ class Access:
     home: Place
     connections: ConnectionSource
     """Function that finds a connection by its id; asks for each of them once."""
-    moves: MovesOf = no_moves
+    tell_moves: TellMoves = tell_none
     interrupted: Callable[[], bool] = lambda: False
     """Function that returns true to end waits for the lease and for brokers early."""
 
     def known_moves(self) -> KnownMoves:
-        return self.moves(self.home, self.environment.name)
+        return self.tell_moves(self.home, self.environment.name)
 
     def zookeeper(self) -> ZooKeeperAddress:
         return zookeeper_address(self.environment, self.connections)

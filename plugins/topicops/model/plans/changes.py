@@ -251,8 +251,7 @@ def before_and_after(change: Change) -> tuple[dict[str, object] | None, dict[str
 
 def audited_request(change: Change) -> dict[str, object]:
     """Return what the audit log has of a change, as JSON: see ``AuditLine.request``."""
-    before, after = before_and_after(change)
-    found: dict[str, object] = {"before": before, "after": after}
+    found: dict[str, object] = dict(zip(("before", "after"), before_and_after(change), strict=True))
     if isinstance(change, DeleteTopic):
         return {**found, "reason": change.reason}
     if not isinstance(change, ConfigureTopic):

@@ -14,12 +14,14 @@ from topicops.features.ask.why.values import NOTE, STUCK, WAITS, Cause, TopicTim
 from topicops.model.cluster.broker_defaults import brokers_text
 from topicops.model.cluster.snapshot import STUCK_AFTER_MS
 from topicops.model.release import (
+    AWAITS_ADDED_AGAIN,
+    AWAITS_WHOLE_TARGET,
     CANCELS_MOVES,
     DELETES_NEVER_LED,
+    KRAFT,
+    MISSES_MOVES,
     NO_ZOOKEEPER,
     REASSIGNMENTS_IN_TOPICS,
-    awaits_whole_target,
-    misses_moves,
 )
 from topicops.steps.verifying.observation import partition_names
 
@@ -176,7 +178,8 @@ def _awaited(facts: WhyFacts) -> Mapping[int, list[int]]:
 
 
 def _awaits_all(facts: WhyFacts) -> bool:
-    return awaits_whole_target(facts.release, has_zookeeper=facts.has_zookeeper)
+    """Return whether the move waits for replicas that do not move, too, so that a dead one of these holds it up."""
+    return facts.has_zookeeper or facts.release < KRAFT or AWAITS_WHOLE_TARGET <= facts.release < AWAITS_ADDED_AGAIN
 
 
 def _added(facts: WhyFacts, p: int) -> set[int]:
@@ -217,7 +220,7 @@ def _move_back(facts: WhyFacts, partitions: Sequence[int]) -> tuple[str, ...]:
 
 
 def _price(facts: WhyFacts) -> str:
-    if not facts.has_zookeeper and misses_moves(facts.release):
+    if not facts.has_zookeeper and MISSES_MOVES <= facts.release < NO_ZOOKEEPER:
         return (
             f"use the tool of Kafka {NO_ZOOKEEPER} or later: that of {facts.release} overlooks a move that only adds "
             "replicas, and says that none is active; what the new replicas have copied is removed"

@@ -15,8 +15,8 @@ from typing import assert_never
 from topicops.features.moves.carrying.ports import PartitionNow
 from topicops.features.moves.carrying.reading import Now, Reading, concerned, read
 from topicops.features.moves.carrying.records import ASKED_FOR, CANCELLED, DONE, DROPPED, with_partitions, with_topics
-from topicops.features.moves.carrying.sending import Sender, by_topic, named
-from topicops.features.moves.record import MovesRecord, PartitionMove, Stage, TopicMove, TopicPartition
+from topicops.features.moves.carrying.sending import Sender, named
+from topicops.features.moves.record import MovesRecord, Moving, PartitionMove, Stage, TopicPartition, by_topic
 
 SETTLE = timedelta(seconds=30)
 """Time in which a request without an answer may still take effect, and brokers may still tell what was before."""
@@ -51,16 +51,17 @@ def _note_what_is_seen(sender: Sender, reading: Reading) -> None:
     """Keep which moves Kafka lists, and since when one looks as if it were not ours; take back what was never asked."""
     changed = {}
     for move in sender.record.topics:
-        partitions = {p: _seen(sender, reading, move, p, found) for p, found in move.partitions.items()}
+        partitions = {each.at.partition: _seen(sender, reading, each) for each in move.each()}
         if partitions != move.partitions:
             changed[move.topic] = replace(move, partitions=partitions)
     sender.keep(with_topics(sender.record, changed))
 
 
-def _seen(sender: Sender, reading: Reading, move: TopicMove, partition: int, found: PartitionMove) -> PartitionMove:
+def _seen(sender: Sender, reading: Reading, moving: Moving) -> PartitionMove:
+    found = moving.found
     if found.stage is Stage.ACCEPTED and found.asked_at is None:
         return found
-    now = reading.of(move, partition, found)
+    now = reading.of(moving)
     if found.stage is Stage.ACCEPTED:  # was asked for, and seemed not to be; it is ours if it moves after all
         return replace(found, stage=Stage.ASKED, seen=True, doubted_at=None) if now is Now.MOVES else found
     if now is Now.MOVES:
@@ -77,16 +78,14 @@ def _is_settled(sender: Sender, since: datetime | None) -> bool:
 
 
 def _verdicts(sender: Sender, reading: Reading) -> Iterator[tuple[TopicPartition, Verdict]]:
-    for at, move, found in sender.record.moving():
-        if verdict := _verdict(sender, reading, move, at, found):
-            yield at, verdict
+    for moving in sender.record.moving():
+        if verdict := _verdict(sender, reading, moving):
+            yield moving.at, verdict
 
 
-def _verdict(
-    sender: Sender, reading: Reading, move: TopicMove, at: TopicPartition, found: PartitionMove
-) -> Verdict | None:
+def _verdict(sender: Sender, reading: Reading, moving: Moving) -> Verdict | None:
     """Return how a move has ended by this reading; None means that it goes on, or is in doubt."""
-    now = reading.of(move, at.partition, found)
+    now, found = reading.of(moving), moving.found
     is_sure = found.doubted_at is not None and sender.now - found.doubted_at >= SETTLE
     match now:
         case Now.MOVES:
@@ -94,11 +93,11 @@ def _verdict(
         case Now.ENDED:
             return DONE, "it ended before it was cancelled" if found.why_cancelled else ""
         case Now.LAGS:
-            return _lagging(sender, reading, move, at, found)
+            return _lagging(sender, reading, moving)
         case Now.BACK if found.stage is Stage.CANCELLING:
-            return CANCELLED, found.why_cancelled + _other_order(reading, move, at, found)
+            return CANCELLED, found.why_cancelled + _other_order(reading, moving)
         case Now.BACK if found.why_cancelled and (found.seen or _is_settled(sender, found.asked_at)) and is_sure:
-            return CANCELLED, found.why_cancelled + _other_order(reading, move, at, found)
+            return CANCELLED, found.why_cancelled + _other_order(reading, moving)
         case Now.BACK:
             return (DROPPED, f"{NOT_OURS}: somebody else cancelled it") if found.seen and is_sure else None
         case Now.OTHER:
@@ -108,23 +107,26 @@ def _verdict(
     assert_never(now)
 
 
-def _other_order(reading: Reading, move: TopicMove, at: TopicPartition, found: PartitionMove) -> str:
+def _other_order(reading: Reading, moving: Moving) -> str:
     """Say so if a cancelled move has left the origin in the order of its target, with another preferred leader."""
-    now = reading.partition_of(move, at.partition)
-    if now is None or now.replicas == found.origin:
+    now, origin = reading.partition_of(moving), moving.found.origin
+    if now is None or now.replicas == origin:
         return ""
-    return f"; its replicas were {list(found.origin)} and are now {list(now.replicas)}"
+    return f"; its replicas were {list(origin)} and are now {list(now.replicas)}"
 
 
-def _lagging(
-    sender: Sender, reading: Reading, move: TopicMove, at: TopicPartition, found: PartitionMove
-) -> Verdict | None:
-    now = reading.partition_of(move, at.partition)
-    behind = sorted(set(found.target) - set(now.isr if now else ()))
-    who = f"broker {behind[0]} is" if len(behind) == 1 else f"brokers {', '.join(map(str, behind))} are"
-    if found.why_cancelled:
+def behind(reading: Reading, moving: Moving) -> frozenset[int]:
+    """Return the brokers of the target that are not in sync."""
+    now = reading.partition_of(moving)
+    return frozenset(moving.found.target) - frozenset(now.isr if now else ())
+
+
+def _lagging(sender: Sender, reading: Reading, moving: Moving) -> Verdict | None:
+    late = sorted(behind(reading, moving))
+    who = f"broker {late[0]} is" if len(late) == 1 else f"brokers {', '.join(map(str, late))} are"
+    if moving.found.why_cancelled:
         return DONE, f"its replicas are where they should be, but {who} not in sync"
-    sender.note(f"{named(at.topic, [at.partition])}: has moved, but {who} not in sync yet.")
+    sender.note(f"{named(moving.at.topic, [moving.at.partition])}: has moved, but {who} not in sync yet.")
     return None
 
 
@@ -152,11 +154,11 @@ def judge_anew(sender: Sender) -> None:
 
 def cancel(sender: Sender) -> bool:
     """Cancel what is to be cancelled, as far as that is safe. Says whether a request was sent."""
-    wanted = [moving for moving in sender.record.moving() if moving[2].why_cancelled]
+    wanted = [moving for moving in sender.record.moving() if moving.found.why_cancelled]
     if not wanted:
         return False
-    fresh = read(sender.cluster, {at.topic for at, _, _ in wanted})
-    rows = [at for at, move, found in wanted if _may_cancel(sender, fresh, move, at, found)][:MOST_AT_ONCE]
+    fresh = read(sender.cluster, {moving.at.topic for moving in wanted})
+    rows = [moving.at for moving in wanted if _may_cancel(sender, fresh, moving)][:MOST_AT_ONCE]
     if not rows:
         return False
     sender.keep(_cancelling(sender.record, rows))
@@ -174,12 +176,11 @@ def _cancelling(record: MovesRecord, rows: Collection[TopicPartition]) -> MovesR
     return record
 
 
-def _may_cancel(sender: Sender, reading: Reading, move: TopicMove, at: TopicPartition, found: PartitionMove) -> bool:
-    topic = reading.topic_of(move)
-    now = topic.partitions.get(at.partition) if topic else None
-    if reading.of(move, at.partition, found) is not Now.MOVES or topic is None or now is None or topic.is_deleting:
+def _may_cancel(sender: Sender, reading: Reading, moving: Moving) -> bool:
+    topic, now, at = reading.topic_of(moving.move), reading.partition_of(moving), moving.at
+    if reading.of(moving) is not Now.MOVES or topic is None or now is None or topic.is_deleting:
         return False
-    if obstacle := cancel_obstacle(found, now, reading.brokers.keys(), topic.min_isr):
+    if obstacle := cancel_obstacle(moving.found, now, reading.brokers.keys(), topic.min_isr):
         sender.note(f"{named(at.topic, [at.partition])}: cannot be cancelled: {obstacle}.", first=True)
     return not obstacle
 
@@ -206,10 +207,10 @@ def cancel_obstacle(found: PartitionMove, now: PartitionNow, live: Collection[in
 def without_leader(sender: Sender, reading: Reading) -> None:
     """Say first which moving partitions have no leader, and what brings it back."""
     found: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
-    for at, move, partition in sender.record.moving():
-        now = reading.partition_of(move, at.partition)
+    for moving in sender.record.moving():
+        now = reading.partition_of(moving)
         if now is not None and now.leader not in reading.brokers:
-            waits_for = sorted(set(now.isr) or set(partition.origin))
-            found[at.topic, ", ".join(str(broker) for broker in waits_for)].add(at.partition)
+            waits_for = sorted(set(now.isr) or set(moving.found.origin))
+            found[moving.at.topic, ", ".join(map(str, waits_for))].add(moving.at.partition)
     for (topic, brokers), partitions in found.items():
         sender.note(f"{named(topic, partitions)}: no leader; it comes back with a broker of {brokers}.", first=True)

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from math import exp
 
+from topicops.features.moves.carrying.ending import behind
 from topicops.features.moves.carrying.ports import LogSizes
 from topicops.features.moves.carrying.reading import Now, Reading
 from topicops.features.moves.carrying.records import with_partitions
 from topicops.features.moves.carrying.sending import Sender, named
 from topicops.features.moves.carrying.values import MoveSettings
-from topicops.features.moves.record import PartitionMove, TopicMove, TopicPartition
+from topicops.features.moves.record import Moving, PartitionMove, TopicPartition
 
 SPEED_OF_LATE = timedelta(minutes=1)
 """Time after which a speed counts for a third: longer than the 11 s of which Kafka's throttle is the average."""
@@ -34,24 +35,20 @@ class Copy:
 
 def measure(sender: Sender, reading: Reading, settings: MoveSettings, throttle: int | None) -> Mapping[int, int]:
     """Keep how far the copies are, mark what is to be cancelled, and give the bytes that each broker still needs."""
-    moving = [
-        (at, move, found)
-        for at, move, found in sender.record.moving()
-        if reading.of(move, at.partition, found) in (Now.MOVES, Now.LAGS)
-    ]
-    if not moving:
+    copied = [each for each in sender.record.moving() if reading.of(each) in (Now.MOVES, Now.LAGS)]
+    if not copied:
         sender.keep(replace(sender.record, bytes_per_s=_busiest(sender, ())))
         return {}
-    brokers = {b for at, move, found in moving for b in (*found.added, *_leader(reading, move, at))}
-    sizes = sender.cluster.log_sizes(brokers & reading.brokers.keys(), {at.topic for at, _, _ in moving})
+    brokers = {broker for each in copied for broker in (*each.found.added, *_leader(reading, each))}
+    sizes = sender.cluster.log_sizes(brokers & reading.brokers.keys(), {each.at.topic for each in copied})
     _note_unknown(sender, sizes)
     copies, newest, record = [], list[tuple[PartitionMove, float]](), sender.record
-    for at, move, found in moving:
-        measured, left = _measured(sender.now, reading, move, at, found, sizes)
-        newest.append((measured, _newest(found, measured)))
-        measured = _stuck(sender, reading, move, at, measured, settings.stuck_after)
-        record = with_partitions(record, at.topic, {at.partition: measured})
-        copies.append(Copy(at=at, found=measured, left=left))
+    for each in copied:
+        measured, left = _measured(sender.now, reading, each, sizes)
+        newest.append((measured, _newest(each.found, measured)))
+        found = _stuck(sender, reading, each._replace(found=measured), settings.stuck_after)
+        record = with_partitions(record, each.at.topic, {each.at.partition: found})
+        copies.append(Copy(at=each.at, found=found, left=left))
     for copy in _that_fill_a_disk(copies, sizes):
         sender.note(
             f"{named(copy.at.topic, [copy.at.partition])}: is to be cancelled: {copy.found.why_cancelled}.", first=True
@@ -59,11 +56,14 @@ def measure(sender: Sender, reading: Reading, settings: MoveSettings, throttle: 
         record = with_partitions(record, copy.at.topic, {copy.at.partition: copy.found})
     sender.keep(replace(record, bytes_per_s=_busiest(sender, newest)))
     _note_low_throttle(sender, copies, throttle)
-    return _left_by_broker(copies)
+    left_by_broker = Counter[int]()
+    for copy in copies:
+        left_by_broker.update(copy.left)
+    return left_by_broker
 
 
-def _leader(reading: Reading, move: TopicMove, at: TopicPartition) -> tuple[int, ...]:
-    now = reading.partition_of(move, at.partition)
+def _leader(reading: Reading, moving: Moving) -> tuple[int, ...]:
+    now = reading.partition_of(moving)
     return (now.leader,) if now else ()
 
 
@@ -73,11 +73,10 @@ def _note_unknown(sender: Sender, sizes: Sizes) -> None:
             sender.note(f"Broker {broker}: how much is copied is not known: {told}.")
 
 
-def _measured(
-    now: datetime, reading: Reading, move: TopicMove, at: TopicPartition, found: PartitionMove, sizes: Sizes
-) -> tuple[PartitionMove, Mapping[int, int]]:
+def _measured(now: datetime, reading: Reading, moving: Moving, sizes: Sizes) -> tuple[PartitionMove, Mapping[int, int]]:
     """Return the move with its bytes of now, and what each new replica still needs; as it was if that is not known."""
-    size = next((_bytes(sizes, leader, at) for leader in _leader(reading, move, at)), None)
+    at, found = moving.at, moving.found
+    size = next((_bytes(sizes, leader, at) for leader in _leader(reading, moving)), None)
     copied = {broker: _bytes(sizes, broker, at) for broker in sorted(found.added & reading.brokers.keys())}
     if size is None or None in copied.values():
         return replace(found, gap_at=None, gap_bytes=None), {}
@@ -85,7 +84,7 @@ def _measured(
     left = {broker: size - known for broker, known in done.items()}
     total, gap = sum(done.values()), sum(left.values())
     is_first = found.grown_at is None
-    has_grown = is_first or (total > found.copied_bytes and not _waits_for_the_dead(reading, move, at, found))
+    has_grown = is_first or (total > found.copied_bytes and not _waits_for_the_dead(reading, moving))
     falls = found.gap_bytes is None or gap < found.gap_bytes or gap == 0
     measured = replace(found, copied_bytes=total, measured_at=now)
     measured = replace(
@@ -118,15 +117,14 @@ def _busiest(sender: Sender, newest: Iterable[tuple[PartitionMove, float]]) -> f
     """Return the speed of late of the broker that sends or receives most, with the copies that have just ended."""
     record, speeds = sender.record, defaultdict[tuple[str, int], float](float)
     seconds = (sender.now - record.stepped_at).total_seconds() if record.stepped_at else 0.0
-    ended = [(found, (found.size_bytes - found.copied_bytes) / seconds) for found in sender.copied] if seconds else []
+    ended = ((found, (found.size_bytes - found.copied_bytes) / seconds) for found in sender.copied if seconds > 0)
     for found, speed in (*newest, *ended):
         for link, share in found.links.items():
             speeds[link] += speed / share
     if not speeds:
         return record.bytes_per_s
-    return _mean(
-        record.bytes_per_s, max(speeds.values()), sender.now, record.stepped_at if record.bytes_per_s else None
-    )
+    since = record.stepped_at if record.bytes_per_s else None
+    return _mean(record.bytes_per_s, max(speeds.values()), sender.now, since)
 
 
 def _bytes(sizes: Sizes, broker: int, at: TopicPartition) -> int | None:
@@ -135,21 +133,15 @@ def _bytes(sizes: Sizes, broker: int, at: TopicPartition) -> int | None:
     return None if isinstance(told, str) else told.bytes_of.get(at, 0)
 
 
-def _waits_for_the_dead(reading: Reading, move: TopicMove, at: TopicPartition, found: PartitionMove) -> bool:
-    behind = _behind(reading, move, at, found)
-    return bool(behind) and not behind & reading.brokers.keys()
+def _waits_for_the_dead(reading: Reading, moving: Moving) -> bool:
+    late = behind(reading, moving)
+    return bool(late) and not late & reading.brokers.keys()
 
 
-def _behind(reading: Reading, move: TopicMove, at: TopicPartition, found: PartitionMove) -> frozenset[int]:
-    now = reading.partition_of(move, at.partition)
-    return frozenset(found.target) - frozenset(now.isr if now else ())
-
-
-def _stuck(
-    sender: Sender, reading: Reading, move: TopicMove, at: TopicPartition, found: PartitionMove, after: timedelta
-) -> PartitionMove:
+def _stuck(sender: Sender, reading: Reading, moving: Moving, after: timedelta) -> PartitionMove:
     """Return the move, to be cancelled if nothing was copied for too long; an unknown size is no sign of that."""
-    dead = sorted(_behind(reading, move, at, found) - reading.brokers.keys())
+    at, found = moving.at, moving.found
+    dead = sorted(behind(reading, moving) - reading.brokers.keys())
     if dead:
         sender.note(
             f"{named(at.topic, [at.partition])}: waits for broker {', '.join(map(str, dead))}, which is not live."
@@ -196,11 +188,3 @@ def _note_low_throttle(sender: Sender, copies: list[Copy], throttle: int | None)
             f"{named(topic, partitions)}: producers write as fast as the throttle of {throttle:,} bytes a second lets "
             f"replicas copy: the move ends only with more than {rate:,} bytes a second."
         )
-
-
-def _left_by_broker(copies: list[Copy]) -> Mapping[int, int]:
-    left: defaultdict[int, int] = defaultdict(int)
-    for copy in copies:
-        for broker, known in copy.left.items():
-            left[broker] += known
-    return left

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from topicops.features.moves.carrying.ports import BrokerNow, Listed, MoveCluster, PartitionNow, TopicNow
-from topicops.features.moves.record import MovesRecord, PartitionMove, TopicMove, TopicPartition
+from topicops.features.moves.record import MovesRecord, Moving, PartitionMove, TopicMove, TopicPartition
 
 
 class Now(StrEnum):
@@ -42,18 +42,17 @@ class Reading:
         topic = self.topics.get(move.topic)
         return topic if topic is not None and topic.identity == move.identity else None
 
-    def partition_of(self, move: TopicMove, partition: int) -> PartitionNow | None:
-        topic = self.topic_of(move)
-        return topic.partitions.get(partition) if topic else None
+    def partition_of(self, moving: Moving) -> PartitionNow | None:
+        topic = self.topic_of(moving.move)
+        return topic.partitions.get(moving.at.partition) if topic else None
 
-    def of(self, move: TopicMove, partition: int, found: PartitionMove) -> Now:
+    def of(self, moving: Moving) -> Now:
         """Say how a partition is by this reading."""
-        listed = self.listed.get(TopicPartition(move.topic, partition))
-        if self.topic_of(move) is None:
+        listed, now, found = self.listed.get(moving.at), self.partition_of(moving), moving.found
+        if self.topic_of(moving.move) is None:
             return Now.GONE
         if listed is not None:
             return Now.MOVES if leads_to(listed, found.target) else Now.OTHER
-        now = self.partition_of(move, partition)
         if now is not None and now.replicas == found.target:
             return Now.ENDED if set(found.target) <= set(now.isr) else Now.LAGS
         return Now.BACK if now is not None and is_back(found, now.replicas) else Now.OTHER

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from topicops.features.moves.record import KEPT_ENDED, EndedMove, MovesRecord, PartitionMove, Stage, TopicMove
-from topicops.model.plans.changes import ReassignTopic
+from topicops.model.plans.changes import MoveReason, ReassignTopic
 from topicops.model.plans.plan import GatedChange
 
 DONE, CANCELLED, DROPPED = "done", "cancelled", "dropped"
@@ -17,7 +17,13 @@ ASKED_FOR = "it was asked for"
 
 
 def accept(
-    record: MovesRecord, changes: Sequence[GatedChange], run: str, approvers: Mapping[str, str], now: datetime
+    record: MovesRecord,
+    changes: Sequence[GatedChange],
+    run: str,
+    approvers: Mapping[str, str],
+    now: datetime,
+    *,
+    draining: Collection[int] = (),
 ) -> MovesRecord:
     """Return the record with the moves of these changes, which may run from now on.
 
@@ -27,10 +33,13 @@ def accept(
         changes: Changes of which those are taken that reassign a topic.
         run: Run that accepts them, ``<group>/<run id>``.
         approvers: Approver of each change that has one, by digest.
+        draining: Brokers of ``cluster.draining``.
     """
     for gated in changes:
         if isinstance(gated.change, ReassignTopic):
-            record = _with_accepted(record, _accepted(gated.change, gated.digest, run, approvers, now))
+            move = _accepted(gated.change, gated.digest, run, approvers, now)
+            drained = sorted(gated.change.removed.keys() & draining) if move.why is MoveReason.DRAIN else ()
+            record = _with_accepted(record, replace(move, drained=tuple(drained)))
     return record
 
 

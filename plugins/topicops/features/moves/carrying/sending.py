@@ -11,7 +11,7 @@ from datetime import datetime
 from topicops.features.moves.carrying.ports import MoveCluster
 from topicops.features.moves.carrying.records import DONE, topic_of, without
 from topicops.features.moves.carrying.values import Sent
-from topicops.features.moves.record import MovesRecord, PartitionMove, TopicPartition
+from topicops.features.moves.record import MovesRecord, PartitionMove, TopicPartition, by_topic
 from topicops.model.errors import ClusterError
 from topicops.model.ports import Clock
 from topicops.model.printable import first_line, plural
@@ -164,14 +164,6 @@ def named(topic: str, partitions: Collection[int]) -> str:
     shown = ", ".join(str(p) for p in sorted(partitions)[:SHOWN])
     more = f" and {len(partitions) - SHOWN} more" if len(partitions) > SHOWN else ""
     return f"{topic} {'partition' if len(partitions) == 1 else 'partitions'} {shown}{more}"
-
-
-def by_topic(partitions: Iterable[TopicPartition]) -> Mapping[str, tuple[int, ...]]:
-    """Return the partitions of each topic, sorted."""
-    found: defaultdict[str, list[int]] = defaultdict(list)
-    for topic, partition in sorted(partitions):
-        found[topic].append(partition)
-    return {topic: tuple(ids) for topic, ids in found.items()}
 
 
 def _clear(request: Callable[[], str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 
@@ -13,7 +13,7 @@ from topicops.features.moves.carrying.measuring import Sizes
 from topicops.features.moves.carrying.ports import BrokerNow, LogSizes, PartitionNow, TopicNow
 from topicops.features.moves.carrying.reading import Reading, leads_to, read
 from topicops.features.moves.carrying.records import DROPPED, topic_of, with_partitions
-from topicops.features.moves.carrying.sending import Sender, by_topic
+from topicops.features.moves.carrying.sending import Sender
 from topicops.features.moves.carrying.throttling import (
     both,
     entries_for,
@@ -28,7 +28,7 @@ from topicops.features.moves.carrying.throttling import (
     with_entries,
 )
 from topicops.features.moves.carrying.values import MoveSettings
-from topicops.features.moves.record import PartitionMove, Stage, TopicMove, TopicPartition
+from topicops.features.moves.record import Moving, PartitionMove, Stage, TopicMove, TopicPartition, by_topic
 from topicops.model.errors import ClusterError
 
 TOPICS_A_LOOK, LOOKS = 200, 5
@@ -39,15 +39,7 @@ READ_BACKS, BETWEEN_S = 8, 0.3
 """Readings until a throttle must be in force, and the pause between them: brokers take it over within a second."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
-    """One partition that may start."""
-
-    at: TopicPartition
-    found: PartitionMove
-
-
-Sized = tuple[Chosen, int | None]
+Sized = tuple[Moving, int | None]
 """With the bytes of its leader's log; None means not known."""
 
 
@@ -72,7 +64,7 @@ def start(begin: Start, reading: Reading) -> bool:
     return True
 
 
-def _choose(begin: Start, reading: Reading) -> Sequence[Chosen]:
+def _choose(begin: Start, reading: Reading) -> Sequence[Moving]:
     """Choose the next wave among the topics that come first."""
     sender = begin.sender
     load = Load.of(reading, begin)
@@ -84,7 +76,7 @@ def _choose(begin: Start, reading: Reading) -> Sequence[Chosen]:
         able = list(_able(begin, now, names))
         if able:
             sizes = _sizes(begin, now, able)
-            sized = [_sized(chosen, _size(chosen, now, sizes)) for chosen in able]
+            sized = [_sized(chosen, now, sizes) for chosen in able]
             _keep(sender, {chosen.at: chosen.found for chosen, _ in sized})  # what waits counts in the forecast
             load.take(sized, sizes, sender)
     return load.wave
@@ -115,27 +107,27 @@ def _looks(begin: Start, reading: Reading) -> Iterator[Sequence[str]]:
             yield look
 
 
-def _able(begin: Start, reading: Reading, names: Collection[str]) -> Iterator[Chosen]:
+def _able(begin: Start, reading: Reading, names: Collection[str]) -> Iterator[Moving]:
     """Yield the moves of these topics that nothing stands in the way of but a limit; drop those that never may."""
     dropped: list[tuple[TopicPartition, str, str]] = []
     for name in names:
         move = topic_of(begin.sender.record, name)
         unasked = begin.still_asked(move)
-        for partition, found in sorted(move.partitions.items()):
-            at = TopicPartition(name, partition)
-            if found.stage is not Stage.ACCEPTED:
+        for each in move.each():
+            if each.found.stage is not Stage.ACCEPTED:
                 continue
-            if reason := unasked or never(reading, move, at, found):
-                dropped.append((at, DROPPED, reason))
-            elif reason := not_now(begin, reading, move, at, found):
-                begin.sender.wait(at, reason)
+            if reason := unasked or never(reading, each):
+                dropped.append((each.at, DROPPED, reason))
+            elif reason := not_now(begin, reading, each):
+                begin.sender.wait(each.at, reason)
             else:
-                yield Chosen(at=at, found=found)
+                yield each
     begin.sender.end(dropped)
 
 
-def never(reading: Reading, move: TopicMove, at: TopicPartition, found: PartitionMove) -> str:
+def never(reading: Reading, moving: Moving) -> str:
     """Say why a move may not start any more and has to be planned anew; empty means that it may."""
+    at, move, found = moving
     topic = reading.topics.get(move.topic)
     if topic is None or topic.is_deleting:
         return "its topic was deleted"
@@ -151,13 +143,14 @@ def never(reading: Reading, move: TopicMove, at: TopicPartition, found: Partitio
     return ""
 
 
-def not_now(begin: Start, reading: Reading, move: TopicMove, at: TopicPartition, found: PartitionMove) -> str:
+def not_now(begin: Start, reading: Reading, moving: Moving) -> str:
     """Say what a move has to wait for; empty means that it may start as far as limits allow."""
-    topic = reading.topics[move.topic]
+    at, _, found = moving
+    topic = reading.topics[at.topic]
     if at in reading.listed:
         return "somebody else moves it"
     return _unhealthy(topic, topic.partitions[at.partition], found, reading.brokers) or (
-        _foreign_throttle(begin, topic, move, at, found, reading.brokers) if begin.throttle is not None else ""
+        _foreign_throttle(begin, reading, moving) if begin.throttle is not None else ""
     )
 
 
@@ -181,26 +174,20 @@ def _unhealthy(topic: TopicNow, now: PartitionNow, found: PartitionMove, brokers
     return ""
 
 
-def _foreign_throttle(
-    begin: Start,
-    topic: TopicNow,
-    move: TopicMove,
-    at: TopicPartition,
-    found: PartitionMove,
-    brokers: Mapping[int, BrokerNow],
-) -> str:
+def _foreign_throttle(begin: Start, reading: Reading, moving: Moving) -> str:
+    at, move, found = moving
     if not found.added:
         return ""
-    if reason := foreign_entries(topic, move, entries_for(at.partition, found)):
+    if reason := foreign_entries(reading.topics[at.topic], move, entries_for(at.partition, found)):
         return reason
     ours = owned(begin.sender.record)
-    for broker in sorted({*found.origin, *found.target} & brokers.keys()):
-        if reason := foreign_rate(brokers[broker], ours.get(broker)):
+    for broker in sorted(found.brokers & reading.brokers.keys()):
+        if reason := foreign_rate(reading.brokers[broker], ours.get(broker)):
             return f"broker {broker}: {reason}"
     return ""
 
 
-def _sizes(begin: Start, reading: Reading, able: Sequence[Chosen]) -> Sizes:
+def _sizes(begin: Start, reading: Reading, able: Sequence[Moving]) -> Sizes:
     leaders = {reading.topics[c.at.topic].partitions[c.at.partition].leader for c in able}
     added = {broker for chosen in able for broker in chosen.found.added}
     topics = {chosen.at.topic for chosen in able}
@@ -213,31 +200,27 @@ class Load:
 
     slots: int
     per_broker: int
-    receives: Counter[int]
-    sends: Counter[int]
     left: Counter[int]
-    wave: list[Chosen]
+    receives: Counter[int] = field(default_factory=Counter)
+    sends: Counter[int] = field(default_factory=Counter)
+    wave: list[Moving] = field(default_factory=list)
 
     @classmethod
     def of(cls, reading: Reading, begin: Start) -> Load:
         """Count what moves now, whosever it is, and what was asked to."""
-        receives, sends = Counter[int](), Counter[int]()
-        for listed in reading.listed.values():
-            receives.update(listed.adding)
-            sends.update(set(listed.replicas) - set(listed.adding))
-        asked = {at: found for at, _, found in begin.sender.record.moving() if at not in reading.listed}
-        for found in asked.values():
-            receives.update(found.added)
-            sends.update(found.origin if found.added else ())
+        asked = [each.found for each in begin.sender.record.moving() if each.at not in reading.listed]
         slots = min(begin.settings.at_once - len(reading.listed) - len(asked), MOST_AT_ONCE)
-        return cls(
-            slots=slots,
-            per_broker=begin.settings.per_broker,
-            receives=receives,
-            sends=sends,
-            left=Counter(begin.left),
-            wave=[],
-        )
+        load = cls(slots=slots, per_broker=begin.settings.per_broker, left=Counter(begin.left))
+        for listed in reading.listed.values():
+            load.receives.update(listed.adding)
+            load.sends.update(set(listed.replicas) - set(listed.adding))
+        for found in asked:
+            load._add(found)
+        return load
+
+    def _add(self, found: PartitionMove) -> None:
+        self.receives.update(found.added)
+        self.sends.update(found.origin if found.added else ())
 
     def take(self, sized: Iterable[Sized], sizes: Sizes, sender: Sender) -> None:
         """Take as many as limits and disks allow: single replicas first, small ones, and brokers in turn."""
@@ -254,14 +237,13 @@ class Load:
                 continue
             self.slots -= 1
             self.wave.append(chosen)
-            self.receives.update(chosen.found.added)
-            self.sends.update(chosen.found.origin if chosen.found.added else ())
+            self._add(chosen.found)
             self.left.update(dict.fromkeys(chosen.found.added, size or 0))
 
     def _may_receive(self, found: PartitionMove) -> bool:
         return all(self.receives[broker] < self.per_broker for broker in found.added)
 
-    def _order(self, chosen: Chosen, size: int | None) -> tuple[object, ...]:
+    def _order(self, chosen: Moving, size: int | None) -> tuple[object, ...]:
         found = chosen.found
         busiest = max((self.receives[b] for b in found.added), default=0)
         sender = min((self.sends[b] for b in found.origin), default=0)
@@ -280,18 +262,14 @@ class Load:
         return ""
 
 
-def _size(chosen: Chosen, reading: Reading, sizes: Sizes) -> int | None:
-    """Return the bytes of the leader's log; None means not known."""
+def _sized(chosen: Moving, reading: Reading, sizes: Sizes) -> Sized:
     told = sizes.get(reading.topics[chosen.at.topic].partitions[chosen.at.partition].leader)
-    return told.bytes_of.get(chosen.at, 0) if isinstance(told, LogSizes) else None
+    size = told.bytes_of.get(chosen.at, 0) if isinstance(told, LogSizes) else None
+    found = replace(chosen.found, size_bytes=(size or 0) * len(chosen.found.added))
+    return chosen._replace(found=found), size
 
 
-def _sized(chosen: Chosen, size: int | None) -> Sized:
-    copied = (size or 0) * len(chosen.found.added)
-    return replace(chosen, found=replace(chosen.found, size_bytes=copied)), size
-
-
-def _throttled(begin: Start, wave: Sequence[Chosen], reading: Reading) -> Sequence[Chosen]:
+def _throttled(begin: Start, wave: Sequence[Moving], reading: Reading) -> Sequence[Moving]:
     """Put the throttle of a wave in force, and give the moves for which it is and which still may start."""
     failed = _set_throttle(begin, wave, reading)
     for chosen in wave:
@@ -301,13 +279,13 @@ def _throttled(begin: Start, wave: Sequence[Chosen], reading: Reading) -> Sequen
     return _read_back(begin, left) if left else ()
 
 
-def _set_throttle(begin: Start, wave: Sequence[Chosen], reading: Reading) -> Mapping[TopicPartition, str]:
+def _set_throttle(begin: Start, wave: Sequence[Moving], reading: Reading) -> Mapping[TopicPartition, str]:
     """Record and send the entries and rates of a wave; gives the moves for which one of them is refused."""
     copied = [chosen for chosen in wave if chosen.found.added]
     if begin.throttle is None or not copied:
         return {}
     sender, failed = begin.sender, dict[TopicPartition, str]()
-    grouped: defaultdict[str, list[Chosen]] = defaultdict(list)
+    grouped: defaultdict[str, list[Moving]] = defaultdict(list)
     for chosen in copied:
         grouped[chosen.at.topic].append(chosen)
     record = sender.record
@@ -319,21 +297,22 @@ def _set_throttle(begin: Start, wave: Sequence[Chosen], reading: Reading) -> Map
         needed = both(entries_for(chosen.at.partition, chosen.found) for chosen in found)
         if answer := sender.add_entries(topic, *needed):
             failed |= dict.fromkeys((chosen.at for chosen in found), f"its throttle entries cannot be set: {answer}")
-    brokers = {b for chosen in copied for b in (*chosen.found.origin, *chosen.found.target)}
+    brokers = {broker for chosen in copied for broker in chosen.found.brokers}
     refused = set_rates(sender, reading.brokers, brokers, begin.throttle)
     for chosen in copied:
-        for broker in sorted({*chosen.found.origin, *chosen.found.target} & refused.keys()):
+        for broker in sorted(chosen.found.brokers & refused.keys()):
             failed.setdefault(chosen.at, f"the throttle rate of broker {broker} cannot be set: {refused[broker]}")
     return failed
 
 
-def _read_back(begin: Start, wave: Sequence[Chosen]) -> Sequence[Chosen]:
+def _read_back(begin: Start, wave: Sequence[Moving]) -> Sequence[Moving]:
     """Read until the throttle of each move is in force; give those for which it is, and which still may start."""
     for attempt in range(READ_BACKS):
         if attempt:
             begin.sender.clock.sleep(BETWEEN_S)
         now = read(begin.sender.cluster, {chosen.at.topic for chosen in wave})
-        reasons = {chosen.at: _not_ready(begin, now, chosen) for chosen in wave}
+        moves = {move.topic: move for move in begin.sender.record.topics}  # by now they have our entries
+        reasons = {each.at: _not_ready(begin, now, each._replace(move=moves[each.at.topic])) for each in wave}
         if not any(reasons.values()):
             break
     for chosen in wave:
@@ -342,22 +321,21 @@ def _read_back(begin: Start, wave: Sequence[Chosen]) -> Sequence[Chosen]:
     return [chosen for chosen in wave if not reasons[chosen.at]]
 
 
-def _not_ready(begin: Start, now: Reading, chosen: Chosen) -> str:
-    move = topic_of(begin.sender.record, chosen.at.topic)
-    at, found = chosen.at, chosen.found
-    if reason := never(now, move, at, found) or not_now(begin, now, move, at, found):
+def _not_ready(begin: Start, now: Reading, chosen: Moving) -> str:
+    at, _, found = chosen
+    if reason := never(now, chosen) or not_now(begin, now, chosen):
         return reason
     if begin.throttle is None or not found.added:
         return ""
     if any(minus(entries_for(at.partition, found), live(now.topics[at.topic]))):
         return "its throttle entries are not in force yet"
-    for broker in sorted({*found.origin, *found.target} & now.brokers.keys()):
+    for broker in sorted(found.brokers & now.brokers.keys()):
         if not has_rate(now.brokers[broker], begin.throttle):
             return f"the throttle rate of broker {broker} is not in force yet"
     return ""
 
 
-def _ask(sender: Sender, wave: Sequence[Chosen]) -> None:
+def _ask(sender: Sender, wave: Sequence[Moving]) -> None:
     """Send the one request that starts a wave, and keep what Kafka made of it."""
     rows = {chosen.at: chosen.found.target for chosen in wave}
     asked = {chosen.at: _asked(chosen.found, sender.clock.utc()) for chosen in wave}

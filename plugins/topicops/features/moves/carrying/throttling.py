@@ -84,7 +84,7 @@ def put_back(sender: Sender, reading: Reading, throttle: int | None) -> None:
         topic = reading.topic_of(move)
         if topic is not None and not topic.is_deleting and _any_moves(reading, move):
             _put_entries_back(sender, move, topic, is_throttled=throttle is not None)
-    brokers = {b for _, _, found in sender.record.moving() if found.added for b in (*found.origin, *found.target)}
+    brokers = {broker for each in sender.record.moving() if each.found.added for broker in each.found.brokers}
     if throttle is None or not brokers:
         return
     wanted = brokers | owned(sender.record).keys()
@@ -93,8 +93,7 @@ def put_back(sender: Sender, reading: Reading, throttle: int | None) -> None:
 
 
 def _any_moves(reading: Reading, move: TopicMove) -> bool:
-    asked = ((p, found) for p, found in move.partitions.items() if found.stage is not Stage.ACCEPTED)
-    return any(reading.of(move, p, found) is Now.MOVES for p, found in asked)
+    return any(reading.of(each) is Now.MOVES for each in move.each() if each.found.stage is not Stage.ACCEPTED)
 
 
 def _put_entries_back(sender: Sender, move: TopicMove, topic: TopicNow, *, is_throttled: bool) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -18,7 +18,7 @@ from kafka.protocol.admin import (
 from topicops.edges.kafka.clients.requests import NOT_SERVED
 from topicops.edges.kafka.clients.settings import named
 from topicops.features.moves.carrying.ports import Listed, LogSizes
-from topicops.features.moves.record import TopicPartition
+from topicops.features.moves.record import TopicPartition, by_topic
 
 LEADER_RATE, FOLLOWER_RATE = "leader.replication.throttled.rate", "follower.replication.throttled.rate"
 MIN_ISR = "min.insync.replicas"
@@ -38,13 +38,6 @@ class Operation(IntEnum):
 
 Edit = tuple[str, Operation, str | None]
 """Name of a config, what happens to it, and its value or entries."""
-
-
-def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
-    for topic, partition in sorted(partitions):
-        found.setdefault(topic, []).append(partition)
-    return found
 
 
 def listing_request(timeout_s: float) -> Any:
@@ -87,7 +80,7 @@ def alter_answers(answer: Any) -> dict[TopicPartition, str]:
 
 def elect_request(partitions: Collection[TopicPartition], timeout_s: float) -> Any:
     of_topic = ElectLeadersRequest.TopicPartitions
-    topics = [of_topic(topic=topic, partitions=found) for topic, found in by_topic(partitions).items()]
+    topics = [of_topic(topic=topic, partitions=[*found]) for topic, found in by_topic(partitions).items()]
     return ElectLeadersRequest(election_type=PREFERRED, topic_partitions=topics, timeout_ms=int(timeout_s * 1000))
 
 

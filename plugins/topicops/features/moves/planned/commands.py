@@ -62,6 +62,7 @@ def rebalance_command(
     """
     from topicops.features.moves.planned.planning import plan_rebalance
     from topicops.features.moves.planned.rebalancing import Wish
+    from topicops.features.moves.telling.following import bytes_of
 
     if leaders and most_bytes is not None:
         raise UsageError("--leaders moves no bytes: leave --bytes out")
@@ -69,7 +70,7 @@ def rebalance_command(
         raise UsageError("--racks moves only replicas that share a rack: leave --leaders and --bytes out")
     wish = Wish(
         brokers=_ids(brokers),
-        most_bytes=None if most_bytes is None else _bytes(most_bytes),
+        most_bytes=None if most_bytes is None else bytes_of(most_bytes),
         leaders_only=leaders,
         racks_only=racks,
     )
@@ -176,13 +177,3 @@ def _ids(text: str | None) -> tuple[int, ...]:
     if not all(word.isascii() and word.isdecimal() for word in words):
         raise UsageError(f"--brokers: {text!r} is no list of broker ids: write 7,8")
     return tuple(sorted({int(word) for word in words}))
-
-
-def _bytes(text: str) -> int:
-    """Return the bytes of ``500GiB``. Raises ``UsageError``."""
-    from topicops.model.specs.topic_config import ConfigValueError, read_size
-
-    try:
-        return read_size(text)
-    except ConfigValueError as error:
-        raise UsageError(f"--bytes: {text!r} is no size: {error}; write 500GiB") from error

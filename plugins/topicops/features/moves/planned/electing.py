@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from topicops.edges.connections.lookup import principal_of
-from topicops.edges.home.audit_log import AuditOrigin, audit_log
+from topicops.edges.home.audit_log import audit_log
 from topicops.features.moves.carrying.audited import audited
 from topicops.features.moves.carrying.values import Sent
 from topicops.features.moves.record import TopicPartition
-from topicops.features.moves.stepping import open_cluster
+from topicops.features.moves.stepping import open_cluster, origin_of
 from topicops.flow.runs.access import PORT_WRAPPERS
-from topicops.flow.runs.files import commit_of_files, read_needed_specs
+from topicops.flow.runs.files import read_needed_specs
 from topicops.flow.runs.run import EnvironmentRun, audit_folder
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.json_types import FormatVersion
@@ -97,14 +96,7 @@ def elect(run: EnvironmentRun, wanted: Sequence[Unled], *, lock_timeout_s: float
         require_cluster_id(cluster_id, environment)
         lease_to_take = access.lease(cluster_id, operation="leaders", lock_timeout_s=lock_timeout_s)
         with PORT_WRAPPERS.get().lease(lease_to_take) as lease, open_cluster(access, reader) as cluster:
-            origin = AuditOrigin(
-                environment=run.environment,
-                run=run.name,
-                plan="",
-                commit=commit_of_files(run.files),
-                principals={"reassign": principal_of(access.kafka("mover"))},
-            )
-            audit = audit_log(audit_folder(run.home), origin)
+            audit = audit_log(audit_folder(run.home), origin_of(run, access))
             audit.check()
             partitions = [TopicPartition(found.topic, found.partition) for found in wanted]
             for start in range(0, len(partitions), AT_ONCE):

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from topicops.features.moves.asked.changes import copied_bytes, rated
-from topicops.features.moves.planned.balance import Balance, Balanced, balance_bytes, balance_replicas
+from topicops.features.moves.planned.balance import Balance, balance_bytes, balance_replicas
 from topicops.features.moves.planned.leading import lead_evenly
 from topicops.model.cluster.broker_defaults import brokers_text
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic
@@ -96,7 +96,9 @@ def rebalanced(wish: Wish, live: ClusterSnapshot, movable: Collection[str], size
         return spread_over_racks({name: rows[name] for name in sorted(movable)}, live, takers)
     moved: Mapping[str, Assignment] = {}
     if not wish.leaders_only:
-        moved = _balanced(wish, Balance(rows=rows, racks=live.racks, takers=takers, fixed=fixed), sizes).rows
+        balance = Balance(rows=rows, racks=live.racks, takers=takers, fixed=fixed)
+        most = wish.most_bytes
+        moved = (balance_replicas(balance) if most is None else balance_bytes(balance, sizes, most_bytes=most)).rows
     after = {name: {**its, **moved.get(name, {})} for name, its in rows.items()}
     led = lead_evenly(after, live=live.brokers, takers=takers, fixed=fixed)
     return {name: {**moved.get(name, {}), **led.get(name, {})} for name in sorted(moved.keys() | led.keys())}
@@ -118,12 +120,6 @@ def spread_over_racks(
             found[name] = moved
             load = load.minus({p: its[p] for p in moved}).plus(moved)
     return found
-
-
-def _balanced(wish: Wish, balance: Balance, sizes: Sizes) -> Balanced:
-    if wish.most_bytes is None:
-        return balance_replicas(balance)
-    return balance_bytes(balance, sizes, most_bytes=wish.most_bytes)
 
 
 def balance_change(

@@ -60,10 +60,10 @@ def moves_command(
     if cancel and cancel_all:
         raise UsageError("--cancel-all cancels all: leave --cancel out")
     wait_s, every_s = seconds_of(lock_timeout), seconds_of(every)
-    rate = following.bytes_of(throttle) if throttle is not None else None
+    slower = following.throttled(following.bytes_of(throttle)) if throttle is not None else None
     run = run_of(one_environment(environment, topics), topics)
-    if rate is not None:
-        following.change_record(run, following.throttled(rate), lock_timeout_s=wait_s)
+    if slower:
+        following.change_record(run, slower, lock_timeout_s=wait_s)
     if cancel or cancel_all:
         chosen = following.cancelling(None if cancel_all else cancel, run)
         following.change_record(run, chosen, lock_timeout_s=wait_s)
@@ -82,7 +82,7 @@ def moves_command(
         except KeyboardInterrupt:
             print_error("What moves goes on by itself; what waits, and the throttles, wait for a later step.")
             raise
-    elif step or cancel or cancel_all or rate is not None:
+    elif step or cancel or cancel_all or slower:
         stepped(run, wait_s)
     print_value(shown(run, with_others=True), output, status_text)
     if following.dropped(ended):

@@ -23,16 +23,11 @@ T = TypeVar("T")
 
 
 def bytes_of(text: str) -> int:
-    """Return a number of bytes above 0: ``50MiB``, or ``1000``. Raises ``UsageError``."""
+    """Return a number of bytes: ``50MiB``, or ``1000``. Raises ``UsageError``."""
     try:
-        size = read_size(text)
+        return read_size(text)
     except ConfigValueError as error:
         raise UsageError(f"{text!r} is no number of bytes: {error}; {likely_unit(text, 'bytes')}") from error
-    if size < 1:
-        raise UsageError(
-            f"{text!r}: a throttle of nothing would stop the moves; `topicops moves --cancel-all` ends them"
-        )
-    return size
 
 
 def change_record(
@@ -72,7 +67,9 @@ def cancelling(topics: Collection[str] | None, run: EnvironmentRun) -> Callable[
 
 
 def throttled(rate: int) -> Callable[[MovesRecord], MovesRecord]:
-    """Return what sets the rate that the next step gives to the brokers, bytes a second."""
+    """Return what sets the rate that the next step gives to the brokers, bytes a second. Raises ``UsageError``."""
+    if not rate:
+        raise UsageError("a throttle of nothing would stop the moves; `topicops moves --cancel-all` ends them")
     return lambda record: replace(record, throttle=rate)
 
 

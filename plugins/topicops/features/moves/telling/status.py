@@ -291,9 +291,9 @@ def moves_of_others(record: MovesRecord | None, live: ClusterSnapshot) -> Iterat
     ours = {(at.topic, at.partition) for at, _, _ in record.moving()} if record else set()
     of_us = {topic for topic, _ in ours}
     for name, topic in sorted(live.topics.items()):
-        for partition in sorted(topic.adding.keys() | topic.removing.keys()):
-            adding, removing = topic.adding.get(partition, ()), topic.removing.get(partition, ())
-            if (adding or removing) and (name, partition) not in ours:
+        for partition in sorted(topic.moving):
+            if (name, partition) not in ours:
+                adding, removing = topic.adding.get(partition, ()), topic.removing.get(partition, ())
                 yield OtherMove(topic=name, partition=partition, adding=adding, removing=removing)
     for name in sorted(live.reassigning - of_us):
         if name not in live.topics or not live.topics[name].is_reassigning:

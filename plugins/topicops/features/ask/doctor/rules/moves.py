@@ -116,13 +116,8 @@ def _moving(live: ClusterSnapshot) -> list[str]:
 def _foreign(live: ClusterSnapshot, known: KnownMoves) -> list[str]:
     """Return the topics of which partitions move that we have not asked for."""
     ours = {topic: set(moves.asked) for topic, moves in known.topics.items()}
-    return [name for name in _moving(live) if name not in ours or _partitions(live.topics.get(name)) - ours[name]]
-
-
-def _partitions(topic: LiveTopic | None) -> set[int]:
-    """Return the partitions that move."""
-    rows = (*topic.adding.items(), *topic.removing.items()) if topic else ()
-    return {partition for partition, brokers in rows if brokers}
+    moved = {topic: live.topics[topic].moving for topic in ours if topic in live.topics}
+    return [name for name in _moving(live) if name not in ours or moved.get(name, set()) - ours[name]]
 
 
 def _foreign_lists(topic: LiveTopic, known: KnownMoves) -> list[str]:
