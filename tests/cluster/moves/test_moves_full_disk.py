@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ import pytest
 from fixtures.live import until
 from fixtures.moving import NOTHING, SLOW, Moving, notes_of
 from fixtures.small_disk import may_mount, small_disk
+from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
+from topicops.model.cluster.snapshot import LogDirectories
 from topicops.model.release import Release
 from topicops_local.cluster import LocalCluster
 
@@ -19,7 +22,7 @@ pytestmark = [
     pytest.mark.cluster,
     pytest.mark.skipif(not may_mount(), reason="only root can mount a disk of its own for a broker"),
 ]
-MEBIBYTES = 64
+MEBIBYTES = 128
 MIB = 1 << 20
 FILLER = "filler"
 SMALL = 3
@@ -68,6 +71,11 @@ def test_a_move_without_room_on_the_disk_of_its_target_starts_when_there_is_room
 
     assert f"bills partition 0: not started: the disk of broker {SMALL} has 14," in notes_of(moving)
     assert moving.moving() == {}
+    with closing(BrokerQuestions({"bootstrap.servers": moving.cluster.bootstrap_servers})) as questions:
+        told = questions.log_directories({"bills": [0]})[SMALL]
+    assert isinstance(told, LogDirectories)
+    assert told.free_bytes is not None
+    assert told.free_bytes // 1_000_000 == 14
     filler.unlink()
     moving.until_over()
     assert moving.look().topics["bills"].assignment == {0: (1, SMALL)}
@@ -77,7 +85,7 @@ def test_a_move_without_room_on_the_disk_of_its_target_starts_when_there_is_room
 def test_of_moves_that_fill_the_disk_of_their_target_the_largest_is_cancelled(moving: Moving, disk: Path) -> None:
     for topic, records in RECORDS_OF_100_KB.items():
         moving.create({topic: {0: (1,)}}, records=records)
-    moving.workspace.apply_settings = {"throttle": SLOW}
+    moving.workspace.apply_settings = {"throttle": SLOW // 5}
     moving.accept({topic: {0: (1, SMALL)} for topic in RECORDS_OF_100_KB})
     moving.step()
     until(lambda: moving.moving().keys() == RECORDS_OF_100_KB.keys())
@@ -88,6 +96,7 @@ def test_of_moves_that_fill_the_disk_of_their_target_the_largest_is_cancelled(mo
     assert f"the disk of broker {SMALL} has no room for it any more" in notes_of(moving)
     until(lambda: moving.moving().keys() == {"bills"})
     filler.unlink()
+    moving.workspace.apply_settings = {"throttle": 20_000_000}
     moving.until_over()
     live = moving.look()
     assert live.topics["orders"].assignment == {0: (1,)}

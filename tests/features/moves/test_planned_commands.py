@@ -16,6 +16,7 @@ from fixtures.simulated import Recorded, Simulated
 from topicops import plugged
 from topicops.features.moves.carrying.ports import LogSizes
 from topicops.features.moves.planned import electing, planning
+from topicops.model.cluster.snapshot import LogDirectories
 from topicops.model.runs.moves import TopicPartition
 
 
@@ -180,6 +181,18 @@ def test_drain_moves_all_described_replicas_off_a_broker_and_names_what_stays(un
         "This drains broker 1 once. So that it stays empty, and each run plans what is left, write in "
         "topics/environments/local.yaml, below `cluster:`:  draining: [1]"
     )
+
+
+def test_a_move_without_room_on_the_disk_of_its_target_is_planned_and_skipped(
+    uneven: Simulated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = {f"topic-{number}": frozenset({0}) for number in range(6)}
+    told = LogDirectories(held=held, log_bytes=dict.fromkeys(held, 100), free_bytes=109)
+    monkeypatch.setattr(Recorded, "log_directories", lambda *_: dict.fromkeys((1, 2, 3), told))
+    plan = planned(uneven, "drain", "1")
+    reasons = {change["gate"]: change["reasons"] for change in plan["changes"]}
+    assert reasons.keys() == {"skipped"}
+    assert "bytes free, and 110 would be needed" in reasons["skipped"][0]
 
 
 def test_drain_moves_undescribed_topics_where_the_policy_allows_it_and_holds_them(uneven: Simulated) -> None:

@@ -286,8 +286,8 @@ def _old_log(chosen: Chosen, sizes: Sizes) -> str:
         if isinstance(told, LogSizes) and chosen.at in told.bytes_of:
             folder = f"{chosen.at.topic}-{chosen.at.partition}"
             return (
-                f"broker {broker} has a log of before, perhaps of an earlier topic of that name, whose records would be "
-                f"taken for those of now; stop the broker, remove the folder {folder} from its log directory, and "
+                f"broker {broker} has a log of before, perhaps of an earlier topic of that name, whose records would "
+                f"be taken for those of now; stop the broker, remove the folder {folder} from its log directory, and "
                 "start it again"
             )
     return ""

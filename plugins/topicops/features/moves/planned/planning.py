@@ -14,6 +14,7 @@ from topicops.features.moves.planned.rebalancing import (
     rebalanced,
     takers_of,
 )
+from topicops.features.moves.room import with_room
 from topicops.features.moves.stepping import open_cluster
 from topicops.flow.engines import PYTHON
 from topicops.flow.planning import MOST_REHEARSED, compare, gate_changes, read_snapshot, specs_of
@@ -209,7 +210,7 @@ def _planned(
         blocked=blocked,
         load=load_table(live, found),
         rack_losses=planned_losses(live, found) if is_rehearsed else None,
-        move_obstacles=move_obstacles(found, live, environment),
+        move_obstacles=with_room(move_obstacles(found, live, environment), found, live),
         warnings=(
             *warnings,
             *not_checked(live.log_directories or {}),
