@@ -7,17 +7,20 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from fakes.fake_ports import FakeMover
-from fixtures.simulated import Recorded, Simulated
+from fixtures.simulated import CLUSTER_ID, Recorded, Simulated
 from topicops import plugged
+from topicops.edges.home.memories import MOVES
 from topicops.features.moves.carrying.ports import LogSizes
 from topicops.features.moves.planned import electing, planning
 from topicops.model.cluster.snapshot import LogDirectories
-from topicops.model.runs.moves import TopicPartition
+from topicops.model.plans.changes import MoveReason
+from topicops.model.runs.moves import MovesRecord, PartitionMove, TopicMove, TopicPartition
 
 
 @pytest.fixture
@@ -355,3 +358,30 @@ def test_elect_asks_on_a_terminal_before_it_sends_anything(
     ended = led_by_others.workspace.run("leaders", "--elect")
     assert questions == ["Let 2 preferred leaders lead? [y/N] "]
     assert (ended.status, len(moving.elections)) == (status, elections)
+
+
+def test_rebalance_takes_accepted_moves_for_granted(uneven: Simulated) -> None:
+    identity = uneven.cluster.snapshot().topics["topic-0"].identity
+    accepted = TopicMove(
+        topic="topic-0",
+        identity=identity,
+        why=MoveReason.BALANCE,
+        digest="digest",
+        run="cli/r1",
+        accepted_at=datetime(2026, 1, 31, tzinfo=UTC),
+        partitions={0: PartitionMove(origin=(1,), target=(2,))},
+    )
+    MOVES.of(uneven.opened("0").home, "local").write(MovesRecord(cluster_id=CLUSTER_ID, topics=(accepted,)))
+
+    found = targets(planned(uneven, "rebalance"))
+
+    assert "topic-0" not in found
+    assert Counter(row[0] for its in found.values() for row in its.values()) == {2: 1, 3: 2}
+
+
+def test_the_bytes_of_a_partition_are_those_of_its_largest_log(uneven: Simulated, moving: FakeMoveCluster) -> None:
+    sizes = {TopicPartition(f"topic-{number}", 0): 140 for number in range(6)}
+    large = TopicPartition("topic-5", 0)
+    lagging = LogSizes(bytes_of={large: 140})
+    moving.sizes = {1: LogSizes(bytes_of={**sizes, large: 300}), 2: lagging}
+    assert targets(planned(uneven, "rebalance", "--bytes", "150B")).keys() == {"topic-4"}
