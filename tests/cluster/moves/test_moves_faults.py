@@ -32,13 +32,13 @@ def test_a_move_that_a_person_cancels_goes_back_and_leaves_nothing(moving: Movin
 def test_a_target_that_dies_is_given_up_and_its_rate_is_removed_when_it_is_back(moving: Moving) -> None:
     """The topic has a name of its own: under ZooKeeper the copies on the dead broker outlive it."""
     moving.workspace.verify = {"moves": "5s"}
-    accept_slow(moving, topic="orders", targets={0: (1, 3), 1: (2, 3)})
+    accept_slow(moving, topic="payments", targets={0: (1, 3), 1: (2, 3)})
     moving.cluster.kill(3)
     until(lambda: moving.has_lost(3))
 
     until(lambda: moving.step() is not None and not any(moving.record.moving()), timeout_s=120)
 
-    assert moving.look().topics["orders"].assignment == spread(3)
+    assert moving.look().topics["payments"].assignment == spread(3)
     assert [rate.broker for rate in moving.record.rates] == [3]
     assert "Broker 3 is not live; a step after its return" in notes_of(moving)
     moving.cluster.start_broker(3)
