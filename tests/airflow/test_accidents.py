@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import os
-import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
@@ -20,6 +19,7 @@ from fixtures.airflow_story import Story, airflow_stories, remove_topics
 from fixtures.airflow_watch import TOLD_WITHIN_S, Watch
 from fixtures.killable import with_tests_on_path
 from fixtures.live import until
+from fixtures.small_disk import filled, may_mount, read_only, small_disk
 from fixtures.stopped_runs import AIRFLOW_SETTINGS
 from fixtures.topic_project import TOMBSTONE, TOPIC
 from topicops.features.shared.airflow_client import ENDED
@@ -28,50 +28,6 @@ from topicops_local.cluster import LocalCluster
 from topicops_local.processes import kill
 
 pytestmark = [pytest.mark.timeout(1800), pytest.mark.soak]
-
-
-def may_mount() -> bool:
-    return os.geteuid() == 0
-
-
-@contextmanager
-def small_disk(folder: Path, *, mebibytes: int) -> Iterator[Path]:
-    """Mount one on the folder, which must exist; needs the rights of root."""
-    _run("mount", "-t", "tmpfs", "-o", f"size={mebibytes}m", "tmpfs", str(folder))
-    try:
-        yield folder
-    finally:
-        _run("umount", "--lazy", str(folder))
-
-
-@contextmanager
-def filled(disk: Path) -> Iterator[None]:
-    """Not a byte is left on it."""
-    path = disk / "filler"
-    try:
-        with path.open("wb") as file:
-            while True:
-                file.write(bytes(65536))
-                file.flush()
-    except OSError:
-        pass
-    try:
-        yield
-    finally:
-        path.unlink()
-
-
-@contextmanager
-def read_only(disk: Path) -> Iterator[None]:
-    _run("mount", "-o", "remount,ro", str(disk))
-    try:
-        yield
-    finally:
-        _run("mount", "-o", "remount,rw", str(disk))
-
-
-def _run(*command: str) -> None:
-    subprocess.run(command, check=True, capture_output=True, timeout=30)
 
 
 ACCIDENTS, ASKED = "accidents", "asked"

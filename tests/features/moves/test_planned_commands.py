@@ -7,17 +7,20 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from fakes.fake_ports import FakeMover
-from fixtures.simulated import Recorded, Simulated
+from fixtures.simulated import CLUSTER_ID, Recorded, Simulated
 from topicops import plugged
 from topicops.features.moves.carrying.ports import LogSizes
 from topicops.features.moves.planned import electing, planning
-from topicops.features.moves.record import TopicPartition
+from topicops.features.moves.record import MOVES, MovesRecord, PartitionMove, TopicMove, TopicPartition
 from topicops.features.moves.stepping import MovesByKafka
+from topicops.model.cluster.snapshot import LogDirectories
+from topicops.model.plans.changes import MoveReason
 
 
 class MovedBy(MovesByKafka):
@@ -227,6 +230,18 @@ def test_drain_moves_all_described_replicas_off_a_broker_and_names_what_stays(un
     )
 
 
+def test_a_move_without_room_on_the_disk_of_its_target_is_planned_and_skipped(
+    uneven: Simulated, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held = {f"topic-{number}": frozenset({0}) for number in range(6)}
+    told = LogDirectories(held=held, log_bytes=dict.fromkeys(held, 100), free_bytes=109)
+    monkeypatch.setattr(Recorded, "log_directories", lambda *_: dict.fromkeys((1, 2, 3), told))
+    plan = planned(uneven, "drain", "1")
+    reasons = {change["gate"]: change["reasons"] for change in plan["changes"]}
+    assert reasons.keys() == {"skipped"}
+    assert "bytes free, and 110 would be needed" in reasons["skipped"][0]
+
+
 def test_drain_moves_undescribed_topics_where_the_policy_allows_it_and_holds_them(uneven: Simulated) -> None:
     uneven.workspace.policy["drainUnmanaged"] = "allow"
     plan = planned(uneven, "drain", "1")
@@ -387,3 +402,30 @@ def test_elect_asks_on_a_terminal_before_it_sends_anything(
     ended = led_by_others.workspace.run("leaders", "--elect")
     assert questions == ["Let 2 preferred leaders lead? [y/N] "]
     assert (ended.status, len(moving.elections)) == (status, elections)
+
+
+def test_rebalance_takes_accepted_moves_for_granted(uneven: Simulated) -> None:
+    identity = uneven.cluster.snapshot().topics["topic-0"].identity
+    accepted = TopicMove(
+        topic="topic-0",
+        identity=identity,
+        why=MoveReason.BALANCE,
+        digest="digest",
+        run="cli/r1",
+        accepted_at=datetime(2026, 1, 31, tzinfo=UTC),
+        partitions={0: PartitionMove(origin=(1,), target=(2,))},
+    )
+    MOVES.of(uneven.opened("0").home, "local").write(MovesRecord(cluster_id=CLUSTER_ID, topics=(accepted,)))
+
+    found = targets(planned(uneven, "rebalance"))
+
+    assert "topic-0" not in found
+    assert Counter(row[0] for its in found.values() for row in its.values()) == {2: 1, 3: 2}
+
+
+def test_the_bytes_of_a_partition_are_those_of_its_largest_log(uneven: Simulated, moving: FakeMoveCluster) -> None:
+    sizes = {TopicPartition(f"topic-{number}", 0): 140 for number in range(6)}
+    large = TopicPartition("topic-5", 0)
+    lagging = LogSizes(bytes_of={large: 140})
+    moving.sizes = {1: LogSizes(bytes_of={**sizes, large: 300}), 2: lagging}
+    assert targets(planned(uneven, "rebalance", "--bytes", "150B")).keys() == {"topic-4"}

@@ -395,6 +395,22 @@ def test_a_move_without_room_on_a_disk_is_not_started() -> None:
     assert at_rest(mover)
 
 
+def test_a_move_to_a_broker_with_a_log_of_before_is_not_started() -> None:
+    mover = world({"a": {0: (1,)}})
+    mover.cluster.partition(A0).old_logs.add(3)
+    mover.accept("a", {0: (2, 3)})
+    mover.step()
+    assert mover.notes == [
+        "a partition 0: not started: broker 3 has a log of before, perhaps of an earlier topic of that name, whose "
+        "records would be taken for those of now; stop the broker, remove the folder a-0 from its log directory, and "
+        "start it again."
+    ]
+    assert mover.cluster.violations == []
+    mover.cluster.partition(A0).old_logs.clear()
+    mover.steps()
+    assert at_rest(mover)
+
+
 def test_of_moves_that_fill_a_disk_the_largest_is_cancelled() -> None:
     mover = world({"a": {0: (1,)}, "b": {0: (1,)}}, size=2000 * MB)
     mover.cluster.partition(B0).size = 3000.0 * MB

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -17,8 +18,9 @@ from fakes.fake_ports import FakeLease
 from fixtures.moves.cluster import MB
 from fixtures.moves.mover import world
 from topicops.edges.home.audit_files import read_audit_log
+from topicops.features.moves.carrying.values import MoveSettings
 from topicops.features.moves.record import MOVES, MovesRecord
-from topicops.features.moves.stepping import MOVES_BY_KAFKA, STEP_WRAPPERS, StepWrappers
+from topicops.features.moves.stepping import MOVES_BY_KAFKA, STEP_WRAPPERS, StepWrappers, settings_of
 from topicops.flow.runs.access import Access
 from topicops.flow.runs.run import Run
 from topicops.model.errors import ArtifactError, ClusterError
@@ -39,6 +41,7 @@ class Story:
     is_silent: bool = False
     """Whether the brokers answer no question of a step."""
     approvers: Mapping[str, str] = field(default_factory=dict)
+    lease: FakeLease = field(default_factory=FakeLease)
 
     def __post_init__(self) -> None:
         self.there = world({"a": {0: (1,)}, "b": {0: (1,)}}, size=3000.0 * MB)
@@ -61,7 +64,7 @@ class Story:
             cast("Run", SimpleNamespace(name="cli/2", clock=self.cluster.clock)),
             access,
             reader=cast("LiveReader", SimpleNamespace(cluster_id=lambda: self.cluster_id)),
-            lease=FakeLease(),
+            lease=self.lease,
             desired=desired_of(*described),
             approvers=self.approvers,
             origin=replace(audit_origin(), principals={"reassign": "User:mover"}),
@@ -180,3 +183,37 @@ def test_the_record_of_another_cluster_is_not_used(story: Story) -> None:
 
     with pytest.raises(ArtifactError, match=r"is about another cluster, 'simulated'; remove it if that one is gone"):
         story.mover.begin([story.change("b")])
+
+
+def test_a_lease_that_is_lost_stops_the_first_step_before_its_request(story: Story) -> None:
+    story.lease.lose()
+
+    begun = story.begin(story.change())["a"]
+
+    assert begun.message.startswith("accepted; its first step ended early: the lease of this cluster is no longer ours")
+    assert "alter" not in story.cluster.calls
+
+
+def test_an_audit_log_that_cannot_be_continued_stops_a_step_before_it_sends_anything(story: Story) -> None:
+    story.begin(story.change())
+    [log] = (story.home / "audit").glob("*.jsonl")
+    log.write_text("{}\n")
+    calls = list(story.cluster.calls)
+
+    begun = story.begin(story.change("b"))["b"]
+
+    assert "its first step ended early" in begun.message
+    assert story.cluster.calls == calls
+
+
+def test_a_step_has_the_limits_of_the_environment() -> None:
+    spec = EnvironmentSpec.model_validate(
+        {
+            "cluster": {"class": "sandbox"},
+            "limits": {"movesAtOnce": 7, "movesPerBroker": 3},
+            "apply": {"throttle": 1000},
+            "verify": {"moves": "PT5M"},
+        }
+    )
+
+    assert settings_of(spec) == MoveSettings(at_once=7, per_broker=3, throttle=1000, stuck_after=timedelta(minutes=5))

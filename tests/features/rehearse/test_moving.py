@@ -84,3 +84,26 @@ def test_each_line_has_the_three_stages() -> None:
 def test_a_plan_without_moves_has_none_to_rehearse() -> None:
     with pytest.raises(UsageError, match="moves no replicas"):
         without_each_broker(world(1), [], environment="local")
+
+
+def two_partitions() -> ClusterSnapshot:
+    """Partition 0 is on broker 1 and partition 1 on broker 2; with more replicas, two must be in sync."""
+    orders = topic("orders", assignment={0: (1,), 1: (2,)}, states={p: partition_state((p + 1,)) for p in (0, 1)})
+    return replace(world(1, min_isr="2"), topics={"orders": orders})
+
+
+def test_only_partitions_that_move_are_counted() -> None:
+    live = two_partitions()
+    found = without_each_broker(live, [replace(move(live), assignment={1: (2, 3)})], environment="local")
+
+    assert (found.topics, found.partitions) == (1, 1)
+    assert stages(found, 1)[0] == NONE
+
+
+def test_partitions_that_only_the_move_harms_are_named_first() -> None:
+    live = two_partitions()
+    found = without_each_broker(live, [replace(move(live), assignment={0: (3,), 1: (2, 3)})], environment="local")
+
+    [loss] = [loss for loss in found.losses if loss.broker == 1]
+    assert (loss.before, loss.worse) == (OFFLINE, 1)
+    assert [name.partition for name in loss.examples] == [1, 0]

@@ -317,3 +317,33 @@ def test_a_step_is_of_the_run_that_accepted_the_move_and_its_throttles_are_nobod
 
     assert run_of(started()) == "cli/r1"
     assert [took_effect(each) for each in (started(), ended("done", 0), rate)] == [True, True, False]
+
+
+def test_a_move_that_the_brokers_refused_left_nothing_to_take_back() -> None:
+    refused = replace(started(), outcome=OutcomeStatus.FAILED, answer="INVALID_REPLICA_ASSIGNMENT (39)")
+
+    found = undone(THREE, refused)
+
+    assert (found.edits, found.by_hand, found.done) == ((), (), ())
+
+
+def test_of_a_move_that_was_asked_for_twice_the_first_rows_are_those_of_before() -> None:
+    again = started({"0": [1, 2]}, {"0": [1, 2, 3]})
+
+    [edit] = undone(THREE, started({"0": [1]}, {"0": [1, 2]}), again, ended("done", 0)).edits
+
+    assert "replicationFactor: 1}" in edit.after
+
+
+def test_partitions_whose_move_was_cancelled_are_as_before_and_the_others_are_given_to_the_person() -> None:
+    began = started({"0": [1, 2, 4], "1": [2, 1, 4]}, {"0": [1, 2, 3], "1": [2, 1, 3]})
+
+    found = undone(THREE, began, ended("cancelled", 0), ended("done", 1))
+
+    assert "before, they were 1: [2, 1, 4]: to move them back" in found.by_hand[0].text
+
+
+def test_rows_of_several_lengths_are_given_to_the_person() -> None:
+    found = undone(THREE, started({"0": [1], "1": [2, 1]}, GROWN), ended("done", 0, 1))
+
+    assert "before, they were 0: [1], 1: [2, 1]: to move them back" in found.by_hand[0].text

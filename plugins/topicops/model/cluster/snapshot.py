@@ -55,6 +55,8 @@ class LogDirectories:
     """Paths of the log directories that failed: the broker is live, and uses them no more until it is restarted."""
     log_bytes: Mapping[str, int] = field(default_factory=dict)
     """Bytes of the logs of these partitions, by topic, on the directories that work."""
+    free_bytes: int | None = None
+    """Free bytes of the directory with the most; None where the broker does not tell (before 3.3, KIP-827)."""
     cordoned: bool = False
     """Whether all directories that work are cordoned, so that the broker refuses new replicas (KIP-1066)."""
 

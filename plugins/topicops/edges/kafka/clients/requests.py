@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from confluent_kafka import KafkaError
@@ -139,8 +139,15 @@ def directories_of(broker: int, reply: Any) -> LogDirectories | str:
         held=partitions_of(reply, served=True),
         failed=tuple(failed),
         log_bytes=log_bytes,
+        free_bytes=free_bytes_of(working),
         cordoned=bool(working) and all(directory.is_cordoned for directory in working),
     )
+
+
+def free_bytes_of(directories: Iterable[Any]) -> int | None:
+    """Return the free bytes of the directory with the most; None where brokers do not tell (before 3.3, KIP-827)."""
+    free = max((directory.usable_bytes for directory in directories), default=-1)
+    return None if free < 0 else free
 
 
 def told_directories(broker: int, reply: Any) -> LogDirectories | str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
+from topicops.features.moves.asked.room import without_room
 from topicops.model.cluster.broker_defaults import brokers_text
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic, LogDirectories
 from topicops.model.codes import Code
@@ -95,11 +96,12 @@ def move_obstacles(
     """Return why the moves of a topic cannot begin now, by topic; topics without a reason have no entry.
 
     Args:
-        live: As it was read, with the states of these topics.
+        live: As it was read, with the states of these topics, and the log directories of the brokers.
     """
     moves = [change for change in changes if isinstance(change, ReassignTopic)]
     foreign = list(_foreign(live, environment)) if moves else []
-    found = {c.topic: (*_topic_obstacles(c, live, environment), *foreign) for c in moves}
+    full = {topic: (reason,) for topic, reason in without_room(moves, live).items()}
+    found = {c.topic: (*_topic_obstacles(c, live, environment), *full.get(c.topic, ()), *foreign) for c in moves}
     return {topic: reasons for topic, reasons in found.items() if reasons}
 
 

@@ -232,8 +232,8 @@ class Load:
                 return
             chosen, size = min(ready, key=lambda found: self._order(*found))
             del waiting[chosen.at]
-            if full := self._full(chosen.found, size, sizes):
-                sender.wait(chosen.at, full)
+            if reason := _old_log(chosen, sizes) or self._full(chosen.found, size, sizes):
+                sender.wait(chosen.at, reason)
                 continue
             self.slots -= 1
             self.wave.append(chosen)
@@ -260,6 +260,25 @@ class Load:
             if needed > told.free_bytes:
                 return f"the disk of broker {broker} has {told.free_bytes:,} bytes free, and {needed:,} would be needed"
         return ""
+
+
+def _old_log(chosen: Moving, sizes: Sizes) -> str:
+    """Say which new replica would find a log on its broker; empty: none, as far as brokers tell.
+
+    A broker that was down when a replica was taken away keeps its log. If that is of an earlier topic of the name,
+    brokers of 3.9 refuse the new replica for ever; those of 2.4 and 2.8 count it as in sync, and it lacks records.
+    Seen on 2.4.1, 2.8.2 and 3.9.2 with ZooKeeper; no answer tells of which topic a log is.
+    """
+    for broker in sorted(chosen.found.added):
+        told = sizes.get(broker)
+        if isinstance(told, LogSizes) and chosen.at in told.bytes_of:
+            folder = f"{chosen.at.topic}-{chosen.at.partition}"
+            return (
+                f"broker {broker} has a log of before, perhaps of an earlier topic of that name, whose records would "
+                f"be taken for those of now; stop the broker, remove the folder {folder} from its log directory, and "
+                "start it again"
+            )
+    return ""
 
 
 def _sized(chosen: Moving, reading: Reading, sizes: Sizes) -> Sized:

@@ -15,7 +15,7 @@ from kafka.protocol.admin import (
     ListPartitionReassignmentsRequest,
 )
 
-from topicops.edges.kafka.clients.requests import NOT_SERVED
+from topicops.edges.kafka.clients.requests import NOT_SERVED, free_bytes_of
 from topicops.edges.kafka.clients.settings import named
 from topicops.features.moves.carrying.ports import Listed, LogSizes
 from topicops.features.moves.record import TopicPartition, by_topic
@@ -164,8 +164,7 @@ def sizes_of(answer: Any) -> LogSizes:
             sizes[place] = log.partition_size
             if log.offset_lag == NOT_SERVED:
                 strays.add(place)
-    free = max((directory.usable_bytes for directory in working), default=-1)
-    return LogSizes(bytes_of=sizes, strays=frozenset(strays), free_bytes=None if free < 0 else free)
+    return LogSizes(bytes_of=sizes, strays=frozenset(strays), free_bytes=free_bytes_of(working))
 
 
 def refused(code: int, message: str | None) -> str:
