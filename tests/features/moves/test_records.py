@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from datetime import UTC, datetime
+from pathlib import Path
 
 import msgspec
 
@@ -11,7 +13,7 @@ from fakes.builders import configure_change
 from fixtures.moves.cluster import MB
 from fixtures.moves.mover import Mover, world
 from topicops.features.moves.carrying.step import accept, asked_to_cancel
-from topicops.features.moves.record import KEPT_ENDED, MovesRecord, PartitionMove
+from topicops.features.moves.record import KEPT_ENDED, MOVES, MovesRecord, PartitionMove, read_moves
 from topicops.model.plans.changes import GateWord
 from topicops.model.plans.plan import GatedChange
 
@@ -101,3 +103,23 @@ def test_a_record_comes_back_from_its_file_as_it_was() -> None:
     mover.step()
     text = msgspec.json.encode(mover.record)
     assert msgspec.json.decode(text, type=MovesRecord) == mover.record
+
+
+KEPT = """{"cluster_id":"c","format_version":"1.0","topics":[{"topic":"a","identity":"id","why":"drain","digest":"d",
+"run":"cli/1","approver":"ann","accepted_at":"2026-01-31T12:00:00Z","partitions":{"0":{"origin":[1],"target":[2],
+"stage":"asked","asked_at":"2026-01-31T12:01:00Z","seen":true,"doubted_at":null,"copied_bytes":5,"size_bytes":9,
+"grown_at":null,"gap_bytes":null,"gap_at":null,"why_cancelled":""}},"drained":[1],"leader_entries":["0:1"],
+"follower_entries":["0:2"]}],"rates":[{"broker":1,"rate":50,"was":null}],"throttle":null,"ended":[{"topic":"b",
+"why":"factor","run":"cli/0","partitions":2,"status":"done","message":"","at":"2026-01-30T12:00:00Z"}],
+"notes":["a waits"],"stepped_at":"2026-01-31T12:02:00Z"}"""
+
+
+def test_a_record_that_an_earlier_topicops_has_kept_is_read_whole(tmp_path: Path) -> None:
+    (tmp_path / "moves").mkdir()
+    (tmp_path / "moves/local.json").write_text(KEPT, encoding="utf-8")
+
+    found = read_moves(tmp_path, "local")
+
+    assert found is not None
+    MOVES.of(tmp_path, "local").write(found)
+    assert json.loads((tmp_path / "moves/local.json").read_text(encoding="utf-8")) == json.loads(KEPT)
