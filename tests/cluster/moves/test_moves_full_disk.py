@@ -85,7 +85,7 @@ def test_a_move_without_room_on_the_disk_of_its_target_starts_when_there_is_room
 def test_of_moves_that_fill_the_disk_of_their_target_the_largest_is_cancelled(moving: Moving, disk: Path) -> None:
     for topic, records in RECORDS_OF_100_KB.items():
         moving.create({topic: {0: (1,)}}, records=records)
-    moving.workspace.apply_settings = {"throttle": SLOW}
+    moving.workspace.apply_settings = {"throttle": SLOW // 5}
     moving.accept({topic: {0: (1, SMALL)} for topic in RECORDS_OF_100_KB})
     moving.step()
     until(lambda: moving.moving().keys() == RECORDS_OF_100_KB.keys())

@@ -65,7 +65,7 @@ def without_the_lease() -> Iterator[None]:
 def test_without_the_home_the_moves_end_and_doctor_names_what_is_left_with_commands_that_remove_it(
     moving: Moving,
 ) -> None:
-    accept_slow(moving, records=50)
+    accept_slow(moving, records=60)
     MOVES.of(moving.run.home, "local").remove()
 
     until(lambda: not moving.moving(), timeout_s=120)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Mapping
 from contextlib import closing
 from typing import Any
@@ -16,17 +17,31 @@ import pytest
 from fixtures.guarded_broker import GuardedBroker
 from fixtures.live import until
 from fixtures.load import Load
-from fixtures.moving import NOTHING, Moving, accept_slow, assert_factor_3, by_hand, notes_of, rotated, spread, tripled
+from fixtures.moving import (
+    NOTHING,
+    SLOW,
+    Moving,
+    accept_slow,
+    assert_factor_3,
+    by_hand,
+    notes_of,
+    rotated,
+    spread,
+    tripled,
+)
 from topicops.edges.kafka.questions.broker_views import BrokerViews
 from topicops.edges.zookeeper.reader import ZooKeeperReader
+from topicops.features.moves.carrying.ports import LogSizes
 from topicops.features.moves.edges.cluster import KafkaMoveCluster
-from topicops.features.moves.record import Stage
+from topicops.features.moves.record import Stage, TopicPartition
 from topicops.model.errors import ClusterError
 from topicops.model.plans.changes import MoveReason
 from topicops.model.release import CAPPED_MIN_ISR
 from topicops.model.specs.topic_config import MIN_ISR
 
 pytestmark = pytest.mark.cluster
+WINDOW_S = 11
+"""Seconds of which the rate of a throttle is the average."""
 
 
 @pytest.mark.parametrize(
@@ -55,6 +70,21 @@ def test_factor_1_to_3_under_load_loses_nothing_and_leaves_nothing(moving: Movin
     }
     until(lambda: moving.left() == NOTHING, timeout_s=10)
     assert {end.status for end in moving.record.ended} == {"done"}
+
+
+def test_the_throttle_holds_the_copies_back_from_the_first_second_on(moving: Moving) -> None:
+    moving.create({"bills": {0: (1,)}}, records=300)
+    moving.workspace.apply_settings = {"throttle": SLOW}
+    moving.accept({"bills": {0: (1, 3)}})
+
+    moving.step()
+    time.sleep(3)
+
+    assert "bills" in moving.moving()
+    with moving.mover() as mover:
+        told = mover.log_sizes([3], ["bills"])[3]
+    assert isinstance(told, LogSizes)
+    assert told.bytes_of[TopicPartition("bills", 0)] <= WINDOW_S * SLOW
 
 
 def test_a_throttle_of_somebody_else_keeps_a_move_from_starting_and_stays(moving: Moving) -> None:

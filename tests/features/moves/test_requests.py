@@ -10,6 +10,7 @@ from topicops.features.moves.edges.requests import (
     LEADER_RATE,
     Operation,
     adding,
+    cleaned,
     elect_answers,
     rates_of,
     removing,
@@ -39,6 +40,23 @@ def test_entries_are_added_once_and_those_of_others_stay(
 ) -> None:
     found = [*adding(LEADER_LIST, present, entries, can_begin=can_begin)]
     assert found == [(LEADER_LIST, *edit) for edit in edits]
+
+
+@pytest.mark.parametrize(
+    ("text", "edits"),
+    [
+        pytest.param(",0:1", [(Operation.SET, "0:1")], id="begun by Kafka 2.8"),
+        pytest.param("0:1,,1:1", [(Operation.SET, "0:1,1:1")], id="in the middle"),
+        pytest.param("0:1,1:1", [], id="none"),
+        pytest.param("*", [], id="all replicas, by somebody else"),
+        pytest.param("", [], id="an empty list"),
+        pytest.param(None, [], id="no list"),
+    ],
+)
+def test_an_empty_entry_that_no_broker_can_read_is_taken_out(
+    text: str | None, edits: Sequence[tuple[Operation, str]]
+) -> None:
+    assert [*cleaned(LEADER_LIST, text)] == [(LEADER_LIST, *edit) for edit in edits]
 
 
 @pytest.mark.parametrize(

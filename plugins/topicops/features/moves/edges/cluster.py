@@ -29,6 +29,7 @@ from topicops.features.moves.edges.requests import (
     adding,
     alter_answers,
     alter_request,
+    cleaned,
     configs_answers,
     configs_request,
     elect_answers,
@@ -139,9 +140,16 @@ class KafkaMoveCluster:
             return present
         lists = [*zip((LEADER_LIST, FOLLOWER_LIST), present, (leader, follower), strict=True)]
         answer = self._edit_topic(topic, [edit for each in lists for edit in adding(*each)])
-        if not answer.startswith(_NO_LIST):
-            return answer
-        return self._edit_topic(topic, [edit for each in lists for edit in adding(*each, can_begin=False)])
+        if answer.startswith(_NO_LIST):
+            answer = self._edit_topic(topic, [edit for each in lists for edit in adding(*each, can_begin=False)])
+        return answer or self._without_empty_entries(topic)
+
+    def _without_empty_entries(self, topic: str) -> str:
+        found = self._described_lists(topic)
+        if isinstance(found, str):
+            return found
+        texts = {setting.name: setting.value for setting in found.configs}
+        return self._edit_topic(topic, [edit for config in _LISTS for edit in cleaned(config, texts.get(config))])
 
     def remove_entries(self, topic: str, leader: Sequence[str], follower: Sequence[str]) -> str:
         present = self._lists(topic)
@@ -234,10 +242,15 @@ class KafkaMoveCluster:
 
     def _lists(self, topic: str) -> tuple[tuple[str, ...], tuple[str, ...]] | str:
         """Return both throttle lists of a topic as the controller has them; a sentence where it refuses."""
+        found = self._described_lists(topic)
+        return found if isinstance(found, str) else _both_lists(found)
+
+    def _described_lists(self, topic: str) -> Any:
+        """Return the controller's answer about both throttle lists of a topic; a sentence where it refuses."""
         broker = self._connections().controller()
-        answer = self._asked({broker: topic_configs_request([topic], [LEADER_LIST, FOLLOWER_LIST])})[broker]
+        answer = self._asked({broker: topic_configs_request([topic], _LISTS)})[broker]
         [found] = self._clear(answer, f"describe the configs of {topic}").results
-        return refused(found.error_code, found.error_message) or _both_lists(found)
+        return refused(found.error_code, found.error_message) or found
 
     def _topic_configs(self, names: Sequence[str]) -> dict[str, list[Any]]:
         """Return the configs of each topic as each live broker has them. Raises ``ClusterError`` without one of them.
@@ -284,6 +297,7 @@ class KafkaMoveCluster:
         return found if isinstance(found, str) else sizes_of(answer)
 
 
+_LISTS = (LEADER_LIST, FOLLOWER_LIST)
 _NO_LIST = "UNKNOWN (-1)"
 """Answer of Kafka 2.4 to an entry that is added to a list that is not set (a NullPointerException)."""
 _NO_RIGHT = ("CLUSTER_AUTHORIZATION_FAILED", "TOPIC_AUTHORIZATION_FAILED")

@@ -127,6 +127,16 @@ def adding(config: str, present: Collection[str], entries: Sequence[str], *, can
         yield config, Operation.APPEND if can_begin or present else Operation.SET, ",".join(new)
 
 
+def cleaned(config: str, text: str | None) -> Iterator[Edit]:
+    """Yield the edit that takes empty entries out of a list.
+
+    Kafka 2.8 begins a list that is not set with one (``,0:1``), and its brokers cannot read that: nothing is throttled,
+    although DescribeConfigs shows the list. Source: kafka.server.TopicConfigHandler#parseThrottledPartitions (2.8.2).
+    """
+    if text and any(not entry.strip() for entry in text.split(",")):
+        yield config, Operation.SET, ",".join(entries_of(text))
+
+
 def removing(config: str, present: Sequence[str], entries: Collection[str]) -> Iterator[Edit]:
     """Yield the edit that takes entries out of a list; it deletes a list of which nothing is left."""
     ours = [entry for entry in present if entry in entries]
