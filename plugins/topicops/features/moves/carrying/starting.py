@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
 
@@ -45,6 +45,8 @@ class Chosen:
 
     at: TopicPartition
     found: PartitionMove
+    size: int | None = None
+    """Bytes of the leader's log; None means not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,28 +61,53 @@ class Start:
     """Bytes that moves which run will still bring to each broker."""
 
 
-def start(begin: Start, reading: Reading) -> bool:
-    """Start what may start now; says whether anything was sent for it."""
-    if not (wave := _choose(begin, reading)):
-        return False
-    if ready := _throttled(begin, wave, reading):
-        _ask(begin.sender, ready)
-    return True
+@dataclass(slots=True, kw_only=True)
+class Waves:
+    """Starts the waves of one step. Topics are read for the first one; what it leaves is for the next ones."""
 
+    begin: Start
+    looks: Iterator[Sequence[str]]
+    """Names of topics that are not read yet."""
+    able: Sequence[Chosen] = ()
+    """Moves that may start as far as limits allow, and that no wave has taken."""
+    sizes: Sizes = field(default_factory=dict)
+    """Sizes by broker, as they were when the topics of ``able`` were read."""
+    left: Counter[int]
+    """Bytes that come to each broker since then: those of moves that ran, and of each wave."""
+    number: int = 0
+    """Number of waves that were begun."""
 
-def _choose(begin: Start, reading: Reading) -> Sequence[Chosen]:
-    """Choose the next wave among the topics that come first."""
-    sender = begin.sender
-    load = Load.of(reading, begin)
-    for names in _looks(begin, reading):
-        if load.slots <= 0:
-            break
-        topics = sender.cluster.topics(names)
-        now = replace(reading, names=frozenset(names), topics=topics)
-        able = list(_able(begin, now, names))
-        sizes = _sizes(begin, now, able) if able else {}
-        load.take(able, now, sizes, sender)
-    return load.wave
+    @classmethod
+    def of(cls, begin: Start, reading: Reading) -> Waves:
+        return cls(begin=begin, looks=_looks(begin, reading), left=Counter(begin.left))
+
+    def start(self, reading: Reading) -> bool:
+        """Start what may start now; says whether anything was sent for it."""
+        if not (wave := self._choose(reading)):
+            return False
+        if self.number:  # its topics were read for an earlier wave
+            reading, wave = _read_again(self.begin, wave)
+        self.number += 1
+        if ready := _throttled(self.begin, wave, reading):
+            _ask(self.begin.sender, ready)
+        return True
+
+    def is_full(self, reading: Reading) -> bool:
+        """Return whether moves are left that could start, and as many run as may."""
+        return bool(self.able) and Load.of(reading, self.begin, self.left).slots <= 0
+
+    def _choose(self, reading: Reading) -> Sequence[Chosen]:
+        """Choose the next wave among the topics that come first."""
+        sender, load = self.begin.sender, Load.of(reading, self.begin, self.left)
+        self.able = load.take(self.able, self.sizes, sender)
+        while load.slots > 0 and (names := next(self.looks, ())):
+            now = replace(reading, names=frozenset(names), topics=sender.cluster.topics(names))
+            able = list(_able(self.begin, now, names))
+            sizes = _sizes(self.begin, now, able) if able else {}
+            self.sizes = {**self.sizes, **sizes}
+            found = [replace(chosen, size=_size(chosen, now, sizes)) for chosen in able]
+            self.able = [*self.able, *load.take(found, self.sizes, sender)]
+        return load.wave
 
 
 def _looks(begin: Start, reading: Reading) -> Iterator[Sequence[str]]:
@@ -212,7 +239,7 @@ class Load:
     wave: list[Chosen]
 
     @classmethod
-    def of(cls, reading: Reading, begin: Start) -> Load:
+    def of(cls, reading: Reading, begin: Start, left: Counter[int]) -> Load:
         """Count what moves now, whosever it is, and what was asked to."""
         receives, sends = Counter[int](), Counter[int]()
         for listed in reading.listed.values():
@@ -224,51 +251,46 @@ class Load:
             sends.update(found.origin if found.added else ())
         slots = min(begin.settings.at_once - len(reading.listed) - len(asked), MOST_AT_ONCE)
         return cls(
-            slots=slots,
-            per_broker=begin.settings.per_broker,
-            receives=receives,
-            sends=sends,
-            left=Counter(begin.left),
-            wave=[],
+            slots=slots, per_broker=begin.settings.per_broker, receives=receives, sends=sends, left=left, wave=[]
         )
 
-    def take(self, able: Sequence[Chosen], reading: Reading, sizes: Sizes, sender: Sender) -> None:
-        """Take as many as limits and disks allow: single replicas first, small ones, and brokers in turn."""
-        known = [(chosen, _size(chosen, reading, sizes)) for chosen in able]
-        known.sort(key=lambda found: self._order(*found))
-        waiting = {found[0].at: found for found in known[:MOST_COMPARED]}
-        while waiting and self.slots > 0:
-            ready = [found for found in waiting.values() if self._may_receive(found[0].found)]
-            if not ready:
-                return
-            chosen, size = min(ready, key=lambda found: self._order(*found))
+    def take(self, able: Sequence[Chosen], sizes: Sizes, sender: Sender) -> Sequence[Chosen]:
+        """Take as many as limits and disks allow: single replicas first, small ones, and brokers in turn.
+
+        Returns:
+            Moves that no limit but those of now keeps from being taken later.
+        """
+        known = sorted(able, key=self._order)
+        waiting = {chosen.at: chosen for chosen in known[:MOST_COMPARED]}
+        while self.slots > 0 and (ready := [each for each in waiting.values() if self._may_receive(each.found)]):
+            chosen = min(ready, key=self._order)
             del waiting[chosen.at]
-            if full := self._full(chosen.found, size, sizes):
+            if full := self._full(chosen, sizes):
                 sender.wait(chosen.at, full)
                 continue
             self.slots -= 1
             self.wave.append(chosen)
             self.receives.update(chosen.found.added)
             self.sends.update(chosen.found.origin if chosen.found.added else ())
-            self.left.update(dict.fromkeys(chosen.found.added, size or 0))
+            self.left.update(dict.fromkeys(chosen.found.added, chosen.size or 0))
+        return [*waiting.values(), *known[MOST_COMPARED:]]
 
     def _may_receive(self, found: PartitionMove) -> bool:
         return all(self.receives[broker] < self.per_broker for broker in found.added)
 
-    def _order(self, chosen: Chosen, size: int | None) -> tuple[object, ...]:
-        found = chosen.found
+    def _order(self, chosen: Chosen) -> tuple[object, ...]:
+        found, size = chosen.found, chosen.size
         busiest = max((self.receives[b] for b in found.added), default=0)
         sender = min((self.sends[b] for b in found.origin), default=0)
-        is_known = size is not None
-        return len(found.origin) > 1, busiest, sender, not is_known, size or 0, chosen.at
+        return len(found.origin) > 1, busiest, sender, size is None, size or 0, chosen.at
 
-    def _full(self, found: PartitionMove, size: int | None, sizes: Sizes) -> str:
+    def _full(self, chosen: Chosen, sizes: Sizes) -> str:
         """Say which broker has no room for another copy and a tenth of it; empty where that is not known."""
-        for broker in sorted(found.added):
+        for broker in sorted(chosen.found.added):
             told = sizes.get(broker)
-            if size is None or not isinstance(told, LogSizes) or told.free_bytes is None:
+            if chosen.size is None or not isinstance(told, LogSizes) or told.free_bytes is None:
                 continue
-            needed = self.left[broker] + size * 11 // 10
+            needed = self.left[broker] + chosen.size * 11 // 10
             if needed > told.free_bytes:
                 return f"the disk of broker {broker} has {told.free_bytes:,} bytes free, and {needed:,} would be needed"
         return ""
@@ -278,6 +300,20 @@ def _size(chosen: Chosen, reading: Reading, sizes: Sizes) -> int | None:
     """Return the bytes of the leader's log; None means not known."""
     told = sizes.get(reading.topics[chosen.at.topic].partitions[chosen.at.partition].leader)
     return told.bytes_of.get(chosen.at, 0) if isinstance(told, LogSizes) else None
+
+
+def _read_again(begin: Start, wave: Sequence[Chosen]) -> tuple[Reading, Sequence[Chosen]]:
+    """Read the topics of a wave, and give its moves that still may start."""
+    now = read(begin.sender.cluster, {chosen.at.topic for chosen in wave})
+    return now, _without_reason(begin, wave, {chosen.at: _no_more(begin, now, chosen) for chosen in wave})
+
+
+def _without_reason(begin: Start, wave: Sequence[Chosen], reasons: Mapping[TopicPartition, str]) -> Sequence[Chosen]:
+    """Give the moves that have no reason to wait; the others wait."""
+    for chosen in wave:
+        if reason := reasons[chosen.at]:
+            begin.sender.wait(chosen.at, reason)
+    return [chosen for chosen in wave if not reasons[chosen.at]]
 
 
 def _throttled(begin: Start, wave: Sequence[Chosen], reading: Reading) -> Sequence[Chosen]:
@@ -325,16 +361,18 @@ def _read_back(begin: Start, wave: Sequence[Chosen]) -> Sequence[Chosen]:
         reasons = {chosen.at: _not_ready(begin, now, chosen) for chosen in wave}
         if not any(reasons.values()):
             break
-    for chosen in wave:
-        if reason := reasons[chosen.at]:
-            begin.sender.wait(chosen.at, reason)
-    return [chosen for chosen in wave if not reasons[chosen.at]]
+    return _without_reason(begin, wave, reasons)
+
+
+def _no_more(begin: Start, now: Reading, chosen: Chosen) -> str:
+    """Say why a move that was chosen may not start any more; empty means that it may."""
+    move = topic_of(begin.sender.record, chosen.at.topic)
+    return never(now, move, chosen.at, chosen.found) or not_now(begin, now, move, chosen.at, chosen.found)
 
 
 def _not_ready(begin: Start, now: Reading, chosen: Chosen) -> str:
-    move = topic_of(begin.sender.record, chosen.at.topic)
     at, found = chosen.at, chosen.found
-    if reason := never(now, move, at, found) or not_now(begin, now, move, at, found):
+    if reason := _no_more(begin, now, chosen):
         return reason
     if begin.throttle is None or not found.added:
         return ""
@@ -352,6 +390,9 @@ def _ask(sender: Sender, wave: Sequence[Chosen]) -> None:
     asked = {chosen.at: _asked(chosen.found, sender.clock.utc()) for chosen in wave}
     _keep(sender, asked)
     refusals, is_clear = sender.start(rows, {chosen.at: chosen.found.origin for chosen in wave})
+    if is_clear and all(refusals.get(at) == "" for at in rows):
+        _keep(sender, {at: replace(found, seen=True) for at, found in asked.items()})
+        return
     try:
         listed = sender.cluster.listed()
     except ClusterError:
