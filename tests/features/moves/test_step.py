@@ -45,13 +45,18 @@ def test_a_step_without_moves_asks_and_sends_nothing() -> None:
     assert mover.cluster.calls == []
 
 
-def test_a_step_asks_a_bounded_number_of_questions_whatever_waits() -> None:
-    mover = world({f"t{n}": {0: (1,)} for n in range(100)}, at_once=2)
-    for n in range(100):
+def test_a_step_asks_as_many_questions_whatever_waits() -> None:
+    few, many = (questions_of_a_step(waiting=waiting) for waiting in (3, 100))
+    assert few == many
+    assert len(many) <= 17
+
+
+def questions_of_a_step(*, waiting: int) -> list[str]:
+    mover = world({f"t{n}": {0: (1,)} for n in range(waiting)}, at_once=2, size=SLOW)
+    for n in range(waiting):
         mover.accept(f"t{n}", {0: (2,)})
     mover.step()
-    questions = [call for call in mover.cluster.calls if call not in ("add_entries", "set_rate", "alter")]
-    assert len(questions) <= 12
+    return [call for call in mover.cluster.calls if call not in ("add_entries", "set_rate", "alter")]
 
 
 def test_a_change_that_needs_no_copy_is_done_in_the_first_step() -> None:
@@ -101,7 +106,8 @@ def test_one_request_has_at_most_fifty_partitions_whatever_the_limit() -> None:
     mover = world({"a": partitions(120, (1,))}, at_once=500, per_broker=500)
     mover.accept("a", partitions(120, (2,)))
     mover.step()
-    assert len(started(mover)) == mover.cluster.largest_alter == 50
+    assert len(started(mover)) == 120
+    assert mover.cluster.largest_alter == 50
     mover.cancel("a")
     mover.steps(every_s=31)
     assert mover.cluster.largest_alter == 50
@@ -142,6 +148,63 @@ def test_the_next_wave_starts_when_the_one_before_has_ended(at_once: int, waves:
     mover.accept("a", partitions(10, (2,)))
     mover.steps()
     assert mover.cluster.calls.count("alter") == waves
+
+
+TINY = 1_000.0
+"""Bytes that are copied before a step looks again."""
+
+
+def test_a_step_goes_on_with_the_next_wave_while_moves_end_at_once() -> None:
+    mover = world({"a": partitions(10, (1,))}, at_once=3, per_broker=50, size=TINY)
+    mover.accept("a", partitions(10, (2,)))
+    stepped = mover.step()
+    assert mover.cluster.calls.count("alter") == 4
+    assert len(stepped.moved) == 10
+    assert mover.record.is_idle
+    assert mover.left() == []
+    assert mover.cluster.violations == []
+
+
+def test_a_step_with_many_waves_ends_after_seconds() -> None:
+    mover = world({"a": partitions(100, (1,))}, at_once=1, size=TINY)
+    mover.accept("a", partitions(100, (2,)))
+    mover.step()
+    assert 5 < mover.cluster.calls.count("alter") < 50
+    assert 3 < mover.cluster.seconds < 5
+
+
+def test_a_step_whose_moves_take_long_looks_for_a_moment_only() -> None:
+    mover = world({"a": partitions(10, (1,))}, at_once=3, size=SLOW)
+    mover.accept("a", partitions(10, (2,)))
+    mover.step()
+    assert mover.cluster.calls.count("alter") == 1
+    assert mover.cluster.seconds < 2
+
+
+def test_a_later_wave_of_a_step_starts_only_what_still_may() -> None:
+    mover = world({"a": partitions(4, (1,))}, at_once=2, size=TINY)
+    mover.accept("a", partitions(4, (2,)))
+
+    def throttle_by_hand(number: int, name: str) -> None:
+        if mover.cluster.calls.count("alter") == 1 and name == "alter":
+            mover.cluster.foreign_entries("a", ["3:1"])
+
+    mover.cluster.after_call = throttle_by_hand
+    mover.step()
+    assert started(mover) == []
+    assert [*mover.record.topics[0].partitions] == [3]
+    assert "a partition 3: not started: TOP313: its throttle lists have 3:1" in mover.notes[0]
+    assert mover.cluster.topics_by_name["a"].entries["leader"] == {"3:1": "somebody"}
+    assert mover.cluster.violations == []
+
+
+def test_the_waves_of_a_step_share_the_room_of_a_disk_that_was_read_for_the_first() -> None:
+    mover = world({"a": partitions(3, (1,))}, at_once=1, throttle=None)
+    mover.cluster.brokers_by_id[2].free = 25.0 * MB
+    mover.accept("a", partitions(3, (2,)))
+    mover.step()
+    assert [*mover.record.topics[0].partitions] == [2]
+    assert "the disk of broker 2 has 25,000,000 bytes free, and 31,000,000 would be needed" in mover.notes[0]
 
 
 def test_without_a_throttle_nothing_is_set() -> None:

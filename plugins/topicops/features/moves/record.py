@@ -70,7 +70,7 @@ class PartitionMove:
     measured_at: datetime | None = None
     """Time at which both were last measured; None means not since the request, or never."""
     bytes_per_s: float = 0.0
-    """Speed of late: a mean in which the speed of a minute ago counts for a third."""
+    """Speed of late: a mean in which that of three minutes ago counts for a third."""
     grown_at: datetime | None = None
     """Time at which ``copied_bytes`` last grew; None means not measured yet."""
     gap_bytes: int | None = None
@@ -182,7 +182,7 @@ class MovesRecord:
     notes: tuple[str, ...] = ()
     """What the last step said: obligations, and what waits for what."""
     bytes_per_s: float = 0.0
-    """Speed of late of the broker that sends or receives most; a mean in which a minute ago counts for a third."""
+    """Speed of late of the broker that sends or receives most: such a mean, too."""
     stepped_at: datetime | None = None
     """Time of the last step; None means that there was none."""
 

@@ -16,7 +16,7 @@ from topicops.features.moves.carrying.sending import Sender, named
 from topicops.features.moves.carrying.values import MoveSettings
 from topicops.features.moves.record import Moving, PartitionMove, TopicPartition
 
-SPEED_OF_LATE = timedelta(minutes=1)
+SPEED_OF_LATE = timedelta(minutes=3)
 """Time after which a speed counts for a third: longer than the 11 s of which Kafka's throttle is the average."""
 GAP_GROWS = timedelta(minutes=5)
 """Time after which a throttle is too low if the bytes left to copy have not become fewer."""

@@ -55,31 +55,54 @@ class Start:
     """Bytes that moves which run will still bring to each broker."""
 
 
-def start(begin: Start, reading: Reading) -> bool:
-    """Start what may start now; says whether anything was sent for it."""
-    if not (wave := _choose(begin, reading)):
-        return False
-    if ready := _throttled(begin, wave, reading):
-        _ask(begin.sender, ready)
-    return True
+@dataclass(slots=True, kw_only=True)
+class Waves:
+    """Starts the waves of one step. Topics are read for the first one; what it leaves is for the next ones."""
 
+    begin: Start
+    looks: Iterator[Sequence[str]]
+    """Names of topics that are not read yet."""
+    able: Sequence[Sized] = ()
+    """Moves that may start as far as limits allow, and that no wave has taken."""
+    sizes: Sizes = field(default_factory=dict)
+    """Sizes by broker, as they were when the topics of ``able`` were read."""
+    left: Counter[int]
+    """Bytes that come to each broker since then: those of moves that ran, and of each wave."""
+    number: int = 0
+    """Number of waves that were begun."""
 
-def _choose(begin: Start, reading: Reading) -> Sequence[Moving]:
-    """Choose the next wave among the topics that come first."""
-    sender = begin.sender
-    load = Load.of(reading, begin)
-    for names in _looks(begin, reading):
-        if load.slots <= 0:
-            break
-        topics = sender.cluster.topics(names)
-        now = replace(reading, names=frozenset(names), topics=topics)
-        able = list(_able(begin, now, names))
-        if able:
-            sizes = _sizes(begin, now, able)
-            sized = [_sized(chosen, now, sizes) for chosen in able]
-            _keep(sender, {chosen.at: chosen.found for chosen, _ in sized})  # what waits counts in the forecast
-            load.take(sized, sizes, sender)
-    return load.wave
+    @classmethod
+    def of(cls, begin: Start, reading: Reading) -> Waves:
+        return cls(begin=begin, looks=_looks(begin, reading), left=Counter(begin.left))
+
+    def start(self, reading: Reading) -> bool:
+        """Start what may start now; says whether anything was sent for it."""
+        if not (wave := self._choose(reading)):
+            return False
+        if self.number:  # its topics were read for an earlier wave
+            reading, wave = _read_again(self.begin, wave)
+        self.number += 1
+        if ready := _throttled(self.begin, wave, reading):
+            _ask(self.begin.sender, ready)
+        return True
+
+    def is_full(self, reading: Reading) -> bool:
+        """Return whether moves are left that could start, and as many run as may."""
+        return bool(self.able) and Load.of(reading, self.begin, self.left).slots <= 0
+
+    def _choose(self, reading: Reading) -> Sequence[Moving]:
+        """Choose the next wave among the topics that come first."""
+        sender, load = self.begin.sender, Load.of(reading, self.begin, self.left)
+        self.able = load.take(self.able, self.sizes, sender)
+        while load.slots > 0 and (names := next(self.looks, ())):
+            now = replace(reading, names=frozenset(names), topics=sender.cluster.topics(names))
+            able = list(_able(self.begin, now, names))
+            sizes = _sizes(self.begin, now, able) if able else {}
+            self.sizes = {**self.sizes, **sizes}
+            found = [_sized(chosen, now, sizes) for chosen in able]
+            _keep(sender, {chosen.at: chosen.found for chosen, _ in found})  # what waits counts in the forecast
+            self.able = [*self.able, *load.take(found, self.sizes, sender)]
+        return load.wave
 
 
 def _looks(begin: Start, reading: Reading) -> Iterator[Sequence[str]]:
@@ -206,11 +229,11 @@ class Load:
     wave: list[Moving] = field(default_factory=list)
 
     @classmethod
-    def of(cls, reading: Reading, begin: Start) -> Load:
-        """Count what moves now, whosever it is, and what was asked to."""
+    def of(cls, reading: Reading, begin: Start, left: Counter[int]) -> Load:
+        """Count what moves now, whosever it is, and what was asked to; ``left`` counts on with the wave."""
         asked = [each.found for each in begin.sender.record.moving() if each.at not in reading.listed]
         slots = min(begin.settings.at_once - len(reading.listed) - len(asked), MOST_AT_ONCE)
-        load = cls(slots=slots, per_broker=begin.settings.per_broker, left=Counter(begin.left))
+        load = cls(slots=slots, per_broker=begin.settings.per_broker, left=left)
         for listed in reading.listed.values():
             load.receives.update(listed.adding)
             load.sends.update(set(listed.replicas) - set(listed.adding))
@@ -222,14 +245,15 @@ class Load:
         self.receives.update(found.added)
         self.sends.update(found.origin if found.added else ())
 
-    def take(self, sized: Iterable[Sized], sizes: Sizes, sender: Sender) -> None:
-        """Take as many as limits and disks allow: single replicas first, small ones, and brokers in turn."""
+    def take(self, sized: Iterable[Sized], sizes: Sizes, sender: Sender) -> Sequence[Sized]:
+        """Take as many as limits and disks allow: single replicas first, small ones, and brokers in turn.
+
+        Returns:
+            Moves that no limit but those of now keeps from being taken later.
+        """
         known = sorted(sized, key=lambda found: self._order(*found))
         waiting = {found[0].at: found for found in known[:MOST_COMPARED]}
-        while waiting and self.slots > 0:
-            ready = [found for found in waiting.values() if self._may_receive(found[0].found)]
-            if not ready:
-                return
+        while self.slots > 0 and (ready := [each for each in waiting.values() if self._may_receive(each[0].found)]):
             chosen, size = min(ready, key=lambda found: self._order(*found))
             del waiting[chosen.at]
             if reason := _old_log(chosen, sizes) or self._full(chosen.found, size, sizes):
@@ -239,6 +263,7 @@ class Load:
             self.wave.append(chosen)
             self._add(chosen.found)
             self.left.update(dict.fromkeys(chosen.found.added, size or 0))
+        return [*waiting.values(), *known[MOST_COMPARED:]]
 
     def _may_receive(self, found: PartitionMove) -> bool:
         return all(self.receives[broker] < self.per_broker for broker in found.added)
@@ -288,6 +313,20 @@ def _sized(chosen: Moving, reading: Reading, sizes: Sizes) -> Sized:
     return chosen._replace(found=found), size
 
 
+def _read_again(begin: Start, wave: Sequence[Moving]) -> tuple[Reading, Sequence[Moving]]:
+    """Read the topics of a wave, and give its moves that still may start."""
+    now = read(begin.sender.cluster, {chosen.at.topic for chosen in wave})
+    return now, _without_reason(begin, wave, {chosen.at: _no_more(begin, now, chosen) for chosen in wave})
+
+
+def _without_reason(begin: Start, wave: Sequence[Moving], reasons: Mapping[TopicPartition, str]) -> Sequence[Moving]:
+    """Give the moves that have no reason to wait; the others wait."""
+    for chosen in wave:
+        if reason := reasons[chosen.at]:
+            begin.sender.wait(chosen.at, reason)
+    return [chosen for chosen in wave if not reasons[chosen.at]]
+
+
 def _throttled(begin: Start, wave: Sequence[Moving], reading: Reading) -> Sequence[Moving]:
     """Put the throttle of a wave in force, and give the moves for which it is and which still may start."""
     failed = _set_throttle(begin, wave, reading)
@@ -330,19 +369,21 @@ def _read_back(begin: Start, wave: Sequence[Moving]) -> Sequence[Moving]:
         if attempt:
             begin.sender.clock.sleep(BETWEEN_S)
         now = read(begin.sender.cluster, {chosen.at.topic for chosen in wave})
-        moves = {move.topic: move for move in begin.sender.record.topics}  # by now they have our entries
-        reasons = {each.at: _not_ready(begin, now, each._replace(move=moves[each.at.topic])) for each in wave}
+        reasons = {chosen.at: _not_ready(begin, now, chosen) for chosen in wave}
         if not any(reasons.values()):
             break
-    for chosen in wave:
-        if reason := reasons[chosen.at]:
-            begin.sender.wait(chosen.at, reason)
-    return [chosen for chosen in wave if not reasons[chosen.at]]
+    return _without_reason(begin, wave, reasons)
+
+
+def _no_more(begin: Start, now: Reading, chosen: Moving) -> str:
+    """Say why a move that was chosen may not start any more; empty means that it may."""
+    chosen = chosen._replace(move=topic_of(begin.sender.record, chosen.at.topic))  # by now it has our entries
+    return never(now, chosen) or not_now(begin, now, chosen)
 
 
 def _not_ready(begin: Start, now: Reading, chosen: Moving) -> str:
     at, _, found = chosen
-    if reason := never(now, chosen) or not_now(begin, now, chosen):
+    if reason := _no_more(begin, now, chosen):
         return reason
     if begin.throttle is None or not found.added:
         return ""
@@ -360,6 +401,9 @@ def _ask(sender: Sender, wave: Sequence[Moving]) -> None:
     asked = {chosen.at: _asked(chosen.found, sender.clock.utc()) for chosen in wave}
     _keep(sender, asked)
     refusals, is_clear = sender.start(rows, {chosen.at: chosen.found.origin for chosen in wave})
+    if is_clear and all(refusals.get(at) == "" for at in rows):
+        _keep(sender, {at: replace(found, seen=True) for at, found in asked.items()})
+        return
     try:
         listed = sender.cluster.listed()
     except ClusterError:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 from topicops.features.moves.carrying.ending import cancel, harvest, judge_anew, without_leader
 from topicops.features.moves.carrying.measuring import measure
@@ -16,7 +17,7 @@ from topicops.features.moves.carrying.ports import MoveCluster
 from topicops.features.moves.carrying.reading import Reading, concerned, read
 from topicops.features.moves.carrying.records import DONE, accept, asked_to_cancel
 from topicops.features.moves.carrying.sending import Sender
-from topicops.features.moves.carrying.starting import Start, start
+from topicops.features.moves.carrying.starting import Start, Waves
 from topicops.features.moves.carrying.throttling import put_back, remove_rates, take_out_entries
 from topicops.features.moves.carrying.values import MoveSettings, Sent, Stepped
 from topicops.features.moves.record import MovesRecord, TopicMove
@@ -26,6 +27,11 @@ from topicops.model.printable import first_line
 from topicops.model.runs.results import OutcomeStatus
 
 __all__ = ["accept", "asked_to_cancel", "make_step"]
+
+LAST_WAVE = timedelta(seconds=3)
+"""Time of a step after which it starts no wave more: nobody else gets the lease meanwhile."""
+LOOKS, BETWEEN_S = 3, 0.4
+"""How often a step looks whether a wave has ended, and the pause between: small partitions take about a second."""
 
 
 def make_step(
@@ -74,11 +80,25 @@ def _go_on(sender: Sender, reading: Reading, settings: MoveSettings, still_asked
     left = measure(sender, reading, settings, throttle)
     has_cancelled = cancel(sender)
     begin = Start(sender=sender, settings=settings, throttle=throttle, still_asked=still_asked, left=left)
-    if start(begin, reading) or has_cancelled:
-        reading = harvest(sender, read(sender.cluster, concerned(sender.record)))
+    waves = Waves.of(begin, reading)
+    is_sent = waves.start(reading) or has_cancelled
+    while is_sent:
+        reading = _soon_after(sender, waves)
+        is_sent = sender.clock.utc() - sender.now < LAST_WAVE and waves.start(reading)
     take_out_entries(sender, reading)
     if not any(sender.record.moving()):
         remove_rates(sender, reading.brokers)
+
+
+def _soon_after(sender: Sender, waves: Waves) -> Reading:
+    """Take out what has ended since a request; look again for a moment where only an end lets the next one start."""
+    ended = len(sender.moved)
+    for _ in range(LOOKS):
+        reading = harvest(sender, read(sender.cluster, concerned(sender.record)))
+        if len(sender.moved) > ended or not waves.is_full(reading):
+            break
+        sender.clock.sleep(BETWEEN_S)
+    return reading
 
 
 def _became(before: MovesRecord, sender: Sender) -> Mapping[str, Begun]:
