@@ -1,4 +1,4 @@
-"""What is left of moves on real brokers whose topic, lease or home is gone, or that an earlier topic left."""
+"""What is left of moves on real brokers whose lease or home is gone, or that an earlier topic left."""
 
 from __future__ import annotations
 
@@ -21,16 +21,6 @@ from topicops.flow.runs.access import PORT_WRAPPERS, PortWrappers
 from topicops.model.errors import LeaseLostError
 
 pytestmark = pytest.mark.cluster
-
-
-def test_a_topic_that_is_deleted_while_it_moves_leaves_nothing(moving: Moving) -> None:
-    accept_slow(moving)
-
-    moving.delete("bills")
-    moving.until_over()
-
-    assert [end.status for end in moving.record.ended] == ["dropped"]
-    assert moving.left() == NOTHING
 
 
 def test_a_lease_that_is_lost_before_the_request_stops_it_and_the_next_holder_takes_the_lists_out(
