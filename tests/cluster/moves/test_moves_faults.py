@@ -31,6 +31,7 @@ def test_a_move_that_a_person_cancels_goes_back_and_leaves_nothing(moving: Movin
     until(lambda: moving.left() == replace(NOTHING, strays=strays), timeout_s=30)
 
 
+@pytest.mark.soak
 def test_a_target_that_dies_is_given_up_and_its_rate_is_removed_when_it_is_back(moving: Moving) -> None:
     """The topic has a name of its own: under ZooKeeper the copies on the dead broker outlive it."""
     moving.workspace.verify = {"moves": "5s"}
@@ -64,6 +65,7 @@ def test_without_a_replica_of_the_origin_in_sync_nothing_is_cancelled(moving: Mo
     assert moving.left().rates == moving.left().lists == ()
 
 
+@pytest.mark.soak
 def test_a_controller_that_dies_takes_no_move_with_it(moving: Moving) -> None:
     accept_slow(moving, targets=rotated(spread(3)))
     controller = moving.look().controller_id
@@ -82,6 +84,7 @@ def test_a_controller_that_dies_takes_no_move_with_it(moving: Moving) -> None:
     until(lambda: moving.left() == NOTHING, timeout_s=30)
 
 
+@pytest.mark.soak
 def test_a_move_whose_third_replica_is_dead_waits_for_it(moving: Moving) -> None:
     moving.create({"bills": {0: (1, 3)}, "orders": {0: (1, 3)}}, records=200)
     moving.workspace.apply_settings = {"throttle": SLOW}

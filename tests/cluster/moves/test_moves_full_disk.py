@@ -62,6 +62,7 @@ def leave(disk: Path, room: int) -> Path:
     return filler
 
 
+@pytest.mark.soak
 def test_a_move_without_room_on_the_disk_of_its_target_starts_when_there_is_room(moving: Moving, disk: Path) -> None:
     moving.create({"bills": {0: (1,)}}, records=RECORDS_OF_100_KB["bills"])
     filler = leave(disk, 14 * MIB)
@@ -82,6 +83,7 @@ def test_a_move_without_room_on_the_disk_of_its_target_starts_when_there_is_room
     until(lambda: moving.left() == NOTHING, timeout_s=10)
 
 
+@pytest.mark.soak
 def test_of_moves_that_fill_the_disk_of_their_target_the_largest_is_cancelled(moving: Moving, disk: Path) -> None:
     for topic, records in RECORDS_OF_100_KB.items():
         moving.create({topic: {0: (1,)}}, records=records)

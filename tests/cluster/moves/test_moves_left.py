@@ -23,6 +23,7 @@ from topicops.model.errors import LeaseLostError
 pytestmark = pytest.mark.cluster
 
 
+@pytest.mark.soak
 def test_a_lease_that_is_lost_before_the_request_stops_it_and_the_next_holder_takes_the_lists_out(
     moving: Moving,
 ) -> None:
@@ -52,6 +53,7 @@ def without_the_lease() -> Iterator[None]:
         PORT_WRAPPERS.reset(token)
 
 
+@pytest.mark.soak
 def test_without_the_home_the_moves_end_and_doctor_names_what_is_left_with_commands_that_remove_it(
     moving: Moving,
 ) -> None:

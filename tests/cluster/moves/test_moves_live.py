@@ -116,6 +116,7 @@ def test_a_move_that_somebody_else_cancels_is_not_begun_again(moving: Moving) ->
     assert moving.left().rates == moving.left().lists == ()
 
 
+@pytest.mark.soak
 def test_a_move_of_somebody_else_is_waited_for_and_never_replaced(moving: Moving) -> None:
     moving.create({"bills": spread(3)}, records=200)
     with moving.mover() as mover:
