@@ -308,9 +308,7 @@ def cluster_state(
     )
 
 
-def change_set(
-    changes: Iterable[CreateTopic | ExpandTopic | ConfigureTopic | DeleteTopic], *, cluster: ClusterState | None = None
-) -> ChangeSet:
+def change_set(changes: Iterable[Change], *, cluster: ClusterState | None = None) -> ChangeSet:
     return ChangeSet(
         target=TARGET,
         source=PlanSource(commit=None, desired_digest="d" * 64, topics=1),

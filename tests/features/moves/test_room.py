@@ -7,13 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from fakes.builders import environment, live_topic, snapshot
+from fakes.builders import change_set, environment, live_topic, snapshot
 from topicops.features.moves.asked.changes import move_obstacles
 from topicops.features.moves.asked.room import without_room
 from topicops.model.cluster.snapshot import LogDirectories
 from topicops.model.plans.changes import MoveReason, Precondition, ReassignTopic
 from topicops.model.specs.diagnostics import Location
 from topicops.model.specs.environment import Risk
+from topicops.steps.planning.gate import gate
+from topicops.steps.planning.placement.load import load_table
+from topicops.steps.reporting.plan_wording import other_lines
 
 Rows = Mapping[int, tuple[int, ...]]
 
@@ -82,3 +85,32 @@ def test_a_plan_has_it_beside_what_else_stands_against_the_move() -> None:
     live = replace(snapshot(live_topic("a", assignment={0: (1,)})), log_directories=told(0, 109))
     (reasons,) = move_obstacles([move("a", {0: (1,)}, {0: (2,)}, 100)], live, environment()).values()
     assert reasons == ("the ISR of its partitions was not read", FULL)
+
+
+def test_a_plan_says_what_is_free_on_the_disks_that_get_copies() -> None:
+    live = replace(snapshot(live_topic("a", assignment={0: (1,)})), log_directories=told(900, 500, None))
+    changes = [
+        move("a", {0: (1,), 1: (2,)}, {0: (1, 2, 3), 1: (2, 1)}, 300),
+        move("b", {0: (1,)}, {0: (2,)}, 150),
+        move("c", {0: (1,)}, {0: (2,)}, None),
+    ]
+
+    table = load_table(live, changes)
+
+    assert table.free_bytes == {1: 800, 2: 250}
+    lines = other_lines(gate(replace(change_set(changes), load=table), environment()))
+    assert "disk after the moves: broker 2 has 250B free, the least of 2 that get copies" in lines
+
+
+def test_a_disk_that_the_copies_would_fill_has_nothing_left() -> None:
+    live = replace(snapshot(), log_directories=told(0, 100))
+
+    assert load_table(live, [move("a", {0: (1,)}, {0: (2,)}, 300)]).free_bytes == {2: 0}
+
+
+def test_a_plan_without_copies_says_nothing_of_disks() -> None:
+    live = replace(snapshot(), log_directories=told(10, 10))
+    order = [move("a", {0: (1, 2)}, {0: (2, 1)}, 0)]
+
+    assert load_table(live, order).free_bytes == {}
+    assert not [line for line in other_lines(gate(change_set(order), environment())) if "disk after" in line]

@@ -103,6 +103,8 @@ class LoadTable:
     """Loads by broker id."""
     racks: tuple[RackLoad, ...] = ()
     """Loads by name of the rack; brokers without a rack are in none."""
+    free_bytes: Mapping[int, int] = field(default_factory=dict)
+    """Free bytes of each broker that gets copies, once it has them; brokers that do not tell are missing."""
 
 
 KEY_DIGITS = 8

@@ -262,7 +262,7 @@ def _document_json(change_set: ChangeSet, entries: Sequence[Json]) -> Json:
         "unmanaged": list(change_set.unmanaged),
         "paused": [_plain(paused) for paused in change_set.paused],
         "activity": {topic: _plain(change_set.activity[topic]) for topic in sorted(change_set.activity)},
-        "load": _plain(change_set.load),
+        "load": {name: value for name, value in _plain(change_set.load).items() if value or name != "free_bytes"},
         **({"rack_losses": _plain(change_set.rack_losses)} if change_set.rack_losses else {}),
         **({"log_bytes": _plain(change_set.log_bytes)} if change_set.log_bytes else {}),
         **({"throttle": change_set.throttle} if change_set.throttle else {}),

@@ -401,10 +401,20 @@ def other_lines(plan: Plan) -> list[str]:
     lines += [paused_line(paused) for paused in found.paused]
     lines += [printable(f"warning: {warning}") for warning in found.warnings]
     lines += [line for line in disk_lines(plan, found.changes) if line.startswith("the ")]
-    lines += [line for line in (missing_line(plan), while_moving_line(plan, found.changes)) if line]
+    lines += [line for line in (_room_line(plan), missing_line(plan), while_moving_line(plan, found.changes)) if line]
     if found.unmanaged:
         lines.append(printable(f"unmanaged: {some(found.unmanaged)}"))
     return lines
+
+
+def _room_line(plan: Plan) -> str:
+    """Return which broker has the least free bytes once it has its copies; empty: no broker tells."""
+    free = plan.change_set.load.free_bytes
+    if not free:
+        return ""
+    least = min(free, key=lambda broker: (free[broker], broker))
+    of = f", the least of {len(free)} that get copies" if len(free) > 1 else ""
+    return f"disk after the moves: broker {least} has {size_text(free[least])} free{of}"
 
 
 def missing_line(plan: Plan) -> str:

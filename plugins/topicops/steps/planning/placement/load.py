@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot
+from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LogDirectories
 from topicops.model.plans.changes import Change, CreateTopic, DeleteTopic, ExpandTopic, ReassignTopic
 from topicops.model.plans.plan import BrokerLoad, LoadTable, RackLoad, Share
 from topicops.steps.planning.placement.request import Load
@@ -139,7 +139,19 @@ def load_table(live: ClusterSnapshot, changes: Sequence[Change], before: Load | 
         )
         for broker, rack in sorted(live.racks.items())
     )
-    return LoadTable(brokers=brokers, racks=tuple(_racks(brokers)))
+    return LoadTable(brokers=brokers, racks=tuple(_racks(brokers)), free_bytes=_free_bytes(live, changes))
+
+
+def _free_bytes(live: ClusterSnapshot, changes: Iterable[Change]) -> Mapping[int, int]:
+    """Return what brokers that get copies have free with them, by broker; what is taken away frees nothing before."""
+    copied = Counter[int]()
+    for change in changes:
+        if isinstance(change, ReassignTopic) and change.copied_bytes is not None:
+            each = change.copied_bytes // max(1, change.added_replicas)
+            copied.update({broker: count * each for broker, count in change.added.items()})
+    told = ((broker, (live.log_directories or {}).get(broker)) for broker in sorted(copied))
+    free = {broker: found.free_bytes for broker, found in told if isinstance(found, LogDirectories)}
+    return {broker: max(0, size - copied[broker]) for broker, size in free.items() if size is not None}
 
 
 def live_load(live: ClusterSnapshot) -> Load:
