@@ -61,6 +61,13 @@ def test_what_was_applied_is_told_with_its_topics() -> None:
     assert told["applied"].counts == {"changes": 1}
 
 
+def test_a_move_is_told_when_it_begins() -> None:
+    begun = replace(outcome("a", OutcomeStatus.MOVING), action="reassign")
+    told = events(report(plan=plan_to_create("a"), outcomes=(begun,)))
+    assert told.keys() == {"applied"}
+    assert told["applied"].verdict == "Applied, and replicas still move: 1 moving. reassign a."
+
+
 def test_a_failed_run_says_what_failed() -> None:
     check = Check(id="V07", topic="a", verdict=Verdict.DEGRADED, message="broker 3 lags", code="TOP601")
     told = events(report(failed_tasks=("create",), outcomes=(outcome("a", OutcomeStatus.FAILED),), checks=(check,)))

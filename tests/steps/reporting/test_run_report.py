@@ -74,10 +74,10 @@ def test_a_run_with_moves_is_good_and_says_how_to_follow_them() -> None:
     seen = replace(check("a", Verdict.MOVING, "moving 4 of 12 partitions, 61 %"), id="V04")
     report = replace(GOOD, outcomes=(moving, GOOD.outcomes[1]), checks=(seen, GOOD.checks[1]))
 
-    assert headline(report) == "Applied and verified: 1 already so, 1 moving."
+    assert headline(report) == "Applied, and replicas still move: 1 already so, 1 moving."
     assert report.is_success
     waiting = replace(report, outcomes=(replace(moving, sent=False),))
-    assert headline(waiting) == "Applied and verified: 1 moving."
+    assert headline(waiting) == "Applied, and replicas still move: 1 moving."
     assert reasons_of(report.outcomes) == []
     shows = "1 moving: topicops moves --environment local shows how far"
     assert list(next_steps(replace(report, run="cli/1"))) == [f"{shows}; with --watch it carries them on."]

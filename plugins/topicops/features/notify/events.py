@@ -66,7 +66,7 @@ def events_of_run(report: RunReport, *, mode: str, asked: Collection[str] = ()) 
         mode: ``apply``, ``plan``, or ``approval`` for the run that asks a person.
         asked: Digests of the held changes about which a person is asked, or was and said no.
     """
-    if done := [outcome for outcome in report.outcomes if outcome.status is OutcomeStatus.DONE]:
+    if done := [outcome for outcome in report.outcomes if outcome.status in (OutcomeStatus.DONE, OutcomeStatus.MOVING)]:
         verdict = f"{headline(report)} {named(f'{outcome.action} {outcome.topic}' for outcome in done)}."
         yield _event(report, "applied", verdict, {"changes": len(done)}, sorted(outcome.digest for outcome in done))
     yield from _failed(report)

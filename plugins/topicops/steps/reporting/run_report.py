@@ -204,6 +204,8 @@ def _ending(report: RunReport) -> str:
         return f"Applied, and the run did not end as it should: {_counts(report)}"
     if summary.unhealthy:
         return f"Applied, not verified: {_counts(report)}, {_unhealthy_text(report)}"
+    if summary.count(OutcomeStatus.MOVING):
+        return f"Applied, and replicas still move: {_counts(report)}"
     verified = "Applied, verified in part" if _not_checked(report.checks) else "Applied and verified"
     return f"{verified if report.checks else 'Applied, not verified yet'}: {_counts(report)}"
 
