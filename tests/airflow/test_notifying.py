@@ -14,7 +14,7 @@ from airflow.sdk.observability.stats import Stats
 
 from fixtures.scripted_flow import ScriptedTask, context
 from topicops.features.notify.on_airflow import notifiers_of_setting, tell
-from topicops.features.notify.told import Telling, telling_of_answer
+from topicops.features.notify.told import Telling, telling_of_one
 from topicops.flow.runs.run import EnvironmentRun, open_run
 from topicops.model.errors import UsageError
 from topicops.on_airflow.airflow_inside import count
@@ -56,7 +56,7 @@ def run(topicops_home: Path) -> EnvironmentRun:
 
 
 def held(run: EnvironmentRun) -> Telling:
-    return telling_of_answer(run, kind="held", verdict="1 change waits", changes=1)
+    return telling_of_one(run, kind="held", verdict="1 change waits", changes=1)
 
 
 def told(run: EnvironmentRun, *notifiers: BaseNotifier) -> None:

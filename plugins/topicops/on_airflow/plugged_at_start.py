@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from topicops.on_airflow.names import RunOf
     from topicops.on_airflow.site import Site
 
-AnswerKind = Literal["held", "approved", "rejected", "withdrawn"]
+ToldKind = Literal["held", "approved", "rejected", "withdrawn", "applied"]
+"""What is told by itself: a question, an answer, or moves that ended."""
 
 
 class Teller(Protocol):
@@ -44,13 +45,13 @@ class Teller(Protocol):
     def tell_of_drift(
         self, run: EnvironmentRun, notifiers: Sequence[BaseNotifier], context: Context, *, is_whole: bool
     ) -> None: ...
-    def tell_of_answer(
+    def tell_of_one(
         self,
         run: EnvironmentRun,
         notifiers: Sequence[BaseNotifier],
         context: Context,
         *,
-        kind: AnswerKind,
+        kind: ToldKind,
         verdict: Callable[[], str],
         changes: int,
         link: str = "",

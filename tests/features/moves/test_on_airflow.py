@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from airflow.sdk import Context
+from airflow.sdk import BaseNotifier, Context
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from fixtures.scripted_flow import CREATE, ScriptedFlow, ScriptedTask, context, site
@@ -32,6 +32,7 @@ from topicops.model.errors import (
 )
 from topicops.model.plans.changes import MoveReason
 from topicops.on_airflow import topic_asset, topics_alias
+from topicops.on_airflow.site import Options
 from topicops.on_airflow.tasks import changes, planning
 
 BEGUN = datetime(2026, 11, 20, 6, tzinfo=UTC)
@@ -212,6 +213,45 @@ def test_only_what_a_person_must_fix_fails_a_look_and_no_retry_follows(
     monkeypatch.setitem(__import__("sys").modules, "topicops.features.moves.stepping", stand_in)
     with pytest.raises(kind, match=str(error)):
         looks.look(site(ScriptedFlow(tmp_path)), of(ScriptedTask(dag_id="topic_moves_local")))
+
+
+class Heard(BaseNotifier):
+    def __init__(self) -> None:
+        super().__init__()
+        self.heard: list[tuple[str, str]] = []
+
+    def notify(self, context: Context) -> None:
+        event: Any = dict(context)["topicops_event"]
+        self.heard.append((event["kind"], event["verdict"]))
+
+
+@pytest.mark.parametrize(
+    ("moves", "told"),
+    [
+        pytest.param((), [], id="a run that found nothing to do"),
+        pytest.param(
+            (ended("shop.orders"), ended("shop.prices"), ended("shop.bills", status="cancelled")),
+            [("applied", "Moves of 3 topics ended: 2 partitions cancelled, 4 partitions moved as planned.")],
+            id="three topics",
+        ),
+        pytest.param(
+            (ended("shop.orders", status="dropped"),),
+            [("applied", "Moves of 1 topic ended: 2 partitions not moved.")],
+            id="one that is not asked for any more",
+        ),
+    ],
+)
+def test_people_are_told_once_how_moves_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moves: Sequence[EndedMove], told: Sequence[tuple[str, str]]
+) -> None:
+    heard, task = Heard(), ScriptedTask(dag_id="topic_moves_local")
+    where = replace(site(ScriptedFlow(tmp_path)), options=Options(notifiers=(heard,)))
+    last = Stepped(record=replace(IDLE, ended=tuple(moves)))
+    stand_in = SimpleNamespace(take_step=steps_of(Stepped(record=WAITING), last, last))
+    monkeypatch.setitem(__import__("sys").modules, "topicops.features.moves.stepping", stand_in)
+    for _ in range(3):
+        looks.look(where, of(task))
+    assert heard.heard == told
 
 
 def test_the_log_says_how_far_the_moves_are_and_what_they_wait_for(

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from topicops.features.notify.events import Event
     from topicops.features.notify.told import Telling
     from topicops.flow.runs.run import EnvironmentRun
-    from topicops.on_airflow.plugged_at_start import AnswerKind
+    from topicops.on_airflow.plugged_at_start import ToldKind
 
 log = logging.getLogger(__name__)
 
@@ -62,20 +62,20 @@ def tell_of_drift(run: EnvironmentRun, notifiers: Sequence[BaseNotifier], contex
     tell(partial(telling_of_drift, run, is_whole=is_whole), notifiers, context)
 
 
-def tell_of_answer(
+def tell_of_one(
     run: EnvironmentRun,
     notifiers: Sequence[BaseNotifier],
     context: Context,
     *,
-    kind: AnswerKind,
+    kind: ToldKind,
     verdict: Callable[[], str],
     changes: int,
     link: str = "",
 ) -> None:
-    """Tell of a question, or of its answer; without a link the event leads to the run's plan."""
-    from topicops.features.notify.told import telling_of_answer
+    """Tell of a question, of its answer, or of moves that ended; without a link the event leads to the run's plan."""
+    from topicops.features.notify.told import telling_of_one
 
-    tell(lambda: telling_of_answer(run, kind=kind, verdict=verdict(), changes=changes), notifiers, context, link=link)
+    tell(lambda: telling_of_one(run, kind=kind, verdict=verdict(), changes=changes), notifiers, context, link=link)
 
 
 def tell(

@@ -125,8 +125,8 @@ def telling_of_drift(run: EnvironmentRun, *, is_whole: bool) -> Telling:
     return Telling(run, report, found, frozenset(("drift", "failed")) if is_whole else frozenset())
 
 
-def telling_of_answer(run: EnvironmentRun, *, kind: EventKind, verdict: str, changes: int) -> Telling:
-    """Make what is told of a question or its answer: ``held``, ``approved``, ``rejected`` or ``withdrawn``."""
+def telling_of_one(run: EnvironmentRun, *, kind: EventKind, verdict: str, changes: int) -> Telling:
+    """Make the one event of a question, of its answer, or of moves that ended."""
     event = replace(_event(run, kind, verdict, cause=verdict), counts={"changes": changes})
     return Telling(run, _no_report(run), (event,), frozenset())
 

@@ -34,7 +34,7 @@ from topicops.model.runs.results import NO_FAILURE, REPLACED, Outcome, OutcomeSt
 from topicops.on_airflow import airflow_inside
 from topicops.on_airflow.names import PLAN_ROUTE, tab_address
 from topicops.on_airflow.plugged import after_reading
-from topicops.on_airflow.plugged_at_start import TELLERS, AnswerKind
+from topicops.on_airflow.plugged_at_start import TELLERS, ToldKind
 from topicops.on_airflow.site import SKIP, Site
 from topicops.on_airflow.tasks import changes
 from topicops.on_airflow.tasks.changes import RefusedError, send
@@ -231,9 +231,9 @@ class Reply:
         return f"{kind} by {self.signature}{said}: {listed_titles(plan, digests)}"
 
     @property
-    def by_kind(self) -> Mapping[AnswerKind, Collection[str]]:
+    def by_kind(self) -> Mapping[ToldKind, Collection[str]]:
         """Digests of the changes that were approved, and of those that were rejected; without the empty one."""
-        found: Mapping[AnswerKind, Collection[str]] = {
+        found: Mapping[ToldKind, Collection[str]] = {
             "approved": self.decision.approved, "rejected": self.decision.rejected,
         }  # fmt: skip
         return {kind: digests for kind, digests in found.items() if digests}
@@ -293,7 +293,7 @@ def take_answer(site: Site, context: Context, event: Mapping[str, Any]) -> None:
 def tell_of_answer(run: EnvironmentRun, site: Site, context: Context, reply: Reply, *, unsent: str = "") -> None:
     """Tell the notifiers what was approved, and what was rejected; ``unsent`` says why nothing was sent, if known."""
 
-    def verdict(kind: AnswerKind, digests: Collection[str]) -> str:
+    def verdict(kind: ToldKind, digests: Collection[str]) -> str:
         why = (unsent or replacement(run, digests)) if kind == "approved" else ""
         return f"{reply.verdict(kind, run.read_plan(), digests)}{f', and nothing was sent: {why}' if why else ''}"
 
@@ -305,13 +305,13 @@ def _tell(
     run: EnvironmentRun,
     site: Site,
     context: Context,
-    kind: AnswerKind,
+    kind: ToldKind,
     verdict: Callable[[], str],
     digests: Collection[str],
     link: str = "",
 ) -> None:
     for teller in TELLERS:
-        teller.tell_of_answer(
+        teller.tell_of_one(
             run, site.options.notifiers, context, kind=kind, verdict=verdict, changes=len(digests), link=link
         )
 

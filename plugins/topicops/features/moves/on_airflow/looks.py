@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -16,13 +17,15 @@ from topicops.features.moves.telling.status import status_of
 from topicops.features.moves.telling.text import speed
 from topicops.flow.runs.run import EnvironmentRun
 from topicops.model.errors import ConnectionSecurityError, TopicopsError, UsageError, WrongTargetError
-from topicops.model.printable import printable
+from topicops.model.printable import plural, printable
 from topicops.model.waits import told_waits
 from topicops.on_airflow.plugged import Tools
+from topicops.on_airflow.plugged_at_start import TELLERS
 from topicops.on_airflow.site import Site
 from topicops.on_airflow.tasks.changes import announce_group
 from topicops.on_airflow.tasks.opening import task_run
 
+_WORDS = {"done": "moved as planned", "dropped": "not moved"}
 FOR_A_PERSON = (ConnectionSecurityError, UsageError, WrongTargetError)
 """Errors that no later step gets over. All others only end this step, and the next one tries again."""
 ENDED_FILE = "ended-moves.json"
@@ -37,7 +40,10 @@ def look(site: Site, context: Context) -> PokeReturnValue:
     from topicops.features.moves.stepping import take_step
 
     with _opened(site, context) as run:
-        return step(run, context, take_step)
+        found = step(run, context, take_step)
+        if found.is_done:
+            _tell(site, run, context)
+        return found
 
 
 def step(run: EnvironmentRun, context: Context, take_step: TakeStep) -> PokeReturnValue:
@@ -97,6 +103,23 @@ def _keep_ended(run: EnvironmentRun, record: MovesRecord | None, context: Contex
         kept = (*kept, *new)
         run.store.write_value(ENDED_FILE, kept)
     return kept
+
+
+def _tell(site: Site, run: EnvironmentRun, context: Context) -> None:
+    """Tell people how the moves ended that this run carried on; a run that found none has nothing to tell."""
+    ended = run.store.read_if_there(ENDED_FILE, tuple[EndedMove, ...]) or ()
+    if not ended:
+        return
+    partitions = Counter[str]()
+    for move in ended:
+        partitions[_WORDS.get(move.status, move.status)] += move.partitions
+    counted = ", ".join(f"{plural(partitions[word], 'partition')} {word}" for word in sorted(partitions))
+    topics = {move.topic for move in ended}
+    verdict = f"Moves of {plural(len(topics), 'topic')} ended: {counted}."
+    for teller in TELLERS:
+        teller.tell_of_one(
+            run, site.options.notifiers, context, kind="applied", verdict=lambda: verdict, changes=len(topics)
+        )
 
 
 def _events(ended: Sequence[EndedMove]) -> Mapping[str, Mapping[str, Any]]:
