@@ -42,7 +42,7 @@ from topicops.steps.applying.judged_again import Judged, judge_again, with_risk_
 from topicops.steps.applying.read_back import recover_intents
 from topicops.steps.clocks import passed_by_both
 from topicops.steps.planning.diff import diff
-from topicops.steps.planning.moves import BY_TOOL, MovePlanner
+from topicops.steps.planning.moves import NO_PLANNER, MovePlanner
 from topicops.steps.planning.plan import plan as plan_step
 
 QUESTION_TIMEOUT_S = 15.0
@@ -83,7 +83,7 @@ def judge_now(
     notes: Notes,
     clock: Clock,
     progress: Callable[[str], None],
-    moves: MovePlanner = BY_TOOL,
+    moves: MovePlanner = NO_PLANNER,
     server_time: ServerTime | None = None,
 ) -> Judged:
     """Return the plan as it may run now, and what may not. Whether an approval counts depends on the risk of now.

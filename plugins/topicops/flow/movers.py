@@ -10,7 +10,7 @@ from topicops.flow.runs.access import Access
 from topicops.flow.runs.run import Run
 from topicops.model.ports import LiveReader, Mover
 from topicops.model.specs.desired import Desired
-from topicops.steps.planning.moves import ByTool, MovePlanner
+from topicops.steps.planning.moves import MovePlanner, NoPlanner
 
 if TYPE_CHECKING:
     from topicops.model.ports import Lease
@@ -42,7 +42,7 @@ class Moves(MovePlanner, Protocol):
         """
 
 
-class _NoMoves(ByTool):
+class _NoMoves(NoPlanner):
     def mover(self, *_: object, **__: object) -> None:
         return None
 

@@ -50,7 +50,7 @@ from topicops.steps.clocks import NO_SERVER_TIME, difference_text, passed_by_bot
 from topicops.steps.planning.blocking import Situation
 from topicops.steps.planning.diff import check_conserved
 from topicops.steps.planning.gate import gate as gate_step
-from topicops.steps.planning.moves import BY_TOOL, MovePlanner
+from topicops.steps.planning.moves import NO_PLANNER, MovePlanner
 from topicops.steps.planning.only import Only, keep_only, needs_of, no_match
 from topicops.steps.planning.plan import is_to_move, situations_of, topics_whose_isr_counts
 from topicops.steps.planning.plan import plan as plan_step
@@ -92,7 +92,7 @@ def make_plan(
     *,
     engine: EngineChoice = "auto",
     engines: Sequence[DiffEngine] = (),
-    moves: MovePlanner = BY_TOOL,
+    moves: MovePlanner = NO_PLANNER,
     states: bool = False,
     only: Only | None = None,
 ) -> Planned:
@@ -209,7 +209,7 @@ def plan_changes(
     snapshot: Snapshot,
     delta: Delta,
     *,
-    moves: MovePlanner = BY_TOOL,
+    moves: MovePlanner = NO_PLANNER,
     only: Only | None = None,
 ) -> tuple[Snapshot, ChangeSet]:
     """Plan and keep the ordered changes, and what is blocked, drifted, unmanaged or paused.

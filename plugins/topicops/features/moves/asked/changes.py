@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from topicops.features.moves.asked.room import without_room
+from topicops.features.moves.asked.rows import rows_by_hand, wanted_rows
 from topicops.model.cluster.broker_defaults import brokers_text
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic, LogDirectories
 from topicops.model.codes import Code
@@ -15,7 +16,6 @@ from topicops.model.printable import plural
 from topicops.model.specs.environment import Environment, Risk
 from topicops.steps.planning.blocking import Situation
 from topicops.steps.planning.placement.request import Load
-from topicops.steps.planning.reassigning import rows_by_hand, wanted_rows
 
 
 def reassign(situation: Situation, load: Load) -> ReassignTopic:

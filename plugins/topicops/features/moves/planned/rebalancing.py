@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from topicops.features.moves.asked.changes import copied_bytes, rated
+from topicops.features.moves.asked.resizing import resized
 from topicops.features.moves.planned.balance import Balance, balance_bytes, balance_replicas
 from topicops.features.moves.planned.leading import lead_evenly
 from topicops.model.cluster.broker_defaults import brokers_text
@@ -16,7 +17,6 @@ from topicops.model.printable import plural
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.environment import Environment, Risk
 from topicops.steps.planning.placement.load import live_load
-from topicops.steps.planning.reassigning import resized
 
 Sizes = Mapping[str, Mapping[int, int]]
 """Bytes of one replica of each partition, by topic."""
