@@ -11,6 +11,7 @@ from fakes.fake_ports import FakeMover
 from topicops.model.plans.changes import ReassignTopic
 from topicops.model.plans.plan import ChangeSet, Plan
 from topicops.model.ports import Mover
+from topicops.model.runs.moves import KnownMoves
 from topicops.steps.planning.blocking import Situation, WantedMove
 from topicops.steps.planning.moves import JudgedMove, NoPlanner
 
@@ -42,6 +43,9 @@ class FakeMoves(NoPlanner):
             if isinstance(gated.change, ReassignTopic)
         }
 
-    def mover(self, run: object, access: object, **given: object) -> Mover:
-        self.given = {"run": run, "access": access, **given}
+    def known(self, *_: object) -> KnownMoves:
+        return KnownMoves()
+
+    def mover(self, access: object, **given: object) -> Mover:
+        self.given = {"access": access, **given}
         return self.fake

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 from topicops.flow.applying import Applied, carry_out
 from topicops.flow.judging import judge_now, with_needed_answers
-from topicops.flow.movers import NO_MOVES, Moves
 from topicops.flow.planning import gate_again, read_snapshot
 from topicops.flow.reporting import finish, note_verified
 from topicops.flow.runs.access import Access
@@ -57,7 +56,6 @@ def apply_plan(
     approvals: Sequence[Approval] = (),
     lock_timeout_s: float = 0.0,
     interrupted: Callable[[], bool] = lambda: False,
-    moves: Moves = NO_MOVES,
 ) -> Ended:
     """Apply a saved plan in a run of its own, verify, and report."""
     run.progress(f"Reading the live topics of {run.environment}")
@@ -80,13 +78,11 @@ def apply_plan(
         notes=notes,
         clock=run.clock,
         progress=run.progress,
-        moves=moves,
+        moves=run.moves,
     )
     run.store.write_text(PLAN_FILE, plan_to_json(judged.plan))
     results = RunResults(reading=snapshot.reading, environment=environment, plan=judged.plan)
-    return _apply_and_verify(
-        run, environment, judged.plan, results, notes, approvals, lock_timeout_s, interrupted, moves
-    )
+    return _apply_and_verify(run, environment, judged.plan, results, notes, approvals, lock_timeout_s, interrupted)
 
 
 def apply_own_plan(
@@ -96,7 +92,6 @@ def apply_own_plan(
     approvals: Sequence[Approval] = (),
     lock_timeout_s: float = 0.0,
     interrupted: Callable[[], bool] = lambda: False,
-    moves: Moves = NO_MOVES,
 ) -> Ended:
     """Apply the plan that this run has made, verify, and report.
 
@@ -115,7 +110,6 @@ def apply_own_plan(
         approvals,
         lock_timeout_s,
         interrupted,
-        moves,
         since=planned.specs.desired.commit,
     )
 
@@ -129,7 +123,6 @@ def _apply_and_verify(
     approvals: Sequence[Approval],
     lock_timeout_s: float,
     interrupted: Callable[[], bool],
-    moves: Moves,
     since: str | None = None,
 ) -> Ended:
     begun = note_begin(run)
@@ -147,7 +140,6 @@ def _apply_and_verify(
         approvals=approvals,
         lock_timeout_s=lock_timeout_s,
         interrupted=is_stopped,
-        moves=moves,
     )
     with unrecorded_once_sent(applied.outcomes):
         results = replace(results, outcomes=applied.outcomes, has_applied=True)
