@@ -32,7 +32,7 @@ from topicops.model.codes import Code
 from topicops.model.errors import ArtifactError, ClusterError, UsageError
 from topicops.model.plans.changes import ACTIONS, Action, GateWord
 from topicops.model.plans.plan import Approval, GatedChange, Plan, may_run
-from topicops.model.ports import ApplyPorts, LiveReader, Mover, ServerTime
+from topicops.model.ports import ApplyPorts, LiveReader, ServerTime
 from topicops.model.runs.results import NO_FAILURE, Outcome, OutcomeStatus
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
@@ -128,17 +128,14 @@ def carry_out(
             live = with_needed_answers(access, live, plan, desired)
             server_time = lease.server_time() or reader.server_time()
             judged = judge_now(
-                plan,
-                environment,
+                run,
+                access,
                 files,
-                home,
+                plan,
                 desired=desired,
                 live=live,
                 approvals=approvals,
                 notes=notes,
-                clock=run.clock,
-                progress=run.progress,
-                moves=access.moves,
                 server_time=server_time,
             )
             notes.add([*safety_notes(environment), *filter(None, [difference_text(server_time, run.clock)])])
@@ -246,7 +243,15 @@ class _Sending:
                         journal=wrappers.journal(journal),
                         audit=wrappers.audit(audit),
                         questions=questions,
-                        mover=self._mover(reader, lease, audit.origin),
+                        mover=self.access.moves.mover(
+                            self.access,
+                            clock=self.run.clock,
+                            reader=reader,
+                            lease=lease,
+                            desired=self.desired,
+                            approvers=self.approvers,
+                            origin=audit.origin,
+                        ),
                     )
                 )
             unverified.note_not_sent({outcome.topic for outcome in into if not outcome.sent})
@@ -266,19 +271,6 @@ class _Sending:
             # The last change is in effect, and no outcome says that something about it could not be written.
             unwritten=lambda reason: self.notes.add([f"{reason}; the next run adds what the audit log lacks"]),
             interrupted=self.interrupted,
-        )
-
-    def _mover(self, reader: LiveReader, lease: Lease, origin: AuditOrigin) -> Mover | None:
-        if "reassign" not in self.actions:
-            return None
-        return self.access.moves.mover(
-            self.access,
-            clock=self.run.clock,
-            reader=reader,
-            lease=lease,
-            desired=self.desired,
-            approvers=self.approvers,
-            origin=origin,
         )
 
     def _audit_log(self, to_run: Sequence[GatedChange]) -> FileAuditLog | StoredAuditLog:

@@ -67,19 +67,7 @@ def apply_plan(
     require_planned_target(saved, live.cluster_id, live.chroot)
     require_files(run.topics, environment, desired)
     live = with_needed_answers(access, live, saved, desired)
-    judged = judge_now(
-        saved,
-        environment,
-        run.files,
-        run.home,
-        desired=desired,
-        live=live,
-        approvals=approvals,
-        notes=notes,
-        clock=run.clock,
-        progress=run.progress,
-        moves=run.moves,
-    )
+    judged = judge_now(run, access, run.files, saved, desired=desired, live=live, approvals=approvals, notes=notes)
     run.store.write_text(PLAN_FILE, plan_to_json(judged.plan))
     results = RunResults(reading=snapshot.reading, environment=environment, plan=judged.plan)
     return _apply_and_verify(run, environment, judged.plan, results, notes, approvals, lock_timeout_s, interrupted)

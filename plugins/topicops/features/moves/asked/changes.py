@@ -106,13 +106,20 @@ def move_obstacles(
 
 
 def _foreign(live: ClusterSnapshot, environment: Environment) -> Iterator[str]:
-    moving, allowed = live.foreign_moves, environment.spec.limits.moves_at_once
+    moving, allowed = foreign_moves(live), environment.spec.limits.moves_at_once
     if moving >= allowed:
         place = environment.place_of("limits.movesAtOnce")
         yield (
             f"{Code.REASSIGNMENT_RUNS}: {plural(moving, 'partition')} move{'s' if moving == 1 else ''} by other "
             f"programs, and {allowed} may move at once ({place})"
         )
+
+
+def foreign_moves(live: ClusterSnapshot) -> int:
+    """Return how many partitions move that no accepted move names; of a snapshot as it was read."""
+    ours = live.accepted_moves.keys() & live.topics.keys()
+    moving = live.totals.moving if live.totals else sum(len(topic.moving) for topic in live.topics.values())
+    return moving - sum(len(live.topics[name].moving & live.accepted_moves[name].keys()) for name in ours)
 
 
 def _topic_obstacles(change: ReassignTopic, live: ClusterSnapshot, environment: Environment) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from topicops.features.moves.asked.rows import reason_of_file, rows_by_hand, sizes_of
+from topicops.features.moves.asked.rows import racks_to_stay, reason_of_file, rows_by_hand, sizes_of
 from topicops.model.cluster.broker_defaults import brokers_text
 from topicops.model.cluster.snapshot import LiveTopic
 from topicops.model.codes import Code
@@ -74,7 +74,7 @@ def _unfit(situation: Situation) -> Obstacle | None:
             reason=f"the assignment names {brokers_text(dead)}, not live",
             way_out=f"start {brokers_text(dead)}",
         )
-    takers, keepers = live.whole_racks, live.racks_to_stay
+    takers, keepers = live.whole_racks, racks_to_stay(live)
     sizes = sizes_of(situation)
     if by_hand or all(sizes[p] <= len(takers.keys() | keepers.keys() & set(row)) for p, row in rows.items()):
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from topicops.features.moves.asked.resizing import resized
-from topicops.model.cluster.snapshot import Assignment
+from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LogDirectories
 from topicops.model.json_types import canonical_json
 from topicops.model.plans.changes import MoveReason
 from topicops.steps.planning.blocking import Situation
@@ -54,8 +54,15 @@ def wanted_rows(situation: Situation, load: Load) -> Assignment:
 def racks_of(situation: Situation) -> tuple[Mapping[int, str | None], Collection[int]]:
     """Return the rack of each broker that may have replicas of the topic, and those brokers that may get new ones."""
     live = situation.live
-    racks = {**live.racks_to_stay, **live.whole_racks}
+    racks = {**racks_to_stay(live), **live.whole_racks}
     return (racks if situation.desired.rack_aware else dict.fromkeys(racks)), live.whole_racks.keys()
+
+
+def racks_to_stay(live: ClusterSnapshot) -> Mapping[int, str | None]:
+    """Return the racks of live brokers that may keep replicas: also of cordoned ones, which get no new replicas."""
+    told = (live.log_directories or {}).items()
+    out = live.draining | {broker for broker, found in told if isinstance(found, LogDirectories) and found.failed}
+    return {broker: rack for broker, rack in live.racks.items() if broker not in out}
 
 
 def reassignment_json(topic: str, rows: Assignment) -> str:
