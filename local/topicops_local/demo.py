@@ -106,12 +106,14 @@ def _run_loop(home: Path, topics: Path, dags: Path, cluster: LocalCluster, start
     from topicops.plugged import moves as moves_of
     from topicops_local.demo_start import seed_cluster
 
-    run = open_run(environment=ENVIRONMENT, topics=topics, group="cli", run_id=new_run_id(), home=home)
+    run = open_run(
+        environment=ENVIRONMENT, topics=topics, group="cli", run_id=new_run_id(), home=home, moves=moves_of()
+    )
     with _step(2, "Putting topics on it, so that there is something to change"):
         for line in seed_cluster(run, cluster.bootstrap_servers, sorted(cluster.broker_ports), moves=moves):
             _detail(line)
     with _step(3, "Comparing the specs with the live topics"):
-        plan = planning.make_plan(run, run.files, run.home, run.connections, moves=moves_of()).plan
+        plan = planning.make_plan(run, run.files, run.home, run.connections).plan
     print_result(reporting.render(plan, "text"))
     left = _left_held(plan)
     with _started_airflow(home, dags) as airflow:
@@ -123,9 +125,11 @@ def _run_loop(home: Path, topics: Path, dags: Path, cluster: LocalCluster, start
         succeeded = client.run_state(PIPELINE, pipeline_run) == "success"
         _show_report(report, client, pipeline_run, succeeded=succeeded)
         moved = _follow_moves(airflow, client, home)
-        again = open_run(environment=ENVIRONMENT, topics=topics, group="cli", run_id=new_run_id(), home=home)
+        again = open_run(
+            environment=ENVIRONMENT, topics=topics, group="cli", run_id=new_run_id(), home=home, moves=moves_of()
+        )
         with _step(8, "Planning again"):
-            rest = planning.make_plan(again, again.files, again.home, again.connections, moves=moves_of()).plan
+            rest = planning.make_plan(again, again.files, again.home, again.connections).plan
         print_result(reporting.render(rest, "text"))
         asked = _question(airflow, client) if left and succeeded else None
         is_left_alone = [g.digest for g in rest.changes] == ([left.digest] if left else [])

@@ -9,12 +9,10 @@ from typing import Protocol
 import topicops.features.ask.history.answers
 import topicops.features.ask.history.recording
 import topicops.features.files.formatting.files
-import topicops.features.moves.stepping
-import topicops.features.moves.telling.known
+import topicops.features.moves.offered
 import topicops.features.spark.engine
 from topicops.flow.engines import DiffEngine
-from topicops.flow.movers import NO_MOVES, Moves
-from topicops.flow.runs.access import TellMoves, tell_none
+from topicops.flow.runs.access import NO_MOVES, Moves
 from topicops.flow.runs.kept import load_all_results
 from topicops.flow.runs.run import EnvironmentRun, note
 from topicops.flow.runs.values import RunMode, RunResults
@@ -48,13 +46,9 @@ ENGINES: tuple[DiffEngine, ...] = (
 )  # fmt: skip
 """Engines besides plain Python; by default, the first is used from its number of topics on."""
 MOVERS: tuple[Moves, ...] = (
-    topicops.features.moves.stepping.MOVES_BY_KAFKA,
+    topicops.features.moves.offered.MOVES_BY_KAFKA,
 )  # fmt: skip
 """The first is used; without one, a topic whose replicas must move is blocked."""
-TELL_MOVES: tuple[TellMoves, ...] = (
-    topicops.features.moves.telling.known.known_moves,
-)  # fmt: skip
-"""Functions that tell which moves were accepted and have not ended. The first is used; without one there are none."""
 NEW_FILE: tuple[Callable[[str], str], ...] = (
     topicops.features.files.formatting.files.formatted_topic,
 )  # fmt: skip
@@ -62,13 +56,8 @@ NEW_FILE: tuple[Callable[[str], str], ...] = (
 
 
 def moves() -> Moves:
-    """Return what plans moves of replicas in this installation, and carries them out."""
+    """Return what plans moves of replicas in this installation, carries them out, and knows which it has accepted."""
     return next(iter(MOVERS), NO_MOVES)
-
-
-def tell_moves() -> TellMoves:
-    """Return what tells of accepted moves in this installation."""
-    return next(iter(TELL_MOVES), tell_none)
 
 
 def after_run(run: EnvironmentRun, results: RunResults, *, mode: RunMode | None = None) -> None:

@@ -11,26 +11,29 @@ from fakes.fake_ports import FakeMover
 from topicops.model.plans.changes import ReassignTopic
 from topicops.model.plans.plan import ChangeSet, Plan
 from topicops.model.ports import Mover
+from topicops.model.runs.moves import KnownMoves
 from topicops.steps.planning.blocking import Situation, WantedMove
-from topicops.steps.planning.moves import ByTool, JudgedMove
-from topicops.steps.planning.placement.request import Load
-from topicops.steps.planning.reassigning import reason_of_file, wanted_rows
+from topicops.steps.planning.moves import JudgedMove, NoPlanner
 
 
 @dataclass
-class FakeMoves(ByTool):
+class FakeMoves(NoPlanner):
     """Gives one mover, and remembers what it was given."""
 
     fake: FakeMover = field(default_factory=FakeMover)
     given: dict[str, Any] = field(default_factory=dict)
 
     def wanted(self, situation: Situation, /) -> WantedMove | None:
-        why = reason_of_file(situation)
-        return WantedMove(why=why) if why else None
+        found = super().wanted(situation)
+        return WantedMove(why=found.why) if found else None
 
-    def change(self, situation: Situation, load: Load) -> ReassignTopic:  # type: ignore[override]  # of one that plans
+    def change(self, situation: Situation, *_: object) -> ReassignTopic:
         assert situation.topic is not None
-        return reassign_topic(situation.topic, *wanted_rows(situation, load).values())
+        rows, size = situation.topic.target_assignment, situation.desired.replication_factor
+        wanted = situation.desired.assignment or {
+            p: (*row, *(b for b in sorted(situation.live.brokers) if b not in row))[:size] for p, row in rows.items()
+        }
+        return reassign_topic(situation.topic, *(tuple(wanted[p]) for p in rows))
 
     def judged(self, plan: Plan, anew: ChangeSet, *_: object) -> Mapping[str, JudgedMove]:  # type: ignore[override]
         asked = {change.topic for change in anew.changes if isinstance(change, ReassignTopic)}
@@ -40,6 +43,9 @@ class FakeMoves(ByTool):
             if isinstance(gated.change, ReassignTopic)
         }
 
-    def mover(self, run: object, access: object, **given: object) -> Mover:
-        self.given = {"run": run, "access": access, **given}
+    def known(self, *_: object) -> KnownMoves:
+        return KnownMoves()
+
+    def mover(self, access: object, **given: object) -> Mover:
+        self.given = {"access": access, **given}
         return self.fake

@@ -11,7 +11,7 @@ from fixtures.simulated import CLUSTER_ID, Simulated, outcomes_of
 from topicops.edges.home.audit_files import read_audit_log
 from topicops.edges.home.journal import open_intents, read_journal
 from topicops.flow import single_steps, verifying, whole_runs
-from topicops.flow.movers import Moves
+from topicops.flow.runs.access import NO_MOVES, Moves
 from topicops.flow.runs.run import EnvironmentRun, audit_folder, notes_of, read_environment
 from topicops.model.errors import ArtifactError, ExitStatus, UsageError
 from topicops.model.plans.changes import Action
@@ -57,12 +57,12 @@ def unreadable(*_: object) -> KnownMoves:
 def test_the_mover_gets_the_lease_the_files_and_who_approved_what(simulated: Simulated) -> None:
     moves = FakeMoves()
     run = wants_three_replicas(simulated, moves)
-    single_steps.apply(run, moves=moves)
+    single_steps.apply(run)
 
     assert statuses(run) == {"reassign": MOVING, "delete": DONE}
     assert moves.fake.begun == [("orders",)]
     given = moves.given
-    assert given["run"].name == run.name
+    assert given["access"].run == run.name
     assert given["access"].environment.name == "local"
     assert given["desired"].topics["orders"].replication_factor == 3
     assert given["approvers"] == {}
@@ -87,6 +87,7 @@ def test_the_mover_s_connection_is_asked_for_before_anything_is_sent(simulated: 
 
 def test_where_nothing_moves_replicas_a_reassignment_is_refused_and_no_delete_follows(simulated: Simulated) -> None:
     run = wants_three_replicas(simulated, FakeMoves())
+    simulated.moves = NO_MOVES
     single_steps.apply(run)
 
     assert statuses(run) == {"reassign": REFUSED, "delete": NOT_SENT}
@@ -97,7 +98,7 @@ def test_deletes_of_their_own_task_follow_a_move_that_has_begun(simulated: Simul
     moves = FakeMoves()
     run = wants_three_replicas(simulated, moves)
     for action in ("reassign", "delete"):
-        single_steps.apply(run, actions=[action], moves=moves)
+        single_steps.apply(run, actions=[action])
 
     assert statuses(run) == {"reassign": MOVING, "delete": DONE}
 
@@ -109,7 +110,7 @@ def test_a_run_that_begins_moves_is_a_success(simulated: Simulated) -> None:
         record(simulated, run.read_plan()),
         simulated.cluster.start_reassignment("orders", 0, adding=[2, 3], removing=[]),
     )
-    ended = whole_runs.apply_plan(run, run.read_plan(), moves=moves)
+    ended = whole_runs.apply_plan(run, run.read_plan())
 
     assert (ended.status, ended.report.is_success) == (ExitStatus.SUCCESS, True)
     said = {check.id: check.message for check in ended.report.checks if check.topic == "orders" and check.message}
@@ -136,7 +137,7 @@ def test_the_next_run_says_what_became_of_moves_whose_run_was_killed(
 
     moves.fake.when_begun = die
     with pytest.raises(KeyboardInterrupt):
-        single_steps.apply(run, moves=moves)
+        single_steps.apply(run)
     journal = run.store.path("journal-all-1.jsonl")
     assert [intent.topic for intent in open_intents(read_journal(journal))] == ["orders"]
 

@@ -135,7 +135,7 @@ def test_each_run_that_reads_a_cluster_is_told_of_accepted_moves() -> None:
     for file in sorted(PACKAGE.rglob("*.py")):
         calls = (node for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))) if isinstance(node, ast.Call))
         opened = (call for call in calls if ast.unparse(call.func).rpartition(".")[2] in ("open_run", "open_fleet"))
-        if not all("tell_moves" in {keyword.arg for keyword in call.keywords} for call in opened):
+        if not all("moves" in {keyword.arg for keyword in call.keywords} for call in opened):
             untold.append(file.relative_to(PACKAGE).as_posix())
     assert set(untold) == READ_ONLY
 

@@ -65,7 +65,7 @@ def apply_command(
     """Apply a plan through Kafka's Admin API and verify every topic it touched; without PLAN, plan first and ask."""
     from topicops.flow import whole_runs
     from topicops.flow.runs.run import load_plan
-    from topicops.plugged import after_run, moves
+    from topicops.plugged import after_run
 
     wait_s = seconds_of(lock_timeout)
     if plan is not None:
@@ -85,7 +85,7 @@ def apply_command(
         planned, approvals = planned_and_confirmed(run, only=only, approve=approve, yes=yes, output=output)
         work = partial(whole_runs.apply_own_plan, run, planned, approvals=approvals, lock_timeout_s=wait_s)
     with StopSignals() as stop:
-        ended = stop.unless_stopped(lambda: work(interrupted=stop.is_asked, moves=moves()))
+        ended = stop.unless_stopped(lambda: work(interrupted=stop.is_asked))
     after_run(run, ended.results)
     show_report(run, ended, output, own_plan=plan is None)
     raise typer.Exit(stop.exit_status or ended.status)
@@ -99,11 +99,9 @@ def planned_and_confirmed(
     Nothing is asked where nothing could be sent. Exits with status 1 unless the answer is yes.
     """
     from topicops.flow import planning, reporting
-    from topicops.plugged import ENGINES, after_run, moves
+    from topicops.plugged import ENGINES, after_run
 
-    planned = planning.make_plan(
-        run, run.files, run.home, run.connections, engines=ENGINES, moves=moves(), states=True, only=only
-    )
+    planned = planning.make_plan(run, run.files, run.home, run.connections, engines=ENGINES, states=True, only=only)
     after_run(run, planned.results())
     plan = planned.plan
     shown = reporting.render(plan_of_today(planned, run.home), "text", planned.comparison.facts)

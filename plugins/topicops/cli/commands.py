@@ -99,7 +99,7 @@ def plan_command(
     from topicops.cli.fleets import FLEETS, several
     from topicops.flow import planning, reporting
     from topicops.flow.runs.run import load_plan, save_plan
-    from topicops.plugged import ENGINES, after_run, moves
+    from topicops.plugged import ENGINES, after_run
 
     if saved:
         if environment or only or out or states:
@@ -122,15 +122,7 @@ def plan_command(
         )
     run = new_run(environments[0], topics)
     planned = planning.make_plan(
-        run,
-        run.files,
-        run.home,
-        run.connections,
-        engine=engine,
-        engines=ENGINES,
-        moves=moves(),
-        states=states,
-        only=only,
+        run, run.files, run.home, run.connections, engine=engine, engines=ENGINES, states=states, only=only
     )
     after_run(run, planned.results())
     plan = planned.plan

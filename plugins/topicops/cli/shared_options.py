@@ -87,11 +87,11 @@ def all_environments(named: Sequence[str] | None, topics: Path) -> Sequence[str]
 def run_of(environment: str, topics: Path) -> EnvironmentRun:
     """Return a run whose progress goes to stderr; its folder is created by what is first written there."""
     from topicops.flow.runs.run import open_run
-    from topicops.plugged import tell_moves
+    from topicops.plugged import moves
 
     run_id = new_run_id()
     return open_run(
-        environment=environment, topics=topics, group="cli", run_id=run_id, progress=progress, tell_moves=tell_moves()
+        environment=environment, topics=topics, group="cli", run_id=run_id, progress=progress, moves=moves()
     )
 
 

@@ -12,7 +12,6 @@ from topicops.edges.connections.lookup import Role, principal_of
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog, StoredAuditLog, audit_log
 from topicops.edges.home.journal import FileJournal, has_later_try, open_journals_folder, registered
 from topicops.flow.judging import QUESTION_TIMEOUT_S, judge_now, recover_earlier_runs, with_needed_answers
-from topicops.flow.movers import NO_MOVES, Moves
 from topicops.flow.runs.access import PORT_WRAPPERS, Access
 from topicops.flow.runs.files import SpecFiles, read_files, read_specs
 from topicops.flow.runs.guards import require_files, require_planned_target, require_same_cluster, require_whole
@@ -33,7 +32,7 @@ from topicops.model.codes import Code
 from topicops.model.errors import ArtifactError, ClusterError, UsageError
 from topicops.model.plans.changes import ACTIONS, Action, GateWord
 from topicops.model.plans.plan import Approval, GatedChange, Plan, may_run
-from topicops.model.ports import ApplyPorts, LiveReader, Mover, ServerTime
+from topicops.model.ports import ApplyPorts, LiveReader, ServerTime
 from topicops.model.runs.results import NO_FAILURE, Outcome, OutcomeStatus
 from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Environment
@@ -79,7 +78,6 @@ def carry_out(
     attempt: int = 1,
     interrupted: Callable[[], bool] = lambda: False,
     started_by: str = "",
-    moves: Moves = NO_MOVES,
 ) -> Applied:
     """Send what may run, and write ``outcomes-<action>.json`` for each of ``actions``.
 
@@ -91,7 +89,6 @@ def carry_out(
         approvals: Let the held changes run that they name, as far as the policy counts them.
         attempt: Which try of a task this is; each has a journal of its own.
         started_by: Who or what started the run, for the audit log; empty: not known.
-        moves: Plans moves of replicas, and carries them out.
 
     Raises:
         WrongTargetError: The cluster is not the one the plan is for, or has shrunk; nothing was sent.
@@ -131,17 +128,14 @@ def carry_out(
             live = with_needed_answers(access, live, plan, desired)
             server_time = lease.server_time() or reader.server_time()
             judged = judge_now(
-                plan,
-                environment,
+                run,
+                access,
                 files,
-                home,
+                plan,
                 desired=desired,
                 live=live,
                 approvals=approvals,
                 notes=notes,
-                clock=run.clock,
-                progress=run.progress,
-                moves=moves,
                 server_time=server_time,
             )
             notes.add([*safety_notes(environment), *filter(None, [difference_text(server_time, run.clock)])])
@@ -170,7 +164,6 @@ def carry_out(
                 started_by,
                 notes,
                 desired,
-                moves,
             )
             sending.send(live, reader, lease, journal, into=outcomes)
     if has_later_try(journal.path):  # this try slept through the end of its session, and Airflow started another
@@ -213,7 +206,6 @@ class _Sending:
     started_by: str
     notes: Notes
     desired: Desired
-    moves: Moves
     known_findings: Collection[FindingKey] = ()
     """Problems of the topics before anything was sent."""
 
@@ -251,7 +243,15 @@ class _Sending:
                         journal=wrappers.journal(journal),
                         audit=wrappers.audit(audit),
                         questions=questions,
-                        mover=self._mover(reader, lease, audit.origin),
+                        mover=self.access.moves.mover(
+                            self.access,
+                            clock=self.run.clock,
+                            reader=reader,
+                            lease=lease,
+                            desired=self.desired,
+                            approvers=self.approvers,
+                            origin=audit.origin,
+                        ),
                     )
                 )
             unverified.note_not_sent({outcome.topic for outcome in into if not outcome.sent})
@@ -271,19 +271,6 @@ class _Sending:
             # The last change is in effect, and no outcome says that something about it could not be written.
             unwritten=lambda reason: self.notes.add([f"{reason}; the next run adds what the audit log lacks"]),
             interrupted=self.interrupted,
-        )
-
-    def _mover(self, reader: LiveReader, lease: Lease, origin: AuditOrigin) -> Mover | None:
-        if "reassign" not in self.actions:
-            return None
-        return self.moves.mover(
-            self.run,
-            self.access,
-            reader=reader,
-            lease=lease,
-            desired=self.desired,
-            approvers=self.approvers,
-            origin=origin,
         )
 
     def _audit_log(self, to_run: Sequence[GatedChange]) -> FileAuditLog | StoredAuditLog:

@@ -5,7 +5,7 @@ Also read what became of the requests of runs that ended in the middle.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -34,15 +34,14 @@ from topicops.model.plans.changes import ConfigureTopic, CreateTopic, DeleteTopi
 from topicops.model.plans.delta import desired_row, live_row
 from topicops.model.plans.plan import Approval, ChangeSet, GatedChange, Plan
 from topicops.model.plans.plan_file import plan_from_json
-from topicops.model.ports import Clock, LiveReader, ServerTime
+from topicops.model.ports import LiveReader, ServerTime
 from topicops.model.runs.results import Mutation
 from topicops.model.specs.desired import Desired, Lifecycle
-from topicops.model.specs.environment import Environment, Risk
+from topicops.model.specs.environment import Risk
 from topicops.steps.applying.judged_again import Judged, judge_again, with_risk_of_now
 from topicops.steps.applying.read_back import recover_intents
 from topicops.steps.clocks import passed_by_both
 from topicops.steps.planning.diff import diff
-from topicops.steps.planning.moves import BY_TOOL, MovePlanner
 from topicops.steps.planning.plan import plan as plan_step
 
 QUESTION_TIMEOUT_S = 15.0
@@ -72,18 +71,15 @@ def with_needed_answers(access: Access, live: ClusterSnapshot, plan: Plan, desir
 
 
 def judge_now(
-    plan: Plan,
-    environment: Environment,
+    run: Run,
+    access: Access,
     files: SpecFiles,
-    home: Place,
+    plan: Plan,
     *,
     desired: Desired,
     live: ClusterSnapshot,
     approvals: Sequence[Approval],
     notes: Notes,
-    clock: Clock,
-    progress: Callable[[str], None],
-    moves: MovePlanner = BY_TOOL,
     server_time: ServerTime | None = None,
 ) -> Judged:
     """Return the plan as it may run now, and what may not. Whether an approval counts depends on the risk of now.
@@ -91,18 +87,18 @@ def judge_now(
     Args:
         notes: Get why an approval does not count.
         live: With partition states, and with what ``with_needed_answers`` gives.
-        clock: Of this host.
-        server_time: Beside it: ``notBefore`` must be over, and an approval must last, by both.
+        server_time: Beside the clock of this host: ``notBefore`` must be over, and an approval must last, by both.
     """
-    anew = _planned_anew(environment, plan, desired, live, passed_by_both(server_time, clock), moves)
-    judged = moves.judged(plan, anew, desired, live, environment)
+    environment = access.environment
+    anew = _planned_anew(access, plan, desired, live, passed_by_both(server_time, run.clock))
+    judged = access.moves.judged(plan, anew, desired, live, environment)
     changes = with_risk_of_now(plan, anew, judged)
-    approved = counted_signatures(environment, approvals, changes, clock, server_time)
+    approved = counted_signatures(environment, approvals, changes, run.clock, server_time)
     for objection in approved.objections:
-        progress(objection)
+        run.progress(objection)
     notes.add(approved.objections)
     commit = commit_of_files(files) if environment.spec.policy.after else None
-    waits = tuple(waits_for(home, environment, files.topics, commit))
+    waits = tuple(waits_for(access.home, environment, files.topics, commit))
     return judge_again(
         plan,
         anew,
@@ -115,13 +111,12 @@ def judge_now(
     )
 
 
-def _planned_anew(
-    environment: Environment, plan: Plan, desired: Desired, live: ClusterSnapshot, at: datetime, moves: MovePlanner
-) -> ChangeSet:
+def _planned_anew(access: Access, plan: Plan, desired: Desired, live: ClusterSnapshot, at: datetime) -> ChangeSet:
     """Return what files, policy and cluster ask for now: of the plan's topics, and of all topics that must be absent.
 
     The limits on deletes count all of these. Whether a topic is in use is asked right before its delete.
     """
+    environment, moves = access.environment, access.moves
     topics = {gated.change.topic for gated in plan.changes} | _absent(desired)
     moved = {gated.change.topic for gated in plan.changes if isinstance(gated.change, ReassignTopic)}
     drained = {name: held for name, held in moves.drained(live, environment).items() if name in moved}

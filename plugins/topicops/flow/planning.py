@@ -50,7 +50,6 @@ from topicops.steps.clocks import NO_SERVER_TIME, difference_text, passed_by_bot
 from topicops.steps.planning.blocking import Situation
 from topicops.steps.planning.diff import check_conserved
 from topicops.steps.planning.gate import gate as gate_step
-from topicops.steps.planning.moves import BY_TOOL, MovePlanner
 from topicops.steps.planning.only import Only, keep_only, needs_of, no_match
 from topicops.steps.planning.plan import is_to_move, situations_of, topics_whose_isr_counts
 from topicops.steps.planning.plan import plan as plan_step
@@ -92,7 +91,6 @@ def make_plan(
     *,
     engine: EngineChoice = "auto",
     engines: Sequence[DiffEngine] = (),
-    moves: MovePlanner = BY_TOOL,
     states: bool = False,
     only: Only | None = None,
 ) -> Planned:
@@ -100,7 +98,6 @@ def make_plan(
 
     Args:
         engines: The installed engines beside plain Python.
-        moves: Plans moves of replicas.
         states: Read partition states too.
         only: A glob, or names; topics that do not match are left out.
 
@@ -118,9 +115,7 @@ def make_plan(
     specs = specs_of(validated, commit_of_files(files))
     prune(home, now=run.clock.utc())
     specs = keep_specs(run, specs, as_tables=chosen.engine.needs_tables)
-    access = Access(
-        environment=specs.environment, run=run.name, home=home, connections=connections, tell_moves=run.tell_moves
-    )
+    access = Access(environment=specs.environment, run=run.name, home=home, connections=connections, moves=run.moves)
     with chosen.engine.beside(connections, run.progress):
         run.progress(f"Reading the live topics of {files.environment}")
         snapshot = read_snapshot(run, access, specs.desired, states=states)
@@ -128,9 +123,7 @@ def make_plan(
             raise UsageError(problem)
         run.progress(f"Comparing with {len(snapshot.live.topics)} live topics ({chosen})")
         comparison = compare(run, specs.desired, snapshot.live, engine=chosen.engine, connections=connections)
-    snapshot, change_set = plan_changes(
-        run, access, files, specs.desired, snapshot, comparison.delta, moves=moves, only=only
-    )
+    snapshot, change_set = plan_changes(run, access, files, specs.desired, snapshot, comparison.delta, only=only)
     gated = gate_changes(change_set, specs.environment, files, home, run.clock)
     planned = Planned(specs=specs, snapshot=snapshot, comparison=comparison, changes=change_set, plan=gated.plan)
     keep_plan(run, gated.plan)
@@ -209,14 +202,13 @@ def plan_changes(
     snapshot: Snapshot,
     delta: Delta,
     *,
-    moves: MovePlanner = BY_TOOL,
     only: Only | None = None,
 ) -> tuple[Snapshot, ChangeSet]:
     """Plan and keep the ordered changes, and what is blocked, drifted, unmanaged or paused.
 
     Gives the snapshot, which names the brokers' releases now, and the changes.
     """
-    environment, live, at = access.environment, snapshot.live, run.clock.utc()
+    environment, live, at, moves = access.environment, snapshot.live, run.clock.utc(), access.moves
     live = replace(live, accepted_moves=access.known_moves().accepted(live))
     drained = moves.drained(live, environment)
     named = {row.topic for row in delta.topics} | live.deleting.keys() | drained.keys()

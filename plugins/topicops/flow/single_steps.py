@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 from topicops.flow.applying import carry_out
 from topicops.flow.engines import PYTHON, DiffEngine
-from topicops.flow.movers import NO_MOVES, Moves
 from topicops.flow.planning import compare, gate_again, gate_changes, plan_changes, read_snapshot, specs_of
 from topicops.flow.reporting import finish, problem_of, run_report
 from topicops.flow.reporting import note_verified as note_verified_report
@@ -143,17 +142,14 @@ def _diff_summary(run: Run, delta: Delta, started: float) -> Summary:
     return {"path": path, "counts": counts, "seconds": round(time.monotonic() - started, 3)}
 
 
-def plan(run: EnvironmentRun, *, moves: Moves = NO_MOVES, only: Only | None = None) -> Summary:
+def plan(run: EnvironmentRun, *, only: Only | None = None) -> Summary:
     """Write ``changes.json``: the ordered changes, and what is blocked, drifted, unmanaged or paused.
 
     Args:
-        moves: Plans moves of replicas.
         only: A glob, or names; topics that do not match are left out.
     """
     access, snapshot = run.access(read_environment(run)), load_snapshot(run)
-    _, change_set = plan_changes(
-        run, access, run.files, run.read_desired(), snapshot, run.read_delta(), moves=moves, only=only
-    )
+    _, change_set = plan_changes(run, access, run.files, run.read_desired(), snapshot, run.read_delta(), only=only)
     return {
         "path": str(run.store.path(CHANGES_FILE)),
         "changes": len(change_set.changes),
@@ -179,14 +175,14 @@ def _gate_summary(run: Run, found: Plan) -> Summary:
     return {**counts, "path": str(run.store.path(PLAN_FILE)), "fingerprint": found.fingerprint}
 
 
-def plan_held(run: EnvironmentRun, digests: Collection[str], *, moves: Moves = NO_MOVES) -> Summary:
+def plan_held(run: EnvironmentRun, digests: Collection[str]) -> Summary:
     """Write ``plan.json`` of these changes alone, by the present files and cluster. Raises as ``keep_held``."""
     specs = _read_specs(run)
     specs = keep_specs(run, specs, as_tables=True)  # quality_after reads the tables
     access = run.access(specs.environment)
     snapshot = read_snapshot(run, access, specs.desired, states=True)
     comparison = compare(run, specs.desired, snapshot.live, engine=PYTHON, connections=run.connections)
-    _, change_set = plan_changes(run, access, run.files, specs.desired, snapshot, comparison.delta, moves=moves)
+    _, change_set = plan_changes(run, access, run.files, specs.desired, snapshot, comparison.delta)
     gated = gate_changes(change_set, specs.environment, run.files, run.home, run.clock).plan
     keep_plan(run, gated)
     narrowed = keep_held(change_set, gated, digests)
@@ -203,7 +199,6 @@ def apply(
     attempt: int = 1,
     interrupted: Callable[[], bool] = lambda: False,
     started_by: str = "",
-    moves: Moves = NO_MOVES,
 ) -> Mapping[str, int]:
     """Write ``outcomes-<action>.json`` for each of ``actions``; gives how many outcomes have each status.
 
@@ -225,7 +220,6 @@ def apply(
         attempt=attempt,
         interrupted=interrupted,
         started_by=started_by,
-        moves=moves,
     )
     return counts_of(applied.outcomes)
 

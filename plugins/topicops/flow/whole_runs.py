@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 from topicops.flow.applying import Applied, carry_out
 from topicops.flow.judging import judge_now, with_needed_answers
-from topicops.flow.movers import NO_MOVES, Moves
 from topicops.flow.planning import gate_again, read_snapshot
 from topicops.flow.reporting import finish, note_verified
 from topicops.flow.runs.access import Access
@@ -57,7 +56,6 @@ def apply_plan(
     approvals: Sequence[Approval] = (),
     lock_timeout_s: float = 0.0,
     interrupted: Callable[[], bool] = lambda: False,
-    moves: Moves = NO_MOVES,
 ) -> Ended:
     """Apply a saved plan in a run of its own, verify, and report."""
     run.progress(f"Reading the live topics of {run.environment}")
@@ -69,24 +67,10 @@ def apply_plan(
     require_planned_target(saved, live.cluster_id, live.chroot)
     require_files(run.topics, environment, desired)
     live = with_needed_answers(access, live, saved, desired)
-    judged = judge_now(
-        saved,
-        environment,
-        run.files,
-        run.home,
-        desired=desired,
-        live=live,
-        approvals=approvals,
-        notes=notes,
-        clock=run.clock,
-        progress=run.progress,
-        moves=moves,
-    )
+    judged = judge_now(run, access, run.files, saved, desired=desired, live=live, approvals=approvals, notes=notes)
     run.store.write_text(PLAN_FILE, plan_to_json(judged.plan))
     results = RunResults(reading=snapshot.reading, environment=environment, plan=judged.plan)
-    return _apply_and_verify(
-        run, environment, judged.plan, results, notes, approvals, lock_timeout_s, interrupted, moves
-    )
+    return _apply_and_verify(run, environment, judged.plan, results, notes, approvals, lock_timeout_s, interrupted)
 
 
 def apply_own_plan(
@@ -96,7 +80,6 @@ def apply_own_plan(
     approvals: Sequence[Approval] = (),
     lock_timeout_s: float = 0.0,
     interrupted: Callable[[], bool] = lambda: False,
-    moves: Moves = NO_MOVES,
 ) -> Ended:
     """Apply the plan that this run has made, verify, and report.
 
@@ -115,7 +98,6 @@ def apply_own_plan(
         approvals,
         lock_timeout_s,
         interrupted,
-        moves,
         since=planned.specs.desired.commit,
     )
 
@@ -129,7 +111,6 @@ def _apply_and_verify(
     approvals: Sequence[Approval],
     lock_timeout_s: float,
     interrupted: Callable[[], bool],
-    moves: Moves,
     since: str | None = None,
 ) -> Ended:
     begun = note_begin(run)
@@ -147,7 +128,6 @@ def _apply_and_verify(
         approvals=approvals,
         lock_timeout_s=lock_timeout_s,
         interrupted=is_stopped,
-        moves=moves,
     )
     with unrecorded_once_sent(applied.outcomes):
         results = replace(results, outcomes=applied.outcomes, has_applied=True)

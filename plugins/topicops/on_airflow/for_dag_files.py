@@ -60,7 +60,7 @@ class KafkaTopicsHook(BaseHook):
         from topicops.flow import verifying  # DAG files are parsed without these four
         from topicops.flow.runs.run import open_run
         from topicops.on_airflow.connections import from_airflow, mask_settings
-        from topicops.plugged import tell_moves
+        from topicops.plugged import moves
 
         mask_settings()
         run = open_run(
@@ -69,7 +69,7 @@ class KafkaTopicsHook(BaseHook):
             group="hook",
             run_id=topic,
             connections=from_airflow,
-            tell_moves=tell_moves(),
+            moves=moves(),
         )
         return verifying.check_topics(run, [topic])
 

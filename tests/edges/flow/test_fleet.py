@@ -27,7 +27,6 @@ from topicops.features.fleet.fleet import Fleet
 from topicops.features.fleet.values import EnvironmentResult, FleetReport, Standing
 from topicops.flow import planning, single_steps
 from topicops.flow.engines import PYTHON
-from topicops.flow.movers import NO_MOVES
 from topicops.flow.runs.run import open_run
 from topicops.model.errors import TopicopsError
 from topicops.model.json_types import json_text
@@ -227,7 +226,7 @@ def test_each_plan_is_that_of_its_own_run_and_a_broken_environment_stops_no_othe
     folder.add("env-01", 10, number=12)
     folder.add("nowhere", 0, hosts=f"{folder.servers}/nobody")
 
-    report = fleet_steps.plan_fleet(new_fleet(folder), moves=NO_MOVES, engine="spark", engines=ENGINES)
+    report = fleet_steps.plan_fleet(new_fleet(folder), engine="spark", engines=ENGINES)
 
     assert [each.result for each in report.broken] == [Standing.WRONG_CLUSTER]
     assert report.exit_status == 8
@@ -238,8 +237,8 @@ def test_each_plan_is_that_of_its_own_run_and_a_broken_environment_stops_no_othe
 def test_the_engine_decides_nothing(folder: FleetFolder, spark: SparkSession) -> None:
     lay(folder, environments=8, topics=60)
 
-    report = fleet_steps.plan_fleet(new_fleet(folder), moves=NO_MOVES, engine="spark", engines=ENGINES)
-    plain = fleet_steps.plan_fleet(new_fleet(folder, run_id="plain"), moves=NO_MOVES, engine="python")
+    report = fleet_steps.plan_fleet(new_fleet(folder), engine="spark", engines=ENGINES)
+    plain = fleet_steps.plan_fleet(new_fleet(folder, run_id="plain"), engine="python")
 
     require_whole(report)
     require_as_alone(folder, report)
@@ -252,7 +251,7 @@ def test_the_engine_decides_nothing(folder: FleetFolder, spark: SparkSession) ->
 def test_46_of_50_environments_are_planned_as_alone(large_folder: FleetFolder, spark: SparkSession) -> None:
     lay(large_folder, environments=50, topics=2_000)
 
-    report = fleet_steps.plan_fleet(new_fleet(large_folder), moves=NO_MOVES, engines=ENGINES)
+    report = fleet_steps.plan_fleet(new_fleet(large_folder), engines=ENGINES)
 
     require_whole(report)
     assert sum(result.path is not None for result in report.environments) == 46

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 import pytest
 
 from fixtures.simulated import CLUSTER_ID, Simulated, outcomes_of
-from topicops.features.moves.stepping import MOVES_BY_KAFKA
+from topicops.features.moves.offered import MOVES_BY_KAFKA
 from topicops.model.cluster.snapshot import Assignment
 from topicops.model.errors import ArtifactError
 from topicops.model.plans.changes import ReassignTopic

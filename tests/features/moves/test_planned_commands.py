@@ -16,9 +16,9 @@ from fakes.fake_ports import FakeMover
 from fixtures.simulated import CLUSTER_ID, Recorded, Simulated
 from topicops import plugged
 from topicops.features.moves.carrying.ports import LogSizes
+from topicops.features.moves.offered import MovesByKafka
 from topicops.features.moves.planned import electing, planning
 from topicops.features.moves.record import MOVES, MovesRecord, PartitionMove, TopicMove, TopicPartition
-from topicops.features.moves.stepping import MovesByKafka
 from topicops.model.cluster.snapshot import LogDirectories
 from topicops.model.plans.changes import MoveReason
 

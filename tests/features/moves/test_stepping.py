@@ -20,9 +20,8 @@ from fixtures.moves.mover import world
 from topicops.edges.home.audit_files import read_audit_log
 from topicops.features.moves.carrying.values import MoveSettings
 from topicops.features.moves.record import MOVES, MovesRecord
-from topicops.features.moves.stepping import MOVES_BY_KAFKA, STEP_WRAPPERS, StepWrappers, settings_of
+from topicops.features.moves.stepping import STEP_WRAPPERS, StepWrappers, kafka_mover, settings_of
 from topicops.flow.runs.access import Access
-from topicops.flow.runs.run import Run
 from topicops.model.errors import ArtifactError, ClusterError
 from topicops.model.plans.changes import MoveReason, ReassignTopic
 from topicops.model.plans.plan import GatedChange
@@ -60,9 +59,9 @@ class Story:
             environment=environment, run="cli/2", home=self.home, connections=lambda _: pytest.fail("asked")
         )
         described = (desired_topic(name, 1, replication_factor=2) for name in ("a", "b"))
-        return MOVES_BY_KAFKA.mover(
-            cast("Run", SimpleNamespace(name="cli/2", clock=self.cluster.clock)),
+        return kafka_mover(
             access,
+            clock=self.cluster.clock,
             reader=cast("LiveReader", SimpleNamespace(cluster_id=lambda: self.cluster_id)),
             lease=self.lease,
             desired=desired_of(*described),

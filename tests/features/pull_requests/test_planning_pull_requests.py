@@ -10,7 +10,6 @@ from fixtures.spec_folder import LOCAL, owners, topic, write, write_files
 from fixtures.workflow import commit, git
 from topicops.features.pull_requests.planning import Planning, plan_pull_request
 from topicops.features.pull_requests.values import PlannedPullRequest, PullRequestPlan
-from topicops.steps.planning.moves import BY_TOOL
 
 
 @pytest.fixture
@@ -27,7 +26,7 @@ def topics(tmp_path: Path) -> Path:
 
 
 def planned(topics: Path, base: str, head: str, *, only: tuple[str, ...] = ()) -> PlannedPullRequest:
-    planning = Planning(number=1, only=only, run_id="1", home=topics.parent / ".topicops", moves=BY_TOOL)
+    planning = Planning(number=1, only=only, run_id="1", home=topics.parent / ".topicops")
     return plan_pull_request(topics, base=base, head=head, planning=planning)
 
 

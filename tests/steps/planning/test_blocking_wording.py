@@ -35,7 +35,6 @@ PLACES = {field: location("a", line) for field, line in LINES.items()}
 MIXED_RACKS = {1: "r1", 2: None, 3: "r3", 4: None}
 ONE_SHORT = {**healthy_states(round_robin(3)), 1: partition_state([2])}
 BY_HAND = {0: (1,), 1: (2,), 2: (3,)}
-MOVE = "run the reassignment that the plan carries with Kafka's own tool, then plan again"
 ONE_REPLICA = live_topic("a", assignment=BY_HAND)
 
 
@@ -97,51 +96,6 @@ ONE_REPLICA = live_topic("a", assignment=BY_HAND)
             "or move the data to a new topic",
             11,
             id="fewer partitions",
-        ),
-        pytest.param(
-            desired_topic("a", replication_factor=2, locations=PLACES),
-            snapshot(live_topic("a")),
-            "TOP402",
-            "replication factor 2 wanted, 3 live; only a reassignment can change it",
-            f"{MOVE}, or set replicationFactor: 3 in the spec",
-            12,
-            id="fewer replicas",
-        ),
-        pytest.param(
-            desired_topic("a", locations=PLACES),
-            snapshot(ONE_REPLICA),
-            "TOP402",
-            "replication factor 3 wanted, 1 live; only a reassignment can change it",
-            f"{MOVE}, or set replicationFactor: 1 in the spec",
-            12,
-            id="as many replicas as brokers",
-        ),
-        pytest.param(
-            desired_topic("a", 2, locations=PLACES),
-            snapshot(live_topic("a", assignment={0: (1, 2, 3), 1: (2, 3)})),
-            "TOP423",
-            "partitions have 2 and 3 replicas; the spec wants 3 for each",
-            MOVE,
-            12,
-            id="mixed factors",
-        ),
-        pytest.param(
-            desired_topic("a", replication_factor=1, assignment={**BY_HAND, 1: (3,)}, locations=PLACES),
-            snapshot(ONE_REPLICA),
-            "TOP425",
-            "partition 1 is on [2], the spec says [3]",
-            f"{MOVE}, or write the live assignment into the spec",
-            13,
-            id="one row by hand",
-        ),
-        pytest.param(
-            desired_topic("a", replication_factor=1, assignment={0: (2,), 1: (3,), 2: (3,)}, locations=PLACES),
-            snapshot(ONE_REPLICA),
-            "TOP425",
-            "partition 0 is on [1], the spec says [2]; 2 partitions differ",
-            f"{MOVE}, or write the live assignment into the spec",
-            13,
-            id="two rows by hand",
         ),
         pytest.param(
             desired_topic("a", 3, replication_factor=1, locations=PLACES),

@@ -7,7 +7,6 @@ import pytest
 
 from fakes.builders import (
     NOW,
-    THREE_BROKERS,
     USUAL_RELEASES,
     desired_of,
     desired_topic,
@@ -442,94 +441,6 @@ def test_throttles_of_a_reassignment_are_never_replaced() -> None:
     lean = replace(live, releases=new, missing_requests=missing_requests({1: [SINGLE_OVERRIDES]}))
     assert codes_of(planned(wanted, live=lean)) == {"a": ("TOP419",)}
     assert codes_of(planned(desired_topic("a"), live=lean)) == {}
-
-
-def test_another_replication_factor_comes_with_a_reassignment_of_the_fewest_moves() -> None:
-    live = snapshot(live_topic("a", assignment={0: (1, 2), 1: (2, 9)}), racks={**THREE_BROKERS, 4: "r1"})
-    (blocked,) = planned(desired_topic("a", 2), live=live).blocked
-    assert blocked.reassignment is not None
-    rows = {p["partition"]: p["replicas"] for p in json.loads(blocked.reassignment)["partitions"]}
-    assert rows == {0: [1, 2, 3], 1: [2, 4, 3]}
-
-
-@pytest.mark.parametrize(("rack_aware", "replicas"), [(True, "[1,2]"), (False, "[1,4]")])
-def test_a_smaller_replication_factor_keeps_leaders_and_gives_up_shared_racks_first_where_the_spec_looks_at_racks(
-    rack_aware: bool, replicas: str
-) -> None:
-    live = snapshot(live_topic("a", 1, assignment={0: (1, 4, 2)}), racks={**THREE_BROKERS, 4: "r1"})
-    topic = desired_topic("a", 1, replication_factor=2, rack_aware=rack_aware)
-    (blocked,) = planned(topic, live=live).blocked
-    assert blocked.reassignment == f'{{"partitions":[{{"partition":0,"replicas":{replicas},"topic":"a"}}],"version":1}}'
-
-
-def test_no_reassignment_is_offered_where_brokers_are_missing() -> None:
-    (blocked,) = planned(desired_topic("a", replication_factor=4), live=snapshot(live_topic("a"))).blocked
-    assert blocked.reassignment is None
-    assert "start brokers until 4 are live" in blocked.way_out
-
-
-RACKS = {1: "r1", 2: "r2", 3: "r3", 4: "r1"}
-BY_HAND = desired_topic("a", 2, replication_factor=2, assignment={0: (2, 1), 1: (2, 9)})
-ON_1_2 = live_topic("a", assignment={0: (1, 2), 1: (1, 2)})
-
-
-@pytest.mark.parametrize(
-    ("topic", "live", "way_out", "is_carried"),
-    [
-        pytest.param(
-            desired_topic("a", 2),
-            snapshot(ON_1_2, racks=RACKS),
-            "run the reassignment that the plan carries with Kafka's own tool, then plan again, "
-            "or set replicationFactor: 2 in the spec",
-            True,
-            id="another replication factor",
-        ),
-        pytest.param(
-            desired_topic("a", 2),
-            snapshot(ON_1_2, racks=RACKS, reassigning=frozenset({"a"})),
-            "wait until the reassignment that is running has ended, then plan again, "
-            "or set replicationFactor: 2 in the spec",
-            False,
-            id="while one is running",
-        ),
-        pytest.param(
-            desired_topic("a", 2, replication_factor=4),
-            snapshot(live_topic("a", assignment={0: (1, 2), 1: (1,)})),
-            "start brokers until 4 are live, then plan again",
-            False,
-            id="mixed factors, and too few brokers",
-        ),
-        pytest.param(
-            BY_HAND,
-            snapshot(ON_1_2, racks=RACKS),
-            "start broker 9, then plan again, or write the live assignment into the spec",
-            False,
-            id="by hand, onto a broker that is down",
-        ),
-        pytest.param(
-            BY_HAND,
-            snapshot(ON_1_2, racks={**RACKS, 9: "r9"}),
-            "run the reassignment that the plan carries with Kafka's own tool, then plan again, "
-            "or write the live assignment into the spec",
-            True,
-            id="by hand",
-        ),
-    ],
-)
-def test_a_way_out_by_moving_replicas_is_one_that_kafkas_tool_would_take(
-    topic: DesiredTopic, live: ClusterSnapshot, way_out: str, is_carried: bool
-) -> None:
-    (blocked,) = planned(topic, live=live).blocked
-    assert blocked.way_out == way_out
-    assert (blocked.reassignment is not None) is is_carried
-
-
-def test_an_assignment_by_hand_is_the_reassignment() -> None:
-    wanted = {0: (2, 1), 1: (2, 3)}
-    topic = desired_topic("a", 2, replication_factor=2, assignment=wanted)
-    live = snapshot(live_topic("a", assignment={0: (1, 2), 1: (2, 3)}))
-    (blocked,) = planned(topic, live=live).blocked
-    assert blocked.reassignment == '{"partitions":[{"partition":0,"replicas":[2,1],"topic":"a"}],"version":1}'
 
 
 def test_overrides_that_no_spec_names_are_reported_or_removed_as_the_policy_says() -> None:

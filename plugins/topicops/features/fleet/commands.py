@@ -42,15 +42,13 @@ def take(
     Writes ``<environment>.json`` of each into ``out``. Raises ``ArtifactError`` where that cannot be written.
     """
     from topicops.features.fleet.fleet import drift_fleet, open_fleet, plan_fleet, verify_fleet
-    from topicops.plugged import ENGINES, after_task, moves, tell_moves
+    from topicops.plugged import ENGINES, after_task, moves
 
-    fleet = open_fleet(
-        named, topics=topics, group="cli", run_id=new_run_id(), progress=progress, tell_moves=tell_moves()
-    )
+    fleet = open_fleet(named, topics=topics, group="cli", run_id=new_run_id(), progress=progress, moves=moves())
     progress(f"Keeping this run's files in {shown_path(fleet.store.folder)}")
     match step:
         case "plan":
-            report = plan_fleet(fleet, engine=engine, engines=ENGINES, moves=moves(), states=states, only=only)
+            report = plan_fleet(fleet, engine=engine, engines=ENGINES, states=states, only=only)
         case "drift":
             report = drift_fleet(fleet, engine=engine, engines=ENGINES, only=only)
         case "verify":

@@ -21,9 +21,8 @@ from topicops.edges.specs.open_files import count_topic_files, environment_files
 from topicops.edges.specs.reader import read_tree
 from topicops.features.fleet.values import EnvironmentResult, FleetReport, Standing, fleet_text
 from topicops.flow.engines import DiffEngine, engine_for
-from topicops.flow.movers import Moves
 from topicops.flow.planning import specs_of
-from topicops.flow.runs.access import TellMoves, tell_none
+from topicops.flow.runs.access import NO_MOVES, Moves
 from topicops.flow.runs.files import commit_of_files
 from topicops.flow.runs.kept import keep_specs, prune
 from topicops.flow.runs.run import (
@@ -97,7 +96,7 @@ def open_fleet(
     run_id: str,
     connections: ConnectionSource = from_environment,
     progress: Callable[[str], None] = no_progress,
-    tell_moves: TellMoves = tell_none,
+    moves: Moves = NO_MOVES,
 ) -> Fleet:
     """Open as ``open_run``, for many environments: ``<home>/runs/<group>/<run id>/<environment>``."""
     runs = {
@@ -109,7 +108,7 @@ def open_fleet(
             connections=connections,
             progress=lambda line, name=environment: progress(f"{name}: {line}"),  # type: ignore[misc]
             part=environment,
-            tell_moves=tell_moves,
+            moves=moves,
         )
         for environment in environments
     }
@@ -173,7 +172,6 @@ def plan_fleet(
     *,
     engine: EngineChoice = "auto",
     engines: Sequence[DiffEngine] = (),
-    moves: Moves,
     states: bool = False,
     only: str | None = None,
 ) -> FleetReport:
@@ -181,7 +179,7 @@ def plan_fleet(
     steps = Steps(fleet)
     _compare(steps, engine, engines, states=states, needs=needs_of(only))
     fleet.progress(f"Planning {plural(len(steps.going), 'environment')}")
-    found = steps.each(partial(_planned, moves=moves, only=only), at_once=PLANNED_AT_ONCE)
+    found = steps.each(partial(_planned, only=only), at_once=PLANNED_AT_ONCE)
     return steps.report(found)
 
 
@@ -256,8 +254,8 @@ def _require_reachable(run: EnvironmentRun) -> None:
         require_cluster_id(reader.cluster_id(), environment)
 
 
-def _planned(run: EnvironmentRun, *, moves: Moves, only: str | None) -> EnvironmentResult:
-    plan(run, moves=moves, only=only)
+def _planned(run: EnvironmentRun, *, only: str | None) -> EnvironmentResult:
+    plan(run, only=only)
     gate(run)
     found = run.read_plan()
     change_set = found.change_set

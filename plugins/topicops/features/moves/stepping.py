@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from topicops.edges.connections.lookup import principal_of
 from topicops.edges.home.audit_log import AuditOrigin, FileAuditLog, StoredAuditLog, audit_log
 from topicops.edges.home.memories import MemoryFile
-from topicops.features.moves.asked.planner import Planner
 from topicops.features.moves.carrying.audited import audited
 from topicops.features.moves.carrying.ports import MoveCluster
 from topicops.features.moves.carrying.still_asked import still_asked
@@ -22,7 +21,7 @@ from topicops.features.moves.carrying.values import MoveSettings, Sent, Stepped
 from topicops.features.moves.record import MOVES, MovesRecord, read_moves
 from topicops.flow.runs.access import PORT_WRAPPERS, Access
 from topicops.flow.runs.files import commit_of_files, read_needed_specs
-from topicops.flow.runs.run import EnvironmentRun, Run, audit_folder
+from topicops.flow.runs.run import EnvironmentRun, audit_folder
 from topicops.model.errors import ArtifactError, TopicopsError
 from topicops.model.plans.plan import GatedChange
 from topicops.model.ports import Begun, Clock, LiveReader
@@ -85,26 +84,6 @@ def take_step(run: EnvironmentRun, *, lock_timeout_s: float = 0.0) -> Stepped | 
             return None if record.is_idle else steps.step(record)
 
 
-class MovesByKafka(Planner):
-    """Implements ``flow.movers.Moves``."""
-
-    def mover(
-        self,
-        run: Run,
-        access: Access,
-        *,
-        reader: LiveReader,
-        lease: Lease,
-        desired: Desired,
-        approvers: Mapping[str, str],
-        origin: AuditOrigin,
-    ) -> KafkaMover:
-        return KafkaMover(run.name, _Steps(run.clock, access, reader, lease, desired, origin), approvers)
-
-
-MOVES_BY_KAFKA = MovesByKafka()
-
-
 @dataclass(frozen=True, slots=True)
 class KafkaMover:
     """Implements ``model.ports.Mover`` for one apply, which holds the lease."""
@@ -133,6 +112,20 @@ class KafkaMover:
 
 
 MOVING = Begun(OutcomeStatus.MOVING)
+
+
+def kafka_mover(
+    access: Access,
+    *,
+    clock: Clock,
+    reader: LiveReader,
+    lease: Lease,
+    desired: Desired,
+    approvers: Mapping[str, str],
+    origin: AuditOrigin,
+) -> KafkaMover:
+    """Implements ``flow.runs.access.Moves.mover``."""
+    return KafkaMover(access.run, _Steps(clock, access, reader, lease, desired, origin), approvers)
 
 
 def _later(error: TopicopsError) -> str:

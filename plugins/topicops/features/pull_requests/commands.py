@@ -79,7 +79,7 @@ def plan_command(
     from topicops.features.pull_requests.edges.surroundings import surroundings_of
     from topicops.features.pull_requests.planning import Planning, plan_pull_request, write_planned
     from topicops.flow.runs.run import home_folder
-    from topicops.plugged import moves, tell_moves
+    from topicops.plugged import moves
     from topicops.steps.reporting.plan_document import plan_text
 
     found = surroundings_of(os.environ)
@@ -92,7 +92,6 @@ def plan_command(
         home=home_folder(),
         progress=progress,
         moves=moves(),
-        tell_moves=tell_moves(),
     )
     planned = plan_pull_request(topics, base=base or "HEAD", head=head, planning=planning)
     write_planned(planned, folder)

@@ -30,7 +30,7 @@ from topicops.features.pull_requests.values import (
 )
 from topicops.flow.engines import PYTHON
 from topicops.flow.planning import compare, gate_changes, plan_changes, read_snapshot, specs_of
-from topicops.flow.runs.access import TellMoves, tell_none
+from topicops.flow.runs.access import NO_MOVES, Moves
 from topicops.flow.runs.kept import keep_plan, keep_specs, prune
 from topicops.flow.runs.run import EnvironmentRun, no_progress, now, open_run, read_environment
 from topicops.model.codes import Code
@@ -39,7 +39,6 @@ from topicops.model.plans.plan import Plan
 from topicops.model.plans.plan_file import plan_from_json, plan_to_json
 from topicops.model.printable import plural
 from topicops.model.specs.desired import Desired
-from topicops.steps.planning.moves import MovePlanner
 from topicops.steps.reporting.diagnostics_text import diagnostics_text
 from topicops.steps.reporting.plan_wording import some
 
@@ -56,9 +55,8 @@ class Planning:
     """Environments to plan, if the pull request touches them; empty: all that it touches."""
     run_id: str
     home: Place
-    moves: MovePlanner
+    moves: Moves = NO_MOVES
     progress: Callable[[str], None] = no_progress
-    tell_moves: TellMoves = tell_none
 
 
 def plan_pull_request(topics: Path, *, base: str, head: str, planning: Planning) -> PlannedPullRequest:
@@ -185,11 +183,11 @@ def _plan_environment(
         home=planning.home,
         progress=lambda line: planning.progress(f"{entry.environment}: {line}"),
         part=entry.environment,
-        tell_moves=planning.tell_moves,
+        moves=planning.moves,
     )
     run = replace(run, files=replace(run.files, named=f"{branches.folder}/"))
     try:
-        plan = _plan(run, branches, entry.own, planning.moves)
+        plan = _plan(run, branches, entry.own)
     except TopicopsError as error:
         problem = str(error)
         if isinstance(error, SpecError):
@@ -210,7 +208,7 @@ def _plan_environment(
     return replace(entry, owners=dict(sorted(owners.items())), rules=rules), plan
 
 
-def _plan(run: EnvironmentRun, branches: Branches, own: Collection[str], moves: MovePlanner) -> Plan:
+def _plan(run: EnvironmentRun, branches: Branches, own: Collection[str]) -> Plan:
     """Plan as ``make_plan`` does, with plain Python; files of other topics may have errors."""
     names = frozenset(own)
     run.progress("Reading the files")
@@ -220,7 +218,7 @@ def _plan(run: EnvironmentRun, branches: Branches, own: Collection[str], moves: 
     access = run.access(specs.environment)
     snapshot = read_snapshot(run, access, specs.desired, states=True)
     comparison = compare(run, specs.desired, snapshot.live, engine=PYTHON, connections=run.connections)
-    _, change_set = plan_changes(run, access, run.files, specs.desired, snapshot, comparison.delta, moves=moves)
+    _, change_set = plan_changes(run, access, run.files, specs.desired, snapshot, comparison.delta)
     plan = gate_changes(change_set, specs.environment, run.files, run.home, run.clock, is_merged=False).plan
     keep_plan(run, plan)
     return plan

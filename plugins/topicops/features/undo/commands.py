@@ -40,11 +40,11 @@ def undo_command(
     from topicops.flow.runs.run import save_plan
     from topicops.model.json_types import json_text
     from topicops.model.plans.plan_file import plan_to_json
-    from topicops.plugged import ENGINES, after_run, moves, tell_moves
+    from topicops.plugged import ENGINES, after_run, moves
 
     if run is None:
         environment = one_environment(environment, topics)
-    found = undo(run, environment, topics, tell_moves=tell_moves())
+    found = undo(run, environment, topics, moves=moves())
     for edit in found.edits:
         replace_text(Path(edit.file), edit.after, before=edit.before)
     if output == "text":
@@ -52,9 +52,7 @@ def undo_command(
     plan = None
     if found.edits:
         made = new_run(found.environment, topics)
-        planned = make_plan(
-            made, made.files, made.home, made.connections, engines=ENGINES, moves=moves(), only=found.topics
-        )
+        planned = make_plan(made, made.files, made.home, made.connections, engines=ENGINES, only=found.topics)
         after_run(made, planned.results())
         plan = planned.plan
     if output == "json":

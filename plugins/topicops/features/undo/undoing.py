@@ -11,7 +11,7 @@ from topicops.edges.specs.git import versions_of
 from topicops.edges.specs.reader import read_tree
 from topicops.features.undo.taken_back import KnownFiles, undo_of
 from topicops.features.undo.values import Undo, UndoNote, past_topics, run_of, took_effect
-from topicops.flow.runs.access import TellMoves, tell_none
+from topicops.flow.runs.access import NO_MOVES, Moves
 from topicops.flow.runs.memory import audit_files
 from topicops.flow.runs.run import home_folder, now
 from topicops.model.errors import UsageError
@@ -21,12 +21,12 @@ from topicops.steps.reporting.document import Section, as_text
 from topicops.steps.specs.validate import validate
 
 
-def undo(run: str | None, environment: str | None, topics: Path, *, tell_moves: TellMoves = tell_none) -> Undo:
+def undo(run: str | None, environment: str | None, topics: Path, *, moves: Moves = NO_MOVES) -> Undo:
     """Say how a run is taken back, by the audit log and the files of now; nothing is written, no connection opened.
 
     Args:
         run: ``<group>/<run id>``, or the run id alone; None: the last one that changed a topic.
-        tell_moves: Tells which replicas move now, or wait to.
+        moves: Knows which replicas move now, or wait to.
 
     Raises:
         UsageError: The run changed nothing, or several environments where none is named.
@@ -55,7 +55,7 @@ def undo(run: str | None, environment: str | None, topics: Path, *, tell_moves: 
         versions=versions_of,
         needs=needs,
         now=at,
-        moving={topic for topic, found in tell_moves(home_folder(), changed[0]).topics.items() if found.partitions},
+        moving={topic for topic, found in moves.known(home_folder(), changed[0]).topics.items() if found.partitions},
     )
     found = undo_of(lines, files)
     if are_whole(log for log in logs if log.environment == changed[0]):

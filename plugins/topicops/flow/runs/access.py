@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from topicops.edges.connections.client_properties import has_readable_password
 from topicops.edges.connections.lookup import Role, kafka_properties, place_of_kafka, zookeeper_address
@@ -23,22 +23,27 @@ from topicops.model.errors import ClusterError, ClusterUnreachableError, Unsuppo
 from topicops.model.ports import (
     BROKER_PATIENCE,
     AuditLog,
+    Clock,
     ClusterQuestions,
     ConnectionSource,
     Journal,
     Lease,
     LiveReader,
+    Mover,
     TopicAdmin,
 )
 from topicops.model.printable import plural
 from topicops.model.runs.moves import KnownMoves
+from topicops.model.specs.desired import Desired
 from topicops.model.specs.environment import Cluster, Environment, EnvironmentSpec, ZooKeeperEndpoint
 from topicops.model.specs.topic_config import read_duration_ms
+from topicops.steps.planning.moves import MovePlanner, NoPlanner
 from topicops.steps.planning.right_cluster import require_cluster_id
 
 if TYPE_CHECKING:
     from topicops.edges.connections.lookup import ZooKeeperAddress as ZooKeeperAddress
     from topicops.edges.home.artifacts import ArtifactStore
+    from topicops.edges.home.audit_log import AuditOrigin
     from topicops.edges.kafka.admin import KafkaAdmin
     from topicops.edges.kafka.questions.broker_questions import BrokerQuestions
     from topicops.edges.kafka.questions.broker_views import BrokerViews
@@ -46,15 +51,6 @@ if TYPE_CHECKING:
     from topicops.edges.zookeeper.reader import ZooKeeperReader
 
 Port = TypeVar("Port")
-TellMoves = Callable[[Place, str], KnownMoves]
-"""Tells, by the home, which moves of an environment were accepted and have not ended. Raises ``ArtifactError``."""
-
-
-def tell_none(*_: object) -> KnownMoves:
-    """Tell what an installation knows that moves no replicas."""
-    return KnownMoves()
-
-
 PLAN_DEADLINE_S = 2.0
 """The least time that a plan gives brokers for what only they know; it follows the time of their first answer."""
 VIEW_DEADLINE_S = 3.0
@@ -70,6 +66,47 @@ def broker_patience_s() -> float:
         raise UsageError(f"{BROKER_PATIENCE} is {text!r}: {error}; write 5s or 1m") from error
 
 
+class Moves(MovePlanner, Protocol):
+    """What a feature offers that moves replicas: it plans moves, carries them out, and knows which it has accepted."""
+
+    def known(self, home: Place, environment: str, /) -> KnownMoves:
+        """Return the moves of an environment that were accepted and have not ended. Raises ``ArtifactError``."""
+
+    def mover(
+        self,
+        access: Access,
+        *,
+        clock: Clock,
+        reader: LiveReader,
+        lease: Lease,
+        desired: Desired,
+        approvers: Mapping[str, str],
+        origin: AuditOrigin,
+    ) -> Mover | None:
+        """Return the mover of one apply, which holds the lease; None: reassignments are refused.
+
+        Apply has checked the cluster's identity, and judged each change again by the files and the cluster of now.
+        Nothing is opened before ``Mover.begin``.
+
+        Args:
+            desired: The files of now, by which the step learns whether they still ask for a move.
+            approvers: Approver of each change whose approval counts, by digest.
+            origin: Origin of the lines that the mover adds to the audit log; its principals have ``reassign``.
+        """
+
+
+class _NoMoves(NoPlanner):
+    def known(self, *_: object) -> KnownMoves:
+        return KnownMoves()
+
+    def mover(self, *_: object, **__: object) -> None:
+        return None
+
+
+NO_MOVES: Moves = _NoMoves()
+"""Stands in where no feature moves replicas."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
     """What one run may open: the environment's cluster, in the name of the run."""
@@ -80,12 +117,12 @@ class Access:
     home: Place
     connections: ConnectionSource
     """Function that finds a connection by its id; asks for each of them once."""
-    tell_moves: TellMoves = tell_none
+    moves: Moves = NO_MOVES
     interrupted: Callable[[], bool] = lambda: False
     """Function that returns true to end waits for the lease and for brokers early."""
 
     def known_moves(self) -> KnownMoves:
-        return self.tell_moves(self.home, self.environment.name)
+        return self.moves.known(self.home, self.environment.name)
 
     def zookeeper(self) -> ZooKeeperAddress:
         return zookeeper_address(self.environment, self.connections)

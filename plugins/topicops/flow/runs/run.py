@@ -18,7 +18,7 @@ from topicops.edges.places import home_at
 from topicops.edges.places import scratch_folder as scratch_folder
 from topicops.edges.places import written_at as written_at
 from topicops.edges.repository import home_of
-from topicops.flow.runs.access import PORT_WRAPPERS, Access, TellMoves, tell_none
+from topicops.flow.runs.access import NO_MOVES, PORT_WRAPPERS, Access, Moves
 from topicops.flow.runs.files import SpecFiles, read_specs
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.errors import ArtifactError
@@ -112,7 +112,8 @@ class Run:
     clock: Clock
     progress: Callable[[str], None] = no_progress
     """Function that takes one line of progress."""
-    tell_moves: TellMoves = tell_none
+    moves: Moves = NO_MOVES
+    """What plans moves of replicas, carries them out, and knows which it has accepted."""
 
     def read_desired(self) -> Desired:
         """Read it; with tables, its topics are read when they are asked for."""
@@ -201,15 +202,11 @@ class EnvironmentRun(Run):
     def access(self, environment: Environment) -> Access:
         """Say how this run reaches the environment's cluster."""
         return Access(
-            environment=environment,
-            run=self.name,
-            home=self.home,
-            connections=self.connections,
-            tell_moves=self.tell_moves,
+            environment=environment, run=self.name, home=self.home, connections=self.connections, moves=self.moves
         )
 
     def known_moves(self) -> KnownMoves:
-        return self.tell_moves(self.home, self.environment)
+        return self.moves.known(self.home, self.environment)
 
 
 def open_run(
@@ -224,7 +221,7 @@ def open_run(
     version: str | None = None,
     pinned: str | None = None,
     part: str | None = None,
-    tell_moves: TellMoves = tell_none,
+    moves: Moves = NO_MOVES,
 ) -> EnvironmentRun:
     """Return the run whose folder is ``<home>/runs/<group>/<run id>``.
 
@@ -235,7 +232,7 @@ def open_run(
         version: The commit of the files, where git itself cannot say.
         pinned: The commit that the files must be of.
         part: One environment of a run of many: a folder of its own in the run's.
-        tell_moves: What plans and verifies needs it: else it takes accepted moves for those of somebody else.
+        moves: What plans and verifies needs it: else it takes accepted moves for those of somebody else.
     """
     home = home or home_folder()
     folder = runs_folder(home, group, run_id)
@@ -244,7 +241,7 @@ def open_run(
         name="/".join((group, run_id, *([part] if part else []))),
         clock=Clock(),
         progress=progress,
-        tell_moves=tell_moves,
+        moves=moves,
         files=SpecFiles(topics=topics, environment=environment, version=version, pinned=pinned),
         home=home,
         connections=cache(connections),

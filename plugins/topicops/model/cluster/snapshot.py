@@ -315,18 +315,6 @@ class ClusterSnapshot:
         return replace(self, topics=WithNewer(self.topics, newer))
 
     @property
-    def foreign_moves(self) -> int:
-        """Partitions that move, and that no accepted move names; of a snapshot as it was read."""
-        ours = sum(
-            len(self.topics[name].moving & rows.keys())
-            for name, rows in self.accepted_moves.items()
-            if name in self.topics
-        )
-        if self.totals:
-            return self.totals.moving - ours
-        return sum(len(topic.moving) for topic in self.topics.values()) - ours
-
-    @property
     def racks(self) -> Mapping[int, str | None]:
         return {broker.id: broker.rack for broker in self.brokers.values()}
 
@@ -345,13 +333,6 @@ class ClusterSnapshot:
         told = (self.log_directories or {}).items()
         failed = {broker for broker, found in told if isinstance(found, LogDirectories) and found.failed}
         out = failed | self.closed.keys()
-        return {broker: rack for broker, rack in self.racks.items() if broker not in out}
-
-    @property
-    def racks_to_stay(self) -> Mapping[int, str | None]:
-        """Racks of the live brokers that may keep replicas: also of those that are cordoned, and so get no new ones."""
-        told = (self.log_directories or {}).items()
-        out = self.draining | {broker for broker, found in told if isinstance(found, LogDirectories) and found.failed}
         return {broker: rack for broker, rack in self.racks.items() if broker not in out}
 
     @property

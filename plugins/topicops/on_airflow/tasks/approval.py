@@ -50,7 +50,7 @@ from topicops.on_airflow.tasks.opening import (
 )
 from topicops.on_airflow.tasks.planning import hand_over, kinds_of, listed, log_changes
 from topicops.on_airflow.tasks.question import form_params, listed_titles, question_markdown
-from topicops.plugged import after_task, moves
+from topicops.plugged import after_task
 from topicops.steps.planning.approvals import COMMENT
 from topicops.steps.reporting.plan_wording import some
 from topicops.steps.reporting.run_result import run_result
@@ -109,7 +109,7 @@ def load(site: Site, context: Context) -> XComValue:
             started_by=triggered_by(context),
         )
         try:
-            summary = tools.flow.plan_held(run, asked.digests, moves=moves())
+            summary = tools.flow.plan_held(run, asked.digests)
         except NotHeldError as error:
             skip(f"{error}: nobody is asked")
         plan, ti = run.read_plan(), context["ti"]

@@ -44,7 +44,7 @@ from topicops.on_airflow.tasks.opening import (
     triggered_by,
 )
 from topicops.on_airflow.tasks.planning import hand_over, note_end, show_quality
-from topicops.plugged import after_task, moves
+from topicops.plugged import after_task
 from topicops.steps.reporting.run_report import RunReport, outcome_table, verdict_table
 from topicops.steps.reporting.run_result import gauges_of, run_result, unhealthy_verdict
 
@@ -94,7 +94,6 @@ def send(site: Site, context: Context, action: Action, *, approvals: Sequence[Ap
             attempt=context["ti"].try_number,
             started_by=triggered_by(context) or "schedule",
             interrupted=stop,
-            moves=moves(),
         )
         table = outcome_table(read_outcomes(run, (action,)))
         log.info("%s", f"\n{table}" if table else f"nothing to {action}")

@@ -27,7 +27,7 @@ from topicops.model.waits import told_waits
 from topicops.on_airflow.connections import from_airflow, mask_settings
 from topicops.on_airflow.plugged import REVIEWS, Tools
 from topicops.on_airflow.site import MODES, NO_RETRY, Site
-from topicops.plugged import tell_moves
+from topicops.plugged import moves
 
 log = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ def task_run(tools: Tools, site: Site, context: Context) -> EnvironmentRun:
         progress=log.info,
         version=bundle_version(ti, site.topics),
         pinned=context["params"].get("commit") or None,
-        tell_moves=tell_moves(),
+        moves=moves(),
     )
 
 

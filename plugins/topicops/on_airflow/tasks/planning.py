@@ -54,7 +54,7 @@ from topicops.on_airflow.tasks.opening import (
     refuse_unknown_params,
     triggered_by,
 )
-from topicops.plugged import after_task, moves
+from topicops.plugged import after_task
 from topicops.steps.planning.diff import counted, drift_summary
 from topicops.steps.planning.only import no_match
 from topicops.steps.reporting.run_result import run_result
@@ -143,7 +143,7 @@ def plan(site: Site, context: Context) -> XComValue:
 def _planned(tools: Tools, run: EnvironmentRun, context: Context) -> XComValue:
     """Plan. Raises ``UsageError`` where ``only`` matches no topic: a plan of nothing would look like good news."""
     only = only_of(context)
-    planned = tools.flow.plan(run, moves=moves(), only=only)
+    planned = tools.flow.plan(run, only=only)
     if only and (problem := no_match(only, sorted({*run.read_desired().topics, *run.read_live().topics}))):
         raise UsageError(f"{problem} Start a new run")
     return planned

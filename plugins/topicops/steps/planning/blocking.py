@@ -115,8 +115,6 @@ class WantedMove:
     """Reasons why they cannot; empty: they can."""
     later: str = ""
     """Reason why they stay in this run, although other changes of the topic run; empty: they move now."""
-    by_tool: bool = False
-    """Whether Kafka's own tool may move them, where topicops does not."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""What plans moves of replicas, and what stands in for it: Kafka's own tool, with the JSON that the plan carries."""
+"""What plans moves of replicas, and what stands in for it where nothing does."""
 
 from __future__ import annotations
 
@@ -9,13 +9,12 @@ from typing import Protocol
 from topicops.model.cluster.snapshot import ClusterSnapshot
 from topicops.model.codes import Code
 from topicops.model.errors import DiffError
-from topicops.model.plans.changes import Change, ReassignTopic
+from topicops.model.plans.changes import Change, MoveReason, ReassignTopic
 from topicops.model.plans.plan import ChangeSet, Plan
 from topicops.model.specs.desired import Desired, DesiredTopic
 from topicops.model.specs.environment import Environment
-from topicops.steps.planning.blocking import Situation, WantedMove
+from topicops.steps.planning.blocking import Finding, Situation, WantedMove
 from topicops.steps.planning.placement.request import Load
-from topicops.steps.planning.reassigning import by_tool, not_moved, reason_of_file, unready
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +48,9 @@ class MovePlanner(Protocol):
     def change(self, situation: Situation, load: Load, /) -> ReassignTopic:
         """Return the change of a topic with a ``move``. Raises ``DiffError`` where no row differs."""
 
+    def for_tool(self, situation: Situation, load: Load, /) -> str | None:
+        """Return the JSON with which Kafka's own tool moves the replicas of a blocked topic; None: it cannot."""
+
     def obstacles(
         self, changes: Iterable[Change], live: ClusterSnapshot, environment: Environment, /
     ) -> Mapping[str, tuple[str, ...]]:
@@ -65,8 +67,8 @@ class MovePlanner(Protocol):
         """Judge each reassignment of an earlier plan, by digest; ``anew`` is what a plan of now asks for."""
 
 
-class ByTool:
-    """Plans no move: what only a move can change is blocked, and Kafka's own tool may do it."""
+class NoPlanner:
+    """Plans no move: a topic whose file wants replicas of live partitions elsewhere is blocked."""
 
     def drained(self, *_: object) -> Mapping[str, int]:
         return {}
@@ -75,14 +77,26 @@ class ByTool:
         return {}
 
     def wanted(self, situation: Situation, /) -> WantedMove | None:
-        why = reason_of_file(situation)
-        if why is None:
+        topic, desired = situation.topic, situation.desired
+        if topic is None or situation.moves_out_of_sight:
             return None
-        found = unready(situation) or by_tool(Code.REPLICATION_FACTOR)
-        return WantedMove(why=why, findings=tuple(not_moved(situation, found)), by_tool=found.by_tool)
+        rows, live = desired.assignment or {}, topic.target_assignment
+        if any(tuple(rows[p]) != live[p] for p in rows.keys() & live.keys()):
+            why, code, field = MoveReason.ASSIGNMENT, Code.ASSIGNMENT_DIFFERS, "assignment"
+        elif topic.replication_factors == {desired.replication_factor}:
+            return None
+        else:
+            is_mixed = len(topic.replication_factors) > 1
+            code = Code.MIXED_REPLICATION_FACTOR if is_mixed else Code.REPLICATION_FACTOR
+            why, field = MoveReason.FACTOR, "replicationFactor"
+        reason = "its file wants other replicas, and nothing here moves them"
+        return WantedMove(why=why, findings=(Finding(code, reason, "write the live replicas into the spec", field),))
 
     def change(self, situation: Situation, *_: object) -> ReassignTopic:
         raise DiffError(f"{situation.desired.name}: its replicas must move, and nothing here plans that")
+
+    def for_tool(self, *_: object) -> None:
+        return None
 
     def obstacles(self, *_: object) -> Mapping[str, tuple[str, ...]]:
         return {}
@@ -94,4 +108,4 @@ class ByTool:
         return {}
 
 
-BY_TOOL = ByTool()
+NO_PLANNER = NoPlanner()

@@ -32,11 +32,9 @@ from topicops.steps.planning.blocking import (
     raised_min_isr,
     unstable,
 )
-from topicops.steps.planning.moves import BY_TOOL, MovePlanner
+from topicops.steps.planning.moves import NO_PLANNER, MovePlanner
 from topicops.steps.planning.placement.load import NOTHING, live_load, load_table
-from topicops.steps.planning.placement.request import Load
 from topicops.steps.planning.planned_changes import changes_of
-from topicops.steps.planning.reassigning import reassignment_of
 from topicops.steps.planning.right_cluster import require_known_draining
 
 NO_ACTIVITY: Mapping[str, TopicActivity] = MappingProxyType({})
@@ -60,7 +58,7 @@ def plan(
     now: datetime,
     activity: Mapping[str, TopicActivity] = NO_ACTIVITY,
     warnings: Sequence[str] = (),
-    moves: MovePlanner = BY_TOOL,
+    moves: MovePlanner = NO_PLANNER,
     drained: Mapping[str, int] | None = None,
 ) -> ChangeSet:
     """Return all changes that apply may send, and all topics that are blocked. Equal inputs give an equal result.
@@ -97,7 +95,7 @@ def plan(
         ),
         throttle=environment.spec.apply.throttle,
         changes=changes,
-        blocked=tuple(_blocked(decision, load) for decision in blocked),
+        blocked=tuple(_blocked(d, moves.for_tool(d.situation, load)) for d in blocked),
         drift=tuple(entry for decision in decisions for entry in _drift(decision.situation)),
         unmanaged=tuple(sorted(_unmanaged(delta, environment))),
         paused=tuple(_paused(desired, delta, now=now)),
@@ -166,7 +164,7 @@ def situations_of(
     *,
     now: datetime,
     activity: Mapping[str, TopicActivity] = NO_ACTIVITY,
-    moves: MovePlanner = BY_TOOL,
+    moves: MovePlanner = NO_PLANNER,
     drained: Mapping[str, int] | None = None,
 ) -> list[Situation]:
     """Return each topic that needs a decision, by name: it differs, is marked for deletion, or leaves a broker."""
@@ -265,7 +263,7 @@ def _differs(situation: Situation, topic: LiveTopic) -> bool:
     )
 
 
-def _blocked(decision: Decision, load: Load) -> Blocked:
+def _blocked(decision: Decision, reassignment: str | None) -> Blocked:
     found = sorted(decision.findings, key=lambda finding: (finding.code, finding.reason))
     desired = decision.situation.desired
     field = next((finding.field for finding in found if finding.field in desired.locations), "")
@@ -276,7 +274,7 @@ def _blocked(decision: Decision, load: Load) -> Blocked:
         reasons=tuple(finding.reason for finding in found),
         way_out="; ".join(dict.fromkeys(finding.way_out for finding in found)),
         location=desired.location_of(field),
-        reassignment=reassignment_of(decision.situation, load),
+        reassignment=reassignment,
         wanted=tuple(_wanted(decision.situation)),
         spec=None if decision.situation.is_unmanaged else desired.location,
     )

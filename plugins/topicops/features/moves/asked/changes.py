@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from topicops.features.moves.asked.room import without_room
+from topicops.features.moves.asked.rows import rows_by_hand, wanted_rows
 from topicops.model.cluster.broker_defaults import brokers_text
 from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LiveTopic, LogDirectories
 from topicops.model.codes import Code
@@ -15,7 +16,6 @@ from topicops.model.printable import plural
 from topicops.model.specs.environment import Environment, Risk
 from topicops.steps.planning.blocking import Situation
 from topicops.steps.planning.placement.request import Load
-from topicops.steps.planning.reassigning import rows_by_hand, wanted_rows
 
 
 def reassign(situation: Situation, load: Load) -> ReassignTopic:
@@ -106,13 +106,20 @@ def move_obstacles(
 
 
 def _foreign(live: ClusterSnapshot, environment: Environment) -> Iterator[str]:
-    moving, allowed = live.foreign_moves, environment.spec.limits.moves_at_once
+    moving, allowed = foreign_moves(live), environment.spec.limits.moves_at_once
     if moving >= allowed:
         place = environment.place_of("limits.movesAtOnce")
         yield (
             f"{Code.REASSIGNMENT_RUNS}: {plural(moving, 'partition')} move{'s' if moving == 1 else ''} by other "
             f"programs, and {allowed} may move at once ({place})"
         )
+
+
+def foreign_moves(live: ClusterSnapshot) -> int:
+    """Return how many partitions move that no accepted move names; of a snapshot as it was read."""
+    ours = live.accepted_moves.keys() & live.topics.keys()
+    moving = live.totals.moving if live.totals else sum(len(topic.moving) for topic in live.topics.values())
+    return moving - sum(len(live.topics[name].moving & live.accepted_moves[name].keys()) for name in ours)
 
 
 def _topic_obstacles(change: ReassignTopic, live: ClusterSnapshot, environment: Environment) -> Iterator[str]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from topicops.features.moves.asked.resizing import kept_replicas, rack_of_each
+from topicops.features.moves.asked.rows import racks_of, rows_by_hand, sizes_of
 from topicops.model.codes import Code
 from topicops.model.release import CAPPED_MIN_ISR
 from topicops.model.specs.topic_config import MIN_ISR, canonical_overrides
 from topicops.steps.planning.blocking import Finding, Situation, min_isr_values
-from topicops.steps.planning.reassigning import kept_replicas, rack_of_each, racks_of, rows_by_hand, sizes_of
 
 
 def min_isr_of_file(situation: Situation) -> set[int | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from topicops.features.moves.asked.changes import move_obstacles, reassign
 from topicops.features.moves.asked.draining import drained_topics, plan_notes, undescribed_topics
 from topicops.features.moves.asked.judged import judged_moves
-from topicops.features.moves.asked.wanted import wanted_move
+from topicops.features.moves.asked.wanted import reassignment_of, wanted_move
 
 
 class Planner:
@@ -15,6 +15,7 @@ class Planner:
     undescribed = staticmethod(undescribed_topics)
     wanted = staticmethod(wanted_move)
     change = staticmethod(reassign)
+    for_tool = staticmethod(reassignment_of)
     obstacles = staticmethod(move_obstacles)
     notes = staticmethod(plan_notes)
     judged = staticmethod(judged_moves)

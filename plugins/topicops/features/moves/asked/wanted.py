@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from topicops.features.moves.asked.in_sync import min_isr_of_file, min_isr_problem
+from topicops.features.moves.asked.obstacles import Obstacle, by_tool, not_moved, unready
+from topicops.features.moves.asked.rows import reason_of_file, reassignment_json, wanted_rows
 from topicops.model.cluster.broker_defaults import brokers_text
 from topicops.model.cluster.snapshot import ClusterSnapshot, LiveTopic
 from topicops.model.codes import Code
@@ -13,7 +15,7 @@ from topicops.model.release import ALTER_REASSIGNMENTS, REASSIGNMENTS, REASSIGNM
 from topicops.model.specs.environment import Environment
 from topicops.model.specs.topic_config import MIN_ISR
 from topicops.steps.planning.blocking import Finding, Situation, WantedMove, min_isr_values, moves_command
-from topicops.steps.planning.reassigning import Obstacle, by_tool, not_moved, reason_of_file, unready
+from topicops.steps.planning.placement.request import Load
 
 MOVED_ONLY = frozenset({Code.REPLICATION_FACTOR, Code.MIXED_REPLICATION_FACTOR, Code.ASSIGNMENT_DIFFERS})
 """Codes of what only a move can change; they block the topic's other changes too."""
@@ -24,15 +26,18 @@ def wanted_move(situation: Situation) -> WantedMove | None:
     why = move_reason(situation)
     if why is None:
         return None
-    found = obstacle(situation)
-    findings = move_findings(situation, found)
+    findings = move_findings(situation, obstacle(situation))
     later = _later(situation, why, findings)
     return WantedMove(
-        why=why,
-        findings=tuple(finding for finding in findings if not later or finding.code in MOVED_ONLY),
-        later=later,
-        by_tool=found is not None and found.by_tool,
+        why=why, findings=tuple(finding for finding in findings if not later or finding.code in MOVED_ONLY), later=later
     )
+
+
+def reassignment_of(situation: Situation, load: Load) -> str | None:
+    """Return the JSON for Kafka's own tool, where it may do what topicops does not; else None."""
+    found = obstacle(situation) if situation.move else None
+    rows = wanted_rows(situation, load) if found and found.by_tool else {}
+    return reassignment_json(situation.desired.name, rows) if rows else None
 
 
 def move_reason(situation: Situation) -> MoveReason | None:

@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from topicops.features.moves.asked.changes import copied_bytes, rated
+from topicops.features.moves.asked.resizing import resized
+from topicops.features.moves.asked.rows import racks_to_stay
 from topicops.features.moves.planned.balance import Balance, balance_bytes, balance_replicas
 from topicops.features.moves.planned.leading import lead_evenly
 from topicops.model.cluster.broker_defaults import brokers_text
@@ -16,7 +18,6 @@ from topicops.model.printable import plural
 from topicops.model.specs.desired import Desired, DesiredTopic, Lifecycle
 from topicops.model.specs.environment import Environment, Risk
 from topicops.steps.planning.placement.load import live_load
-from topicops.steps.planning.reassigning import resized
 
 Sizes = Mapping[str, Mapping[int, int]]
 """Bytes of one replica of each partition, by topic."""
@@ -112,7 +113,7 @@ def spread_over_racks(
     As many replicas stay as can, as ``kept_replicas`` says.
     """
     load, found = live_load(live), dict[str, Assignment]()
-    racks = {**live.racks_to_stay, **live.whole_racks}
+    racks = {**racks_to_stay(live), **live.whole_racks}
     for name, every in rows.items():
         its = {p: row for p, row in every.items() if racks.keys() >= set(row)}
         wanted = resized(its, None, {b: racks[b] for b in takers}, load=load, staying=racks, is_spread=True) or {}

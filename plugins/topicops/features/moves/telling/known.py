@@ -11,7 +11,7 @@ from topicops.model.runs.moves import KnownMoves, TopicMoves
 
 
 def known_moves(home: Place, environment: str) -> KnownMoves:
-    """Implements ``flow.runs.access.TellMoves``, by the record."""
+    """Implements ``flow.runs.access.Moves.known``, by the record."""
     record = read_moves(home, environment)
     if record is None:
         return KnownMoves()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-from topicops.model.cluster.snapshot import Assignment, ClusterSnapshot, LogDirectories
+from topicops.model.cluster.snapshot import ClusterSnapshot, LogDirectories
 from topicops.model.plans.changes import Change, CreateTopic, DeleteTopic, ExpandTopic, ReassignTopic
 from topicops.model.plans.plan import BrokerLoad, LoadTable, RackLoad, Share
 from topicops.steps.planning.placement.request import Load
@@ -14,15 +14,9 @@ from topicops.steps.planning.placement.request import Load
 class Tally:
     """The counts for one topic, on live brokers with their racks."""
 
-    def __init__(
-        self, racks: Mapping[int, str], *, topic: Load, cluster: Load, closed: Collection[int] = frozenset()
-    ) -> None:
-        """Count a ``cluster`` that holds ``topic``; a broker that is not live may be in both.
-
-        Args:
-            closed: Brokers that keep replicas, and get none.
-        """
-        self._racks, self._closed = racks, closed
+    def __init__(self, racks: Mapping[int, str], *, topic: Load, cluster: Load) -> None:
+        """Count a ``cluster`` that holds ``topic``; a broker that is not live may be in both."""
+        self._racks = racks
         self._rack_sizes = Counter(racks.values())
         self._cluster = Counter(cluster.replicas)
         self._cluster_leaders = Counter(cluster.leaders)
@@ -44,55 +38,14 @@ class Tally:
             found.append(broker)
         return tuple(found)
 
-    def shrunk(self, row: Sequence[int], size: int) -> tuple[int, ...]:
-        """Return the row cut down to ``size``: first brokers that share a rack go, then those with the most replicas.
-
-        The leader goes last among equals.
-        """
-        found = list(row)
-        while len(found) > size:
-            racks = Counter(self._racks[broker] for broker in found)
-            position = max(range(len(found)), key=lambda i: self._excess(found, i, racks))
-            self._count(found.pop(position), -1)
-        return tuple(found)
-
-    def evened(self, rows: Assignment, before: Assignment) -> Assignment:
-        """Return the rows after every exchange of a broker for one with fewer replicas that costs nothing.
-
-        An existing replica replaces an existing one, a new one a new one, and a row stays on as many racks. Rows are
-        filled one after the other, so the first ones cannot know what the later ones take.
-        """
-        found = dict(rows)
-        while exchange := next(self._exchanges(found, before), None):
-            partition, taken, given = exchange
-            self._count(taken, -1)
-            self._count(given, +1)
-            found[partition] = tuple(given if broker == taken else broker for broker in found[partition])
-        return found
-
-    def _exchanges(self, rows: Assignment, before: Assignment) -> Iterator[tuple[int, int, int]]:
-        for partition in sorted(rows):
-            row = rows[partition]
-            for taken in row:
-                for given in sorted(self._racks.keys() - set(row)):
-                    is_new = given not in before[partition]
-                    is_alike = (taken not in before[partition]) == is_new and not (is_new and given in self._closed)
-                    if is_alike and self._is_lighter(given, taken) and self._keeps_racks(row, taken, given):
-                        yield partition, taken, given
-
-    def _is_lighter(self, given: int, taken: int) -> bool:
-        """Return whether moving one replica from ``taken`` to ``given`` is more even."""
-        lighter = (self._topic[given], self._cluster[given])
-        return lighter < (self._topic[taken] - 1, self._cluster[taken] - 1)
-
-    def _keeps_racks(self, row: Sequence[int], taken: int, given: int) -> bool:
-        others = {self._racks[broker] for broker in row if broker != taken}
-        return self._racks[given] not in others or self._racks[taken] in others
-
     def _candidates(self, row: Sequence[int]) -> list[int]:
         used = {self._racks[broker] for broker in row}
-        free = [broker for broker in self._racks if broker not in row and broker not in self._closed]
+        free = [broker for broker in self._takers() if broker not in row]
         return [broker for broker in free if self._racks[broker] not in used] or free
+
+    def _takers(self) -> Collection[int]:
+        """Return the brokers that may get replicas."""
+        return self._racks
 
     def _weight(self, broker: int) -> tuple[float, ...]:
         """Least first. Without the rack's part, the last brokers that lack a replica could all be on one rack.
@@ -102,11 +55,6 @@ class Tally:
         rack = self._racks[broker]
         of_rack = self._topic_by_rack[rack] / self._rack_sizes[rack]
         return self._topic[broker], of_rack, self._cluster[broker], self._cluster_leaders[broker], broker
-
-    def _excess(self, row: Sequence[int], position: int, racks: Mapping[str, int]) -> tuple[int, ...]:
-        broker = row[position]
-        shares_rack = racks[self._racks[broker]] > 1
-        return shares_rack, self._topic[broker], position > 0, self._cluster[broker], position
 
     def _count(self, broker: int, step: int) -> None:
         self._topic[broker] += step

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from topicops.features.moves.asked.resizing import resized
+from topicops.features.moves.asked.rows import reassignment_json
 from topicops.model.cluster.snapshot import Assignment
 from topicops.steps.planning.placement.request import Load
-from topicops.steps.planning.reassigning import reassignment_json, resized
 
 Racks = Mapping[int, str | None]
 """Rack by live broker."""
