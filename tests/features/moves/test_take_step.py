@@ -1,0 +1,72 @@
+"""One step from the outside: which cluster it is made on, behind which lease, and by which files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from fixtures.moves.mover import Mover, world
+from fixtures.simulated import CLUSTER_ID, Simulated
+from topicops.features.moves.carrying.values import Stepped
+from topicops.features.moves.record import MOVES, MovesRecord
+from topicops.features.moves.stepping import STEP_WRAPPERS, StepWrappers, take_step
+from topicops.model.errors import WrongTargetError
+
+
+class Story:
+    """An environment whose record has a move of ``a`` that no step has begun."""
+
+    def __init__(self, simulated: Simulated) -> None:
+        self.simulated = simulated
+        self.world: Mover = world({"a": {0: (1,)}, "b": {0: (1,)}})
+        for topic in ("a", "b"):
+            simulated.workspace.topic(topic, partitions=1, replicationFactor=2)
+        self.world.accept("a", {0: (2, 3)})
+        self.write(self.world.record)
+        self.world.cluster.before_call = lambda _, name: simulated.events.append(name)
+
+    def write(self, record: MovesRecord) -> None:
+        run = self.simulated.opened("1")
+        MOVES.of(run.home, "local").write(replace(record, cluster_id=CLUSTER_ID))
+
+    @property
+    def record(self) -> MovesRecord:
+        found = MOVES.of(self.simulated.opened("1").home, "local").read()
+        assert found is not None
+        return found
+
+    def step(self) -> Stepped | None:
+        self.simulated.events.clear()
+        return take_step(replace(self.simulated.opened("2"), clock=self.world.cluster.clock))
+
+
+@pytest.fixture
+def story(simulated: Simulated) -> Iterator[Story]:
+    found = Story(simulated)
+    opened: Any = nullcontext(found.world.cluster)
+    token = STEP_WRAPPERS.set(StepWrappers(opened=lambda *_: opened))
+    yield found
+    STEP_WRAPPERS.reset(token)
+
+
+def test_a_step_on_another_cluster_than_that_of_the_environment_sends_nothing(story: Story) -> None:
+    before = story.record
+    story.simulated.workspace.cluster["id"] = "of-another-cluster"
+
+    with pytest.raises(WrongTargetError, match="of-another-cluster"):
+        story.step()
+
+    assert story.simulated.events == []
+    assert story.record == before
+
+
+def test_a_step_reads_the_cluster_only_after_it_has_caught_up_with_its_lease(story: Story) -> None:
+    story.step()
+
+    assert story.simulated.events[:3] == ["take the lease", "catch up", "listed"]
+    assert story.simulated.events[-1] == "give the lease back"
+    assert "alter" in story.simulated.events
