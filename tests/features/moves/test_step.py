@@ -8,6 +8,7 @@ import pytest
 
 from fixtures.moves.cluster import MB, Kind
 from fixtures.moves.mover import Mover, world
+from topicops.features.moves.carrying import starting
 from topicops.features.moves.record import PartitionMove, Stage, TopicPartition
 from topicops.model.runs.results import OutcomeStatus
 
@@ -205,6 +206,18 @@ def test_the_waves_of_a_step_share_the_room_of_a_disk_that_was_read_for_the_firs
     mover.step()
     assert [*mover.record.topics[0].partitions] == [2]
     assert "the disk of broker 2 has 25,000,000 bytes free, and 31,000,000 would be needed" in mover.notes[0]
+
+
+def test_a_later_wave_knows_the_old_logs_of_topics_that_were_read_before_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(starting, "TOPICS_A_LOOK", 1)
+    mover = world({"a": partitions(2, (1,)), "b": {0: (1,)}}, per_broker=1, size=TINY)
+    mover.cluster.partition(TopicPartition("a", 1)).old_logs.add(3)
+    mover.accept("a", partitions(2, (3,)))
+    mover.accept("b", {0: (3,)})
+    stepped = mover.step()
+    assert stepped.moved == {A0, TopicPartition("b", 0)}
+    assert "a partition 1: not started: broker 3 has a log of before" in mover.notes[0]
+    assert mover.cluster.violations == []
 
 
 def test_without_a_throttle_nothing_is_set() -> None:

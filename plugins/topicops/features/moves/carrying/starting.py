@@ -98,7 +98,8 @@ class Waves:
             now = replace(reading, names=frozenset(names), topics=sender.cluster.topics(names))
             able = list(_able(self.begin, now, names))
             sizes = _sizes(self.begin, now, able) if able else {}
-            self.sizes = {**self.sizes, **sizes}
+            self.sizes = {**self.sizes, **sizes}  # of each broker the newest: they have its room, and not all its logs
+            able = list(_without_old_logs(sender, able, sizes))
             found = [_sized(chosen, now, sizes) for chosen in able]
             _keep(sender, {chosen.at: chosen.found for chosen, _ in found})  # what waits counts in the forecast
             self.able = [*self.able, *load.take(found, self.sizes, sender)]
@@ -256,7 +257,7 @@ class Load:
         while self.slots > 0 and (ready := [each for each in waiting.values() if self._may_receive(each[0].found)]):
             chosen, size = min(ready, key=lambda found: self._order(*found))
             del waiting[chosen.at]
-            if reason := _old_log(chosen, sizes) or self._full(chosen.found, size, sizes):
+            if reason := self._full(chosen.found, size, sizes):
                 sender.wait(chosen.at, reason)
                 continue
             self.slots -= 1
@@ -285,6 +286,19 @@ class Load:
             if needed > told.free_bytes:
                 return f"the disk of broker {broker} has {told.free_bytes:,} bytes free, and {needed:,} would be needed"
         return ""
+
+
+def _without_old_logs(sender: Sender, able: Iterable[Moving], sizes: Sizes) -> Iterator[Moving]:
+    """Yield the moves whose new replicas find no log on their brokers; the others wait.
+
+    Args:
+        sizes: With the logs of all their topics.
+    """
+    for chosen in able:
+        if reason := _old_log(chosen, sizes):
+            sender.wait(chosen.at, reason)
+        else:
+            yield chosen
 
 
 def _old_log(chosen: Moving, sizes: Sizes) -> str:
