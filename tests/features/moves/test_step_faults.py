@@ -411,6 +411,22 @@ def test_a_move_to_a_broker_with_a_log_of_before_is_not_started() -> None:
     assert at_rest(mover)
 
 
+def test_a_move_to_a_broker_that_does_not_tell_its_logs_is_not_started() -> None:
+    mover = world({"a": {0: (1,)}})
+    mover.cluster.partition(A0).old_logs.add(3)
+    mover.cluster.brokers_by_id[3].hides_sizes = True
+    mover.accept("a", {0: (2, 3)})
+    mover.step()
+    assert mover.notes == [
+        "a partition 0: not started: whether broker 3 has a log of before is not known: broker 3 did not answer."
+    ]
+    assert mover.cluster.violations == []
+    mover.cluster.partition(A0).old_logs.clear()
+    mover.cluster.brokers_by_id[3].hides_sizes = False
+    mover.steps()
+    assert at_rest(mover)
+
+
 def test_of_moves_that_fill_a_disk_the_largest_is_cancelled() -> None:
     mover = world({"a": {0: (1,)}, "b": {0: (1,)}}, size=2000 * MB)
     mover.cluster.partition(B0).size = 3000.0 * MB

@@ -302,15 +302,17 @@ def _without_old_logs(sender: Sender, able: Iterable[Moving], sizes: Sizes) -> I
 
 
 def _old_log(chosen: Moving, sizes: Sizes) -> str:
-    """Say which new replica would find a log on its broker; empty: none, as far as brokers tell.
+    """Say which new replica would find a log on its broker, or may find one; empty: none.
 
     A broker that was down when a replica was taken away keeps its log. If that is of an earlier topic of the name,
     brokers of 3.9 refuse the new replica for ever; those of 2.4 and 2.8 count it as in sync, and it lacks records.
     Seen on 2.4.1, 2.8.2 and 3.9.2 with ZooKeeper; no answer tells of which topic a log is.
     """
     for broker in sorted(chosen.found.added):
-        told = sizes.get(broker)
-        if isinstance(told, LogSizes) and chosen.at in told.bytes_of:
+        told = sizes.get(broker, f"broker {broker} was not asked")
+        if isinstance(told, str):
+            return f"whether broker {broker} has a log of before is not known: {told}"
+        if chosen.at in told.bytes_of:
             folder = f"{chosen.at.topic}-{chosen.at.partition}"
             return (
                 f"broker {broker} has a log of before, perhaps of an earlier topic of that name, whose records would "
