@@ -639,3 +639,19 @@ def test_a_move_that_stands_still_because_sizes_are_not_known_is_not_cancelled()
     mover.step()
     assert mover.notes == ["Broker 1: how much is copied is not known: broker 1 did not answer."]
     assert alters(mover.cluster) == 1
+
+
+@pytest.mark.parametrize("ahead_s", [HOUR_S, 72 * HOUR_S], ids=["an hour", "days"])
+def test_a_step_goes_on_after_one_of_a_host_whose_clock_was_ahead(ahead_s: float) -> None:
+    mover = moving()
+    mover.cluster.advance(MINUTE_S)
+    mover.cluster.seconds += ahead_s
+    mover.step()
+    found, speed = mover.record.topics[0].partitions[0], mover.record.bytes_per_s
+    mover.cluster.seconds -= ahead_s
+    mover.step()
+    assert mover.record.topics[0].partitions[0].bytes_per_s == found.bytes_per_s
+    assert mover.record.bytes_per_s == speed
+    mover.cluster.advance(HOUR_S)
+    mover.steps()
+    assert at_rest(mover)
