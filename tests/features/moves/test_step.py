@@ -249,6 +249,20 @@ def test_the_throttle_of_a_person_wins_and_is_set_in_the_next_step() -> None:
     assert mover.cluster.violations == []
 
 
+def test_the_throttle_of_a_person_counts_until_the_moves_have_ended() -> None:
+    mover = world({"a": {0: (1,)}, "b": {0: (1,)}, "c": {0: (1,)}}, size=SLOW)
+    mover.accept("a", {0: (2, 3)})
+    mover.step()
+    mover.change_throttle(20 * MB)
+    mover.accept("b", {0: (2, 3)})
+    assert mover.throttle == 20 * MB
+    mover.steps()
+    mover.accept("c", {0: (2, 3)})
+    assert mover.throttle == 5 * MB
+    mover.step()
+    assert {found.rates["leader"] for b, found in mover.cluster.brokers_by_id.items() if b < 4} == {5 * MB}
+
+
 def test_a_kill_between_the_old_and_the_new_rate_leaves_both_ours() -> None:
     mover = world({"a": {0: (1,)}}, size=SLOW)
     mover.accept("a", {0: (2, 3)})

@@ -176,7 +176,7 @@ class MovesRecord:
     rates: tuple[OwnedRate, ...] = ()
     """Rates on brokers that are ours, by broker."""
     throttle: int | None = None
-    """Bytes a second that a person has asked for since, instead of ``apply.throttle``; None means none."""
+    """Bytes a second that a person has asked for until these moves have ended; None means ``apply.throttle``."""
     ended: tuple[EndedMove, ...] = ()
     """The newest ``KEPT_ENDED``, oldest first."""
     notes: tuple[str, ...] = ()

@@ -35,6 +35,8 @@ def accept(
         approvers: Approver of each change that has one, by digest.
         draining: Brokers of ``cluster.draining``.
     """
+    if not any(move.partitions for move in record.topics):
+        record = replace(record, throttle=None)  # a person asked for it because of moves that have ended
     for gated in changes:
         if isinstance(gated.change, ReassignTopic):
             move = _accepted(gated.change, gated.digest, run, approvers, now)
