@@ -39,6 +39,8 @@ READ_BACKS, BETWEEN_S = 8, 0.3
 """Readings until a throttle must be in force, and the pause between them: brokers take it over within a second."""
 
 
+FILE_WITH_ERRORS = "its file has errors; `topicops validate` lists them"
+
 Sized = tuple[Moving, int | None]
 """With the bytes of its leader's log; None means not known."""
 
@@ -51,6 +53,8 @@ class Start:
     settings: MoveSettings
     throttle: int | None
     still_asked: Callable[[TopicMove], str]
+    left_out: Collection[str] = ()
+    """Topics whose files have errors: nobody knows what they ask for."""
     left: Mapping[int, int]
     """Bytes that moves which run will still bring to each broker."""
 
@@ -136,13 +140,13 @@ def _able(begin: Start, reading: Reading, names: Collection[str]) -> Iterator[Mo
     dropped: list[tuple[TopicPartition, str, str]] = []
     for name in names:
         move = topic_of(begin.sender.record, name)
-        unasked = begin.still_asked(move)
+        unasked = "" if name in begin.left_out else begin.still_asked(move)
         for each in move.each():
             if each.found.stage is not Stage.ACCEPTED:
                 continue
             if reason := unasked or never(reading, each):
                 dropped.append((each.at, DROPPED, reason))
-            elif reason := not_now(begin, reading, each):
+            elif reason := (FILE_WITH_ERRORS if name in begin.left_out else not_now(begin, reading, each)):
                 begin.sender.wait(each.at, reason)
             else:
                 yield each
