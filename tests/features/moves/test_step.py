@@ -208,7 +208,9 @@ def test_the_waves_of_a_step_share_the_room_of_a_disk_that_was_read_for_the_firs
     assert "the disk of broker 2 has 25,000,000 bytes free, and 31,000,000 would be needed" in mover.notes[0]
 
 
-def test_a_later_wave_knows_the_old_logs_of_topics_that_were_read_before_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_later_wave_knows_the_old_logs_of_topics_that_were_read_before_others(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(starting, "TOPICS_A_LOOK", 1)
     mover = world({"a": partitions(2, (1,)), "b": {0: (1,)}}, per_broker=1, size=TINY)
     mover.cluster.partition(TopicPartition("a", 1)).old_logs.add(3)
