@@ -45,7 +45,7 @@ from topicops.features.moves.edges.requests import (
 from topicops.features.moves.record import FOLLOWER_LIST, LEADER_LIST, TopicPartition
 from topicops.model.cluster.snapshot import Broker, LiveTopic, LogDirectories
 from topicops.model.codes import Code
-from topicops.model.errors import ClusterError, ClusterUnreachableError
+from topicops.model.errors import ClusterError, ClusterUnreachableError, UndecodableZnodeError
 from topicops.model.ports import BrokerMetadata, BrokerView, LiveReader
 
 ANSWER_S = 10.0
@@ -176,9 +176,9 @@ class KafkaMoveCluster:
 
     def require_rights(self, topics: Collection[str]) -> None:
         """Raise ``ClusterError`` for the first right that the mover lacks. Nothing is changed."""
+        broker, to = min(self._live()), "change the throttle rates"
         self.listed()
         self._alter({})
-        broker, to = min(self._reader.brokers()), "change the throttle rates"
         rates = {str(broker): [(LEADER_RATE, Operation.SET, "1"), (FOLLOWER_RATE, Operation.SET, "1")]}
         asked = {broker: configs_request(ResourceType.BROKER, rates, validate_only=True)}
         for refusal in configs_answers(self._clear(self._asked(asked)[broker], to)).values():
@@ -258,7 +258,7 @@ class KafkaMoveCluster:
         A broker without an answer may be the one that leads, with a ``min.insync.replicas`` of its own.
         """
         found: dict[str, list[Any]] = {name: [] for name in names}
-        live = self._reader.brokers()
+        live = self._live()
         for start in range(0, len(names), TOPICS_A_REQUEST):
             batch = names[start : start + TOPICS_A_REQUEST]
             wanted = (MIN_ISR, LEADER_LIST, FOLLOWER_LIST)
@@ -268,6 +268,12 @@ class KafkaMoveCluster:
                     self._require(refused(result.error_code, result.error_message), what, "DescribeConfigs on it")
                     found[result.resource_name].append(result)
         return found
+
+    def _live(self) -> Mapping[int, Broker]:
+        """Return the live brokers. Raises ``ClusterError`` without one: their sessions may be lost while they run."""
+        if live := self._reader.brokers():
+            return live
+        raise ClusterError("no broker is live; start the brokers, or wait for them")
 
     def _broker(self, broker: Broker, rates: Any, disks: Any) -> BrokerNow:
         leader_rate, follower_rate, unread = self._rates(broker.id, rates)
@@ -289,7 +295,7 @@ class KafkaMoveCluster:
         if is_hidden:
             if not isinstance(self._reader, ZooKeeperReader):
                 return None, None, f"broker {broker} hides its throttle rates"
-            rates = _rates_in_zookeeper(self._reader, broker)
+            rates = rates_in_zookeeper(self._reader, broker)
         return rates.get(LEADER_RATE), rates.get(FOLLOWER_RATE), ""
 
     def _sizes(self, broker: int, answer: Any) -> LogSizes | str:
@@ -307,13 +313,20 @@ class _BrokerConfigs(msgspec.Struct):
     config: dict[str, str] = {}
 
 
-def _rates_in_zookeeper(reader: ZooKeeperReader, broker: int) -> dict[str, int | None]:
+def rates_in_zookeeper(reader: ZooKeeperReader, broker: int) -> dict[str, int | None]:
     """Return the rates of a broker whose answer hides them, or else those of all brokers."""
     paths = (f"{BROKER_CONFIGS}/{broker}", f"{BROKER_CONFIGS}/<default>")
     znodes = reader.connected(lambda: [reader.session.get(path) for path in paths])
-    texts = [msgspec.json.decode(znode.data or b"{}", type=_BrokerConfigs).config for znode in znodes if znode]
-    found = {name: next((t[name] for t in texts if name in t), None) for name in (LEADER_RATE, FOLLOWER_RATE)}
-    return {name: int(text) for name, text in found.items() if text is not None}
+    told = [_rates_of_znode(p, znode.data or b"{}") for p, znode in zip(paths, znodes, strict=True) if znode]
+    return {name: next((rates[name] for rates in told if name in rates), None) for name in (LEADER_RATE, FOLLOWER_RATE)}
+
+
+def _rates_of_znode(path: str, data: bytes) -> dict[str, int]:
+    try:
+        config = msgspec.json.decode(data, type=_BrokerConfigs).config
+        return {name: int(config[name]) for name in (LEADER_RATE, FOLLOWER_RATE) if name in config}
+    except (msgspec.DecodeError, ValueError) as error:
+        raise UndecodableZnodeError(path, f"has no configs ({error})", "find out which program wrote it") from error
 
 
 def _closed(broker: int, disks: Any) -> str:

@@ -1,0 +1,45 @@
+"""What a step learns of a real cluster whose answers are odd, without a broker."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from fakes.builders import live_topic
+from topicops.features.moves.edges.cluster import BROKER_CONFIGS, KafkaMoveCluster, rates_in_zookeeper
+from topicops.model.cluster.snapshot import TopicTraces
+from topicops.model.errors import ClusterError, UndecodableZnodeError
+
+
+def test_a_cluster_all_of_whose_brokers_have_lost_their_sessions_is_no_crash() -> None:
+    traces = TopicTraces(live=live_topic("a"), has_config_znode=False, is_deleting=False)
+    reader: Any = SimpleNamespace(brokers=dict, traces=lambda names, states: dict.fromkeys(names, traces))
+    cluster = KafkaMoveCluster({}, reader, cast("Any", None))
+
+    for ask in (lambda: cluster.topics(["a"]), lambda: cluster.require_rights(["a"])):
+        with pytest.raises(ClusterError, match="no broker is live"):
+            ask()
+
+
+@pytest.mark.parametrize(
+    ("data", "rates"),
+    [
+        pytest.param(b'{"config": {"leader.replication.throttled.rate": "7"}}', [7, None], id="of the leader"),
+        pytest.param(b'{"config": {"leader.replication.throttled.rate": "fast"}}', None, id="no number"),
+        pytest.param(b"{", None, id="no JSON"),
+        pytest.param(b"[]", None, id="no configs"),
+        pytest.param(None, [None, None], id="nothing"),
+    ],
+)
+def test_a_damaged_znode_of_broker_configs_is_named(data: bytes | None, rates: list[int | None] | None) -> None:
+    path = f"{BROKER_CONFIGS}/1"
+    znodes = {path: None if data is None else SimpleNamespace(data=data)}
+    reader: Any = SimpleNamespace(connected=lambda read: read(), session=SimpleNamespace(get=znodes.get))
+
+    if rates is None:
+        with pytest.raises(UndecodableZnodeError, match=path):
+            rates_in_zookeeper(reader, 1)
+    else:
+        assert [*rates_in_zookeeper(reader, 1).values()] == rates
