@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -21,6 +22,21 @@ def test_a_cluster_all_of_whose_brokers_have_lost_their_sessions_is_no_crash() -
     for ask in (lambda: cluster.topics(["a"]), lambda: cluster.require_rights(["a"])):
         with pytest.raises(ClusterError, match="no broker is live"):
             ask()
+
+
+@pytest.mark.parametrize("is_deleting", [False, True])
+def test_a_topic_that_got_an_id_is_still_the_one_that_it_was(
+    is_deleting: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    live = replace(live_topic("a"), topic_id="an id", czxid=5)
+    traces = TopicTraces(live=live, has_config_znode=False, is_deleting=is_deleting)
+    reader: Any = SimpleNamespace(traces=lambda names, states: dict.fromkeys(names, traces))
+    configs = SimpleNamespace(configs=())
+    monkeypatch.setattr(KafkaMoveCluster, "_topic_configs", lambda _, names: dict.fromkeys(names, [configs]))
+
+    topic = KafkaMoveCluster({}, reader, cast("Any", None)).topics(["a"])["a"]
+
+    assert [topic.is_same(identity) for identity in ("an id", "czxid:5", "czxid:6", "")] == [True, True, False, False]
 
 
 @pytest.mark.parametrize(

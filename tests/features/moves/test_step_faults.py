@@ -343,6 +343,23 @@ def test_what_is_owed_to_a_deleted_topic_ends(kind: Kind, is_made_anew: bool) ->
         assert mover.cluster.topics_by_name["a"].entries["leader"] == {"0:2": "somebody"}
 
 
+@pytest.mark.parametrize("has_begun", [True, False], ids=["it moves", "it waits"])
+def test_a_topic_that_gets_an_id_meanwhile_goes_on_moving(has_begun: bool) -> None:
+    """The brokers' protocol was raised to 2.8: until then topics had no ids."""
+    mover = moving() if has_begun else world({"a": {0: (1,)}})
+    if not has_begun:
+        mover.accept("a", {0: (2, 3)})
+    found = mover.cluster.topics_by_name["a"]
+    found.first_identity, found.identity = found.identity, "an id"
+    for _ in range(3):
+        mover.step()
+        mover.cluster.advance(MINUTE_S)
+    mover.cluster.advance(HOUR_S)
+    mover.steps()
+    assert statuses(mover) == [("done", "")]
+    assert at_rest(mover)
+
+
 @KINDS
 def test_a_topic_that_is_expanded_meanwhile_goes_on_moving(kind: Kind) -> None:
     mover = moving(kind)

@@ -159,7 +159,7 @@ def never(reading: Reading, moving: Moving) -> str:
     topic = reading.topics.get(move.topic)
     if topic is None or topic.is_deleting:
         return "its topic was deleted"
-    if topic.identity != move.identity:
+    if not topic.is_same(move.identity):
         return "its topic was deleted and made anew"
     if (now := topic.partitions.get(at.partition)) is None:
         return "the topic has no such partition"

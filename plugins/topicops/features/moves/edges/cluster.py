@@ -43,7 +43,7 @@ from topicops.features.moves.edges.requests import (
     sizes_of,
 )
 from topicops.features.moves.record import FOLLOWER_LIST, LEADER_LIST, TopicPartition
-from topicops.model.cluster.snapshot import Broker, LiveTopic, LogDirectories
+from topicops.model.cluster.snapshot import Broker, LiveTopic, LogDirectories, identity_of
 from topicops.model.codes import Code
 from topicops.model.errors import ClusterError, ClusterUnreachableError, UndecodableZnodeError
 from topicops.model.ports import BrokerMetadata, BrokerView, LiveReader
@@ -103,10 +103,7 @@ class KafkaMoveCluster:
         self._partitions |= {name: live.assignment.keys() for name, live in lives.items()}
         configs = self._topic_configs(sorted(lives.keys() - deleting))
         return {
-            name: TopicNow(identity=live.identity, partitions=_partitions(live), min_isr=1, is_deleting=True)
-            if name in deleting
-            else _topic(live, configs[name])
-            for name, live in lives.items()
+            name: _deleting(live) if name in deleting else _topic(live, configs[name]) for name, live in lives.items()
         }
 
     def brokers(self) -> Mapping[int, BrokerNow]:
@@ -355,11 +352,26 @@ def _topic(live: LiveTopic, configs: Sequence[Any]) -> TopicNow:
     leader, follower = zip(*(_both_lists(result) for result in configs), strict=True)
     return TopicNow(
         identity=live.identity,
+        first_identity=_first_identity(live),
         partitions=_partitions(live),
         min_isr=max(int(found.get(MIN_ISR) or unknown) for found in by_broker),
         leader_entries=_in_all(leader),
         follower_entries=_in_all(follower),
     )
+
+
+def _deleting(live: LiveTopic) -> TopicNow:
+    return TopicNow(
+        identity=live.identity,
+        first_identity=_first_identity(live),
+        partitions=_partitions(live),
+        min_isr=1,
+        is_deleting=True,
+    )
+
+
+def _first_identity(live: LiveTopic) -> str:
+    return "" if live.czxid is None else identity_of(None, live.czxid)
 
 
 def _both_lists(result: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
