@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -10,8 +11,10 @@ import pytest
 
 from fakes.builders import live_topic
 from topicops.features.moves.edges.cluster import BROKER_CONFIGS, KafkaMoveCluster, rates_in_zookeeper
+from topicops.features.moves.stepping import open_cluster
 from topicops.model.cluster.snapshot import TopicTraces
-from topicops.model.errors import ClusterError, UndecodableZnodeError
+from topicops.model.errors import ClusterError, UndecodableZnodeError, WrongTargetError
+from topicops.model.specs.environment import Cluster, Environment, EnvironmentSpec
 
 
 def test_a_cluster_all_of_whose_brokers_have_lost_their_sessions_is_no_crash() -> None:
@@ -24,6 +27,31 @@ def test_a_cluster_all_of_whose_brokers_have_lost_their_sessions_is_no_crash() -
             ask()
 
 
+@pytest.mark.parametrize("movers", ["of-the-reader", "another", None], ids=["the same", "another", "not told"])
+def test_a_mover_whose_brokers_are_of_another_cluster_than_the_one_that_is_read_is_refused(
+    movers: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connections = SimpleNamespace(cluster_id=lambda: movers)
+
+    class Connections:
+        close = staticmethod(lambda: None)
+
+        def __init__(self, *_: object, **__: object) -> None:
+            pass
+
+        def __call__(self) -> object:
+            return connections
+
+    monkeypatch.setattr("topicops.features.moves.edges.cluster.Reconnecting", Connections)
+    environment = Environment(name="local", spec=EnvironmentSpec(cluster=Cluster(cluster_class="sandbox")), file="l")
+    access: Any = SimpleNamespace(kafka=lambda _: {}, environment=environment, broker_views=nullcontext)
+    reader: Any = SimpleNamespace(cluster_id=lambda: "of-the-reader")
+    expected = nullcontext() if movers == "of-the-reader" else pytest.raises(WrongTargetError, match="nothing was sent")
+
+    with expected, open_cluster(access, reader):
+        pass
+
+
 @pytest.mark.parametrize("is_deleting", [False, True])
 def test_a_topic_that_got_an_id_is_still_the_one_that_it_was(
     is_deleting: bool, monkeypatch: pytest.MonkeyPatch
@@ -32,7 +60,7 @@ def test_a_topic_that_got_an_id_is_still_the_one_that_it_was(
     traces = TopicTraces(live=live, has_config_znode=False, is_deleting=is_deleting)
     reader: Any = SimpleNamespace(traces=lambda names, states: dict.fromkeys(names, traces))
     configs = SimpleNamespace(configs=())
-    monkeypatch.setattr(KafkaMoveCluster, "_topic_configs", lambda _, names: dict.fromkeys(names, [configs]))
+    monkeypatch.setattr(KafkaMoveCluster, "_topic_configs", lambda _, names: {name: [configs] for name in names})
 
     topic = KafkaMoveCluster({}, reader, cast("Any", None)).topics(["a"])["a"]
 

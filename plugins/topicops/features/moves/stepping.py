@@ -39,11 +39,18 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_cluster(access: Access, reader: LiveReader) -> Iterator[KafkaMoveCluster]:
-    """Ask and change the environment's cluster as the mover. Raises ``UsageError`` for a connection without use."""
+    """Ask and change the environment's cluster as the mover.
+
+    Raises:
+        UsageError: The mover's connection cannot be used.
+        WrongTargetError: Its brokers belong to another cluster than the one that is read.
+        ClusterError: None of them answers.
+    """
     from topicops.features.moves.edges.cluster import KafkaMoveCluster
 
     properties, draining = access.kafka("mover"), access.environment.spec.cluster.draining
     with access.broker_views() as views, KafkaMoveCluster(properties, reader, views, draining=draining) as cluster:
+        cluster.require_same_cluster()
         yield cluster
 
 

@@ -45,8 +45,9 @@ from topicops.features.moves.edges.requests import (
 from topicops.features.moves.record import FOLLOWER_LIST, LEADER_LIST, TopicPartition
 from topicops.model.cluster.snapshot import Broker, LiveTopic, LogDirectories, identity_of
 from topicops.model.codes import Code
-from topicops.model.errors import ClusterError, ClusterUnreachableError, UndecodableZnodeError
+from topicops.model.errors import ClusterError, ClusterUnreachableError, UndecodableZnodeError, WrongTargetError
 from topicops.model.ports import BrokerMetadata, BrokerView, LiveReader
+from topicops.model.printable import printable
 
 ANSWER_S = 10.0
 """Seconds that a broker has for one answer."""
@@ -87,6 +88,15 @@ class KafkaMoveCluster:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._connections.close()
+
+    def require_same_cluster(self) -> None:
+        """Raise ``WrongTargetError`` unless the brokers that are asked belong to the cluster that is read."""
+        asked, read = self._connections().cluster_id(), self._reader.cluster_id()
+        if asked != read:
+            raise WrongTargetError(
+                f"the mover's brokers belong to cluster {printable(str(asked))}, what is read to {printable(read)}; "
+                "nothing was sent: correct the address of cluster.kafka.mover, or that of what is read"
+            )
 
     # --- questions
 
