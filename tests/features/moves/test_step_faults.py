@@ -143,6 +143,25 @@ def test_a_request_without_a_clear_answer_is_read_back(kind: Kind, fails: str) -
     assert alters(mover.cluster) == (2 if fails == "unsent" else 1)
 
 
+@KINDS
+def test_a_request_that_is_carried_out_after_it_counted_as_lost_has_moved_as_planned(kind: Kind) -> None:
+    mover = world({"a": {0: (1,)}}, kind=kind)
+    mover.accept("a", {0: (2, 3)})
+    mover.cluster.alter_fails = ["late"]
+    mover.step()
+    [(_, rows)] = mover.cluster.late
+    mover.cluster.late[:] = [(50.0, rows)]
+    mover.cluster.topics_by_name["a"].min_isr = 2  # so that it is not asked for again
+    mover.cluster.advance(40)
+    mover.step()
+    assert mover.record.topics[0].partitions[0].stage is Stage.ACCEPTED
+    mover.cluster.advance(40)
+    assert mover.cluster.partition(A0).replicas == (2, 3)
+    mover.steps()
+    assert statuses(mover) == [("done", "")]
+    assert at_rest(mover)
+
+
 def test_a_step_without_a_controller_sends_nothing() -> None:
     mover = moving()
     mover.cluster.fail_over(6)
