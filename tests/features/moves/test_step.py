@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 
 import pytest
@@ -324,6 +325,37 @@ def test_each_request_is_one_line_of_the_audit_log() -> None:
     start = next(sent for sent in mover.told if sent.what == "start")
     assert (start.topic, start.partitions) == ("a", (0,))
     assert (start.before, start.after, start.answer) == ({"0": [1]}, {"0": [2, 3]}, "accepted")
+
+
+def answered(mover: Mover, answers: dict[int, str]) -> None:
+    """Let the brokers carry out what is asked of ``a``, but what they refuse, and give these answers by partition."""
+    alter = mover.cluster.alter
+
+    def some(rows: Mapping[TopicPartition, tuple[int, ...] | None]) -> Mapping[TopicPartition, str]:
+        alter({at: row for at, row in rows.items() if not answers.get(at.partition)})
+        return {TopicPartition("a", p): answer for p, answer in answers.items()}
+
+    mover.cluster.alter = some  # type: ignore[method-assign]
+
+
+def test_the_audit_log_has_a_line_for_each_answer_to_the_partitions_of_a_topic() -> None:
+    mover = world({"a": partitions(4, (1,))}, size=SLOW)
+    mover.accept("a", partitions(4, (2,)))
+    answered(mover, {0: "", 1: "INVALID_REPLICA_ASSIGNMENT (39)", 3: ""})
+    mover.step()
+    mover.cancel("a")
+    answered(mover, {0: "", 3: "NO_REASSIGNMENT_IN_PROGRESS (85)"})
+    mover.step()
+    lines = [(sent.what, sent.partitions, sent.answer) for sent in mover.told if sent.what in ("start", "cancel")]
+    assert lines == [
+        ("start", (0, 3), "accepted"),
+        ("start", (1,), "INVALID_REPLICA_ASSIGNMENT (39)"),
+        ("start", (2,), "no clear answer: the brokers did not name it"),
+        ("cancel", (0,), "accepted"),
+        ("cancel", (2,), "no clear answer: the brokers did not name it"),
+        ("cancel", (3,), "NO_REASSIGNMENT_IN_PROGRESS (85)"),
+    ]
+    assert [sent.after for sent in mover.told if sent.what == "start"][1] == {"1": [2]}
 
 
 def test_a_target_that_gets_no_new_replicas_any_more_is_dropped_and_planned_anew() -> None:
