@@ -447,6 +447,34 @@ def test_a_move_to_a_broker_with_a_log_of_before_is_not_started() -> None:
     assert at_rest(mover)
 
 
+def test_a_log_that_a_cancelled_move_of_the_same_topic_has_left_keeps_no_move_from_starting() -> None:
+    """Kafka 2.8 to 3.4 leave half copies with ZooKeeper (KAFKA-13972)."""
+    mover = moving(size=300 * MB)
+    mover.cancel("a")
+    mover.step()
+    assert statuses(mover) == [("cancelled", "it was asked for")]
+    mover.cluster.partition(A0).logs[2] = 1.0 * MB
+    mover.accept("a", {0: (2, 4)})
+    mover.steps()
+    assert at_rest(mover)
+    assert mover.cluster.partition(A0).replicas == (2, 4)
+
+
+@pytest.mark.parametrize("broker", [2, 4], ids=["where a move of ours went", "elsewhere"])
+def test_a_log_that_may_be_of_an_earlier_topic_keeps_a_move_from_starting_also_after_a_cancel(broker: int) -> None:
+    mover = moving(size=300 * MB)
+    mover.cancel("a")
+    mover.step()
+    if broker == 2:
+        mover.cluster.delete_topic("a")
+        mover.cluster.make_topic("a", {0: (1,)})
+    mover.cluster.partition(A0).old_logs.add(broker)
+    mover.accept("a", {0: (2, 4)})
+    mover.step()
+    assert f"not started: broker {broker} has a log of before" in mover.notes[0]
+    assert mover.cluster.violations == []
+
+
 def test_a_move_to_a_broker_that_does_not_tell_its_logs_is_not_started() -> None:
     mover = world({"a": {0: (1,)}})
     mover.cluster.partition(A0).old_logs.add(3)

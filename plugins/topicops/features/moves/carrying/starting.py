@@ -103,7 +103,7 @@ class Waves:
             able = list(_able(self.begin, now, names))
             sizes = _sizes(self.begin, now, able) if able else {}
             self.sizes = {**self.sizes, **sizes}  # of each broker the newest: they have its room, and not all its logs
-            able = list(_without_old_logs(sender, able, sizes))
+            able = list(_without_old_logs(sender, now, able, sizes))
             found = [_sized(chosen, now, sizes) for chosen in able]
             _keep(sender, {chosen.at: chosen.found for chosen, _ in found})  # what waits counts in the forecast
             self.able = [*self.able, *load.take(found, self.sizes, sender)]
@@ -292,27 +292,34 @@ class Load:
         return ""
 
 
-def _without_old_logs(sender: Sender, able: Iterable[Moving], sizes: Sizes) -> Iterator[Moving]:
+def _without_old_logs(sender: Sender, now: Reading, able: Iterable[Moving], sizes: Sizes) -> Iterator[Moving]:
     """Yield the moves whose new replicas find no log on their brokers; the others wait.
 
     Args:
         sizes: With the logs of all their topics.
     """
     for chosen in able:
-        if reason := _old_log(chosen, sizes):
+        if reason := _old_log(chosen, sizes, own=_own_logs(sender, now, chosen)):
             sender.wait(chosen.at, reason)
         else:
             yield chosen
 
 
-def _old_log(chosen: Moving, sizes: Sizes) -> str:
+def _own_logs(sender: Sender, now: Reading, chosen: Moving) -> frozenset[int]:
+    """Return the brokers that can have no log of the partition but one of this topic, which a move of ours began."""
+    topic, at = now.topics[chosen.at.topic], chosen.at
+    known = (logs for logs in sender.record.own_logs if logs.topic == at.topic and topic.is_same(logs.identity))
+    return frozenset(broker for logs in known for broker in logs.brokers.get(at.partition, ()))
+
+
+def _old_log(chosen: Moving, sizes: Sizes, *, own: Collection[int]) -> str:
     """Say which new replica would find a log on its broker, or may find one; empty: none.
 
     A broker that was down when a replica was taken away keeps its log. If that is of an earlier topic of the name,
     brokers of 3.9 refuse the new replica for ever; those of 2.4 and 2.8 count it as in sync, and it lacks records.
     Seen on 2.4.1, 2.8.2 and 3.9.2 with ZooKeeper; no answer tells of which topic a log is.
     """
-    for broker in sorted(chosen.found.added):
+    for broker in sorted(chosen.found.added - {*own}):
         told = sizes.get(broker, f"broker {broker} was not asked")
         if isinstance(told, str):
             return f"whether broker {broker} has a log of before is not known: {told}"
