@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import replace
 from types import SimpleNamespace
@@ -11,6 +12,8 @@ import pytest
 
 from fakes.builders import live_topic
 from topicops.features.moves.edges.cluster import BROKER_CONFIGS, KafkaMoveCluster, rates_in_zookeeper
+from topicops.features.moves.edges.requests import Operation
+from topicops.features.moves.record import LEADER_LIST
 from topicops.features.moves.stepping import open_cluster
 from topicops.model.cluster.snapshot import TopicTraces
 from topicops.model.errors import ClusterError, UndecodableZnodeError, WrongTargetError
@@ -50,6 +53,52 @@ def test_a_mover_whose_brokers_are_of_another_cluster_than_the_one_that_is_read_
 
     with expected, open_cluster(access, reader):
         pass
+
+
+class Brokers:
+    """Connections to brokers that have these throttle lists of leaders; the first one is asked to change them."""
+
+    def __init__(self, lists: Mapping[int, str]) -> None:
+        self.lists = lists
+        self.edits: list[tuple[int, str | None]] = []
+
+    def controller(self) -> int:
+        return min(self.lists)
+
+    def known(self) -> list[int]:
+        return [*self.lists]
+
+    def ask(self, requests: Mapping[int, Any], *, timeout_s: float) -> dict[int, Any]:
+        return {broker: self._answer(broker, request) for broker, request in requests.items()}
+
+    def _answer(self, broker: int, request: Any) -> Any:
+        if request.name == "DescribeConfigsRequest":
+            configs = [SimpleNamespace(name=LEADER_LIST, value=self.lists[broker])]
+            return SimpleNamespace(results=[SimpleNamespace(error_code=0, error_message="", configs=configs)])
+        [resource] = request.resources
+        self.edits += [(edit.config_operation, edit.value) for edit in resource.configs]
+        return SimpleNamespace(responses=[SimpleNamespace(resource_name="a", error_code=0, error_message="")])
+
+
+@pytest.mark.parametrize(
+    ("lists", "edits"),
+    [
+        pytest.param({1: "0:1", 2: "0:1"}, [(Operation.DELETE, None)], id="all have it"),
+        pytest.param({1: "", 2: "0:1"}, [(Operation.DELETE, None)], id="the one that is asked has not heard of it yet"),
+        pytest.param({1: "0:1", 2: "0:1,9:9"}, [(Operation.SUBTRACT, "0:1")], id="another has one of somebody else"),
+        pytest.param({1: "9:9", 2: "9:9"}, [], id="only somebody else's"),
+    ],
+)
+def test_entries_are_taken_out_also_where_a_broker_has_not_heard_of_them_yet(
+    lists: Mapping[int, str], edits: list[tuple[int, str | None]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    brokers = Brokers(lists)
+    monkeypatch.setattr("topicops.features.moves.edges.cluster.Reconnecting", lambda *_, **__: lambda: brokers)
+    reader: Any = SimpleNamespace(brokers=lambda: lists)
+
+    answer = KafkaMoveCluster({}, reader, cast("Any", None)).remove_entries("a", ["0:1"], [])
+
+    assert (answer, brokers.edits) == ("", edits)
 
 
 @pytest.mark.parametrize("is_deleting", [False, True])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
@@ -159,7 +160,8 @@ class KafkaMoveCluster:
         return self._edit_topic(topic, [edit for config in _LISTS for edit in cleaned(config, texts.get(config))])
 
     def remove_entries(self, topic: str, leader: Sequence[str], follower: Sequence[str]) -> str:
-        present = self._lists(topic)
+        """Take out what any live broker has: the one that is asked may not have heard of entries that were added."""
+        present = self._lists_of_all(topic)
         if isinstance(present, str):
             return present
         lists = zip((LEADER_LIST, FOLLOWER_LIST), present, (leader, follower), strict=True)
@@ -251,6 +253,18 @@ class KafkaMoveCluster:
         """Return both throttle lists of a topic as the controller has them; a sentence where it refuses."""
         found = self._described_lists(topic)
         return found if isinstance(found, str) else _both_lists(found)
+
+    def _lists_of_all(self, topic: str) -> tuple[tuple[str, ...], tuple[str, ...]] | str:
+        """Return both throttle lists of a topic with what any live broker has; a sentence where one refuses."""
+        leader, follower = Counter[str](), Counter[str]()
+        for answer in self._asked({b: topic_configs_request([topic], _LISTS) for b in self._live()}).values():
+            [found] = self._clear(answer, f"describe the configs of {topic}").results
+            if refusal := refused(found.error_code, found.error_message):
+                return refusal
+            leader, follower = (
+                kind | Counter(new) for kind, new in zip((leader, follower), _both_lists(found), strict=True)
+            )
+        return tuple(leader.elements()), tuple(follower.elements())
 
     def _described_lists(self, topic: str) -> Any:
         """Return the controller's answer about both throttle lists of a topic; a sentence where it refuses."""
